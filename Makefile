@@ -1,0 +1,34 @@
+# `make demo` and `make test` each work on a machine with Python 3.11+, pip and make alone.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test lint types perf clean
+
+demo: .venv/.bench  ## every learner on every channel of the default game, as a table
+	$(BIN)/python examples/leaderboard.py
+
+test: .venv/.all lint types  ## every check and every test
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+lint: .venv/.all
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/.all
+	$(BIN)/mypy
+
+perf: .venv/.bench  ## speed, as ratios against references measured in the same run
+	OMP_NUM_THREADS=1 $(BIN)/python tests/perf.py
+
+.venv/.bench: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(PIP) -e ".[bench]"
+	touch $@
+
+.venv/.all: .venv/.bench
+	$(PIP) -e ".[all]"
+	touch $@
+
+clean:
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
