@@ -1,0 +1,155 @@
+"""What every learner is, and the one update rule that most of them share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ldp_gym import Game, posterior
+from ldp_gym.arrays import BoolArray, FloatArray, Messages, mixture
+from ldp_gym.clipping import Clipping
+
+
+class IncompatibleChannelError(ValueError):
+    """The learner does not understand the channel's messages."""
+
+
+class Learner(ABC):
+    """A learner of the game: it sees the public rules, contexts and messages, and nothing else.
+
+    Define :meth:`predict`, :meth:`update` and, where there is a state, :meth:`reset` and :meth:`restart`;
+    :meth:`act` and ``ldp_gym.evaluate`` follow.
+    ``ldp_agents.testing.check_learner`` holds a learner to this contract.
+
+    Args:
+        game: the public rules.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self._last_candidates: FloatArray | None = None
+
+    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
+        """Begin an episode in each of a batch of games."""
+        self._last_candidates = None
+
+    def restart(self, mask: BoolArray) -> None:  # noqa: B027 - a learner without a state has nothing to do
+        """Begin a new episode in those games of the batch that ``mask`` selects."""
+
+    @abstractmethod
+    def predict(self, candidates: FloatArray) -> FloatArray:
+        """The predictions ``(..., M)`` for the current round's candidates ``(..., K, M)``."""
+
+    @abstractmethod
+    def update(self, candidates: FloatArray, message: Messages) -> None:
+        """Learn from the messages ``(..., *message_shape)`` of the round with these candidates."""
+
+    def act(self, observation: Mapping[str, Any]) -> FloatArray:
+        """Learn from the observation's message, then predict: the learner as a Gymnasium agent.
+
+        Call :meth:`reset` at the start of an episode. The candidates come from the observation when it has
+        them, else from the game's class.
+        """
+        candidates = self._candidates(observation)
+        if self._last_candidates is not None:
+            self.update(self._last_candidates, np.asarray(observation["message"]))
+        self._last_candidates = candidates
+        return self.predict(candidates)
+
+    def _candidates(self, observation: Mapping[str, Any]) -> FloatArray:
+        if "candidates" in observation:
+            return np.asarray(observation["candidates"], dtype=np.float64)
+        if self.game.hypotheses is None:
+            raise ValueError(
+                "the class is redrawn each episode: act() needs the candidates in the observation "
+                "(observe_candidates=True)"
+            )
+        return self.game.hypotheses(np.asarray(observation["context"], dtype=np.float64))
+
+
+class ExponentialWeights(Learner):
+    """Weights ``w_j`` proportional to ``exp(-rate * L_j)``, where ``L_j`` sums a loss estimate over the rounds.
+
+    WMA, EXP3 and Bayes differ only in :meth:`losses` and :attr:`rate`. The weights live in log space, so no
+    horizon overflows them. As messages do not depend on predictions, a stretch of tape is a cumulative sum.
+
+    Attributes:
+        rate: the learning rate ``eta``.
+    """
+
+    rate: float
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        self.reset()
+
+    @abstractmethod
+    def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        """Each hypothesis' loss estimate ``(..., K)`` from messages ``(..., *message_shape)``."""
+
+    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
+        """Begin with equal weights."""
+        super().reset(batch_shape)
+        self._total = np.zeros((*batch_shape, self.game.num_hypotheses))
+
+    def restart(self, mask: BoolArray) -> None:
+        """Begin with equal weights in the games of ``mask``."""
+        self._total[mask] = 0.0
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights ``(..., K)``, summing to one."""
+        return posterior.weights(-self.rate * self._total)
+
+    def predict(self, candidates: FloatArray) -> FloatArray:
+        """The weighted mixture of the candidates."""
+        return self._predict(self.weights, candidates)
+
+    def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
+        return mixture(weights, candidates)
+
+    def update(self, candidates: FloatArray, message: Messages) -> None:
+        """Add the message's losses."""
+        self._total = self._total + self.losses(np.asarray(message), candidates)
+
+    def play(self, candidates: FloatArray, messages: Messages) -> FloatArray:
+        """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
+        losses = self.losses(messages, candidates)
+        totals = np.empty((len(losses), losses.shape[1] + 1, losses.shape[2]))
+        totals[:, 0] = self._total
+        totals[:, 1:] = losses
+        np.cumsum(totals, axis=1, out=totals)
+        self._total = totals[:, -1].copy()
+        return self._predict(posterior.weights(-self.rate * totals[:, :-1]), candidates)
+
+
+class LiteralLearner(ExponentialWeights):
+    """The paper's learners to the letter: the message is the loss, and the prediction is smoothed.
+
+    ``p_hat_t = (1 - 1/T) sum_j w_j f_j(x_t) + (1/T) l / N'``, lines 5 and 6 of Algorithms 1 and 2.
+
+    Args:
+        game: the public rules; the channel must reveal losses.
+
+    Raises:
+        IncompatibleChannelError: if its messages are no losses.
+    """
+
+    def __init__(self, game: Game) -> None:
+        if not game.channel.reveals_losses:
+            raise IncompatibleChannelError(
+                f"{type(self).__name__} reads a loss for each hypothesis, and the messages of {game.channel!r} "
+                f"are none; try the learner 'bayes', which reads every channel"
+            )
+        super().__init__(game)
+        self._clipping: Clipping = getattr(game.channel, "clipping", None) or Clipping(game.horizon)
+
+    def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        """The message itself."""
+        return messages
+
+    def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
+        return self._clipping.smooth(mixture(weights, candidates), self._clipping.cells(candidates))

@@ -1,0 +1,42 @@
+"""Online distribution learning under local differential privacy, as a Gymnasium environment.
+
+>>> import gymnasium as gym
+>>> import ldp_gym
+>>> env = gym.make("LDPDist-v0")
+"""
+
+import gymnasium as _gym
+
+from ldp_gym.channels import CHANNELS, Channel, NoPrivacyWarning
+from ldp_gym.env import LDPDistEnv
+from ldp_gym.evaluate import Evaluation, evaluate
+from ldp_gym.game import Game
+from ldp_gym.hypotheses import CLASSES, HypothesisClass
+from ldp_gym.learners import LEARNERS
+from ldp_gym.nature import NATURES, Nature
+from ldp_gym.spaces import Simplex
+from ldp_gym.vector_env import LDPDistVectorEnv
+
+__all__ = [
+    "CHANNELS",
+    "CLASSES",
+    "LEARNERS",
+    "NATURES",
+    "Channel",
+    "Evaluation",
+    "Game",
+    "HypothesisClass",
+    "LDPDistEnv",
+    "LDPDistVectorEnv",
+    "Nature",
+    "NoPrivacyWarning",
+    "Simplex",
+    "evaluate",
+]
+__version__ = "0.1.0"
+
+_gym.register(
+    id="LDPDist-v0",
+    entry_point="ldp_gym.env:LDPDistEnv",
+    vector_entry_point="ldp_gym.vector_env:LDPDistVectorEnv",
+)

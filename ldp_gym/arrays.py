@@ -1,0 +1,57 @@
+"""Batch-first arrays: the types, and the few operations the whole package shares.
+
+Every array has any number of leading axes ``...`` (none for one game, ``(B,)`` for games in lock step,
+``(B, n)`` for a stretch of a tape) and broadcasts over them. The *candidates* ``f_1(x_t), ..., f_K(x_t)``
+have shape ``(..., K, M)``; a class that ignores its context passes its ``(K, M)`` table as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+Messages = npt.NDArray[Any]
+
+
+def at(array: npt.NDArray[Any], *index: IntArray | slice) -> npt.NDArray[Any]:
+    """Index the trailing axes elementwise, broadcasting over the leading ones.
+
+    ``at(candidates, j, y)`` is the array of ``candidates[..., j, y]`` where ``j`` and ``y`` have the
+    leading axes' shape, or one that broadcasts with it. Slices may stand at the end.
+
+    Example:
+        >>> table = np.array([[0.1, 0.9], [0.6, 0.4]])
+        >>> at(table, np.array([0, 1, 1]), np.array([1, 0, 1])).tolist()
+        [0.9, 0.6, 0.4]
+        >>> at(np.stack([table, table + 1]), np.array([1, 0]), slice(None)).tolist()
+        [[0.6, 0.4], [1.1, 1.9]]
+    """
+    leading = array.ndim - len(index)
+    grid = tuple(
+        np.arange(size).reshape(-1, *[1] * (leading - 1 - axis))
+        for axis, size in enumerate(array.shape[:leading])
+    )
+    return array[(*grid, *index)]
+
+
+def masses(candidates: FloatArray, labels: IntArray) -> FloatArray:
+    """What each hypothesis gives to the labels ``(...)``: ``f_1[y], ..., f_K[y]``, shape ``(..., K)``."""
+    return at(np.swapaxes(candidates, -1, -2), labels, slice(None))
+
+
+def at_round(array: npt.NDArray[Any], t: int) -> npt.NDArray[Any]:
+    """Round ``t`` of an array ``(B, n, ...)`` whose round axis is 1 long where nothing changes."""
+    return array[:, t] if array.shape[1] > 1 else array[:, 0]
+
+
+def mixture(weights: FloatArray, candidates: FloatArray) -> FloatArray:
+    """The mixture ``sum_j w_j f_j``: weights ``(..., K)`` and candidates ``(..., K, M)`` to ``(..., M)``."""
+    if candidates.ndim == 2:
+        return weights @ candidates
+    mixed: FloatArray = np.einsum("...k,...km->...m", weights, candidates)
+    return mixed

@@ -1,0 +1,142 @@
+"""What a private user's channel is: a random map from a label to a message, with a known density."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+
+from ldp_gym import validation
+from ldp_gym.arrays import BoolArray, FloatArray, IntArray, Messages
+from ldp_gym.registry import Registry
+from ldp_gym.sampling import open_uniforms
+
+CHANNELS: Registry[Channel] = Registry("channel", group="ldp_gym.channels")
+
+
+class Channel(ABC):
+    """An (eps, delta)-locally differentially private map ``R_t`` from labels to messages.
+
+    A channel of your own defines :attr:`message_space`, :attr:`num_uniforms`, :meth:`encode` and
+    :meth:`log_density`; the exact likelihood of every hypothesis, and with it the Bayes learner, follow.
+    ``ldp_gym.testing.check_channel`` holds it to this contract.
+
+    Labels are indices ``0..M-1``. The all-zero message means "none yet": it is what a learner sees before
+    the first round, no real message equals it, and its log-likelihood is 0. A message in ``R^K`` is a vector
+    of losses, where smaller means likelier (``reveals_losses``).
+
+    Args:
+        num_hypotheses: K.
+        num_labels: M.
+        horizon: T.
+        epsilon: the privacy level, positive.
+        delta: 0 for a pure channel, in (0, 1) for one that needs it.
+
+    Attributes:
+        interactive: whether the message depends on the public posterior.
+        reveals_losses: whether a message is a vector of K losses.
+        pure: whether the channel promises delta = 0.
+    """
+
+    interactive: ClassVar[bool] = False
+    reveals_losses: ClassVar[bool] = False
+    pure: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        num_hypotheses: int,
+        num_labels: int,
+        horizon: int,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+    ) -> None:
+        self.num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+        self.num_labels = validation.whole("num_labels (M)", num_labels, least=2)
+        self.horizon = validation.whole("horizon (T)", horizon, least=2)
+        self.epsilon = self._valid_epsilon(epsilon)
+        self.delta = validation.probability_below_one("delta", delta)
+        name = type(self).__name__
+        if self.pure and self.delta != 0.0:
+            raise ValueError(f"{name} is a pure channel: it takes delta=0 only, got {self.delta}")
+        if not self.pure and self.delta == 0.0:
+            raise ValueError(f"{name} needs delta > 0, got 0; pass for example delta=1e-5")
+
+    def _valid_epsilon(self, epsilon: float) -> float:
+        return validation.positive("epsilon", epsilon)
+
+    @property
+    @abstractmethod
+    def num_uniforms(self) -> int:
+        """How many uniforms one message takes."""
+
+    @property
+    @abstractmethod
+    def message_space(self) -> gym.spaces.Space[Any]:
+        """The space of one message."""
+
+    @property
+    def message_shape(self) -> tuple[int, ...]:
+        """The shape of one message."""
+        shape = self.message_space.shape
+        assert shape is not None, "a message is an array of fixed shape"
+        return shape
+
+    @abstractmethod
+    def encode(
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: FloatArray | None = None,
+    ) -> Messages:
+        """The messages ``(..., *message_shape)`` of labels ``(...)``, as a function of their uniforms.
+
+        Args:
+            labels: the users' labels.
+            candidates: the public ``f_j(x_t)``, ``(..., K, M)``.
+            uniforms: ``(..., num_uniforms)``, the private coins.
+            posterior: the public posterior ``(..., K)``, if the channel is interactive.
+        """
+
+    @abstractmethod
+    def log_density(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        """The normalised log density ``log q(z | y)`` of messages given each label, ``(..., M)``."""
+
+    def log_likelihood(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        """``log sum_y f_k[y] q(z | y)`` of every hypothesis, ``(..., K)``; 0 for "none yet"."""
+        log_density = self.log_density(messages, candidates, posterior)
+        peak = log_density.max(axis=-1)
+        density = np.exp(log_density - peak[..., None])
+        likelihood = np.einsum("...km,...m->...k", candidates, density)
+        with np.errstate(divide="ignore"):  # a hypothesis that rules the message out
+            log_likelihood = np.log(likelihood) + peak[..., None]
+        return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
+
+    def is_none(self, messages: Messages) -> BoolArray:
+        """Where messages ``(..., *message_shape)`` are "none yet"."""
+        nothing: BoolArray = messages == 0
+        return nothing.all(axis=tuple(range(-len(self.message_shape), 0))) if self.message_shape else nothing
+
+    def privatize(
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        rng: np.random.Generator,
+        posterior: FloatArray | None = None,
+    ) -> Messages:
+        """The messages of labels ``(...)``, with coins from ``rng``."""
+        labels = np.asarray(labels)
+        uniforms = open_uniforms(rng, (*labels.shape, self.num_uniforms))
+        return self.encode(labels, candidates, uniforms, posterior)
+
+    def __repr__(self) -> str:
+        privacy = f"epsilon={self.epsilon:g}" + (f", delta={self.delta:g}" if self.delta else "")
+        shape = f"K={self.num_hypotheses}, M={self.num_labels}, T={self.horizon}"
+        return f"{type(self).__name__}({shape}, {privacy})"

@@ -1,0 +1,30 @@
+"""No privacy: the reference from which the price of privacy is measured."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+from ldp_gym.channels.base import CHANNELS
+from ldp_gym.channels.randomized_response import RandomizedResponse
+
+
+class NoPrivacyWarning(UserWarning):
+    """A channel that reveals the labels is in use."""
+
+
+@CHANNELS.register("identity")
+class Identity(RandomizedResponse):
+    """The label itself, in the clear: randomized response at ``eps = inf``.
+
+    It says so when it is made. Bayes on it has risk at most ``log K`` whatever the class (Section 1). An
+    ``epsilon`` that is passed, as a sweep over all channels does, has no effect.
+    """
+
+    def _valid_epsilon(self, epsilon: float) -> float:
+        warnings.warn(
+            "the channel 'identity' reveals every label: it gives no privacy at all (epsilon = inf)",
+            NoPrivacyWarning,
+            stacklevel=2,
+        )
+        return math.inf

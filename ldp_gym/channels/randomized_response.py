@@ -1,0 +1,72 @@
+"""Randomized response on the labels, Section 3: good for a few labels, hopeless for many."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import gymnasium as gym
+import numpy as np
+
+from ldp_gym.arrays import FloatArray, IntArray, Messages, masses
+from ldp_gym.channels.base import CHANNELS, Channel
+from ldp_gym.sampling import integers
+
+
+@CHANNELS.register("randomized-response")
+class RandomizedResponse(Channel):
+    """The label itself with probability ``e^eps / (e^eps + M - 1)``, else another, uniformly. Pure.
+
+    The message is the reported label in ``1..M``, and 0 for "none yet".
+
+    Privacy: any report is ``e^eps`` times likelier from its own label than from another, and never more.
+    The chance to hear the truth falls as ``e^eps / M``: use it where M is small.
+
+    The base measure of :meth:`log_density` counts labels.
+    """
+
+    num_uniforms = 2  # whether to keep the label, and which other to report
+
+    @cached_property
+    def log_keep(self) -> float:
+        """The log probability of reporting the label itself; divided through by e^eps, which overflows."""
+        return -math.log1p((self.num_labels - 1) * math.exp(-self.epsilon))
+
+    @property
+    def log_other(self) -> float:
+        """The log probability of reporting one given other label."""
+        return self.log_keep - self.epsilon
+
+    @property
+    def message_space(self) -> gym.spaces.Discrete:
+        """The labels from 1, and 0 for none yet."""
+        return gym.spaces.Discrete(self.num_labels + 1)
+
+    def encode(
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: FloatArray | None = None,
+    ) -> Messages:
+        """See :meth:`Channel.encode`."""
+        others = (labels + 1 + integers(self.num_labels - 1, uniforms[..., 1])) % self.num_labels
+        return np.where(uniforms[..., 0] < math.exp(self.log_keep), labels, others) + 1
+
+    def log_density(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        """See :meth:`Channel.log_density`."""
+        kept = np.asarray(messages)[..., None] == np.arange(1, self.num_labels + 1)
+        return np.where(kept, self.log_keep, self.log_other)
+
+    def log_likelihood(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        """See :meth:`Channel.log_likelihood`; only the reported label's masses are looked at."""
+        reported = masses(candidates, np.maximum(messages - 1, 0))
+        with np.errstate(divide="ignore"):
+            log_likelihood = np.logaddexp(
+                self.log_keep + np.log(reported), self.log_other + np.log1p(-np.minimum(reported, 1.0))
+            )
+        return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)

@@ -1,0 +1,110 @@
+"""LDPDist-v0: the referee of one game."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium.error import ResetNeeded
+
+from ldp_gym.arrays import FloatArray
+from ldp_gym.referee import Referee, episode_generator, truth_option
+from ldp_gym.scenario import Scenario
+
+Observation = dict[str, Any]
+
+
+class LDPDistEnv(gym.Env[Observation, FloatArray]):
+    """Online distribution learning with locally private labels, as a Gymnasium environment.
+
+    ## Description
+
+    Nature hides one of K known functions ``f_1, ..., f_K`` from contexts in ``R^d`` to distributions over M
+    labels. Each round it reveals a context ``x_t``; the agent outputs a distribution ``p_hat_t`` over the
+    labels; a user draws a label from the truth's ``f(x_t)`` and reveals only a privatized message; and the agent
+    is charged ``KL(f(x_t), p_hat_t)``.
+
+    ## Observation
+
+    A ``Dict``: ``context``, ``x_t`` in ``R^d``; ``message``, the last round's ``Ytilde_{t-1}``, all zero before the
+    first; and with ``observe_candidates=True`` also ``candidates``, the ``f_j(x_t)``, ``(K, M)``. When the game is
+    over there is no next context: the last one is shown again beside the last message.
+
+    ## Action
+
+    A point of ``Simplex(M)``, checked and renormalised. ``ldp_gym.wrappers`` turns logits into one.
+
+    ## Reward
+
+    ``-min(KL, max_loss)`` in nats, always finite. It is an objective to train and score with. It depends on
+    the hidden truth and tells about it: **a learner that reads it, or ``info``, does not play this game.**
+    ``info["kl"]`` and ``info["tv"]`` are exact; with ``reveal=True`` info holds ``truth`` and ``label`` as well.
+
+    ## End
+
+    The game terminates after T rounds. ``reset(options={"truth": j})`` chooses the truth of one episode.
+
+    ## Arguments
+
+    Those of :class:`ldp_gym.scenario.Scenario`.
+
+    Example:
+        >>> import gymnasium as gym, ldp_gym
+        >>> env = gym.make("LDPDist-v0", hypotheses=[[0.5, 0.5], [0.9, 0.1]], horizon=3)
+        >>> observation, info = env.reset(seed=0)
+        >>> observation["message"]
+        array([0., 0.])
+        >>> observation, reward, terminated, truncated, info = env.step([0.9, 0.1])
+        >>> round(reward, 4), sorted(info)
+        (-0.5108, ['kl', 'tv'])
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": [], "render_fps": 4}
+
+    def __init__(self, *, render_mode: None = None, **rules: Any) -> None:
+        if render_mode is not None:
+            raise ValueError(f"render_mode must be None, got {render_mode!r}")
+        self.render_mode = render_mode
+        self.scenario = Scenario(**rules)
+        self.game = self.scenario.game
+        self.observation_space = self.scenario.observation_space
+        self._simplex = self.scenario.action_space
+        self.action_space = self._simplex
+        self._referee = Referee(self.scenario, 1)
+        self._over = True
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin an episode.
+
+        Args:
+            seed: the same seed gives the same game. Without one, each episode is the next of its seed's.
+            options: ``{"truth": j}`` chooses the truth.
+        """
+        super().reset(seed=seed)
+        generator = episode_generator(self.np_random, fresh=seed is not None)
+        truth = truth_option(self.scenario, options)
+        info = self._referee.begin(np.zeros(1, dtype=np.int64), [generator], truth)
+        self._over = False
+        return self._observation(), {key: value[0].item() for key, value in info.items()}
+
+    def step(self, action: npt.ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Predict the distribution of this round's label."""
+        if self._over:
+            raise ResetNeeded("the game is over, or has not begun: call reset() before step()")
+        verdict = self._referee.judge(self._simplex.distribution(action)[None])
+        self._over = bool(verdict.over[0])
+        info = {key: value[0].item() for key, value in verdict.info.items()}
+        return self._observation(), verdict.rewards[0].item(), self._over, False, info
+
+    def _observation(self) -> Observation:
+        return {key: value[0] for key, value in self._referee.observe().items()}
+
+    @property
+    def candidates(self) -> FloatArray:
+        """The public ``f_j(x_t)`` of the current round, ``(K, M)``."""
+        candidates: FloatArray = self._referee.candidates[0]
+        return candidates

@@ -1,0 +1,182 @@
+"""Play a learner for many episodes, and sum up what it was charged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.utils import seeding
+
+from ldp_gym import validation
+from ldp_gym.arrays import FloatArray, IntArray, at_round
+from ldp_gym.divergences import kl, tv
+from ldp_gym.env import LDPDistEnv
+from ldp_gym.game import Game
+from ldp_gym.learners import Learner, TapeLearner
+from ldp_gym.scenario import Scenario
+from ldp_gym.tape import Episodes, Tape
+
+_CELLS = 2**18
+"""How many numbers a stretch of tape may hold: 2 MiB, which stays in a processor's cache."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The losses of a learner, summed up to each checkpoint.
+
+    Attributes:
+        rounds: the checkpoints, in rounds played; the last is the horizon.
+        kl: cumulative KL in nats, ``(episodes, len(rounds))``, or ``(K, episodes, len(rounds))`` when every
+            truth was played.
+        tv: cumulative total variation, in the same shape.
+    """
+
+    rounds: IntArray
+    kl: FloatArray
+    tv: FloatArray
+
+    @property
+    def risk(self) -> float:
+        """The mean total KL; over the worst truth, when every truth was played."""
+        return float(self.kl[..., -1].mean(axis=-1).max())
+
+    @property
+    def worst_truth(self) -> int:
+        """The truth of the largest mean total KL, when every truth was played."""
+        if self.kl.ndim != 3:
+            raise ValueError('only evaluate(..., truth="all") compares truths')
+        return int(self.kl[..., -1].mean(axis=-1).argmax())
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Student's confidence interval of :attr:`risk`, over the episodes (of the worst truth)."""
+        from scipy.stats import t  # imported here: evaluating does not need it
+
+        totals = self.kl[..., -1] if self.kl.ndim == 2 else self.kl[self.worst_truth, :, -1]
+        if len(totals) < 2:
+            raise ValueError(f"an interval needs at least 2 episodes, got {len(totals)}")
+        spread = totals.std(ddof=1) / np.sqrt(len(totals))
+        half = float(t.ppf(0.5 + confidence / 2.0, len(totals) - 1) * spread)
+        return self.risk - half, self.risk + half
+
+
+def evaluate(
+    learner: Callable[[Game], Learner],
+    env: Mapping[str, Any] | gym.Env[Any, Any],
+    *,
+    episodes: int,
+    seed: int = 0,
+    truth: int | str | None = None,
+    checkpoints: Sequence[int] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Evaluation:
+    """Play a learner and return its cumulative losses. The learner never sees them.
+
+    Episode i is the environment's episode under ``reset(seed=seed + i)``. A learner that can play a tape
+    (every exponential-weights learner) does, in blocks; any other is stepped, all episodes in lock step.
+
+    Args:
+        learner: makes the learner from the public rules, such as ``ldp_agents.EXP3``.
+        env: keyword arguments of ``gym.make("LDPDist-v0", ...)``, or such an environment.
+        episodes: how many.
+        seed: the first episode's seed.
+        truth: an index for every episode, "all" to play the episodes once with each truth, or None for the
+            environment's own rule.
+        checkpoints: the rounds at which to keep the sums; log-spaced when not given.
+        progress: called with the number of rounds played after each block.
+
+    Example:
+        >>> import ldp_agents
+        >>> result = evaluate(ldp_agents.Uniform, {"horizon": 100}, episodes=4)
+        >>> result.rounds[-1], result.kl.shape == (4, len(result.rounds))
+        (np.int64(100), True)
+    """
+    scenario = env.unwrapped.scenario if _is_ours(env) else Scenario(**env)  # type: ignore[arg-type, union-attr]
+    count = validation.whole("episodes", episodes, least=1)
+    rounds = _checkpoints(scenario.horizon, checkpoints)
+    truths: list[int | None]
+    if truth == "all":
+        truths = list(range(scenario.hypotheses.num_hypotheses))
+    else:
+        truths = [None if truth is None else scenario.valid_truth(truth)]
+    player = learner(scenario.game)
+    plays = [(seed + i, j) for j in truths for i in range(count)]
+    together = _episodes_at_a_time(scenario)
+    losses = np.concatenate(
+        [
+            _losses(player, scenario, plays[start : start + together], rounds, progress)
+            for start in range(0, len(plays), together)
+        ],
+        axis=1,
+    )
+    shape = (len(truths), count) if truth == "all" else (count,)
+    kl_sums, tv_sums = losses.reshape(2, *shape, len(rounds))
+    return Evaluation(rounds, kl_sums, tv_sums)
+
+
+def _is_ours(env: object) -> bool:
+    if isinstance(env, Mapping):
+        return False
+    if isinstance(env, gym.Env) and isinstance(env.unwrapped, LDPDistEnv):
+        return True
+    raise TypeError(
+        f'env must be a dict of gym.make("LDPDist-v0", ...) arguments or such an environment, got {env!r}'
+    )
+
+
+def _checkpoints(horizon: int, given: Sequence[int] | None) -> IntArray:
+    if given is None:
+        decades = np.log10(horizon)
+        spaced = np.logspace(0, decades, num=1 + int(np.ceil(10 * decades)))
+        return np.unique(np.append(np.rint(spaced).astype(np.int64), horizon))
+    rounds = np.unique(np.append(np.asarray(given, dtype=np.int64), horizon))
+    if rounds[0] < 1 or rounds[-1] > horizon:
+        raise ValueError(f"checkpoints must lie in 1..{horizon}, got {list(given)}")
+    return rounds
+
+
+def _episodes_at_a_time(scenario: Scenario) -> int:
+    """As many as fill a block with at least a few rounds of each; more only cost memory."""
+    return max(1, min(1024, scenario.rounds_at_a_time(1, 4 * _CELLS)))
+
+
+def _losses(
+    player: Learner,
+    scenario: Scenario,
+    plays: Sequence[tuple[int, int | None]],
+    checkpoints: IntArray,
+    progress: Callable[[int], None] | None,
+) -> FloatArray:
+    """Cumulative KL and TV at the checkpoints, ``(2, episodes, len(checkpoints))``."""
+    openings = [scenario.opening(seeding.np_random(seed)[0], truth) for seed, truth in plays]
+    tapes = Episodes(scenario, openings)
+    player.reset((len(plays),))
+    sums = np.zeros((2, len(plays), len(checkpoints)))
+    block = scenario.rounds_at_a_time(len(plays), _CELLS)
+    for start in range(0, scenario.horizon, block):
+        rounds = min(block, scenario.horizon - start)
+        tape = tapes.play(rounds)
+        predictions = _predictions(player, tape)
+        # Round r (from 0) counts towards the first checkpoint above it.
+        segment = np.searchsorted(checkpoints, np.arange(start, start + rounds), side="right")
+        edges = np.flatnonzero(np.diff(segment, prepend=-1))
+        for which, divergence in enumerate((kl, tv)):
+            loss = divergence(tape.distributions, predictions)
+            sums[which][:, segment[edges]] += np.add.reduceat(loss, edges, axis=1)
+        if progress is not None:
+            progress(rounds * len(plays))
+    return np.cumsum(sums, axis=-1)
+
+
+def _predictions(player: Learner, tape: Tape) -> FloatArray:
+    """What the player predicts in each round of the tape, ``(B, n, M)``, learning as it goes."""
+    if isinstance(player, TapeLearner):
+        return player.play(tape.candidates, tape.messages)
+    predictions = np.empty((*tape.labels.shape, tape.distributions.shape[-1]))
+    for t in range(tape.labels.shape[1]):
+        candidates = tape.candidates if tape.candidates.ndim == 2 else at_round(tape.candidates, t)
+        predictions[:, t] = player.predict(candidates)
+        player.update(candidates, tape.messages[:, t])
+    return predictions

@@ -1,0 +1,34 @@
+"""The public rules: all that a learner may know before the first round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ldp_gym.channels import Channel
+from ldp_gym.hypotheses import HypothesisClass
+
+
+@dataclass(frozen=True)
+class Game:
+    """What Nature, the users and the learner agree on.
+
+    Attributes:
+        hypotheses: the class F, or None when it is redrawn each episode (then the observations hold the
+            candidates).
+        channel: how the users privatize their labels.
+        horizon: T, the number of rounds.
+    """
+
+    hypotheses: HypothesisClass | None
+    channel: Channel
+    horizon: int
+
+    @property
+    def num_hypotheses(self) -> int:
+        """K."""
+        return self.channel.num_hypotheses
+
+    @property
+    def num_labels(self) -> int:
+        """M."""
+        return self.channel.num_labels

@@ -1,0 +1,41 @@
+"""Learners as the environment package knows them: by a protocol, and by name."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from ldp_gym.arrays import FloatArray, Messages
+from ldp_gym.registry import Registry
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """Anyone who predicts distributions from candidates and messages.
+
+    A learner is made for a :class:`ldp_gym.Game` and sees nothing but the public rules, the candidates
+    ``f_j(x_t)`` and the messages. ``ldp_agents.Learner`` is the base class that ours share.
+    """
+
+    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
+        """Begin an episode in each of a batch of games."""
+
+    def predict(self, candidates: FloatArray) -> FloatArray:
+        """The predictions ``(..., M)`` for the current round's candidates ``(..., K, M)``."""
+
+    def update(self, candidates: FloatArray, message: Messages) -> None:
+        """Learn from the round's messages ``(..., *message_shape)``."""
+
+
+@runtime_checkable
+class TapeLearner(Learner, Protocol):
+    """A learner that can play many rounds at a time.
+
+    Messages do not depend on predictions, so a learner whose state is a running sum plays a stretch of
+    tape at once. It must predict as if it were stepped: ``ldp_agents.testing.check_learner`` compares.
+    """
+
+    def play(self, candidates: FloatArray, messages: Messages) -> FloatArray:
+        """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
+
+
+LEARNERS: Registry[Learner] = Registry("learner", group="ldp_gym.learners")

@@ -1,0 +1,89 @@
+"""The referee of B games: shows what the learners may see, and charges them for what they predict.
+
+One game is the case B = 1. Single and vector environment are thin views of this class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldp_gym.arrays import BoolArray, FloatArray, IntArray
+from ldp_gym.divergences import kl, tv
+from ldp_gym.playback import Playback
+from ldp_gym.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one round cost, ``(B,)`` each, and what info says of it."""
+
+    rewards: FloatArray
+    over: BoolArray
+    info: dict[str, npt.NDArray[Any]]
+
+
+class Referee:
+    """Plays B games of a scenario.
+
+    Args:
+        scenario: the game.
+        num_games: B.
+    """
+
+    def __init__(self, scenario: Scenario, num_games: int) -> None:
+        self.scenario = scenario
+        self._playback = Playback(scenario, num_games)
+        space = scenario.channel.message_space
+        self._messages = np.zeros((num_games, *scenario.channel.message_shape), dtype=space.dtype)
+
+    def begin(
+        self, games: IntArray, generators: Sequence[np.random.Generator], truth: int | None = None
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Begin new episodes in the given games, each with its own generator; returns their info."""
+        self._playback.begin(games, [self.scenario.opening(rng, truth) for rng in generators])
+        self._messages = self._messages.copy()  # the learners keep what they were shown
+        self._messages[games] = 0
+        return {"truth": self._playback.truths.copy()} if self.scenario.reveal else {}
+
+    def observe(self) -> dict[str, npt.NDArray[Any]]:
+        """What the learners see now: the contexts, the last messages, and the candidates on request."""
+        observations = {"context": self._playback.contexts, "message": self._messages}
+        if self.scenario.observe_candidates:
+            observations["candidates"] = self._playback.candidates
+        return observations
+
+    def judge(self, predictions: FloatArray) -> Verdict:
+        """Charge the predictions ``(B, M)`` of the current round, and go on to the next."""
+        truth = self._playback.distributions
+        info = {"kl": kl(truth, predictions), "tv": tv(truth, predictions)}
+        if self.scenario.reveal:
+            info |= {"truth": self._playback.truths.copy(), "label": self._playback.labels}
+        self._messages = self._playback.messages
+        self._playback.advance()
+        return Verdict(-np.minimum(info["kl"], self.scenario.max_loss), self._playback.over, info)
+
+    @property
+    def candidates(self) -> FloatArray:
+        """The public ``f_j(x_t)`` of the current round, ``(B, K, M)``."""
+        return self._playback.candidates
+
+
+def episode_generator(root: np.random.Generator, *, fresh: bool) -> np.random.Generator:
+    """The next episode's own generator: the root when it was just seeded, else a child of it.
+
+    A child depends on the seed and on how many came before, not on how far earlier tapes were recorded.
+    """
+    return root if fresh else root.spawn(1)[0]
+
+
+def truth_option(scenario: Scenario, options: Mapping[str, Any] | None) -> int | None:
+    """The truth that ``reset(options={"truth": j})`` asks for."""
+    unknown = set(options or {}) - {"truth"}
+    if unknown:
+        raise ValueError(f"unknown reset options {sorted(unknown)}; the known one is 'truth'")
+    return scenario.valid_truth(options["truth"]) if options and "truth" in options else None

@@ -1,0 +1,198 @@
+"""A scenario: the public rules, and how Nature and the referee run them.
+
+The single environment, the vector environment and ``evaluate`` are made from the same keyword arguments
+through this one class.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from ldp_gym import validation
+from ldp_gym.channels import CHANNELS, Channel
+from ldp_gym.game import Game
+from ldp_gym.hypotheses import CLASSES, HypothesisClass, as_hypotheses
+from ldp_gym.nature import NATURES, Nature
+from ldp_gym.sampling import integers
+from ldp_gym.spaces import Simplex
+
+
+class Scenario:
+    """The keyword arguments of ``gym.make("LDPDist-v0", ...)``, checked and turned into parties.
+
+    Args:
+        hypotheses: the class F: a name, a ``(K, M)`` table (array or nested lists), a list of callables, a
+            list of fitted classifiers, or a HypothesisClass.
+        num_hypotheses: K; 8 for the named classes.
+        num_labels: M; 16 for the named classes.
+        context_dim: d; 4 for ``softmax-linear`` and 1 for the constant classes.
+        class_seed: the seed of a random class.
+        hypotheses_kwargs: further options of a named class.
+        channel: how users privatize: a name, ``"module:Object"``, or a Channel.
+        channel_kwargs: further options of a named channel.
+        epsilon: the channel's privacy level.
+        delta: the channel's delta; 0 for the pure channels.
+        horizon: T.
+        nature: who picks the contexts: a name or a Nature.
+        nature_kwargs: further options of a named nature.
+        truth: the index of the truth in ``0..K-1``, or "uniform" to draw it each episode.
+        observe_candidates: whether the observations hold the candidates ``f_j(x_t)``.
+        redraw_hypotheses: whether each episode draws a new class of the named family.
+        reveal: whether info holds the truth and the labels. For debugging and analysis only.
+        max_loss: where the reward caps the KL, so that it is always finite.
+    """
+
+    def __init__(
+        self,
+        hypotheses: object = "softmax-linear",
+        num_hypotheses: int | None = None,
+        num_labels: int | None = None,
+        context_dim: int | None = None,
+        class_seed: int = 0,
+        hypotheses_kwargs: Mapping[str, Any] | None = None,
+        channel: str | Channel = "laplace-single",
+        channel_kwargs: Mapping[str, Any] | None = None,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        horizon: int = 1000,
+        nature: str | Nature = "iid",
+        nature_kwargs: Mapping[str, Any] | None = None,
+        truth: int | str = "uniform",
+        observe_candidates: bool = False,
+        redraw_hypotheses: bool = False,
+        reveal: bool = False,
+        max_loss: float = 100.0,
+    ) -> None:
+        self.horizon = validation.whole("horizon (T)", horizon, least=2)
+        self.max_loss = validation.positive("max_loss", max_loss)
+        self.observe_candidates = bool(observe_candidates)
+        self.reveal = bool(reveal)
+        self._class_source = hypotheses
+        self._class_facts = {
+            "num_hypotheses": num_hypotheses,
+            "num_labels": num_labels,
+            "context_dim": context_dim,
+            "class_seed": validation.whole("class_seed", class_seed, least=0),
+            "epsilon": epsilon,
+            "horizon": self.horizon,
+        }
+        self._class_options = dict(hypotheses_kwargs or {})
+        self.hypotheses = as_hypotheses(hypotheses, self._class_facts, self._class_options)
+        self.redraws = bool(redraw_hypotheses)
+        if self.redraws:
+            self._check_redrawable()
+        self.channel = self._channel(channel, epsilon, delta, channel_kwargs or {})
+        self.nature = self._nature(nature, nature_kwargs or {})
+        self.game = Game(None if self.redraws else self.hypotheses, self.channel, self.horizon)
+        self.truth = truth if truth == "uniform" else self.valid_truth(truth)
+
+    # -- Making the parties ---------------------------------------------------------------------------
+
+    def _channel(
+        self, channel: str | Channel, epsilon: float, delta: float, options: Mapping[str, Any]
+    ) -> Channel:
+        facts = {
+            "num_hypotheses": self.hypotheses.num_hypotheses,
+            "num_labels": self.hypotheses.num_labels,
+            "horizon": self.horizon,
+        }
+        if isinstance(channel, str):
+            return CHANNELS.build(channel, {**facts, "epsilon": epsilon, "delta": delta}, options)
+        if options:
+            raise TypeError(f"channel_kwargs {sorted(options)} go with a named channel, not with {channel!r}")
+        for fact, value in facts.items():
+            if getattr(channel, fact) != value:
+                raise ValueError(f"{channel!r} was made for {fact}={getattr(channel, fact)}, not for {value}")
+        return channel
+
+    def _nature(self, nature: str | Nature, options: Mapping[str, Any]) -> Nature:
+        dim = self.hypotheses.context_dim
+        if isinstance(nature, str):
+            nature = NATURES.build(nature, {"context_dim": dim}, options)
+        elif options:
+            raise TypeError(f"nature_kwargs {sorted(options)} go with a named nature, not with {nature!r}")
+        if nature.context_dim != dim:
+            raise ValueError(f"{nature!r} was made for context_dim={nature.context_dim}, not for {dim}")
+        nature.check_horizon(self.horizon)
+        return nature
+
+    def _check_redrawable(self) -> None:
+        source = self._class_source
+        if not (isinstance(source, str) and "class_seed" in inspect.signature(CLASSES[source]).parameters):
+            raise ValueError(
+                f"redraw_hypotheses needs a random class by its name, such as 'dirichlet'; got {source!r}"
+            )
+        if not self.observe_candidates:
+            raise ValueError(
+                "redraw_hypotheses needs observe_candidates=True: a learner must see the class it plays"
+            )
+
+    # -- Beginning an episode -------------------------------------------------------------------------
+
+    def valid_truth(self, truth: object) -> int:
+        """``truth`` as the index of a hypothesis."""
+        if isinstance(truth, str):
+            raise ValueError(f"truth must be 'uniform' or an index, got {truth!r}")
+        return validation.index("truth", truth, self.hypotheses.num_hypotheses)
+
+    def opening(self, generator: np.random.Generator, truth: int | None = None) -> Opening:
+        """Nature's first move with an episode's own generator: the truth, and the class if it is redrawn.
+
+        The truth is drawn even where it is given, so that episodes of different truths share all else.
+        """
+        drawn = int(integers(self.hypotheses.num_hypotheses, generator.random(1))[0])
+        if truth is None:
+            truth = drawn if self.truth == "uniform" else int(self.truth)
+        hypotheses = self.hypotheses
+        if self.redraws:
+            seed = int(generator.integers(2**63))
+            facts = {**self._class_facts, "class_seed": seed}
+            hypotheses = as_hypotheses(self._class_source, facts, self._class_options)
+        return Opening(generator, truth, hypotheses)
+
+    @property
+    def one_round_at_a_time(self) -> bool:
+        """Whether someone acts on the public posterior, which the last message must reach first."""
+        return self.nature.adaptive or self.channel.interactive
+
+    # -- What the learner sees and does ---------------------------------------------------------------
+
+    @property
+    def observation_space(self) -> gym.spaces.Dict:
+        """``x_t``, ``Ytilde_{t-1}``, and the candidates on request."""
+        dim = self.hypotheses.context_dim
+        spaces: dict[str, gym.Space[Any]] = {
+            "context": gym.spaces.Box(-np.inf, np.inf, (dim,), dtype=np.float64),
+            "message": self.channel.message_space,
+        }
+        if self.observe_candidates:
+            shape = (self.hypotheses.num_hypotheses, self.hypotheses.num_labels)
+            spaces["candidates"] = gym.spaces.Box(0.0, 1.0, shape, dtype=np.float64)
+        return gym.spaces.Dict(spaces)
+
+    @property
+    def action_space(self) -> Simplex:
+        """Distributions over the labels."""
+        return Simplex(self.hypotheses.num_labels)
+
+    def rounds_at_a_time(self, episodes: int, cells: int) -> int:
+        """How many rounds of so many episodes keep a tape's arrays below about ``cells`` numbers."""
+        size, labels = self.hypotheses.num_hypotheses, self.hypotheses.num_labels
+        constant = self.hypotheses.constant and not self.redraws
+        footprint = size + labels if constant else size * labels
+        return max(1, min(self.horizon, cells // (episodes * footprint)))
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How one episode begins: its generator, its truth and its class."""
+
+    generator: np.random.Generator
+    truth: int
+    hypotheses: HypothesisClass

@@ -1,0 +1,103 @@
+"""One place for what an argument must satisfy, and for the error when it does not."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+import numpy.typing as npt
+
+from ldp_gym.arrays import FloatArray
+
+ROW_TOLERANCE = 1e-5
+"""How far a hypothesis' probabilities may be from summing to one before they are refused."""
+
+
+def whole(name: str, value: object, *, least: int) -> int:
+    """``value`` as an int, at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be a whole number, got {value!r} of type {type(value).__name__}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    return int(value)
+
+
+def real(name: str, value: object) -> float:
+    """``value`` as a float, not NaN."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}")
+    if math.isnan(value):
+        raise ValueError(f"{name} must be a number, got NaN")
+    return float(value)
+
+
+def positive(name: str, value: object) -> float:
+    """``value`` as a finite float above zero."""
+    number = real(name, value)
+    if not 0.0 < number < math.inf:
+        raise ValueError(f"{name} must be positive and finite, got {number}")
+    return number
+
+
+def probability_below_one(name: str, value: object) -> float:
+    """``value`` as a float in [0, 1)."""
+    number = real(name, value)
+    if not 0.0 <= number < 1.0:
+        raise ValueError(f"{name} must lie in [0, 1), got {number}")
+    return number
+
+
+def index(name: str, value: object, size: int) -> int:
+    """``value`` as an index into ``size`` things."""
+    number = whole(name, value, least=0)
+    if number >= size:
+        raise ValueError(f"{name} must lie in 0..{size - 1}, got {number}")
+    return number
+
+
+def distributions(
+    values: npt.ArrayLike,
+    *,
+    owner: str = "hypothesis",
+    tolerance: float = ROW_TOLERANCE,
+    advice: str = "every hypothesis is a distribution over the labels",
+) -> FloatArray:
+    """``values`` as distributions along the last axis, normalised to the last bit.
+
+    Args:
+        values: ``(..., M)``.
+        owner: whose distributions they are; the message adds the index on the axis before the last.
+        tolerance: how far from one a sum may be.
+        advice: what to do instead.
+
+    Raises:
+        ValueError: saying which row is wrong, how, and by how much.
+    """
+    try:
+        table = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"probabilities must form a rectangular array of numbers: {error}") from error
+    if table.ndim == 0 or table.size == 0:
+        raise ValueError(f"probabilities need at least one label, got shape {table.shape}")
+    total = np.add.reduce(table, axis=-1, keepdims=True)
+    # One comparison each that NaN fails too; only a failure pays for finding the culprit.
+    if not (table.min() >= 0.0 and np.abs(total - 1.0).max() <= tolerance):
+        raise ValueError(f"{owner}{_fault(table, total[..., 0], tolerance)}; {advice}")
+    normalised: FloatArray = table / total
+    return normalised
+
+
+def _fault(table: FloatArray, total: FloatArray, tolerance: float) -> str:
+    """The first row that is no distribution, and why."""
+    for wrong, what in ((np.isnan(table), "NaN"), (table < 0.0, "negative")):
+        if wrong.any():
+            *row, label = (int(i) for i in np.argwhere(wrong)[0])
+            return f"{_which(row)} has a {what} probability at label {label}: {table[(*row, label)]}"
+    row = [int(i) for i in np.argwhere(~(np.abs(total - 1.0) <= tolerance))[0]]
+    off = float(total[tuple(row)])
+    return f"{_which(row)} sums to {off:.9g}, off one by {off - 1.0:+.3g} (allowed: {tolerance:g})"
+
+
+def _which(row: list[int]) -> str:
+    return f" {row[-1]}" if row else ""

@@ -1,0 +1,192 @@
+"""LDPDist-v0 for B games in lock step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.error import ResetNeeded
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from ldp_gym import validation
+from ldp_gym.arrays import BoolArray, FloatArray
+from ldp_gym.referee import Referee, episode_generator, truth_option
+from ldp_gym.scenario import Scenario
+
+Observations = dict[str, npt.NDArray[Any]]
+
+
+class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
+    """B games of :class:`ldp_gym.LDPDistEnv` at once, in NumPy throughout.
+
+    ``reset(seed=s)`` makes game i the one that the single environment plays under ``reset(seed=s + i)``.
+
+    Args:
+        num_envs: B.
+        autoreset_mode: when a game that is over begins again: ``"NextStep"``, ``"SameStep"`` or
+            ``"Disabled"`` (then ``reset(options={"reset_mask": mask})`` begins it).
+        **rules: the arguments of :class:`ldp_gym.scenario.Scenario`.
+
+    Example:
+        >>> import gymnasium as gym, numpy as np, ldp_gym
+        >>> envs = gym.make_vec("LDPDist-v0", num_envs=3, horizon=10)
+        >>> observations, _ = envs.reset(seed=0)
+        >>> observations["context"].shape
+        (3, 4)
+        >>> _, rewards, *_ = envs.step(np.full((3, 16), 1 / 16))
+        >>> rewards.shape
+        (3,)
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        render_mode: None = None,
+        **rules: Any,
+    ) -> None:
+        self.num_envs = validation.whole("num_envs", num_envs, least=1)
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
+        if render_mode is not None:
+            raise ValueError(f"render_mode must be None, got {render_mode!r}")
+        self.render_mode = render_mode
+        self.scenario = Scenario(**rules)
+        self.game = self.scenario.game
+        self.single_observation_space = self.scenario.observation_space
+        self.single_action_space = self.scenario.action_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self._simplex = batch_space(self.scenario.action_space, self.num_envs)
+        self.action_space = self._simplex
+        self._referee = Referee(self.scenario, self.num_envs)
+        self._roots: list[np.random.Generator | None] = [None] * self.num_envs
+        self._over = np.ones(self.num_envs, dtype=np.bool_)
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Observations, dict[str, Any]]:
+        """Begin an episode in every game, or in those of ``options["reset_mask"]``.
+
+        Args:
+            seed: game i gets ``seed + i``, or the i-th of a list; without one, the next of its seed's.
+            options: ``{"truth": j}`` chooses the truth; ``{"reset_mask": mask}`` the games.
+        """
+        options = dict(options or {})
+        mask = self._reset_mask(options.pop("reset_mask", None))
+        infos = self._begin(mask, self._seeds(seed), truth_option(self.scenario, options))
+        return self._referee.observe(), infos
+
+    def step(
+        self, actions: npt.ArrayLike
+    ) -> tuple[Observations, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
+        """Predict the distributions of this round's labels, ``(B, M)``."""
+        resetting = self._over
+        if resetting.any():
+            actions = self._without(actions, resetting)
+        verdict = self._referee.judge(self._simplex.distribution(actions))
+        over = verdict.over & ~resetting
+        rewards = np.where(resetting, 0.0, verdict.rewards)
+        infos = _masked(verdict.info, ~resetting)
+        self._over = over
+        if resetting.any():
+            infos = _merged(infos, self._begin(resetting))
+        elif over.any() and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            final = self._final(over, _masked(verdict.info, over))
+            infos = _merged(_masked(verdict.info, ~over), self._begin(over)) | final
+        return self._referee.observe(), rewards, over, np.zeros_like(over), infos
+
+    def _without(self, actions: npt.ArrayLike, resetting: BoolArray) -> FloatArray:
+        """The actions, with a placeholder where a game begins anew and its action is not played."""
+        begun = all(self._roots[game] is not None for game in np.flatnonzero(resetting))
+        if self.autoreset_mode is not AutoresetMode.NEXT_STEP or not begun:
+            raise ResetNeeded(
+                f"games {np.flatnonzero(resetting).tolist()} are over, or have not begun: reset them before step()"
+            )
+        actions = np.array(actions, dtype=np.float64)
+        if actions.shape == self._simplex.shape:  # else the simplex has something to say
+            actions[resetting] = 1.0 / actions.shape[-1]
+        return actions
+
+    def _begin(
+        self, mask: BoolArray, seeds: Sequence[int | None] | None = None, truth: int | None = None
+    ) -> dict[str, Any]:
+        """Begin an episode in the games of ``mask``; returns their infos."""
+        games = np.flatnonzero(mask)
+        generators = [self._generator(game, seeds[game] if seeds else None) for game in games]
+        info = self._referee.begin(games, generators, truth)
+        self._over = self._over & ~mask
+        return _masked(info, mask)
+
+    def _generator(self, game: int, seed: int | None) -> np.random.Generator:
+        root = self._roots[game]
+        if seed is not None or root is None:
+            root, _ = seeding.np_random(seed)
+            self._roots[game] = root
+        return episode_generator(root, fresh=seed is not None)
+
+    def _final(self, over: BoolArray, infos: dict[str, Any]) -> dict[str, Any]:
+        """What the games that are over showed last, before they begin again in the same step."""
+        shown = self._referee.observe()
+        last = np.full(self.num_envs, None, dtype=object)
+        for game in np.flatnonzero(over):
+            last[game] = {key: value[game] for key, value in shown.items()}
+        return {
+            "final_obs": last,
+            "_final_obs": over.copy(),
+            "final_info": infos,
+            "_final_info": over.copy(),
+        }
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, int):
+            return [seed + game for game in range(self.num_envs)]
+        if isinstance(seed, Sequence) and not isinstance(seed, str):
+            if len(seed) != self.num_envs:
+                raise ValueError(f"expected {self.num_envs} seeds, one for each game, got {len(seed)}")
+            return seed
+        raise TypeError(f"seed must be an int, a list of ints or None, got {seed!r}")
+
+    def _reset_mask(self, mask: object) -> BoolArray:
+        if mask is None:
+            return np.ones(self.num_envs, dtype=np.bool_)
+        if not (isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.shape == (self.num_envs,)):
+            raise ValueError(f"reset_mask must be a boolean array of shape ({self.num_envs},), got {mask!r}")
+        if not mask.any():
+            raise ValueError("reset_mask selects no game")
+        return mask
+
+    @property
+    def candidates(self) -> FloatArray:
+        """The public ``f_j(x_t)`` of the current round, ``(B, K, M)``."""
+        return self._referee.candidates
+
+
+def _masked(info: dict[str, npt.NDArray[Any]], mask: BoolArray) -> dict[str, Any]:
+    """Gymnasium's form of vector infos: each key beside a mask of the games that it speaks of."""
+    infos: dict[str, Any] = {}
+    for key, values in info.items():
+        infos[key] = np.where(mask, values, np.zeros_like(values))
+        infos[f"_{key}"] = mask.copy()
+    return infos
+
+
+def _merged(infos: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    """Masked infos of different games as one."""
+    merged = dict(infos)
+    for key in [key for key in others if f"_{key}" in others]:
+        mask = others[f"_{key}"]
+        merged[key] = np.where(mask, others[key], infos.get(key, others[key]))
+        merged[f"_{key}"] = mask | infos.get(f"_{key}", False)
+    return merged
