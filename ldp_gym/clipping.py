@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldp_gym.arrays import FloatArray, IntArray, at
+from ldp_gym.arrays import FloatArray, IntArray, at, has_zero, mixture
 from ldp_gym.sampling import categorical
 
 RULES = ("continuous", "paper")
@@ -65,7 +65,9 @@ class Clipping:
 
     def draw(self, labels: IntArray, cells: Cells, uniforms: FloatArray) -> IntArray:
         """``h_t(y)``, eq. (hfunction), as the label whose cell it falls in, from uniforms ``(..., 2)``."""
-        moves = (uniforms[..., 0] < self.mixing) | (at(cells.lengths, labels) == 0.0)
+        moves = uniforms[..., 0] < self.mixing
+        if has_zero(cells.lengths):
+            moves |= at(cells.lengths, labels) == 0.0
         if not moves.any():
             return labels
         lengths = np.broadcast_to(cells.lengths, (*labels.shape, cells.lengths.shape[-1]))
@@ -78,6 +80,11 @@ class Clipping:
         # A cell of length zero has no mass either: 0 / 0 is 0.
         return (1.0 - self.mixing) * mass / np.maximum(length, np.finfo(np.float64).tiny) + self.mixing / total
 
-    def smooth(self, prediction: FloatArray, cells: Cells) -> FloatArray:
-        """``p_hat[y] = sum_{y' in S_y} pbar_t[y']``: ``(1 - 1/T) p + (1/T) l / N'`` for a mixture p."""
-        return (1.0 - self.mixing) * prediction + self.mixing * cells.shares
+    def smooth(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
+        """The paper's prediction, ``p_hat[y] = sum_{y' in S_y} pbar_t[y']``, from weights ``(..., K)``.
+
+        That is ``(1 - 1/T) sum_j w_j f_j + (1/T) l / N'``.
+        """
+        prediction = mixture((1.0 - self.mixing) * weights, candidates)
+        prediction += self.mixing * self.cells(candidates).shares
+        return prediction

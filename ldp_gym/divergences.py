@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldp_gym.arrays import FloatArray
+from ldp_gym.arrays import FloatArray, has_zero, inner, row_sums
+
+_ZERO = np.zeros(())
+"""An array, because NumPy compares small arrays with it faster than with a Python float."""
 
 
-def kl(p: FloatArray, q: FloatArray) -> FloatArray:
+def kl(p: FloatArray, q: FloatArray, negentropy_p: FloatArray | None = None) -> FloatArray:
     """``KL(p, q) = sum_y p[y] log(p[y] / q[y])`` in nats along the last axis; inf where q misses p.
+
+    Args:
+        p: the truth, ``(..., M)``.
+        q: the prediction, ``(..., M)``.
+        negentropy_p: :func:`negentropy` of p, for who has it already.
 
     Example:
         >>> float(kl(np.array([0.5, 0.5]), np.array([0.25, 0.75])).round(6))
@@ -16,26 +24,19 @@ def kl(p: FloatArray, q: FloatArray) -> FloatArray:
         >>> kl(np.array([1.0, 0.0]), np.array([[1.0, 0.0], [0.0, 1.0]])).tolist()
         [0.0, inf]
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        divergence = _excess(p, q)
-        missed = np.isnan(divergence)
-        if missed.any():  # 0 log 0, where both are zero: such a label costs nothing
-            p, q = (side[missed] for side in np.broadcast_arrays(p, q))
-            divergence = np.array(divergence)
-            divergence[missed] = _excess(p, np.where(p > 0.0, q, 1.0))
-    return np.maximum(divergence, 0.0)
-
-
-def _excess(p: FloatArray, q: FloatArray) -> FloatArray:
-    """The cross-entropy of p and q above the entropy of p; NaN where a label has neither."""
-    excess: FloatArray = negentropy(p) - np.einsum("...m,...m->...", p, np.log(q))
-    return excess
+    if negentropy_p is None:
+        negentropy_p = negentropy(p)
+    if has_zero(q):
+        with np.errstate(divide="ignore"):  # a label that q misses costs inf; one that p misses too, nothing
+            log_q = np.where(p > 0.0, np.log(q), 0.0)
+    else:
+        log_q = np.log(q)
+    return np.maximum(negentropy_p - inner(p, log_q), _ZERO)
 
 
 def negentropy(p: FloatArray) -> FloatArray:
     """``sum_y p[y] log p[y]`` along the last axis."""
-    total: FloatArray = np.einsum("...m,...m->...", p, np.log(np.where(p > 0.0, p, 1.0)))
-    return total
+    return inner(p, np.log(np.where(p > 0.0, p, 1.0)))
 
 
 def tv(p: FloatArray, q: FloatArray) -> FloatArray:
@@ -46,6 +47,5 @@ def tv(p: FloatArray, q: FloatArray) -> FloatArray:
         0.25
     """
     excess = np.subtract(p, q)
-    np.maximum(excess, 0.0, out=excess)
-    total: FloatArray = np.einsum("...m->...", excess)
-    return total
+    np.maximum(excess, _ZERO, out=excess)
+    return row_sums(excess)

@@ -89,16 +89,16 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
         truth = truth_option(self.scenario, options)
         info = self._referee.begin(np.zeros(1, dtype=np.int64), [generator], truth)
         self._over = False
-        return self._observation(), {key: value[0].item() for key, value in info.items()}
+        return self._observation(), {key: value.item() for key, value in info.items()}
 
     def step(self, action: npt.ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Predict the distribution of this round's label."""
         if self._over:
             raise ResetNeeded("the game is over, or has not begun: call reset() before step()")
-        verdict = self._referee.judge(self._simplex.distribution(action)[None])
-        self._over = bool(verdict.over[0])
-        info = {key: value[0].item() for key, value in verdict.info.items()}
-        return self._observation(), verdict.rewards[0].item(), self._over, False, info
+        judged = self._referee.judge(self._simplex.distribution(action)[None])
+        info = {key: value.item() for key, value in judged.items()}
+        self._over = self._referee.over.item()
+        return self._observation(), -min(info["kl"], self.scenario.max_loss), self._over, False, info
 
     def _observation(self) -> Observation:
         return {key: value[0] for key, value in self._referee.observe().items()}

@@ -30,7 +30,6 @@ import numpy.typing as npt
 from ldp_gym import theory, validation
 from ldp_gym.arrays import FloatArray
 from ldp_gym.registry import Registry
-from ldp_gym.sampling import normal, open_uniforms
 
 CLASSES: Registry[HypothesisClass] = Registry("hypothesis class")
 
@@ -302,7 +301,7 @@ class Callables(HypothesisClass):
 
     def __init__(self, functions: Sequence[Callable[[FloatArray], Any]], context_dim: int) -> None:
         dim = validation.whole("context_dim (d)", context_dim, least=1)
-        probe = normal(open_uniforms(np.random.default_rng(0), (3, dim)))
+        probe = np.random.default_rng(0).standard_normal((3, dim))
         rows = [np.stack([np.asarray(f(x), dtype=np.float64) for x in probe]) for f in functions]
         for j, row in enumerate(rows):
             if row.ndim != 2 or row.shape != rows[0].shape:

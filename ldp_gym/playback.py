@@ -7,15 +7,15 @@ of episodes; a game that is reset alone leaves its cohort and becomes one of its
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.arrays import BoolArray, FloatArray, IntArray, Messages
+from ldp_gym.arrays import BoolArray, FloatArray, IntArray
 from ldp_gym.scenario import Opening, Scenario
-from ldp_gym.tape import Episodes, Tape
+from ldp_gym.tape import STEADY, Episodes
 
 _CELLS = 2**21
 """How many numbers a block of tape may hold, 16 MiB."""
@@ -24,13 +24,31 @@ _LONGEST = 256
 """How many rounds a block of tape may hold: enough to make the cost of a block's calls vanish."""
 
 
+_EVERY = slice(None)
+
+
 @dataclass
 class Cohort:
-    """Games that began together, and how far their rounds are recorded."""
+    """Games that began together: they are in the same round, and are recorded together.
+
+    Attributes:
+        games: which games they are; -1 for one that has left.
+        episodes: their Nature and users.
+        played: how many rounds are over.
+        recorded: how many rounds have been recorded.
+        cursor: where in the recorded block the current round is.
+    """
 
     games: IntArray
     episodes: Episodes
+    played: int = 0
     recorded: int = 0
+    cursor: int = 0
+
+    @property
+    def present(self) -> BoolArray:
+        """Which of the games are still here."""
+        return self.games >= 0
 
 
 class Playback:
@@ -43,91 +61,88 @@ class Playback:
 
     def __init__(self, scenario: Scenario, num_games: int) -> None:
         self.scenario = scenario
-        self.rounds = np.zeros(num_games, dtype=np.int64)
         self.truths = np.zeros(num_games, dtype=np.int64)
+        self.over = np.ones(num_games, dtype=np.bool_)
+        self._num_games = num_games
         self._block = min(_LONGEST, scenario.rounds_at_a_time(num_games, _CELLS))
-        self._games = np.arange(num_games)
-        self._cursor = np.zeros(num_games, dtype=np.int64)
         self._cohorts: list[Cohort] = []
-        self._recorded: dict[str, npt.NDArray[Any]] = {}
+        self._fields = ["contexts", "distributions", "negentropies", "labels", "messages"]
+        if scenario.observe_candidates and not scenario.shares_table:
+            self._fields.append("candidates")
+        # What stays the same throughout an episode.
+        self._steady = STEADY if scenario.hypotheses.constant else frozenset()
+        self._record: dict[str, npt.NDArray[Any]] = {}
+        self._now: tuple[slice | IntArray, int | IntArray] = (_EVERY, 0)
 
     def begin(self, games: IntArray, openings: Sequence[Opening]) -> None:
         """Begin new episodes in the given games."""
         for cohort in self._cohorts:
             cohort.games = np.where(np.isin(cohort.games, games), -1, cohort.games)
-        self._cohorts = [cohort for cohort in self._cohorts if (cohort.games >= 0).any()]
-        cohort = Cohort(games, Episodes(self.scenario, openings))
-        self._cohorts.append(cohort)
-        self.rounds[games] = 0
-        self.truths[games] = cohort.episodes.truths
-        self._record(cohort)
+        self._cohorts = [cohort for cohort in self._cohorts if cohort.present.any()]
+        self._cohorts.append(Cohort(games, Episodes(self.scenario, openings)))
+        self.truths[games] = self._cohorts[-1].episodes.truths
+        self.over[games] = False
+        self._record_block(self._cohorts[-1])
+        self._find()
 
     def advance(self) -> None:
-        """Go to the next round; a game that has ended stays in its last."""
-        self.rounds += self.rounds < self.scenario.horizon
-        on = self.rounds < self.scenario.horizon
-        self._cursor += on
-        if (self._cursor == self._block).any():
-            for cohort in self._cohorts:
-                first = cohort.games[cohort.games >= 0][0]
-                if self._cursor[first] == self._block:
-                    self._record(cohort)
+        """Go to the next round; a game that is over stays in its last."""
+        horizon = self.scenario.horizon
+        for cohort in self._cohorts:
+            if cohort.played < horizon:
+                cohort.played += 1
+                if cohort.played == horizon:
+                    self.over[cohort.games[cohort.present]] = True
+                elif cohort.played == cohort.recorded:
+                    self._record_block(cohort)
+                else:
+                    cohort.cursor += 1
+        self._find()
 
-    def _record(self, cohort: Cohort) -> None:
-        """Record a cohort's next block."""
+    def _find(self) -> None:
+        """Note where in the record each game is."""
+        if len(self._cohorts) == 1:
+            self._now = (_EVERY, self._cohorts[0].cursor)
+            return
+        cursors = np.zeros(self._num_games, dtype=np.int64)
+        for cohort in self._cohorts:
+            cursors[cohort.games[cohort.present]] = cohort.cursor
+        self._now = (np.arange(self._num_games), cursors)
+
+    def _record_block(self, cohort: Cohort) -> None:
+        """Record a cohort's next rounds, over those that it has played."""
         rounds = min(self._block, self.scenario.horizon - cohort.recorded)
         tape = cohort.episodes.play(rounds)
         cohort.recorded += rounds
-        present = cohort.games >= 0
-        games = cohort.games[present]
-        self._cursor[games] = 0
-        for field in fields(Tape):
-            values = getattr(tape, field.name)
-            if field.name == "candidates" and not self._keeps(values):
-                continue
-            if field.name not in self._recorded:
-                length = self._block if values.shape[1] == rounds else 1
-                shape = (len(self._games), length, *values.shape[2:])
-                self._recorded[field.name] = np.zeros(shape, dtype=values.dtype)
-            self._recorded[field.name][games, : values.shape[1]] = values[present]
+        cohort.cursor = 0
+        # A cohort of all the games is copied without picking and sorting.
+        everyone = np.array_equal(cohort.games, np.arange(self._num_games))
+        present = _EVERY if everyone else cohort.present
+        games = _EVERY if everyone else cohort.games[cohort.present]
+        for name in self._fields:
+            values = getattr(tape, name)[present]
+            if name in self._steady:
+                self._room(name, values.shape[2:], values)[games] = values[:, 0]
+            else:
+                self._room(name, (self._block, *values.shape[2:]), values)[games, :rounds] = values
 
-    def _keeps(self, candidates: FloatArray) -> bool:
-        """Whether candidates must be kept: seen by the learner, and not one table for all."""
-        return self.scenario.observe_candidates and candidates.ndim > 2
+    def _room(self, name: str, shape: tuple[int, ...], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Where a field is recorded, for all games; made when the first values come."""
+        if name not in self._record:
+            self._record[name] = np.zeros((self._num_games, *shape), dtype=values.dtype)
+        return self._record[name]
 
-    def _now(self, name: str) -> npt.NDArray[Any]:
-        recorded = self._recorded[name]
-        return recorded[self._games, self._cursor] if recorded.shape[1] > 1 else recorded[:, 0].copy()
+    def now(self, name: str) -> npt.NDArray[Any]:
+        """A field of :class:`ldp_gym.tape.Tape` in the current round of each game, ``(B, ...)``.
 
-    @property
-    def over(self) -> BoolArray:
-        """Which games have played all their rounds."""
-        return self.rounds >= self.scenario.horizon
-
-    @property
-    def contexts(self) -> FloatArray:
-        """The current contexts, ``(B, d)``; the last again once a game is over."""
-        return self._now("contexts")
+        A view of the record: copy what others may keep. A game that is over shows its last round again.
+        """
+        return self._record[name] if name in self._steady else self._record[name][self._now]
 
     @property
     def candidates(self) -> FloatArray:
         """The current candidates, ``(B, K, M)``."""
-        if "candidates" in self._recorded:
-            return self._now("candidates")
-        candidates = self.scenario.hypotheses(self.contexts)
-        return np.array(np.broadcast_to(candidates, (len(self._games), *candidates.shape[-2:])))
-
-    @property
-    def messages(self) -> Messages:
-        """The messages of the current round, ``(B, *message_shape)``, which the learner sees in the next."""
-        return self._now("messages")
-
-    @property
-    def distributions(self) -> FloatArray:
-        """The truth's distributions of the current round, ``(B, M)``. For the referee alone."""
-        return self._now("distributions")
-
-    @property
-    def labels(self) -> IntArray:
-        """The labels of the current round, ``(B,)``. For the referee alone."""
-        return self._now("labels")
+        if "candidates" in self._fields:
+            return self.now("candidates").copy()
+        candidates = self.scenario.hypotheses(self.now("contexts"))
+        return np.array(np.broadcast_to(candidates, (self._num_games, *candidates.shape[-2:])))

@@ -27,8 +27,9 @@ def normalised(log_weights: FloatArray) -> FloatArray:
     return shifted - log_total
 
 
-def weights(log_weights: FloatArray) -> FloatArray:
+def weights(log_weights: FloatArray, axis: int = -1, out: FloatArray | None = None) -> FloatArray:
     """The weights ``(..., K)``, summing to one, of log weights up to a constant."""
-    relative = np.exp(log_weights - log_weights.max(axis=-1, keepdims=True))
-    relative /= np.add.reduce(relative, axis=-1, keepdims=True)
+    relative = np.subtract(log_weights, np.maximum.reduce(log_weights, axis=axis, keepdims=True), out=out)
+    np.exp(relative, out=relative)
+    relative /= np.add.reduce(relative, axis=axis, keepdims=True)
     return relative

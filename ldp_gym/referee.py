@@ -6,7 +6,6 @@ One game is the case B = 1. Single and vector environment are thin views of this
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,15 +15,6 @@ from ldp_gym.arrays import BoolArray, FloatArray, IntArray
 from ldp_gym.divergences import kl, tv
 from ldp_gym.playback import Playback
 from ldp_gym.scenario import Scenario
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What one round cost, ``(B,)`` each, and what info says of it."""
-
-    rewards: FloatArray
-    over: BoolArray
-    info: dict[str, npt.NDArray[Any]]
 
 
 class Referee:
@@ -52,20 +42,25 @@ class Referee:
 
     def observe(self) -> dict[str, npt.NDArray[Any]]:
         """What the learners see now: the contexts, the last messages, and the candidates on request."""
-        observations = {"context": self._playback.contexts, "message": self._messages}
+        observations = {"context": self._playback.now("contexts").copy(), "message": self._messages}
         if self.scenario.observe_candidates:
             observations["candidates"] = self._playback.candidates
         return observations
 
-    def judge(self, predictions: FloatArray) -> Verdict:
-        """Charge the predictions ``(B, M)`` of the current round, and go on to the next."""
-        truth = self._playback.distributions
-        info = {"kl": kl(truth, predictions), "tv": tv(truth, predictions)}
+    def judge(self, predictions: FloatArray) -> dict[str, npt.NDArray[Any]]:
+        """Charge the predictions ``(B, M)`` of the current round, and go on to the next; returns the info."""
+        truth = self._playback.now("distributions")
+        info = {"kl": kl(truth, predictions, self._playback.now("negentropies")), "tv": tv(truth, predictions)}
         if self.scenario.reveal:
-            info |= {"truth": self._playback.truths.copy(), "label": self._playback.labels}
-        self._messages = self._playback.messages
+            info |= {"truth": self._playback.truths.copy(), "label": self._playback.now("labels").copy()}
+        self._messages = self._playback.now("messages").copy()
         self._playback.advance()
-        return Verdict(-np.minimum(info["kl"], self.scenario.max_loss), self._playback.over, info)
+        return info
+
+    @property
+    def over(self) -> BoolArray:
+        """Which games have played all their rounds, ``(B,)``."""
+        return self._playback.over
 
     @property
     def candidates(self) -> FloatArray:

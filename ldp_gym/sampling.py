@@ -6,6 +6,8 @@ a batch of them and a whole tape are then the same computation with the same res
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ldp_gym.arrays import FloatArray, IntArray
@@ -14,19 +16,21 @@ _SMALLEST = 2.0**-54
 """Half the spacing of NumPy's uniforms: what stands in for an exact zero."""
 
 
-def open_uniforms(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
-    """Draws from U(0, 1), strictly inside, in row-major order.
+def open_uniforms(rngs: Sequence[np.random.Generator], shape: tuple[int, ...]) -> FloatArray:
+    """Draws from U(0, 1), strictly inside: ``shape`` from each generator, in row-major order.
 
-    The order makes the stream independent of how many rows are drawn at a time.
+    The order makes a stream independent of how many rows are drawn at a time.
 
     Example:
-        >>> at_once = open_uniforms(np.random.default_rng(0), (4, 3))
+        >>> at_once = open_uniforms([np.random.default_rng(0)], (4, 3))
         >>> rng = np.random.default_rng(0)
-        >>> in_two = np.concatenate([open_uniforms(rng, (1, 3)), open_uniforms(rng, (3, 3))])
+        >>> in_two = np.concatenate([open_uniforms([rng], (1, 3)), open_uniforms([rng], (3, 3))], axis=1)
         >>> bool((at_once == in_two).all())
         True
     """
-    uniforms = rng.random(shape)
+    uniforms = np.empty((len(rngs), *shape))
+    for rng, rows in zip(rngs, uniforms, strict=True):
+        rng.random(out=rows)
     return np.maximum(uniforms, _SMALLEST, out=uniforms)
 
 
@@ -42,7 +46,8 @@ def categorical(weights: FloatArray, uniforms: FloatArray) -> IntArray:
     cumulative = np.cumsum(weights, axis=-1)
     # The last index of positive weight ends at exactly 1, above every uniform.
     cumulative /= cumulative[..., -1:]
-    indices: IntArray = np.add.reduce(cumulative <= uniforms[..., None], axis=-1, dtype=np.int64)
+    passed = np.moveaxis(cumulative, -1, 0) <= uniforms
+    indices: IntArray = np.add.reduce(passed, axis=0, dtype=np.int64)
     return indices
 
 

@@ -156,11 +156,6 @@ class Scenario:
             hypotheses = as_hypotheses(self._class_source, facts, self._class_options)
         return Opening(generator, truth, hypotheses)
 
-    @property
-    def one_round_at_a_time(self) -> bool:
-        """Whether someone acts on the public posterior, which the last message must reach first."""
-        return self.nature.adaptive or self.channel.interactive
-
     # -- What the learner sees and does ---------------------------------------------------------------
 
     @property
@@ -181,11 +176,15 @@ class Scenario:
         """Distributions over the labels."""
         return Simplex(self.hypotheses.num_labels)
 
+    @property
+    def shares_table(self) -> bool:
+        """Whether all rounds of all episodes have the same candidates."""
+        return self.hypotheses.constant and not self.redraws
+
     def rounds_at_a_time(self, episodes: int, cells: int) -> int:
         """How many rounds of so many episodes keep a tape's arrays below about ``cells`` numbers."""
         size, labels = self.hypotheses.num_hypotheses, self.hypotheses.num_labels
-        constant = self.hypotheses.constant and not self.redraws
-        footprint = size + labels if constant else size * labels
+        footprint = size + labels if self.shares_table else size * labels
         return max(1, min(self.horizon, cells // (episodes * footprint)))
 
 

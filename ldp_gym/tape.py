@@ -7,12 +7,13 @@ Nothing here depends on what the learner predicts. So the single environment, th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from ldp_gym import posterior
 from ldp_gym.arrays import FloatArray, IntArray, Messages, at
+from ldp_gym.divergences import negentropy
 from ldp_gym.hypotheses import HypothesisClass
 from ldp_gym.nature import Stretch
 from ldp_gym.sampling import categorical, open_uniforms
@@ -24,19 +25,25 @@ class Tape:
     """n rounds of B episodes.
 
     Attributes:
-        contexts: ``x_t``, ``(B, n, d)``.
+        contexts: ``x_t``, ``(B, n, d)``; none where nobody looks at them.
         candidates: ``f_j(x_t)``: ``(B, n, K, M)``; a round axis of 1 where they do not change within an
             episode, and the bare ``(K, M)`` table where all episodes share it.
         distributions: the truth's ``f(x_t)``, ``(B, n or 1, M)``. For the referee alone.
+        negentropies: of these distributions, ``(B, n or 1)``; the KL needs it. For the referee alone.
         labels: ``Y_t``, ``(B, n)``. For the referee alone.
         messages: ``Ytilde_t``, ``(B, n, *message_shape)``.
     """
 
-    contexts: FloatArray
+    contexts: FloatArray | None
     candidates: FloatArray
     distributions: FloatArray
+    negentropies: FloatArray
     labels: IntArray
     messages: Messages
+
+
+STEADY = frozenset({"candidates", "distributions", "negentropies"})
+"""The fields that do not change within an episode of a constant class."""
 
 
 class Episodes:
@@ -45,10 +52,15 @@ class Episodes:
     Args:
         scenario: the game that is played.
         openings: how each episode begins.
+        show_contexts: whether someone looks at the contexts themselves. Where no one does, those of a constant
+            class are not worked out: they carry nothing.
     """
 
-    def __init__(self, scenario: Scenario, openings: Iterable[Opening]) -> None:
+    def __init__(
+        self, scenario: Scenario, openings: Iterable[Opening], *, show_contexts: bool = True
+    ) -> None:
         self.scenario = scenario
+        self._needs_contexts = show_contexts or not scenario.hypotheses.constant
         self.openings = list(openings)
         batch = len(self.openings)
         self.truths = np.array([opening.truth for opening in self.openings], dtype=np.int64)
@@ -65,17 +77,15 @@ class Episodes:
         """The next rounds of every episode."""
         scenario = self.scenario
         width = scenario.nature.num_uniforms + 1 + scenario.channel.num_uniforms
-        uniforms = np.stack(
-            [open_uniforms(opening.generator, (rounds, width)) for opening in self.openings]
-        )
-        if not scenario.one_round_at_a_time:
+        uniforms = open_uniforms([opening.generator for opening in self.openings], (rounds, width))
+        if not (scenario.channel.interactive or (self._needs_contexts and scenario.nature.adaptive)):
             return self._play(uniforms, None)
         tapes = []
         for t in range(rounds):
             tape = self._play(uniforms[:, t : t + 1], posterior.weights(self._log_posterior))
             self._learn(tape)
             tapes.append(tape)
-        return _joined(tapes)
+        return _joined(tapes, constant=scenario.hypotheses.constant)
 
     def _play(self, uniforms: FloatArray, public: FloatArray | None) -> Tape:
         """The rounds whose uniforms ``(B, n, width)`` are given, under the public posterior ``(B, K)``."""
@@ -83,25 +93,30 @@ class Episodes:
         for_nature, for_label, for_channel = np.split(
             uniforms, [nature.num_uniforms, nature.num_uniforms + 1], axis=-1
         )
-        rounds = uniforms.shape[1]
+        contexts = self._contexts(for_nature, public) if self._needs_contexts else None
+        candidates = self._hypotheses(self._context if contexts is None else contexts)
+        distributions = at(candidates, self.truths[:, None], slice(None))
+        labels = categorical(distributions, for_label[..., 0])
+        shown = public[:, None] if public is not None and channel.interactive else None
+        messages = channel.encode(labels, candidates, for_channel, shown)
+        return Tape(contexts, candidates, distributions, negentropy(distributions), labels, messages)
+
+    def _contexts(self, uniforms: FloatArray, public: FloatArray | None) -> FloatArray:
+        """Nature's move."""
+        nature, shape = self.scenario.nature, uniforms.shape[:2]
         contexts = nature.contexts(
             Stretch(
-                uniforms=for_nature,
-                rounds=np.broadcast_to(np.arange(self._round, self._round + rounds), uniforms.shape[:2]),
+                uniforms=uniforms,
+                rounds=np.broadcast_to(np.arange(self._round, self._round + shape[1]), shape),
                 previous=self._context,
                 hypotheses=self._hypotheses,
                 posterior=public if nature.adaptive else None,
                 truths=self.truths if nature.leaks_truth else None,
             )
         )
-        self._round += rounds
+        self._round += shape[1]
         self._context = contexts[:, -1]
-        candidates = self._hypotheses(contexts)
-        distributions = at(candidates, self.truths[:, None], slice(None))
-        labels = categorical(distributions, for_label[..., 0])
-        shown = public[:, None] if public is not None and channel.interactive else None
-        messages = channel.encode(labels, candidates, for_channel, shown)
-        return Tape(contexts, candidates, distributions, labels, messages)
+        return contexts
 
     def _learn(self, tape: Tape) -> None:
         """Advance the public posterior by the tape's one round."""
@@ -124,18 +139,17 @@ class Redrawn:
         return candidates[:, None] if self.classes[0].constant else candidates
 
 
-def _joined(tapes: list[Tape]) -> Tape:
-    """Tapes of consecutive rounds as one."""
-
-    def join(parts: list[FloatArray]) -> FloatArray:
-        return np.concatenate(parts, axis=1)
-
+def _joined(tapes: list[Tape], *, constant: bool) -> Tape:
+    """Tapes of one round each, in a row. What does not change from round to round stays as it is."""
     first = tapes[0]
-    steady = first.candidates.ndim == 2 or first.candidates is tapes[-1].candidates
+    unchanged = STEADY if constant else frozenset()
+    if first.contexts is None:
+        unchanged |= {"contexts"}
     return Tape(
-        contexts=join([tape.contexts for tape in tapes]),
-        candidates=first.candidates if steady else join([tape.candidates for tape in tapes]),
-        distributions=first.distributions if steady else join([tape.distributions for tape in tapes]),
-        labels=np.concatenate([tape.labels for tape in tapes], axis=1),
-        messages=join([tape.messages for tape in tapes]),
+        **{
+            field.name: getattr(first, field.name)
+            if field.name in unchanged
+            else np.concatenate([getattr(tape, field.name) for tape in tapes], axis=1)
+            for field in fields(Tape)
+        }
     )

@@ -56,23 +56,11 @@ def index(name: str, value: object, size: int) -> int:
     return number
 
 
-def distributions(
-    values: npt.ArrayLike,
-    *,
-    owner: str = "hypothesis",
-    tolerance: float = ROW_TOLERANCE,
-    advice: str = "every hypothesis is a distribution over the labels",
-) -> FloatArray:
-    """``values`` as distributions along the last axis, normalised to the last bit.
-
-    Args:
-        values: ``(..., M)``.
-        owner: whose distributions they are; the message adds the index on the axis before the last.
-        tolerance: how far from one a sum may be.
-        advice: what to do instead.
+def distributions(values: npt.ArrayLike) -> FloatArray:
+    """Hypotheses' ``values`` as distributions along the last axis, normalised to the last bit.
 
     Raises:
-        ValueError: saying which row is wrong, how, and by how much.
+        ValueError: saying which hypothesis (the axis before the last) is wrong, how, and by how much.
     """
     try:
         table = np.asarray(values, dtype=np.float64)
@@ -81,19 +69,21 @@ def distributions(
     if table.ndim == 0 or table.size == 0:
         raise ValueError(f"probabilities need at least one label, got shape {table.shape}")
     total = np.add.reduce(table, axis=-1, keepdims=True)
-    # One comparison each that NaN fails too; only a failure pays for finding the culprit.
-    if not (table.min() >= 0.0 and np.abs(total - 1.0).max() <= tolerance):
-        raise ValueError(f"{owner}{_fault(table, total[..., 0], tolerance)}; {advice}")
+    # Comparisons that NaN fails too; only a failure pays for finding the culprit.
+    if not (table.min() >= 0.0 and np.abs(total - 1.0).max() <= ROW_TOLERANCE):
+        fault = fault_of_distributions(table, ROW_TOLERANCE)
+        raise ValueError(f"hypothesis{fault}; every hypothesis is a distribution over the labels")
     normalised: FloatArray = table / total
     return normalised
 
 
-def _fault(table: FloatArray, total: FloatArray, tolerance: float) -> str:
-    """The first row that is no distribution, and why."""
+def fault_of_distributions(table: FloatArray, tolerance: float) -> str:
+    """The first row ``(..., M)`` that is no distribution, by its last index, and why."""
     for wrong, what in ((np.isnan(table), "NaN"), (table < 0.0, "negative")):
         if wrong.any():
             *row, label = (int(i) for i in np.argwhere(wrong)[0])
             return f"{_which(row)} has a {what} probability at label {label}: {table[(*row, label)]}"
+    total = np.asarray(table.sum(axis=-1))
     row = [int(i) for i in np.argwhere(~(np.abs(total - 1.0) <= tolerance))[0]]
     off = float(total[tuple(row)])
     return f"{_which(row)} sums to {off:.9g}, off one by {off - 1.0:+.3g} (allowed: {tolerance:g})"

@@ -93,16 +93,16 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         resetting = self._over
         if resetting.any():
             actions = self._without(actions, resetting)
-        verdict = self._referee.judge(self._simplex.distribution(actions))
-        over = verdict.over & ~resetting
-        rewards = np.where(resetting, 0.0, verdict.rewards)
-        infos = _masked(verdict.info, ~resetting)
+        info = self._referee.judge(self._simplex.distribution(actions))
+        over = self._referee.over & ~resetting
+        rewards = np.where(resetting, 0.0, -np.minimum(info["kl"], self.scenario.max_loss))
+        infos = _masked(info, ~resetting)
         self._over = over
         if resetting.any():
             infos = _merged(infos, self._begin(resetting))
         elif over.any() and self.autoreset_mode is AutoresetMode.SAME_STEP:
-            final = self._final(over, _masked(verdict.info, over))
-            infos = _merged(_masked(verdict.info, ~over), self._begin(over)) | final
+            final = self._final(over, _masked(info, over))
+            infos = _merged(_masked(info, ~over), self._begin(over)) | final
         return self._referee.observe(), rewards, over, np.zeros_like(over), infos
 
     def _without(self, actions: npt.ArrayLike, resetting: BoolArray) -> FloatArray:

@@ -117,13 +117,16 @@ class ExponentialWeights(Learner):
 
     def play(self, candidates: FloatArray, messages: Messages) -> FloatArray:
         """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
-        losses = self.losses(messages, candidates)
-        totals = np.empty((len(losses), losses.shape[1] + 1, losses.shape[2]))
-        totals[:, 0] = self._total
-        totals[:, 1:] = losses
-        np.cumsum(totals, axis=1, out=totals)
-        self._total = totals[:, -1].copy()
-        return self._predict(posterior.weights(-self.rate * totals[:, :-1]), candidates)
+        # Rounds on the last axis: sums over hypotheses and over rounds are fastest that way.
+        losses = np.swapaxes(self.losses(messages, candidates), -1, -2)
+        totals = np.empty((*losses.shape[:-1], losses.shape[-1] + 1))
+        totals[..., 0] = self._total
+        totals[..., 1:] = losses
+        np.cumsum(totals, axis=-1, out=totals)
+        self._total = totals[..., -1].copy()
+        totals *= -self.rate
+        weights = posterior.weights(totals[..., :-1], axis=-2, out=totals[..., :-1])
+        return self._predict(np.swapaxes(weights, -1, -2), candidates)
 
 
 class LiteralLearner(ExponentialWeights):
@@ -152,4 +155,4 @@ class LiteralLearner(ExponentialWeights):
         return messages
 
     def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
-        return self._clipping.smooth(mixture(weights, candidates), self._clipping.cells(candidates))
+        return self._clipping.smooth(weights, candidates)

@@ -133,7 +133,7 @@ class Channel(ABC):
     ) -> Messages:
         """The messages of labels ``(...)``, with coins from ``rng``."""
         labels = np.asarray(labels)
-        uniforms = open_uniforms(rng, (*labels.shape, self.num_uniforms))
+        uniforms = open_uniforms([rng], (*labels.shape, self.num_uniforms))[0]
         return self.encode(labels, candidates, uniforms, posterior)
 
     def __repr__(self) -> str:

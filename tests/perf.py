@@ -1,0 +1,119 @@
+"""`make perf`: speed as ratios against references measured in the same run, one thread.
+
+Absolute times depend on the machine; ratios hardly do. Every line says what is measured, the reference, the
+ratio (1 = as fast as the reference) and the least ratio that we promise; exit status 1 if one falls short.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+
+import gymnasium as gym
+import numpy as np
+
+import ldp_agents
+import ldp_gym
+
+GAME = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 16}
+
+
+def compare(ours: Callable[[], int], reference: Callable[[], int], repeats: int = 9) -> float:
+    """The ratio of the two best rates of work, the runs taking turns on a noisy machine."""
+
+    def rate(play: Callable[[], int]) -> float:
+        start = time.perf_counter()
+        return play() / (time.perf_counter() - start)
+
+    ours(), reference()
+    pairs = [(rate(ours), rate(reference)) for _ in range(repeats)]
+    return max(mine for mine, _ in pairs) / max(theirs for _, theirs in pairs)
+
+
+def steps(env: gym.Env, action: object, count: int = 20_000) -> int:
+    env.reset()
+    for _ in range(count):
+        _, _, terminated, truncated, _ = env.step(action)
+        if terminated or truncated:
+            env.reset()
+    return count
+
+
+def vector_steps(envs: gym.vector.VectorEnv, actions: np.ndarray, count: int = 1001) -> int:
+    for _ in range(count):
+        envs.step(actions)
+    return count
+
+
+def floor(rounds: int = 2**17, block: int = 2**12) -> int:
+    """A loop that only draws the noise, multiplies weights by candidates and takes logs."""
+    rng = np.random.default_rng(0)
+    table = ldp_gym.CLASSES["dirichlet"](8, 16)(np.zeros(1))
+    weights = np.full((block, 8), 1 / 8)
+    for _ in range(rounds // block):
+        rng.laplace(size=block)
+        np.log(weights @ table)
+    return rounds
+
+
+def evaluated(name: str, episodes: int = 16, horizon: int = 10_000, **game: object) -> int:
+    settings = {**GAME, "horizon": horizon, **game}
+    ldp_gym.evaluate(partial(ldp_agents.make, name), settings, episodes=episodes)
+    return episodes * horizon
+
+
+def peak_memory_ratio(code: str, baseline: int) -> float:
+    """How many times ``baseline`` bytes a fresh interpreter needs for ``code``, above an idle one."""
+    report = "\nimport resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    setup = "import gymnasium as gym, numpy as np, ldp_gym, ldp_agents, scipy.special"
+    peaks = [
+        int(subprocess.run([sys.executable, "-c", f"{setup}\n{body}{report}"], capture_output=True, check=True).stdout)
+        for body in ("pass", code)
+    ]
+    return (peaks[1] - peaks[0]) * 1024 / baseline
+
+
+PLAY_A_MILLION_LABELS = """
+env = gym.make("LDPDist-v0", hypotheses="dirichlet", num_hypotheses=16, num_labels=10**6, horizon=10)
+env.reset(seed=0)
+for _ in range(10):
+    env.step(np.full(10**6, 1e-6))
+"""
+
+
+def main() -> int:
+    failed = False
+
+    def line(what: str, ratio: float, promised: float, reference: str) -> None:
+        nonlocal failed
+        failed |= ratio < promised
+        mark = "" if ratio >= promised else "  <-- short"
+        print(f"{what:54s} {ratio:6.2f} x {reference} (promised {promised:g}){mark}", flush=True)
+
+    uniform = np.full(16, 1 / 16)
+    ratio = compare(
+        partial(steps, gym.make("LDPDist-v0", **GAME), uniform), partial(steps, gym.make("CartPole-v1"), 0)
+    )
+    line("single environment", ratio, 0.5, "CartPole-v1")
+
+    games = 1024
+    poles, ours = gym.make_vec("CartPole-v1", num_envs=games), gym.make_vec("LDPDist-v0", num_envs=games, **GAME)
+    poles.reset(seed=0)
+    ours.reset(seed=0)
+    left, actions = np.zeros(games, dtype=np.int64), np.tile(uniform, (games, 1))
+    ratio = compare(partial(vector_steps, ours, actions), partial(vector_steps, poles, left))
+    line("vector environment, 1,024 games", ratio, 0.25, "CartPoleVectorEnv")
+
+    line("evaluate EXP3, KL and TV", compare(partial(evaluated, "exp3"), floor), 0.3, "noise-multiply-log")
+
+    table = 16 * 10**6 * 8
+    line("memory at K = 16, M = 10^6 (table / peak, at least 1/4)", 1 / peak_memory_ratio(PLAY_A_MILLION_LABELS, table), 0.25, "the table")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
