@@ -74,8 +74,8 @@ def _ones(length: int) -> FloatArray:
 def has_zero(array: FloatArray) -> bool:
     """Whether an entry of a nonnegative array is zero."""
     if array.size >= _SHORT:
-        return not np.minimum.reduce(array, axis=None) > 0.0
-    return np.count_nonzero(array) < array.size
+        return not bool(np.minimum.reduce(array, axis=None) > 0.0)
+    return int(np.count_nonzero(array)) < array.size
 
 
 def at_round(array: npt.NDArray[Any], t: int) -> npt.NDArray[Any]:

@@ -78,7 +78,9 @@ class Clipping:
     def density(self, mass: FloatArray, length: FloatArray, total: FloatArray) -> FloatArray:
         """Eq. (hcircf): ``pbar_j`` on the cell of a label with mass ``f_j[y]`` and length ``l_y``."""
         # A cell of length zero has no mass either: 0 / 0 is 0.
-        return (1.0 - self.mixing) * mass / np.maximum(length, np.finfo(np.float64).tiny) + self.mixing / total
+        return (1.0 - self.mixing) * mass / np.maximum(
+            length, np.finfo(np.float64).tiny
+        ) + self.mixing / total
 
     def smooth(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
         """The paper's prediction, ``p_hat[y] = sum_{y' in S_y} pbar_t[y']``, from weights ``(..., K)``.

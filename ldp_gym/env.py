@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -21,16 +21,16 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
 
     ## Description
 
-    Nature hides one of K known functions ``f_1, ..., f_K`` from contexts in ``R^d`` to distributions over M
-    labels. Each round it reveals a context ``x_t``; the agent outputs a distribution ``p_hat_t`` over the
-    labels; a user draws a label from the truth's ``f(x_t)`` and reveals only a privatized message; and the agent
-    is charged ``KL(f(x_t), p_hat_t)``.
+    Nature hides one of K known functions ``f_1, ..., f_K`` from contexts in ``R^d`` to distributions over
+    M labels. Each round it reveals a context ``x_t``; the agent outputs a distribution ``p_hat_t`` over the
+    labels; a user draws a label from the truth's ``f(x_t)`` and reveals only a privatized message; and the
+    agent is charged ``KL(f(x_t), p_hat_t)``.
 
     ## Observation
 
-    A ``Dict``: ``context``, ``x_t`` in ``R^d``; ``message``, the last round's ``Ytilde_{t-1}``, all zero before the
-    first; and with ``observe_candidates=True`` also ``candidates``, the ``f_j(x_t)``, ``(K, M)``. When the game is
-    over there is no next context: the last one is shown again beside the last message.
+    A ``Dict``: ``context``, ``x_t`` in ``R^d``; ``message``, the last round's ``Ytilde_{t-1}``, all zero
+    before the first; and with ``observe_candidates=True`` also ``candidates``, the ``f_j(x_t)``, ``(K, M)``.
+    When the game is over there is no next context: the last one is shown again beside the last message.
 
     ## Action
 
@@ -40,7 +40,7 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
 
     ``-min(KL, max_loss)`` in nats, always finite. It is an objective to train and score with. It depends on
     the hidden truth and tells about it: **a learner that reads it, or ``info``, does not play this game.**
-    ``info["kl"]`` and ``info["tv"]`` are exact; with ``reveal=True`` info holds ``truth`` and ``label`` as well.
+    ``info["kl"]`` and ``info["tv"]`` are exact; with ``reveal=True`` info holds ``truth`` and ``label`` too.
 
     ## End
 
@@ -56,12 +56,12 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
         >>> observation, info = env.reset(seed=0)
         >>> observation["message"]
         array([0., 0.])
-        >>> observation, reward, terminated, truncated, info = env.step([0.9, 0.1])
+        >>> observation, reward, terminated, truncated, info = env.step([0.6, 0.4])
         >>> round(reward, 4), sorted(info)
-        (-0.5108, ['kl', 'tv'])
+        (-0.2263, ['kl', 'tv'])
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": [], "render_fps": 4}
+    metadata: dict[str, Any] = {"render_modes": [], "render_fps": 4}
 
     def __init__(self, *, render_mode: None = None, **rules: Any) -> None:
         if render_mode is not None:
@@ -71,7 +71,7 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
         self.game = self.scenario.game
         self.observation_space = self.scenario.observation_space
         self._simplex = self.scenario.action_space
-        self.action_space = self._simplex
+        self.action_space: gym.Space[Any] = self._simplex
         self._referee = Referee(self.scenario, 1)
         self._over = True
 
@@ -98,7 +98,7 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
         judged = self._referee.judge(self._simplex.distribution(action)[None])
         info = {key: value.item() for key, value in judged.items()}
         self._over = self._referee.over.item()
-        return self._observation(), -min(info["kl"], self.scenario.max_loss), self._over, False, info
+        return self._observation(), 0.0 - min(info["kl"], self.scenario.max_loss), self._over, False, info
 
     def _observation(self) -> Observation:
         return {key: value[0] for key, value in self._referee.observe().items()}

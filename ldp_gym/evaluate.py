@@ -96,6 +96,7 @@ def evaluate(
     """
     scenario = env.unwrapped.scenario if _is_ours(env) else Scenario(**env)  # type: ignore[arg-type, union-attr]
     count = validation.whole("episodes", episodes, least=1)
+    seed = validation.whole("seed", seed, least=0)
     rounds = _checkpoints(scenario.horizon, checkpoints)
     truths: list[int | None]
     if truth == "all":

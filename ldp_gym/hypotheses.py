@@ -79,7 +79,7 @@ class Table(HypothesisClass):
         if self.table.ndim != 2:
             raise ValueError(f"a table has shape (K, M), got {self.table.shape}")
         self.table.flags.writeable = False  # shared with every learner
-        super().__init__(*self.table.shape, context_dim)
+        super().__init__(self.table.shape[0], self.table.shape[1], context_dim)
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         return self.table
@@ -265,9 +265,7 @@ class Refined(HypothesisClass):
             "class_seed": class_seed,
         }
         self.base = as_hypotheses(base, facts, base_options)
-        super().__init__(
-            self.base.num_hypotheses, self.base.num_labels * self.parts, self.base.context_dim
-        )
+        super().__init__(self.base.num_hypotheses, self.base.num_labels * self.parts, self.base.context_dim)
         self.constant = self.base.constant
         self._table = self._refine(np.zeros(self.context_dim)) if self.constant else None
 
@@ -317,15 +315,26 @@ class Callables(HypothesisClass):
         return validation.distributions(np.stack([f(contexts) for f in self.functions], axis=-2))
 
 
-def _batched(function: Callable[[FloatArray], Any], probe: FloatArray, rows: FloatArray) -> Callable[..., Any]:
+class _OneByOne:
+    """A function of one context, as a function of batches."""
+
+    def __init__(self, function: Callable[[FloatArray], Any]) -> None:
+        self.function = function
+
+    def __call__(self, contexts: FloatArray) -> FloatArray:
+        rows = [np.asarray(self.function(x), np.float64) for x in contexts.reshape(-1, contexts.shape[-1])]
+        return np.stack(rows).reshape(*contexts.shape[:-1], -1)
+
+
+def _batched(
+    function: Callable[[FloatArray], Any], probe: FloatArray, rows: FloatArray
+) -> Callable[[FloatArray], Any]:
     """``function`` itself if it already maps batches row by row, else one that does."""
     try:
         at_once = np.asarray(function(probe), dtype=np.float64)
     except Exception:  # whatever a function of one context does with several
         at_once = np.empty(0)
-    if at_once.shape == rows.shape and np.allclose(at_once, rows):
-        return function
-    return np.vectorize(function, otypes=[np.float64], signature="(d)->(m)")
+    return function if at_once.shape == rows.shape and np.allclose(at_once, rows) else _OneByOne(function)
 
 
 class Classifier(Protocol):
@@ -347,7 +356,7 @@ class Classifiers(HypothesisClass):
         dim = context_dim or getattr(models[0], "n_features_in_", None)
         if dim is None:
             raise ValueError("context_dim is needed: the models do not say how many features they take")
-        classes = [getattr(model, "classes_", None) for model in models]
+        classes: list[Any] = [getattr(model, "classes_", None) for model in models]
         for j, labels in enumerate(classes):
             if not np.array_equal(labels, classes[0]):
                 raise ValueError(
@@ -399,4 +408,3 @@ def as_hypotheses(
                 f"{made!r}"
             )
     return made
-

@@ -97,7 +97,6 @@ class IID(Nature):
         return self.context_dim
 
     def contexts(self, stretch: Stretch) -> FloatArray:
-        """See :meth:`Nature.contexts`."""
         return normal(stretch.uniforms)
 
 
@@ -117,7 +116,6 @@ class Drift(IID):
             raise ValueError(f"rate must lie in (0, 1], got {self.rate}")
 
     def contexts(self, stretch: Stretch) -> FloatArray:
-        """See :meth:`Nature.contexts`."""
         contexts, previous = normal(stretch.uniforms), stretch.previous
         keep = np.sqrt(1.0 - self.rate**2)
         for t in range(contexts.shape[1]):
@@ -162,7 +160,6 @@ class Cycle(Pooled):
     """The pool from its beginning, over and over."""
 
     def contexts(self, stretch: Stretch) -> FloatArray:
-        """See :meth:`Nature.contexts`."""
         return self.pool[stretch.rounds % len(self.pool)]
 
 
@@ -199,9 +196,10 @@ class Adversary(Pooled):
     _kept: tuple[object, FloatArray] | None = None
 
     def contexts(self, stretch: Stretch) -> FloatArray:
-        """See :meth:`Nature.contexts`."""
         scores = self._scores(self._pool_candidates(stretch), stretch)
-        return self.pool[np.broadcast_to(scores, (len(stretch.rounds), len(self.pool))).argmax(axis=-1)][:, None]
+        return self.pool[np.broadcast_to(scores, (len(stretch.rounds), len(self.pool))).argmax(axis=-1)][
+            :, None
+        ]
 
     def _scores(self, candidates: FloatArray, stretch: Stretch) -> FloatArray:
         """How much each context of the pool is worth to Nature, ``(B, P)``."""

@@ -50,7 +50,10 @@ class Referee:
     def judge(self, predictions: FloatArray) -> dict[str, npt.NDArray[Any]]:
         """Charge the predictions ``(B, M)`` of the current round, and go on to the next; returns the info."""
         truth = self._playback.now("distributions")
-        info = {"kl": kl(truth, predictions, self._playback.now("negentropies")), "tv": tv(truth, predictions)}
+        info: dict[str, npt.NDArray[Any]] = {
+            "kl": kl(truth, predictions, self._playback.now("negentropies")),
+            "tv": tv(truth, predictions),
+        }
         if self.scenario.reveal:
             info |= {"truth": self._playback.truths.copy(), "label": self._playback.now("labels").copy()}
         self._messages = self._playback.now("messages").copy()

@@ -46,7 +46,8 @@ def categorical(weights: FloatArray, uniforms: FloatArray) -> IntArray:
     cumulative = np.cumsum(weights, axis=-1)
     # The last index of positive weight ends at exactly 1, above every uniform.
     cumulative /= cumulative[..., -1:]
-    passed = np.moveaxis(cumulative, -1, 0) <= uniforms
+    # Labels before all other axes: the comparison runs along the long ones.
+    passed = np.moveaxis(cumulative[(None,) * (uniforms.ndim + 1 - cumulative.ndim)], -1, 0) <= uniforms
     indices: IntArray = np.add.reduce(passed, axis=0, dtype=np.int64)
     return indices
 

@@ -52,8 +52,8 @@ class Episodes:
     Args:
         scenario: the game that is played.
         openings: how each episode begins.
-        show_contexts: whether someone looks at the contexts themselves. Where no one does, those of a constant
-            class are not worked out: they carry nothing.
+        show_contexts: whether someone looks at the contexts themselves. Where no one does, those of a
+            constant class are not worked out: they carry nothing.
     """
 
     def __init__(

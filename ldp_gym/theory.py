@@ -22,7 +22,9 @@ def nonprivate_bound(num_hypotheses: int) -> float:
 def vector_noise_scale(num_hypotheses: int, horizon: int, epsilon: float, delta: float) -> float:
     """Algorithm 1's Laplace scale, ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``, eq. (tildey)."""
     size, log_kt = _size(num_hypotheses), _log_kt(num_hypotheses, horizon)
-    return (2.0 * math.sqrt(2.0 * size * math.log(1.0 / delta)) + math.sqrt(size * epsilon)) * log_kt / epsilon
+    return (
+        (2.0 * math.sqrt(2.0 * size * math.log(1.0 / delta)) + math.sqrt(size * epsilon)) * log_kt / epsilon
+    )
 
 
 def single_noise_scale(num_hypotheses: int, horizon: int, epsilon: float) -> float:

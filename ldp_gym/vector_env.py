@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from ldp_gym import validation
 from ldp_gym.arrays import BoolArray, FloatArray
 from ldp_gym.referee import Referee, episode_generator, truth_option
 from ldp_gym.scenario import Scenario
+from ldp_gym.spaces import Simplex
 
 Observations = dict[str, npt.NDArray[Any]]
 
@@ -42,7 +43,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         (3,)
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
+    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         self.single_observation_space = self.scenario.observation_space
         self.single_action_space = self.scenario.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self._simplex = batch_space(self.scenario.action_space, self.num_envs)
+        self._simplex = Simplex(self.game.num_labels, (self.num_envs,))
         self.action_space = self._simplex
         self._referee = Referee(self.scenario, self.num_envs)
         self._roots: list[np.random.Generator | None] = [None] * self.num_envs
@@ -95,7 +96,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
             actions = self._without(actions, resetting)
         info = self._referee.judge(self._simplex.distribution(actions))
         over = self._referee.over & ~resetting
-        rewards = np.where(resetting, 0.0, -np.minimum(info["kl"], self.scenario.max_loss))
+        rewards = np.where(resetting, 0.0, 0.0 - np.minimum(info["kl"], self.scenario.max_loss))
         infos = _masked(info, ~resetting)
         self._over = over
         if resetting.any():
@@ -110,7 +111,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         begun = all(self._roots[game] is not None for game in np.flatnonzero(resetting))
         if self.autoreset_mode is not AutoresetMode.NEXT_STEP or not begun:
             raise ResetNeeded(
-                f"games {np.flatnonzero(resetting).tolist()} are over, or have not begun: reset them before step()"
+                f"games {np.flatnonzero(resetting).tolist()} are over, or have not begun: reset them first"
             )
         actions = np.array(actions, dtype=np.float64)
         if actions.shape == self._simplex.shape:  # else the simplex has something to say
@@ -122,7 +123,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
     ) -> dict[str, Any]:
         """Begin an episode in the games of ``mask``; returns their infos."""
         games = np.flatnonzero(mask)
-        generators = [self._generator(game, seeds[game] if seeds else None) for game in games]
+        generators = [self._generator(game, seeds[game] if seeds else None) for game in games.tolist()]
         info = self._referee.begin(games, generators, truth)
         self._over = self._over & ~mask
         return _masked(info, mask)

@@ -71,7 +71,7 @@ class Learner(ABC):
 
 
 class ExponentialWeights(Learner):
-    """Weights ``w_j`` proportional to ``exp(-rate * L_j)``, where ``L_j`` sums a loss estimate over the rounds.
+    """Weights ``w_j`` proportional to ``exp(-rate * L_j)``, where ``L_j`` sums up a loss estimate.
 
     WMA, EXP3 and Bayes differ only in :meth:`losses` and :attr:`rate`. The weights live in log space, so no
     horizon overflows them. As messages do not depend on predictions, a stretch of tape is a cumulative sum.
@@ -144,8 +144,8 @@ class LiteralLearner(ExponentialWeights):
     def __init__(self, game: Game) -> None:
         if not game.channel.reveals_losses:
             raise IncompatibleChannelError(
-                f"{type(self).__name__} reads a loss for each hypothesis, and the messages of {game.channel!r} "
-                f"are none; try the learner 'bayes', which reads every channel"
+                f"{type(self).__name__} reads a loss for each hypothesis, which the messages of "
+                f"{game.channel!r} are not; the learner 'bayes' reads every channel"
             )
         super().__init__(game)
         self._clipping: Clipping = getattr(game.channel, "clipping", None) or Clipping(game.horizon)

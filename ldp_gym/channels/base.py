@@ -122,7 +122,8 @@ class Channel(ABC):
     def is_none(self, messages: Messages) -> BoolArray:
         """Where messages ``(..., *message_shape)`` are "none yet"."""
         nothing: BoolArray = messages == 0
-        return nothing.all(axis=tuple(range(-len(self.message_shape), 0))) if self.message_shape else nothing
+        axes = tuple(range(-len(self.message_shape), 0))
+        return np.asarray(nothing.all(axis=axes)) if axes else nothing
 
     def privatize(
         self,

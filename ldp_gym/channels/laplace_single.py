@@ -35,7 +35,6 @@ class LaplaceSingle(ClippedChannel):
         uniforms: FloatArray,
         posterior: FloatArray | None = None,
     ) -> Messages:
-        """See :meth:`Channel.encode`."""
         cells = self.clipping.cells(candidates)
         clipped = self.clipping.draw(labels, cells, uniforms[..., :2])
         coordinate = integers(self.num_hypotheses, uniforms[..., 2])

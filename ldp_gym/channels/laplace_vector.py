@@ -40,7 +40,6 @@ class LaplaceVector(ClippedChannel):
         uniforms: FloatArray,
         posterior: FloatArray | None = None,
     ) -> Messages:
-        """See :meth:`Channel.encode`."""
         cells = self.clipping.cells(candidates)
         clipped = self.clipping.draw(labels, cells, uniforms[..., :2])
         mass = masses(candidates, clipped)
@@ -49,11 +48,12 @@ class LaplaceVector(ClippedChannel):
 
     def _log_kernel(self, messages: Messages, levels: FloatArray) -> FloatArray:
         revealed = self.conceal(messages)
+        kernel = np.zeros((*messages.shape[:-1], self.num_labels))
         # Coordinate by coordinate, so that no batch of (K, M) arrays is built for a constant class.
-        kernel = sum(
-            np.abs(levels[..., j, :] - revealed[..., j, None]) for j in range(self.num_hypotheses)
-        )
-        return kernel / -self.noise_scale
+        for j in range(self.num_hypotheses):
+            kernel -= np.abs(levels[..., j, :] - revealed[..., j, None])
+        kernel /= self.noise_scale
+        return kernel
 
     def _log_norm(self) -> float:
         return -self.num_hypotheses * math.log(2.0 * self.noise_scale * self.slope)

@@ -49,14 +49,12 @@ class RandomizedResponse(Channel):
         uniforms: FloatArray,
         posterior: FloatArray | None = None,
     ) -> Messages:
-        """See :meth:`Channel.encode`."""
         others = (labels + 1 + integers(self.num_labels - 1, uniforms[..., 1])) % self.num_labels
         return np.where(uniforms[..., 0] < math.exp(self.log_keep), labels, others) + 1
 
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        """See :meth:`Channel.log_density`."""
         kept = np.asarray(messages)[..., None] == np.arange(1, self.num_labels + 1)
         return np.where(kept, self.log_keep, self.log_other)
 

@@ -1,0 +1,161 @@
+"""Contract checks: hold a channel, a hypothesis class or a nature, ours or yours, to what the game relies on.
+
+Each check raises an ``AssertionError`` that says what broke; passing them is no proof of privacy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldp_gym import posterior
+from ldp_gym.arrays import FloatArray, Messages
+from ldp_gym.channels import Channel
+from ldp_gym.hypotheses import Dirichlet, HypothesisClass, SoftmaxLinear
+from ldp_gym.nature import Nature, Stretch
+from ldp_gym.sampling import open_uniforms
+
+ALPHA = 1e-6
+"""The probability with which a correct implementation fails a statistical check."""
+
+
+def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
+    """Candidates are distributions, deterministic, and the same for one context as for a batch."""
+    size, labels, dim = hypotheses.num_hypotheses, hypotheses.num_labels, hypotheses.context_dim
+    _demand(size >= 2 and labels >= 2 and dim >= 1, f"K >= 2, M >= 2 and d >= 1, got {hypotheses!r}")
+    contexts = np.random.default_rng(seed).standard_normal((2, 3, dim))
+    candidates = hypotheses(contexts)
+    expected = (size, labels) if hypotheses.constant else (2, 3, size, labels)
+    _demand(candidates.shape == expected, f"candidates of shape {expected}, got {candidates.shape}")
+    _demand(candidates.dtype == np.float64, f"float64 candidates, got {candidates.dtype}")
+    _demand(bool((candidates >= 0.0).all()), f"no negative probability, got {candidates.min()}")
+    off = np.abs(candidates.sum(axis=-1) - 1.0).max()
+    _demand(off <= 1e-9, f"rows that sum to one, off by up to {off:.3g}")
+    again = hypotheses(contexts)
+    _demand(np.array_equal(candidates, again), "the same candidates when asked twice")
+    alone = hypotheses(contexts[1, 2])
+    _demand(alone.shape == (size, labels), f"candidates of one context of shape (K, M), got {alone.shape}")
+    batched = candidates if hypotheses.constant else candidates[1, 2]
+    _demand(np.allclose(alone, batched, rtol=1e-12, atol=1e-15), "the same candidates alone and in a batch")
+
+
+def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed: int = 0) -> None:
+    """Contexts are finite, and the same whether rounds and episodes come one at a time or many."""
+    hypotheses = hypotheses or SoftmaxLinear(4, 5, nature.context_dim)
+    batch, rounds, dim = 3, 6, nature.context_dim
+    rng = np.random.default_rng(seed)
+    uniforms = open_uniforms([rng], (batch, rounds, nature.num_uniforms))[0]
+    public = rng.dirichlet(np.ones(hypotheses.num_hypotheses), size=batch)
+    truths = rng.integers(hypotheses.num_hypotheses, size=batch)
+
+    def play(games: slice, length: int) -> FloatArray:
+        previous, parts = np.zeros((len(range(*games.indices(batch))), dim)), []
+        for start in range(0, rounds, length):
+            numbers = uniforms[games, start : start + length]
+            indices = np.broadcast_to(np.arange(start, start + numbers.shape[1]), numbers.shape[:2])
+            part = nature.contexts(
+                Stretch(
+                    numbers,
+                    indices,
+                    previous,
+                    hypotheses,
+                    public[games] if nature.adaptive else None,
+                    truths[games] if nature.leaks_truth else None,
+                )
+            )
+            shape = (*numbers.shape[:2], dim)
+            _demand(part.shape == shape, f"contexts of shape {shape}, got {part.shape}")
+            previous = part[:, -1]
+            parts.append(part)
+        return np.concatenate(parts, axis=1)
+
+    one_by_one = play(slice(None), 1)
+    _demand(bool(np.isfinite(one_by_one).all()), "finite contexts")
+    if not nature.adaptive:
+        _demand(np.allclose(one_by_one, play(slice(None), rounds), atol=1e-12), "the same contexts in blocks")
+    for game in range(batch):
+        alone = play(slice(game, game + 1), 1)[0]
+        _demand(np.allclose(one_by_one[game], alone, atol=1e-12), "the same contexts alone and in a batch")
+
+
+def check_channel(channel: Channel, samples: int = 20_000, seed: int = 0) -> None:
+    """Messages follow ``log_density``, batches agree with single draws, and "none yet" tells nothing.
+
+    The statistical part fails a correct channel with probability at most 1e-6.
+    """
+    size, labels = channel.num_hypotheses, channel.num_labels
+    rng = np.random.default_rng(seed)
+    table = Dirichlet(size, labels, class_seed=seed)(np.zeros(1))
+    public = rng.dirichlet(np.ones(size)) if channel.interactive else None
+    drawn = rng.integers(labels, size=(4, 5))
+    uniforms = open_uniforms([rng], (4, 5, channel.num_uniforms))[0]
+    messages = channel.encode(drawn, table, uniforms, public)
+
+    shape = (4, 5, *channel.message_shape)
+    _demand(messages.shape == shape, f"messages of shape {shape}, got {messages.shape}")
+    for i, j in np.ndindex(4, 5):
+        alone = channel.encode(drawn[i, j], table, uniforms[i, j], public)
+        _demand(np.allclose(alone, messages[i, j], rtol=1e-12), "the same message alone and in a batch")
+        message = messages[i, j]
+        fits = channel.message_space.contains(message)
+        _demand(fits, f"messages in {channel.message_space}, got {message!r}")
+    spread = np.broadcast_to(table, (4, 5, size, labels))
+    _demand(
+        np.allclose(channel.encode(drawn, spread, uniforms, public), messages, rtol=1e-12),
+        "the same message for a table and for its copies in every round",
+    )
+    _demand(not channel.is_none(messages).any(), "no real message that is all zero")
+
+    density = channel.log_density(messages, table, public)
+    _demand(density.shape == (4, 5, labels), f"log_density of shape (..., M), got {density.shape}")
+    likelihood = channel.log_likelihood(messages, table, public)
+    _demand(likelihood.shape == (4, 5, size), f"log_likelihood of shape (..., K), got {likelihood.shape}")
+    with np.errstate(divide="ignore"):
+        by_hand = np.logaddexp.reduce(np.log(table) + density[..., None, :], axis=-1)
+    _demand(
+        np.allclose(likelihood, by_hand, rtol=1e-9, atol=1e-9),
+        "log_likelihood equal to log sum_y f_k[y] q(z | y)",
+    )
+    nothing = np.zeros((2, *channel.message_shape), dtype=messages.dtype)
+    silent = channel.log_likelihood(nothing, table, public)
+    _demand(bool((silent == 0.0).all()), f'log-likelihood 0 for "none yet", got {silent.ravel()[0]}')
+    _check_law(channel, table, public, samples, rng)
+
+
+def _check_law(
+    channel: Channel,
+    table: FloatArray,
+    public: FloatArray | None,
+    samples: int,
+    rng: np.random.Generator,
+) -> None:
+    """Labels must be as likely, given their message, as ``log_density`` says.
+
+    With a uniform label Y and its message Z, Bayes' rule turns ``log_density`` into ``pi(y) = P(Y = y | Z)``.
+    If it is right, ``1{Y = y} - pi(y)`` and ``pi(Y) - sum_y pi(y)^2`` have mean zero. Both lie in [-1, 1], so
+    the empirical Bernstein bound (Maurer and Pontil 2009) applies, at a level of 1e-6 for all of them.
+    """
+    labels = np.arange(channel.num_labels)
+    drawn = rng.integers(channel.num_labels, size=samples)
+    messages: Messages = channel.privatize(drawn, table, rng, public)
+    density = channel.log_density(messages, table, public)
+    own = density[np.arange(samples), drawn]
+    _demand(bool(np.isfinite(own).all()), "a positive density of every message that was sent")
+    belief = posterior.weights(density)
+    right = (drawn[:, None] == labels) - belief
+    trust = (belief * right).sum(axis=-1, keepdims=True)
+    errors = np.concatenate([right, trust], axis=-1)
+    level = np.log(4.0 * errors.shape[-1] / ALPHA)
+    slack = np.sqrt(2.0 * errors.var(axis=0, ddof=1) * level / samples) + 14.0 * level / (3.0 * (samples - 1))
+    worst = int((np.abs(errors.mean(axis=0)) - slack).argmax())
+    what = f"label {worst}" if worst < len(labels) else "the label that was sent"
+    off = errors[:, worst].mean()
+    _demand(
+        bool(abs(off) <= slack[worst]),
+        f"messages that follow log_density: given the message, the probability of {what} is off by "
+        f"{off:+.4f}, beyond {slack[worst]:.4f}",
+    )
+
+
+def _demand(condition: bool, what: str) -> None:
+    if not condition:
+        raise AssertionError(f"expected {what}")

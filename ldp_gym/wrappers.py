@@ -1,0 +1,123 @@
+"""Views of the action for RL agents: numbers in [-1, 1] in, a distribution over the labels out.
+
+Each comes for the single and for the vector environment, around one implementation. None of them sees the
+label, the truth or the reward.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector.utils import batch_space
+
+from ldp_gym import posterior, validation
+from ldp_gym.arrays import FloatArray
+from ldp_gym.clipping import Clipping
+from ldp_gym.env import LDPDistEnv
+from ldp_gym.game import Game
+from ldp_gym.vector_env import LDPDistVectorEnv
+
+
+class _Logits:
+    """Numbers in [-1, 1], scaled to logits and turned into weights that sum to one."""
+
+    def __init__(self, size: int, logit_range: float) -> None:
+        self.space = gym.spaces.Box(-1.0, 1.0, (size,), dtype=np.float32)
+        self.scale = validation.positive("logit_range", logit_range)
+
+    def weights(self, action: npt.ArrayLike) -> FloatArray:
+        return posterior.weights(self.scale * np.asarray(action, dtype=np.float64))
+
+
+class _Mixture(_Logits):
+    """K logits to ``(1 - 1/T) sum_j w_j f_j(x_t) + (1/T) l / N'``."""
+
+    def __init__(self, game: Game, logit_range: float) -> None:
+        super().__init__(game.num_hypotheses, logit_range)
+        self.clipping = Clipping(game.horizon)
+
+    def predict(self, action: npt.ArrayLike, env: LDPDistEnv | LDPDistVectorEnv) -> FloatArray:
+        return self.clipping.smooth(self.weights(action), env.candidates)
+
+
+class _Softmax(_Logits):
+    """M logits to their softmax."""
+
+    def __init__(self, game: Game, logit_range: float) -> None:
+        super().__init__(game.num_labels, logit_range)
+
+    def predict(self, action: npt.ArrayLike, env: LDPDistEnv | LDPDistVectorEnv) -> FloatArray:
+        return self.weights(action)
+
+
+class _ActionView(gym.ActionWrapper[Any, Any, Any], gym.utils.RecordConstructorArgs):
+    view: type[_Mixture] | type[_Softmax]
+
+    def __init__(self, env: gym.Env[Any, Any], logit_range: float = 10.0) -> None:
+        gym.utils.RecordConstructorArgs.__init__(self, logit_range=logit_range)
+        gym.ActionWrapper.__init__(self, env)
+        self._view = self.view(env.unwrapped.game, logit_range)  # type: ignore[attr-defined]
+        self.action_space = self._view.space
+
+    def action(self, action: npt.ArrayLike) -> FloatArray:
+        return self._view.predict(action, self.unwrapped)  # type: ignore[arg-type]
+
+
+class _VectorActionView(gym.vector.VectorActionWrapper):
+    view: type[_Mixture] | type[_Softmax]
+
+    def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any], logit_range: float = 10.0) -> None:
+        super().__init__(env)
+        self._view = self.view(env.unwrapped.game, logit_range)  # type: ignore[attr-defined]
+        self.single_action_space = self._view.space
+        self.action_space = batch_space(self._view.space, env.num_envs)
+
+    def actions(self, actions: npt.ArrayLike) -> FloatArray:
+        return self._view.predict(actions, self.env.unwrapped)  # type: ignore[arg-type]
+
+
+class MixtureAction(_ActionView):
+    """The action is K numbers in [-1, 1], the hypotheses' logits over ``logit_range``.
+
+    The prediction is their mixture with the paper's 1/T smoothing, so that its KL is always finite.
+
+    Args:
+        env: an LDPDist environment.
+        logit_range: the logit that an action of 1 stands for.
+
+    Example:
+        >>> import gymnasium as gym, ldp_gym
+        >>> env = MixtureAction(gym.make("LDPDist-v0"))
+        >>> env.action_space
+        Box(-1.0, 1.0, (8,), float32)
+        >>> _ = env.reset(seed=0)
+        >>> _ = env.step(env.action_space.sample())
+    """
+
+    view = _Mixture
+
+
+class SoftmaxAction(_ActionView):
+    """The action is M numbers in [-1, 1], the labels' logits over ``logit_range``.
+
+    Args:
+        env: an LDPDist environment.
+        logit_range: the logit that an action of 1 stands for.
+    """
+
+    view = _Softmax
+
+
+class VectorMixtureAction(_VectorActionView):
+    """:class:`MixtureAction` for the vector environment."""
+
+    view = _Mixture
+
+
+class VectorSoftmaxAction(_VectorActionView):
+    """:class:`SoftmaxAction` for the vector environment."""
+
+    view = _Softmax

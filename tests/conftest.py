@@ -1,0 +1,65 @@
+"""What the tests share: the games that everything is played on."""
+
+from __future__ import annotations
+
+import warnings
+
+import hypothesis
+import numpy as np
+import pytest
+
+import ldp_gym
+from ldp_gym.channels import Channel
+
+hypothesis.settings.register_profile("default", deadline=None, max_examples=60, derandomize=True)
+hypothesis.settings.load_profile("default")
+
+ALPHA = 1e-6
+"""The probability with which a statistical test of correct code fails."""
+
+CHANNELS = ["laplace-single", "laplace-vector", "randomized-response", "identity"]
+NATURES = {
+    "iid": {},
+    "drift": {"rate": 0.3},
+    "cycle": {"pool_size": 5},
+    "sequence": {"sequence": np.random.default_rng(7).standard_normal((40, 3)).tolist()},
+    "adversary": {"pool_size": 6},
+    "omniscient": {"pool_size": 6},
+}
+CLASSES = {
+    "softmax-linear": {},
+    "dirichlet": {},
+    "disjoint": {},
+    "refined": {"hypotheses_kwargs": {"parts": 2}},
+}
+
+
+def delta_of(channel: str) -> float:
+    return 1e-5 if channel == "laplace-vector" else 0.0
+
+
+def settings(channel: str = "laplace-single", nature: str = "iid", **more: object) -> dict:
+    """A small game with contexts that matter."""
+    game = {
+        "channel": channel,
+        "delta": delta_of(channel),
+        "nature": nature,
+        "nature_kwargs": NATURES[nature],
+        "num_hypotheses": 4,
+        "num_labels": 6,
+        "context_dim": 3,
+        "horizon": 40,
+    }
+    return {**game, **more}
+
+
+def make_channel(name: str, size: int, labels: int, horizon: int, **options: object) -> Channel:
+    facts = {"num_hypotheses": size, "num_labels": labels, "horizon": horizon, "delta": delta_of(name)}
+    return ldp_gym.CHANNELS.build(name, facts, options)
+
+
+@pytest.fixture(autouse=True)
+def _quiet_identity():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ldp_gym.NoPrivacyWarning)
+        yield

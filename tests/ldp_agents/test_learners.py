@@ -1,0 +1,184 @@
+"""The learners against a few independent lines, and their contract."""
+
+import math
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from conftest import CHANNELS, settings
+from scipy.special import logsumexp
+
+import ldp_agents
+from ldp_agents.testing import check_learner
+from ldp_gym import LEARNERS, Game
+from ldp_gym.scenario import Scenario
+from ldp_gym.tape import Episodes
+
+
+def record(game, rounds, seed=0):
+    scenario = Scenario(**game)
+    tape = Episodes(scenario, [scenario.opening(np.random.default_rng(seed))]).play(rounds)
+    return scenario.game, tape
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+@pytest.mark.parametrize("name", LEARNERS.names())
+def test_every_learner_keeps_the_contract(name, channel):
+    for more in ({}, {"hypotheses": "dirichlet", "horizon": 12}):
+        game = settings(channel, **more)
+        if name in ("wma", "exp3") and not channel.startswith("laplace"):
+            with pytest.raises(ldp_agents.IncompatibleChannelError, match="'bayes' reads every channel"):
+                ldp_agents.make(name, Scenario(**game).game)
+        else:
+            check_learner(lambda g: ldp_agents.make(name, g), **game)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "channel", "rate"),
+    [
+        ("exp3", {}, "laplace-single", lambda k, t: math.sqrt(2 * k * math.log(k) / t)),
+        ("wma", {}, "laplace-vector", lambda k, t: math.sqrt(2 * math.log(k) / t)),
+        ("wma", {"rate": "box"}, "laplace-vector", lambda k, t: math.sqrt(2 * k * math.log(k) / t)),
+    ],
+)
+def test_the_literal_learners_are_their_algorithm(name, options, channel, rate):
+    """Algorithms 1 and 2 line by line, with weights in linear space, on a recorded tape; to 1e-12."""
+    game, tape = record(settings(channel), 40)
+    learner = ldp_agents.make(name, game, **options)
+    learner.reset((1,))
+    played = learner.play(tape.candidates, tape.messages)[0]
+    w = np.ones(4)
+    for t in range(40):
+        f = tape.candidates[0, t]
+        lengths = 6 * f.max(axis=0)
+        pbar = (1 - 1 / 40) * f / lengths + 1 / (40 * lengths.sum())
+        mixed = (w / w.sum()) @ pbar
+        np.testing.assert_allclose(played[t], mixed * lengths, rtol=1e-12)
+        w = w * np.exp(-rate(4, 40) * tape.messages[0, t])
+    np.testing.assert_allclose(learner.weights[0], w / w.sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_bayes_is_the_explicit_posterior(channel):
+    """Prior times the product of sums over labels, one round at a time."""
+    game, tape = record(settings(channel, epsilon=3.0), 40)
+    learner = ldp_agents.Bayes(game)
+    learner.reset((1,))
+    played = learner.play(tape.candidates, tape.messages)[0]
+    log_weights = np.zeros(4)
+    for t in range(40):
+        f = tape.candidates[0, t]
+        weights = np.exp(log_weights - logsumexp(log_weights))
+        np.testing.assert_allclose(played[t], weights @ f, rtol=1e-9)
+        density = np.exp(game.channel.log_density(tape.messages[0, t], f))
+        log_weights += np.log([sum(f[k, y] * density[y] for y in range(6)) for k in range(4)])
+
+
+def test_the_uniform_mixture_never_learns():
+    game, tape = record(settings(), 40)
+    learner = ldp_agents.Uniform(game)
+    learner.reset((1,))
+    np.testing.assert_allclose(
+        learner.play(tape.candidates, tape.messages), tape.candidates.mean(axis=-2), rtol=1e-12
+    )
+
+
+def test_weights_survive_ten_million_rounds():
+    """Losses of 10^7 rounds at once, then one more: no overflow, no NaN, and the better one leads."""
+    game = Game(None, Scenario(num_hypotheses=2, num_labels=2, horizon=10**7).channel, 10**7)
+    table = np.array([[0.5, 0.5], [0.9, 0.1]])
+    learner = ldp_agents.EXP3(game)
+    learner.reset((1,))
+    messages = np.broadcast_to([0.5, 0.51], (1, 10**5, 2))
+    for _ in range(100):
+        predictions = learner.play(table, messages)
+    assert np.isfinite(predictions).all()
+    expected = math.exp(-learner.rate * 10**7 * 0.01)
+    assert math.isclose(learner.weights[0, 1], expected / (1 + expected), rel_tol=1e-6)
+    learner.update(table, np.array([[1e9, 0.0]]))
+    assert learner.weights[0].tolist() == [0.0, 1.0]
+    assert np.isfinite(learner.predict(table)).all()
+
+
+def test_acting_on_observations_is_predicting_and_updating():
+    env = gym.make("LDPDist-v0", **settings())
+    learner = ldp_agents.make("bayes", env.unwrapped.game)
+    by_hand = ldp_agents.make("bayes", env.unwrapped.game)
+    observation, _ = env.reset(seed=0)
+    learner.reset()
+    previous = None
+    for _ in range(20):
+        candidates = env.unwrapped.game.hypotheses(observation["context"])
+        if previous is not None:
+            by_hand.update(previous, observation["message"])
+        previous = candidates
+        prediction = learner.act(observation)
+        np.testing.assert_allclose(prediction, by_hand.predict(candidates), rtol=1e-12)
+        observation, *_ = env.step(prediction)
+
+
+def test_acting_on_a_vector_environment_with_restarts():
+    """Games that begin again, one learner for all: as one learner a game."""
+    game = settings(horizon=6)
+    envs = gym.make_vec("LDPDist-v0", num_envs=3, **game)
+    together = ldp_agents.make("exp3", envs.unwrapped.game)
+    observations, _ = envs.reset(seed=0)
+    together.reset((3,))
+    alone = [ldp_agents.make("exp3", envs.unwrapped.game) for _ in range(3)]
+    ended = 0
+    for _ in range(16):
+        predictions = together.act(observations)
+        for i, learner in enumerate(alone):
+            one = learner.act({key: value[i] for key, value in observations.items()})
+            np.testing.assert_allclose(predictions[i], one, rtol=1e-12)
+        observations, _, over, _, _ = envs.step(predictions)
+        if over.any():
+            observations, *_ = envs.step(predictions)
+            together.restart(over)
+            for learner in alone:
+                learner.reset()
+            ended += 1
+    assert ended == 2
+
+
+def test_candidates_come_from_the_observation_when_it_has_them():
+    game = settings(hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True)
+    env = gym.make("LDPDist-v0", **game)
+    learner = ldp_agents.make("uniform", env.unwrapped.game)
+    observation, _ = env.reset(seed=0)
+    np.testing.assert_allclose(learner.act(observation), observation["candidates"].mean(axis=0))
+    with pytest.raises(ValueError, match="observe_candidates=True"):
+        learner.act({"context": observation["context"], "message": observation["message"]})
+
+
+def test_names_and_options():
+    game = Scenario().game
+    assert set(LEARNERS.names()) >= {"uniform", "wma", "exp3", "bayes"}
+    with pytest.raises(ValueError, match="did you mean 'bayes'"):
+        ldp_agents.make("bayess", game)
+    with pytest.raises(TypeError, match="takes no option 'speed'"):
+        ldp_agents.make("wma", game, speed=2)
+    with pytest.raises(ValueError, match="rate must be one of lemma, box, got 'fast'"):
+        ldp_agents.make("wma", game, rate="fast")
+    assert isinstance(ldp_agents.make("ldp_agents.exp3:EXP3", game), ldp_agents.EXP3)
+
+
+class Peeking(ldp_agents.EXP3):
+    """Reads the messages of rounds to come."""
+
+    def play(self, candidates, messages):
+        return super().play(candidates, messages[:, ::-1])
+
+
+class Negative(ldp_agents.Uniform):
+    def _predict(self, weights, candidates):
+        return 2 * super()._predict(weights, candidates) - 1
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [(Peeking, "play\\(\\) to predict as stepping does"), (Negative, "no negative probability")],
+)
+def test_check_learner_says_what_broke(learner, message):
+    with pytest.raises(AssertionError, match=message):
+        check_learner(learner)

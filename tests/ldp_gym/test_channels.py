@@ -1,0 +1,230 @@
+"""The channels' laws against brute force."""
+
+import math
+
+import numpy as np
+import pytest
+from conftest import ALPHA, CHANNELS, make_channel
+from scipy import integrate, stats
+
+import ldp_gym
+from ldp_gym.channels import Channel, LaplaceSingle, LaplaceVector, RandomizedResponse
+from ldp_gym.clipping import RULES
+from ldp_gym.testing import check_channel
+
+TABLE = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.1, 0.8, 0.0], [0.0, 0.9, 0.1, 0.0]])
+"""Three hypotheses; the last label is one that none allows."""
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 4.0, 800.0])
+@pytest.mark.parametrize("name", CHANNELS)
+def test_every_channel_keeps_the_contract(name, epsilon):
+    check_channel(make_channel(name, 3, 5, 50, epsilon=epsilon))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_laplace_single_has_the_density_of_eq_tildeypdp(rule):
+    """q(z | y): average over J, over h_t and its cells, of explicit Laplace densities."""
+    horizon, epsilon, gamma = 6, 1.3, 2.0
+    channel = LaplaceSingle(3, 4, horizon, epsilon=epsilon, clipping=rule, gamma=gamma)
+    lengths = 4 * TABLE.max(axis=0)
+    if rule == "paper":
+        lengths = np.ceil(lengths - 1e-9)
+    total = lengths.sum()
+    log_kt = math.log(3 * horizon)
+    offset = log_kt * (gamma + math.log(3) + math.log(horizon)) / epsilon
+    slope = 1 / (log_kt + 2 * offset)
+    with np.errstate(invalid="ignore"):
+        log_pbar = np.log((1 - 1 / horizon) * TABLE / lengths + 1 / (horizon * total))
+    for j in range(3):
+        for value in (-0.3, 0.45, 0.5, 0.62):
+            message = np.zeros(3)
+            message[j] = value
+            centres = -slope * (log_pbar[j] + math.log(4) - offset)
+            kernel = stats.laplace(centres, slope * log_kt / epsilon).pdf(value) / 3
+            average = np.nansum(kernel * lengths) / total
+            by_hand = [(1 - 1 / horizon) * k + average / horizon for k in kernel[:3]] + [average]
+            np.testing.assert_allclose(np.exp(channel.log_density(message, TABLE)), by_hand, rtol=1e-10)
+
+
+def test_laplace_single_s_density_integrates_to_one():
+    channel = LaplaceSingle(3, 4, 6, epsilon=1.3)
+    for label in range(4):
+
+        def density(value, j, label=label):
+            message = np.zeros(3)
+            message[j] = value
+            return math.exp(channel.log_density(message, TABLE)[label])
+
+        parts = [
+            integrate.quad(density, *ends, args=(j,), limit=400)[0]
+            for j in range(3)
+            for ends in ((-20, 0), (0, 1), (1, 20))
+        ]
+        assert abs(sum(parts) - 1) < 1e-6
+
+
+def test_laplace_vector_has_the_density_of_eq_tildey():
+    horizon, epsilon, delta = 6, 1.3, 1e-3
+    channel = LaplaceVector(3, 4, horizon, epsilon=epsilon, delta=delta)
+    log_kt = math.log(3 * horizon)
+    scale = (2 * math.sqrt(2 * 3 * math.log(1 / delta)) + math.sqrt(3 * epsilon)) * log_kt / epsilon
+    offset = scale * (math.log(horizon) + math.log(3) + math.log(horizon))
+    slope = 1 / (log_kt + 2 * offset)
+    lengths = 4 * TABLE.max(axis=0)
+    total = lengths.sum()
+    with np.errstate(invalid="ignore"):
+        log_pbar = np.log((1 - 1 / horizon) * TABLE / lengths + 1 / (horizon * total))
+    message = np.array([0.48, 0.53, 0.5])
+    centres = -slope * (log_pbar + math.log(4) - offset)
+    kernel = stats.laplace(centres, slope * scale).pdf(message[:, None]).prod(axis=0)
+    average = np.nansum(kernel * lengths) / total
+    by_hand = [(1 - 1 / horizon) * k + average / horizon for k in kernel[:3]] + [average]
+    np.testing.assert_allclose(np.exp(channel.log_density(message, TABLE)), by_hand, rtol=1e-10)
+
+
+def test_randomized_response_sums_to_one_and_keeps_as_section_3_says():
+    channel = RandomizedResponse(3, 4, 10, epsilon=1.5)
+    density = np.exp(channel.log_density(np.arange(1, 5), TABLE))
+    np.testing.assert_allclose(density.sum(axis=0), 1.0, rtol=1e-12)
+    keep = math.exp(1.5) / (math.exp(1.5) + 3)
+    np.testing.assert_allclose(np.diag(density), keep, rtol=1e-12)
+    eta = 1 / (math.exp(1.5) / 3 + 1)
+    np.testing.assert_allclose(1 - keep, eta, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["laplace-single", "laplace-vector"])
+def test_the_message_has_its_mean_and_variance(name):
+    """Mean and variance of the losses, from h_t's law and the Laplace noise, each at error rate 1e-6."""
+    channel = make_channel(name, 3, 4, 5, epsilon=2.0)
+    samples, label = 200_000, 1
+    messages = channel.privatize(np.full(samples, label), TABLE, np.random.default_rng(0))
+    cells = channel.clipping.cells(TABLE)
+    reachable = cells.lengths > 0
+    law = np.where(np.arange(4) == label, 1 - 1 / 5, 0.0) + cells.shares / 5
+    levels = np.log(channel.clipping.density(TABLE, cells.lengths, cells.total))[:, reachable]
+    law = law[reachable]
+    losses = -channel.slope * (levels + math.log(4) - channel.offset)
+    mean = losses @ law
+    variance = (losses - mean[:, None]) ** 2 @ law + 2 * (channel.slope * channel.noise_scale) ** 2
+    if name == "laplace-single":  # each coordinate is revealed with probability 1/3, and is 0 otherwise
+        mean, variance = mean / 3, (variance + mean**2) / 3 - (mean / 3) ** 2
+    deviations = (messages.mean(axis=0) - mean) / np.sqrt(variance / samples)
+    limit = stats.norm.isf(ALPHA / 12)
+    assert np.abs(deviations).max() < limit
+    squares = (messages - mean) ** 2
+    deviations = (squares.mean(axis=0) - variance) / (squares.std(axis=0) / math.sqrt(samples))
+    assert np.abs(deviations).max() < limit
+
+
+@pytest.mark.parametrize("label", range(4))
+def test_laplace_single_matches_a_histogram(label):
+    """Messages of one label, binned by the revealed value, against the integrated density, at 1e-6."""
+    channel = LaplaceSingle(3, 4, 5, epsilon=2.0)
+    samples = 100_000
+    messages = channel.privatize(np.full(samples, label), TABLE, np.random.default_rng(label))
+    coordinate = (messages != 0).argmax(axis=-1)
+    values = messages[np.arange(samples), coordinate]
+    edges = np.concatenate([[-np.inf], np.quantile(values, np.linspace(0.02, 0.98, 25)), [np.inf]])
+    counts = np.stack([np.histogram(values[coordinate == j], edges)[0] for j in range(3)])
+
+    grid = np.linspace(-3, 4, 400_001)
+    expected = []
+    for j in range(3):
+        z = np.zeros((len(grid), 3))
+        z[:, j] = grid
+        density = np.exp(channel.log_density(z, TABLE)[:, label])
+        cumulative = integrate.cumulative_simpson(density, x=grid, initial=0)
+        inner = np.interp(edges[1:-1], grid, cumulative)
+        expected.append(np.diff(np.concatenate([[0], inner, [cumulative[-1]]])))
+    expected = np.array(expected)
+    assert abs(expected.sum() - 1) < 1e-4
+    assert stats.chisquare(counts.ravel(), samples * (expected / expected.sum()).ravel()).pvalue > ALPHA
+
+
+@pytest.mark.parametrize("name", ["randomized-response", "identity"])
+def test_label_channels_match_their_frequencies(name):
+    channel = make_channel(name, 3, 4, 5, epsilon=1.0)
+    samples = 100_000
+    messages = channel.privatize(np.full(samples, 2), TABLE, np.random.default_rng(0))
+    expected = samples * np.exp(channel.log_density(np.arange(1, 5), TABLE)[:, 2])
+    counts = np.bincount(messages, minlength=5)[1:]
+    possible = expected > 0
+    assert counts[~possible].sum() == 0
+    if possible.sum() > 1:
+        assert stats.chisquare(counts[possible], expected[possible]).pvalue > ALPHA
+
+
+@pytest.mark.parametrize("name", ["laplace-single", "randomized-response"])
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 800.0])
+def test_pure_channels_keep_their_ratio(name, epsilon):
+    """log q(z | y) - log q(z | y') <= eps on the messages themselves, labels that nobody allows included."""
+    channel = make_channel(name, 3, 4, 100, epsilon=epsilon)
+    rng = np.random.default_rng(0)
+    messages = channel.privatize(rng.integers(4, size=5000), TABLE, rng)
+    density = channel.log_density(messages, TABLE)
+    assert np.ptp(density, axis=-1).max() <= epsilon * (1 + 1e-9)
+
+
+def test_the_identity_says_loudly_that_it_gives_no_privacy():
+    with pytest.warns(ldp_gym.NoPrivacyWarning, match="reveals every label"):
+        channel = make_channel("identity", 3, 4, 10)
+    assert channel.epsilon == math.inf
+    assert channel.privatize(np.array([0, 3]), TABLE, np.random.default_rng(0)).tolist() == [1, 4]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("laplace-single", {"epsilon": 0.0}, "epsilon must be positive and finite, got 0"),
+        ("laplace-single", {"epsilon": math.nan}, "epsilon must be a number, got NaN"),
+        ("laplace-single", {"epsilon": -1}, "got -1"),
+        ("laplace-single", {"delta": 1e-5}, "pure channel: it takes delta=0 only, got 1e-05"),
+        ("laplace-vector", {"delta": 0.0}, "needs delta > 0"),
+        ("laplace-vector", {"delta": 1.0}, r"delta must lie in \[0, 1\), got 1"),
+        ("laplace-single", {"gamma": -1.0}, "gamma must be positive"),
+        ("randomized-response", {"horizon": 1}, r"horizon \(T\) must be at least 2, got 1"),
+        ("randomized-response", {"num_hypotheses": 1}, r"num_hypotheses \(K\) must be at least 2, got 1"),
+    ],
+)
+def test_bad_parameters_are_named(name, options, message):
+    facts = {"num_hypotheses": 3, "num_labels": 4, "horizon": 10, "delta": 0.0}
+    with pytest.raises(ValueError, match=message):
+        ldp_gym.CHANNELS.build(name, facts, {**options})
+
+
+def test_unknown_names_and_options_come_with_advice():
+    facts = {"num_hypotheses": 3, "num_labels": 4, "horizon": 10}
+    with pytest.raises(ValueError, match="did you mean 'laplace-single'"):
+        ldp_gym.CHANNELS.build("laplace-singel", facts, {})
+    with pytest.raises(TypeError, match="takes no option 'gama'; it takes .*gamma"):
+        ldp_gym.CHANNELS.build("laplace-single", facts, {"gama": 1.0})
+
+
+class Leaky(Channel):
+    """A user's channel: the parity of the label, flipped at random; its density is wrong on demand."""
+
+    num_uniforms = 1
+    claimed = 1.0
+
+    @property
+    def message_space(self):
+        import gymnasium as gym
+
+        return gym.spaces.Discrete(3)
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        keep = uniforms[..., 0] < 1 / (1 + math.exp(-self.epsilon))
+        return np.where(keep, labels % 2, 1 - labels % 2) + 1
+
+    def log_density(self, messages, candidates, posterior=None):
+        same = np.asarray(messages)[..., None] - 1 == np.arange(self.num_labels) % 2
+        return -np.logaddexp(0, np.where(same, -1, 1) * self.epsilon * self.claimed)
+
+
+def test_check_channel_passes_a_user_s_channel_and_catches_a_wrong_density():
+    check_channel(Leaky(3, 4, 10))
+    wrong = Leaky(3, 4, 10)
+    wrong.claimed = 1.5
+    with pytest.raises(AssertionError, match="follow log_density"):
+        check_channel(wrong)

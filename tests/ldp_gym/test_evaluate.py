@@ -1,0 +1,227 @@
+"""evaluate against stepping the environment, and the figures that the paper promises."""
+
+import math
+from functools import partial
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from conftest import CHANNELS, NATURES, settings
+from scipy import stats
+
+import ldp_agents
+import ldp_gym
+from ldp_gym import evaluate, theory
+from ldp_gym.scenario import Scenario
+
+
+class Stepper:
+    """No subclass of ours, and no tapes: it predicts the first hypothesis once, and then the mean."""
+
+    def __init__(self, game):
+        self.t = 0
+
+    def reset(self, batch_shape=()):
+        self.t, self.batch = 0, batch_shape
+
+    def predict(self, candidates):
+        prediction = candidates[..., 0, :] if self.t == 0 else candidates.mean(axis=-2)
+        return np.broadcast_to(prediction, (*self.batch, candidates.shape[-1]))
+
+    def update(self, candidates, message):
+        self.t += 1
+
+
+def stepped(learner, game, seeds):
+    """Total KL and TV of a learner that acts on the environment's observations, episode by episode."""
+    env = gym.make("LDPDist-v0", **game)
+    player = learner(env.unwrapped.game)
+    losses = []
+    for seed in seeds:
+        observation, _ = env.reset(seed=seed)
+        player.reset()
+        kl, tv, over = [], [], False
+        while not over:
+            observation, _, over, _, info = env.step(player.act(observation))
+            kl.append(info["kl"])
+            tv.append(info["tv"])
+        losses.append((np.cumsum(kl), np.cumsum(tv)))
+    return np.moveaxis(np.array(losses), 1, 0)
+
+
+GAMES = [
+    (name, settings(channel, nature))
+    for channel in CHANNELS
+    for nature in NATURES
+    for name in ("bayes", "exp3")
+    if name == "bayes" or channel.startswith("laplace")
+] + [
+    ("wma", settings("laplace-vector", hypotheses="dirichlet")),
+    ("uniform", settings(hypotheses="disjoint")),
+    ("bayes", settings(hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True)),
+    ("bayes", settings(observe_candidates=True, redraw_hypotheses=True)),
+]
+
+
+@pytest.mark.parametrize(("name", "game"), GAMES, ids=str)
+def test_evaluate_gives_the_losses_of_stepping_the_environment(name, game):
+    learner = partial(ldp_agents.make, name)
+    checkpoints = [1, 2, 7, 33]
+    result = evaluate(learner, game, episodes=3, seed=20, checkpoints=checkpoints)
+    assert result.rounds.tolist() == [*checkpoints, 40]
+    kl, tv = stepped(learner, game, range(20, 23))
+    np.testing.assert_allclose(result.kl, kl[:, result.rounds - 1], rtol=1e-9)
+    np.testing.assert_allclose(result.tv, tv[:, result.rounds - 1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("block", [1, 3, 40])
+def test_the_block_size_does_not_change_the_result(block, monkeypatch):
+    game = settings("laplace-single", "drift")
+    expected = evaluate(ldp_agents.EXP3, game, episodes=3)
+    monkeypatch.setattr(Scenario, "rounds_at_a_time", lambda self, episodes, cells: block)
+    result = evaluate(ldp_agents.EXP3, game, episodes=3)
+    np.testing.assert_allclose(result.kl, expected.kl, rtol=1e-12)
+
+
+def test_a_learner_without_a_tape_is_stepped():
+    for game in (settings(), settings(hypotheses="dirichlet")):
+        result = evaluate(Stepper, game, episodes=3, checkpoints=[1])
+        uniform = evaluate(ldp_agents.Uniform, game, episodes=3, checkpoints=[1])
+        assert not np.allclose(result.kl[:, 0], uniform.kl[:, 0])
+        np.testing.assert_allclose(np.diff(result.kl), np.diff(uniform.kl), rtol=1e-9)
+
+
+def test_every_truth_and_the_worst():
+    game = settings("randomized-response")
+    result = evaluate(ldp_agents.Bayes, game, episodes=3, seed=5, truth="all")
+    assert result.kl.shape == (4, 3, len(result.rounds))
+    for j in range(4):
+        alone = evaluate(ldp_agents.Bayes, game, episodes=3, seed=5, truth=j)
+        np.testing.assert_allclose(result.kl[j], alone.kl, rtol=1e-12)
+    means = result.kl[..., -1].mean(axis=1)
+    assert result.worst_truth == means.argmax()
+    assert math.isclose(result.risk, means.max())
+    low, high = result.interval()
+    assert low < result.risk < high
+
+
+def test_an_environment_serves_as_well_as_its_arguments():
+    game = settings()
+    env = gym.make("LDPDist-v0", **game)
+    ours, theirs = (evaluate(ldp_agents.EXP3, g, episodes=2) for g in (game, env))
+    np.testing.assert_array_equal(ours.kl, theirs.kl)
+
+
+def test_the_interval_covers():
+    """Student's interval by hand."""
+    kl = np.array([[1.0], [2.0], [6.0]])
+    result = ldp_gym.Evaluation(np.array([5]), kl, kl)
+    half = stats.t.ppf(0.975, 2) * np.std([1, 2, 6], ddof=1) / math.sqrt(3)
+    np.testing.assert_allclose(result.interval(), (3 - half, 3 + half))
+    with pytest.raises(ValueError, match="at least 2 episodes"):
+        ldp_gym.Evaluation(np.array([5]), kl[:1], kl[:1]).interval()
+    with pytest.raises(ValueError, match='truth="all"'):
+        _ = result.worst_truth
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"episodes": 0}, ValueError, "episodes must be at least 1, got 0"),
+        ({"truth": 9}, ValueError, "truth must lie in 0..3, got 9"),
+        ({"truth": "every"}, ValueError, "got 'every'"),
+        ({"checkpoints": [0, 5]}, ValueError, r"must lie in 1..40, got \[0, 5\]"),
+        ({"checkpoints": [50]}, ValueError, r"must lie in 1..40, got \[50\]"),
+        ({"seed": "x"}, TypeError, "seed must be a whole number, got 'x'"),
+        ({"seed": -2}, ValueError, "seed must be at least 0, got -2"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, error, message):
+    with pytest.raises(error, match=message):
+        evaluate(ldp_agents.Uniform, settings(), **{"episodes": 2, **arguments})
+    with pytest.raises(TypeError, match="env must be a dict"):
+        evaluate(ldp_agents.Uniform, gym.make("CartPole-v1"), episodes=1)
+
+
+def test_memory_does_not_grow_with_the_horizon():
+    """Peak allocations at 10^4 and at 10^6 rounds."""
+    import tracemalloc
+
+    def peak(horizon):
+        tracemalloc.start()
+        evaluate(ldp_agents.EXP3, {"hypotheses": "dirichlet", "horizon": horizon}, episodes=2)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    peak(100)
+    assert peak(10**6) < 1.3 * peak(10**5)
+
+
+def test_progress_counts_every_round():
+    seen = []
+    evaluate(ldp_agents.EXP3, settings(), episodes=3, truth="all", progress=seen.append)
+    assert sum(seen) == 4 * 3 * 40
+
+
+# -- What the paper promises. Error rates: each risk is compared with its bound at 1e-6. --------------------
+
+
+def upper_confidence(values, alpha=1e-6):
+    """One-sided Student bounds on the mean from below and above."""
+    half = stats.t.isf(alpha, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
+    return values.mean() - half, values.mean() + half
+
+
+def test_bayes_without_privacy_pays_at_most_log_k():
+    for name in ("dirichlet", "softmax-linear", "disjoint"):
+        game = {"hypotheses": name, "channel": "identity", "horizon": 1000}
+        totals = evaluate(ldp_agents.Bayes, game, episodes=200).kl[:, -1]
+        low, _ = upper_confidence(totals)
+        print(f"{name}: Bayes without privacy at {totals.mean() / math.log(8):.2f} of log K")
+        assert low < theory.nonprivate_bound(8)
+
+
+@pytest.mark.parametrize(
+    ("name", "channel", "delta"), [("exp3", "laplace-single", 0.0), ("wma", "laplace-vector", 1e-5)]
+)
+@pytest.mark.parametrize("hypotheses", ["dirichlet", "softmax-linear", "disjoint"])
+def test_the_paper_s_learners_stay_below_their_theorems(name, channel, delta, hypotheses):
+    game = {"hypotheses": hypotheses, "channel": channel, "delta": delta, "horizon": 2000}
+    result = evaluate(partial(ldp_agents.make, name), game, episodes=20, truth="all")
+    bound = theory.wma_bound(8, 2000, 1.0, delta) if delta else theory.exp3_bound(8, 2000, 1.0)
+    _, high = upper_confidence(result.kl[result.worst_truth, :, -1])
+    tv = result.tv[result.worst_truth, :, -1].mean() / 2000
+    tv_bound = theory.tv_bound(bound, 2000)
+    print(f"{name} on {hypotheses}: risk / bound {result.risk / bound:.2g}, tv / bound {tv / tv_bound:.2g}")
+    assert high < bound
+    assert tv < tv_bound
+
+
+@pytest.mark.parametrize("channel", ["laplace-single", "randomized-response"])
+def test_no_pure_channel_beats_the_lower_bound_on_the_hadamard_class(channel):
+    game = {"hypotheses": "hadamard", "channel": channel, "horizon": 500, "epsilon": 0.5}
+    result = evaluate(ldp_agents.Bayes, game, episodes=20, truth="all")
+    low, _ = upper_confidence(result.kl[result.worst_truth, :, -1])
+    bound = theory.lower_bound(8, 500, 0.5)
+    print(f"{channel}: worst risk / lower bound {result.risk / bound:.1f}")
+    assert low > bound
+
+
+def test_disjoint_supports_obey_the_information_limit():
+    game = {"hypotheses": "disjoint", "channel": "randomized-response", "horizon": 300}
+    totals = evaluate(ldp_agents.Bayes, game, episodes=400).kl[:, -1]
+    _, high = upper_confidence(totals)
+    assert high > theory.information_limit(8, 300, 1.0)
+
+
+def test_the_learners_rank_as_the_design_measured():
+    """Dirichlet(0.3), K = 8, M = 16, T = 1000, eps = 1; expected about 807, 845 and 230."""
+    game = {"hypotheses": "dirichlet", "horizon": 1000}
+    risks = {
+        name: evaluate(partial(ldp_agents.make, name), game, episodes=100).kl[:, -1]
+        for name in ("uniform", "exp3", "bayes")
+    }
+    assert stats.ttest_rel(risks["bayes"], risks["uniform"], alternative="less").pvalue < 1e-6
+    assert 0.8 < risks["exp3"].mean() / risks["uniform"].mean() < 1.3
+    assert risks["bayes"].mean() < 0.5 * risks["uniform"].mean()

@@ -1,0 +1,92 @@
+"""The bounds against the paper's text, worked out by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from ldp_gym import theory
+
+
+def test_exp3_bound_by_hand():
+    """K = 4, T = 100, eps = 2: every factor of Theorem (klriskinteractive) written out."""
+    log_kt = math.log(400)
+    offset = log_kt * (math.log(100) + math.log(4) + math.log(100)) / 2
+    expected = (log_kt + 2 * offset) * math.sqrt(2 * 100 * 4 * math.log(4)) + 3 * log_kt + 103 / 100 * log_kt
+    assert math.isclose(theory.exp3_bound(4, 100, 2.0), expected, rel_tol=1e-12)
+
+
+def test_wma_bound_by_hand():
+    log_kt = math.log(400)
+    scale = (2 * math.sqrt(2 * 4 * math.log(1e5)) + math.sqrt(4 * 2.0)) * log_kt / 2.0
+    offset = scale * (3.0 + math.log(4) + math.log(100))
+    expected = (
+        (log_kt + 2 * offset) * math.sqrt(2 * 100 * math.log(4)) + 3 * log_kt + math.exp(-3.0) * 103 * log_kt
+    )
+    assert math.isclose(theory.wma_bound(4, 100, 2.0, 1e-5, gamma=3.0), expected, rel_tol=1e-12)
+
+
+def test_lower_bound_by_hand():
+    """K = 8 pairs, T = 1000, eps = 0.5."""
+    a = math.sqrt(8 / (9 * 1000 * (math.exp(0.5) - 1) ** 2 * math.exp(0.5)))
+    assert math.isclose(theory.lower_bound(16, 1000, 0.5), a * 1000 / 132, rel_tol=1e-12)
+    with pytest.raises(ValueError, match="needs a horizon of at least"):
+        theory.lower_bound(16, 2, 0.01)
+
+
+def test_the_lower_bound_stays_below_the_upper():
+    for epsilon in (0.1, 1.0, 3.0):
+        for horizon in (10**3, 10**6):
+            assert theory.lower_bound(16, horizon, epsilon) < theory.exp3_bound(16, horizon, epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 10.0])
+def test_capacity_is_the_maximum_it_is_said_to_be(epsilon):
+    def negative(r):
+        return math.log(r * math.exp(epsilon) + 1 - r) - r * math.exp(epsilon) * epsilon / (
+            r * math.exp(epsilon) + 1 - r
+        )
+
+    best = minimize_scalar(negative, bounds=(0, 1), method="bounded", options={"xatol": 1e-12})
+    assert math.isclose(theory.capacity(epsilon), -best.fun, rel_tol=1e-6, abs_tol=1e-12)
+
+
+def test_capacity_at_the_ends():
+    assert math.isclose(theory.capacity(1e-6), 1e-12 / 8, rel_tol=1e-5)  # (D - 1)^2 / 2 with D - 1 = eps / 2
+    assert math.isclose(theory.capacity(800.0), 799 - math.log(800.0), rel_tol=1e-12)
+    left, right = theory.capacity(0.0199), theory.capacity(0.0201)  # across the change of formula
+    assert math.isclose(right / left, (0.0201 / 0.0199) ** 2, rel_tol=1e-4)
+
+
+@pytest.mark.parametrize(("size", "limit"), [(8, 18.6), (32, 50.4), (128, 97.9)])
+def test_the_information_limit(size, limit):
+    terms = [max(0.0, math.log(size) - t * theory.capacity(1.0)) for t in range(1000)]
+    assert math.isclose(theory.information_limit(size, 1000, 1.0), sum(terms), rel_tol=1e-12)
+    assert round(theory.information_limit(size, 1000, 1.0), 1) == limit
+    assert math.isclose(theory.information_limit(size, 3, 1.0), sum(terms[:3]), rel_tol=1e-12)
+
+
+def test_sample_complexity_is_where_the_bound_crosses_alpha():
+    horizon = theory.sample_complexity(4, 0.5, 1.0)
+
+    def tv(t):
+        return theory.tv_bound(theory.exp3_bound(4, t, 1.0), t)
+
+    assert tv(horizon) <= 0.5 < tv(horizon - 1)
+    assert theory.sample_complexity(4, 0.25, 1.0) > 14 * horizon  # alpha^-4, up to logarithms
+
+
+def test_randomized_response_s_rate_grows_with_m():
+    rates = [theory.randomized_response_rate(8, m, 1000, 1.0) for m in (10, 100, 1000)]
+    assert np.all(np.diff(rates) > 0)
+    c = (math.e - 1) / (math.e + 9)
+    assert math.isclose(rates[0], math.sqrt(1000 * math.log(8)) / c, rel_tol=1e-12)
+    assert math.isfinite(theory.randomized_response_rate(8, 10, 1000, 800.0))
+
+
+def test_bad_arguments_are_named():
+    with pytest.raises(ValueError, match=r"num_hypotheses \(K\) must be at least 2, got 1"):
+        theory.exp3_bound(1, 100, 1.0)
+    with pytest.raises(ValueError, match="epsilon must be positive and finite, got 0"):
+        theory.capacity(0.0)
