@@ -165,15 +165,12 @@ def _losses(
         rounds = min(block, scenario.horizon - start)
         tape = tapes.play(rounds)
         predictions = play(tape.candidates, tape.messages)
-        # Round r (from 0) counts towards the first checkpoint above it.
-        segment = np.searchsorted(checkpoints, np.arange(start, start + rounds), side="right")
-        edges = np.flatnonzero(np.diff(segment, prepend=-1))
-        for total, loss in zip(
-            sums,
-            (kl(tape.distributions, predictions, tape.negentropies), tv(tape.distributions, predictions)),
-            strict=True,
-        ):
-            total[:, segment[edges]] += np.add.reduceat(loss, edges, axis=1)
+        # The block's rounds fall into segments that end at checkpoints.
+        first, last = np.searchsorted(checkpoints, (start, start + rounds - 1), side="right")
+        edges = np.append(0, checkpoints[first:last] - start)
+        losses = kl(tape.distributions, predictions, tape.negentropies), tv(tape.distributions, predictions)
+        for total, loss in zip(sums, losses, strict=True):
+            total[:, first : last + 1] += np.add.reduceat(loss, edges, axis=1)
         if progress is not None:
             progress(rounds * len(plays))
     return np.cumsum(sums, axis=-1)

@@ -60,7 +60,7 @@ class Registry(Generic[T]):
         return {point.name: point for point in entry_points(group=self.group)} if self.group else {}
 
     def names(self) -> list[str]:
-        """Every known name: the package's own in the order of its chapters, then the entry points'."""
+        """Every known name: those registered here, then the entry points'."""
         return [*self._makers, *sorted(set(self._offered) - set(self._makers))]
 
     def __getitem__(self, name: str) -> Callable[..., T]:

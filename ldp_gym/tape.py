@@ -90,15 +90,13 @@ class Episodes:
     def _play(self, uniforms: FloatArray, public: FloatArray | None) -> Tape:
         """The rounds whose uniforms ``(B, n, width)`` are given, under the public posterior ``(B, K)``."""
         nature, channel = self.scenario.nature, self.scenario.channel
-        for_nature, for_label, for_channel = np.split(
-            uniforms, [nature.num_uniforms, nature.num_uniforms + 1], axis=-1
-        )
-        contexts = self._contexts(for_nature, public) if self._needs_contexts else None
+        label = nature.num_uniforms  # a round's row: the context's uniforms, the label's one, the channel's
+        contexts = self._contexts(uniforms[..., :label], public) if self._needs_contexts else None
         candidates = self._hypotheses(self._context if contexts is None else contexts)
         distributions = at(candidates, self.truths[:, None], slice(None))
-        labels = categorical(distributions, for_label[..., 0])
+        labels = categorical(distributions, uniforms[..., label])
         shown = public[:, None] if public is not None and channel.interactive else None
-        messages = channel.encode(labels, candidates, for_channel, shown)
+        messages = channel.encode(labels, candidates, uniforms[..., label + 1 :], shown)
         return Tape(contexts, candidates, distributions, negentropy(distributions), labels, messages)
 
     def _contexts(self, uniforms: FloatArray, public: FloatArray | None) -> FloatArray:

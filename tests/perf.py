@@ -59,7 +59,7 @@ def floor(rounds: int = 2**17, block: int = 2**12) -> int:
     return rounds
 
 
-def evaluated(name: str, episodes: int = 16, horizon: int = 10_000, **game: object) -> int:
+def evaluated(name: str, episodes: int = 4, horizon: int = 100_000, **game: object) -> int:
     settings = {**GAME, "horizon": horizon, **game}
     ldp_gym.evaluate(partial(ldp_agents.make, name), settings, episodes=episodes)
     return episodes * horizon

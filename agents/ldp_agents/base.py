@@ -119,13 +119,13 @@ class ExponentialWeights(Learner):
         """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
         # Rounds on the last axis: sums over hypotheses and over rounds are fastest that way.
         losses = np.swapaxes(self.losses(messages, candidates), -1, -2)
-        totals = np.empty((*losses.shape[:-1], losses.shape[-1] + 1))
+        totals = np.empty(losses.shape)
         totals[..., 0] = self._total
-        totals[..., 1:] = losses
+        totals[..., 1:] = losses[..., :-1]
         np.cumsum(totals, axis=-1, out=totals)
-        self._total = totals[..., -1].copy()
+        self._total = totals[..., -1] + losses[..., -1]
         totals *= -self.rate
-        weights = posterior.weights(totals[..., :-1], axis=-2, out=totals[..., :-1])
+        weights = posterior.weights(totals, axis=-2, out=totals)
         return self._predict(np.swapaxes(weights, -1, -2), candidates)
 
 

@@ -1,0 +1,22 @@
+"""Every example runs, at a small size."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+SMALL = {"leaderboard.py": ["--horizon", "20", "--episodes", "2"]}
+SAYS = {
+    "leaderboard.py": "laplace-single",
+    "first_episode.py": "total KL",
+    "own_learner.py": "Hedge",
+}
+
+
+@pytest.mark.parametrize("script", sorted(path.name for path in EXAMPLES.glob("*.py")))
+def test_example(script, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [script, *SMALL.get(script, [])])
+    runpy.run_path(str(EXAMPLES / script), run_name="__main__")
+    assert SAYS[script] in capsys.readouterr().out
