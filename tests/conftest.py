@@ -17,7 +17,7 @@ hypothesis.settings.load_profile("default")
 ALPHA = 1e-6
 """The probability with which a statistical test of correct code fails."""
 
-CHANNELS = ["laplace-single", "laplace-vector", "randomized-response", "identity"]
+CHANNELS = ["laplace-single", "laplace-vector", "gaussian-vector", "randomized-response", "identity"]
 NATURES = {
     "iid": {},
     "drift": {"rate": 0.3},
@@ -35,7 +35,7 @@ CLASSES = {
 
 
 def delta_of(channel: str) -> float:
-    return 1e-5 if channel == "laplace-vector" else 0.0
+    return 1e-5 if channel.endswith("-vector") else 0.0
 
 
 def settings(channel: str = "laplace-single", nature: str = "iid", **more: object) -> dict:

@@ -4,6 +4,7 @@
 name                     privacy message
 ======================== ======= =============================================================
 ``laplace-vector``       approx. all K clipped log-likelihoods with noise (Algorithm 1)
+``gaussian-vector``      approx. the same with the least Gaussian noise
 ``laplace-single``       pure    one of them, at random (Algorithm 2)
 ``randomized-response``  pure    the label, or another (Section 3)
 ``identity``             none    the label
@@ -15,6 +16,7 @@ people's data.
 """
 
 from ldp_gym.channels.base import CHANNELS, Channel
+from ldp_gym.channels.gaussian_vector import GaussianVector
 from ldp_gym.channels.identity import Identity, NoPrivacyWarning
 from ldp_gym.channels.laplace_single import LaplaceSingle
 from ldp_gym.channels.laplace_vector import LaplaceVector
@@ -23,6 +25,7 @@ from ldp_gym.channels.randomized_response import RandomizedResponse
 __all__ = [
     "CHANNELS",
     "Channel",
+    "GaussianVector",
     "Identity",
     "LaplaceSingle",
     "LaplaceVector",

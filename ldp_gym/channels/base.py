@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 
 from ldp_gym import validation
+from ldp_gym.accounting import DeltaBounds
 from ldp_gym.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.registry import Registry
 from ldp_gym.sampling import open_uniforms
+
+if TYPE_CHECKING:
+    from ldp_gym.audit import Certificate
 
 CHANNELS: Registry[Channel] = Registry("channel", group="ldp_gym.channels")
 
@@ -20,7 +24,8 @@ class Channel(ABC):
     """An (eps, delta)-locally differentially private map ``R_t`` from labels to messages.
 
     A channel of your own defines :attr:`message_space`, :attr:`num_uniforms`, :meth:`encode` and
-    :meth:`log_density`; the exact likelihood of every hypothesis, and with it the Bayes learner, follow.
+    :meth:`log_density`; the exact likelihood of every hypothesis, and with it the Bayes learner, follow, and
+    so does the exact audit if the messages are finite (else define :meth:`extrema` too).
     ``ldp_gym.testing.check_channel`` holds it to this contract.
 
     Labels are indices ``0..M-1``. The all-zero message means "none yet": it is what a learner sees before
@@ -124,6 +129,37 @@ class Channel(ABC):
         nothing: BoolArray = messages == 0
         axes = tuple(range(-len(self.message_shape), 0))
         return np.asarray(nothing.all(axis=axes)) if axes else nothing
+
+    # -- What an audit needs ----------------------------------------------------------------------
+
+    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+        """Messages ``(S, *message_shape)`` among which the largest density ratio of all is found.
+
+        All messages, if they are finitely many; a channel with others says where its extrema can lie.
+        """
+        if isinstance(self.message_space, gym.spaces.Discrete):
+            return np.arange(1, int(self.message_space.n))
+        raise TypeError(
+            f"{type(self).__name__} does not say where its density ratio is largest: define extrema(), or audit "
+            f"it from its messages with ldp_gym.audit.estimate_epsilon"
+        )
+
+    def delta_bounds(self, candidates: FloatArray, epsilon: float) -> DeltaBounds:
+        """Bounds on the least delta with which the channel is (eps, delta)-private at these candidates."""
+        if not isinstance(self.message_space, gym.spaces.Discrete):
+            raise TypeError(
+                f"{type(self).__name__} does not say how its delta is accounted: define delta_bounds()"
+            )
+        density = np.exp(self.log_density(self.extrema(candidates), candidates))
+        excess = density[:, :, None] - np.exp(epsilon) * density[:, None, :]
+        delta = float(np.maximum(excess, 0.0).sum(axis=0).max())
+        return DeltaBounds(delta, delta)
+
+    def certificate(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Certificate:
+        """What an audit of the channel's claim finds at these candidates ``(K, M)``."""
+        from ldp_gym.audit import certify  # an audit is made of channels
+
+        return certify(self, candidates, posterior)
 
     def privatize(
         self,

@@ -1,17 +1,34 @@
-"""What the channels that reveal clipped log-likelihoods share: h_t, and the mixture it makes of a density."""
+"""What the channels that reveal clipped log-likelihoods share: h_t, the noise's scale, and the density."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym import theory
+from ldp_gym import validation
 from ldp_gym.arrays import FloatArray, Messages
 from ldp_gym.channels.base import Channel
+from ldp_gym.channels.noise import NoiseLaw
 from ldp_gym.clipping import Cells, Clipping
+
+CALIBRATIONS = ("paper", "tight")
+
+
+class Noise(NamedTuple):
+    """How a round's log-likelihoods turn into losses: all of it public.
+
+    Attributes:
+        scale: the noise scale b_j of each coordinate, in log-likelihood units, ``(..., K)``.
+        offset: ``c'``, ``(...)``.
+        slope: ``c = 1 / (log(KT) + 2 c')``, ``(...)``.
+    """
+
+    scale: FloatArray
+    offset: FloatArray
+    slope: FloatArray
 
 
 class ClippedChannel(Channel):
@@ -25,18 +42,17 @@ class ClippedChannel(Channel):
         horizon: T.
         epsilon: the privacy level.
         delta: see the channel.
-        clipping: ``"continuous"``, or ``"paper"`` with its ceilings, which is not quite eps-private.
-        gamma: sets the range ``c'`` within which the noise stays in all rounds with probability
-            1 - e^-gamma; log T when not given.
-
-    Attributes:
-        noise_scale: the Laplace scale b, in log-likelihood units.
-        offset: ``c'``.
-        slope: ``c = 1 / (log(KT) + 2 c')``.
+        clipping: ``"continuous"``, or ``"paper"`` with its ceilings, which breaks the promise.
+        calibration: ``"paper"``: noise for log-likelihoods of range ``log(KT)``, whatever the context;
+            ``"tight"``: for the public range ``D_j(x_t) = max_y log pbar_j - min_y log pbar_j`` of each
+            coordinate, which is never larger. The offset stays common to all coordinates, from the largest
+            scale: otherwise the truth need not have the least expected loss.
+        gamma: sets the offset c', within which all noise of an episode stays with probability 1 - e^-gamma;
+            log T when not given.
     """
 
     reveals_losses: ClassVar[bool] = True
-    noise_scale: float
+    law: ClassVar[NoiseLaw]
 
     def __init__(
         self,
@@ -47,13 +63,20 @@ class ClippedChannel(Channel):
         epsilon: float = 1.0,
         delta: float = 0.0,
         clipping: str = "continuous",
+        calibration: str = "paper",
         gamma: float | None = None,
     ) -> None:
         super().__init__(num_hypotheses, num_labels, horizon, epsilon=epsilon, delta=delta)
+        if calibration not in CALIBRATIONS:
+            raise ValueError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {calibration!r}")
+        self.calibration = calibration
         self.clipping = Clipping(self.horizon, clipping)
-        self.noise_scale = self._noise_scale()
-        self.offset = theory.offset(self.num_hypotheses, self.horizon, self.noise_scale, gamma)
-        self.slope = 1.0 / (np.log(self.num_hypotheses) + np.log(self.horizon) + 2.0 * self.offset)
+        self.log_kt = np.log(self.num_hypotheses) + np.log(self.horizon)
+        gamma = np.log(self.horizon) if gamma is None else validation.positive("gamma", gamma)
+        self._reach = self.law.reach(gamma + self.log_kt)
+        # Worked out once: the accounting takes a moment, and a step must not pay for it.
+        scale = self._paper_scale() if calibration == "paper" else self._unit_scale()
+        self._scale = np.full(self.num_hypotheses, scale)
 
     @property
     def message_space(self) -> gym.spaces.Box:
@@ -61,26 +84,46 @@ class ClippedChannel(Channel):
         return gym.spaces.Box(-np.inf, np.inf, (self.num_hypotheses,), dtype=np.float64)
 
     @abstractmethod
-    def _noise_scale(self) -> float:
-        """The Laplace scale b."""
+    def _unit_scale(self) -> float:
+        """The noise scale that hides coordinates of range 1."""
+
+    def _paper_scale(self) -> float:
+        """The noise scale that hides coordinates of range ``log(KT)``, eq. (clipping)."""
+        return self._unit_scale() * self.log_kt
 
     @abstractmethod
-    def _log_kernel(self, messages: Messages, levels: FloatArray) -> FloatArray:
-        """``log q(z | h_t(y) = y')`` up to :meth:`_log_norm`, ``(..., M)``, from :meth:`_levels`."""
+    def _log_kernel(
+        self, messages: Messages, levels: FloatArray, noise: Noise
+    ) -> tuple[FloatArray, FloatArray]:
+        """``log q(z | h_t(y) = y')`` from :meth:`_levels`: what depends on y', ``(..., M)``, and the rest."""
 
-    @abstractmethod
-    def _log_norm(self) -> float:
-        """The constant that :meth:`_log_kernel` leaves out."""
+    def noise(self, candidates: FloatArray, cells: Cells | None = None) -> Noise:
+        """The public noise scales, offset and slope at these candidates."""
+        scale = self._scale
+        if self.calibration == "tight":
+            ranges = self.ranges(candidates, cells or self.clipping.cells(candidates))
+            # A coordinate of range 0 carries no label: any scale hides it.
+            scale = np.where(ranges > 0.0, scale * ranges, 1.0)
+        offset = self._reach * scale.max(axis=-1)
+        return Noise(scale, offset, 1.0 / (self.log_kt + 2.0 * offset))
 
-    def reveal(self, log_density: FloatArray, noise: FloatArray) -> FloatArray:
-        """The loss that a clipped log-likelihood and its noise turn into, eq. (tildey)."""
-        losses = -self.slope * (log_density + noise + np.log(self.num_labels) - self.offset)
+    def ranges(self, candidates: FloatArray, cells: Cells) -> FloatArray:
+        """``D_j = max_y log pbar_j - min_y log pbar_j`` over the labels that h_t reaches, ``(..., K)``."""
+        lengths = cells.lengths[..., None, :]
+        density = self.clipping.density(candidates, lengths, cells.total[..., None])
+        highest = np.maximum.reduce(density, axis=-1, where=lengths > 0.0, initial=0.0)
+        lowest = np.minimum.reduce(density, axis=-1, where=lengths > 0.0, initial=np.inf)
+        return np.log(highest / lowest)
+
+    def reveal(self, log_likelihood: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
+        """The loss that a noisy log-likelihood turns into, eq. (tildey)."""
+        losses = -slope * (log_likelihood + (np.log(self.num_labels) - offset))
         # An exact zero would read as "none yet".
         return np.where(losses == 0.0, np.finfo(np.float64).tiny, losses)
 
-    def conceal(self, losses: FloatArray) -> FloatArray:
+    def conceal(self, losses: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
         """The inverse of :meth:`reveal`: the noisy log-likelihood that a loss stands for."""
-        return self.offset - np.log(self.num_labels) - losses / self.slope
+        return offset - np.log(self.num_labels) - losses / slope
 
     def _levels(self, candidates: FloatArray, cells: Cells) -> FloatArray:
         """``log pbar_j[y]``, ``(..., K, M)``; +inf where h_t never goes, so that its kernel is 0."""
@@ -95,12 +138,13 @@ class ClippedChannel(Channel):
         all by their cells' share; a label without a cell always takes the average.
         """
         cells = self.clipping.cells(candidates)
-        log_kernel = self._log_kernel(messages, self._levels(candidates, cells))
+        levels, noise = self._levels(candidates, cells), self.noise(candidates, cells)
+        log_kernel, log_norm = self._log_kernel(messages, levels, noise)
         peak = log_kernel.max(axis=-1, keepdims=True)
         kernel = np.exp(log_kernel - peak)
         average = np.einsum("...m,...m->...", kernel, cells.shares)[..., None]
         own = np.where(cells.lengths > 0.0, 1.0 - self.clipping.mixing, 0.0)
-        return own * kernel + (1.0 - own) * average, peak + self._log_norm()
+        return own * kernel + (1.0 - own) * average, peak + log_norm[..., None]
 
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
-from ldp_gym import theory
 from ldp_gym.arrays import FloatArray, IntArray, Messages, at
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.channels.clipped import ClippedChannel
-from ldp_gym.sampling import integers, laplace
+from ldp_gym.channels.clipped import ClippedChannel, Noise
+from ldp_gym.channels.noise import LAPLACE, NoiseLaw
+from ldp_gym.sampling import integers
 
 
 @CHANNELS.register("laplace-single")
@@ -18,15 +19,17 @@ class LaplaceSingle(ClippedChannel):
     """``Z_{t,J}`` of eq. (tildeypdp): the loss of a uniformly random hypothesis J, and 0 elsewhere. Pure.
 
     Privacy: J does not depend on the label; the revealed log-likelihood has range at most ``log(KT)``,
-    eq. (clipping), so Laplace noise of scale ``log(KT) / eps`` hides it (Lemma pldpfortildey).
+    eq. (clipping), so Laplace noise of scale ``log(KT) / eps`` hides it (Lemma pldpfortildey). With
+    ``calibration="tight"`` the scale is ``D_J(x_t) / eps``, from the range that it really has.
 
     The base measure of :meth:`log_density` counts coordinates and takes Lebesgue's within one.
     """
 
+    law: ClassVar[NoiseLaw] = LAPLACE
     num_uniforms = 4  # two for h_t, the coordinate, the noise
 
-    def _noise_scale(self) -> float:
-        return theory.single_noise_scale(self.num_hypotheses, self.horizon, self.epsilon)
+    def _unit_scale(self) -> float:
+        return 1.0 / self.epsilon
 
     def encode(
         self,
@@ -36,22 +39,55 @@ class LaplaceSingle(ClippedChannel):
         posterior: FloatArray | None = None,
     ) -> Messages:
         cells = self.clipping.cells(candidates)
+        noise = self.noise(candidates, cells)
         clipped = self.clipping.draw(labels, cells, uniforms[..., :2])
         coordinate = integers(self.num_hypotheses, uniforms[..., 2])
         mass = at(candidates, coordinate, clipped)
         density = self.clipping.density(mass, at(cells.lengths, clipped), cells.total[..., 0])
-        loss = self.reveal(np.log(density), self.noise_scale * laplace(uniforms[..., 3]))
+        noisy = np.log(density) + at(noise.scale, coordinate) * self.law.draw(uniforms[..., 3])
         messages = np.zeros((*labels.shape, self.num_hypotheses))
+        loss = self.reveal(noisy, noise.offset, noise.slope)
         np.put_along_axis(messages, coordinate[..., None], loss[..., None], axis=-1)
         return messages
 
-    def _log_kernel(self, messages: Messages, levels: FloatArray) -> FloatArray:
+    def _log_kernel(
+        self, messages: Messages, levels: FloatArray, noise: Noise
+    ) -> tuple[FloatArray, FloatArray]:
         coordinate = (messages != 0.0).argmax(axis=-1)
-        revealed = self.conceal(at(messages, coordinate))[..., None]
-        kernel: FloatArray = at(levels, coordinate, slice(None)) - revealed
-        np.abs(kernel, out=kernel)
-        kernel /= -self.noise_scale
-        return kernel
+        scale = at(noise.scale, coordinate)
+        revealed = self.conceal(at(messages, coordinate), noise.offset, noise.slope)
+        kernel = at(levels, coordinate, slice(None)) - revealed[..., None]
+        kernel /= scale[..., None]
+        log_norm = self.law.log_norm - np.log(scale * noise.slope) - math.log(self.num_hypotheses)
+        return self.law.log_kernel(kernel), log_norm
 
-    def _log_norm(self) -> float:
-        return -math.log(self.num_hypotheses) - math.log(2.0 * self.noise_scale * self.slope)
+    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+        """Of each coordinate, the message with the largest density ratio.
+
+        Between two breakpoints ``log pbar_j[y]`` a mixture of Laplace densities is ``A e^v + B e^-v``, so the
+        ratio of two is monotone there, and it is constant in the tails: its extrema lie at breakpoints. There
+        the likeliest label is the one whose level it is, the unlikeliest the one farthest from it, and the
+        average over all cells, which h_t mixes in, is a pair of running sums over the sorted levels.
+        """
+        cells, noise = self.clipping.cells(candidates), self.noise(candidates)
+        reachable = cells.lengths > 0.0
+        levels = self._levels(candidates, cells)[:, reachable]
+        order = np.argsort(levels, axis=-1)
+        levels = np.take_along_axis(levels, order, axis=-1) / noise.scale[:, None]
+        shares = cells.shares[reachable][order]
+        gaps = np.exp(-np.diff(levels, axis=-1))
+        average = _decayed(shares, gaps) + _decayed(shares[:, ::-1], gaps[:, ::-1])[:, ::-1] - shares
+        farthest = np.minimum(np.exp(levels[:, :1] - levels), np.exp(levels - levels[:, -1:]))
+        mixing = self.clipping.mixing
+        ratio = (1.0 - mixing + mixing * average) / ((1.0 - mixing) * farthest + mixing * average)
+        best = ratio.argmax(axis=-1)[:, None]
+        revealed = np.take_along_axis(levels, best, axis=-1)[:, 0] * noise.scale
+        return np.diag(self.reveal(revealed, noise.offset, noise.slope))
+
+
+def _decayed(shares: FloatArray, gaps: FloatArray) -> FloatArray:
+    """``sum_{i <= n} shares_i exp(-(level_n - level_i))``, from the decay between neighbours, ``(K, M)``."""
+    sums = np.array(shares)
+    for n in range(1, sums.shape[-1]):
+        sums[:, n] += gaps[:, n - 1] * sums[:, n - 1]
+    return sums

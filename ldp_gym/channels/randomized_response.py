@@ -58,6 +58,10 @@ class RandomizedResponse(Channel):
         kept = np.asarray(messages)[..., None] == np.arange(1, self.num_labels + 1)
         return np.where(kept, self.log_keep, self.log_other)
 
+    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+        """Any message: they are all alike but for their names."""
+        return np.array([1])
+
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:

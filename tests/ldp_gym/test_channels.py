@@ -9,6 +9,7 @@ from scipy import integrate, stats
 
 import ldp_gym
 from ldp_gym.channels import Channel, LaplaceSingle, LaplaceVector, RandomizedResponse
+from ldp_gym.channels.clipped import CALIBRATIONS
 from ldp_gym.clipping import RULES
 from ldp_gym.testing import check_channel
 
@@ -93,10 +94,11 @@ def test_randomized_response_sums_to_one_and_keeps_as_section_3_says():
     np.testing.assert_allclose(1 - keep, eta, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["laplace-single", "laplace-vector"])
-def test_the_message_has_its_mean_and_variance(name):
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+@pytest.mark.parametrize("name", ["laplace-single", "laplace-vector", "gaussian-vector"])
+def test_the_message_has_its_mean_and_variance(name, calibration):
     """Mean and variance of the losses, from h_t's law and the Laplace noise, each at error rate 1e-6."""
-    channel = make_channel(name, 3, 4, 5, epsilon=2.0)
+    channel = make_channel(name, 3, 4, 5, epsilon=2.0, calibration=calibration)
     samples, label = 200_000, 1
     messages = channel.privatize(np.full(samples, label), TABLE, np.random.default_rng(0))
     cells = channel.clipping.cells(TABLE)
@@ -104,9 +106,11 @@ def test_the_message_has_its_mean_and_variance(name):
     law = np.where(np.arange(4) == label, 1 - 1 / 5, 0.0) + cells.shares / 5
     levels = np.log(channel.clipping.density(TABLE, cells.lengths, cells.total))[:, reachable]
     law = law[reachable]
-    losses = -channel.slope * (levels + math.log(4) - channel.offset)
+    noise = channel.noise(TABLE)
+    losses = -noise.slope * (levels + math.log(4) - noise.offset)
     mean = losses @ law
-    variance = (losses - mean[:, None]) ** 2 @ law + 2 * (channel.slope * channel.noise_scale) ** 2
+    spread = 1 if name == "gaussian-vector" else 2
+    variance = (losses - mean[:, None]) ** 2 @ law + spread * (noise.slope * noise.scale) ** 2
     if name == "laplace-single":  # each coordinate is revealed with probability 1/3, and is 0 otherwise
         mean, variance = mean / 3, (variance + mean**2) / 3 - (mean / 3) ** 2
     deviations = (messages.mean(axis=0) - mean) / np.sqrt(variance / samples)

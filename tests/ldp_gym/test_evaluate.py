@@ -54,7 +54,7 @@ GAMES = [
     for channel in CHANNELS
     for nature in NATURES
     for name in ("bayes", "exp3")
-    if name == "bayes" or channel.startswith("laplace")
+    if name == "bayes" or channel not in ("randomized-response", "identity")
 ] + [
     ("wma", settings("laplace-vector", hypotheses="dirichlet")),
     ("uniform", settings(hypotheses="disjoint")),

@@ -1,0 +1,87 @@
+"""What the channels that reveal all K coordinates share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from ldp_gym.accounting import DeltaBounds
+from ldp_gym.arrays import FloatArray, IntArray, Messages, at, masses
+from ldp_gym.channels.clipped import ClippedChannel, Noise
+
+
+class VectorChannel(ClippedChannel):
+    """The losses of all hypotheses, each with noise of its own. Needs delta > 0.
+
+    ``h_t(y)`` is drawn once and shared by all coordinates: a message is a randomization of it, so what hides
+    ``h_t(y)`` hides y.
+    """
+
+    pure: ClassVar[bool] = False
+
+    @property
+    def num_uniforms(self) -> int:
+        """Two for h_t, and one for each coordinate's noise."""
+        return 2 + self.num_hypotheses
+
+    def encode(
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: FloatArray | None = None,
+    ) -> Messages:
+        cells = self.clipping.cells(candidates)
+        noise = self.noise(candidates, cells)
+        clipped = self.clipping.draw(labels, cells, uniforms[..., :2])
+        lengths = at(cells.lengths, clipped)[..., None]
+        density = self.clipping.density(masses(candidates, clipped), lengths, cells.total)
+        noisy = np.log(density) + noise.scale * self.law.draw(uniforms[..., 2:])
+        return self.reveal(noisy, noise.offset[..., None], noise.slope[..., None])
+
+    def _log_kernel(
+        self, messages: Messages, levels: FloatArray, noise: Noise
+    ) -> tuple[FloatArray, FloatArray]:
+        revealed = self.conceal(messages, noise.offset[..., None], noise.slope[..., None])
+        kernel = np.zeros((*messages.shape[:-1], self.num_labels))
+        # Coordinate by coordinate, so that no batch of (K, M) arrays is built for a constant class.
+        for j in range(self.num_hypotheses):
+            distance = levels[..., j, :] - revealed[..., j, None]
+            kernel += self.law.log_kernel(distance / noise.scale[..., j, None])
+        log_norm = self.law.log_norm - np.log(noise.scale * noise.slope[..., None])
+        return kernel, np.broadcast_to(log_norm.sum(axis=-1), messages.shape[:-1])
+
+    @abstractmethod
+    def _delta(self, shifts: FloatArray, epsilon: float) -> DeltaBounds:
+        """The least delta of the noise when coordinates move by ``shifts`` ``(K,)`` in units of their scale."""
+
+    def delta_bounds(self, candidates: FloatArray, epsilon: float) -> DeltaBounds:
+        """Bounds on the least delta, from the noise's own accounting.
+
+        Above: no two labels move a coordinate by more than its range, and mixing by h_t only helps. Below: two
+        labels that are far apart, and the event S on which their kernels P and P' differ most. Mixed with a
+        share mu = 1/T of the average A over all cells, they differ by ``(1 - mu) delta - (e^eps - 1) mu A(S)`` at
+        least, and ``A(S) <= P(S) + delta'``, where delta' is the bound from above.
+        """
+        cells = self.clipping.cells(candidates)
+        levels = self._levels(candidates, cells)[:, cells.lengths > 0.0]
+        levels = levels / self.noise(candidates, cells).scale[:, None]
+        upper = self._delta(np.ptp(levels, axis=-1), epsilon).upper
+        shifts = _far_apart(levels)
+        mixing, gain = self.clipping.mixing, np.expm1(min(epsilon, 700.0))
+        # delta(e) >= (1 - e^(e - eps)) P(S) for every e below eps.
+        tail = min(
+            1.0,
+            *(self._delta(shifts, e).upper / -np.expm1(e - epsilon) for e in (0.5 * epsilon, 0.9 * epsilon)),
+        )
+        lower = (1.0 - mixing) * self._delta(shifts, epsilon).lower - gain * mixing * min(1.0, tail + upper)
+        return DeltaBounds(max(0.0, lower), upper)
+
+
+def _far_apart(levels: FloatArray) -> FloatArray:
+    """By how much the two labels that are farthest apart move each coordinate, among those extreme in one."""
+    extreme = levels[:, np.unique([levels.argmax(axis=-1), levels.argmin(axis=-1)])]
+    shifts = np.abs(extreme[:, :, None] - extreme[:, None, :]).reshape(len(levels), -1)
+    return shifts[:, np.square(shifts).sum(axis=0).argmax()]

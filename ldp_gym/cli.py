@@ -1,0 +1,196 @@
+"""The command ``ldp-gym``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+from ldp_gym import audit as audits
+from ldp_gym.arrays import FloatArray
+from ldp_gym.channels import Channel, NoPrivacyWarning
+from ldp_gym.scenario import Scenario
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.table import Table
+except ImportError as error:  # pragma: no cover - said once, by the command itself
+    sys.exit(f"the command ldp-gym needs {error.name}: pip install 'ldp-gym[bench]'")
+
+app = typer.Typer(help="Benchmarks and audits for LDPDist-v0.", no_args_is_help=True, add_completion=False)
+
+
+@app.callback()
+def _commands() -> None:
+    """Benchmarks and audits for LDPDist-v0."""
+
+
+@app.command()
+def audit(
+    channel: Annotated[str, typer.Argument(help="A channel's name, or your own as module:Class.")],
+    hypotheses: Annotated[
+        str, typer.Option(help="A class's name, module:Class, or a table as JSON: '[[1,0,0],[0,0.5,0.5]]'.")
+    ] = "dirichlet",
+    num_hypotheses: Annotated[int | None, typer.Option(help="K, for a named class.")] = None,
+    num_labels: Annotated[int | None, typer.Option(help="M, for a named class.")] = None,
+    class_seed: Annotated[int, typer.Option(help="The seed of a random class.")] = 0,
+    horizon: Annotated[int, typer.Option(help="T.")] = 1000,
+    epsilon: Annotated[float, typer.Option(help="What the channel is to promise.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="What the channel is to promise; 0 for pure channels.")] = 0.0,
+    option: Annotated[
+        list[str] | None, typer.Option(help="An option of the channel, as name=value; repeatable.")
+    ] = None,
+    contexts: Annotated[int, typer.Option(help="How many random contexts to audit, where they matter.")] = 16,
+    trials: Annotated[int, typer.Option(help="Messages for the black-box audit; 0 leaves it out.")] = 0,
+    picture: Annotated[Path | None, typer.Option(help="Save the density ratio's picture here.")] = None,
+) -> None:
+    """Audit a channel's promise on a class. Exit status 1 if the promise is broken.
+
+    The certificate is for the worst of the contexts audited. A black-box audit can convict a channel and never
+    acquit it.
+    """
+    console = Console()
+    try:
+        source = json.loads(hypotheses) if hypotheses.lstrip().startswith("[") else hypotheses
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoPrivacyWarning)  # the table says it
+            scenario = Scenario(
+                hypotheses=source,
+                num_hypotheses=num_hypotheses,
+                num_labels=num_labels,
+                class_seed=class_seed,
+                channel=channel,
+                channel_kwargs=dict(_option(text) for text in option or []),
+                epsilon=epsilon,
+                delta=delta,
+                horizon=horizon,
+            )
+    except (TypeError, ValueError) as error:
+        raise typer.BadParameter(str(error)) from error
+
+    audited = scenario.channel
+    tables = _tables(scenario, contexts)
+    certificates = [audited.certificate(table) for table in tables]
+    worst = max(range(len(tables)), key=lambda i: (certificates[i].epsilon, certificates[i].delta))
+    certificate, table = certificates[worst], tables[worst]
+    console.print(_certificate_table(audited, certificate, len(tables)))
+
+    losses = _privacy_losses(audited, table, certificate)
+    console.print(_histogram(losses, certificate))
+    if picture is not None:
+        _save_picture(picture, losses, certificate)
+        console.print(f"picture: {picture}")
+
+    broken = not certificate.holds
+    if trials:
+        found = audits.estimate_epsilon(audited, table, trials=trials, delta=delta)
+        convicted = found.epsilon > audited.epsilon
+        broken = broken or convicted
+        console.print(
+            f"black box: eps >= {found.epsilon:.4f} with {found.confidence:.0%} confidence, from labels "
+            f"{found.labels[0]} and {found.labels[1]} by the event: {found.event}. "
+            + ("The promise is broken." if convicted else "No leak found, which proves nothing.")
+        )
+    raise typer.Exit(1 if broken else 0)
+
+
+def _option(text: str) -> tuple[str, Any]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise ValueError(f"an option is name=value, got {text!r}")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _tables(scenario: Scenario, contexts: int) -> list[FloatArray]:
+    """The candidates at each audited context."""
+    if scenario.hypotheses.constant:
+        return [scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))]
+    points = np.random.default_rng(0).standard_normal((contexts, scenario.hypotheses.context_dim))
+    return list(scenario.hypotheses(points))
+
+
+def _certificate_table(channel: Channel, certificate: audits.Certificate, contexts: int) -> Table:
+    table = Table(title=repr(channel), show_header=False)
+    table.add_row("promised", f"eps = {certificate.claimed_epsilon:g}, delta = {certificate.claimed_delta:g}")
+    table.add_row("found", f"eps = {certificate.epsilon:.9g}, delta = {certificate.delta:.6g}")
+    table.add_row("by", certificate.method + (f", worst of {contexts} contexts" if contexts > 1 else ""))
+    if certificate.labels is not None:
+        table.add_row("worst labels", f"{certificate.labels[0]} against {certificate.labels[1]}")
+    if certificate.message is not None:
+        table.add_row("worst message", np.array2string(np.asarray(certificate.message), precision=4))
+    if np.isinf(certificate.claimed_epsilon):
+        verdict = "[bold red]no privacy at all"
+    else:
+        verdict = "[bold green]the promise holds" if certificate.holds else "[bold red]the promise is broken"
+    table.add_row("verdict", verdict)
+    return table
+
+
+def _privacy_losses(channel: Channel, table: FloatArray, certificate: audits.Certificate) -> FloatArray:
+    """``log q(Z | y) - log q(Z | y')`` over messages Z of y, for the worst pair of labels."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(channel.num_labels), max(1, 20_000 // channel.num_labels))
+    density = channel.log_density(channel.privatize(labels, table, rng), table)
+    if certificate.labels is not None:
+        y, other = certificate.labels
+    else:  # the pair that typical messages tell apart best
+        spread = density[:, :, None] - density[:, None, :] if channel.num_labels <= 64 else None
+        y, other = (0, 1) if spread is None else divmod(int(spread.std(axis=0).argmax()), channel.num_labels)
+    messages = channel.privatize(np.full(20_000, y), table, rng)
+    density = channel.log_density(messages, table)
+    return density[:, y] - density[:, other]
+
+
+def _histogram(losses: FloatArray, certificate: audits.Certificate, bins: int = 21, width: int = 50) -> str:
+    finite = losses[np.isfinite(losses)]
+    if not len(finite):
+        return "log density ratio: infinite in every message"
+    reach = max(np.abs(finite).max(), min(certificate.claimed_epsilon, 1e3)) * 1.02
+    counts, edges = np.histogram(finite, bins=bins, range=(-reach, reach))
+    lines = ["log density ratio of the worst pair, over messages of the first label:"]
+    for count, low, high in zip(counts, edges[:-1], edges[1:], strict=True):
+        bar = "█" * round(width * count / counts.max())
+        limit = any(low <= sign * certificate.claimed_epsilon < high for sign in (-1, 1))
+        lines.append(f"{(low + high) / 2:+8.3f} {'◄ eps' if limit else '     '} {bar}")
+    return "\n".join(lines)
+
+
+def _save_picture(path: Path, losses: FloatArray, certificate: audits.Certificate) -> None:
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise typer.BadParameter(
+            f"--picture needs matplotlib: pip install 'ldp-gym[bench]' ({error})"
+        ) from error
+    figure, axes = pyplot.subplots(figsize=(7, 4), layout="constrained")
+    axes.hist(losses[np.isfinite(losses)], bins=81, color="tab:blue")
+    for sign in (-1, 1):
+        if np.isfinite(certificate.claimed_epsilon):
+            axes.axvline(
+                sign * certificate.claimed_epsilon, color="black", linestyle="--", label="promised eps"
+            )
+        if np.isfinite(certificate.epsilon):
+            axes.axvline(sign * certificate.epsilon, color="tab:red", linestyle=":", label="found eps")
+    axes.set_xlabel("log q(Z | y) - log q(Z | y'), the worst pair of labels")
+    axes.set_ylabel("messages of label y, out of 20,000")
+    handles, names = axes.get_legend_handles_labels()
+    if handles:
+        axes.legend(handles[:2], names[:2])
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)
+
+
+def main() -> None:
+    """The entry point."""
+    app()
