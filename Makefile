@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types perf clean
+.PHONY: demo test lint types perf audit clean
 
 demo: .venv/.bench  ## every learner on every channel of the default game, as a table
 	$(BIN)/python examples/leaderboard.py
@@ -29,6 +29,9 @@ perf: .venv/.bench  ## speed, as ratios against references measured in the same 
 .venv/.all: .venv/.bench
 	$(PIP) -e ".[all]"
 	touch $@
+
+audit: .venv/.all  ## the full sweep: every pure channel on 20,000 adversarial classes
+	OMP_NUM_THREADS=1 $(BIN)/python tests/adversarial.py
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -154,9 +154,9 @@ def estimate_epsilon(
 ) -> EpsilonEstimate:
     """A lower bound on a channel's eps from its messages alone (it needs ``privatize``).
 
-    Half of the messages, of all labels, go into finding an event and a pair of labels; the other half, of those
-    two labels, into testing it. As the event is fixed before the test, the Clopper-Pearson bounds on its two
-    probabilities hold, and ``eps >= log((p_low - delta) / p'_high)`` with the given confidence.
+    Half of the messages, of all labels, go into finding an event and a pair of labels; the other half, of
+    those two labels, into testing it. As the event is fixed before the test, the Clopper-Pearson bounds on
+    its two probabilities hold, and ``eps >= log((p_low - delta) / p'_high)`` with the given confidence.
 
     Args:
         channel: the channel.
@@ -177,20 +177,21 @@ def estimate_epsilon(
     each = half // channel.num_labels
     explored = np.stack([draw(label, each) for label in range(channel.num_labels)])
     (first, second), event = _worst_event(explored, delta)
-    counts = tuple(int(event(draw(label, half // 2)).sum()) for label in (first, second))
-    epsilon = _epsilon_bound(np.array(counts[0]), np.array(counts[1]), half // 2, 1.0 - confidence, delta)
+    tested = half // 2
+    hits, others = (int(event(draw(label, tested)).sum()) for label in (first, second))
+    epsilon = float(_epsilon_bound(np.array(hits), np.array(others), tested, 1.0 - confidence, delta))
     return EpsilonEstimate(
-        max(0.0, float(epsilon)), confidence, delta, (first, second), str(event), counts, half // 2
+        max(0.0, epsilon), confidence, delta, (first, second), str(event), (hits, others), tested
     )
 
 
 _CAUTION = 1e-6
-"""At what error rate events are compared in the exploration: small, so that luck does not look like a leak."""
+"""At what error rate events are compared in the exploration: small, lest luck look like a leak."""
 
 
 @dataclass(frozen=True)
 class _Event:
-    """A set of messages: a score at, above or below a threshold. Repeated values have events of their own."""
+    """A set of messages: a score at, above or below a threshold; repeated values have their own."""
 
     weights: FloatArray
     threshold: float
@@ -243,7 +244,7 @@ def _worst_event(messages: FloatArray, delta: float) -> tuple[tuple[int, int], _
 
 
 def _epsilon_bound(hits: IntArray, others: IntArray, trials: int, error: float, delta: float) -> FloatArray:
-    """``log((p_low - delta) / p'_high)`` with Clopper-Pearson bounds, each at half the error; -inf if none."""
+    """``log((p_low - delta) / p'_high)`` with Clopper-Pearson bounds, each at half the error."""
     from scipy.stats import beta
 
     low = np.where(hits > 0, beta.ppf(error / 2.0, np.maximum(hits, 1), trials - hits + 1), 0.0)

@@ -51,8 +51,8 @@ def audit(
 ) -> None:
     """Audit a channel's promise on a class. Exit status 1 if the promise is broken.
 
-    The certificate is for the worst of the contexts audited. A black-box audit can convict a channel and never
-    acquit it.
+    The certificate is for the worst of the contexts audited. A black-box audit can convict a channel and
+    never acquit it.
     """
     console = Console()
     try:
@@ -86,7 +86,7 @@ def audit(
         _save_picture(picture, losses, certificate)
         console.print(f"picture: {picture}")
 
-    broken = not certificate.holds
+    broken = not certificate.holds or np.isinf(certificate.epsilon)
     if trials:
         found = audits.estimate_epsilon(audited, table, trials=trials, delta=delta)
         convicted = found.epsilon > audited.epsilon

@@ -11,7 +11,7 @@ from gymnasium.error import ResetNeeded
 
 from ldp_gym.arrays import FloatArray
 from ldp_gym.referee import Referee, episode_generator, truth_option
-from ldp_gym.scenario import Scenario
+from ldp_gym.scenario import scenario_of
 
 Observation = dict[str, Any]
 
@@ -67,13 +67,13 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
         if render_mode is not None:
             raise ValueError(f"render_mode must be None, got {render_mode!r}")
         self.render_mode = render_mode
-        self.scenario = Scenario(**rules)
+        self.scenario = scenario_of(rules)
         self.game = self.scenario.game
         self.observation_space = self.scenario.observation_space
         self._simplex = self.scenario.action_space
         self.action_space: gym.Space[Any] = self._simplex
         self._referee = Referee(self.scenario, 1)
-        self._over = True
+        self._begun, self._over = False, True
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -85,10 +85,10 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
             options: ``{"truth": j}`` chooses the truth.
         """
         super().reset(seed=seed)
-        generator = episode_generator(self.np_random, fresh=seed is not None)
+        generator = episode_generator(self.np_random)
         truth = truth_option(self.scenario, options)
         info = self._referee.begin(np.zeros(1, dtype=np.int64), [generator], truth)
-        self._over = False
+        self._begun, self._over = True, False
         return self._observation(), {key: value.item() for key, value in info.items()}
 
     def step(self, action: npt.ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -106,5 +106,7 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
     @property
     def candidates(self) -> FloatArray:
         """The public ``f_j(x_t)`` of the current round, ``(K, M)``."""
+        if not self._begun:
+            raise ResetNeeded("the game has not begun: call reset() first")
         candidates: FloatArray = self._referee.candidates[0]
         return candidates

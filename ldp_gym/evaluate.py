@@ -9,15 +9,16 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.utils import seeding
 
 from ldp_gym import validation
-from ldp_gym.arrays import FloatArray, IntArray, Messages, at_round
+from ldp_gym.arrays import FloatArray, IntArray, Messages, at_round, row_sums
 from ldp_gym.divergences import kl, tv
 from ldp_gym.env import LDPDistEnv
 from ldp_gym.game import Game
-from ldp_gym.learners import Learner, TapeLearner
-from ldp_gym.scenario import Scenario
+from ldp_gym.learners import LEARNERS, Learner, TapeLearner
+from ldp_gym.referee import first_generator
+from ldp_gym.scenario import Scenario, scenario_of
+from ldp_gym.spaces import TOLERANCE
 from ldp_gym.tape import Episodes
 
 _CELLS = 2**18
@@ -55,6 +56,7 @@ class Evaluation:
         """Student's confidence interval of :attr:`risk`, over the episodes (of the worst truth)."""
         from scipy.stats import t  # imported here: evaluating does not need it
 
+        confidence = validation.fraction("confidence", confidence)
         totals = self.kl[..., -1] if self.kl.ndim == 2 else self.kl[self.worst_truth, :, -1]
         if len(totals) < 2:
             raise ValueError(f"an interval needs at least 2 episodes, got {len(totals)}")
@@ -64,7 +66,7 @@ class Evaluation:
 
 
 def evaluate(
-    learner: Callable[[Game], Learner],
+    learner: str | Callable[[Game], Learner],
     env: Mapping[str, Any] | gym.Env[Any, Any],
     *,
     episodes: int,
@@ -79,7 +81,7 @@ def evaluate(
     (every exponential-weights learner) does, in blocks; any other is stepped, all episodes in lock step.
 
     Args:
-        learner: makes the learner from the public rules, such as ``ldp_agents.EXP3``.
+        learner: a learner's name, or what makes one from the public rules, such as ``ldp_agents.EXP3``.
         env: keyword arguments of ``gym.make("LDPDist-v0", ...)``, or such an environment.
         episodes: how many.
         seed: the first episode's seed.
@@ -94,7 +96,7 @@ def evaluate(
         >>> result.rounds[-1], result.kl.shape == (4, len(result.rounds))
         (np.int64(100), True)
     """
-    scenario = env.unwrapped.scenario if _is_ours(env) else Scenario(**env)  # type: ignore[arg-type, union-attr]
+    scenario = _scenario(env)
     count = validation.whole("episodes", episodes, least=1)
     seed = validation.whole("seed", seed, least=0)
     rounds = _checkpoints(scenario.horizon, checkpoints)
@@ -103,9 +105,9 @@ def evaluate(
         truths = list(range(scenario.hypotheses.num_hypotheses))
     else:
         truths = [None if truth is None else scenario.valid_truth(truth)]
-    player = learner(scenario.game)
+    player = _player(learner, scenario.game)
     plays = [(seed + i, j) for j in truths for i in range(count)]
-    together = _episodes_at_a_time(scenario)
+    together = _episodes_at_a_time(scenario, isinstance(player, TapeLearner))
     losses = np.concatenate(
         [
             _losses(player, scenario, plays[start : start + together], rounds, progress)
@@ -118,14 +120,24 @@ def evaluate(
     return Evaluation(rounds, kl_sums, tv_sums)
 
 
-def _is_ours(env: object) -> bool:
+def _scenario(env: object) -> Scenario:
     if isinstance(env, Mapping):
-        return False
+        return scenario_of({name: value for name, value in env.items() if name != "render_mode"})
     if isinstance(env, gym.Env) and isinstance(env.unwrapped, LDPDistEnv):
-        return True
+        return env.unwrapped.scenario
     raise TypeError(
         f'env must be a dict of gym.make("LDPDist-v0", ...) arguments or such an environment, got {env!r}'
     )
+
+
+def _player(learner: str | Callable[[Game], Learner], game: Game) -> Learner:
+    if isinstance(learner, str):
+        return LEARNERS.build(learner, {"game": game}, {})
+    if not callable(learner):
+        raise TypeError(
+            f"learner must be a name or make a learner from a game, such as its class; got {learner!r}"
+        )
+    return learner(game)
 
 
 def _checkpoints(horizon: int, given: Sequence[int] | None) -> IntArray:
@@ -133,15 +145,16 @@ def _checkpoints(horizon: int, given: Sequence[int] | None) -> IntArray:
         decades = np.log10(horizon)
         spaced = np.logspace(0, decades, num=1 + int(np.ceil(10 * decades)))
         return np.unique(np.append(np.rint(spaced).astype(np.int64), horizon))
-    rounds = np.unique(np.append(np.asarray(given, dtype=np.int64), horizon))
-    if rounds[0] < 1 or rounds[-1] > horizon:
-        raise ValueError(f"checkpoints must lie in 1..{horizon}, got {list(given)}")
-    return rounds
+    rounds = [validation.whole("a checkpoint", given_round, least=1) for given_round in given]
+    if max(rounds, default=1) > horizon:
+        raise ValueError(f"checkpoints must lie in 1..{horizon}, got {max(rounds)}")
+    return np.unique([*rounds, horizon])
 
 
-def _episodes_at_a_time(scenario: Scenario) -> int:
-    """As many as fill a block with at least a few rounds of each; more only cost memory."""
-    return max(1, min(1024, scenario.rounds_at_a_time(1, 4 * _CELLS)))
+def _episodes_at_a_time(scenario: Scenario, on_tape: bool) -> int:
+    """How many episodes fill a block: long stretches of a few for tapes, a few rounds of many for steps."""
+    rounds = min(scenario.horizon, 256 if on_tape else 4)
+    return max(1, min(1024, _CELLS // (rounds * scenario.footprint)))
 
 
 def _losses(
@@ -152,7 +165,7 @@ def _losses(
     progress: Callable[[int], None] | None,
 ) -> FloatArray:
     """Cumulative KL and TV at the checkpoints, ``(2, episodes, len(checkpoints))``."""
-    openings = [scenario.opening(seeding.np_random(seed)[0], truth) for seed, truth in plays]
+    openings = [scenario.opening(first_generator(seed), truth) for seed, truth in plays]
     tapes = Episodes(scenario, openings, show_contexts=False)
     player.reset((len(plays),))
     play = player.play if isinstance(player, TapeLearner) else partial(_stepped, player)
@@ -164,7 +177,8 @@ def _losses(
     for start in range(0, scenario.horizon, block):
         rounds = min(block, scenario.horizon - start)
         tape = tapes.play(rounds)
-        predictions = play(tape.candidates, tape.messages)
+        shape = (len(plays), rounds, scenario.game.num_labels)
+        predictions = _sound(play(tape.candidates, tape.messages), shape, start)
         # The block's rounds fall into segments that end at checkpoints.
         first, last = np.searchsorted(checkpoints, (start, start + rounds - 1), side="right")
         edges = np.append(0, checkpoints[first:last] - start)
@@ -184,3 +198,15 @@ def _stepped(player: Learner, candidates: FloatArray, messages: Messages) -> Flo
         predictions.append(player.predict(now))
         player.update(now, messages[:, t])
     return np.stack(predictions, axis=1)
+
+
+def _sound(predictions: FloatArray, shape: tuple[int, ...], start: int) -> FloatArray:
+    """Predictions ``(B, n, M)`` as the environment would take them: checked, and renormalised where off."""
+    if predictions.shape != shape:
+        raise ValueError(f"predictions of a block must have shape {shape} (B, n, M), got {predictions.shape}")
+    total = row_sums(predictions)
+    off = np.abs(total - 1.0).max()
+    if not (np.minimum.reduce(predictions, axis=None) >= 0.0 and off <= TOLERANCE):
+        fault = validation.fault_of_distributions(predictions, TOLERANCE)
+        raise ValueError(f"the learner's prediction in round {start} +{fault}")
+    return predictions if off < 1e-12 else predictions / total[..., None]

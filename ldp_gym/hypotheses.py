@@ -134,9 +134,9 @@ class SoftmaxLinear(HypothesisClass):
     ) -> None:
         super().__init__(num_hypotheses, num_labels, context_dim)
         shape = (self.num_hypotheses, self.num_labels, self.context_dim)
-        self.weights = validation.positive("scale", scale) * np.random.default_rng(
-            class_seed
-        ).standard_normal(shape)
+        self.weights = np.random.default_rng(class_seed).standard_normal(shape)
+        self.weights *= validation.positive("scale", scale, most=1e100)
+        self.weights.flags.writeable = False
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         # einsum, not a BLAS product: its sums do not depend on the batch's shape, so neither do labels.
@@ -218,8 +218,12 @@ class Disjoint(Table):
         sizes: Sequence[int] | None = None,
     ) -> None:
         if sizes is None:
-            size = validation.whole("num_hypotheses (K)", num_hypotheses or 8, least=2)
-            labels = validation.whole("num_labels (M)", num_labels or size, least=size)
+            size = validation.whole(
+                "num_hypotheses (K)", 8 if num_hypotheses is None else num_hypotheses, least=2
+            )
+            labels = validation.whole(
+                "num_labels (M)", size if num_labels is None else num_labels, least=size
+            )
             sizes = [len(part) for part in np.array_split(np.arange(labels), size)]
         widths = [validation.whole(f"sizes[{j}]", width, least=1) for j, width in enumerate(sizes)]
         owners = np.repeat(np.arange(len(widths)), widths)
@@ -256,6 +260,8 @@ class Refined(HypothesisClass):
         **base_options: Any,
     ) -> None:
         self.parts = validation.whole("parts", parts, least=1)
+        if num_labels is not None:
+            num_labels = validation.whole("num_labels (M)", num_labels, least=2)
         if num_labels is not None and num_labels % self.parts:
             raise ValueError(f"num_labels must be a multiple of parts={self.parts}, got {num_labels}")
         facts = {
@@ -330,11 +336,14 @@ def _batched(
     function: Callable[[FloatArray], Any], probe: FloatArray, rows: FloatArray
 ) -> Callable[[FloatArray], Any]:
     """``function`` itself if it already maps batches row by row, else one that does."""
-    try:
-        at_once = np.asarray(function(probe), dtype=np.float64)
-    except Exception:  # whatever a function of one context does with several
-        at_once = np.empty(0)
-    return function if at_once.shape == rows.shape and np.allclose(at_once, rows) else _OneByOne(function)
+    for batch, expected in ((probe, rows), (probe[None], rows[None]), (probe[:1, None], rows[:1, None])):
+        try:
+            at_once = np.asarray(function(batch), dtype=np.float64)
+        except Exception:  # whatever a function of one context does with several
+            return _OneByOne(function)
+        if at_once.shape != expected.shape or not np.allclose(at_once, expected):
+            return _OneByOne(function)
+    return function
 
 
 class Classifier(Protocol):
@@ -399,6 +408,11 @@ def as_hypotheses(
         if "context_dim" not in known:
             raise ValueError("a list of callables needs context_dim, the length of their contexts")
         made = Callables(source, known["context_dim"])
+    elif source is None or callable(source) or hasattr(source, "predict_proba"):
+        raise TypeError(
+            f"hypotheses must be a name, a (K, M) table, a list of two or more callables or fitted "
+            f"classifiers, or a HypothesisClass; got {source!r}"
+        )
     else:
         made = Table(source, known.get("context_dim", 1))  # type: ignore[arg-type]
     for fact in ("num_hypotheses", "num_labels", "context_dim"):

@@ -30,6 +30,12 @@ from ldp_gym.sampling import normal
 
 NATURES: Registry[Nature] = Registry("nature")
 
+_ROUNDING = 1e-9
+"""Scores, in nats, that differ by less count as equal."""
+
+_LARGEST = 1e100
+"""Contexts beyond it would overflow in the classes."""
+
 
 @dataclass(frozen=True)
 class Stretch:
@@ -151,8 +157,10 @@ class Pooled(Nature):
         self.pool = np.array(pool, dtype=np.float64)
         if self.pool.ndim != 2 or self.pool.shape[1] != self.context_dim or not len(self.pool):
             raise ValueError(f"a pool has shape (P, d) with d={self.context_dim}, got {self.pool.shape}")
-        if not np.isfinite(self.pool).all():
-            raise ValueError(f"a pool must be finite, got {self.pool[~np.isfinite(self.pool)][0]}")
+        sound = np.abs(self.pool) <= _LARGEST
+        if not sound.all():
+            raise ValueError(f"a pool must be finite and within {_LARGEST:g}, got {self.pool[~sound][0]}")
+        self.pool.flags.writeable = False
 
 
 @NATURES.register("cycle")
@@ -197,9 +205,10 @@ class Adversary(Pooled):
 
     def contexts(self, stretch: Stretch) -> FloatArray:
         scores = self._scores(self._pool_candidates(stretch), stretch)
-        return self.pool[np.broadcast_to(scores, (len(stretch.rounds), len(self.pool))).argmax(axis=-1)][
-            :, None
-        ]
+        scores = np.broadcast_to(scores, (len(stretch.rounds), len(self.pool)))
+        # The first within rounding of the best: the last bit depends on the batch, the choice must not.
+        best = scores >= scores.max(axis=-1, keepdims=True) - _ROUNDING
+        return self.pool[best.argmax(axis=-1)][:, None]
 
     def _scores(self, candidates: FloatArray, stretch: Stretch) -> FloatArray:
         """How much each context of the pool is worth to Nature, ``(B, P)``."""

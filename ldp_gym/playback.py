@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.arrays import BoolArray, FloatArray, IntArray
+from ldp_gym.arrays import FloatArray, IntArray
 from ldp_gym.scenario import Opening, Scenario
 from ldp_gym.tape import STEADY, Episodes
 
@@ -32,7 +32,7 @@ class Cohort:
     """Games that began together: they are in the same round, and are recorded together.
 
     Attributes:
-        games: which games they are; -1 for one that has left.
+        games: which games they are.
         episodes: their Nature and users.
         played: how many rounds are over.
         recorded: how many rounds have been recorded.
@@ -45,10 +45,12 @@ class Cohort:
     recorded: int = 0
     cursor: int = 0
 
-    @property
-    def present(self) -> BoolArray:
-        """Which of the games are still here."""
-        return self.games >= 0
+    def leave(self, games: IntArray) -> None:
+        """Go on without some of the games."""
+        stay = ~np.isin(self.games, games)
+        if not stay.all():
+            self.games = self.games[stay]
+            self.episodes.keep(stay)
 
 
 class Playback:
@@ -77,8 +79,8 @@ class Playback:
     def begin(self, games: IntArray, openings: Sequence[Opening]) -> None:
         """Begin new episodes in the given games."""
         for cohort in self._cohorts:
-            cohort.games = np.where(np.isin(cohort.games, games), -1, cohort.games)
-        self._cohorts = [cohort for cohort in self._cohorts if cohort.present.any()]
+            cohort.leave(games)
+        self._cohorts = [cohort for cohort in self._cohorts if cohort.games.size]
         self._cohorts.append(Cohort(games, Episodes(self.scenario, openings)))
         self.truths[games] = self._cohorts[-1].episodes.truths
         self.over[games] = False
@@ -92,7 +94,7 @@ class Playback:
             if cohort.played < horizon:
                 cohort.played += 1
                 if cohort.played == horizon:
-                    self.over[cohort.games[cohort.present]] = True
+                    self.over[cohort.games] = True
                 elif cohort.played == cohort.recorded:
                     self._record_block(cohort)
                 else:
@@ -106,7 +108,7 @@ class Playback:
             return
         cursors = np.zeros(self._num_games, dtype=np.int64)
         for cohort in self._cohorts:
-            cursors[cohort.games[cohort.present]] = cohort.cursor
+            cursors[cohort.games] = cohort.cursor
         self._now = (np.arange(self._num_games), cursors)
 
     def _record_block(self, cohort: Cohort) -> None:
@@ -117,10 +119,9 @@ class Playback:
         cohort.cursor = 0
         # A cohort of all the games is copied without picking and sorting.
         everyone = np.array_equal(cohort.games, np.arange(self._num_games))
-        present = _EVERY if everyone else cohort.present
-        games = _EVERY if everyone else cohort.games[cohort.present]
+        games = _EVERY if everyone else cohort.games
         for name in self._fields:
-            values = getattr(tape, name)[present]
+            values = getattr(tape, name)
             if name in self._steady:
                 self._room(name, values.shape[2:], values)[games] = values[:, 0]
             else:

@@ -36,13 +36,12 @@ class Referee:
     ) -> dict[str, npt.NDArray[Any]]:
         """Begin new episodes in the given games, each with its own generator; returns their info."""
         self._playback.begin(games, [self.scenario.opening(rng, truth) for rng in generators])
-        self._messages = self._messages.copy()  # the learners keep what they were shown
         self._messages[games] = 0
         return {"truth": self._playback.truths.copy()} if self.scenario.reveal else {}
 
     def observe(self) -> dict[str, npt.NDArray[Any]]:
         """What the learners see now: the contexts, the last messages, and the candidates on request."""
-        observations = {"context": self._playback.now("contexts").copy(), "message": self._messages}
+        observations = {"context": self._playback.now("contexts").copy(), "message": self._messages.copy()}
         if self.scenario.observe_candidates:
             observations["candidates"] = self._playback.candidates
         return observations
@@ -71,12 +70,18 @@ class Referee:
         return self._playback.candidates
 
 
-def episode_generator(root: np.random.Generator, *, fresh: bool) -> np.random.Generator:
-    """The next episode's own generator: the root when it was just seeded, else a child of it.
+def episode_generator(root: np.random.Generator) -> np.random.Generator:
+    """The next episode's own generator, a child of the environment's.
 
-    A child depends on the seed and on how many came before, not on how far earlier tapes were recorded.
+    It depends on the seed and on how many came before: not on how far earlier tapes were recorded, nor on
+    what a wrapper draws from the environment's generator.
     """
-    return root if fresh else root.spawn(1)[0]
+    return root.spawn(1)[0]
+
+
+def first_generator(seed: int) -> np.random.Generator:
+    """The generator of the episode that ``reset(seed=seed)`` begins."""
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed).spawn(1)[0]))
 
 
 def truth_option(scenario: Scenario, options: Mapping[str, Any] | None) -> int | None:

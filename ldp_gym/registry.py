@@ -82,7 +82,8 @@ class Registry(Generic[T]):
         """Make ``name`` from the ``options`` a user gave and those ``offered`` facts that it asks for.
 
         Raises:
-            TypeError: for an option that the maker does not take, listing those it does.
+            TypeError: for an option that the maker does not take, listing those it does, or that contradicts
+                an offered fact.
         """
         maker = self[name]
         parameters = inspect.signature(maker).parameters.values()
@@ -93,6 +94,12 @@ class Registry(Generic[T]):
                     raise TypeError(
                         f"{self.kind} {name!r} takes no option {option!r}; it takes {', '.join(accepted)}"
                     )
+        for option in options:
+            if option in offered:
+                raise TypeError(
+                    f"{option!r} is the game's to say, not an option of {self.kind} {name!r}: "
+                    f"the game has {option}={offered[option]!r}"
+                )
         facts = {key: value for key, value in offered.items() if key in accepted}
         return maker(**{**facts, **options})
 

@@ -6,6 +6,7 @@ through this one class.
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,15 +24,26 @@ from ldp_gym.sampling import integers
 from ldp_gym.spaces import Simplex
 
 
+def scenario_of(rules: Mapping[str, Any]) -> Scenario:
+    """The scenario of ``gym.make``'s keyword arguments; an unknown one gets the nearest as advice."""
+    known = list(inspect.signature(Scenario).parameters)
+    for name in rules:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else "."
+            raise TypeError(f"LDPDist-v0 has no argument {name!r}{hint} It takes {', '.join(known)}")
+    return Scenario(**rules)
+
+
 class Scenario:
     """The keyword arguments of ``gym.make("LDPDist-v0", ...)``, checked and turned into parties.
 
     Args:
         hypotheses: the class F: a name, a ``(K, M)`` table (array or nested lists), a list of callables, a
             list of fitted classifiers, or a HypothesisClass.
-        num_hypotheses: K; 8 for the named classes.
-        num_labels: M; 16 for the named classes.
-        context_dim: d; 4 for ``softmax-linear`` and 1 for the constant classes.
+        num_hypotheses: K; a named class has its own default, 8.
+        num_labels: M; a named class has its own default, 16 for ``softmax-linear`` and ``dirichlet``.
+        context_dim: d; a named class has its own default, 4 for ``softmax-linear`` and 1 for the others.
         class_seed: the seed of a random class.
         hypotheses_kwargs: further options of a named class.
         channel: how users privatize: a name, ``"module:Object"``, or a Channel.
@@ -70,6 +82,8 @@ class Scenario:
         max_loss: float = 100.0,
     ) -> None:
         self.horizon = validation.whole("horizon (T)", horizon, least=2)
+        if not validation.real("epsilon", epsilon) > 0.0:  # the channel has the rest to say
+            raise ValueError(f"epsilon must be positive, got {epsilon}")
         self.max_loss = validation.positive("max_loss", max_loss)
         self.observe_candidates = bool(observe_candidates)
         self.reveal = bool(reveal)
@@ -104,6 +118,8 @@ class Scenario:
         }
         if isinstance(channel, str):
             return CHANNELS.build(channel, {**facts, "epsilon": epsilon, "delta": delta}, options)
+        if not isinstance(channel, Channel):
+            raise TypeError(f"channel must be a name or a Channel (made, not its class), got {channel!r}")
         if options:
             raise TypeError(f"channel_kwargs {sorted(options)} go with a named channel, not with {channel!r}")
         for fact, value in facts.items():
@@ -115,6 +131,8 @@ class Scenario:
         dim = self.hypotheses.context_dim
         if isinstance(nature, str):
             nature = NATURES.build(nature, {"context_dim": dim}, options)
+        elif not isinstance(nature, Nature):
+            raise TypeError(f"nature must be a name or a Nature (made, not its class), got {nature!r}")
         elif options:
             raise TypeError(f"nature_kwargs {sorted(options)} go with a named nature, not with {nature!r}")
         if nature.context_dim != dim:
@@ -124,22 +142,34 @@ class Scenario:
 
     def _check_redrawable(self) -> None:
         source = self._class_source
-        if not (isinstance(source, str) and "class_seed" in inspect.signature(CLASSES[source]).parameters):
+        seeded = isinstance(source, str) and "class_seed" in inspect.signature(CLASSES[source]).parameters
+        probe = np.ones(self.hypotheses.context_dim)
+        if not seeded or np.array_equal(self._member(0)(probe), self._member(1)(probe)):
             raise ValueError(
-                f"redraw_hypotheses needs a random class by its name, such as 'dirichlet'; got {source!r}"
+                f"redraw_hypotheses needs a random class by its name, such as 'dirichlet', so that another "
+                f"seed gives another class; got {source!r} with {self._class_options}"
             )
         if not self.observe_candidates:
             raise ValueError(
                 "redraw_hypotheses needs observe_candidates=True: a learner must see the class it plays"
             )
 
+    def _member(self, class_seed: int) -> HypothesisClass:
+        """The named class with another seed."""
+        facts = {**self._class_facts, "class_seed": class_seed}
+        return as_hypotheses(self._class_source, facts, self._class_options)
+
     # -- Beginning an episode -------------------------------------------------------------------------
 
     def valid_truth(self, truth: object) -> int:
         """``truth`` as the index of a hypothesis."""
+        size = self.hypotheses.num_hypotheses
         if isinstance(truth, str):
-            raise ValueError(f"truth must be 'uniform' or an index, got {truth!r}")
-        return validation.index("truth", truth, self.hypotheses.num_hypotheses)
+            raise ValueError(
+                f"truth must be an index in 0..{size - 1} (or 'uniform' when the environment is made), "
+                f"got {truth!r}"
+            )
+        return validation.index("truth", truth, size)
 
     def opening(self, generator: np.random.Generator, truth: int | None = None) -> Opening:
         """Nature's first move with an episode's own generator: the truth, and the class if it is redrawn.
@@ -151,9 +181,7 @@ class Scenario:
             truth = drawn if self.truth == "uniform" else int(self.truth)
         hypotheses = self.hypotheses
         if self.redraws:
-            seed = int(generator.integers(2**63))
-            facts = {**self._class_facts, "class_seed": seed}
-            hypotheses = as_hypotheses(self._class_source, facts, self._class_options)
+            hypotheses = self._member(int(generator.integers(2**63)))
         return Opening(generator, truth, hypotheses)
 
     # -- What the learner sees and does ---------------------------------------------------------------
@@ -181,11 +209,16 @@ class Scenario:
         """Whether all rounds of all episodes have the same candidates."""
         return self.hypotheses.constant and not self.redraws
 
+    @property
+    def footprint(self) -> int:
+        """About how many numbers one round of one episode takes on a tape."""
+        size, labels = self.hypotheses.num_hypotheses, self.hypotheses.num_labels
+        drawn = self.nature.num_uniforms + self.hypotheses.context_dim + self.channel.num_uniforms
+        return drawn + (size + labels if self.shares_table else size * labels)
+
     def rounds_at_a_time(self, episodes: int, cells: int) -> int:
         """How many rounds of so many episodes keep a tape's arrays below about ``cells`` numbers."""
-        size, labels = self.hypotheses.num_hypotheses, self.hypotheses.num_labels
-        footprint = size + labels if self.shares_table else size * labels
-        return max(1, min(self.horizon, cells // (episodes * footprint)))
+        return max(1, min(self.horizon, cells // (episodes * self.footprint)))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ldp_gym import posterior
-from ldp_gym.arrays import FloatArray, IntArray, Messages, at
+from ldp_gym.arrays import BoolArray, FloatArray, IntArray, Messages, at
 from ldp_gym.divergences import negentropy
 from ldp_gym.hypotheses import HypothesisClass
 from ldp_gym.nature import Stretch
@@ -72,6 +72,15 @@ class Episodes:
         self._round = 0
         self._context = np.zeros((batch, scenario.hypotheses.context_dim))
         self._log_posterior = posterior.prior((batch,), scenario.hypotheses.num_hypotheses)
+
+    def keep(self, which: BoolArray) -> None:
+        """Go on with some of the episodes alone."""
+        kept = np.flatnonzero(which)
+        self.openings = [self.openings[i] for i in kept]
+        self.truths, self._context = self.truths[kept], self._context[kept]
+        self._log_posterior = self._log_posterior[kept]
+        if self.scenario.redraws:
+            self._hypotheses = Redrawn([opening.hypotheses for opening in self.openings])
 
     def play(self, rounds: int) -> Tape:
         """The next rounds of every episode."""

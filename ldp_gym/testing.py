@@ -5,6 +5,7 @@ Each check raises an ``AssertionError`` that says what broke; passing them is no
 
 from __future__ import annotations
 
+import gymnasium as gym
 import numpy as np
 
 from ldp_gym import posterior
@@ -115,6 +116,10 @@ def check_channel(channel: Channel, samples: int = 20_000, seed: int = 0) -> Non
         np.allclose(likelihood, by_hand, rtol=1e-9, atol=1e-9),
         "log_likelihood equal to log sum_y f_k[y] q(z | y)",
     )
+    if isinstance(channel.message_space, gym.spaces.Discrete):
+        reports = np.arange(1, int(channel.message_space.n))
+        total = np.exp(channel.log_density(reports, table, public)).sum(axis=0)
+        _demand(np.allclose(total, 1.0), f"a density that sums to one over the messages, got {total[0]}")
     nothing = np.zeros((2, *channel.message_shape), dtype=messages.dtype)
     silent = channel.log_likelihood(nothing, table, public)
     _demand(bool((silent == 0.0).all()), f'log-likelihood 0 for "none yet", got {silent.ravel()[0]}')

@@ -22,14 +22,14 @@ def nonprivate_bound(num_hypotheses: int) -> float:
 def vector_noise_scale(num_hypotheses: int, horizon: int, epsilon: float, delta: float) -> float:
     """Algorithm 1's Laplace scale, ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``, eq. (tildey)."""
     size, log_kt = _size(num_hypotheses), _log_kt(num_hypotheses, horizon)
-    return (
-        (2.0 * math.sqrt(2.0 * size * math.log(1.0 / delta)) + math.sqrt(size * epsilon)) * log_kt / epsilon
-    )
+    epsilon = validation.positive("epsilon", epsilon)
+    log_delta = -math.log(validation.fraction("delta", delta))
+    return (2.0 * math.sqrt(2.0 * size * log_delta) + math.sqrt(size * epsilon)) * log_kt / epsilon
 
 
 def single_noise_scale(num_hypotheses: int, horizon: int, epsilon: float) -> float:
     """Algorithm 2's Laplace scale, ``log(KT) / eps``, eq. (tildeypdp)."""
-    return _log_kt(num_hypotheses, horizon) / epsilon
+    return _log_kt(num_hypotheses, horizon) / validation.positive("epsilon", epsilon)
 
 
 def offset(num_hypotheses: int, horizon: int, noise_scale: float, gamma: float | None = None) -> float:
@@ -104,6 +104,7 @@ def randomized_response_rate(num_hypotheses: int, num_labels: int, horizon: int,
 
     The rate quoted from Wu et al. (2023), without its constant: it grows with M.
     """
+    epsilon = validation.positive("epsilon", epsilon)
     # Divided through by e^eps, which overflows.
     signal = -math.expm1(-epsilon) / (1.0 + (num_labels - 1) * math.exp(-epsilon))
     return math.sqrt(horizon * math.log(_size(num_hypotheses))) / signal
@@ -111,19 +112,19 @@ def randomized_response_rate(num_hypotheses: int, num_labels: int, horizon: int,
 
 def _distinguishability(epsilon: float) -> float:
     """``min{(e^eps - 1)^2, 1} e^eps``, infinite beyond the floats."""
-    if epsilon > 700.0:
-        return math.inf
-    return min(math.expm1(epsilon) ** 2, 1.0) * math.exp(epsilon)
+    epsilon = validation.positive("epsilon", epsilon)
+    return min(math.expm1(min(epsilon, 1.0)) ** 2, 1.0) * (math.exp(epsilon) if epsilon < 700.0 else math.inf)
 
 
 def hadamard_gap(num_hypotheses: int, horizon: int, epsilon: float) -> float:
     """``a`` of eq. (distributionp), for a class of ``num_hypotheses = 2K`` (K pairs)."""
-    return math.sqrt(num_hypotheses / 2.0 / (9.0 * horizon * _distinguishability(epsilon)))
+    rounds = validation.whole("horizon (T)", horizon, least=1)
+    return math.sqrt(_size(num_hypotheses) / 2.0 / (9.0 * rounds * _distinguishability(epsilon)))
 
 
 def hadamard_horizon(num_hypotheses: int, epsilon: float) -> float:
     """The least horizon of Theorem (lowerbound): below it the gap would exceed 1."""
-    return math.ceil(num_hypotheses / 2.0 / (9.0 * _distinguishability(epsilon)))
+    return math.ceil(_size(num_hypotheses) / 2.0 / (9.0 * _distinguishability(epsilon)))
 
 
 def lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
@@ -167,7 +168,7 @@ def information_limit(num_hypotheses: int, horizon: int, epsilon: float) -> floa
         97.9
     """
     log_size, rate = math.log(_size(num_hypotheses)), capacity(epsilon)
-    rounds = min(horizon, math.floor(log_size / rate) + 1)
+    rounds = min(validation.whole("horizon (T)", horizon, least=1), math.floor(log_size / rate) + 1)
     return rounds * log_size - rate * rounds * (rounds - 1) / 2.0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from numbers import Integral, Real
 
 import numpy as np
@@ -32,11 +33,20 @@ def real(name: str, value: object) -> float:
     return float(value)
 
 
-def positive(name: str, value: object) -> float:
-    """``value`` as a finite float above zero."""
+def positive(name: str, value: object, *, most: float = sys.float_info.max) -> float:
+    """``value`` as a finite float above zero, at most ``most``."""
     number = real(name, value)
-    if not 0.0 < number < math.inf:
-        raise ValueError(f"{name} must be positive and finite, got {number}")
+    if not 0.0 < number <= most:
+        limit = "finite" if most == sys.float_info.max else f"at most {most:g}"
+        raise ValueError(f"{name} must be positive and {limit}, got {number}")
+    return number
+
+
+def fraction(name: str, value: object) -> float:
+    """``value`` as a float in (0, 1)."""
+    number = real(name, value)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"{name} must lie in (0, 1), got {number}")
     return number
 
 
@@ -74,6 +84,7 @@ def distributions(values: npt.ArrayLike) -> FloatArray:
         fault = fault_of_distributions(table, ROW_TOLERANCE)
         raise ValueError(f"hypothesis{fault}; every hypothesis is a distribution over the labels")
     normalised: FloatArray = table / total
+    normalised[normalised < np.finfo(np.float64).tiny] = 0.0  # too small for its reciprocal to be a float
     return normalised
 
 

@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 from ldp_gym import validation
 from ldp_gym.arrays import BoolArray, FloatArray
 from ldp_gym.referee import Referee, episode_generator, truth_option
-from ldp_gym.scenario import Scenario
+from ldp_gym.scenario import scenario_of
 from ldp_gym.spaces import Simplex
 
 Observations = dict[str, npt.NDArray[Any]]
@@ -59,7 +59,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         if render_mode is not None:
             raise ValueError(f"render_mode must be None, got {render_mode!r}")
         self.render_mode = render_mode
-        self.scenario = Scenario(**rules)
+        self.scenario = scenario_of(rules)
         self.game = self.scenario.game
         self.single_observation_space = self.scenario.observation_space
         self.single_action_space = self.scenario.action_space
@@ -104,7 +104,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         elif over.any() and self.autoreset_mode is AutoresetMode.SAME_STEP:
             final = self._final(over, _masked(info, over))
             infos = _merged(_masked(info, ~over), self._begin(over)) | final
-        return self._referee.observe(), rewards, over, np.zeros_like(over), infos
+        return self._referee.observe(), rewards, over.copy(), np.zeros_like(over), infos
 
     def _without(self, actions: npt.ArrayLike, resetting: BoolArray) -> FloatArray:
         """The actions, with a placeholder where a game begins anew and its action is not played."""
@@ -133,7 +133,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         if seed is not None or root is None:
             root, _ = seeding.np_random(seed)
             self._roots[game] = root
-        return episode_generator(root, fresh=seed is not None)
+        return episode_generator(root)
 
     def _final(self, over: BoolArray, infos: dict[str, Any]) -> dict[str, Any]:
         """What the games that are over showed last, before they begin again in the same step."""
@@ -171,6 +171,8 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
     @property
     def candidates(self) -> FloatArray:
         """The public ``f_j(x_t)`` of the current round, ``(B, K, M)``."""
+        if None in self._roots:
+            raise ResetNeeded("the games have not begun: call reset() first")
         return self._referee.candidates
 
 

@@ -29,7 +29,13 @@ class _Logits:
         self.scale = validation.positive("logit_range", logit_range)
 
     def weights(self, action: npt.ArrayLike) -> FloatArray:
-        return posterior.weights(self.scale * np.asarray(action, dtype=np.float64))
+        logits = np.asarray(action, dtype=np.float64)
+        size = self.space.shape[0]
+        if logits.shape[-1:] != (size,) or not np.isfinite(logits).all():
+            raise ValueError(
+                f"an action is {size} finite numbers in [-1, 1], got shape {logits.shape}: {action!r}"
+            )
+        return posterior.weights(self.scale * logits)
 
 
 class _Mixture(_Logits):

@@ -54,8 +54,7 @@ def settings(channel: str = "laplace-single", nature: str = "iid", **more: objec
 
 
 def make_channel(name: str, size: int, labels: int, horizon: int, **options: object) -> Channel:
-    facts = {"num_hypotheses": size, "num_labels": labels, "horizon": horizon, "delta": delta_of(name)}
-    return ldp_gym.CHANNELS.build(name, facts, options)
+    return ldp_gym.CHANNELS[name](size, labels, horizon, **{"delta": delta_of(name), **options})
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ import numpy as np
 
 import ldp_agents
 import ldp_gym
+from ldp_gym import audit
 
 GAME = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 16}
 
@@ -115,6 +116,17 @@ def main() -> int:
     line("vector environment, 1,024 games", ratio, 0.25, "CartPoleVectorEnv")
 
     line("evaluate EXP3, KL and TV", compare(partial(evaluated, "exp3"), floor), 0.3, "noise-multiply-log")
+
+    wide = ldp_gym.CLASSES["dirichlet"](16, 1000)(np.zeros(1))
+    channel = ldp_gym.CHANNELS["laplace-single"](16, 1000, 1000)
+    ratio = compare(
+        lambda: len(audit.exact_epsilon(channel, wide).labels) // 2,
+        lambda: (
+            len(channel.privatize(np.zeros(10**6, dtype=np.int64), wide, np.random.default_rng(0))) // 10**6
+        ),
+        repeats=3,
+    )
+    line("exact audit, K = 16, M = 1,000", ratio, 1.0, "drawing 10^6 of its messages")
 
     table = 16 * 10**6 * 8
     ratio = 1 / peak_memory_ratio(PLAY_A_MILLION_LABELS, table)

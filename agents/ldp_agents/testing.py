@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+import ldp_agents
 from ldp_gym import Game
 from ldp_gym.arrays import FloatArray, at_round
 from ldp_gym.learners import Learner, TapeLearner
 from ldp_gym.scenario import Scenario
-from ldp_gym.tape import Episodes
+from ldp_gym.tape import Episodes, Tape
 
 
 def check_learner(learner: Callable[[Game], Learner], seed: int = 0, **game: Any) -> None:
@@ -73,6 +74,31 @@ def check_learner(learner: Callable[[Game], Learner], seed: int = 0, **game: Any
         ]
         played = np.concatenate(parts, axis=1)
         _demand(np.allclose(played, together, atol=1e-9), "play() to predict as stepping does")
+    if isinstance(player, ldp_agents.Learner):
+        _check_acting(player, scenario, tape, together)
+
+
+def _check_acting(player: ldp_agents.Learner, scenario: Scenario, tape: Tape, expected: FloatArray) -> None:
+    """``act`` predicts as stepping does, and ``restart`` begins some games anew."""
+    batch, rounds = expected.shape[:2]
+    nothing = np.zeros_like(tape.messages[:, 0])
+    every = np.broadcast_to(
+        tape.candidates, (batch, rounds, scenario.game.num_hypotheses, scenario.game.num_labels)
+    )
+
+    def observation(t: int) -> dict[str, Any]:
+        return {"message": nothing if t == 0 else tape.messages[:, t - 1], "candidates": every[:, t]}
+
+    player.reset((batch,))
+    for t in range(rounds):
+        acted = player.act(observation(t))
+        _demand(np.allclose(acted, expected[:, t], atol=1e-9), "act() to predict as stepping does")
+    again = np.arange(batch) % 2 == 0
+    player.restart(again)
+    fresh = player.act({"message": nothing, "candidates": every[:, 0]})
+    _demand(
+        np.allclose(fresh[again], expected[again, 0], atol=1e-9), "restart() to forget the games it names"
+    )
 
 
 def _demand(condition: bool, what: str) -> None:

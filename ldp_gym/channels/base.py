@@ -140,15 +140,15 @@ class Channel(ABC):
         if isinstance(self.message_space, gym.spaces.Discrete):
             return np.arange(1, int(self.message_space.n))
         raise TypeError(
-            f"{type(self).__name__} does not say where its density ratio is largest: define extrema(), or audit "
-            f"it from its messages with ldp_gym.audit.estimate_epsilon"
+            f"{type(self).__name__} does not say where its density ratio is largest: define extrema(), or "
+            f"audit its messages with ldp_gym.audit.estimate_epsilon"
         )
 
     def delta_bounds(self, candidates: FloatArray, epsilon: float) -> DeltaBounds:
         """Bounds on the least delta with which the channel is (eps, delta)-private at these candidates."""
         if not isinstance(self.message_space, gym.spaces.Discrete):
             raise TypeError(
-                f"{type(self).__name__} does not say how its delta is accounted: define delta_bounds()"
+                f"{type(self).__name__} does not say how to account its delta: define delta_bounds()"
             )
         density = np.exp(self.log_density(self.extrema(candidates), candidates))
         excess = density[:, :, None] - np.exp(epsilon) * density[:, None, :]

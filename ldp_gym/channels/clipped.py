@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import ClassVar, NamedTuple
 
@@ -9,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym import validation
-from ldp_gym.arrays import FloatArray, Messages
+from ldp_gym.arrays import FloatArray, IntArray, Messages
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.noise import NoiseLaw
 from ldp_gym.clipping import Cells, Clipping
@@ -71,12 +72,14 @@ class ClippedChannel(Channel):
             raise ValueError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {calibration!r}")
         self.calibration = calibration
         self.clipping = Clipping(self.horizon, clipping)
-        self.log_kt = np.log(self.num_hypotheses) + np.log(self.horizon)
-        gamma = np.log(self.horizon) if gamma is None else validation.positive("gamma", gamma)
+        self.log_kt = math.log(self.num_hypotheses) + math.log(self.horizon)
+        gamma = math.log(self.horizon) if gamma is None else validation.positive("gamma", gamma)
         self._reach = self.law.reach(gamma + self.log_kt)
         # Worked out once: the accounting takes a moment, and a step must not pay for it.
         scale = self._paper_scale() if calibration == "paper" else self._unit_scale()
         self._scale = np.full(self.num_hypotheses, scale)
+        if not 0.0 < 1.0 / (self.log_kt + 2.0 * self._reach * scale) < np.inf:
+            raise ValueError(f"{self!r} would need noise beyond the floats, of scale {scale}: raise epsilon")
 
     @property
     def message_space(self) -> gym.spaces.Box:
@@ -114,6 +117,14 @@ class ClippedChannel(Channel):
         highest = np.maximum.reduce(density, axis=-1, where=lengths > 0.0, initial=0.0)
         lowest = np.minimum.reduce(density, axis=-1, where=lengths > 0.0, initial=np.inf)
         return np.log(highest / lowest)
+
+    def aligned(
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray
+    ) -> tuple[IntArray, FloatArray]:
+        """Labels and uniforms with all leading axes of the three."""
+        labels = np.asarray(labels)
+        shape = np.broadcast_shapes(labels.shape, uniforms.shape[:-1], candidates.shape[:-2])
+        return np.broadcast_to(labels, shape), np.broadcast_to(uniforms, (*shape, uniforms.shape[-1]))
 
     def reveal(self, log_likelihood: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
         """The loss that a noisy log-likelihood turns into, eq. (tildey)."""

@@ -38,6 +38,7 @@ class LaplaceSingle(ClippedChannel):
         uniforms: FloatArray,
         posterior: FloatArray | None = None,
     ) -> Messages:
+        labels, uniforms = self.aligned(labels, candidates, uniforms)
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
         clipped = self.clipping.draw(labels, cells, uniforms[..., :2])

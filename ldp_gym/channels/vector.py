@@ -33,6 +33,7 @@ class VectorChannel(ClippedChannel):
         uniforms: FloatArray,
         posterior: FloatArray | None = None,
     ) -> Messages:
+        labels, uniforms = self.aligned(labels, candidates, uniforms)
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
         clipped = self.clipping.draw(labels, cells, uniforms[..., :2])
@@ -55,15 +56,15 @@ class VectorChannel(ClippedChannel):
 
     @abstractmethod
     def _delta(self, shifts: FloatArray, epsilon: float) -> DeltaBounds:
-        """The least delta of the noise when coordinates move by ``shifts`` ``(K,)`` in units of their scale."""
+        """The least delta of the noise when coordinates move by ``shifts`` ``(K,)``, in their scales."""
 
     def delta_bounds(self, candidates: FloatArray, epsilon: float) -> DeltaBounds:
         """Bounds on the least delta, from the noise's own accounting.
 
-        Above: no two labels move a coordinate by more than its range, and mixing by h_t only helps. Below: two
-        labels that are far apart, and the event S on which their kernels P and P' differ most. Mixed with a
-        share mu = 1/T of the average A over all cells, they differ by ``(1 - mu) delta - (e^eps - 1) mu A(S)`` at
-        least, and ``A(S) <= P(S) + delta'``, where delta' is the bound from above.
+        Above: no two labels move a coordinate by more than its range, and mixing by h_t only helps. Below:
+        two labels that are far apart, and the event S on which their kernels P and P' differ most. Mixed
+        with a share mu = 1/T of the average A over all cells, they differ by at least
+        ``(1 - mu) delta - (e^eps - 1) mu A(S)``, and ``A(S) <= P(S) + delta'``, delta' the bound from above.
         """
         cells = self.clipping.cells(candidates)
         levels = self._levels(candidates, cells)[:, cells.lengths > 0.0]
@@ -72,12 +73,11 @@ class VectorChannel(ClippedChannel):
         shifts = _far_apart(levels)
         mixing, gain = self.clipping.mixing, np.expm1(min(epsilon, 700.0))
         # delta(e) >= (1 - e^(e - eps)) P(S) for every e below eps.
-        tail = min(
-            1.0,
-            *(self._delta(shifts, e).upper / -np.expm1(e - epsilon) for e in (0.5 * epsilon, 0.9 * epsilon)),
-        )
-        lower = (1.0 - mixing) * self._delta(shifts, epsilon).lower - gain * mixing * min(1.0, tail + upper)
-        return DeltaBounds(max(0.0, lower), upper)
+        levels_below = (0.5 * epsilon, 0.9 * epsilon)
+        tails = [self._delta(shifts, e).upper / -np.expm1(e - epsilon) for e in levels_below]
+        average = min(1.0, min(tails) + upper)
+        lower = (1.0 - mixing) * self._delta(shifts, epsilon).lower - gain * mixing * average
+        return DeltaBounds(max(0.0, float(lower)), upper)
 
 
 def _far_apart(levels: FloatArray) -> FloatArray:

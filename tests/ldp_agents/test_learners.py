@@ -175,9 +175,24 @@ class Negative(ldp_agents.Uniform):
         return 2 * super()._predict(weights, candidates) - 1
 
 
+class Forgetful(ldp_agents.EXP3):
+    def restart(self, mask):
+        pass
+
+
+class Absent(ldp_agents.EXP3):
+    def act(self, observation):
+        return np.full(5, 1 / 5)
+
+
 @pytest.mark.parametrize(
     ("learner", "message"),
-    [(Peeking, "play\\(\\) to predict as stepping does"), (Negative, "no negative probability")],
+    [
+        (Peeking, "play\\(\\) to predict as stepping does"),
+        (Negative, "no negative probability"),
+        (Forgetful, "restart\\(\\) to forget"),
+        (Absent, "act\\(\\) to predict as stepping does"),
+    ],
 )
 def test_check_learner_says_what_broke(learner, message):
     with pytest.raises(AssertionError, match=message):

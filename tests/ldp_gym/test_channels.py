@@ -170,6 +170,17 @@ def test_pure_channels_keep_their_ratio(name, epsilon):
     assert np.ptp(density, axis=-1).max() <= epsilon * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("name", CHANNELS)
+def test_labels_candidates_and_coins_broadcast(name):
+    channel = make_channel(name, 3, 4, 50)
+    rng = np.random.default_rng(0)
+    coins = rng.random((6, 5, channel.num_uniforms))
+    spread = np.broadcast_to(TABLE, (6, 1, 3, 4))
+    expected = channel.encode(np.full((6, 5), 2), np.broadcast_to(TABLE, (6, 5, 3, 4)), coins)
+    np.testing.assert_allclose(channel.encode(2, TABLE, coins), expected)
+    np.testing.assert_allclose(channel.encode(np.full(5, 2), spread, coins), expected)
+
+
 def test_the_identity_says_loudly_that_it_gives_no_privacy():
     with pytest.warns(ldp_gym.NoPrivacyWarning, match="reveals every label"):
         channel = make_channel("identity", 3, 4, 10)
@@ -192,9 +203,9 @@ def test_the_identity_says_loudly_that_it_gives_no_privacy():
     ],
 )
 def test_bad_parameters_are_named(name, options, message):
-    facts = {"num_hypotheses": 3, "num_labels": 4, "horizon": 10, "delta": 0.0}
+    facts = {"num_hypotheses": 3, "num_labels": 4, "horizon": 10, "delta": 0.0, **options}
     with pytest.raises(ValueError, match=message):
-        ldp_gym.CHANNELS.build(name, facts, {**options})
+        ldp_gym.CHANNELS[name](**facts)
 
 
 def test_unknown_names_and_options_come_with_advice():

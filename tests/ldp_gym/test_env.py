@@ -242,6 +242,64 @@ def test_truths_are_uniform_fixed_or_chosen():
     assert env.reset(seed=0, options={"truth": 3})[1]["truth"] == 3
 
 
+@pytest.mark.parametrize("nature", ["adversary", "omniscient"])
+@pytest.mark.parametrize("channel", ["laplace-single", "identity"])
+def test_adaptive_natures_choose_alike_in_any_batch_long_after_the_truth_is_known(nature, channel):
+    """All scores are rounding noise then, and the last bit depends on the batch; 300 rounds, 64 games."""
+    game = {"channel": channel, "nature": nature, "horizon": 300}
+    envs = gym.make_vec("LDPDist-v0", num_envs=64, **game)
+    shown, _ = envs.reset(seed=0)
+    alone = [gym.make("LDPDist-v0", **game) for _ in range(2)]
+    contexts = [env.reset(seed=i)[0]["context"] for i, env in enumerate(alone)]
+    uniform = np.full(16, 1 / 16)
+    for _ in range(300):
+        np.testing.assert_array_equal(shown["context"][:2], contexts)
+        shown, *_ = envs.step(np.tile(uniform, (64, 1)))
+        contexts = [env.step(uniform)[0]["context"] for env in alone]
+    total = ldp_gym.evaluate("uniform", game, episodes=64).kl[0, -1]
+    assert math.isclose(total, ldp_gym.evaluate("uniform", game, episodes=1).kl[0, -1], rel_tol=1e-9)
+
+
+def test_what_is_returned_is_the_user_s_to_change(actions):
+    game = settings(horizon=10)
+    envs, twins = (gym.make_vec("LDPDist-v0", num_envs=4, **game) for _ in range(2))
+    mask = np.array([True, False, False, False])
+    for env in (envs, twins):
+        env.reset(seed=0)
+    for t in range(8):
+        step, twin = envs.step(actions[t]), twins.step(actions[t])
+        np.testing.assert_array_equal(step[1], twin[1])
+        for array in (*step[0].values(), *step[1:4], *step[4].values()):
+            array[...] = 1
+        if t == 4:
+            shown, twin_shown = (env.reset(options={"reset_mask": mask})[0] for env in (envs, twins))
+            np.testing.assert_array_equal(shown["message"], twin_shown["message"])
+
+
+def test_draws_from_the_environment_s_generator_do_not_change_the_game(actions):
+    shown = []
+    for draws in (0, 5):
+        env = gym.make("LDPDist-v0", **settings())
+        env.reset(seed=0)
+        env.unwrapped.np_random.random(draws)
+        shown.append(play(env, actions[:, 0])[0])
+    for ours, theirs in zip(*shown, strict=True):
+        np.testing.assert_array_equal(ours["message"], theirs["message"])
+
+
+def test_many_partial_resets_leave_no_episodes_behind(actions):
+    envs = gym.make_vec("LDPDist-v0", num_envs=4, **settings(hypotheses="dirichlet"))
+    envs.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for t in range(200):
+        mask = rng.random(4) < 0.5
+        if mask.any():
+            envs.reset(options={"reset_mask": mask})
+        envs.step(actions[t % 40])
+    cohorts = envs.unwrapped._referee._playback._cohorts
+    assert sum(len(cohort.episodes.openings) for cohort in cohorts) == 4
+
+
 # -- What must not leak -------------------------------------------------------------------------------
 
 
@@ -359,14 +417,14 @@ def test_importing_is_light():
         ({"num_hypotheses": 1}, ValueError, "must be at least 2, got 1"),
         ({"num_labels": 2.5}, TypeError, "must be a whole number, got 2.5"),
         ({"horizon": 1}, ValueError, "must be at least 2, got 1"),
-        ({"epsilon": 0}, ValueError, "epsilon must be positive and finite, got 0"),
+        ({"epsilon": 0}, ValueError, "epsilon must be positive, got 0"),
         ({"epsilon": math.nan}, ValueError, "got NaN"),
         ({"epsilon": "1"}, TypeError, "epsilon must be a number, got '1'"),
         ({"delta": 1.0}, ValueError, r"\[0, 1\), got 1"),
         ({"delta": -0.1}, ValueError, "got -0.1"),
         ({"channel": "laplace-vector"}, ValueError, "needs delta > 0"),
         ({"truth": 8}, ValueError, r"truth must lie in 0..7, got 8"),
-        ({"truth": "unifrom"}, ValueError, "'uniform' or an index, got 'unifrom'"),
+        ({"truth": "unifrom"}, ValueError, "an index in 0..7 .*got 'unifrom'"),
         ({"max_loss": -1.0}, ValueError, "max_loss must be positive"),
         ({"redraw_hypotheses": True}, ValueError, "needs observe_candidates=True"),
         (
@@ -375,6 +433,23 @@ def test_importing_is_light():
             "needs a random class by its name",
         ),
         ({"channel_kwargs": {"gama": 1}}, TypeError, "takes no option 'gama'"),
+        ({"channel_kwargs": {"num_labels": 3}}, TypeError, "is the game's to say"),
+        ({"channel": None}, TypeError, "channel must be a name or a Channel"),
+        ({"nature": ldp_gym.NATURES["iid"]}, TypeError, "nature must be a name or a Nature"),
+        ({"hypotheses": None}, TypeError, "hypotheses must be a name"),
+        ({"hypotheses": "hadamard", "epsilon": math.nan}, ValueError, "epsilon must be a number, got NaN"),
+        ({"epsilon": 1e-308}, ValueError, "beyond the floats"),
+        ({"horzion": 5}, TypeError, "did you mean 'horizon'"),
+        (
+            {
+                "hypotheses": "refined",
+                "hypotheses_kwargs": {"base": [[0.5, 0.5], [0.9, 0.1]]},
+                "redraw_hypotheses": True,
+                "observe_candidates": True,
+            },
+            ValueError,
+            "another seed gives another class",
+        ),
         ({"render_mode": "disco"}, ValueError, "disco"),
     ],
 )
@@ -417,6 +492,27 @@ def test_stepping_out_of_turn_and_wrong_seeds_are_errors(actions):
         envs.reset(options={"reset_mask": [True, False]})
     with pytest.raises(ValueError, match="num_envs must be at least 1, got 0"):
         ldp_gym.LDPDistVectorEnv(0)
+
+
+@pytest.mark.parametrize("wrapper", [MixtureAction, SoftmaxAction])
+def test_wrappers_say_what_is_wrong(wrapper):
+    env = wrapper(ldp_gym.LDPDistEnv())
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"finite numbers in \[-1, 1\], got shape \(3,\)"):
+        env.step(np.zeros(3))
+    with pytest.raises(ValueError, match="finite numbers"):
+        env.step(np.full(env.action_space.shape, np.nan))
+    with pytest.raises(gym.error.ResetNeeded, match="call reset"):
+        MixtureAction(ldp_gym.LDPDistEnv()).step(np.zeros(8))
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 400.0, 800.0])
+@pytest.mark.parametrize("hypotheses", ["hadamard", "dirichlet"])
+def test_extreme_epsilons_make_every_class(hypotheses, epsilon):
+    horizon = 10**13 if hypotheses == "hadamard" and epsilon < 1 else 100
+    env = gym.make("LDPDist-v0", hypotheses=hypotheses, epsilon=epsilon, horizon=horizon)
+    env.reset(seed=0)
+    assert math.isfinite(env.step(np.full(env.action_space.shape, 1 / env.action_space.shape[0]))[1])
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 800.0])

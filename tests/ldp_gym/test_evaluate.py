@@ -91,6 +91,41 @@ def test_a_learner_without_a_tape_is_stepped():
         np.testing.assert_allclose(np.diff(result.kl), np.diff(uniform.kl), rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("prediction", "message"),
+    [
+        (lambda shape: np.ones(shape), "in round 0 \\+ 0 sums to 6, off one by"),
+        (lambda shape: np.full(shape, np.nan), "has a NaN probability"),
+        (lambda shape: np.ones(shape[-1]), "must have shape"),
+    ],
+)
+def test_unsound_predictions_are_refused(prediction, message):
+    class Unsound(Stepper):
+        def predict(self, candidates):
+            return prediction((*self.batch, candidates.shape[-1]))
+
+    with pytest.raises(ValueError, match=message):
+        evaluate(Unsound, settings(), episodes=3)
+
+
+def test_predictions_within_the_tolerance_are_renormalised_as_in_the_environment():
+    class Slack(Stepper):
+        def predict(self, candidates):
+            return super().predict(candidates) * (1 + 9e-5)
+
+    ours, exact = (evaluate(learner, settings(), episodes=3) for learner in (Slack, Stepper))
+    np.testing.assert_allclose(ours.kl, exact.kl, rtol=1e-9)
+
+
+def test_a_learner_goes_by_its_name():
+    by_name, by_class = (evaluate(learner, settings(), episodes=2) for learner in ("exp3", ldp_agents.EXP3))
+    np.testing.assert_array_equal(by_name.kl, by_class.kl)
+    with pytest.raises(TypeError, match="make a learner from a game"):
+        evaluate(ldp_agents.EXP3(Scenario().game), settings(), episodes=2)
+    with pytest.raises(TypeError, match="such as env.unwrapped.game"):
+        ldp_agents.make("exp3", gym.make("LDPDist-v0"))
+
+
 def test_every_truth_and_the_worst():
     game = settings("randomized-response")
     result = evaluate(ldp_agents.Bayes, game, episodes=3, seed=5, truth="all")
@@ -130,8 +165,9 @@ def test_the_interval_covers():
         ({"episodes": 0}, ValueError, "episodes must be at least 1, got 0"),
         ({"truth": 9}, ValueError, "truth must lie in 0..3, got 9"),
         ({"truth": "every"}, ValueError, "got 'every'"),
-        ({"checkpoints": [0, 5]}, ValueError, r"must lie in 1..40, got \[0, 5\]"),
-        ({"checkpoints": [50]}, ValueError, r"must lie in 1..40, got \[50\]"),
+        ({"checkpoints": [0, 5]}, ValueError, "a checkpoint must be at least 1, got 0"),
+        ({"checkpoints": [1.9]}, TypeError, "a checkpoint must be a whole number, got 1.9"),
+        ({"checkpoints": [50]}, ValueError, "must lie in 1..40, got 50"),
         ({"seed": "x"}, TypeError, "seed must be a whole number, got 'x'"),
         ({"seed": -2}, ValueError, "seed must be at least 0, got -2"),
     ],

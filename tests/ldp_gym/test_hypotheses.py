@@ -107,6 +107,15 @@ def test_a_callable_that_only_looks_batched_is_not_taken_for_one():
     np.testing.assert_allclose(f(x)[1, 0], softmax(w @ x[1]))
 
 
+def test_callables_that_only_work_on_flat_batches_are_called_one_by_one():
+    w = np.random.default_rng(0).standard_normal((2, 4, 3))
+    flat = [lambda x, j=j: softmax(np.atleast_2d(x) @ w[j].T, axis=1).squeeze() for j in range(2)]
+    f = Callables(flat, context_dim=3)
+    x = np.random.default_rng(1).standard_normal((2, 5, 3))
+    np.testing.assert_allclose(f(x)[1, 2, 1], softmax(w[1] @ x[1, 2]))
+    assert f(x[:1, :1]).shape == (1, 1, 2, 4)
+
+
 def test_fitted_classifiers_form_a_class():
     data, labels = make_classification(200, 5, n_informative=3, n_classes=3, random_state=0)
     models = [LogisticRegression(C=c).fit(data, labels) for c in (0.01, 100.0)]

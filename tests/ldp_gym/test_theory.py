@@ -90,3 +90,9 @@ def test_bad_arguments_are_named():
         theory.exp3_bound(1, 100, 1.0)
     with pytest.raises(ValueError, match="epsilon must be positive and finite, got 0"):
         theory.capacity(0.0)
+    with pytest.raises(ValueError, match="epsilon must be positive and finite, got -1"):
+        theory.exp3_bound(8, 1000, -1.0)
+    with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\), got 2"):
+        theory.wma_bound(8, 1000, 1.0, 2.0)
+    with pytest.raises(ValueError, match=r"horizon \(T\) must be at least 1, got -5"):
+        theory.information_limit(8, -5, 1.0)

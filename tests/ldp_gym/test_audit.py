@@ -1,0 +1,305 @@
+"""The audits: known answers, brute force, negative controls, and channels broken by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from adversarial import audit as audit_classes
+from adversarial import draw_table
+from conftest import make_channel
+from scipy import integrate
+
+from ldp_gym import accounting, audit
+from ldp_gym.channels import (
+    Channel,
+    GaussianVector,
+    Identity,
+    LaplaceSingle,
+    LaplaceVector,
+    RandomizedResponse,
+)
+from ldp_gym.testing import check_channel
+
+THREE = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]])
+FIVE = np.array([[0, 0, 0, 1, 0], [2 / 9, 2 / 9, 3 / 9, 0, 2 / 9]])
+HAIR = np.zeros((2, 32))  # a one-hot row against a nearly uniform one: 94 of the paper's cells, not 64
+HAIR[0, 0], HAIR[1, 1:] = 1.0, 1 / 31
+
+
+# -- Exact --------------------------------------------------------------------------------------------
+
+
+def test_every_pure_channel_keeps_its_promise_on_adversarial_classes():
+    assert audit_classes(300, seed=1) == []
+
+
+@pytest.mark.parametrize(("table", "horizon", "epsilon"), [(THREE, 100, 1.0167), (FIVE, 1000, 1.0333)])
+def test_the_paper_s_ceilings_break_the_promise(table, horizon, epsilon):
+    literal = LaplaceSingle(*table.shape, horizon, clipping="paper").certificate(table)
+    assert round(literal.epsilon, 4) == epsilon
+    assert not literal.holds
+    assert LaplaceSingle(*table.shape, horizon).certificate(table).holds
+
+
+@pytest.mark.parametrize("calibration", ["paper", "tight"])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_extrema_are_those_of_all_breakpoints_tails_and_a_fine_grid(seed, calibration):
+    """Brute force: every breakpoint, far tails and 2,000 points between, in each coordinate."""
+    rng = np.random.default_rng(seed)
+    table = draw_table(rng)[:5]
+    if len(table) < 2:
+        table = np.stack([table[0], table[0]])
+    rule = str(rng.choice(["continuous", "paper"]))
+    channel = LaplaceSingle(
+        *table.shape,
+        int(rng.integers(2, 500)),
+        epsilon=float(rng.uniform(0.1, 8)),
+        clipping=rule,
+        calibration=calibration,
+    )
+    found = audit.exact_epsilon(channel, table)
+    cells, noise = channel.clipping.cells(table), channel.noise(table)
+    levels = np.log(channel.clipping.density(table, cells.lengths, cells.total))[:, cells.lengths > 0]
+    worst = 0.0
+    for j, scale in enumerate(noise.scale):
+        ends = levels[j].min() - 30 * scale, levels[j].max() + 30 * scale
+        values = np.concatenate([levels[j], np.linspace(*ends, 2000)])
+        messages = np.zeros((len(values), len(table)))
+        messages[:, j] = channel.reveal(values, noise.offset, noise.slope)
+        density = channel.log_density(messages, table)
+        worst = max(worst, np.ptp(density, axis=-1).max())
+    assert math.isclose(found.epsilon, worst, rel_tol=1e-9, abs_tol=1e-9)
+    y, other = found.labels
+    density = channel.log_density(found.message, table)
+    assert math.isclose(density[y] - density[other], found.epsilon, rel_tol=1e-12)
+
+
+def test_label_channels_exactly():
+    assert math.isclose(audit.exact_epsilon(RandomizedResponse(2, 5, 10, epsilon=0.7), FIVE).epsilon, 0.7)
+    assert audit.exact_epsilon(Identity(2, 5, 10), FIVE).epsilon == math.inf
+
+
+def test_finite_deltas_exactly():
+    """Randomized response at half its eps: the label's probability in excess of e^eps times another's."""
+    channel = RandomizedResponse(2, 5, 10, epsilon=1.0)
+    keep = math.e / (math.e + 4)
+    expected = keep - math.exp(0.5) * keep / math.e
+    # extrema() has one message, and one is all that a pair's excess comes from
+    assert math.isclose(audit.exact_delta(channel, FIVE, 0.5).upper, expected, rel_tol=1e-12)
+    assert audit.exact_delta(channel, FIVE, 1.0).upper < 1e-15
+
+
+# -- Vectors ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("calibration", ["paper", "tight"])
+@pytest.mark.parametrize("name", ["laplace-vector", "gaussian-vector"])
+def test_vector_channels_keep_their_delta_on_adversarial_classes(name, calibration):
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        table = draw_table(rng)
+        channel = make_channel(
+            name,
+            *table.shape,
+            int(rng.integers(2, 10**5)),
+            epsilon=rng.uniform(0.1, 4),
+            calibration=calibration,
+        )
+        certificate = channel.certificate(table)
+        assert certificate.holds, channel
+        bounds = audit.exact_delta(channel, table, channel.epsilon)
+        assert 0 <= bounds.lower <= bounds.upper
+
+
+def test_the_bounds_on_delta_meet_where_one_pair_has_every_range():
+    """Two one-hot hypotheses over two labels: the same pair is the worst in both coordinates."""
+    for cls in (LaplaceVector, GaussianVector):
+        channel = cls(2, 2, 10**6, epsilon=0.5, delta=1e-3, calibration="tight")
+        lower, upper = audit.exact_delta(channel, np.eye(2), 0.5)
+        assert 0.98 * upper < lower <= upper <= 1e-3 * (1 + 1e-9)
+
+
+def test_laplace_delta_against_a_direct_integral():
+    """Two coordinates with different shifts: the hockey-stick divergence by quadrature."""
+    shifts, epsilon = np.array([0.8, 0.5]), 0.6
+
+    def excess(u, v):
+        p = math.exp(-abs(u) - abs(v)) / 4
+        q = math.exp(-abs(u - shifts[0]) - abs(v - shifts[1])) / 4
+        return max(p - math.exp(epsilon) * q, 0.0)
+
+    exact, _ = integrate.dblquad(excess, -30, 30, -30, 30, epsabs=1e-6)
+    lower, upper = accounting.laplace_delta(shifts, epsilon)
+    assert lower <= exact + 1e-4
+    assert upper >= exact - 1e-4
+    assert upper - lower < 2e-3 * upper
+    assert accounting.laplace_delta(shifts, 1.3).upper == 0.0
+
+
+def test_gaussian_delta_against_a_direct_integral():
+    from scipy.stats import norm
+
+    for shift, epsilon in ((0.5, 0.3), (2.0, 1.0), (0.1, 1.0)):
+        exact, _ = integrate.quad(
+            lambda x, shift=shift, epsilon=epsilon: max(
+                norm.pdf(x) - math.exp(epsilon) * norm.pdf(x, shift), 0.0
+            ),
+            -40,
+            10,
+            limit=500,
+            points=[shift / 2 - epsilon / shift],
+        )
+        assert math.isclose(accounting.gaussian_delta(shift, epsilon), exact, rel_tol=1e-6, abs_tol=1e-14)
+    assert 0 <= accounting.gaussian_delta(0.01, 800.0) < 1e-300
+
+
+# -- Calibration --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size", "paper", "pure", "tight", "gauss"),
+    [(8, 42.4, 11.3, 11.3, 10.6), (32, 84.8, 45.3, 28.4, 21.1), (128, 169.6, 181.0, 58.9, 42.2)],
+)
+def test_the_calibration_table(size, paper, pure, tight, gauss):
+    """Noise standard deviation per coordinate in units of log(KT), delta = 1e-5, eps = 1; within 1%."""
+    literal = LaplaceVector(size, 4, 1000, delta=1e-5)
+    assert math.isclose(math.sqrt(2) * literal._scale[0] / literal.log_kt, paper, rel_tol=0.01)
+    assert math.isclose(math.sqrt(2) * size, pure, rel_tol=0.01)
+    assert math.isclose(math.sqrt(2) * accounting.laplace_vector_scale(size, 1.0, 1e-5), tight, rel_tol=0.01)
+    assert math.isclose(accounting.gaussian_vector_scale(size, 1.0, 1e-5), gauss, rel_tol=0.01)
+    assert accounting.laplace_vector_scale(size, 1.0, 1e-5) <= size
+
+
+@pytest.mark.parametrize("name", ["laplace-single", "laplace-vector", "gaussian-vector"])
+def test_tight_never_has_more_noise_than_paper(name):
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        table = draw_table(rng)
+        horizon, epsilon = int(10 ** rng.uniform(0.4, 5)), float(10 ** rng.uniform(-1, 1))
+        scales = [
+            make_channel(name, *table.shape, horizon, epsilon=epsilon, calibration=c).noise(table).scale
+            for c in ("tight", "paper")
+        ]
+        ranged = np.ptp(np.log(np.maximum(table, 1e-300)), axis=-1) > 0
+        assert (scales[0] <= scales[1] * (1 + 1e-9))[ranged].all()
+
+
+@pytest.mark.parametrize("calibration", ["paper", "tight"])
+@pytest.mark.parametrize("name", ["laplace-single", "laplace-vector", "gaussian-vector"])
+def test_refining_the_labels_changes_no_message(name, calibration):
+    """With the same coins, the message of a label is that of any of its parts."""
+    rng = np.random.default_rng(0)
+    base = rng.dirichlet(np.full(6, 0.3), size=4)
+    fine = np.repeat(base, 5, axis=-1) / 5
+    coarse_channel, fine_channel = (
+        make_channel(name, *table.shape, 50, calibration=calibration) for table in (base, fine)
+    )
+    labels = rng.integers(6, size=200)
+    uniforms = rng.random((200, coarse_channel.num_uniforms))
+    coarse = coarse_channel.encode(labels, base, uniforms)
+    for part in range(5):
+        np.testing.assert_allclose(fine_channel.encode(5 * labels + part, fine, uniforms), coarse, rtol=1e-9)
+
+
+def test_a_coordinate_of_range_zero_takes_unit_scale():
+    table = np.array([[0.5, 0.5], [0.5, 0.5]])
+    channel = LaplaceSingle(2, 2, 100, calibration="tight")
+    assert channel.noise(table).scale.tolist() == [1.0, 1.0]
+    assert audit.exact_epsilon(channel, table).epsilon < 1e-12
+    with pytest.raises(ValueError, match="calibration must be one of paper, tight, got 'loose'"):
+        LaplaceSingle(2, 2, 100, calibration="loose")
+
+
+# -- The black box, and channels broken by hand -------------------------------------------------------
+
+
+def test_the_black_box_convicts_the_ceilings_and_not_the_cells():
+    """10^6 messages, 99% confidence; the true eps of the paper's channel is 1.060 here."""
+    literal = LaplaceSingle(2, 32, 100, clipping="paper")
+    assert audit.exact_epsilon(literal, HAIR).epsilon > 1.05
+    found = audit.estimate_epsilon(literal, HAIR, trials=10**6, confidence=0.99)
+    assert found.epsilon > 1.0
+    honest = LaplaceSingle(2, 32, 100)
+    assert audit.estimate_epsilon(honest, HAIR, trials=10**6, confidence=0.99).epsilon <= 1.0
+
+
+def test_the_black_box_stays_below_the_truth():
+    """Its bound fails with probability 1e-6 at most."""
+    for name in ("laplace-single", "randomized-response"):
+        channel = make_channel(name, 2, 5, 1000, epsilon=1.0)
+        found = audit.estimate_epsilon(channel, FIVE, trials=10**5, confidence=1 - 1e-6)
+        assert 0.5 < found.epsilon <= audit.exact_epsilon(channel, FIVE).epsilon
+    vector = LaplaceVector(2, 5, 1000, delta=1e-2, calibration="tight")
+    assert audit.estimate_epsilon(vector, FIVE, trials=10**5, delta=1e-2, confidence=1 - 1e-6).epsilon <= 1.0
+
+
+class HalfNoise(LaplaceSingle):
+    """Draws half the noise that its density says."""
+
+    def noise(self, candidates, cells=None):
+        noise = super().noise(candidates, cells)
+        return noise._replace(scale=noise.scale / 2) if self._drawing else noise
+
+    _drawing = False
+
+    def encode(self, *args):
+        self._drawing = True
+        try:
+            return super().encode(*args)
+        finally:
+            self._drawing = False
+
+
+class OpenHalfNoise(LaplaceSingle):
+    """Uses half the noise, and says so in its density."""
+
+    def noise(self, candidates, cells=None):
+        noise = super().noise(candidates, cells)
+        return noise._replace(scale=noise.scale / 2)
+
+
+class NoFlip(RandomizedResponse):
+    """Forgets to flip."""
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        return np.asarray(labels) + 1
+
+
+class Leak(LaplaceSingle):
+    """Tells the label in the clear once in a thousand messages."""
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        messages = super().encode(labels, candidates, uniforms, posterior)
+        leaks = uniforms[..., 3] < 1e-3
+        messages[leaks] = 0.0
+        messages[leaks, 0] = 100.0 + np.asarray(labels)[leaks]
+        return messages
+
+
+@pytest.mark.parametrize(
+    ("channel", "exact", "contract"),
+    [
+        (HalfNoise(2, 5, 1000), False, True),
+        (OpenHalfNoise(2, 5, 1000), True, False),
+        (NoFlip(2, 5, 1000), False, True),
+        (Leak(2, 5, 1000), False, False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_broken_channels_are_caught(channel, exact, contract):
+    """The black box catches all, the exact audit what the density admits, the contract check gross ones."""
+    assert audit.estimate_epsilon(channel, FIVE, trials=10**6).epsilon > 1.2
+    assert channel.certificate(FIVE).holds is not exact
+    if contract:
+        with pytest.raises(AssertionError, match="log_density"):
+            check_channel(channel, samples=200_000)
+    else:
+        check_channel(channel)
+
+
+def test_a_channel_that_does_not_say_where_its_extrema_lie():
+    class Mute(LaplaceSingle):
+        extrema = Channel.extrema
+
+    with pytest.raises(TypeError, match="define extrema\\(\\), or audit its messages"):
+        audit.exact_epsilon(Mute(2, 5, 10), FIVE)

@@ -1,0 +1,81 @@
+"""The command line, as a user types it."""
+
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from ldp_gym.cli import app
+
+CEILINGS = ["audit", "laplace-single", "--hypotheses", "[[1,0,0],[0,0.5,0.5]]", "--horizon", "100"]
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200"})
+    return result.exit_code, result.output
+
+
+def test_a_promise_that_holds_exits_0():
+    code, output = run(*CEILINGS)
+    assert code == 0
+    assert "the promise holds" in output
+    assert "log density ratio" in output
+
+
+def test_a_broken_promise_exits_1():
+    code, output = run(*CEILINGS, "--option", "clipping=paper")
+    assert code == 1
+    assert "eps = 1.01667016" in output
+    assert "the promise is broken" in output
+
+
+def test_no_privacy_exits_1():
+    code, output = run("audit", "identity")
+    assert code == 1
+    assert "no privacy at all" in output
+
+
+@pytest.mark.parametrize("channel", ["laplace-vector", "gaussian-vector"])
+def test_vectors_and_contexts(channel):
+    code, output = run(
+        "audit", channel, "--delta", "1e-5", "--hypotheses", "softmax-linear", "--contexts", "3",
+        "--option", "calibration=tight",
+    )  # fmt: skip
+    assert code == 0
+    assert "worst of 3 contexts" in output
+
+
+def test_the_black_box_never_acquits():
+    code, output = run("audit", "randomized-response", "--trials", "20000")
+    assert code == 0
+    assert "which proves nothing" in output
+
+
+def test_a_user_s_own_channel_and_a_picture(tmp_path):
+    picture = tmp_path / "ratio.png"
+    code, _ = run("audit", "ldp_gym.channels:RandomizedResponse", "--picture", str(picture))
+    assert code == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["audit", "laplace-singel"], "did you mean 'laplace-single'"),
+        (["audit", "laplace-vector"], "needs delta > 0"),
+        (["audit", "laplace-single", "--epsilon", "-1"], "epsilon must be positive"),
+        (["audit", "laplace-single", "--option", "clipping"], "name=value, got 'clipping'"),
+        (["audit", "laplace-single", "--option", "clippin=paper"], "takes no option 'clippin'"),
+        (["audit", "laplace-single", "--hypotheses", "[[1,0],[0.5,0.6]]"], "hypothesis 1 sums to 1.1"),
+    ],
+)
+def test_bad_arguments_say_what_is_allowed(arguments, message):
+    code, output = run(*arguments)
+    assert code == 2
+    assert message in re.sub(r"[\s│]+", " ", output)
+
+
+def test_help_reads():
+    code, output = run("audit", "--help")
+    assert code == 0
+    assert "Exit status 1 if the promise is broken" in output
