@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-SMALL = {"leaderboard.py": ["--horizon", "20", "--episodes", "2"]}
+SMALL = {
+    "leaderboard.py": ["--horizon", "20", "--episodes", "2"],
+    "calibration.py": ["--horizon", "20", "--episodes", "2"],
+}
 SAYS = {
+    "calibration.py": "gaussian-vector",
     "leaderboard.py": "laplace-single",
     "first_episode.py": "total KL",
     "own_learner.py": "Hedge",

@@ -17,6 +17,9 @@ from ldp_gym.clipping import Cells, Clipping
 
 CALIBRATIONS = ("paper", "tight")
 
+_NEGLIGIBLE = 1e-5
+"""A range, in nats, so small that the rounding of log-likelihoods would show in noise of its size."""
+
 
 class Noise(NamedTuple):
     """How a round's log-likelihoods turn into losses: all of it public.
@@ -105,8 +108,10 @@ class ClippedChannel(Channel):
         scale = self._scale
         if self.calibration == "tight":
             ranges = self.ranges(candidates, cells or self.clipping.cells(candidates))
-            # A coordinate of range 0 carries no label: any scale hides it.
-            scale = np.where(ranges > 0.0, scale * ranges, 1.0)
+            # A coordinate of no range carries no label: at unit scale the rounding of its levels, of which
+            # a tiny range consists, is hidden too.
+            scale = scale * ranges
+            scale = np.where(ranges > _NEGLIGIBLE, scale, np.maximum(scale, 1.0))
         offset = self._reach * scale.max(axis=-1)
         return Noise(scale, offset, 1.0 / (self.log_kt + 2.0 * offset))
 
