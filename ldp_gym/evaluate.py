@@ -21,8 +21,8 @@ from ldp_gym.scenario import Scenario, scenario_of
 from ldp_gym.spaces import TOLERANCE
 from ldp_gym.tape import Episodes
 
-_CELLS = 2**18
-"""How many numbers a stretch of tape may hold: 2 MiB, which mostly stays in a processor's cache."""
+_CELLS = 350_000
+"""How many numbers a stretch of tape may hold: 3 MiB, which mostly stays in a processor's cache."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ name                     privacy message
 
 What is promised: idealised real arithmetic, per round, for the labels alone (contexts and the class are
 public), with a simulator's random numbers. That is right for research, and not for protecting real
-people's data.
+people's data. ``channel.certificate(candidates)`` checks it; see ``ldp_gym.audit``.
 """
 
 from ldp_gym.channels.base import CHANNELS, Channel

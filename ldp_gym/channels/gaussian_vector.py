@@ -1,4 +1,4 @@
-"""All K clipped log-likelihoods with Gaussian noise: the least noise that an (eps, delta) vector can have."""
+"""All K clipped log-likelihoods with Gaussian noise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ class GaussianVector(VectorChannel):
     Privacy: K coordinates, each scaled to its range, move by at most sqrt(K) in Euclidean norm between two
     labels; the analytic Gaussian mechanism (Balle and Wang 2018) hides that with the least variance.
 
-    Use it in place of ``laplace-vector``: its noise has a smaller standard deviation for every K above a few.
+    Use it for learners that average messages, such as WMA: its noise has a smaller standard deviation than
+    ``laplace-vector`` of the same privacy. The exact posterior does as well on Laplace noise, whose density has a
+    sharper peak.
     """
 
     law: ClassVar[NoiseLaw] = GAUSS
