@@ -21,8 +21,8 @@ class GaussianVector(VectorChannel):
     labels; the analytic Gaussian mechanism (Balle and Wang 2018) hides that with the least variance.
 
     Use it for learners that average messages, such as WMA: its noise has a smaller standard deviation than
-    ``laplace-vector`` of the same privacy. The exact posterior does as well on Laplace noise, whose density has a
-    sharper peak.
+    that of ``laplace-vector`` at the same privacy. The exact posterior does as well on Laplace noise, whose
+    density has a sharper peak.
     """
 
     law: ClassVar[NoiseLaw] = GAUSS
