@@ -92,3 +92,10 @@ def mixture(weights: FloatArray, candidates: FloatArray) -> FloatArray:
         return weights @ candidates
     # Labels before rounds in memory: what follows is elementwise in them, and long rows are faster.
     return np.swapaxes(candidates.T @ np.swapaxes(weights, -1, -2), -1, -2)
+
+
+def expectations(candidates: FloatArray, values: FloatArray) -> FloatArray:
+    """``sum_y f_k[y] v[y]`` of every hypothesis: candidates ``(..., K, M)`` and values ``(..., M)`` to ``(..., K)``."""
+    if candidates.ndim == 2:
+        return values @ candidates.T
+    return np.einsum("...km,...m->...k", candidates, values)

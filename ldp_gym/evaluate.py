@@ -11,11 +11,11 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym import validation
-from ldp_gym.arrays import FloatArray, IntArray, Messages, at_round, row_sums
+from ldp_gym.arrays import FloatArray, IntArray, row_sums
 from ldp_gym.divergences import kl, tv
 from ldp_gym.env import LDPDistEnv
 from ldp_gym.game import Game
-from ldp_gym.learners import LEARNERS, Learner, TapeLearner
+from ldp_gym.learners import LEARNERS, Learner, TapeLearner, stepped
 from ldp_gym.referee import first_generator
 from ldp_gym.scenario import Scenario, scenario_of
 from ldp_gym.spaces import TOLERANCE
@@ -107,7 +107,8 @@ def evaluate(
         truths = [None if truth is None else scenario.valid_truth(truth)]
     player = _player(learner, scenario.game)
     plays = [(seed + i, j) for j in truths for i in range(count)]
-    together = _episodes_at_a_time(scenario, isinstance(player, TapeLearner))
+    in_stretches = isinstance(player, TapeLearner) and not scenario.channel.interactive
+    together = _episodes_at_a_time(scenario, in_stretches)
     losses = np.concatenate(
         [
             _losses(player, scenario, plays[start : start + together], rounds, progress)
@@ -151,9 +152,9 @@ def _checkpoints(horizon: int, given: Sequence[int] | None) -> IntArray:
     return np.unique([*rounds, horizon])
 
 
-def _episodes_at_a_time(scenario: Scenario, on_tape: bool) -> int:
-    """How many episodes fill a block: long stretches of a few for tapes, a few rounds of many for steps."""
-    rounds = min(scenario.horizon, 256 if on_tape else 4)
+def _episodes_at_a_time(scenario: Scenario, in_stretches: bool) -> int:
+    """How many episodes fill a block: long stretches of a few, or a few rounds of many."""
+    rounds = min(scenario.horizon, 256 if in_stretches else 4)
     return max(1, min(1024, _CELLS // (rounds * scenario.footprint)))
 
 
@@ -168,7 +169,7 @@ def _losses(
     openings = [scenario.opening(first_generator(seed), truth) for seed, truth in plays]
     tapes = Episodes(scenario, openings, show_contexts=False)
     player.reset((len(plays),))
-    play = player.play if isinstance(player, TapeLearner) else partial(_stepped, player)
+    play = player.play if isinstance(player, TapeLearner) else partial(stepped, player)
     sums = np.zeros((2, len(plays), len(checkpoints)))
     block = scenario.rounds_at_a_time(len(plays), _CELLS)
     # glibc keeps freed memory for reuse up to twice the largest piece that was ever freed. Freeing one large
@@ -188,16 +189,6 @@ def _losses(
         if progress is not None:
             progress(rounds * len(plays))
     return np.cumsum(sums, axis=-1)
-
-
-def _stepped(player: Learner, candidates: FloatArray, messages: Messages) -> FloatArray:
-    """:meth:`TapeLearner.play` for a learner that goes round by round."""
-    predictions = []
-    for t in range(messages.shape[1]):
-        now = candidates if candidates.ndim == 2 else at_round(candidates, t)
-        predictions.append(player.predict(now))
-        player.update(now, messages[:, t])
-    return np.stack(predictions, axis=1)
 
 
 def _sound(predictions: FloatArray, shape: tuple[int, ...], start: int) -> FloatArray:

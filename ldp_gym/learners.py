@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from ldp_gym.arrays import FloatArray, Messages
+import numpy as np
+
+from ldp_gym.arrays import FloatArray, Messages, at_round
 from ldp_gym.registry import Registry
 
 
@@ -39,3 +41,13 @@ class TapeLearner(Learner, Protocol):
 
 
 LEARNERS: Registry[Learner] = Registry("learner", group="ldp_gym.learners")
+
+
+def stepped(player: Learner, candidates: FloatArray, messages: Messages) -> FloatArray:
+    """:meth:`TapeLearner.play` for a learner that goes round by round."""
+    predictions = []
+    for t in range(messages.shape[1]):
+        now = candidates if candidates.ndim == 2 else at_round(candidates, t)
+        predictions.append(player.predict(now))
+        player.update(now, messages[:, t])
+    return np.stack(predictions, axis=1)

@@ -11,6 +11,7 @@ import numpy as np
 from ldp_gym import Game, posterior
 from ldp_gym.arrays import BoolArray, FloatArray, Messages, mixture
 from ldp_gym.clipping import Clipping
+from ldp_gym.learners import stepped
 
 
 class IncompatibleChannelError(ValueError):
@@ -117,6 +118,8 @@ class ExponentialWeights(Learner):
 
     def play(self, candidates: FloatArray, messages: Messages) -> FloatArray:
         """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
+        if self.game.channel.interactive:  # what a message means depends on the posterior before it
+            return stepped(self, candidates, messages)
         # Rounds on the last axis: sums over hypotheses and over rounds are fastest that way.
         losses = np.swapaxes(self.losses(messages, candidates), -1, -2)
         totals = np.empty(losses.shape)

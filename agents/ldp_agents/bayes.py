@@ -16,5 +16,6 @@ class Bayes(ExponentialWeights):
     rate = 1.0
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """``-log sum_y f_k[y] q(z | y)``."""
-        return -self.game.channel.log_likelihood(messages, candidates)
+        """``-log sum_y f_k[y] q(z | y)``; an interactive channel acts on the posterior that this learner has."""
+        public = self.weights if self.game.channel.interactive else None
+        return -self.game.channel.log_likelihood(messages, candidates, public)

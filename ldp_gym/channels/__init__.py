@@ -7,6 +7,13 @@ name                     privacy message
 ``gaussian-vector``      approx. the same with the least Gaussian noise
 ``laplace-single``       pure    one of them, at random (Algorithm 2)
 ``randomized-response``  pure    the label, or another (Section 3)
+``subset-selection``     pure    a set of labels that tends to hold the label
+``hadamard-response``    pure    a column that tends to say yes to the label
+``vote``                 pure    a set of hypotheses that tends to hold the one that likes the label best
+``scheffe``              pure    which of two hypotheses likes the label better
+``split``                pure    which half of the hypotheses likes the label better
+``adaptive-scheffe``     pure    the same for a likely pair (interactive)
+``adaptive-split``       pure    the same for two sides of equal posterior (interactive)
 ``identity``             none    the label
 ======================== ======= =============================================================
 
@@ -16,19 +23,29 @@ people's data. ``channel.certificate(candidates)`` checks it; see ``ldp_gym.audi
 """
 
 from ldp_gym.channels.base import CHANNELS, Channel
+from ldp_gym.channels.comparison import AdaptiveScheffe, AdaptiveSplit, Scheffe, Split
 from ldp_gym.channels.gaussian_vector import GaussianVector
+from ldp_gym.channels.hadamard_response import HadamardResponse
 from ldp_gym.channels.identity import Identity, NoPrivacyWarning
 from ldp_gym.channels.laplace_single import LaplaceSingle
 from ldp_gym.channels.laplace_vector import LaplaceVector
 from ldp_gym.channels.randomized_response import RandomizedResponse
+from ldp_gym.channels.subset_selection import SubsetSelection, Vote
 
 __all__ = [
     "CHANNELS",
+    "AdaptiveScheffe",
+    "AdaptiveSplit",
     "Channel",
     "GaussianVector",
+    "HadamardResponse",
     "Identity",
     "LaplaceSingle",
     "LaplaceVector",
     "NoPrivacyWarning",
     "RandomizedResponse",
+    "Scheffe",
+    "Split",
+    "SubsetSelection",
+    "Vote",
 ]

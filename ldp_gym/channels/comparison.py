@@ -1,0 +1,221 @@
+"""Comparisons: one private bit that says which of two sides of hypotheses likes the label better.
+
+Two sides A and B of hypotheses are drawn with public coins. The user asks which gives the label the larger mean
+probability, ``mean_{j in A} f_j(x)[y] > mean_{j in B} f_j(x)[y]``, and answers through randomized response. The
+message is -1 on the side that won, +1 on the other and 0 elsewhere: a loss for each hypothesis.
+
+Privacy: the sides do not depend on the label, and the answer is one bit, flipped with probability
+``1 / (e^eps + 1)``. Pure, free of M. What is compared with what is all that the channels below differ in.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import ClassVar
+
+import gymnasium as gym
+import numpy as np
+
+from ldp_gym.arrays import FloatArray, IntArray, Messages, expectations, masses, mixture
+from ldp_gym.channels.base import CHANNELS, Channel
+from ldp_gym.sampling import categorical, integers
+
+_TIE = 1e-12
+"""Mean probabilities that differ by less are equal: the last bit must not decide who likes a label better."""
+
+_HALF = 0.5 - 1e-9
+"""Half of the posterior, less the rounding of its sums."""
+
+_UNLIKELY = 1e-12
+"""What a hypothesis' public weight is taken for when it has vanished."""
+
+
+class Comparison(Channel):
+    """A bit about two sides of hypotheses.
+
+    The base measure of :meth:`log_density` is the law of the sides, times counting the two answers. Side A is
+    the one with the lowest hypothesis, so that a message has one reading.
+    """
+
+    reveals_losses: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def _num_coins(self) -> int:
+        """How many uniforms the sides take."""
+
+    @abstractmethod
+    def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
+        """The sides that coins ``(..., num_coins)`` draw: +1 on A, -1 on B, 0 elsewhere, ``(..., K)``."""
+
+    @property
+    def num_uniforms(self) -> int:
+        """Those of the sides, and one for the flip."""
+        return self._num_coins + 1
+
+    @property
+    def message_space(self) -> gym.spaces.Box:
+        """-1 on the side that won, +1 on the other, 0 elsewhere."""
+        return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
+
+    @property
+    def _log_keep(self) -> float:
+        """The log probability of the true answer."""
+        return -math.log1p(math.exp(-self.epsilon))
+
+    def encode(
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: FloatArray | None = None,
+    ) -> Messages:
+        sides = self._sides(uniforms[..., :-1], posterior)
+        liked = masses(candidates, np.asarray(labels))
+        prefers = np.einsum("...k,...k->...", self._contrast(sides, posterior), liked) > _TIE
+        truthful = uniforms[..., -1] < math.exp(self._log_keep)
+        return np.where((prefers == truthful)[..., None], -sides, sides)
+
+    def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
+        """Coefficients ``(..., K)`` whose product with masses is the mean over A less the mean over B."""
+        weights: FloatArray = np.ones(self.num_hypotheses)
+        if self.interactive and posterior is not None:
+            weights = np.maximum(posterior, _UNLIKELY)
+        first, second = np.maximum(sides, 0.0) * weights, np.maximum(-sides, 0.0) * weights
+        first /= np.add.reduce(first, axis=-1, keepdims=True)
+        second /= np.add.reduce(second, axis=-1, keepdims=True)
+        first -= second
+        return first
+
+    def _read(self, messages: Messages) -> tuple[FloatArray, FloatArray]:
+        """Which sides a message compares, and 1.0 where A has won: ``(..., K)`` and ``(...)``."""
+        lowest = np.take_along_axis(messages, (messages != 0.0).argmax(axis=-1)[..., None], axis=-1)
+        return messages * lowest, (lowest[..., 0] < 0.0).astype(np.float64)
+
+    def _prefers(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Which labels A likes better, ``(..., M)``, and whether the answer was that it does, ``(...)``."""
+        sides, won = self._read(messages)
+        with np.errstate(invalid="ignore"):  # "none yet" has no sides
+            contrast = self._contrast(sides, posterior)
+        return (mixture(contrast, candidates) > _TIE).astype(np.float64), won
+
+    def log_density(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        prefers, won = self._prefers(messages, candidates, posterior)
+        return np.where(prefers == won[..., None], self._log_keep, self._log_keep - self.epsilon)
+
+    def log_likelihood(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        prefers, won = self._prefers(messages, candidates, posterior)
+        chance = np.minimum(
+            expectations(candidates, prefers), 1.0
+        )  # of each hypothesis, that A likes it better
+        agree = np.where(won[..., None] > 0.0, chance, 1.0 - chance)
+        flip = math.exp(-self.epsilon)
+        with np.errstate(divide="ignore"):
+            log_likelihood = np.log(flip + (1.0 - flip) * agree) + self._log_keep
+        return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
+
+    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+        """A few hundred sides with both answers: a density takes two values, so any ratio is eps or 0."""
+        coins = np.random.default_rng(0).random((200, self._num_coins))
+        sides = np.unique(self._sides(coins, posterior), axis=0)
+        return np.concatenate([sides, -sides])
+
+
+@CHANNELS.register("split")
+class Split(Comparison):
+    """A random half of the hypotheses against the rest (Comparison; non-interactive).
+
+    Use it when M is large and nothing is known of the truth: the bit depends on the label only through which
+    half likes it better, so labels can be refined without end.
+    """
+
+    @property
+    def _num_coins(self) -> int:
+        return self.num_hypotheses - 1
+
+    def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
+        sides = np.full((*coins.shape[:-1], self.num_hypotheses), -1.0)
+        sides[..., 0] = 1.0
+        company = (self.num_hypotheses - 1) // 2  # how many join hypothesis 1 in A
+        if company:
+            last = np.partition(coins, company - 1, axis=-1)[..., company - 1, None]
+            sides[..., 1:][coins <= last] = 1.0
+        return sides
+
+
+@CHANNELS.register("scheffe")
+class Scheffe(Comparison):
+    """A random pair of hypotheses, as in Scheffe's test (Gopi et al. 2020; non-interactive).
+
+    Use it for hypothesis selection as the literature has it; ``split`` uses every hypothesis in every round.
+    """
+
+    @property
+    def _num_coins(self) -> int:
+        return 2
+
+    def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
+        one = integers(self.num_hypotheses, coins[..., 0])
+        other = integers(self.num_hypotheses - 1, coins[..., 1])
+        return _pair(one, other + (other >= one), self.num_hypotheses)
+
+
+@CHANNELS.register("adaptive-split")
+class AdaptiveSplit(Comparison):
+    """Two sides with about half of the public posterior each, and posterior-weighted means (interactive).
+
+    The hypotheses are put in a random order and cut where half of the posterior is reached. As the posterior
+    concentrates, the question becomes the likeliest hypothesis against all others.
+    """
+
+    interactive: ClassVar[bool] = True
+
+    @property
+    def _num_coins(self) -> int:
+        return self.num_hypotheses
+
+    def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
+        assert posterior is not None, "an interactive channel gets the public posterior"
+        order = coins.argsort(axis=-1)
+        weights = np.take_along_axis(np.broadcast_to(posterior, coins.shape), order, axis=-1)
+        centres = np.cumsum(weights, axis=-1) - weights / 2.0
+        first = np.where(centres < _HALF, 1.0, -1.0)
+        first[..., 0], first[..., -1] = 1.0, -1.0  # neither side is empty
+        sides = np.empty(coins.shape)
+        np.put_along_axis(sides, order, first, axis=-1)
+        return sides * sides[..., :1]
+
+
+@CHANNELS.register("adaptive-scheffe")
+class AdaptiveScheffe(Comparison):
+    """A pair of hypotheses drawn from the public posterior (interactive).
+
+    The question that Gopi et al. (2020) ask in rounds, asked of those who are still in the running.
+    """
+
+    interactive: ClassVar[bool] = True
+
+    @property
+    def _num_coins(self) -> int:
+        return 2
+
+    def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
+        assert posterior is not None, "an interactive channel gets the public posterior"
+        weights = np.broadcast_to(np.maximum(posterior, _UNLIKELY), (*coins.shape[:-1], self.num_hypotheses))
+        one = categorical(weights, coins[..., 0])
+        others = np.where(np.arange(self.num_hypotheses) == one[..., None], 0.0, weights)
+        return _pair(one, categorical(others, coins[..., 1]), self.num_hypotheses)
+
+
+def _pair(one: IntArray, other: IntArray, size: int) -> FloatArray:
+    """The sides of a pair: +1 on the lower, -1 on the higher."""
+    hypotheses = np.arange(size)
+    lower, higher = np.minimum(one, other)[..., None], np.maximum(one, other)[..., None]
+    return (hypotheses == lower).astype(np.float64) - (hypotheses == higher)

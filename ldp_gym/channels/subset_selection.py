@@ -1,0 +1,169 @@
+"""Subset selection (Ye and Barg 2018): a random set of names that tends to hold the user's own.
+
+Out of N names the message is a set of w of them, where a set that holds the user's name is ``e^eps`` times likelier than one
+that does not. With w = N / (e^eps + 1), rounded, this is the best pure channel for estimating a distribution over N names.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import ClassVar
+
+import gymnasium as gym
+import numpy as np
+
+from ldp_gym.arrays import FloatArray, IntArray, Messages, at, expectations
+from ldp_gym.channels.base import CHANNELS, Channel
+
+
+class SubsetChannel(Channel):
+    """A random subset of N names.
+
+    Privacy: a set has one probability if it holds the user's name and ``e^-eps`` times that if it does not.
+
+    The base measure of :meth:`log_density` counts sets.
+    """
+
+    @property
+    def num_names(self) -> int:
+        """N."""
+        return self.num_labels
+
+    @property
+    def size(self) -> int:
+        """w, how many names a set holds."""
+        share = self.num_names / (1.0 + math.exp(min(self.epsilon, 700.0)))
+        return min(max(1, round(share)), self.num_names - 1)
+
+    @cached_property
+    def _log_chances(self) -> tuple[float, float]:
+        """Log probabilities of one set that holds the name, and of one that does not."""
+        total, size = self.num_names, self.size
+        log_with, log_without = _log_binomial(total - 1, size - 1), _log_binomial(total - 1, size)
+        log_norm = float(np.logaddexp(self.epsilon + log_with, log_without))
+        return self.epsilon - log_norm, -log_norm
+
+    @property
+    def num_uniforms(self) -> int:
+        """Whether the set holds the name, and a lot for every name."""
+        return 1 + self.num_names
+
+    def _draw(self, names: IntArray, uniforms: FloatArray) -> FloatArray:
+        """Sets ``(..., N)`` as zeros and ones: the w names with the smallest lots, the own one first or last."""
+        log_hold, _ = self._log_chances
+        hold = math.exp(log_hold + _log_binomial(self.num_names - 1, self.size - 1))
+        own = np.where(uniforms[..., 0] < hold, -1.0, 2.0)
+        lots = np.where(np.arange(self.num_names) == names[..., None], own[..., None], uniforms[..., 1:])
+        last = np.partition(lots, self.size - 1, axis=-1)[..., self.size - 1, None]
+        return (lots <= last).astype(np.float64)
+
+
+def _log_binomial(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+@CHANNELS.register("subset-selection")
+class SubsetSelection(SubsetChannel):
+    """Subset selection over the labels themselves (Ye and Barg 2018). Pure.
+
+    The message is the set as M zeros and ones. Use it for up to a hundred or so labels, where it is far better than
+    randomized response; its signal fades as ``1 / M`` all the same.
+    """
+
+    @property
+    def message_space(self) -> gym.spaces.MultiBinary:
+        """The set's indicator."""
+        return gym.spaces.MultiBinary(self.num_labels)
+
+    def encode(
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: FloatArray | None = None,
+    ) -> Messages:
+        return self._draw(np.asarray(labels), uniforms).astype(np.int8)
+
+    def log_density(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        return np.where(messages > 0, *self._log_chances)
+
+    def log_likelihood(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        held = expectations(candidates, messages.astype(np.float64))
+        return np.where(self.is_none(messages)[..., None], 0.0, _log_mixed(held, self._log_chances))
+
+    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+        """Any set: they are all alike but for their names."""
+        return (np.arange(self.num_labels) < self.size).astype(np.int8)[None]
+
+
+def _log_mixed(chance: FloatArray, log_chances: tuple[float, float]) -> FloatArray:
+    """``log(p e^a + (1 - p) e^b)``."""
+    log_with, log_without = log_chances
+    flip = math.exp(log_without - log_with)
+    with np.errstate(divide="ignore"):
+        return np.log(flip + (1.0 - flip) * np.minimum(chance, 1.0)) + log_with
+
+
+@CHANNELS.register("vote")
+class Vote(SubsetChannel):
+    """The label votes for the hypothesis that likes it best, and subset selection hides the vote. Pure, free of M.
+
+    ``v(y) = argmax_j f_j(x)[y]``, the first of equals. The message is -1 for the hypotheses in the set and +1 for the others: a
+    loss for each. Use it when hypotheses have labels of their own; with many hypotheses that share their labels, ``split``
+    loses less.
+    """
+
+    reveals_losses: ClassVar[bool] = True
+
+    @property
+    def num_names(self) -> int:
+        """K."""
+        return self.num_hypotheses
+
+    @property
+    def message_space(self) -> gym.spaces.Box:
+        """-1 in the set, +1 outside."""
+        return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
+
+    def encode(
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: FloatArray | None = None,
+    ) -> Messages:
+        votes = at(candidates.argmax(axis=-2), np.asarray(labels))
+        return 1.0 - 2.0 * self._draw(votes, uniforms)
+
+    def log_density(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        votes = candidates.argmax(axis=-2)
+        held = np.take_along_axis(
+            messages, np.broadcast_to(votes, (*messages.shape[:-1], self.num_labels)), axis=-1
+        )
+        return np.where(held < 0.0, *self._log_chances)
+
+    def log_likelihood(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        held = expectations(_ballots(candidates), (messages < 0.0).astype(np.float64))
+        return np.where(self.is_none(messages)[..., None], 0.0, _log_mixed(held, self._log_chances))
+
+    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+        """A window of names that slides around: a density takes two values, so any ratio is eps or 0."""
+        names = np.arange(self.num_hypotheses)
+        return np.where((names - names[:, None]) % self.num_hypotheses < self.size, -1.0, 1.0)
+
+
+def _ballots(candidates: FloatArray) -> FloatArray:
+    """How a label of each hypothesis votes: ``sum_{y: v(y) = j} f_k[y]``, ``(..., K, K)``."""
+    votes = candidates.argmax(axis=-2)
+    names = np.arange(candidates.shape[-2])
+    chosen = (votes[..., None, :] == names[:, None]).astype(np.float64)
+    return np.einsum("...km,...jm->...kj", candidates, chosen)
