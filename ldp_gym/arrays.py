@@ -95,7 +95,7 @@ def mixture(weights: FloatArray, candidates: FloatArray) -> FloatArray:
 
 
 def expectations(candidates: FloatArray, values: FloatArray) -> FloatArray:
-    """``sum_y f_k[y] v[y]`` of every hypothesis: candidates ``(..., K, M)`` and values ``(..., M)`` to ``(..., K)``."""
+    """``sum_y f_k[y] v[y]`` of every hypothesis, ``(..., K)``, for values ``(..., M)``."""
     if candidates.ndim == 2:
         return values @ candidates.T
     return np.einsum("...km,...m->...k", candidates, values)

@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 import ldp_gym
-from ldp_gym.channels.clipped import ClippedChannel
+from ldp_gym.channels.noisy import NoisyChannel
 
 
 def draw_table(rng: np.random.Generator) -> np.ndarray:
@@ -53,7 +53,7 @@ def draw_channel(rng: np.random.Generator, name: str, table: np.ndarray) -> ldp_
         "epsilon": 10 ** rng.uniform(-2, 1),
     }
     options = {}
-    if issubclass(ldp_gym.CHANNELS[name], ClippedChannel):
+    if issubclass(ldp_gym.CHANNELS[name], NoisyChannel):
         options["calibration"] = str(rng.choice(["paper", "tight"]))
     return ldp_gym.CHANNELS.build(name, facts, options)
 

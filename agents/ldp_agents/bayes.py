@@ -16,6 +16,6 @@ class Bayes(ExponentialWeights):
     rate = 1.0
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """``-log sum_y f_k[y] q(z | y)``; an interactive channel acts on the posterior that this learner has."""
+        """``-log sum_y f_k[y] q(z | y)``; an interactive channel acts on the posterior that is ours too."""
         public = self.weights if self.game.channel.interactive else None
         return -self.game.channel.log_likelihood(messages, candidates, public)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -177,3 +178,11 @@ class Channel(ABC):
         privacy = f"epsilon={self.epsilon:g}" + (f", delta={self.delta:g}" if self.delta else "")
         shape = f"K={self.num_hypotheses}, M={self.num_labels}, T={self.horizon}"
         return f"{type(self).__name__}({shape}, {privacy})"
+
+
+def log_mixed(chance: FloatArray, log_densities: tuple[float, float]) -> FloatArray:
+    """``log(p e^a + (1 - p) e^b)`` for the log densities a >= b of a message that fits and of one that does not."""
+    log_fits, log_not = log_densities
+    ratio = math.exp(log_not - log_fits)
+    with np.errstate(divide="ignore"):  # what is ruled out
+        return np.log(ratio + (1.0 - ratio) * np.clip(chance, 0.0, 1.0)) + log_fits

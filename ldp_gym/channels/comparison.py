@@ -1,8 +1,8 @@
 """Comparisons: one private bit that says which of two sides of hypotheses likes the label better.
 
-Two sides A and B of hypotheses are drawn with public coins. The user asks which gives the label the larger mean
-probability, ``mean_{j in A} f_j(x)[y] > mean_{j in B} f_j(x)[y]``, and answers through randomized response. The
-message is -1 on the side that won, +1 on the other and 0 elsewhere: a loss for each hypothesis.
+Two sides A and B of hypotheses are drawn with public coins. The user asks which gives the label the larger
+mean probability, ``mean_{j in A} f_j(x)[y] > mean_{j in B} f_j(x)[y]``, and answers through randomized
+response. The message is -1 on the side that won, +1 on the other and 0 elsewhere: a loss for each hypothesis.
 
 Privacy: the sides do not depend on the label, and the answer is one bit, flipped with probability
 ``1 / (e^eps + 1)``. Pure, free of M. What is compared with what is all that the channels below differ in.
@@ -18,7 +18,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.arrays import FloatArray, IntArray, Messages, expectations, masses, mixture
-from ldp_gym.channels.base import CHANNELS, Channel
+from ldp_gym.channels.base import CHANNELS, Channel, log_mixed
 from ldp_gym.sampling import categorical, integers
 
 _TIE = 1e-12
@@ -116,9 +116,7 @@ class Comparison(Channel):
             expectations(candidates, prefers), 1.0
         )  # of each hypothesis, that A likes it better
         agree = np.where(won[..., None] > 0.0, chance, 1.0 - chance)
-        flip = math.exp(-self.epsilon)
-        with np.errstate(divide="ignore"):
-            log_likelihood = np.log(flip + (1.0 - flip) * agree) + self._log_keep
+        log_likelihood = log_mixed(agree, (self._log_keep, self._log_keep - self.epsilon))
         return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
 
     def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:

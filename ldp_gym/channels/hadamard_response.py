@@ -1,4 +1,4 @@
-"""Hadamard response (Acharya, Sun and Zhang 2019): as good as subset selection at small eps, with short messages."""
+"""Hadamard response (Acharya, Sun and Zhang 2019): subset selection at small eps, in short messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.arrays import FloatArray, IntArray, Messages, masses
-from ldp_gym.channels.base import CHANNELS, Channel
+from ldp_gym.channels.base import CHANNELS, Channel, log_mixed
 from ldp_gym.sampling import integers
 
 
@@ -16,9 +16,10 @@ from ldp_gym.sampling import integers
 class HadamardResponse(Channel):
     """A random column in which the label's row of a Hadamard matrix is likely to be +1. Pure.
 
-    With N the least power of two above M, the message is a column z in ``1..N``, ``e^eps`` times likelier if the Sylvester-
-    Hadamard matrix has +1 in row y + 1 (row 0 is all ones) than if it has -1. Use it where subset selection's messages
-    are too long, at eps up to about 1: half of the columns say yes to a label, which is more than best at larger eps.
+    With N the least power of two above M, the message is a column z in ``1..N``, ``e^eps`` times likelier if
+    the Sylvester-Hadamard matrix has +1 in row y + 1 (row 0 is all ones) than if it has -1. Use it where subset
+    selection's messages are too long, at eps up to about 1: half of the columns say yes to a label, which is
+    too many at larger eps.
 
     Privacy: a column has one of two probabilities, ``e^eps`` apart.
 
@@ -67,15 +68,13 @@ class HadamardResponse(Channel):
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         spectrum = masses(_walsh(candidates, self.order), np.maximum(messages - 1, 0))
-        flip = math.exp(-self.epsilon)
-        chance = np.clip((1.0 + spectrum) / 2.0, 0.0, 1.0)  # of a yes
-        with np.errstate(divide="ignore"):
-            log_likelihood = np.log(flip + (1.0 - flip) * chance) + self._log_yes
+        chance = (1.0 + spectrum) / 2.0  # of a yes
+        log_likelihood = log_mixed(chance, (self._log_yes, self._log_yes - self.epsilon))
         return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
 
 
 def _walsh(candidates: FloatArray, order: int) -> FloatArray:
-    """``sum_y f_k[y] H[y + 1, z]`` for every column z, by the fast Walsh-Hadamard transform: ``(..., K, N)``."""
+    """``sum_y f_k[y] H[y + 1, z]`` for every column z, by the fast Walsh transform: ``(..., K, N)``."""
     values = np.zeros((*candidates.shape[:-1], order))
     values[..., 1 : candidates.shape[-1] + 1] = candidates
     width = 1

@@ -9,13 +9,14 @@ import numpy as np
 
 from ldp_gym.arrays import FloatArray, IntArray, Messages, at
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.channels.clipped import ClippedChannel, Noise
 from ldp_gym.channels.noise import LAPLACE, NoiseLaw
+from ldp_gym.channels.noisy import NoisyChannel
+from ldp_gym.clipping import Cells
 from ldp_gym.sampling import integers
 
 
 @CHANNELS.register("laplace-single")
-class LaplaceSingle(ClippedChannel):
+class LaplaceSingle(NoisyChannel):
     """``Z_{t,J}`` of eq. (tildeypdp): the loss of a uniformly random hypothesis J, and 0 elsewhere. Pure.
 
     Privacy: J does not depend on the label; the revealed log-likelihood has range at most ``log(KT)``,
@@ -52,8 +53,9 @@ class LaplaceSingle(ClippedChannel):
         return messages
 
     def _log_kernel(
-        self, messages: Messages, levels: FloatArray, noise: Noise
+        self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray]:
+        levels, noise = self._levels(candidates, cells), self.noise(candidates, cells)
         coordinate = (messages != 0.0).argmax(axis=-1)
         scale = at(noise.scale, coordinate)
         revealed = self.conceal(at(messages, coordinate), noise.offset, noise.slope)

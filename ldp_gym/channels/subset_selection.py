@@ -1,7 +1,8 @@
 """Subset selection (Ye and Barg 2018): a random set of names that tends to hold the user's own.
 
-Out of N names the message is a set of w of them, where a set that holds the user's name is ``e^eps`` times likelier than one
-that does not. With w = N / (e^eps + 1), rounded, this is the best pure channel for estimating a distribution over N names.
+Out of N names the message is a set of w of them, where a set that holds the user's name is ``e^eps`` times
+likelier than one that does not. With w = N / (e^eps + 1), rounded, no pure channel estimates a distribution
+over N names better.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.arrays import FloatArray, IntArray, Messages, at, expectations
-from ldp_gym.channels.base import CHANNELS, Channel
+from ldp_gym.channels.base import CHANNELS, Channel, log_mixed
 
 
 class SubsetChannel(Channel):
@@ -50,7 +51,7 @@ class SubsetChannel(Channel):
         return 1 + self.num_names
 
     def _draw(self, names: IntArray, uniforms: FloatArray) -> FloatArray:
-        """Sets ``(..., N)`` as zeros and ones: the w names with the smallest lots, the own one first or last."""
+        """Sets ``(..., N)`` as zeros and ones: the w names with the smallest lots, the own first or last."""
         log_hold, _ = self._log_chances
         hold = math.exp(log_hold + _log_binomial(self.num_names - 1, self.size - 1))
         own = np.where(uniforms[..., 0] < hold, -1.0, 2.0)
@@ -67,8 +68,8 @@ def _log_binomial(n: int, k: int) -> float:
 class SubsetSelection(SubsetChannel):
     """Subset selection over the labels themselves (Ye and Barg 2018). Pure.
 
-    The message is the set as M zeros and ones. Use it for up to a hundred or so labels, where it is far better than
-    randomized response; its signal fades as ``1 / M`` all the same.
+    The message is the set as M zeros and ones. Use it for up to a hundred or so labels, where it is far better
+    than randomized response; its signal fades with M all the same.
     """
 
     @property
@@ -94,28 +95,20 @@ class SubsetSelection(SubsetChannel):
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         held = expectations(candidates, messages.astype(np.float64))
-        return np.where(self.is_none(messages)[..., None], 0.0, _log_mixed(held, self._log_chances))
+        return np.where(self.is_none(messages)[..., None], 0.0, log_mixed(held, self._log_chances))
 
     def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """Any set: they are all alike but for their names."""
         return (np.arange(self.num_labels) < self.size).astype(np.int8)[None]
 
 
-def _log_mixed(chance: FloatArray, log_chances: tuple[float, float]) -> FloatArray:
-    """``log(p e^a + (1 - p) e^b)``."""
-    log_with, log_without = log_chances
-    flip = math.exp(log_without - log_with)
-    with np.errstate(divide="ignore"):
-        return np.log(flip + (1.0 - flip) * np.minimum(chance, 1.0)) + log_with
-
-
 @CHANNELS.register("vote")
 class Vote(SubsetChannel):
-    """The label votes for the hypothesis that likes it best, and subset selection hides the vote. Pure, free of M.
+    """The label votes for the hypothesis that likes it best; subset selection hides the vote. Pure, free of M.
 
-    ``v(y) = argmax_j f_j(x)[y]``, the first of equals. The message is -1 for the hypotheses in the set and +1 for the others: a
-    loss for each. Use it when hypotheses have labels of their own; with many hypotheses that share their labels, ``split``
-    loses less.
+    ``v(y) = argmax_j f_j(x)[y]``, the first of equals. The message is -1 for the hypotheses in the set and +1
+    for the others: a loss for each. Use it when hypotheses have labels of their own; where many hypotheses
+    share their labels, ``split`` loses less.
     """
 
     reveals_losses: ClassVar[bool] = True
@@ -153,7 +146,7 @@ class Vote(SubsetChannel):
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         held = expectations(_ballots(candidates), (messages < 0.0).astype(np.float64))
-        return np.where(self.is_none(messages)[..., None], 0.0, _log_mixed(held, self._log_chances))
+        return np.where(self.is_none(messages)[..., None], 0.0, log_mixed(held, self._log_chances))
 
     def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """A window of names that slides around: a density takes two values, so any ratio is eps or 0."""

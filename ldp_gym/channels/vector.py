@@ -9,10 +9,11 @@ import numpy as np
 
 from ldp_gym.accounting import DeltaBounds
 from ldp_gym.arrays import FloatArray, IntArray, Messages, at, masses
-from ldp_gym.channels.clipped import ClippedChannel, Noise
+from ldp_gym.channels.noisy import NoisyChannel
+from ldp_gym.clipping import Cells
 
 
-class VectorChannel(ClippedChannel):
+class VectorChannel(NoisyChannel):
     """The losses of all hypotheses, each with noise of its own. Needs delta > 0.
 
     ``h_t(y)`` is drawn once and shared by all coordinates: a message is a randomization of it, so what hides
@@ -43,8 +44,9 @@ class VectorChannel(ClippedChannel):
         return self.reveal(noisy, noise.offset[..., None], noise.slope[..., None])
 
     def _log_kernel(
-        self, messages: Messages, levels: FloatArray, noise: Noise
+        self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray]:
+        levels, noise = self._levels(candidates, cells), self.noise(candidates, cells)
         revealed = self.conceal(messages, noise.offset[..., None], noise.slope[..., None])
         kernel = np.zeros((*messages.shape[:-1], self.num_labels))
         # Coordinate by coordinate, so that no batch of (K, M) arrays is built for a constant class.

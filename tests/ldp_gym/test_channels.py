@@ -9,7 +9,7 @@ from scipy import integrate, stats
 
 import ldp_gym
 from ldp_gym.channels import Channel, LaplaceSingle, LaplaceVector, RandomizedResponse
-from ldp_gym.channels.clipped import CALIBRATIONS
+from ldp_gym.channels.noisy import CALIBRATIONS
 from ldp_gym.clipping import RULES
 from ldp_gym.testing import check_channel
 

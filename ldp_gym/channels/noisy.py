@@ -1,0 +1,113 @@
+"""Clipped log-likelihoods with additive noise: the paper's two channels, and their calibration."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ldp_gym import validation
+from ldp_gym.arrays import FloatArray
+from ldp_gym.channels.clipped import ClippedChannel
+from ldp_gym.channels.noise import NoiseLaw
+from ldp_gym.clipping import Cells
+
+CALIBRATIONS = ("paper", "tight")
+
+_NEGLIGIBLE = 1e-5
+"""A range, in nats, so small that the rounding of log-likelihoods would show in noise of its size."""
+
+
+class Noise(NamedTuple):
+    """How a round's log-likelihoods turn into losses: all of it public.
+
+    Attributes:
+        scale: the noise scale b_j of each coordinate, in log-likelihood units, ``(..., K)``.
+        offset: ``c'``, ``(...)``.
+        slope: ``c = 1 / (log(KT) + 2 c')``, ``(...)``.
+    """
+
+    scale: FloatArray
+    offset: FloatArray
+    slope: FloatArray
+
+
+class NoisyChannel(ClippedChannel):
+    """A noisy, affine image of the clipped log-likelihoods.
+
+    A message is ``-c (log pbar_j[h_t(y)] + noise + log M - c')``, eqs. (tildey) and (tildeypdp).
+
+    Args:
+        num_hypotheses: K.
+        num_labels: M.
+        horizon: T.
+        epsilon: the privacy level.
+        delta: see the channel.
+        clipping: ``"continuous"``, or ``"paper"`` with its ceilings, which breaks the promise.
+        calibration: ``"paper"``: noise for log-likelihoods of range ``log(KT)``, whatever the context;
+            ``"tight"``: for the public range ``D_j(x_t) = max_y log pbar_j - min_y log pbar_j`` of each
+            coordinate, which is never larger. The offset stays common to all coordinates, from the largest
+            scale: otherwise the truth need not have the least expected loss.
+        gamma: sets the offset c', within which all noise of an episode stays with probability 1 - e^-gamma;
+            log T when not given.
+    """
+
+    law: ClassVar[NoiseLaw]
+
+    def __init__(
+        self,
+        num_hypotheses: int,
+        num_labels: int,
+        horizon: int,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        clipping: str = "continuous",
+        calibration: str = "paper",
+        gamma: float | None = None,
+    ) -> None:
+        super().__init__(num_hypotheses, num_labels, horizon, epsilon=epsilon, delta=delta, clipping=clipping)
+        if calibration not in CALIBRATIONS:
+            raise ValueError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {calibration!r}")
+        self.calibration = calibration
+        self.log_kt = math.log(self.num_hypotheses) + math.log(self.horizon)
+        gamma = math.log(self.horizon) if gamma is None else validation.positive("gamma", gamma)
+        self._reach = self.law.reach(gamma + self.log_kt)
+        # Worked out once: the accounting takes a moment, and a step must not pay for it.
+        scale = self._paper_scale() if calibration == "paper" else self._unit_scale()
+        self._scale = np.full(self.num_hypotheses, scale)
+        if not 0.0 < 1.0 / (self.log_kt + 2.0 * self._reach * scale) < np.inf:
+            raise ValueError(f"{self!r} would need noise beyond the floats, of scale {scale}: raise epsilon")
+
+    @abstractmethod
+    def _unit_scale(self) -> float:
+        """The noise scale that hides coordinates of range 1."""
+
+    def _paper_scale(self) -> float:
+        """The noise scale that hides coordinates of range ``log(KT)``, eq. (clipping)."""
+        return self._unit_scale() * self.log_kt
+
+    def noise(self, candidates: FloatArray, cells: Cells | None = None) -> Noise:
+        """The public noise scales, offset and slope at these candidates."""
+        scale = self._scale
+        if self.calibration == "tight":
+            lowest, highest = self.ranges(candidates, cells or self.clipping.cells(candidates))
+            ranges = highest - lowest
+            # A coordinate of no range carries no label: at unit scale the rounding of its levels, of which
+            # a tiny range consists, is hidden too.
+            scale = scale * ranges
+            scale = np.where(ranges > _NEGLIGIBLE, scale, np.maximum(scale, 1.0))
+        offset = self._reach * scale.max(axis=-1)
+        return Noise(scale, offset, 1.0 / (self.log_kt + 2.0 * offset))
+
+    def reveal(self, log_likelihood: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
+        """The loss that a noisy log-likelihood turns into, eq. (tildey)."""
+        losses = -slope * (log_likelihood + (np.log(self.num_labels) - offset))
+        # An exact zero would read as "none yet".
+        return np.where(losses == 0.0, np.finfo(np.float64).tiny, losses)
+
+    def conceal(self, losses: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
+        """The inverse of :meth:`reveal`: the noisy log-likelihood that a loss stands for."""
+        return offset - np.log(self.num_labels) - losses / slope
