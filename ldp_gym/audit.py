@@ -62,17 +62,40 @@ def exact_epsilon(
         >>> round(exact_epsilon(RandomizedResponse(2, 3, 10, epsilon=1.5), table).epsilon, 9)
         1.5
     """
-    messages = channel.extrema(candidates, posterior)
+    candidates = _table(candidates)
+    messages = _extrema(channel, candidates, posterior)
     log_density = channel.log_density(messages, candidates, posterior)
+    sent = log_density.max(axis=-1) > -np.inf
+    messages, log_density = messages[sent], log_density[sent]
     ratios = log_density.max(axis=-1) - log_density.min(axis=-1)
     worst = int(ratios.argmax())
     labels = int(log_density[worst].argmax()), int(log_density[worst].argmin())
     return ExactEpsilon(float(ratios[worst]), labels, messages[worst])
 
 
+def _table(candidates: FloatArray) -> FloatArray:
+    """Candidates at one context, checked."""
+    table = validation.distributions(candidates)
+    if table.ndim != 2:
+        raise ValueError(f"an audit looks at one context, candidates of shape (K, M); got {table.shape}")
+    return table
+
+
+def _extrema(channel: Channel, candidates: FloatArray, posterior: FloatArray | None) -> Messages:
+    """The channel's extrema, unless a subclass has given it a density that they were not made for."""
+    from ldp_gym.channels.base import Channel as Base  # a channel's certificate is an audit
+
+    def owner(name: str) -> type:
+        return next(cls for cls in type(channel).__mro__ if name in vars(cls))
+
+    if issubclass(owner("extrema"), owner("log_density")):
+        return channel.extrema(candidates, posterior)
+    return Base.extrema(channel, candidates, posterior)
+
+
 def exact_delta(channel: Channel, candidates: FloatArray, epsilon: float) -> DeltaBounds:
     """Bounds on the least delta for which the channel is (eps, delta)-LDP at these candidates ``(K, M)``."""
-    return channel.delta_bounds(candidates, validation.positive("epsilon", epsilon))
+    return channel.delta_bounds(_table(candidates), validation.positive("epsilon", epsilon))
 
 
 @dataclass(frozen=True)
@@ -167,7 +190,10 @@ def estimate_epsilon(
         posterior: the public posterior, for an interactive channel.
         seed: of the messages.
     """
-    half = validation.whole("trials", trials, least=4 * channel.num_labels) // 2
+    candidates = _table(candidates)
+    confidence = validation.fraction("confidence", confidence)
+    delta = validation.probability_below_one("delta", delta)
+    half = validation.whole("trials", trials, least=20 * channel.num_labels) // 2
     rng = np.random.default_rng(seed)
 
     def draw(label: int, count: int) -> FloatArray:
@@ -227,7 +253,7 @@ def _worst_event(messages: FloatArray, delta: float) -> tuple[tuple[int, int], _
         values, counts = np.unique(score, return_counts=True)
         atoms = values[counts >= 10]
         smooth = np.sort(score[~np.isin(score, atoms)])
-        cuts = smooth[np.linspace(0, len(smooth) - 1, 99).astype(int)] if len(smooth) >= 1000 else smooth[:0]
+        cuts = smooth[np.unique(np.linspace(0, len(smooth) - 1, 99).astype(int))] if len(smooth) else smooth
         common = values[np.argsort(counts)[::-1][:500]]
         for side, thresholds in (("=", np.intersect1d(common, atoms)), (">=", cuts), ("<=", cuts)):
             for threshold in thresholds:

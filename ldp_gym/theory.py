@@ -160,6 +160,18 @@ def capacity(epsilon: float) -> float:
     return sum((-1) ** n * excess**n / n for n in range(2, 9))
 
 
+def best_share(epsilon: float) -> float:
+    """``r* = (D - 1) / (e^eps - 1)``: the share of possibilities that a message at capacity speaks for.
+
+    Example:
+        >>> round(best_share(1.0), 4)
+        0.3387
+    """
+    half = validation.positive("epsilon", epsilon) / 2.0
+    excess = half / math.tanh(half) - 1.0 + half  # D - 1
+    return excess / math.expm1(epsilon) if epsilon < 700.0 else 0.0
+
+
 def information_limit(num_hypotheses: int, horizon: int, epsilon: float) -> float:
     """``sum_t max(0, log K - (t - 1) C(eps))``: the floor on disjoint supports under a uniform truth.
 

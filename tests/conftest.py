@@ -17,7 +17,8 @@ hypothesis.settings.load_profile("default")
 ALPHA = 1e-6
 """The probability with which a statistical test of correct code fails."""
 
-CHANNELS = ["laplace-single", "laplace-vector", "gaussian-vector", "randomized-response", "identity"]
+CHANNELS = ldp_gym.CHANNELS.names()
+LOSSLESS = {name for name in CHANNELS if not ldp_gym.CHANNELS[name].reveals_losses}
 NATURES = {
     "iid": {},
     "drift": {"rate": 0.3},

@@ -151,10 +151,11 @@ class Channel(ABC):
             raise TypeError(
                 f"{type(self).__name__} does not say how to account its delta: define delta_bounds()"
             )
-        density = np.exp(self.log_density(self.extrema(candidates), candidates))
-        excess = density[:, :, None] - np.exp(epsilon) * density[:, None, :]
-        delta = float(np.maximum(excess, 0.0).sum(axis=0).max())
-        return DeltaBounds(delta, delta)
+        log_density = self.log_density(np.arange(1, int(self.message_space.n)), candidates)
+        density, raised = np.exp(log_density), np.exp(np.minimum(log_density + epsilon, 700.0))
+        # Label by label: how much of its messages' probability exceeds e^eps times another's.
+        excess = [np.maximum(density[:, [y]] - raised, 0.0).sum(axis=0).max() for y in range(self.num_labels)]
+        return DeltaBounds(float(max(excess)), float(max(excess)))
 
     def certificate(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Certificate:
         """What an audit of the channel's claim finds at these candidates ``(K, M)``."""
@@ -180,9 +181,13 @@ class Channel(ABC):
         return f"{type(self).__name__}({shape}, {privacy})"
 
 
-def log_mixed(chance: FloatArray, log_densities: tuple[float, float]) -> FloatArray:
-    """``log(p e^a + (1 - p) e^b)`` for the log densities a >= b of a message that fits and of one that does not."""
-    log_fits, log_not = log_densities
-    ratio = math.exp(log_not - log_fits)
-    with np.errstate(divide="ignore"):  # what is ruled out
-        return np.log(ratio + (1.0 - ratio) * np.clip(chance, 0.0, 1.0)) + log_fits
+def log_mixed(chance: FloatArray, log_fits: FloatArray | float, epsilon: float) -> FloatArray:
+    """The log density of a message that fits with the given chance.
+
+    ``log_fits`` is that of a message that fits; one that does not has ``e^-eps`` times its density.
+    """
+    chance, ratio = np.clip(chance, 0.0, 1.0), math.exp(-epsilon)
+    if ratio > 0.0:
+        return np.log(ratio + (1.0 - ratio) * chance) + log_fits
+    with np.errstate(divide="ignore"):  # the same, where e^-eps is beyond the floats
+        return np.logaddexp(np.log(chance), np.log1p(-chance) - epsilon) + log_fits

@@ -49,7 +49,7 @@ class ClippedChannel(Channel):
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray]:
-        """``log q(z | h_t(y) = y')``: what depends on y', ``(..., M)``, and the rest; -inf where h_t never goes."""
+        """``log q(z | h_t(y) = y')``: what depends on y', -inf where h_t never goes, and the rest."""
 
     def ranges(self, candidates: FloatArray, cells: Cells) -> tuple[FloatArray, FloatArray]:
         """The least and the largest ``log pbar_j`` over the labels that h_t reaches, ``(..., K)`` each."""
@@ -82,6 +82,7 @@ class ClippedChannel(Channel):
         cells = self.clipping.cells(candidates)
         log_kernel, log_norm = self._log_kernel(messages, candidates, cells)
         peak = log_kernel.max(axis=-1, keepdims=True)
+        peak = np.where(np.isfinite(peak), peak, 0.0)  # a message that no label sends
         kernel = np.exp(log_kernel - peak)
         average = np.einsum("...m,...m->...", kernel, cells.shares)[..., None]
         own = np.where(cells.lengths > 0.0, 1.0 - self.clipping.mixing, 0.0)
@@ -92,12 +93,14 @@ class ClippedChannel(Channel):
     ) -> FloatArray:
         """See :meth:`Channel.log_density`; the base measure is Lebesgue's in the revealed coordinates."""
         density, log_scale = self._density(messages, candidates)
-        return np.log(density) + log_scale
+        with np.errstate(divide="ignore"):
+            return np.log(density) + log_scale
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         """See :meth:`Channel.log_likelihood`; the mixing keeps every density within reach of floats."""
         density, log_scale = self._density(messages, candidates)
-        likelihood = np.log(np.einsum("...km,...m->...k", candidates, density)) + log_scale
+        with np.errstate(divide="ignore"):
+            likelihood = np.log(np.einsum("...km,...m->...k", candidates, density)) + log_scale
         return np.where(self.is_none(messages)[..., None], 0.0, likelihood)

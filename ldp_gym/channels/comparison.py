@@ -116,7 +116,7 @@ class Comparison(Channel):
             expectations(candidates, prefers), 1.0
         )  # of each hypothesis, that A likes it better
         agree = np.where(won[..., None] > 0.0, chance, 1.0 - chance)
-        log_likelihood = log_mixed(agree, (self._log_keep, self._log_keep - self.epsilon))
+        log_likelihood = log_mixed(agree, self._log_keep, self.epsilon)
         return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
 
     def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
@@ -181,8 +181,9 @@ class AdaptiveSplit(Comparison):
 
     def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
         assert posterior is not None, "an interactive channel gets the public posterior"
-        order = coins.argsort(axis=-1)
-        weights = np.take_along_axis(np.broadcast_to(posterior, coins.shape), order, axis=-1)
+        posterior = np.broadcast_to(posterior, coins.shape)
+        order = np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1)  # who has half goes first, and alone
+        weights = np.take_along_axis(posterior, order, axis=-1)
         centres = np.cumsum(weights, axis=-1) - weights / 2.0
         first = np.where(centres < _HALF, 1.0, -1.0)
         first[..., 0], first[..., -1] = 1.0, -1.0  # neither side is empty

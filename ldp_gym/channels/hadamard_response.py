@@ -17,9 +17,9 @@ class HadamardResponse(Channel):
     """A random column in which the label's row of a Hadamard matrix is likely to be +1. Pure.
 
     With N the least power of two above M, the message is a column z in ``1..N``, ``e^eps`` times likelier if
-    the Sylvester-Hadamard matrix has +1 in row y + 1 (row 0 is all ones) than if it has -1. Use it where subset
-    selection's messages are too long, at eps up to about 1: half of the columns say yes to a label, which is
-    too many at larger eps.
+    the Sylvester-Hadamard matrix has +1 in row y + 1 (row 0 is all ones) than if it has -1. Use it where
+    subset selection's messages are too long, at eps up to about 1: half of the columns say yes to a label,
+    which is too many at larger eps.
 
     Privacy: a column has one of two probabilities, ``e^eps`` apart.
 
@@ -69,7 +69,7 @@ class HadamardResponse(Channel):
     ) -> FloatArray:
         spectrum = masses(_walsh(candidates, self.order), np.maximum(messages - 1, 0))
         chance = (1.0 + spectrum) / 2.0  # of a yes
-        log_likelihood = log_mixed(chance, (self._log_yes, self._log_yes - self.epsilon))
+        log_likelihood = log_mixed(chance, self._log_yes, self.epsilon)
         return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
 
 

@@ -78,6 +78,7 @@ class NoisyChannel(ClippedChannel):
         # Worked out once: the accounting takes a moment, and a step must not pay for it.
         scale = self._paper_scale() if calibration == "paper" else self._unit_scale()
         self._scale = np.full(self.num_hypotheses, scale)
+        self._flat_scale = min(1.0, self._paper_scale())
         if not 0.0 < 1.0 / (self.log_kt + 2.0 * self._reach * scale) < np.inf:
             raise ValueError(f"{self!r} would need noise beyond the floats, of scale {scale}: raise epsilon")
 
@@ -95,10 +96,10 @@ class NoisyChannel(ClippedChannel):
         if self.calibration == "tight":
             lowest, highest = self.ranges(candidates, cells or self.clipping.cells(candidates))
             ranges = highest - lowest
-            # A coordinate of no range carries no label: at unit scale the rounding of its levels, of which
-            # a tiny range consists, is hidden too.
+            # A coordinate of no range carries no label: unit scale (or the paper's, if less) hides the
+            # rounding of its levels, of which a tiny range consists, too.
             scale = scale * ranges
-            scale = np.where(ranges > _NEGLIGIBLE, scale, np.maximum(scale, 1.0))
+            scale = np.where(ranges > _NEGLIGIBLE, scale, np.maximum(scale, self._flat_scale))
         offset = self._reach * scale.max(axis=-1)
         return Noise(scale, offset, 1.0 / (self.log_kt + 2.0 * offset))
 

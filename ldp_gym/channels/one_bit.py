@@ -111,7 +111,7 @@ def _scaled(levels: FloatArray, centre: FloatArray, half: FloatArray) -> FloatAr
 
 @CHANNELS.register("one-bit")
 class OneBit(ScaledChannel):
-    """A value t in [-1, 1] is rounded to one of two, +C or -C, so that its mean is t (Duchi et al. 2018). Pure.
+    """A value t in [-1, 1] is rounded to +C or -C, so that its mean is t (Duchi et al. 2018). Pure.
 
     ``C = (e^eps + 1) / (e^eps - 1)``, and +C has probability ``(1 + t / C) / 2``.
 
@@ -142,11 +142,11 @@ class Hybrid(OneBit):
     """One bit mixed with the piecewise mechanism (Wang et al. 2019), better than both. Pure.
 
     With probability ``1 - e^(-eps/2)`` (0 below eps = 0.61) the report is a point of ``[-C', C']``, where
-    ``C' = (e^(eps/2) + 1) / (e^(eps/2) - 1)``, ``e^eps`` times denser on an interval of length C' - 1 around t
-    than elsewhere; otherwise it is one bit.
+    ``C' = (e^(eps/2) + 1) / (e^(eps/2) - 1)``, ``e^eps`` times denser on an interval of length C' - 1 around
+    t than elsewhere; otherwise it is one bit.
 
-    Privacy: which of the two is used does not depend on the value, and both are eps-private. Use it instead of
-    ``laplace-single`` at any eps.
+    Privacy: which of the two is used does not depend on the value, and both are eps-private. Use it instead
+    of ``laplace-single`` at any eps.
     """
 
     _num_coins = 3  # which mechanism, inside or outside, and where; the one bit shares the last

@@ -14,6 +14,7 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
+from ldp_gym import theory
 from ldp_gym.arrays import FloatArray, IntArray, Messages, at, expectations
 from ldp_gym.channels.base import CHANNELS, Channel, log_mixed
 
@@ -38,12 +39,11 @@ class SubsetChannel(Channel):
         return min(max(1, round(share)), self.num_names - 1)
 
     @cached_property
-    def _log_chances(self) -> tuple[float, float]:
-        """Log probabilities of one set that holds the name, and of one that does not."""
+    def _log_holds(self) -> float:
+        """The log probability of one set that holds the name."""
         total, size = self.num_names, self.size
         log_with, log_without = _log_binomial(total - 1, size - 1), _log_binomial(total - 1, size)
-        log_norm = float(np.logaddexp(self.epsilon + log_with, log_without))
-        return self.epsilon - log_norm, -log_norm
+        return self.epsilon - float(np.logaddexp(self.epsilon + log_with, log_without))
 
     @property
     def num_uniforms(self) -> int:
@@ -52,8 +52,7 @@ class SubsetChannel(Channel):
 
     def _draw(self, names: IntArray, uniforms: FloatArray) -> FloatArray:
         """Sets ``(..., N)`` as zeros and ones: the w names with the smallest lots, the own first or last."""
-        log_hold, _ = self._log_chances
-        hold = math.exp(log_hold + _log_binomial(self.num_names - 1, self.size - 1))
+        hold = math.exp(self._log_holds + _log_binomial(self.num_names - 1, self.size - 1))
         own = np.where(uniforms[..., 0] < hold, -1.0, 2.0)
         lots = np.where(np.arange(self.num_names) == names[..., None], own[..., None], uniforms[..., 1:])
         last = np.partition(lots, self.size - 1, axis=-1)[..., self.size - 1, None]
@@ -68,8 +67,8 @@ def _log_binomial(n: int, k: int) -> float:
 class SubsetSelection(SubsetChannel):
     """Subset selection over the labels themselves (Ye and Barg 2018). Pure.
 
-    The message is the set as M zeros and ones. Use it for up to a hundred or so labels, where it is far better
-    than randomized response; its signal fades with M all the same.
+    The message is the set as M zeros and ones. Use it for up to a hundred or so labels, where it is far
+    better than randomized response; its signal fades with M all the same.
     """
 
     @property
@@ -89,13 +88,15 @@ class SubsetSelection(SubsetChannel):
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        return np.where(messages > 0, *self._log_chances)
+        return log_mixed(messages.astype(np.float64), self._log_holds, self.epsilon)
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         held = expectations(candidates, messages.astype(np.float64))
-        return np.where(self.is_none(messages)[..., None], 0.0, log_mixed(held, self._log_chances))
+        return np.where(
+            self.is_none(messages)[..., None], 0.0, log_mixed(held, self._log_holds, self.epsilon)
+        )
 
     def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """Any set: they are all alike but for their names."""
@@ -104,7 +105,7 @@ class SubsetSelection(SubsetChannel):
 
 @CHANNELS.register("vote")
 class Vote(SubsetChannel):
-    """The label votes for the hypothesis that likes it best; subset selection hides the vote. Pure, free of M.
+    """The label votes for the hypothesis that likes it best; a random set hides the vote. Pure, free of M.
 
     ``v(y) = argmax_j f_j(x)[y]``, the first of equals. The message is -1 for the hypotheses in the set and +1
     for the others: a loss for each. Use it when hypotheses have labels of their own; where many hypotheses
@@ -117,6 +118,12 @@ class Vote(SubsetChannel):
     def num_names(self) -> int:
         """K."""
         return self.num_hypotheses
+
+    @property
+    def size(self) -> int:
+        """``r* K``, rounded, which tells most about a vote; Ye and Barg's size estimates its law best."""
+        share = round(theory.best_share(self.epsilon) * self.num_names)
+        return min(max(1, share), self.num_names - 1)
 
     @property
     def message_space(self) -> gym.spaces.Box:
@@ -136,17 +143,16 @@ class Vote(SubsetChannel):
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        votes = candidates.argmax(axis=-2)
-        held = np.take_along_axis(
-            messages, np.broadcast_to(votes, (*messages.shape[:-1], self.num_labels)), axis=-1
-        )
-        return np.where(held < 0.0, *self._log_chances)
+        held = held_by_vote((messages < 0.0).astype(np.float64), candidates)
+        return log_mixed(held, self._log_holds, self.epsilon)
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        held = expectations(_ballots(candidates), (messages < 0.0).astype(np.float64))
-        return np.where(self.is_none(messages)[..., None], 0.0, log_mixed(held, self._log_chances))
+        held = expectations(ballots(candidates), (messages < 0.0).astype(np.float64))
+        return np.where(
+            self.is_none(messages)[..., None], 0.0, log_mixed(held, self._log_holds, self.epsilon)
+        )
 
     def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """A window of names that slides around: a density takes two values, so any ratio is eps or 0."""
@@ -154,7 +160,13 @@ class Vote(SubsetChannel):
         return np.where((names - names[:, None]) % self.num_hypotheses < self.size, -1.0, 1.0)
 
 
-def _ballots(candidates: FloatArray) -> FloatArray:
+def held_by_vote(held: FloatArray, candidates: FloatArray) -> FloatArray:
+    """What ``held (..., K)`` says of the hypothesis that each label votes for, ``(..., M)``."""
+    votes = candidates.argmax(axis=-2)
+    return np.take_along_axis(held, np.broadcast_to(votes, (*held.shape[:-1], votes.shape[-1])), axis=-1)
+
+
+def ballots(candidates: FloatArray) -> FloatArray:
     """How a label of each hypothesis votes: ``sum_{y: v(y) = j} f_k[y]``, ``(..., K, K)``."""
     votes = candidates.argmax(axis=-2)
     names = np.arange(candidates.shape[-2])

@@ -66,7 +66,8 @@ class VectorChannel(NoisyChannel):
         Above: no two labels move a coordinate by more than its range, and mixing by h_t only helps. Below:
         two labels that are far apart, and the event S on which their kernels P and P' differ most. Mixed
         with a share mu = 1/T of the average A over all cells, they differ by at least
-        ``(1 - mu) delta - (e^eps - 1) mu A(S)``, and ``A(S) <= P(S) + delta'``, delta' the bound from above.
+        ``(1 - mu) delta - (e^eps - 1) mu A(S)``. With delta' the bound from above, any kernel has
+        ``P''(S) <= e^eps P'(S) + delta'``, and ``e^eps P' <= P`` on S, so that ``A(S) <= P(S) + delta'``.
         """
         cells = self.clipping.cells(candidates)
         levels = self._levels(candidates, cells)[:, cells.lengths > 0.0]

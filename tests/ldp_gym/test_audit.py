@@ -9,7 +9,7 @@ from adversarial import draw_table
 from conftest import make_channel
 from scipy import integrate
 
-from ldp_gym import accounting, audit
+from ldp_gym import accounting, audit, theory
 from ldp_gym.channels import (
     Channel,
     GaussianVector,
@@ -84,7 +84,6 @@ def test_finite_deltas_exactly():
     channel = RandomizedResponse(2, 5, 10, epsilon=1.0)
     keep = math.e / (math.e + 4)
     expected = keep - math.exp(0.5) * keep / math.e
-    # extrema() has one message, and one is all that a pair's excess comes from
     assert math.isclose(audit.exact_delta(channel, FIVE, 0.5).upper, expected, rel_tol=1e-12)
     assert audit.exact_delta(channel, FIVE, 1.0).upper < 1e-15
 
@@ -180,8 +179,18 @@ def test_tight_never_has_more_noise_than_paper(name):
             make_channel(name, *table.shape, horizon, epsilon=epsilon, calibration=c).noise(table).scale
             for c in ("tight", "paper")
         ]
-        # A coordinate without a range takes unit scale, which may be more.
-        assert ((scales[0] <= scales[1] * (1 + 1e-9)) | (scales[0] == 1.0)).all()
+        assert (scales[0] <= scales[1] * (1 + 1e-9)).all()
+
+
+def test_raising_eps_never_raises_the_noise():
+    """Across the eps at which closed forms take over, and for a delta beyond the numerical accounting."""
+    scales = [
+        accounting.laplace_vector_scale(200, epsilon, 1e-5) for epsilon in (1.0, 10.0, 49.0, 51.0, 100.0)
+    ]
+    paper = [theory.vector_noise_scale(200, 1000, e, 1e-5) / math.log(200_000) for e in (1.0, 51.0)]
+    assert np.all(np.diff(scales[:3]) < 0)
+    assert scales[0] <= paper[0]
+    assert scales[3] <= paper[1] * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("calibration", ["paper", "tight"])
@@ -306,6 +315,33 @@ def test_broken_channels_are_caught(channel, exact, contract):
             check_channel(channel, samples=200_000)
     else:
         check_channel(channel)
+
+
+def test_a_subclass_with_another_density_is_not_judged_by_its_parent_s_extrema():
+    class Lopsided(RandomizedResponse):
+        """Message 1 says nothing, message 2 tells label 1 from all others."""
+
+        def log_density(self, messages, candidates, posterior=None):
+            density = np.full((*np.shape(messages), 5), 0.25)
+            density[np.asarray(messages) == 2, 1] = 1e-9
+            return np.log(density)
+
+    found = audit.exact_epsilon(Lopsided(2, 5, 10), FIVE)
+    assert math.isclose(found.epsilon, math.log(0.25 / 1e-9))
+
+
+def test_bad_arguments_of_the_audits_are_named():
+    channel = RandomizedResponse(2, 5, 10)
+    with pytest.raises(ValueError, match=r"confidence must lie in \(0, 1\), got 99"):
+        audit.estimate_epsilon(channel, FIVE, confidence=99)
+    with pytest.raises(ValueError, match="got -1"):
+        audit.estimate_epsilon(channel, FIVE, delta=-1.0)
+    with pytest.raises(ValueError, match="hypothesis 0 sums to 3"):
+        audit.exact_epsilon(channel, FIVE * 3)
+    with pytest.raises(ValueError, match="trials must be at least 100, got 20"):
+        audit.estimate_epsilon(channel, FIVE, trials=20)
+    assert audit.estimate_epsilon(LaplaceVector(2, 5, 100, delta=1e-5), FIVE, trials=200).epsilon >= 0.0
+    assert audit.exact_delta(RandomizedResponse(2, 5, 10, epsilon=800.0), FIVE, 800.0).upper < 1e-12
 
 
 def test_a_channel_that_does_not_say_where_its_extrema_lie():

@@ -8,6 +8,7 @@ from conftest import ALPHA, CHANNELS, make_channel
 from scipy import integrate, stats
 
 import ldp_gym
+from ldp_gym import theory
 from ldp_gym.channels import Channel, LaplaceSingle, LaplaceVector, RandomizedResponse
 from ldp_gym.channels.noisy import CALIBRATIONS
 from ldp_gym.clipping import RULES
@@ -159,14 +160,18 @@ def test_label_channels_match_their_frequencies(name):
         assert stats.chisquare(counts[possible], expected[possible]).pvalue > ALPHA
 
 
-@pytest.mark.parametrize("name", ["laplace-single", "randomized-response"])
+PURE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].pure and name != "identity"]
+
+
+@pytest.mark.parametrize("name", PURE)
 @pytest.mark.parametrize("epsilon", [1e-6, 1.0, 800.0])
 def test_pure_channels_keep_their_ratio(name, epsilon):
     """log q(z | y) - log q(z | y') <= eps on the messages themselves, labels that nobody allows included."""
     channel = make_channel(name, 3, 4, 100, epsilon=epsilon)
     rng = np.random.default_rng(0)
-    messages = channel.privatize(rng.integers(4, size=5000), TABLE, rng)
-    density = channel.log_density(messages, TABLE)
+    public = np.array([0.2, 0.5, 0.3]) if channel.interactive else None
+    messages = channel.privatize(rng.integers(4, size=5000), TABLE, rng, public)
+    density = channel.log_density(messages, TABLE, public)
     assert np.ptp(density, axis=-1).max() <= epsilon * (1 + 1e-9)
 
 
@@ -176,9 +181,10 @@ def test_labels_candidates_and_coins_broadcast(name):
     rng = np.random.default_rng(0)
     coins = rng.random((6, 5, channel.num_uniforms))
     spread = np.broadcast_to(TABLE, (6, 1, 3, 4))
-    expected = channel.encode(np.full((6, 5), 2), np.broadcast_to(TABLE, (6, 5, 3, 4)), coins)
-    np.testing.assert_allclose(channel.encode(2, TABLE, coins), expected)
-    np.testing.assert_allclose(channel.encode(np.full(5, 2), spread, coins), expected)
+    public = np.array([0.2, 0.5, 0.3]) if channel.interactive else None
+    expected = channel.encode(np.full((6, 5), 2), np.broadcast_to(TABLE, (6, 5, 3, 4)), coins, public)
+    np.testing.assert_allclose(channel.encode(2, TABLE, coins, public), expected)
+    np.testing.assert_allclose(channel.encode(np.full(5, 2), spread, coins, public), expected)
 
 
 def test_the_identity_says_loudly_that_it_gives_no_privacy():
@@ -243,3 +249,145 @@ def test_check_channel_passes_a_user_s_channel_and_catches_a_wrong_density():
     wrong.claimed = 1.5
     with pytest.raises(AssertionError, match="follow log_density"):
         check_channel(wrong)
+
+
+# -- Beyond the paper ---------------------------------------------------------------------------------
+
+M_FREE = ["laplace-single", "one-bit", "hybrid", "vote", "scheffe", "split", "wheel", "adaptive-scheffe",
+          "adaptive-split", "adaptive-wheel"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", M_FREE)
+def test_m_free_channels_do_not_see_that_labels_are_refined(name):
+    """With the same coins the message of a label is that of any of its parts, and so is its likelihood."""
+    rng = np.random.default_rng(0)
+    base = rng.dirichlet(np.full(6, 0.3), size=4)
+    fine = np.repeat(base, 7, axis=-1) / 7
+    channels = [make_channel(name, *table.shape, 50) for table in (base, fine)]
+    labels, coins = rng.integers(6, size=300), rng.random((300, channels[0].num_uniforms))
+    public = rng.dirichlet(np.ones(4)) if channels[0].interactive else None
+    coarse = channels[0].encode(labels, base, coins, public)
+    likelihood = channels[0].log_likelihood(coarse, base, public)
+    likelihood -= likelihood.max(axis=-1, keepdims=True)
+    for part in (0, 6):
+        messages = channels[1].encode(7 * labels + part, fine, coins, public)
+        shift = math.log(7) if name in ("one-bit", "hybrid") else 0.0  # their losses are log-likelihoods
+        np.testing.assert_allclose(
+            messages, np.where(coarse != 0.0, coarse + shift, 0.0), rtol=1e-7, atol=1e-9
+        )
+        refined = channels[1].log_likelihood(messages, fine, public)
+        refined -= refined.max(axis=-1, keepdims=True)
+        np.testing.assert_allclose(refined, likelihood, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("name", "epsilon", "variance"),
+    [
+        ("one-bit", 0.1, 400.7), ("one-bit", 1.0, 4.68), ("one-bit", 4.0, 1.08),
+        ("hybrid", 0.1, 400.7), ("hybrid", 1.0, 4.29), ("hybrid", 4.0, 0.219),
+    ],
+)  # fmt: skip
+def test_reports_are_unbiased_and_have_their_worst_case_variance(name, epsilon, variance):
+    """Moments by the densities themselves: atoms, and Riemann sums of the piecewise part."""
+    channel = make_channel(name, 3, 4, 50, epsilon=epsilon)
+    atoms = np.array([-channel.bound, channel.bound])
+    reach = getattr(channel, "_reach", 0.0)
+    grid = np.linspace(-reach, reach, 400_001)
+    grid = (grid[1:] + grid[:-1]) / 2
+    cell = 2 * reach / 400_000
+    found = []
+    for value in np.linspace(-1, 1, 21):
+        weights = channel.report_density(atoms, np.full(2, value))
+        moments = [weights.sum(), weights @ atoms, weights @ atoms**2]
+        if reach and channel._share:
+            smooth = channel.report_density(grid, np.full(len(grid), value)) * cell
+            moments = [m + smooth @ grid**k for k, m in enumerate(moments)]
+        assert abs(moments[0] - 1) < 1e-4
+        assert abs(moments[1] - value) < 1e-3
+        found.append(moments[2] - moments[1] ** 2)
+    assert math.isclose(max(found), variance, rel_tol=5e-3)
+
+
+@pytest.mark.parametrize("name", ["one-bit", "hybrid"])
+def test_randomized_reports_follow_their_density(name):
+    channel = make_channel(name, 3, 4, 50, epsilon=2.0)
+    rng = np.random.default_rng(0)
+    reports = channel.randomize(np.full(200_000, 0.4), rng.random((200_000, channel._num_coins)))
+    assert abs(reports.mean() - 0.4) < stats.norm.isf(ALPHA / 2) * reports.std() / math.sqrt(200_000)
+
+
+def test_a_comparison_by_hand():
+    """Hypotheses 0 and 1 against 2: the last label is liked better by 2, the first by the others."""
+    channel = make_channel("split", 3, 4, 50, epsilon=1.0)
+    keep = math.e / (1 + math.e)
+    message = np.array([-1.0, -1.0, 1.0])  # 0 and 1 won
+    mean = TABLE[:2].mean(axis=0)
+    likes = mean > TABLE[2]
+    assert likes.tolist() == [True, False, True, False]
+    np.testing.assert_allclose(np.exp(channel.log_density(message, TABLE)), np.where(likes, keep, 1 - keep))
+    by_hand = [np.log(sum(row * np.where(likes, keep, 1 - keep))) for row in TABLE]
+    np.testing.assert_allclose(channel.log_likelihood(message, TABLE), by_hand)
+    np.testing.assert_allclose(
+        channel.log_likelihood(-message, TABLE)[0], np.log(0.3 * keep + 0.7 * (1 - keep))
+    )
+
+
+def test_adaptive_sides_hold_about_half_of_the_posterior():
+    channel = make_channel("adaptive-split", 6, 4, 50)
+    weights = np.array([0.1, 0.05, 0.3, 0.25, 0.2, 0.1])
+    sides = channel._sides(np.random.default_rng(0).random((500, 6)), weights)
+    assert set(np.unique(sides)) == {-1.0, 1.0}
+    assert (sides[:, 0] == 1.0).all()
+    share = (sides > 0) @ weights
+    assert np.abs(share - 0.5).max() <= 0.15 + 1e-9  # half of the heaviest
+    top = channel._sides(
+        np.random.default_rng(0).random((50, 6)), np.array([0.9, 0.02, 0.02, 0.02, 0.02, 0.02])
+    )
+    assert (top == np.array([1, -1, -1, -1, -1, -1])).all()
+
+
+def test_hadamard_response_against_the_matrix():
+    from scipy.linalg import hadamard
+
+    channel = make_channel("hadamard-response", 3, 4, 50, epsilon=1.2)
+    matrix = hadamard(8)[1:5] > 0
+    density = np.exp(channel.log_density(np.arange(1, 9), TABLE)).T
+    np.testing.assert_allclose(density, np.where(matrix, math.exp(1.2), 1.0) / (4 * (1 + math.exp(1.2))))
+
+
+def test_subset_selection_s_sets_have_their_size_and_chance():
+    channel = make_channel("subset-selection", 3, 10, 50, epsilon=1.0)
+    assert channel.size == round(10 / (1 + math.e))
+    sets = channel.privatize(np.full(100_000, 4), np.full((3, 10), 0.1), np.random.default_rng(0))
+    assert (sets.sum(axis=-1) == channel.size).all()
+    hold = math.e * channel.size / (math.e * channel.size + 10 - channel.size)
+    hits = sets.sum(axis=0)
+    assert stats.binomtest(int(hits[4]), 100_000, hold).pvalue > ALPHA
+    assert stats.binomtest(int(hits[7]), 100_000, (channel.size - hold) / 9).pvalue > ALPHA
+
+
+def test_the_wheel_covers_the_best_share_on_average():
+    table = np.eye(12)
+    channel = make_channel("wheel", 12, 12, 50, epsilon=1.0)
+    messages = channel.privatize(np.zeros(50_000, dtype=int), table, np.random.default_rng(0))
+    arc = theory.best_share(1.0)
+    covered = messages <= arc
+    expected = arc * math.e / (arc * math.e + 1 - arc)
+    assert stats.binomtest(int(covered[:, 0].sum()), 50_000, expected).pvalue > ALPHA
+    assert set(covered.sum(axis=1)) == {4, 5}  # 12 r* = 4.06
+
+
+def test_label_channels_pay_for_refinement():
+    """Randomized response tells less about the truth with every cut; a comparison does not."""
+    base = np.random.default_rng(0).dirichlet(np.full(6, 0.3), size=4)
+    rates = {}
+    for name in ("randomized-response", "split"):
+        for parts in (1, 16):
+            table = np.repeat(base, parts, axis=-1) / parts
+            channel = make_channel(name, *table.shape, 50)
+            rng = np.random.default_rng(1)
+            labels = rng.choice(table.shape[1], size=20_000, p=table[0])
+            gain = channel.log_likelihood(channel.privatize(labels, table, rng), table)
+            rates[name, parts] = (gain[:, :1] - gain[:, 1:]).mean()
+    assert rates["randomized-response", 16] < 0.3 * rates["randomized-response", 1]
+    assert rates["split", 16] > 0.8 * rates["split", 1]

@@ -48,7 +48,13 @@ def test_vectors_and_contexts(channel):
 def test_the_black_box_never_acquits():
     code, output = run("audit", "randomized-response", "--trials", "20000")
     assert code == 0
-    assert "which proves nothing" in output
+    assert "breaks no promise, and proves none" in output
+
+
+def test_an_interactive_channel_is_audited_at_the_uniform_posterior():
+    code, output = run("audit", "adaptive-split")
+    assert code == 0
+    assert "the promise holds" in output
 
 
 def test_a_user_s_own_channel_and_a_picture(tmp_path):
@@ -65,6 +71,9 @@ def test_a_user_s_own_channel_and_a_picture(tmp_path):
         (["audit", "laplace-vector"], "needs delta > 0"),
         (["audit", "laplace-single", "--epsilon", "-1"], "epsilon must be positive"),
         (["audit", "laplace-single", "--option", "clipping"], "name=value, got 'clipping'"),
+        (["audit", "laplace-single", "--contexts", "0"], "greater than or equal to 1"),
+        (["audit", "laplace-single", "--trials", "3"], "trials must be at least 320, got 3"),
+        (["audit", "laplace-single", "--picture", "/nowhere/at/all.png"], "cannot save the picture"),
         (["audit", "laplace-single", "--option", "clippin=paper"], "takes no option 'clippin'"),
         (["audit", "laplace-single", "--hypotheses", "[[1,0],[0.5,0.6]]"], "hypothesis 1 sums to 1.1"),
     ],

@@ -6,7 +6,7 @@ from functools import partial
 import gymnasium as gym
 import numpy as np
 import pytest
-from conftest import CHANNELS, NATURES, settings
+from conftest import CHANNELS, LOSSLESS, NATURES, settings
 from scipy import stats
 
 import ldp_agents
@@ -54,7 +54,7 @@ GAMES = [
     for channel in CHANNELS
     for nature in NATURES
     for name in ("bayes", "exp3")
-    if name == "bayes" or channel not in ("randomized-response", "identity")
+    if name == "bayes" or channel not in LOSSLESS
 ] + [
     ("wma", settings("laplace-vector", hypotheses="dirichlet")),
     ("uniform", settings(hypotheses="disjoint")),

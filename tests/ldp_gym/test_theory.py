@@ -50,6 +50,7 @@ def test_capacity_is_the_maximum_it_is_said_to_be(epsilon):
 
     best = minimize_scalar(negative, bounds=(0, 1), method="bounded", options={"xatol": 1e-12})
     assert math.isclose(theory.capacity(epsilon), -best.fun, rel_tol=1e-6, abs_tol=1e-12)
+    assert math.isclose(theory.best_share(epsilon), best.x, rel_tol=1e-3)
 
 
 def test_capacity_at_the_ends():
