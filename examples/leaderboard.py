@@ -1,10 +1,10 @@
-"""Every learner on every channel of the default game: the table that `make demo` prints.
+"""The learners on the main channels of the default game: the table that `make demo` prints.
 
 A cell is the total KL over T rounds, in nats, with its 95% interval; the same seeds for all. A dash marks a
 channel whose messages the learner does not understand. Beside the learners stand the theorem's bound for
 the channel, where the paper has one, and the risk without privacy, from which its price is measured.
 
-    python examples/leaderboard.py --horizon 1000 --episodes 200
+    python examples/leaderboard.py --horizon 1000 --episodes 200 --channels split vote --learners bayes mle
 """
 
 from __future__ import annotations
@@ -22,6 +22,17 @@ import ldp_agents
 import ldp_gym
 from ldp_gym import theory
 from ldp_gym.scenario import Scenario
+
+CHANNELS = [
+    "laplace-vector",
+    "laplace-single",
+    "randomized-response",
+    "split",
+    "wheel",
+    "adaptive-split",
+    "identity",
+]
+LEARNERS = ["uniform", "wma", "exp3", "centred-exp3", "mle", "bayes"]
 
 
 def settings(channel: str, horizon: int, epsilon: float) -> dict:
@@ -54,19 +65,24 @@ def main() -> None:
     parser.add_argument("--horizon", type=int, default=1000, help="rounds of an episode (default 1000)")
     parser.add_argument("--episodes", type=int, default=100, help="episodes a cell (default 100)")
     parser.add_argument("--epsilon", type=float, default=1.0, help="privacy level (default 1)")
+    parser.add_argument(
+        "--channels", nargs="+", default=CHANNELS, choices=ldp_gym.CHANNELS.names(), metavar="NAME"
+    )
+    parser.add_argument(
+        "--learners", nargs="+", default=LEARNERS, choices=ldp_gym.LEARNERS.names(), metavar="NAME"
+    )
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", ldp_gym.NoPrivacyWarning)  # it is the reference here
 
-    console = Console() if sys.stdout.isatty() else Console(width=100)
-    channels = sorted(ldp_gym.CHANNELS.names(), key=lambda name: name == "identity")
-    learners = ldp_gym.LEARNERS.names()
+    console = Console() if sys.stdout.isatty() else Console(width=120)
+    channels, learners = arguments.channels, arguments.learners
     game = Scenario(horizon=arguments.horizon).game
     title = (
         f"Total KL (nats) over T = {arguments.horizon:,} rounds, eps = {arguments.epsilon:g}, "
         f"K = {game.num_hypotheses}, M = {game.num_labels}, softmax-linear; {arguments.episodes} episodes"
     )
     table = Table(title=title, caption="± half of a 95% interval")
-    for column in ("channel", *learners, "theorem's bound"):
+    for column in ("channel", *learners, "bound"):
         table.add_column(column, no_wrap=True, justify="left" if column == "channel" else "right")
     bar = Progress(
         TextColumn("{task.description:40s}"),

@@ -122,6 +122,11 @@ def main() -> int:
 
     line("evaluate EXP3, KL and TV", compare(partial(evaluated, "exp3"), floor), 0.3, "noise-multiply-log")
 
+    ratio = compare(partial(evaluated, "bayes", channel="split"), floor, repeats=5)
+    line("evaluate Bayes on split", ratio, 0.15, "noise-multiply-log")
+    ratio = compare(partial(evaluated, "bayes", 256, 200, channel="adaptive-split"), floor, repeats=5)
+    line("evaluate Bayes on adaptive-split, 256 episodes", ratio, 0.03, "noise-multiply-log")
+
     wide = ldp_gym.CLASSES["dirichlet"](16, 1000)(np.zeros(1))
     channel = ldp_gym.CHANNELS["laplace-single"](16, 1000, 1000)
     ratio = compare(

@@ -15,17 +15,24 @@ from typing import Any
 from ldp_agents.base import ExponentialWeights, IncompatibleChannelError, Learner
 from ldp_agents.baselines import Uniform
 from ldp_agents.bayes import Bayes
+from ldp_agents.centred import CentredEXP3, CentredWMA
 from ldp_agents.exp3 import EXP3
+from ldp_agents.mle import MLE
+from ldp_agents.noisy_mixture import NoisyMixture
 from ldp_agents.wma import WMA
 from ldp_gym import LEARNERS, Game
 
 __all__ = [
     "EXP3",
+    "MLE",
     "WMA",
     "Bayes",
+    "CentredEXP3",
+    "CentredWMA",
     "ExponentialWeights",
     "IncompatibleChannelError",
     "Learner",
+    "NoisyMixture",
     "Uniform",
     "make",
 ]

@@ -94,16 +94,26 @@ class ExponentialWeights(Learner):
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin with equal weights."""
         super().reset(batch_shape)
-        self._total = np.zeros((*batch_shape, self.game.num_hypotheses))
+        self._total = np.zeros((*batch_shape, self._num_totals))
 
     def restart(self, mask: BoolArray) -> None:
         """Begin with equal weights in the games of ``mask``."""
         self._total[mask] = 0.0
 
     @property
+    def _num_totals(self) -> int:
+        """How many numbers :meth:`losses` has: K, and what a learner sums up beside them."""
+        return self.game.num_hypotheses
+
+    @property
     def weights(self) -> FloatArray:
         """The weights ``(..., K)``, summing to one."""
-        return posterior.weights(-self.rate * self._total)
+        return self._weigh(self._total.copy(), -1)
+
+    def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
+        """The weights that summed losses make, along the given axis. It may overwrite the totals."""
+        totals *= -self.rate
+        return posterior.weights(totals, axis=axis, out=totals)
 
     def predict(self, candidates: FloatArray) -> FloatArray:
         """The weighted mixture of the candidates."""
@@ -127,9 +137,7 @@ class ExponentialWeights(Learner):
         totals[..., 1:] = losses[..., :-1]
         np.cumsum(totals, axis=-1, out=totals)
         self._total = totals[..., -1] + losses[..., -1]
-        totals *= -self.rate
-        weights = posterior.weights(totals, axis=-2, out=totals)
-        return self._predict(np.swapaxes(weights, -1, -2), candidates)
+        return self._predict(np.swapaxes(self._weigh(totals, -2), -1, -2), candidates)
 
 
 class LiteralLearner(ExponentialWeights):

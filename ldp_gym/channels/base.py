@@ -131,6 +131,21 @@ class Channel(ABC):
         axes = tuple(range(-len(self.message_shape), 0))
         return np.asarray(nothing.all(axis=axes)) if axes else nothing
 
+    def loss_estimates(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        """Estimates ``(..., K)`` of the hypotheses' losses, for a channel that reveals losses.
+
+        The public part that tells nothing is taken out. 0 for "none yet".
+        """
+        if not self.reveals_losses:
+            raise TypeError(f"the messages of {self!r} are no losses")
+        return messages
+
+    def loss_variance(self, candidates: FloatArray) -> FloatArray:
+        """A public bound ``(...)`` on the mean squared :meth:`loss_estimates`; 1 for messages in [-1, 1]."""
+        return np.ones(candidates.shape[:-2])
+
     # -- What an audit needs ----------------------------------------------------------------------
 
     def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ldp_gym.arrays import FloatArray, IntArray, Messages, at
 from ldp_gym.channels.base import CHANNELS
+from ldp_gym.channels.clipped import importance_weighted
 from ldp_gym.channels.noise import LAPLACE, NoiseLaw
 from ldp_gym.channels.noisy import NoisyChannel
 from ldp_gym.clipping import Cells
@@ -63,6 +64,18 @@ class LaplaceSingle(NoisyChannel):
         kernel /= scale[..., None]
         log_norm = self.law.log_norm - np.log(scale * noise.slope) - math.log(self.num_hypotheses)
         return self.law.log_kernel(kernel), log_norm
+
+    def loss_estimates(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        """The importance-weighted estimate: public centres, and K-fold corrected what was revealed."""
+        cells = self.clipping.cells(candidates)
+        noise = self.noise(candidates, cells)
+        revealed = self.conceal(messages, noise.offset[..., None], noise.slope[..., None])
+        return importance_weighted(messages, revealed, *self.ranges(candidates, cells))
+
+    def loss_variance(self, candidates: FloatArray) -> FloatArray:
+        return self.num_hypotheses * self._coordinate_variance(candidates).mean(axis=-1)
 
     def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """Of each coordinate, the message with the largest density ratio.

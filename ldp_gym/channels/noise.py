@@ -20,12 +20,14 @@ class NoiseLaw:
         draw: noise from uniforms, by inverse transform.
         log_kernel: the log density up to its constant.
         log_norm: the constant.
+        variance: its variance.
         reach: how far the noise goes with probability at most ``e^-g``, as a function of g.
     """
 
     draw: Callable[[FloatArray], FloatArray]
     log_kernel: Callable[[FloatArray], FloatArray]
     log_norm: float
+    variance: float
     reach: Callable[[float], float]
 
 
@@ -48,5 +50,5 @@ def _gauss_reach(g: float) -> float:
     return math.sqrt(2.0 * (g + math.log(2.0)))
 
 
-LAPLACE = NoiseLaw(sampling.laplace, _minus_abs, -math.log(2.0), _laplace_reach)
-GAUSS = NoiseLaw(sampling.normal, _minus_half_square, -0.5 * math.log(2.0 * math.pi), _gauss_reach)
+LAPLACE = NoiseLaw(sampling.laplace, _minus_abs, -math.log(2.0), 2.0, _laplace_reach)
+GAUSS = NoiseLaw(sampling.normal, _minus_half_square, -0.5 * math.log(2.0 * math.pi), 1.0, _gauss_reach)

@@ -103,6 +103,12 @@ class NoisyChannel(ClippedChannel):
         offset = self._reach * scale.max(axis=-1)
         return Noise(scale, offset, 1.0 / (self.log_kt + 2.0 * offset))
 
+    def _coordinate_variance(self, candidates: FloatArray) -> FloatArray:
+        """A bound on the variance of each noisy log-likelihood around its range's centre, ``(..., K)``."""
+        cells = self.clipping.cells(candidates)
+        lowest, highest = self.ranges(candidates, cells)
+        return self.law.variance * self.noise(candidates, cells).scale ** 2 + ((highest - lowest) / 2.0) ** 2
+
     def reveal(self, log_likelihood: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
         """The loss that a noisy log-likelihood turns into, eq. (tildey)."""
         losses = -slope * (log_likelihood + (np.log(self.num_labels) - offset))

@@ -14,7 +14,7 @@ import numpy as np
 
 from ldp_gym.arrays import FloatArray, IntArray, Messages, at
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.channels.clipped import ClippedChannel
+from ldp_gym.channels.clipped import ClippedChannel, importance_weighted
 from ldp_gym.clipping import Cells
 from ldp_gym.sampling import integers
 
@@ -40,6 +40,11 @@ class ScaledChannel(ClippedChannel):
     @abstractmethod
     def report_density(self, reports: FloatArray, values: FloatArray) -> FloatArray:
         """The density of reports x given values t, elementwise."""
+
+    @property
+    @abstractmethod
+    def bound(self) -> float:
+        """A bound on the root mean square of a report."""
 
     @abstractmethod
     def extreme_reports(self, values: FloatArray) -> FloatArray:
@@ -90,6 +95,18 @@ class ScaledChannel(ClippedChannel):
             density = np.where(half > 0.0, self.report_density(reports, values), 1.0)
             kernel = np.log(np.where(reached, density, 0.0))
         return kernel, np.full(kernel.shape[:-1], -math.log(self.num_hypotheses))
+
+    def loss_estimates(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        """The importance-weighted estimate: public centres, and K-fold corrected what was revealed."""
+        return importance_weighted(
+            messages, -messages, *self.ranges(candidates, self.clipping.cells(candidates))
+        )
+
+    def loss_variance(self, candidates: FloatArray) -> FloatArray:
+        _, half = self._scaling(candidates, self.clipping.cells(candidates))
+        return self.num_hypotheses * np.square(half * self.bound).mean(axis=-1)
 
     def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """In each coordinate, the reports at which the mechanism's density ratio can be largest."""

@@ -56,6 +56,17 @@ class VectorChannel(NoisyChannel):
         log_norm = self.law.log_norm - np.log(noise.scale * noise.slope[..., None])
         return kernel, np.broadcast_to(log_norm.sum(axis=-1), messages.shape[:-1])
 
+    def loss_estimates(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        """The noisy log-likelihoods themselves, without the public offset."""
+        noise = self.noise(candidates)
+        losses = -self.conceal(messages, noise.offset[..., None], noise.slope[..., None])
+        return np.where(self.is_none(messages)[..., None], 0.0, losses)
+
+    def loss_variance(self, candidates: FloatArray) -> FloatArray:
+        return self._coordinate_variance(candidates).mean(axis=-1)
+
     @abstractmethod
     def _delta(self, shifts: FloatArray, epsilon: float) -> DeltaBounds:
         """The least delta of the noise when coordinates move by ``shifts`` ``(K,)``, in their scales."""

@@ -1,0 +1,59 @@
+"""The paper's learners with the public offset taken out of their losses, and a rate that fits the noise."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ldp_agents.base import LiteralLearner
+from ldp_gym import Game, posterior
+from ldp_gym.arrays import FloatArray, Messages
+
+RATES = ("adaptive", "known")
+
+
+class CentredEXP3(LiteralLearner):
+    """Exponential weights on unbiased losses: the offset is public, so it is subtracted.
+
+    Where one coordinate of K is revealed, the estimate is importance-weighted around the public centre of
+    each coordinate's range; where all are, it is the noisy log-likelihood itself. The rate
+    ``sqrt(2 log K / V_t)`` needs no horizon: V_t sums up how large the estimates have been so far.
+
+    Args:
+        game: the public rules; the channel must reveal losses.
+        rate: ``"adaptive"``: V_t sums the squared spread of the estimates; ``"known"``: the channel's own
+            bound on it, which is public.
+    """
+
+    def __init__(self, game: Game, rate: str = "adaptive") -> None:
+        if rate not in RATES:
+            raise ValueError(f"rate must be one of {', '.join(RATES)}, got {rate!r}")
+        self._known = rate == "known"
+        super().__init__(game)
+
+    @property
+    def _num_totals(self) -> int:
+        return self.game.num_hypotheses + 1
+
+    def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        """The channel's estimates, and beside them how large they are."""
+        channel = self.game.channel
+        estimates = channel.loss_estimates(messages, candidates)
+        if self._known:
+            size = np.broadcast_to(channel.loss_variance(candidates), estimates.shape[:-1])
+            size = np.where(channel.is_none(messages), 0.0, size)
+        else:
+            size = estimates.var(axis=-1)
+        return np.concatenate([estimates, size[..., None]], axis=-1)
+
+    def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
+        losses, size = np.split(totals, [self.game.num_hypotheses], axis=axis)
+        rate = math.sqrt(2.0 * math.log(self.game.num_hypotheses)) / np.sqrt(
+            np.where(size > 0.0, size, np.inf)
+        )
+        return posterior.weights(-rate * losses, axis=axis)
+
+
+class CentredWMA(CentredEXP3):
+    """:class:`CentredEXP3` under the name that it has where all K coordinates are revealed (Algorithm 1)."""

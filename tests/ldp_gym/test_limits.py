@@ -1,0 +1,80 @@
+"""How close the channels come to what is possible, and that Bayes is the best learner on each of them."""
+
+import math
+
+import numpy as np
+import pytest
+from conftest import CHANNELS, delta_of
+from scipy import stats
+
+import ldp_agents
+import ldp_gym
+from ldp_gym import theory
+from ldp_gym.scenario import Scenario
+from ldp_gym.tape import Episodes
+
+PURE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].pure and name != "identity"]
+
+
+def disjoint_totals(channel, size, horizon):
+    game = {"hypotheses": "disjoint", "num_hypotheses": size, "channel": channel, "horizon": horizon}
+    return ldp_gym.evaluate("bayes", game, episodes=400).kl[:, -1]
+
+
+@pytest.mark.parametrize("channel", PURE)
+def test_no_pure_channel_beats_the_information_limit(channel):
+    """K = 8, 400 episodes, uniform truth; an eps-private channel below it would fail at error rate 1e-6."""
+    totals = disjoint_totals(channel, 8, 300)
+    error = totals.std(ddof=1) / math.sqrt(len(totals))
+    assert totals.mean() + stats.norm.isf(1e-6) * error > theory.information_limit(8, 300, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("channel", "size", "factor"),
+    [("wheel", 8, 1.75), ("wheel", 32, 1.5), ("adaptive-wheel", 8, 1.65), ("adaptive-wheel", 32, 1.4)],
+)
+def test_the_wheel_comes_within_a_factor_of_the_limit(channel, size, factor):
+    """The factors of the documentation, measured on 4,000 episodes; a risk above them fails at 1e-6."""
+    totals = disjoint_totals(channel, size, 500)
+    error = totals.std(ddof=1) / math.sqrt(len(totals))
+    assert totals.mean() - stats.norm.isf(1e-6) * error < factor * theory.information_limit(size, 500, 1.0)
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_bayes_has_the_least_risk_on_every_channel(channel):
+    """200 paired episodes; another learner that were better would show at error rate 1e-6."""
+    game = {"hypotheses": "dirichlet", "channel": channel, "delta": delta_of(channel), "horizon": 200}
+    bayes = ldp_gym.evaluate("bayes", game, episodes=200).kl[:, -1]
+    compared = 0
+    for learner in ("uniform", "exp3", "centred-exp3", "mle"):
+        try:
+            other = ldp_gym.evaluate(learner, game, episodes=200).kl[:, -1]
+        except ldp_agents.IncompatibleChannelError:
+            continue
+        assert stats.ttest_rel(bayes, other, alternative="greater").pvalue > 1e-6
+        compared += 1
+    assert compared >= 2
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_the_posterior_is_calibrated(channel):
+    """Of 2,000 episodes, a hypothesis of weight w is the truth with probability w.
+
+    One hypothesis of each episode is looked at, so the errors are independent, in [-1, 1] and of variance
+    w (1 - w): Bernstein's inequality at 1e-6, for weights around 0.2 and for all.
+    """
+    scenario = Scenario(
+        hypotheses="dirichlet", num_hypotheses=5, channel=channel, delta=delta_of(channel), horizon=40
+    )
+    openings = [scenario.opening(np.random.default_rng(seed)) for seed in range(2000)]
+    episodes = Episodes(scenario, openings)
+    tape = episodes.play(12)
+    learner = ldp_agents.Bayes(scenario.game)
+    learner.reset((2000,))
+    learner.play(tape.candidates, tape.messages)
+    watched = np.arange(2000) % 5
+    weights = learner.weights[np.arange(2000), watched]
+    errors = (episodes.truths == watched) - weights
+    for chosen in (np.abs(weights - 0.2) < 0.1, np.ones(2000, dtype=bool)):
+        level, variance = math.log(2e6), (weights * (1 - weights))[chosen].sum()
+        assert abs(errors[chosen].sum()) <= math.sqrt(2 * variance * level) + 2 * level / 3
