@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 
 .PHONY: demo test lint types perf audit clean
 
-demo: .venv/.bench  ## every learner on every channel of the default game, as a table
+demo: .venv/.bench  ## the learners on the main channels of the default game, as a table
 	$(BIN)/python examples/leaderboard.py
 
 test: .venv/.all lint types  ## every check and every test

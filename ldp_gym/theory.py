@@ -7,8 +7,14 @@ wrapped in O(); ``gamma`` is log T unless given, as in the proof of Theorem (klr
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from ldp_gym import validation
+
+if TYPE_CHECKING:
+    from ldp_gym.arrays import FloatArray
+    from ldp_gym.channels import Channel
+    from ldp_gym.information import InformationRate
 
 
 def nonprivate_bound(num_hypotheses: int) -> float:
@@ -182,6 +188,15 @@ def information_limit(num_hypotheses: int, horizon: int, epsilon: float) -> floa
     log_size, rate = math.log(_size(num_hypotheses)), capacity(epsilon)
     rounds = min(validation.whole("horizon (T)", horizon, least=1), math.floor(log_size / rate) + 1)
     return rounds * log_size - rate * rounds * (rounds - 1) / 2.0
+
+
+def information_rate(
+    channel: Channel, candidates: FloatArray, weights: FloatArray | None = None, *, samples: int = 100_000
+) -> InformationRate:
+    """``I(truth; message)`` of one round under a posterior: :func:`ldp_gym.information.information_rate`."""
+    from ldp_gym import information  # it is made of channels, and they of bounds
+
+    return information.information_rate(channel, candidates, weights, samples=samples)
 
 
 # -- Shared pieces ------------------------------------------------------------------------------------
