@@ -44,7 +44,7 @@ def information_rate(
         >>> from ldp_gym.channels import RandomizedResponse
         >>> rate, error = information_rate(RandomizedResponse(2, 2, 10, epsilon=1.0), np.eye(2))
         >>> round(rate, 4), error
-        (0.111, 0.0)
+        (0.1109, 0.0)
     """
     candidates = validation.distributions(candidates)
     size = channel.num_hypotheses
