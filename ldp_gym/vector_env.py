@@ -179,8 +179,9 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
 def _masked(info: dict[str, npt.NDArray[Any]], mask: BoolArray) -> dict[str, Any]:
     """Gymnasium's form of vector infos: each key beside a mask of the games that it speaks of."""
     infos: dict[str, Any] = {}
+    everyone = mask.all()
     for key, values in info.items():
-        infos[key] = np.where(mask, values, np.zeros_like(values))
+        infos[key] = values if everyone else np.where(mask, values, np.zeros_like(values))
         infos[f"_{key}"] = mask.copy()
     return infos
 
