@@ -42,11 +42,34 @@ def at(array: npt.NDArray[Any], *index: IntArray | slice) -> npt.NDArray[Any]:
 
 def masses(candidates: FloatArray, labels: IntArray) -> FloatArray:
     """What each hypothesis gives to the labels ``(...)``: ``f_1[y], ..., f_K[y]``, shape ``(..., K)``."""
+    if candidates.ndim == 2:
+        return np.moveaxis(candidates[:, labels], 0, -1)
     return at(np.swapaxes(candidates, -1, -2), labels, slice(None))
 
 
+def along(order: IntArray) -> IntArray:
+    """Where in a flat array of the same shape the indices ``(..., n)`` along the last axis point.
+
+    ``array.reshape(-1)[along(order)]`` takes each row in its order, in a third of ``take_along_axis``' time.
+    """
+    rows = np.arange(0, order.size, order.shape[-1])
+    return order + rows.reshape(*order.shape[:-1], 1)
+
+
+def placed(values: FloatArray, index: IntArray, size: int) -> FloatArray:
+    """Rows ``(..., size)`` with the values ``(...)`` at the given index, and 0 elsewhere.
+
+    Example:
+        >>> placed(np.array([0.5, 0.7]), np.array([2, 0]), 3).tolist()
+        [[0.0, 0.0, 0.5], [0.7, 0.0, 0.0]]
+    """
+    rows = np.zeros((*values.shape, size))
+    rows.reshape(-1)[np.arange(0, rows.size, size) + index.reshape(-1)] = values.reshape(-1)
+    return rows
+
+
 _SHORT = 4096
-"""Below so many numbers NumPy's overhead counts, above it its speed: the two functions below pick by it."""
+"""Below so many numbers NumPy's overhead counts, above it its speed: the functions below pick by it."""
 
 
 def inner(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -54,16 +77,18 @@ def inner(a: FloatArray, b: FloatArray) -> FloatArray:
 
     What decides a label or a message must not depend on the shape of a batch, and this may in the last bit.
     """
-    product: FloatArray = np.vecdot(a, b) if b.size < _SHORT else np.einsum("...m,...m->...", a, b)
-    return product
+    if b.size < _SHORT:
+        product: FloatArray = np.vecdot(a, b)
+        return product
+    if a.ndim == b.ndim > 1 and a.shape[-2] == 1:  # the same a in all rounds: a matrix product
+        return np.matmul(a, np.swapaxes(b, -1, -2))[..., 0, :]
+    return np.einsum("...m,...m->...", a, b)
 
 
 def row_sums(array: FloatArray) -> FloatArray:
     """Sums along the last axis, with the same reservation as :func:`inner`."""
-    if array.size >= _SHORT:
-        total: FloatArray = np.einsum("...m->...", array)
-        return total
-    return array.dot(_ones(array.shape[-1]))  # a third of what a reduction costs
+    ones = _ones(array.shape[-1])  # a product with them takes a fraction of a reduction's time
+    return array @ ones if array.size >= _SHORT else array.dot(ones)
 
 
 @lru_cache(maxsize=8)
@@ -88,14 +113,18 @@ def mixture(weights: FloatArray, candidates: FloatArray) -> FloatArray:
     if candidates.ndim > 2:
         mixed: FloatArray = np.einsum("...k,...km->...m", weights, candidates)
         return mixed
-    if weights.ndim < 2:
-        return weights @ candidates
-    # Labels before rounds in memory: what follows is elementwise in them, and long rows are faster.
-    return np.swapaxes(candidates.T @ np.swapaxes(weights, -1, -2), -1, -2)
+    return _rounds_last(candidates.T, weights)
+
+
+def _rounds_last(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
+    """``matrix @ v`` of every vector, the rounds side by side in memory: what follows runs along them."""
+    if vectors.ndim < 2:
+        return matrix @ vectors
+    return np.swapaxes(matrix @ np.swapaxes(vectors, -1, -2), -1, -2)
 
 
 def expectations(candidates: FloatArray, values: FloatArray) -> FloatArray:
     """``sum_y f_k[y] v[y]`` of every hypothesis, ``(..., K)``, for values ``(..., M)``."""
     if candidates.ndim == 2:
-        return values @ candidates.T
+        return _rounds_last(candidates, values)
     return np.einsum("...km,...m->...k", candidates, values)

@@ -85,8 +85,9 @@ class Clipping:
     def smooth(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
         """The paper's prediction, ``p_hat[y] = sum_{y' in S_y} pbar_t[y']``, from weights ``(..., K)``.
 
-        That is ``(1 - 1/T) sum_j w_j f_j + (1/T) l / N'``.
+        That is ``(1 - 1/T) sum_j w_j f_j + (1/T) l / N'``, and as the weights sum to one, the mixture of the
+        smoothed candidates: of a constant class these are one small table for all rounds.
         """
-        prediction = mixture((1.0 - self.mixing) * weights, candidates)
-        prediction += self.mixing * self.cells(candidates).shares
-        return prediction
+        smoothed = (1.0 - self.mixing) * candidates
+        smoothed += self.mixing * self.cells(candidates).shares[..., None, :]
+        return mixture(weights, smoothed)

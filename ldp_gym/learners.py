@@ -36,15 +36,23 @@ class TapeLearner(Learner, Protocol):
     tape at once. It must predict as if it were stepped: ``ldp_agents.testing.check_learner`` compares.
     """
 
-    def play(self, candidates: FloatArray, messages: Messages) -> FloatArray:
-        """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
+    def play(
+        self, candidates: FloatArray, messages: Messages, posteriors: FloatArray | None = None
+    ) -> FloatArray:
+        """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``.
+
+        The public posteriors before each round, ``(B, n, K)``, come along where an interactive channel acts
+        on them: the messages of a stretch cannot be read without.
+        """
 
 
 LEARNERS: Registry[Learner] = Registry("learner", group="ldp_gym.learners")
 
 
-def stepped(player: Learner, candidates: FloatArray, messages: Messages) -> FloatArray:
-    """:meth:`TapeLearner.play` for a learner that goes round by round."""
+def stepped(
+    player: Learner, candidates: FloatArray, messages: Messages, posteriors: FloatArray | None = None
+) -> FloatArray:
+    """:meth:`TapeLearner.play` for a learner that goes round by round, and keeps what it needs itself."""
     predictions = []
     for t in range(messages.shape[1]):
         now = candidates if candidates.ndim == 2 else at_round(candidates, t)

@@ -31,7 +31,9 @@ def open_uniforms(rngs: Sequence[np.random.Generator], shape: tuple[int, ...]) -
     uniforms = np.empty((len(rngs), *shape))
     for rng, rows in zip(rngs, uniforms, strict=True):
         rng.random(out=rows)
-    return np.maximum(uniforms, _SMALLEST, out=uniforms)
+    # The numbers of one kind side by side in memory: what is made of them runs along the rounds.
+    by_kind: FloatArray = np.maximum(np.moveaxis(uniforms, -1, 0), _SMALLEST, order="C")
+    return np.moveaxis(by_kind, 0, -1)
 
 
 def categorical(weights: FloatArray, uniforms: FloatArray) -> IntArray:
@@ -43,13 +45,24 @@ def categorical(weights: FloatArray, uniforms: FloatArray) -> IntArray:
         >>> categorical(np.array([0.0, 1.0, 0.0, 3.0]), np.array([0.01, 0.24, 0.26, 0.99])).tolist()
         [1, 1, 3, 3]
     """
-    cumulative = np.cumsum(weights, axis=-1)
+    return inverse(cumulative(weights), uniforms)
+
+
+def cumulative(weights: FloatArray) -> FloatArray:
+    """The distribution function ``(..., M)`` of a categorical law."""
+    sums: FloatArray = np.add.accumulate(weights, axis=-1)
     # The last index of positive weight ends at exactly 1, above every uniform.
-    cumulative /= cumulative[..., -1:]
+    sums /= sums[..., -1:]
+    return sums
+
+
+def inverse(cumulative: FloatArray, uniforms: FloatArray) -> IntArray:
+    """The index ``(...)`` at which a distribution function ``(..., M)`` first exceeds each uniform."""
     # Labels before all other axes: the comparison runs along the long ones.
-    passed = np.moveaxis(cumulative[(None,) * (uniforms.ndim + 1 - cumulative.ndim)], -1, 0) <= uniforms
-    indices: IntArray = np.add.reduce(passed, axis=0, dtype=np.int64)
-    return indices
+    behind = cumulative.reshape((1,) * (uniforms.ndim + 1 - cumulative.ndim) + cumulative.shape)
+    passed = behind.transpose(uniforms.ndim, *range(uniforms.ndim)) <= uniforms
+    narrow = np.min_scalar_type(len(passed))  # bytes, where they can hold the count, are summed fastest
+    return np.add.reduce(passed.view(np.uint8), axis=0, dtype=narrow).astype(np.int64)
 
 
 def integers(bound: int, uniforms: FloatArray) -> IntArray:

@@ -16,7 +16,7 @@ from ldp_gym.arrays import BoolArray, FloatArray, IntArray, Messages, at
 from ldp_gym.divergences import negentropy
 from ldp_gym.hypotheses import HypothesisClass
 from ldp_gym.nature import Stretch
-from ldp_gym.sampling import categorical, open_uniforms
+from ldp_gym.sampling import cumulative, inverse, open_uniforms
 from ldp_gym.scenario import Opening, Scenario
 
 
@@ -32,6 +32,7 @@ class Tape:
         negentropies: of these distributions, ``(B, n or 1)``; the KL needs it. For the referee alone.
         labels: ``Y_t``, ``(B, n)``. For the referee alone.
         messages: ``Ytilde_t``, ``(B, n, *message_shape)``.
+        posteriors: the public posteriors before each round, ``(B, n, K)``; none where no channel reads them.
     """
 
     contexts: FloatArray | None
@@ -40,6 +41,7 @@ class Tape:
     negentropies: FloatArray
     labels: IntArray
     messages: Messages
+    posteriors: FloatArray | None = None
 
 
 STEADY = frozenset({"candidates", "distributions", "negentropies"})
@@ -69,6 +71,7 @@ class Episodes:
             if scenario.redraws
             else scenario.hypotheses
         )
+        self._steady: Law | None = None
         self._round = 0
         self._context = np.zeros((batch, scenario.hypotheses.context_dim))
         self._log_posterior = posterior.prior((batch,), scenario.hypotheses.num_hypotheses)
@@ -79,6 +82,7 @@ class Episodes:
         self.openings = [self.openings[i] for i in kept]
         self.truths, self._context = self.truths[kept], self._context[kept]
         self._log_posterior = self._log_posterior[kept]
+        self._steady = None
         if self.scenario.redraws:
             self._hypotheses = Redrawn([opening.hypotheses for opening in self.openings])
 
@@ -91,8 +95,10 @@ class Episodes:
             return self._play(uniforms, None)
         tapes = []
         for t in range(rounds):
-            tape = self._play(uniforms[:, t : t + 1], posterior.weights(self._log_posterior))
-            self._learn(tape)
+            public = posterior.weights(self._log_posterior)
+            tape = self._play(uniforms[:, t : t + 1], public)
+            likelihood = scenario.channel.log_likelihood(tape.messages, tape.candidates, tape.posteriors)
+            self._log_posterior = posterior.advance(self._log_posterior, likelihood[:, 0])
             tapes.append(tape)
         return _joined(tapes, constant=scenario.hypotheses.constant)
 
@@ -101,12 +107,22 @@ class Episodes:
         nature, channel = self.scenario.nature, self.scenario.channel
         label = nature.num_uniforms  # a round's row: the context's uniforms, the label's one, the channel's
         contexts = self._contexts(uniforms[..., :label], public) if self._needs_contexts else None
+        law = self._law(contexts)
+        labels = inverse(law.cumulative, uniforms[..., label])
+        shown = public[:, None] if public is not None and channel.interactive else None
+        messages = channel.encode(labels, law.candidates, uniforms[..., label + 1 :], shown)
+        return Tape(contexts, law.candidates, law.distributions, law.negentropies, labels, messages, shown)
+
+    def _law(self, contexts: FloatArray | None) -> Law:
+        """What the candidates and the truth say at these contexts; worked out once for a constant class."""
+        if self._steady is not None:
+            return self._steady
         candidates = self._hypotheses(self._context if contexts is None else contexts)
         distributions = at(candidates, self.truths[:, None], slice(None))
-        labels = categorical(distributions, uniforms[..., label])
-        shown = public[:, None] if public is not None and channel.interactive else None
-        messages = channel.encode(labels, candidates, uniforms[..., label + 1 :], shown)
-        return Tape(contexts, candidates, distributions, negentropy(distributions), labels, messages)
+        law = Law(candidates, distributions, negentropy(distributions), cumulative(distributions))
+        if self.scenario.hypotheses.constant:
+            self._steady = law
+        return law
 
     def _contexts(self, uniforms: FloatArray, public: FloatArray | None) -> FloatArray:
         """Nature's move."""
@@ -125,12 +141,15 @@ class Episodes:
         self._context = contexts[:, -1]
         return contexts
 
-    def _learn(self, tape: Tape) -> None:
-        """Advance the public posterior by the tape's one round."""
-        channel = self.scenario.channel
-        shown = posterior.weights(self._log_posterior)[:, None] if channel.interactive else None
-        likelihood = channel.log_likelihood(tape.messages, tape.candidates, shown)
-        self._log_posterior = posterior.advance(self._log_posterior, likelihood[:, 0])
+
+@dataclass(frozen=True)
+class Law:
+    """What labels come from: fields of :class:`Tape`, and the truth's distribution functions."""
+
+    candidates: FloatArray
+    distributions: FloatArray
+    negentropies: FloatArray
+    cumulative: FloatArray
 
 
 class Redrawn:
@@ -150,12 +169,10 @@ def _joined(tapes: list[Tape], *, constant: bool) -> Tape:
     """Tapes of one round each, in a row. What does not change from round to round stays as it is."""
     first = tapes[0]
     unchanged = STEADY if constant else frozenset()
-    if first.contexts is None:
-        unchanged |= {"contexts"}
     return Tape(
         **{
             field.name: getattr(first, field.name)
-            if field.name in unchanged
+            if field.name in unchanged or getattr(first, field.name) is None
             else np.concatenate([getattr(tape, field.name) for tape in tapes], axis=1)
             for field in fields(Tape)
         }

@@ -11,7 +11,6 @@ import numpy as np
 from ldp_gym import Game, posterior
 from ldp_gym.arrays import BoolArray, FloatArray, Messages, mixture
 from ldp_gym.clipping import Clipping
-from ldp_gym.learners import stepped
 
 
 class IncompatibleChannelError(ValueError):
@@ -126,12 +125,16 @@ class ExponentialWeights(Learner):
         """Add the message's losses."""
         self._total = self._total + self.losses(np.asarray(message), candidates)
 
-    def play(self, candidates: FloatArray, messages: Messages) -> FloatArray:
+    def play(
+        self, candidates: FloatArray, messages: Messages, posteriors: FloatArray | None = None
+    ) -> FloatArray:
         """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
-        if self.game.channel.interactive:  # what a message means depends on the posterior before it
-            return stepped(self, candidates, messages)
+        return self._play(candidates, self.losses(messages, candidates))
+
+    def _play(self, candidates: FloatArray, losses: FloatArray) -> FloatArray:
+        """The predictions of n rounds whose losses ``(B, n, K)`` are known."""
         # Rounds on the last axis: sums over hypotheses and over rounds are fastest that way.
-        losses = np.swapaxes(self.losses(messages, candidates), -1, -2)
+        losses = np.swapaxes(losses, -1, -2)
         totals = np.empty(losses.shape)
         totals[..., 0] = self._total
         totals[..., 1:] = losses[..., :-1]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ldp_agents.base import ExponentialWeights
+from ldp_gym import posterior
 from ldp_gym.arrays import FloatArray, Messages
+from ldp_gym.learners import stepped
 
 
 class Bayes(ExponentialWeights):
@@ -17,5 +19,13 @@ class Bayes(ExponentialWeights):
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """``-log sum_y f_k[y] q(z | y)``; an interactive channel acts on the posterior that is ours too."""
-        public = self.weights if self.game.channel.interactive else None
+        public = posterior.weights(-self._total) if self.game.channel.interactive else None
         return -self.game.channel.log_likelihood(messages, candidates, public)
+
+    def play(
+        self, candidates: FloatArray, messages: Messages, posteriors: FloatArray | None = None
+    ) -> FloatArray:
+        """Predict and learn n rounds; without the posteriors that an interactive channel needs, in steps."""
+        if self.game.channel.interactive and posteriors is None:
+            return stepped(self, candidates, messages)
+        return self._play(candidates, -self.game.channel.log_likelihood(messages, candidates, posteriors))

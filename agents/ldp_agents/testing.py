@@ -69,6 +69,7 @@ def check_learner(learner: Callable[[Game], Learner], seed: int = 0, **game: Any
             player.play(
                 tape.candidates if shared or tape.candidates.shape[1] == 1 else tape.candidates[:, part],
                 tape.messages[:, part],
+                None if tape.posteriors is None else tape.posteriors[:, part],
             )
             for part in (slice(0, half), slice(half, None))
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
@@ -83,7 +84,7 @@ class Channel(ABC):
     def message_space(self) -> gym.spaces.Space[Any]:
         """The space of one message."""
 
-    @property
+    @cached_property
     def message_shape(self) -> tuple[int, ...]:
         """The shape of one message."""
         shape = self.message_space.shape
@@ -201,8 +202,10 @@ def log_mixed(chance: FloatArray, log_fits: FloatArray | float, epsilon: float) 
 
     ``log_fits`` is that of a message that fits; one that does not has ``e^-eps`` times its density.
     """
-    chance, ratio = np.clip(chance, 0.0, 1.0), math.exp(-epsilon)
+    chance, ratio = np.minimum(np.maximum(chance, 0.0), 1.0), math.exp(-epsilon)
     if ratio > 0.0:
-        return np.log(ratio + (1.0 - ratio) * chance) + log_fits
+        density: FloatArray = np.multiply(chance, 1.0 - ratio, out=chance)
+        density += ratio
+        return np.log(density, out=density) + log_fits
     with np.errstate(divide="ignore"):  # the same, where e^-eps is beyond the floats
         return np.logaddexp(np.log(chance), np.log1p(-chance) - epsilon) + log_fits

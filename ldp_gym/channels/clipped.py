@@ -8,9 +8,13 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.arrays import FloatArray, IntArray, Messages
+from ldp_gym.arrays import FloatArray, IntArray, Messages, at
 from ldp_gym.channels.base import Channel
 from ldp_gym.clipping import Cells, Clipping
+from ldp_gym.sampling import integers
+
+NEGLIGIBLE = 1e-5
+"""A range, in nats, that counts as none: what is scaled by it would show how log-likelihoods round."""
 
 
 class ClippedChannel(Channel):
@@ -66,6 +70,18 @@ class ClippedChannel(Channel):
         labels = np.asarray(labels)
         shape = np.broadcast_shapes(labels.shape, uniforms.shape[:-1], candidates.shape[:-2])
         return np.broadcast_to(labels, shape), np.broadcast_to(uniforms, (*shape, uniforms.shape[-1]))
+
+    def _one_level(
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, cells: Cells
+    ) -> tuple[IntArray, FloatArray]:
+        """A random coordinate J and ``log pbar_J[h_t(y)]`` of each label, from three uniforms each."""
+        labels, uniforms = self.aligned(labels, candidates, uniforms)
+        clipped = self.clipping.draw(labels, cells, uniforms[..., :2])
+        coordinate = integers(self.num_hypotheses, uniforms[..., 2])
+        mass = at(candidates, coordinate, clipped)
+        return coordinate, np.log(
+            self.clipping.density(mass, at(cells.lengths, clipped), cells.total[..., 0])
+        )
 
     def _levels(self, candidates: FloatArray, cells: Cells) -> FloatArray:
         """``log pbar_j[y]``, ``(..., K, M)``; +inf where h_t never goes, so that its kernel is 0."""

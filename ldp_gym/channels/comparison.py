@@ -17,7 +17,7 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.arrays import FloatArray, IntArray, Messages, expectations, masses, mixture
+from ldp_gym.arrays import BoolArray, FloatArray, IntArray, Messages, along, expectations, masses, mixture
 from ldp_gym.channels.base import CHANNELS, Channel, log_mixed
 from ldp_gym.sampling import categorical, integers
 
@@ -77,46 +77,34 @@ class Comparison(Channel):
         truthful = uniforms[..., -1] < math.exp(self._log_keep)
         return np.where((prefers == truthful)[..., None], -sides, sides)
 
+    @abstractmethod
     def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
         """Coefficients ``(..., K)`` whose product with masses is the mean over A less the mean over B."""
-        weights: FloatArray = np.ones(self.num_hypotheses)
-        if self.interactive and posterior is not None:
-            weights = np.maximum(posterior, _UNLIKELY)
-        first, second = np.maximum(sides, 0.0) * weights, np.maximum(-sides, 0.0) * weights
-        first /= np.add.reduce(first, axis=-1, keepdims=True)
-        second /= np.add.reduce(second, axis=-1, keepdims=True)
-        first -= second
-        return first
 
-    def _read(self, messages: Messages) -> tuple[FloatArray, FloatArray]:
-        """Which sides a message compares, and 1.0 where A has won: ``(..., K)`` and ``(...)``."""
-        lowest = np.take_along_axis(messages, (messages != 0.0).argmax(axis=-1)[..., None], axis=-1)
-        return messages * lowest, (lowest[..., 0] < 0.0).astype(np.float64)
+    @abstractmethod
+    def _lowest(self, messages: Messages) -> FloatArray:
+        """What a message has for the lowest hypothesis that is compared, ``(..., 1)``."""
 
     def _prefers(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Which labels A likes better, ``(..., M)``, and whether the answer was that it does, ``(...)``."""
-        sides, won = self._read(messages)
-        with np.errstate(invalid="ignore"):  # "none yet" has no sides
-            contrast = self._contrast(sides, posterior)
-        return (mixture(contrast, candidates) > _TIE).astype(np.float64), won
+    ) -> tuple[FloatArray, BoolArray]:
+        """Which labels A likes better, ``(..., M)``, and if the answer was that it does, ``(..., 1)``."""
+        lowest = self._lowest(messages)
+        contrast = self._contrast(messages * lowest, posterior)
+        return (mixture(contrast, candidates) > _TIE).astype(np.float64), lowest < 0.0
 
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         prefers, won = self._prefers(messages, candidates, posterior)
-        return np.where(prefers == won[..., None], self._log_keep, self._log_keep - self.epsilon)
+        return np.where(prefers == won, self._log_keep, self._log_keep - self.epsilon)
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         prefers, won = self._prefers(messages, candidates, posterior)
-        chance = np.minimum(
-            expectations(candidates, prefers), 1.0
-        )  # of each hypothesis, that A likes it better
-        agree = np.where(won[..., None] > 0.0, chance, 1.0 - chance)
-        log_likelihood = log_mixed(agree, self._log_keep, self.epsilon)
+        chance = expectations(candidates, prefers)  # of each hypothesis, that A likes it better
+        log_likelihood = log_mixed(np.where(won, chance, 1.0 - chance), self._log_keep, self.epsilon)
         return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
 
     def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
@@ -126,8 +114,29 @@ class Comparison(Channel):
         return np.concatenate([sides, -sides])
 
 
+class Division(Comparison):
+    """All hypotheses on one side or the other; A has the first."""
+
+    def _lowest(self, messages: Messages) -> FloatArray:
+        return messages[..., :1]
+
+
+class Pair(Comparison):
+    """One hypothesis against another, the lower against the higher."""
+
+    @property
+    def _num_coins(self) -> int:
+        return 2
+
+    def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
+        return sides
+
+    def _lowest(self, messages: Messages) -> FloatArray:
+        return np.take_along_axis(messages, (messages != 0.0).argmax(axis=-1)[..., None], axis=-1)
+
+
 @CHANNELS.register("split")
-class Split(Comparison):
+class Split(Division):
     """A random half of the hypotheses against the rest (Comparison; non-interactive).
 
     Use it when M is large and nothing is known of the truth: the bit depends on the label only through which
@@ -138,26 +147,30 @@ class Split(Comparison):
     def _num_coins(self) -> int:
         return self.num_hypotheses - 1
 
+    @property
+    def _company(self) -> int:
+        """How many join the first hypothesis in A."""
+        return (self.num_hypotheses - 1) // 2
+
     def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
-        sides = np.full((*coins.shape[:-1], self.num_hypotheses), -1.0)
-        sides[..., 0] = 1.0
-        company = (self.num_hypotheses - 1) // 2  # how many join hypothesis 1 in A
-        if company:
-            last = np.partition(coins, company - 1, axis=-1)[..., company - 1, None]
-            sides[..., 1:][coins <= last] = 1.0
-        return sides
+        if not self._company:
+            return np.broadcast_to([1.0, -1.0], (*coins.shape[:-1], 2))
+        last = np.partition(coins, self._company - 1, axis=-1)[..., self._company - 1, None]
+        others = np.copysign(1.0, last - coins)
+        return np.concatenate([np.ones((*coins.shape[:-1], 1)), others], axis=-1)
+
+    def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
+        first = 1.0 / (self._company + 1)
+        second = 1.0 / (self.num_hypotheses - self._company - 1)
+        return sides * ((first + second) / 2.0) + (first - second) / 2.0  # `first` on A, `-second` on B
 
 
 @CHANNELS.register("scheffe")
-class Scheffe(Comparison):
+class Scheffe(Pair):
     """A random pair of hypotheses, as in Scheffe's test (Gopi et al. 2020; non-interactive).
 
     Use it for hypothesis selection as the literature has it; ``split`` uses every hypothesis in every round.
     """
-
-    @property
-    def _num_coins(self) -> int:
-        return 2
 
     def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
         one = integers(self.num_hypotheses, coins[..., 0])
@@ -166,7 +179,7 @@ class Scheffe(Comparison):
 
 
 @CHANNELS.register("adaptive-split")
-class AdaptiveSplit(Comparison):
+class AdaptiveSplit(Division):
     """Two sides with about half of the public posterior each, and posterior-weighted means (interactive).
 
     The hypotheses are put in a random order and cut where half of the posterior is reached. As the posterior
@@ -183,27 +196,33 @@ class AdaptiveSplit(Comparison):
         assert posterior is not None, "an interactive channel gets the public posterior"
         posterior = np.broadcast_to(posterior, coins.shape)
         order = np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1)  # who has half goes first, and alone
-        weights = np.take_along_axis(posterior, order, axis=-1)
-        centres = np.cumsum(weights, axis=-1) - weights / 2.0
+        places = along(order)
+        weights = posterior.reshape(-1)[places]
+        centres = np.add.accumulate(weights, axis=-1)
+        centres -= weights / 2.0
         first = np.where(centres < _HALF, 1.0, -1.0)
         first[..., 0], first[..., -1] = 1.0, -1.0  # neither side is empty
         sides = np.empty(coins.shape)
-        np.put_along_axis(sides, order, first, axis=-1)
+        sides.reshape(-1)[places] = first
         return sides * sides[..., :1]
+
+    def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
+        assert posterior is not None, "an interactive channel gets the public posterior"
+        signed = sides * np.maximum(posterior, _UNLIKELY)
+        first, second = (np.einsum("...k->...", np.maximum(part, 0.0)) for part in (signed, -signed))
+        # The sides' total weights, which "none yet" does not have.
+        total = np.where(sides > 0.0, first[..., None], second[..., None])
+        return signed / np.maximum(total, _UNLIKELY)
 
 
 @CHANNELS.register("adaptive-scheffe")
-class AdaptiveScheffe(Comparison):
+class AdaptiveScheffe(Pair):
     """A pair of hypotheses drawn from the public posterior (interactive).
 
     The question that Gopi et al. (2020) ask in rounds, asked of those who are still in the running.
     """
 
     interactive: ClassVar[bool] = True
-
-    @property
-    def _num_coins(self) -> int:
-        return 2
 
     def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
         assert posterior is not None, "an interactive channel gets the public posterior"

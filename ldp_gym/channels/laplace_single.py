@@ -7,13 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldp_gym.arrays import FloatArray, IntArray, Messages, at
+from ldp_gym.arrays import FloatArray, IntArray, Messages, at, placed
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.channels.clipped import importance_weighted
 from ldp_gym.channels.noise import LAPLACE, NoiseLaw
 from ldp_gym.channels.noisy import NoisyChannel
 from ldp_gym.clipping import Cells
-from ldp_gym.sampling import integers
 
 
 @CHANNELS.register("laplace-single")
@@ -40,18 +39,11 @@ class LaplaceSingle(NoisyChannel):
         uniforms: FloatArray,
         posterior: FloatArray | None = None,
     ) -> Messages:
-        labels, uniforms = self.aligned(labels, candidates, uniforms)
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
-        clipped = self.clipping.draw(labels, cells, uniforms[..., :2])
-        coordinate = integers(self.num_hypotheses, uniforms[..., 2])
-        mass = at(candidates, coordinate, clipped)
-        density = self.clipping.density(mass, at(cells.lengths, clipped), cells.total[..., 0])
-        noisy = np.log(density) + at(noise.scale, coordinate) * self.law.draw(uniforms[..., 3])
-        messages = np.zeros((*labels.shape, self.num_hypotheses))
-        loss = self.reveal(noisy, noise.offset, noise.slope)
-        np.put_along_axis(messages, coordinate[..., None], loss[..., None], axis=-1)
-        return messages
+        coordinate, level = self._one_level(labels, candidates, uniforms, cells)
+        noisy = level + at(noise.scale, coordinate) * self.law.draw(uniforms[..., 3])
+        return placed(self.reveal(noisy, noise.offset, noise.slope), coordinate, self.num_hypotheses)
 
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells

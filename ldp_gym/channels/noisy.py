@@ -10,14 +10,11 @@ import numpy as np
 
 from ldp_gym import validation
 from ldp_gym.arrays import FloatArray
-from ldp_gym.channels.clipped import ClippedChannel
+from ldp_gym.channels.clipped import NEGLIGIBLE, ClippedChannel
 from ldp_gym.channels.noise import NoiseLaw
 from ldp_gym.clipping import Cells
 
 CALIBRATIONS = ("paper", "tight")
-
-_NEGLIGIBLE = 1e-5
-"""A range, in nats, so small that the rounding of log-likelihoods would show in noise of its size."""
 
 
 class Noise(NamedTuple):
@@ -99,7 +96,7 @@ class NoisyChannel(ClippedChannel):
             # A coordinate of no range carries no label: unit scale (or the paper's, if less) hides the
             # rounding of its levels, of which a tiny range consists, too.
             scale = scale * ranges
-            scale = np.where(ranges > _NEGLIGIBLE, scale, np.maximum(scale, self._flat_scale))
+            scale = np.where(ranges > NEGLIGIBLE, scale, np.maximum(scale, self._flat_scale))
         offset = self._reach * scale.max(axis=-1)
         return Noise(scale, offset, 1.0 / (self.log_kt + 2.0 * offset))
 

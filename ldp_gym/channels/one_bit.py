@@ -12,14 +12,10 @@ from abc import abstractmethod
 
 import numpy as np
 
-from ldp_gym.arrays import FloatArray, IntArray, Messages, at
+from ldp_gym.arrays import FloatArray, IntArray, Messages, at, placed
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.channels.clipped import ClippedChannel, importance_weighted
+from ldp_gym.channels.clipped import NEGLIGIBLE, ClippedChannel, importance_weighted
 from ldp_gym.clipping import Cells
-from ldp_gym.sampling import integers
-
-_FLAT = 1e-5
-"""A range, in nats, that counts as none: its scaling would magnify the rounding of log-likelihoods."""
 
 
 class ScaledChannel(ClippedChannel):
@@ -59,7 +55,7 @@ class ScaledChannel(ClippedChannel):
         """The centre and half the width of each coordinate's public range, ``(..., K)``; 0 if it has none."""
         lowest, highest = self.ranges(candidates, cells)
         half = (highest - lowest) / 2.0
-        return (lowest + highest) / 2.0, np.where(half > _FLAT, half, 0.0)
+        return (lowest + highest) / 2.0, np.where(half > NEGLIGIBLE, half, 0.0)
 
     def encode(
         self,
@@ -68,19 +64,13 @@ class ScaledChannel(ClippedChannel):
         uniforms: FloatArray,
         posterior: FloatArray | None = None,
     ) -> Messages:
-        labels, uniforms = self.aligned(labels, candidates, uniforms)
         cells = self.clipping.cells(candidates)
-        clipped = self.clipping.draw(labels, cells, uniforms[..., :2])
-        coordinate = integers(self.num_hypotheses, uniforms[..., 2])
-        mass = at(candidates, coordinate, clipped)
-        level = np.log(self.clipping.density(mass, at(cells.lengths, clipped), cells.total[..., 0]))
+        coordinate, level = self._one_level(labels, candidates, uniforms, cells)
         centre, half = (at(side, coordinate) for side in self._scaling(candidates, cells))
         value = _scaled(level, centre, half)
         loss = -(centre + half * self.randomize(value, uniforms[..., 3:]))
-        messages = np.zeros((*labels.shape, self.num_hypotheses))
         loss = np.where(loss == 0.0, np.finfo(np.float64).tiny, loss)  # zero would read as "none yet"
-        np.put_along_axis(messages, coordinate[..., None], loss[..., None], axis=-1)
-        return messages
+        return placed(loss, coordinate, self.num_hypotheses)
 
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
@@ -123,7 +113,7 @@ class ScaledChannel(ClippedChannel):
 
 def _scaled(levels: FloatArray, centre: FloatArray, half: FloatArray) -> FloatArray:
     """Log-likelihoods in units of half their range around its centre; 0 where there is no range."""
-    return np.where(half > 0.0, (levels - centre) / np.maximum(half, _FLAT), 0.0)
+    return np.where(half > 0.0, (levels - centre) / np.maximum(half, NEGLIGIBLE), 0.0)
 
 
 @CHANNELS.register("one-bit")

@@ -171,8 +171,8 @@ def test_names_and_options():
 class Peeking(ldp_agents.EXP3):
     """Reads the messages of rounds to come."""
 
-    def play(self, candidates, messages):
-        return super().play(candidates, messages[:, ::-1])
+    def play(self, candidates, messages, posteriors=None):
+        return super().play(candidates, messages[:, ::-1], posteriors)
 
 
 class Negative(ldp_agents.Uniform):
@@ -233,14 +233,16 @@ def test_centring_learns_where_the_literal_learner_does_not():
     assert stats.ttest_rel(*risks, alternative="less").pvalue < 1e-6
 
 
-def test_follow_the_leader_follows():
-    game, tape = record(settings("randomized-response", epsilon=3.0), 40)
+@pytest.mark.parametrize("channel", ["randomized-response", "adaptive-split"])
+def test_follow_the_leader_follows(channel):
+    game, tape = record(settings(channel, epsilon=3.0), 40)
     learner = ldp_agents.MLE(game)
     learner.reset((1,))
     learner.play(tape.candidates, tape.messages)
     bayes = ldp_agents.Bayes(game)
     bayes.reset((1,))
     bayes.play(tape.candidates, tape.messages)
+    np.testing.assert_allclose(learner._total, bayes._total, rtol=1e-9)
     assert learner.weights[0].max() == 1.0
     assert learner.weights[0].argmax() == bayes.weights[0].argmax()
 

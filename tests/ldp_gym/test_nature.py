@@ -77,6 +77,6 @@ def test_the_posterior_is_bayes_rule():
     prior = posterior.prior((), 3)
     after = posterior.advance(prior, np.log([0.5, 0.2, 0.1]))
     np.testing.assert_allclose(posterior.weights(after), np.array([5, 2, 1]) / 8)
-    np.testing.assert_allclose(np.exp(after).sum(), 1.0)
+    assert after.max() == 0.0  # whatever the number of rounds, the sums stay near zero
     far = posterior.advance(after, np.array([-2000.0, -3000.0, -1e6]))
     assert np.isfinite(posterior.weights(far)).all()
