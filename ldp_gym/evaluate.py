@@ -172,9 +172,6 @@ def _losses(
     play = player.play if isinstance(player, TapeLearner) else partial(stepped, player)
     sums = np.zeros((2, len(plays), len(checkpoints)))
     block = scenario.rounds_at_a_time(len(plays), _CELLS)
-    # glibc keeps freed memory for reuse up to twice the largest piece below 32 MiB that was ever freed. Freeing
-    # piece, never touched, spares every block the page faults of its temporaries: a fifth of the time.
-    np.empty(4_000_000)
     for start in range(0, scenario.horizon, block):
         rounds = min(block, scenario.horizon - start)
         tape = tapes.play(rounds)

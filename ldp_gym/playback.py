@@ -17,8 +17,8 @@ from ldp_gym.arrays import FloatArray, IntArray
 from ldp_gym.scenario import Opening, Scenario
 from ldp_gym.tape import STEADY, Episodes
 
-_CELLS = 2**21
-"""How many numbers a block of tape may hold, 16 MiB."""
+_CELLS = 2**20
+"""How many numbers a block of tape may hold, 8 MiB."""
 
 _LONGEST = 256
 """How many rounds a block of tape may hold: enough to make the cost of a block's calls vanish."""
@@ -74,7 +74,7 @@ class Playback:
         # What stays the same throughout an episode.
         self._steady = STEADY if scenario.hypotheses.constant else frozenset()
         self._record: dict[str, npt.NDArray[Any]] = {}
-        self._now: tuple[slice | IntArray, int | IntArray] = (_EVERY, 0)
+        self._now: int | tuple[IntArray, IntArray] = 0
 
     def begin(self, games: IntArray, openings: Sequence[Opening]) -> None:
         """Begin new episodes in the given games."""
@@ -104,12 +104,12 @@ class Playback:
     def _find(self) -> None:
         """Note where in the record each game is."""
         if len(self._cohorts) == 1:
-            self._now = (_EVERY, self._cohorts[0].cursor)
+            self._now = self._cohorts[0].cursor
             return
         cursors = np.zeros(self._num_games, dtype=np.int64)
         for cohort in self._cohorts:
             cursors[cohort.games] = cohort.cursor
-        self._now = (np.arange(self._num_games), cursors)
+        self._now = (cursors, np.arange(self._num_games))
 
     def _record_block(self, cohort: Cohort) -> None:
         """Record a cohort's next rounds, over those that it has played."""
@@ -123,14 +123,15 @@ class Playback:
         for name in self._fields:
             values = getattr(tape, name)
             if name in self._steady:
-                self._room(name, values.shape[2:], values)[games] = values[:, 0]
+                self._room(name, (), values)[games] = values[:, 0]
             else:
-                self._room(name, (self._block, *values.shape[2:]), values)[games, :rounds] = values
+                self._room(name, (self._block,), values)[:rounds, games] = np.swapaxes(values, 0, 1)
 
-    def _room(self, name: str, shape: tuple[int, ...], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Where a field is recorded, for all games; made when the first values come."""
+    def _room(self, name: str, rounds: tuple[int, ...], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Where a field is recorded, round by round for all games; made when the first values come."""
         if name not in self._record:
-            self._record[name] = np.zeros((self._num_games, *shape), dtype=values.dtype)
+            shape = (*rounds, self._num_games, *values.shape[2:])
+            self._record[name] = np.zeros(shape, dtype=values.dtype)
         return self._record[name]
 
     def now(self, name: str) -> npt.NDArray[Any]:

@@ -40,7 +40,7 @@ class Referee:
         return {"truth": self._playback.truths.copy()} if self.scenario.reveal else {}
 
     def observe(self) -> dict[str, npt.NDArray[Any]]:
-        """What the learners see now: the contexts, the last messages, and the candidates on request."""
+        """What the learners see now, theirs to keep: contexts, last messages, and candidates on request."""
         observations = {"context": self._playback.now("contexts").copy(), "message": self._messages.copy()}
         if self.scenario.observe_candidates:
             observations["candidates"] = self._playback.candidates
@@ -55,7 +55,7 @@ class Referee:
         }
         if self.scenario.reveal:
             info |= {"truth": self._playback.truths.copy(), "label": self._playback.now("labels").copy()}
-        self._messages = self._playback.now("messages").copy()
+        np.copyto(self._messages, self._playback.now("messages"))
         self._playback.advance()
         return info
 

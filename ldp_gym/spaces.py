@@ -79,7 +79,7 @@ class Simplex(spaces.Box):
             subject = "the action of game" if point.ndim > 1 else "the action"
             fault = validation.fault_of_distributions(point, TOLERANCE)
             raise ValueError(f"{subject}{fault}; {_ADVICE}")
-        normalised: FloatArray = point / total[..., None]
+        normalised: FloatArray = np.divide(point, total[..., None] if point.ndim > 1 else total)
         return normalised
 
     def __eq__(self, other: object) -> bool:
