@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from ldp_gym.learners import LEARNERS, Learner, TapeLearner, stepped
 from ldp_gym.referee import first_generator
 from ldp_gym.scenario import Scenario, scenario_of
 from ldp_gym.spaces import TOLERANCE
-from ldp_gym.tape import Episodes
+from ldp_gym.tape import Episodes, Tape
 
 _CELLS = 600_000
 """How many numbers a stretch of tape may hold: 5 MiB, which mostly stays in a processor's cache."""
@@ -96,7 +96,7 @@ def evaluate(
         >>> result.rounds[-1], result.kl.shape == (4, len(result.rounds))
         (np.int64(100), True)
     """
-    scenario = _scenario(env)
+    scenario = as_scenario(env)
     count = validation.whole("episodes", episodes, least=1)
     seed = validation.whole("seed", seed, least=0)
     rounds = _checkpoints(scenario.horizon, checkpoints)
@@ -105,7 +105,7 @@ def evaluate(
         truths = list(range(scenario.hypotheses.num_hypotheses))
     else:
         truths = [None if truth is None else scenario.valid_truth(truth)]
-    player = _player(learner, scenario.game)
+    player = as_player(learner, scenario.game)
     plays = [(seed + i, j) for j in truths for i in range(count)]
     in_stretches = isinstance(player, TapeLearner) and not scenario.channel.interactive
     together = _episodes_at_a_time(scenario, in_stretches)
@@ -121,7 +121,8 @@ def evaluate(
     return Evaluation(rounds, kl_sums, tv_sums)
 
 
-def _scenario(env: object) -> Scenario:
+def as_scenario(env: object) -> Scenario:
+    """The scenario of keyword arguments, or of an environment."""
     if isinstance(env, Mapping):
         return scenario_of({name: value for name, value in env.items() if name != "render_mode"})
     if isinstance(env, gym.Env) and isinstance(env.unwrapped, LDPDistEnv):
@@ -131,7 +132,8 @@ def _scenario(env: object) -> Scenario:
     )
 
 
-def _player(learner: str | Callable[[Game], Learner], game: Game) -> Learner:
+def as_player(learner: str | Callable[[Game], Learner], game: Game) -> Learner:
+    """The learner of a name, or of what makes one, for a game."""
     if isinstance(learner, str):
         return LEARNERS.build(learner, {"game": game}, {})
     if not callable(learner):
@@ -166,26 +168,41 @@ def _losses(
     progress: Callable[[int], None] | None,
 ) -> FloatArray:
     """Cumulative KL and TV at the checkpoints, ``(2, episodes, len(checkpoints))``."""
-    openings = [scenario.opening(first_generator(seed), truth) for seed, truth in plays]
-    tapes = Episodes(scenario, openings, show_contexts=False)
-    player.reset((len(plays),))
-    play = player.play if isinstance(player, TapeLearner) else partial(stepped, player)
     sums = np.zeros((2, len(plays), len(checkpoints)))
-    block = scenario.rounds_at_a_time(len(plays), _CELLS)
-    for start in range(0, scenario.horizon, block):
-        rounds = min(block, scenario.horizon - start)
-        tape = tapes.play(rounds)
-        shape = (len(plays), rounds, scenario.game.num_labels)
-        predictions = _sound(play(tape.candidates, tape.messages, tape.posteriors), shape, start)
+    for start, tape, predictions in played(player, scenario, plays, progress):
+        rounds = predictions.shape[1]
         # The block's rounds fall into segments that end at checkpoints.
         first, last = np.searchsorted(checkpoints, (start, start + rounds - 1), side="right")
         edges = np.append(0, checkpoints[first:last] - start)
         losses = kl(tape.distributions, predictions, tape.negentropies), tv(tape.distributions, predictions)
         for total, loss in zip(sums, losses, strict=True):
             total[:, first : last + 1] += np.add.reduceat(loss, edges, axis=1)
+    return np.cumsum(sums, axis=-1)
+
+
+def played(
+    player: Learner,
+    scenario: Scenario,
+    plays: Sequence[tuple[int, int | None]],
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[tuple[int, Tape, FloatArray]]:
+    """Play episodes, given by their seeds and truths, block by block.
+
+    Yields:
+        The first round of each block, its tape, and the learner's predictions ``(B, n, M)``.
+    """
+    openings = [scenario.opening(first_generator(seed), truth) for seed, truth in plays]
+    tapes = Episodes(scenario, openings, show_contexts=False)
+    player.reset((len(plays),))
+    play = player.play if isinstance(player, TapeLearner) else partial(stepped, player)
+    block = scenario.rounds_at_a_time(len(plays), _CELLS)
+    for start in range(0, scenario.horizon, block):
+        rounds = min(block, scenario.horizon - start)
+        tape = tapes.play(rounds)
+        shape = (len(plays), rounds, scenario.game.num_labels)
+        yield start, tape, _sound(play(tape.candidates, tape.messages, tape.posteriors), shape, start)
         if progress is not None:
             progress(rounds * len(plays))
-    return np.cumsum(sums, axis=-1)
 
 
 def _sound(predictions: FloatArray, shape: tuple[int, ...], start: int) -> FloatArray:

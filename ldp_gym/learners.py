@@ -10,6 +10,10 @@ from ldp_gym.arrays import FloatArray, Messages, at_round
 from ldp_gym.registry import Registry
 
 
+class IncompatibleChannelError(ValueError):
+    """The learner does not understand the channel's messages."""
+
+
 @runtime_checkable
 class Learner(Protocol):
     """Anyone who predicts distributions from candidates and messages.

@@ -12,7 +12,7 @@
 
 from typing import Any
 
-from ldp_agents.base import ExponentialWeights, IncompatibleChannelError, Learner
+from ldp_agents.base import ExponentialWeights, Learner
 from ldp_agents.baselines import Uniform
 from ldp_agents.bayes import Bayes
 from ldp_agents.centred import CentredEXP3, CentredWMA
@@ -21,6 +21,7 @@ from ldp_agents.mle import MLE
 from ldp_agents.noisy_mixture import NoisyMixture
 from ldp_agents.wma import WMA
 from ldp_gym import LEARNERS, Game
+from ldp_gym.learners import IncompatibleChannelError
 
 __all__ = [
     "EXP3",

@@ -11,10 +11,7 @@ import numpy as np
 from ldp_gym import Game, posterior
 from ldp_gym.arrays import BoolArray, FloatArray, Messages, mixture
 from ldp_gym.clipping import Clipping
-
-
-class IncompatibleChannelError(ValueError):
-    """The learner does not understand the channel's messages."""
+from ldp_gym.learners import IncompatibleChannelError
 
 
 class Learner(ABC):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ldp_agents.base import IncompatibleChannelError
 from ldp_agents.bayes import Bayes
 from ldp_gym import Game
 from ldp_gym.channels import RandomizedResponse
+from ldp_gym.learners import IncompatibleChannelError
 
 
 class NoisyMixture(Bayes):

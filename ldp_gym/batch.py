@@ -1,0 +1,73 @@
+"""From online play to one estimate: Section 6's online-to-batch conversion, and the median trick.
+
+A learner that predicts well in most of T rounds has, on average over them, a good estimate of the truth. With
+``p_hat = mean_t p_hat_t`` convexity gives ``E |p - p_hat|_TV <= (1/T) sum_t E |p - p_hat_t|_TV``, the
+averaged TV-risk. Several independent runs then make it good with high probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from ldp_gym import validation
+from ldp_gym.arrays import FloatArray, IntArray
+from ldp_gym.divergences import tv
+from ldp_gym.evaluate import as_player, as_scenario, played
+from ldp_gym.game import Game
+from ldp_gym.learners import Learner
+
+
+def estimates(
+    learner: str | Callable[[Game], Learner],
+    env: Mapping[str, Any] | gym.Env[Any, Any],
+    *,
+    episodes: int,
+    seed: int = 0,
+    truth: int | None = None,
+) -> FloatArray:
+    """The average prediction ``mean_t p_hat_t`` of each episode, ``(episodes, M)``.
+
+    Episode i has the messages of T users, as :func:`ldp_gym.evaluate` plays them under ``seed + i``. The
+    class must be constant: with contexts there is no one distribution to estimate.
+
+    Example:
+        >>> game = {"hypotheses": [[0.5, 0.5], [0.9, 0.1]], "channel": "split", "horizon": 400}
+        >>> estimates("bayes", game, episodes=2, truth=1).round(1).tolist()
+        [[0.9, 0.1], [0.9, 0.1]]
+    """
+    scenario = as_scenario(env)
+    if not scenario.hypotheses.constant:
+        raise ValueError(f"estimates need a class without contexts, got {scenario.hypotheses!r}")
+    count = validation.whole("episodes", episodes, least=1)
+    fixed = None if truth is None else scenario.valid_truth(truth)
+    player = as_player(learner, scenario.game)
+    total = np.zeros((count, scenario.game.num_labels))
+    plays = [(seed + i, fixed) for i in range(count)]
+    for _, _, predictions in played(player, scenario, plays):
+        total += predictions.sum(axis=1)
+    return total / scenario.horizon
+
+
+def median_run(runs: FloatArray) -> int:
+    """Which of R estimates ``(R, M)`` of one distribution has most others near it.
+
+    If more than half of the runs are within alpha of the truth in TV, each of those has more than half of
+    all runs within 2 alpha; the one returned, of the least median distance, does too, and so lies within
+    3 alpha of the truth. The chance that fewer than half are good falls exponentially in R.
+
+    Example:
+        >>> median_run(np.array([[0.9, 0.1], [0.5, 0.5], [0.52, 0.48]]))
+        1
+    """
+    runs = np.asarray(runs, dtype=np.float64)
+    distances = tv(runs[:, None], runs[None])
+    return int(np.median(distances, axis=1).argmin())
+
+
+def selected(estimate: FloatArray, table: FloatArray) -> IntArray:
+    """Hypothesis selection: which of the hypotheses ``(K, M)`` is nearest in TV to estimates ``(..., M)``."""
+    return tv(table, np.asarray(estimate)[..., None, :]).argmin(axis=-1)
