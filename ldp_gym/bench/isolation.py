@@ -1,0 +1,171 @@
+"""A learner in a process of its own, with nothing in its memory but the public game.
+
+Messages do not depend on predictions. So a learner of somebody else's gets candidates and messages through a
+pipe and sends predictions back, while seeds, labels, truths and losses stay on this side: it cannot read what
+it must not, whatever it tries. It may crash, exit or sleep; its own process pays for it.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+from ldp_gym.arrays import FloatArray, Messages
+from ldp_gym.game import Game
+from ldp_gym.learners import LEARNERS, IncompatibleChannelError, TapeLearner, stepped
+from ldp_gym.testing import check_learner
+
+_NAME = "ldp_gym.bench.isolation"
+
+
+class LearnerFailedError(RuntimeError):
+    """A learner in its own process has failed; the message has its traceback, or what became of it."""
+
+
+class Isolated:
+    """A learner by its name, played in a process of its own, within a time limit.
+
+    Args:
+        learner: the name, or ``module:Class``.
+        options: its options.
+        seconds: how long it may take in all.
+    """
+
+    def __init__(self, learner: str, options: Mapping[str, Any], seconds: float) -> None:
+        self.learner, self.options, self.seconds = learner, dict(options), seconds
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", _NAME], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors
+        )
+        self._late = threading.Event()
+        self._watch = threading.Timer(seconds, self._expire)
+        self._watch.daemon = True
+        self._watch.start()
+
+    def __enter__(self) -> Isolated:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._watch.cancel()
+        self._process.kill()
+        self._process.communicate()
+        self._errors.close()
+
+    def _expire(self) -> None:
+        self._late.set()
+        self._process.kill()
+
+    def check(self, game: Mapping[str, Any]) -> None:
+        """Hold it to the contract of learners, on a small game of the same channel."""
+        self._ask("check", self.learner, self.options, dict(game))
+
+    def __call__(self, game: Game) -> Isolated:
+        """Make the learner for a game, as its class would."""
+        self._ask("make", self.learner, self.options, game)
+        return self
+
+    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
+        """Begin an episode in each of a batch of games."""
+        self._ask("reset", batch_shape)
+
+    def predict(self, candidates: FloatArray) -> FloatArray:
+        """The predictions ``(..., M)`` for the current round's candidates ``(..., K, M)``."""
+        predictions: FloatArray = self._ask("predict", candidates)
+        return predictions
+
+    def update(self, candidates: FloatArray, message: Messages) -> None:
+        """Learn from the round's messages ``(..., *message_shape)``."""
+        self._ask("update", candidates, message)
+
+    def play(
+        self, candidates: FloatArray, messages: Messages, posteriors: FloatArray | None = None
+    ) -> FloatArray:
+        """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
+        predictions: FloatArray = self._ask("play", candidates, messages, posteriors)
+        return predictions
+
+    def _ask(self, *request: object) -> Any:
+        assert self._process.stdin is not None, "opened as a pipe"
+        assert self._process.stdout is not None, "opened as a pipe"
+        try:
+            _send(self._process.stdin, request)
+            answer, value = pickle.load(self._process.stdout)
+        except (OSError, EOFError, pickle.UnpicklingError) as error:
+            raise LearnerFailedError(self._obituary()) from error
+        if answer == "incompatible":
+            raise IncompatibleChannelError(value)
+        if answer == "failed":
+            raise LearnerFailedError(value)
+        return value
+
+    def _obituary(self) -> str:
+        if self._late.is_set():
+            return f"{self.learner} took more than its {self.seconds:g} seconds"
+        self._process.wait()
+        self._errors.seek(0)
+        last = self._errors.read()[-2000:].decode(errors="replace")
+        return f"the process of {self.learner} ended with status {self._process.returncode}\n{last}".rstrip()
+
+
+def _send(stream: BinaryIO | Any, thing: object) -> None:
+    pickle.dump(thing, stream, protocol=pickle.HIGHEST_PROTOCOL)
+    stream.flush()
+
+
+class _Host:
+    """The other side: makes the learner, and does what it is asked."""
+
+    def __init__(self) -> None:
+        self.learner: Any = None
+
+    def check(self, name: str, options: dict[str, Any], game: dict[str, Any]) -> None:
+        check_learner(lambda rules: LEARNERS.build(name, {"game": rules}, options), **game)
+
+    def make(self, name: str, options: dict[str, Any], game: Game) -> None:
+        self.learner = LEARNERS.build(name, {"game": game}, options)
+
+    def reset(self, batch_shape: tuple[int, ...]) -> None:
+        self.learner.reset(batch_shape)
+
+    def predict(self, candidates: FloatArray) -> Any:
+        return self.learner.predict(candidates)
+
+    def update(self, candidates: FloatArray, message: Messages) -> None:
+        self.learner.update(candidates, message)
+
+    def play(self, candidates: FloatArray, messages: Messages, posteriors: FloatArray | None) -> Any:
+        if isinstance(self.learner, TapeLearner):
+            return self.learner.play(candidates, messages, posteriors)
+        return stepped(self.learner, candidates, messages)
+
+
+def _serve() -> None:
+    """Answer requests from stdin until it closes."""
+    requests = sys.stdin.buffer
+    # What the learner prints must not end up among the answers.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    host = _Host()
+    while True:
+        try:
+            what, *arguments = pickle.load(requests)
+        except EOFError:
+            return
+        try:
+            answer = "done", getattr(host, what)(*arguments)
+        except IncompatibleChannelError as error:
+            answer = "incompatible", str(error)
+        except BaseException:  # whatever it is, the referee's side reports it
+            answer = "failed", traceback.format_exc()
+        _send(answers, answer)
+
+
+if __name__ == "__main__":
+    _serve()

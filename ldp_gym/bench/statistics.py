@@ -1,0 +1,120 @@
+"""Means with intervals, paired differences, slopes and scores. All intervals are of 95%."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldp_gym.arrays import FloatArray
+
+CONFIDENCE = 0.95
+_RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its interval.
+
+    Example:
+        >>> print(Estimate(12.345, 11.0, 14.0))
+        12.3 [11.0, 14.0]
+        >>> Estimate(0.1, -0.2, 0.3).contains(0.0)
+        True
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def contains(self, value: float) -> bool:
+        """Whether the interval does."""
+        return self.low <= value <= self.high
+
+    @property
+    def half(self) -> float:
+        """Half of the interval's length."""
+        return (self.high - self.low) / 2.0
+
+    def __str__(self) -> str:
+        digits = 0 if abs(self.value) >= 1000 else 1 if abs(self.value) >= 10 else 3
+        if not np.isfinite(self.low):
+            return f"{self.value:,.{digits}f}"
+        return f"{self.value:,.{digits}f} [{self.low:,.{digits}f}, {self.high:,.{digits}f}]"
+
+
+def mean(samples: FloatArray) -> Estimate:
+    """The mean with its bootstrap interval: risk is an expectation. One sample has none.
+
+    Example:
+        >>> estimate = mean(np.arange(100.0))
+        >>> estimate.value, estimate.contains(49.5)
+        (49.5, True)
+        >>> mean(np.array([3.0, 3.0, 3.0]))
+        Estimate(value=3.0, low=3.0, high=3.0)
+    """
+    samples = np.asarray(samples, dtype=np.float64)
+    centre = float(samples.mean())
+    if len(samples) < 2 or not np.isfinite(samples).all():
+        return Estimate(centre, -np.inf, np.inf)
+    if np.ptp(samples) == 0.0:
+        return Estimate(centre, centre, centre)
+    from scipy.stats import bootstrap  # imported here: it takes a while, and evaluating does not need it
+
+    interval = bootstrap(
+        (samples,),
+        np.mean,
+        confidence_level=CONFIDENCE,
+        n_resamples=_RESAMPLES,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    return Estimate(centre, float(interval.low), float(interval.high))
+
+
+def difference(samples: FloatArray, others: FloatArray) -> Estimate:
+    """The mean difference of two learners on the same tapes, paired episode by episode."""
+    if len(samples) != len(others):
+        raise ValueError(f"pairs need as many episodes on both sides, got {len(samples)} and {len(others)}")
+    return mean(np.asarray(samples) - np.asarray(others))
+
+
+def score(uniform: FloatArray, risk: FloatArray, bayes: FloatArray) -> float | None:
+    """``(uniform - risk) / (uniform - Bayes)`` on the same tapes.
+
+    1 is Bayes, 0 has learned nothing. None where the denominator is within its error.
+    """
+    gain = difference(uniform, bayes)
+    if gain.contains(0.0) or not np.isfinite(gain.low):
+        return None
+    return float((np.mean(uniform) - np.mean(risk)) / gain.value)
+
+
+def slope(positions: Sequence[float], samples: Sequence[FloatArray]) -> Estimate:
+    """The slope of log mean against log position, by least squares with its interval.
+
+    A mean's error is its standard error over the episodes, and the slope's follows from those; Student's law
+    with as many degrees of freedom as the samples have together.
+
+    Example:
+        >>> found = slope([1, 10], [np.array([2.0, 2.2]), np.array([20.0, 22.0])])
+        >>> round(found.value, 6), found.contains(1.0)
+        (1.0, True)
+    """
+    from scipy.stats import t  # imported here, as above
+
+    x = np.log(np.asarray(positions, dtype=np.float64))
+    means = np.array([np.mean(values) for values in samples])
+    errors = np.array(
+        [np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan for values in samples]
+    )
+    centred = x - x.mean()
+    leverage = centred / (centred @ centred)
+    value = float(leverage @ np.log(means))
+    if np.isnan(errors).any():
+        return Estimate(value, -np.inf, np.inf)
+    error = float(np.sqrt(leverage**2 @ (errors / means) ** 2))
+    freedom = sum(len(values) - 1 for values in samples)
+    half = float(t.ppf(0.5 + CONFIDENCE / 2.0, freedom)) * error
+    return Estimate(value, value - half, value + half)

@@ -1,0 +1,30 @@
+"""Risk against the number of hypotheses."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ldp_gym.bench.suites.base import SUITES
+from ldp_gym.bench.suites.sweep import Sweep
+
+
+@SUITES.register("classes")
+class Classes(Sweep):
+    """Dirichlet(0.3) tables of 4 to 64 hypotheses over 64 labels."""
+
+    name: ClassVar[str] = "classes"
+    title: ClassVar[str] = "Risk against K"
+    claim: ClassVar[str] = (
+        "The bound of Algorithm 2 grows like sqrt(K) up to logarithms. Where one of K coordinates is "
+        "revealed, a "
+        "learner needs K times as many rounds; a comparison of all hypotheses does not. T = 10,000, eps = 1."
+    )
+    argument: ClassVar[str] = "num_hypotheses"
+    values: ClassVar[tuple[float, ...]] = (4, 8, 16, 32, 64)
+    symbol: ClassVar[str] = "K"
+    predicted: ClassVar[dict[tuple[str, str], tuple[float, str]]] = {
+        ("exp3", "laplace-single"): (0.5, "the bound's, once it learns"),
+        ("centred-exp3", "laplace-single"): (0.5, "the bound's"),
+        ("bayes", "laplace-single"): (1.0, "one coordinate of K a round"),
+    }
+    settings: ClassVar[dict[str, Any]] = {"hypotheses": "dirichlet", "num_labels": 64}

@@ -1,0 +1,35 @@
+"""Risk against the privacy level."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ldp_gym.bench.suites.base import SUITES
+from ldp_gym.bench.suites.sweep import Sweep
+
+
+@SUITES.register("epsilon")
+class Epsilon(Sweep):
+    """One Dirichlet(0.3) table with K = 8, M = 16 at privacy levels from 1/4 to 8."""
+
+    name: ClassVar[str] = "epsilon"
+    title: ClassVar[str] = "Risk against eps"
+    claim: ClassVar[str] = (
+        "The bound of Algorithm 2 falls like 1/eps. A message tells about eps^2/8 nats at small eps, so "
+        "that Bayes "
+        "needs 1/eps^2 as many rounds. T = 10,000."
+    )
+    argument: ClassVar[str] = "epsilon"
+    values: ClassVar[tuple[float, ...]] = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+    symbol: ClassVar[str] = "eps"
+    predicted: ClassVar[dict[tuple[str, str], tuple[float, str]]] = {
+        ("exp3", "laplace-single"): (-1.0, "the bound's, once it learns"),
+        ("centred-exp3", "laplace-single"): (-1.0, "the bound's"),
+        ("bayes", "laplace-single"): (-2.0, "information, at small eps"),
+        ("bayes", "split"): (-2.0, "information, at small eps"),
+    }
+    settings: ClassVar[dict[str, Any]] = {
+        "hypotheses": "dirichlet",
+        "num_hypotheses": 8,
+        "num_labels": 16,
+    }

@@ -1,0 +1,115 @@
+"""The Hadamard class of Appendix A against its lower bound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from ldp_gym import theory
+from ldp_gym.bench.entry import Entry
+from ldp_gym.bench.suites.base import SUITES, Finding, Suite
+from ldp_gym.channels import CHANNELS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ldp_gym.bench.results import Played, Results
+
+POINTS = ((8, 1_000, 1.0), (8, 10_000, 1.0), (32, 1_000, 1.0), (8, 1_000, 0.5))
+"""num_hypotheses = 2K, T and eps."""
+
+LEARNERS = ("bayes", "uniform")
+
+
+def pure_channels(interactive: bool) -> list[str]:
+    """The pure channels that come with the package, interactive ones among them or not."""
+    return [
+        name
+        for name in CHANNELS.names()
+        if CHANNELS[name].__module__.startswith("ldp_gym.")
+        and getattr(CHANNELS[name], "pure", False)
+        and name != "identity"
+        and (interactive or not getattr(CHANNELS[name], "interactive", False))
+    ]
+
+
+@SUITES.register("lower")
+class Lower(Suite):
+    """Every pure, non-interactive channel, in the worst truth, with the better of Bayes and not learning."""
+
+    name: ClassVar[str] = "lower"
+    title: ClassVar[str] = "The lower bound's class"
+    claim: ClassVar[str] = (
+        "On the Hadamard class every pure, non-interactive channel pays at least a T / 132 for some "
+        "truth, whoever "
+        "learns (Theorem lowerbound)."
+    )
+
+    def games(self, small: bool) -> list[Entry]:
+        """All truths, at a base point and at others that differ from it in T, K or eps."""
+        points, episodes = (((8, 200, 1.0), (8, 400, 1.0)), 4) if small else (POINTS, 16)
+        return [
+            Entry(
+                {
+                    "hypotheses": "hadamard",
+                    "num_hypotheses": size,
+                    "horizon": horizon,
+                    "epsilon": epsilon,
+                    "channel": channel,
+                },
+                learner,
+                episodes=episodes,
+                truth="all",
+                block=4,
+            )
+            for size, horizon, epsilon in points
+            for channel in pure_channels(interactive=False)
+            for learner in LEARNERS
+        ]
+
+    def findings(self, results: Results) -> list[Finding]:
+        """The least multiple of the bound, at each point."""
+        found = []
+        for point, lines in _by_point(results).items():
+            ratios = {
+                played.entry.channel: played.totals.mean() / theory.lower_bound(*point) for played in lines
+            }
+            least = min(ratios, key=lambda channel: ratios[channel])
+            best = next(played for played in lines if played.entry.channel == least)
+            found.append(
+                Finding(
+                    f"2K = {point[0]}, T = {point[1]:,}, eps = {point[2]:g}: the best of {len(ratios)} "
+                    f"channels, {least} "
+                    f"with {best.entry.learner}, has {ratios[least]:,.0f} times the lower bound "
+                    f"({theory.lower_bound(*point):.3g} nats).",
+                    best.risk.low >= theory.lower_bound(*point),
+                )
+            )
+        return found
+
+    def draw(self, results: Results) -> Figure:
+        """The worst truth's risk on each channel, and the bound."""
+        from ldp_gym.bench import figures
+
+        groups = _by_point(results)
+        drawn, axes = figures.figure(len(groups), width=3.2, height=3.4, sharey=True)
+        for panel, (point, lines) in zip(axes.flat, groups.items(), strict=True):
+            lines = sorted(lines, key=lambda played: played.entry.channel)
+            names = [f"{p.entry.channel}" for p in lines]
+            figures.bars(panel, names, [p.risk for p in lines], figures.colour("bayes"))
+            panel.axvline(theory.lower_bound(*point), color="black", linestyle=":", label="lower bound")
+            panel.set(xscale="log", title=f"2K = {point[0]}, T = {point[1]:,}, eps = {point[2]:g}")
+            panel.legend(fontsize=7)
+        drawn.supxlabel("total KL (nats), worst truth, better of Bayes and uniform")
+        return drawn
+
+
+def _by_point(results: Results) -> dict[tuple[int, int, float], list[Played]]:
+    """For each point, the better learner on every channel."""
+    groups: dict[tuple[int, int, float], dict[str, Played]] = {}
+    for played in results.played:
+        game = played.entry.game
+        best = groups.setdefault((game["num_hypotheses"], game["horizon"], game["epsilon"]), {})
+        other = best.get(played.entry.channel)
+        if other is None or played.totals.mean() < other.totals.mean():
+            best[played.entry.channel] = played
+    return {point: list(lines.values()) for point, lines in groups.items()}

@@ -1,0 +1,94 @@
+"""Risk against the number of labels: the paper's main point."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ldp_gym.bench import statistics
+from ldp_gym.bench.entry import Entry
+from ldp_gym.bench.suites.base import SUITES, Finding, Suite
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ldp_gym.bench.results import Played, Results
+
+CHANNELS = ("randomized-response", "subset-selection", "laplace-single", "vote", "split", "wheel")
+BASE_LABELS = 16
+PARTS = (1, 4, 16, 64, 256, 1024)
+
+
+@SUITES.register("unbounded")
+class Unbounded(Suite):
+    """One table, with every label cut into ever more equal parts: M grows and nothing else changes."""
+
+    name: ClassVar[str] = "unbounded"
+    title: ClassVar[str] = "Risk against M"
+    claim: ClassVar[str] = (
+        "Randomized response pays for the number of labels; channels on the hypotheses do not, however "
+        "many labels "
+        "there are. A refined Dirichlet(0.3) table, K = 8, eps = 1, Bayes on each channel."
+    )
+
+    def games(self, small: bool) -> list[Entry]:
+        """The refinements of one base table."""
+        base = np.random.default_rng(0).dirichlet(np.full(BASE_LABELS, 0.3), size=8).tolist()
+        horizon, episodes = (300, 16) if small else (1000, 32)
+        return [
+            Entry(
+                {
+                    "hypotheses": "refined",
+                    "hypotheses_kwargs": {"base": base, "parts": parts},
+                    "channel": channel,
+                    "horizon": horizon,
+                },
+                "bayes",
+                episodes=episodes if parts <= 256 else max(4, episodes // 4),
+                block=16 if parts <= 16 else 4,
+            )
+            for channel in CHANNELS
+            for parts in (PARTS[:4] if small else PARTS)
+        ]
+
+    def findings(self, results: Results) -> list[Finding]:
+        """Slopes in M."""
+        found = []
+        for channel in CHANNELS:
+            line = _line(results, channel)
+            if len(line) < 2:
+                continue
+            slope = statistics.slope([_labels(p) for p in line], [p.totals for p in line])
+            span = f"from M = {_labels(line[0])} to {_labels(line[-1]):,}"
+            text = f"{channel}: {span} the risk has slope {slope} in M"
+            if channel == "randomized-response":
+                found.append(Finding(f"{text}: it grows.", slope.low > 0.0))
+            elif channel in ("split", "vote", "wheel", "laplace-single"):
+                found.append(Finding(f"{text}.", slope.contains(0.0)))
+            else:
+                found.append(Finding(f"{text}."))
+        return found
+
+    def draw(self, results: Results) -> Figure:
+        """Risk against M."""
+        from ldp_gym.bench import figures
+
+        drawn, axes = figures.figure(width=5.6, height=3.8)
+        panel = axes[0, 0]
+        for i, channel in enumerate(CHANNELS):
+            line = _line(results, channel)
+            if line:
+                x = [_labels(p) for p in line]
+                figures.points(panel, x, [p.risk for p in line], channel, figures.colour(channel, i))
+        panel.set(xscale="log", yscale="log", xlabel="number of labels M", ylabel="total KL of Bayes (nats)")
+        panel.legend(fontsize=7)
+        return drawn
+
+
+def _labels(played: Played) -> int:
+    return BASE_LABELS * int(played.entry.game["hypotheses_kwargs"]["parts"])
+
+
+def _line(results: Results, channel: str) -> list[Played]:
+    return sorted(results.of(channel=channel, learner="bayes"), key=_labels)
