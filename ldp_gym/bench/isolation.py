@@ -42,7 +42,11 @@ class Isolated:
         self.learner, self.options, self.seconds = learner, dict(options), seconds
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(
-            [sys.executable, "-m", _NAME], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors
+            [sys.executable, "-m", _NAME],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
         )
         self._late = threading.Event()
         self._watch = threading.Timer(seconds, self._expire)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from ldp_gym import validation
 from ldp_gym.batch import estimates
-from ldp_gym.bench.entry import Cell, Entry, is_ours
+from ldp_gym.bench.entry import Cell, is_ours
 from ldp_gym.bench.isolation import Isolated
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import Outcome, Store
@@ -160,25 +160,30 @@ def play(cell: Cell, seconds: float = TIME_LIMIT) -> Outcome:
 
 def _arrays(cell: Cell, seconds: float) -> dict[str, Any]:
     entry = cell.entry
-    maker: Callable[[Game], Learner] = partial(_made, entry)
-    guard: Isolated | None = None
-    if not is_ours(entry.learner):
-        guard = Isolated(entry.learner, entry.options, seconds)
-        maker = guard
-    with guard or nullcontext():
-        if guard is not None:
-            guard.check({key: entry.game[key] for key in _PROMISES if key in entry.game})
-        if entry.estimates:
-            truth = entry.truth if isinstance(entry.truth, int) else None
-            averages = estimates(maker, entry.game, episodes=entry.episodes, seed=cell.seed, truth=truth)
-            return {"estimates": averages}
-        played = evaluate(maker, entry.game, episodes=entry.episodes, seed=cell.seed, truth=entry.truth)
-        return {"rounds": played.rounds, "kl": played.kl, "tv": played.tv}
+    if is_ours(entry.learner):
+        return _measured(cell, lambda game: LEARNERS.build(entry.learner, {"game": game}, entry.options))
+    small = {name: entry.game[name] for name in _PROMISES if name in entry.game}
+    _check(entry.learner, json.dumps(dict(entry.options)), json.dumps(small), seconds)
+    with Isolated(entry.learner, entry.options, seconds) as player:
+        return _measured(cell, player)
+
+
+def _measured(cell: Cell, maker: Callable[[Game], Learner]) -> dict[str, Any]:
+    entry = cell.entry
+    if entry.estimates:
+        truth = entry.truth if isinstance(entry.truth, int) else None
+        averages = estimates(maker, entry.game, episodes=entry.episodes, seed=cell.seed, truth=truth)
+        return {"estimates": averages}
+    played = evaluate(maker, entry.game, episodes=entry.episodes, seed=cell.seed, truth=entry.truth)
+    return {"rounds": played.rounds, "kl": played.kl, "tv": played.tv}
 
 
 _PROMISES = ("channel", "channel_kwargs", "epsilon", "delta")
 """What of a game a small one keeps, on which a learner is checked."""
 
 
-def _made(entry: Entry, game: Game) -> Learner:
-    return LEARNERS.build(entry.learner, {"game": game}, entry.options)
+@cache
+def _check(learner: str, options: str, game: str, seconds: float) -> None:
+    """Hold somebody else's learner to the contract: in another process than it plays in, and once."""
+    with Isolated(learner, json.loads(options), seconds) as player:
+        player.check(json.loads(game))

@@ -1,36 +1,23 @@
-"""The command ``ldp-gym``."""
+"""``ldp-gym audit``: a channel's promise, checked."""
 
 from __future__ import annotations
 
 import json
-import sys
 import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
 
 from ldp_gym import audit as audits
 from ldp_gym.arrays import FloatArray
 from ldp_gym.channels import Channel, NoPrivacyWarning
 from ldp_gym.scenario import Scenario
 
-try:
-    import typer
-    from rich.console import Console
-    from rich.table import Table
-except ImportError as error:  # pragma: no cover - said once, by the command itself
-    sys.exit(f"the command ldp-gym needs {error.name}: pip install 'ldp-gym[bench]'")
 
-app = typer.Typer(help="Benchmarks and audits for LDPDist-v0.", no_args_is_help=True, add_completion=False)
-
-
-@app.callback()
-def _commands() -> None:
-    """Benchmarks and audits for LDPDist-v0."""
-
-
-@app.command()
 def audit(
     channel: Annotated[str, typer.Argument(help="A channel's name, or your own as module:Class.")],
     hypotheses: Annotated[
@@ -208,9 +195,3 @@ def _save_picture(path: Path, losses: FloatArray, certificate: audits.Certificat
         raise typer.BadParameter(f"cannot save the picture: {error}") from error
     finally:
         pyplot.close(figure)
-
-
-def main() -> None:
-    """The entry point. Modules in the working directory count: a channel of one's own is often there."""
-    sys.path.insert(0, "")
-    app()

@@ -1,0 +1,32 @@
+"""The command ``ldp-gym``, one module a subcommand."""
+
+from __future__ import annotations
+
+import sys
+
+try:
+    import typer
+
+    from ldp_gym.cli.audit import audit
+    from ldp_gym.cli.bench import bench, export, report
+    from ldp_gym.cli.catalogue import catalogue
+except ImportError as error:  # pragma: no cover - said once, by the command itself
+    sys.exit(f"the command ldp-gym needs {error.name}: pip install 'ldp-gym[bench]'")
+
+app = typer.Typer(
+    help="Benchmark learners and audit channels of LDPDist-v0.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(bench)
+app.command()(report)
+app.command()(export)
+app.command(name="list")(catalogue)
+app.command()(audit)
+
+
+def main() -> None:
+    """The entry point. Modules in the working directory count: a learner of one's own is often there."""
+    sys.path.insert(0, "")
+    app()

@@ -1,0 +1,94 @@
+"""Learners of somebody else's, good and bad, for the tests of the benchmark to invite."""
+
+import gc
+import os
+import time
+
+import numpy as np
+
+import ldp_agents
+from ldp_gym.channels import RandomizedResponse
+from ldp_gym.tape import Episodes, Tape
+
+
+class Honest(ldp_agents.EXP3):
+    """EXP3 under another name."""
+
+
+class Talker(ldp_agents.EXP3):
+    """EXP3, and prints."""
+
+    def predict(self, candidates):
+        print("I predict!")
+        return super().predict(candidates)
+
+
+class Stepper:
+    """The uniform mixture with nothing but the three methods of the protocol."""
+
+    def __init__(self, game):
+        self.game = game
+
+    def reset(self, batch_shape=()):
+        self.batch_shape = batch_shape
+
+    def predict(self, candidates):
+        mixed = candidates.mean(axis=-2)
+        return np.broadcast_to(mixed, (*self.batch_shape, mixed.shape[-1]))
+
+    def update(self, candidates, message):
+        pass
+
+
+class Late(ldp_agents.Uniform):
+    """Behaves in a small game, and misbehaves in a long one: the contract check does not see it."""
+
+    def play(self, candidates, messages, posteriors=None):
+        if self.game.horizon > 12:
+            self.misbehave()
+        return super().play(candidates, messages, posteriors)
+
+
+class Sleeper(Late):
+    def misbehave(self):
+        time.sleep(3600)
+
+
+class Crasher(Late):
+    def misbehave(self):
+        raise ZeroDivisionError("I divided by <b>zero</b>")
+
+
+class Quitter(Late):
+    def misbehave(self):
+        os._exit(7)
+
+
+class NotANumber(Late):
+    def misbehave(self):
+        self._total[:] = np.nan
+
+
+class Spy(Late):
+    """Looks for the referee's tapes among all objects of its process."""
+
+    def misbehave(self):
+        loot = [thing for thing in gc.get_objects() if isinstance(thing, Tape | Episodes)]
+        if loot:
+            raise RuntimeError(f"found {len(loot)} tapes")
+
+
+class Negative(ldp_agents.Uniform):
+    """Breaks the contract."""
+
+    def _predict(self, weights, candidates):
+        return 2 * super()._predict(weights, candidates) - 1
+
+
+class Broken(RandomizedResponse):
+    """A channel that fails in games of more than 100 rounds."""
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        if self.horizon > 100:
+            raise RuntimeError("out of order")
+        return super().encode(labels, candidates, uniforms, posterior)

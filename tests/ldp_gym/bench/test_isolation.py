@@ -1,0 +1,74 @@
+"""Somebody else's learner: what it gets, and what its failures do."""
+
+import numpy as np
+import pytest
+
+import ldp_gym
+from ldp_gym.bench.isolation import Isolated, LearnerFailedError
+
+GAME = {"hypotheses": "dirichlet", "horizon": 60}
+
+
+def played(learner, game=GAME, seconds=60.0, episodes=3):
+    with Isolated(f"strangers:{learner}", {}, seconds) as player:
+        return ldp_gym.evaluate(player, game, episodes=episodes)
+
+
+def test_it_plays_as_it_would_here():
+    np.testing.assert_array_equal(played("Honest").kl, ldp_gym.evaluate("exp3", GAME, episodes=3).kl)
+
+
+def test_one_that_prints_does_not_garble_the_answers():
+    np.testing.assert_array_equal(played("Talker").kl, played("Honest").kl)
+
+
+def test_three_methods_are_enough():
+    expected = ldp_gym.evaluate("uniform", GAME, episodes=3).kl
+    np.testing.assert_allclose(played("Stepper").kl, expected, rtol=1e-12)
+
+
+def test_contexts_that_matter_reach_it():
+    game = {"horizon": 40, "nature": "adversary", "channel": "adaptive-split"}
+    np.testing.assert_array_equal(played("Honest", game).kl, ldp_gym.evaluate("exp3", game, episodes=3).kl)
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        ("Crasher", "ZeroDivisionError: I divided by <b>zero</b>"),
+        ("Quitter", "ended with status 7"),
+        ("NoSuchLearner", "cannot import learner"),
+    ],
+)
+def test_a_failure_is_told_as_it_was(learner, message):
+    with pytest.raises(LearnerFailedError, match=message):
+        played(learner)
+
+
+def test_a_sleeper_is_ended():
+    with pytest.raises(LearnerFailedError, match="more than its 3 seconds"):
+        played("Sleeper", seconds=3)
+
+
+def test_what_is_no_number_is_named():
+    with pytest.raises(ValueError, match="nan"):
+        played("NotANumber")
+
+
+def test_there_is_nothing_to_find_in_its_process():
+    assert np.isfinite(played("Spy").kl).all()
+    with pytest.raises(RuntimeError, match="found .* tapes"):  # in this process there would be
+        ldp_gym.evaluate("strangers:Spy", GAME, episodes=3)
+
+
+def test_a_learner_that_does_not_understand_says_so():
+    with pytest.raises(ValueError, match="reads a loss for each hypothesis"):
+        played("Honest", {**GAME, "channel": "randomized-response"})
+
+
+def test_the_contract_is_checked():
+    with (
+        Isolated("strangers:Negative", {}, 60.0) as player,
+        pytest.raises(LearnerFailedError, match="negative"),
+    ):
+        player.check({})

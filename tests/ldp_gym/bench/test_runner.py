@@ -1,0 +1,191 @@
+"""Runs: the same for any number of jobs, on a cluster, after a kill; and strangers are contained."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import ldp_gym
+from ldp_gym import bench
+from ldp_gym.bench import Entry, Finding, Suite
+
+CHANNELS = ("laplace-single", "split")
+LEARNERS = ("uniform", "exp3", "bayes")
+
+
+class Tiny(Suite):
+    """Two channels, three learners; at the small size in longer cells, which changes nothing."""
+
+    name = "tiny"
+    title = claim = "for the tests"
+
+    def games(self, small):
+        return [
+            Entry(
+                {"hypotheses": "dirichlet", "channel": channel, "horizon": 400},
+                learner,
+                episodes=12,
+                block=12 if small else 3,
+            )
+            for channel in CHANNELS
+            for learner in LEARNERS
+        ]
+
+    def findings(self, results):
+        return [Finding("nothing")]
+
+    def draw(self, results):
+        raise NotImplementedError
+
+
+def table(results):
+    """Everything that was measured, by what was played."""
+    return {str(p.entry): (p.kl.tolist(), p.tv.tolist()) for p in results.played}
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    results = bench.run(Tiny(), out=tmp_path_factory.mktemp("alone"))
+    assert len(results.played) == 6
+    return table(results)
+
+
+def test_results_are_those_of_evaluate(expected):
+    game = {"hypotheses": "dirichlet", "channel": "split", "horizon": 400}
+    kl, tv = expected["exp3 on split, T = 400"]
+    alone = ldp_gym.evaluate("exp3", game, episodes=12)
+    np.testing.assert_array_equal(kl, alone.kl)
+    np.testing.assert_array_equal(tv, alone.tv)
+
+
+def test_any_number_of_jobs(expected, tmp_path):
+    assert table(bench.run(Tiny(), out=tmp_path, jobs=2)) == expected
+
+
+def test_nothing_is_played_twice(tmp_path):
+    bench.run(Tiny(), out=tmp_path)
+    again = []
+    bench.run(Tiny(), out=tmp_path, on_cell=lambda *cell: again.append(cell))
+    assert not again
+    bench.run(Tiny(), out=tmp_path, episodes=15, on_cell=lambda *cell: again.append(cell))
+    assert len(again) == 6  # three more episodes of each entry
+
+
+KILLED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from test_runner import Tiny
+from ldp_gym import bench
+print("begin", flush=True)
+bench.run(Tiny(), out=sys.argv[2], on_cell=lambda *_: __import__("time").sleep(0.1))
+print("end", flush=True)
+"""
+
+
+def test_killed_ten_times_and_resumed(expected, tmp_path):
+    here, rng = os.path.dirname(__file__), random.Random(0)
+    kills = 0
+    while kills < 10:
+        process = subprocess.Popen([sys.executable, "-c", KILLED, here, tmp_path], stdout=subprocess.PIPE)
+        process.stdout.readline()  # it has begun
+        time.sleep(rng.uniform(0.0, 0.5))
+        process.send_signal(signal.SIGKILL)
+        finished = b"end" in process.communicate()[0]
+        kills += 1
+        if finished:
+            break
+    assert kills > 2
+    assert table(bench.run(Tiny(), out=tmp_path)) == expected
+
+
+@contextlib.contextmanager
+def cluster(workers):
+    """A real local cluster: a scheduler and workers, each a process, on loopback."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+
+    def start(*arguments):
+        command = [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]]
+        return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+
+    common = ["--no-dashboard", "--host", "127.0.0.1"]
+    scheduler = start("dask_scheduler", *common, "--port", "0")
+    address = next(part for line in scheduler.stderr for part in line.split() if part.startswith("tcp://127"))
+    threading.Thread(target=scheduler.stderr.read, daemon=True).start()
+    processes = [
+        start("dask_worker", address, *common, "--no-nanny", "--nthreads", "1") for _ in range(workers)
+    ]
+    for process in processes:
+        threading.Thread(target=process.stderr.read, daemon=True).start()
+    try:
+        yield address, processes
+    finally:
+        for process in [*processes, scheduler]:
+            process.kill()
+            process.communicate()
+
+
+def test_a_cluster_whose_worker_is_killed(expected, tmp_path):
+    with cluster(workers=2) as (address, workers):
+        played = []
+
+        def after(cell, outcome):
+            played.append(outcome.status)
+            if len(played) == 4:
+                workers[0].kill()
+
+        results = bench.run(Tiny(), out=tmp_path, dask=address, on_cell=after)
+    assert not results.failures
+    assert table(results) == expected
+
+
+def test_strangers_are_contained(expected, tmp_path):
+    learners = [f"strangers:{name}" for name in ("Honest", "Crasher", "Quitter", "NotANumber", "Negative")]
+    results = bench.run(Tiny(), out=tmp_path, learners=learners, size="small", jobs=2)
+    told = {failure.entry.learner.partition(":")[2]: failure.message for failure in results.failures}
+    assert "ZeroDivisionError" in told.pop("Crasher")
+    assert "status 7" in told.pop("Quitter")
+    assert "nan" in told.pop("NotANumber")
+    assert "no negative probability" in told.pop("Negative")
+    assert not told
+    found = table(results)
+    assert {key: value for key, value in found.items() if "strangers" not in key} == expected
+    assert found["strangers:Honest on split, T = 400"] == expected["exp3 on split, T = 400"]
+
+
+def test_a_sleeper_fails_alone(tmp_path):
+    results = bench.run(
+        Tiny(), out=tmp_path, learners=["strangers:Sleeper"], episodes=1, time_limit=3, jobs=2
+    )
+    assert {failure.entry.learner for failure in results.failures} == {"strangers:Sleeper"}
+    assert "more than its 3 seconds" in results.failures[0].message
+    assert len(results.played) == 6
+
+
+def test_a_channel_that_breaks_fails_alone(expected, tmp_path):
+    results = bench.run(Tiny(), out=tmp_path, channels=["strangers:Broken"], size="small")
+    assert {failure.entry.channel for failure in results.failures} == {"strangers:Broken"}
+    assert "out of order" in results.failures[0].message
+    assert table(results) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"suite": "quik"}, "did you mean 'quick'"),
+        ({"learners": ["bayess"]}, "did you mean 'bayes'"),
+        ({"channels": ["spilt"]}, "did you mean 'split'"),
+        ({"size": "huge"}, "size must be one of default, small, got 'huge'"),
+        ({"episodes": 0}, "episodes"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_bad_arguments_say_what_is_allowed(tmp_path, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        bench.run(**{"suite": "quick", "out": tmp_path, **arguments})

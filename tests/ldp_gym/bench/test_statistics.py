@@ -1,0 +1,50 @@
+"""Intervals that cover, slopes that are found, scores that mean something."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ldp_gym.bench import statistics
+
+
+def test_intervals_cover_as_often_as_they_say():
+    rng = np.random.default_rng(0)
+    trials = 400
+    hits = sum(statistics.mean(rng.exponential(size=60)).contains(1.0) for _ in range(trials))
+    # The percentile bootstrap of skewed samples covers a little less than 95%; 88% at n = 60 would be wrong.
+    assert hits >= stats.binom.ppf(1e-6, trials, 0.92)
+    assert hits <= trials * 0.99
+
+
+def test_slopes_cover_as_often_as_they_say():
+    rng = np.random.default_rng(1)
+    trials, x = 400, [10.0, 100.0, 1000.0]
+    slopes = [
+        statistics.slope(x, [5.0 * v**0.5 * np.exp(0.05 * rng.standard_normal(12)) for v in x])
+        for _ in range(trials)
+    ]
+    hits = sum(slope.contains(0.5) for slope in slopes)
+    assert stats.binom.ppf(1e-6, trials, 0.95) <= hits <= stats.binom.ppf(1 - 1e-6, trials, 0.95)
+
+
+def test_pairs_take_the_tapes_out():
+    rng = np.random.default_rng(2)
+    tapes = 100.0 * rng.standard_normal(50)
+    better, worse = tapes + rng.standard_normal(50), tapes + 5.0 + rng.standard_normal(50)
+    found = statistics.difference(worse, better)
+    assert found.low > 4.0
+    assert found.high < 6.0
+    with pytest.raises(ValueError, match="50 and 49"):
+        statistics.difference(worse, better[:-1])
+
+
+def test_the_score_is_blank_where_nobody_learns():
+    rng = np.random.default_rng(3)
+    uniform = 100.0 + rng.standard_normal(40)
+    assert statistics.score(uniform, uniform - 30.0, uniform - 60.0) == pytest.approx(0.5)
+    assert statistics.score(uniform, uniform - 30.0, uniform + rng.standard_normal(40)) is None
+
+
+def test_one_episode_has_no_interval():
+    assert not np.isfinite(statistics.mean(np.array([3.0])).low)
+    assert not np.isfinite(statistics.slope([1, 2], [np.array([1.0]), np.array([2.0, 2.1])]).low)

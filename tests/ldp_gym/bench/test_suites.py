@@ -1,0 +1,52 @@
+"""Every suite at its small size: it runs, draws, and concludes from the data."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from ldp_gym import bench, theory
+from ldp_gym.bench import SUITES
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("suites")
+    return {name: bench.run(name, size="small", out=directory) for name in SUITES.names()}
+
+
+@pytest.mark.parametrize("name", SUITES.names())
+def test_it_runs_and_draws(played, name, tmp_path):
+    results = played[name]
+    assert not results.failures
+    assert not results.missing
+    suite = SUITES[name]()
+    assert all(finding.text for finding in suite.findings(results))
+    suite.draw(results).savefig(tmp_path / "figure.svg")
+    assert (tmp_path / "figure.svg").stat().st_size > 5000
+
+
+def test_the_paper_s_main_point(played):
+    marks = {f.text.partition(":")[0]: f.holds for f in SUITES["unbounded"]().findings(played["unbounded"])}
+    assert marks["randomized-response"]
+    assert marks["split"]
+
+
+def test_conclusions_follow_the_data(played):
+    """With risks turned to nothing, what held does not hold any more."""
+    lower = SUITES["lower"]()
+    assert all(finding.holds for finding in lower.findings(played["lower"]))
+    cheated = played["lower"].__class__.__new__(played["lower"].__class__)
+    cheated.__dict__ = dict(played["lower"].__dict__)
+    cheated.played = [dataclasses.replace(p, kl=p.kl * 1e-9) for p in cheated.played]
+    assert not any(finding.holds for finding in lower.findings(cheated))
+
+
+def test_every_pure_channel_is_held_against_the_limit(played):
+    channels = {p.entry.channel for p in played["limit"].played}
+    assert {"laplace-single", "wheel", "adaptive-split", "subset-selection"} <= channels
+    assert "identity" not in channels
+    limit = theory.information_limit(8, 300, 1.0)
+    for p in played["limit"].played:
+        error = p.totals.std(ddof=1) / np.sqrt(len(p.totals))
+        assert p.totals.mean() >= limit - 5 * error
