@@ -5,8 +5,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 
 .PHONY: demo test lint types perf audit clean
 
-demo: .venv/.bench  ## the learners on the main channels of the default game, as a table
-	$(BIN)/python examples/leaderboard.py
+demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
+	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
 
 test: .venv/.all lint types  ## every check and every test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2

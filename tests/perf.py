@@ -6,9 +6,12 @@ ratio (1 = as fast as the reference) and the least ratio that we promise; exit s
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
+import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from functools import partial
 
@@ -17,7 +20,7 @@ import numpy as np
 
 import ldp_agents
 import ldp_gym
-from ldp_gym import audit
+from ldp_gym import audit, bench
 
 GAME = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 16}
 
@@ -66,6 +69,22 @@ def evaluated(name: str, episodes: int = 4, horizon: int = 100_000, **game: obje
     return episodes * horizon
 
 
+def benchmarked() -> int:
+    """The suite ``quick`` through the runner, store and all."""
+    with tempfile.TemporaryDirectory() as directory:
+        return sum(played.entry.episodes for played in bench.run("quick", episodes=10, out=directory).played)
+
+
+def only_evaluated() -> int:
+    """The same entries through ``evaluate`` alone."""
+    episodes = 0
+    for entry in bench.SUITES["quick"]().entries(episodes=10):
+        with contextlib.suppress(ldp_agents.IncompatibleChannelError):
+            ldp_gym.evaluate(entry.learner, entry.game, episodes=10)
+            episodes += 10
+    return episodes
+
+
 def peak_memory_ratio(code: str, baseline: int) -> float:
     """How many times ``baseline`` bytes a fresh interpreter needs for ``code``, above an idle one."""
     report = "\nimport resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
@@ -91,6 +110,7 @@ for _ in range(10):
 
 def main() -> int:
     failed = False
+    warnings.simplefilter("ignore", ldp_gym.NoPrivacyWarning)
 
     def line(what: str, ratio: float, promised: float, reference: str) -> None:
         nonlocal failed
@@ -137,6 +157,9 @@ def main() -> int:
         repeats=3,
     )
     line("exact audit, K = 16, M = 1,000", ratio, 1.0, "drawing 10^6 of its messages")
+
+    ratio = compare(benchmarked, only_evaluated, repeats=3)
+    line("benchmark suite quick, one job", ratio, 0.9, "evaluate alone")
 
     return int(failed)
 

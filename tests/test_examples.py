@@ -8,7 +8,6 @@ import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SMALL = {
-    "leaderboard.py": ["--horizon", "20", "--episodes", "2"],
     "calibration.py": ["--horizon", "20", "--episodes", "2"],
     "limit.py": ["--sizes", "3", "--horizon", "20", "--episodes", "4"],
     "channels.py": ["--shapes", "3x4", "--horizon", "20", "--episodes", "4", "--classes", "2"],
@@ -17,7 +16,6 @@ SAYS = {
     "calibration.py": "gaussian-vector",
     "channels.py": "adaptive-split",
     "limit.py": "adaptive-wheel",
-    "leaderboard.py": "laplace-single",
     "first_episode.py": "total KL",
     "own_learner.py": "Hedge",
 }

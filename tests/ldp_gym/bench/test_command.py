@@ -1,0 +1,101 @@
+"""``ldp-gym bench``, ``report``, ``export`` and ``list``, as a user types them."""
+
+import pytest
+from typer.testing import CliRunner
+
+import ldp_gym
+from ldp_gym.bench import SUITES
+from ldp_gym.cli import app
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+    return result.exit_code, result.output
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("command")
+    code, output = run("bench", "quick", "--size", "small", "--episodes", 4, "--jobs", 1, "--out", directory)
+    assert code == 0, output
+    return directory, output
+
+
+def test_the_leaderboard_has_every_channel_and_learner(directory):
+    _, output = directory
+    rows = {line.split("│")[1].strip(): line for line in output.splitlines() if line.startswith("│")}
+    assert {"laplace-single", "split", "identity"} <= set(rows)
+    assert rows["randomized-response"].count(" - ") >= 3  # who does not understand labels
+    for learner in ("uniform", "exp3", "bayes"):
+        assert learner in output
+    assert "the least risk is that of" in output
+
+
+def test_a_second_run_plays_nothing(directory):
+    out, first = directory
+    code, output = run("bench", "quick", "--size", "small", "--episodes", 4, "--jobs", 1, "--out", out)
+    assert code == 0
+    assert "all in the store" in output
+    table = [line for line in first.splitlines() if line.startswith("│")]
+    assert [line for line in output.splitlines() if line.startswith("│")] == table
+
+
+def test_the_report_is_written(directory):
+    out, output = directory
+    assert "report.html" in output
+    (out / "report.html").unlink()
+    code, output = run("report", out)
+    assert code == 0
+    assert "bayes" in (out / "report.html").read_text()
+
+
+def test_an_export_has_rows(directory, tmp_path):
+    out, _ = directory
+    code, output = run("export", tmp_path / "results.csv", out)
+    assert code == 0
+    lines = (tmp_path / "results.csv").read_text().splitlines()
+    assert f"{len(lines) - 1:,} rows" in output
+
+
+def test_a_stranger_on_the_leaderboard(tmp_path):
+    arguments = ("bench", "limit", "--size", "small", "--episodes", 2, "--jobs", 2, "--out", tmp_path)
+    code, output = run(*arguments, "--learner", "strangers:Crasher")
+    assert code == 1
+    assert "strangers:Crasher" in output
+    assert "ZeroDivisionError" in output
+
+
+def test_the_list_has_everything():
+    code, output = run("list")
+    assert code == 0
+    registries = (SUITES, ldp_gym.LEARNERS, ldp_gym.CHANNELS, ldp_gym.CLASSES, ldp_gym.NATURES)
+    for registry in registries:
+        for name in registry.names():
+            assert name in output
+    assert "cannot be loaded" not in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("bench", "quik"), "did you mean 'quick'"),
+        (("bench", "quick", "--learner", "bays"), "did you mean 'bayes'"),
+        (("bench", "quick", "--channel", "nowhere:Channel"), "cannot import channel"),
+        (("bench", "quick", "--size", "huge"), "default, small"),
+        (("bench", "quick", "--episodes", "0"), "0 is not in the range"),
+        (("report", "no-such-place"), "there is no directory"),
+        (("export", "results.xls", "."), "ends in .csv or .parquet"),
+    ],
+)
+def test_bad_arguments_say_what_is_allowed(arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, output = run(*arguments)
+    assert code == 2
+    assert message in " ".join(output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("command", ["bench", "report", "export", "list", "audit"])
+def test_help_reads(command):
+    code, output = run(command, "--help")
+    assert code == 0
+    assert "Usage:" in output
