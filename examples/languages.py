@@ -44,9 +44,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--words", nargs="+", type=int, default=[45, 550, 5500], help="of each language")
+    parser.add_argument("--words", nargs="+", type=int, default=[2, 50, 550, 5500], help="of each language")
     parser.add_argument("--users", type=int, default=200)
-    parser.add_argument("--episodes", type=int, default=20)
+    parser.add_argument("--episodes", type=int, default=40)
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--channels", nargs="+", default=CHANNELS, choices=ldp_gym.CHANNELS.names())
     parser.add_argument("--picture", help="save a picture here")

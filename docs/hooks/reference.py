@@ -1,0 +1,142 @@
+"""The reference: a page for every environment, class, nature, channel and learner, made from the registries.
+
+A new channel appears in the documentation when it is registered; nothing has to be written twice.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ldp_agents  # noqa: F401 - brings the learners
+import ldp_gym
+from ldp_gym.channels import Channel
+from ldp_gym.registry import Registry
+
+ENVIRONMENTS = {
+    "LDPDist-v0": "ldp_gym.env.LDPDistEnv",
+    "LDPDist-v0 (vector)": "ldp_gym.vector_env.LDPDistVectorEnv",
+}
+MODULES = {
+    "The environment's arguments": [
+        "ldp_gym.scenario.Scenario",
+        "ldp_gym.game.Game",
+        "ldp_gym.spaces.Simplex",
+    ],
+    "Wrappers for RL": ["ldp_gym.wrappers"],
+    "evaluate": ["ldp_gym.evaluate"],
+    "Bounds and limits": ["ldp_gym.theory"],
+    "Audits": ["ldp_gym.audit"],
+    "Contract checks": ["ldp_gym.testing", "ldp_agents.testing"],
+    "Base classes": [
+        "ldp_gym.hypotheses.HypothesisClass",
+        "ldp_gym.nature.Nature",
+        "ldp_gym.channels.base.Channel",
+        "ldp_gym.learners",
+        "ldp_agents.base",
+    ],
+    "The mathematics": [
+        "ldp_gym.clipping",
+        "ldp_gym.posterior",
+        "ldp_gym.divergences",
+        "ldp_gym.information",
+        "ldp_gym.accounting",
+    ],
+    "Rendering": ["ldp_gym.rendering", "ldp_gym.spectator"],
+}
+REGISTRIES: dict[str, tuple[Registry[Any], str]] = {
+    "classes": (ldp_gym.CLASSES, "hypotheses"),
+    "natures": (ldp_gym.NATURES, "nature"),
+    "channels": (ldp_gym.CHANNELS, "channel"),
+    "learners": (ldp_gym.LEARNERS, "learner"),
+}
+# Classes that have no name, because they are made from what a user has.
+UNNAMED = {
+    "classes": {
+        "a table": ldp_gym.hypotheses.Table,
+        "callables": ldp_gym.hypotheses.Callables,
+        "classifiers": ldp_gym.hypotheses.Classifiers,
+    }
+}
+
+
+def pages() -> Iterator[tuple[str, str, str, str]]:
+    """Every generated page: its section, its title, its address and its text."""
+    for title, path in ENVIRONMENTS.items():
+        yield "Environments", title, f"reference/environments/{_slug(title)}.md", _page(title, [path])
+    for kind, (registry, argument) in REGISTRIES.items():
+        makers = {name: registry[name] for name in registry.names()}
+        makers = {name: maker for name, maker in makers.items() if maker.__module__.startswith("ldp_")}
+        others = UNNAMED.get(kind, {})
+        yield kind.capitalize(), kind.capitalize(), f"reference/{kind}/index.md", _index(kind, makers, others)
+        for name, maker in {**makers, **others}.items():
+            facts = _facts(name, maker, argument) if name in makers else ""
+            text = _page(name, [f"{maker.__module__}.{maker.__qualname__}"], facts)
+            yield kind.capitalize(), name, f"reference/{kind}/{_slug(name)}.md", text
+    for title, paths in MODULES.items():
+        yield "Modules", title, f"reference/modules/{_slug(title)}.md", _page(title, paths)
+
+
+def _slug(title: str) -> str:
+    return "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())
+
+
+def _page(title: str, paths: list[str], facts: str = "") -> str:
+    return "\n".join([f"# {title}", "", facts, *[f"\n::: {path}\n" for path in paths]])
+
+
+def _index(kind: str, makers: dict[str, Callable[..., Any]], others: dict[str, type]) -> str:
+    lines = [f"# {kind.capitalize()}", "", "| name | |", "|---|---|"]
+    for name, maker in {**makers, **others}.items():
+        summary = (inspect.getdoc(maker) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+        summary = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", summary)  # :class:`a.B` to `B`
+        shown = f"`{name}`" if name in makers else name
+        lines.append(f"| [{shown}]({_slug(name)}.md) | {summary} |")
+    return "\n".join(lines) + "\n"
+
+
+def _facts(name: str, maker: Callable[..., Any], argument: str) -> str:
+    if argument == "learner":
+        return f'By name: `ldp_agents.make("{name}", env.unwrapped.game)`.\n'
+    delta = ", delta=1e-5" if argument == "channel" and not maker.pure else ""  # type: ignore[attr-defined]
+    lines = [f'By name: `gym.make("LDPDist-v0", {argument}="{name}"{delta})`.', ""]
+    if isinstance(maker, type) and issubclass(maker, Channel):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ldp_gym.NoPrivacyWarning)
+            channel = maker(4, 6, 100, delta=0.0 if maker.pure else 1e-5)
+        privacy = "pure" if maker.pure else "approximate, needs delta > 0"
+        lines += [
+            "| | |",
+            "|---|---|",
+            f"| privacy | {'none' if name == 'identity' else privacy} |",
+            f"| interactive | {'yes: it reads the public posterior' if maker.interactive else 'no'} |",
+            f"| the message is | {'a loss for each hypothesis' if maker.reveals_losses else 'no loss'} |",
+            f"| a message at K = 4, M = 6 | `{channel.message_space}` |",
+            "",
+        ]
+    return "\n".join(lines)
+
+
+# -- MkDocs calls these -------------------------------------------------------------------------------
+
+
+def on_config(config: Any) -> Any:
+    """Append the reference to the navigation."""
+    sections: dict[str, list[Any]] = {}
+    for section, title, address, _ in pages():
+        entry = address if address.endswith("index.md") else {title: address}
+        sections.setdefault(section, []).append(entry)
+    config["nav"].append({"Reference": [{section: entries} for section, entries in sections.items()]})
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the generated pages to those that are written by hand."""
+    from mkdocs.structure.files import File
+
+    for _, _, address, text in pages():
+        files.append(File.generated(config, address, content=text))
+    return files
