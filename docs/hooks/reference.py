@@ -11,7 +11,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import ldp_agents  # noqa: F401 - brings the learners
+import griffe
+
+import ldp_agents
 import ldp_gym
 from ldp_gym.channels import Channel
 from ldp_gym.registry import Registry
@@ -85,7 +87,9 @@ def _slug(title: str) -> str:
 
 
 def _page(title: str, paths: list[str], facts: str = "") -> str:
-    return "\n".join([f"# {title}", "", facts, *[f"\n::: {path}\n" for path in paths]])
+    # The lines that implement an equation are often in a method that its base class documents.
+    options = "    options:\n      show_if_no_docstring: true\n" if "channels." in paths[0] else ""
+    return "\n".join([f"# {title}", "", facts, *[f"\n::: {path}\n{options}" for path in paths]])
 
 
 def _index(kind: str, makers: dict[str, Callable[..., Any]], others: dict[str, type]) -> str:
@@ -99,25 +103,50 @@ def _index(kind: str, makers: dict[str, Callable[..., Any]], others: dict[str, t
 
 
 def _facts(name: str, maker: Callable[..., Any], argument: str) -> str:
+    """How to ask for a thing by its name, what it is like, and which options it takes."""
     if argument == "learner":
-        return f'By name: `ldp_agents.make("{name}", env.unwrapped.game)`.\n'
-    delta = ", delta=1e-5" if argument == "channel" and not maker.pure else ""  # type: ignore[attr-defined]
-    lines = [f'By name: `gym.make("LDPDist-v0", {argument}="{name}"{delta})`.', ""]
+        call = f'ldp_agents.make("{name}", env.unwrapped.game)'
+    else:
+        delta = ", delta=1e-5" if argument == "channel" and not maker.pure else ""  # type: ignore[attr-defined]
+        call = f'gym.make("LDPDist-v0", {argument}="{name}"{delta})'
+    lines = [f"By name: `{call}`.", ""]
     if isinstance(maker, type) and issubclass(maker, Channel):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ldp_gym.NoPrivacyWarning)
             channel = maker(4, 6, 100, delta=0.0 if maker.pure else 1e-5)
         privacy = "pure" if maker.pure else "approximate, needs delta > 0"
         lines += [
-            "| | |",
-            "|---|---|",
             f"| privacy | {'none' if name == 'identity' else privacy} |",
+            "|---|---|",
             f"| interactive | {'yes: it reads the public posterior' if maker.interactive else 'no'} |",
-            f"| the message is | {'a loss for each hypothesis' if maker.reveals_losses else 'no loss'} |",
-            f"| a message at K = 4, M = 6 | `{channel.message_space}` |",
+            f"| a message has | {'losses, one a hypothesis' if maker.reveals_losses else 'no losses'} |",
+            f"| its space at K = 4, M = 6 | `{channel.message_space}` |",
             "",
         ]
-    return "\n".join(lines)
+    return "\n".join(lines + _options(maker, argument))
+
+
+# What the game says itself, so that it is no option.
+GAME = {"num_hypotheses", "num_labels", "context_dim", "class_seed", "horizon", "epsilon", "delta", "game"}
+
+
+def _options(maker: Callable[..., Any], argument: str) -> list[str]:
+    parameters = [p for p in inspect.signature(maker).parameters.values() if p.name not in GAME]
+    parameters = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if not parameters:
+        return []
+    said = {}
+    for cls in reversed(inspect.getmro(maker)):  # type: ignore[arg-type]
+        text = griffe.Docstring(inspect.cleandoc(cls.__doc__ or ""))
+        for section in griffe.parse_google(text, warnings=False):
+            if section.kind is griffe.DocstringSectionKind.parameters:
+                said.update({item.name: " ".join(item.description.split()) for item in section.value})
+    where = "keyword arguments" if argument == "learner" else f"`{argument}_kwargs`"
+    lines = [f"Options, as {where}:", "", "| option | default | |", "|---|---|---|"]
+    for p in parameters:
+        default = "required" if p.default is p.empty else f"`{p.default!r}`"
+        lines.append(f"| `{p.name}` | {default} | {said.get(p.name, '')} |")
+    return [*lines, ""]
 
 
 # -- MkDocs calls these -------------------------------------------------------------------------------
@@ -131,6 +160,35 @@ def on_config(config: Any) -> Any:
         sections.setdefault(section, []).append(entry)
     config["nav"].append({"Reference": [{section: entries} for section, entries in sections.items()]})
     return config
+
+
+NAME = re.compile(r"(?<!\[)`((?:ldp_gym|ldp_agents)(?:\.\w+)+)`")
+PATH = re.compile(r"(?<!\[)`((?:tests|examples)/[\w/]+\.py)`")
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Link what a page names in full, such as `ldp_gym.theory.wma_bound`, to its place in the reference."""
+    if page.file.src_uri.startswith("reference/"):
+        return markdown
+    code = re.compile(r"^```.*?^```", flags=re.DOTALL | re.MULTILINE)
+    prose, fences = code.split(markdown), code.findall(markdown)
+    linked = [
+        PATH.sub(lambda path: f"<code>{path[1].replace('/', '/<wbr>')}</code>", NAME.sub(_autoref, part))
+        for part in prose
+    ]
+    return "".join(part + fence for part, fence in zip(linked, [*fences, ""], strict=True))
+
+
+def _autoref(name: re.Match[str]) -> str:
+    package, first, *rest = name[1].split(".")
+    exported = getattr({"ldp_gym": ldp_gym, "ldp_agents": ldp_agents}[package], first, None)
+    path = name[1]
+    if isinstance(exported, type) or inspect.isfunction(exported):
+        path = ".".join([exported.__module__, exported.__qualname__, *rest])
+    elif rest and inspect.ismodule(exported) and isinstance(member := getattr(exported, rest[0], None), type):
+        path = ".".join([member.__module__, member.__qualname__, *rest[1:]])
+    shown = name[1].replace(".", ".<wbr>")  # where a narrow table may break it
+    return f'<autoref optional identifier="{path}"><code>{shown}</code></autoref>'
 
 
 def on_files(files: Any, config: Any) -> Any:
