@@ -105,14 +105,19 @@ def test_the_paper_s_map_is_complete():
         assert re.search(r"`(tests/|examples/|ldp_gym\.testing)", measured), f"nothing measures: {row}"
 
 
-def test_every_registered_name_has_a_page(monkeypatch):
+@pytest.fixture
+def reference(monkeypatch):
+    """The generated pages: their text by their address."""
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "hooks"))
     try:
         from reference import pages
 
-        addresses = {address: text for _, _, address, text in pages()}
+        return {address: text for _, _, address, text in pages()}
     finally:
         sys.modules.pop("reference", None)
+
+
+def test_every_registered_name_has_a_page(reference):
     for kind, registry in (
         ("classes", ldp_gym.CLASSES),
         ("natures", ldp_gym.NATURES),
@@ -121,7 +126,20 @@ def test_every_registered_name_has_a_page(monkeypatch):
     ):
         for name in registry.names():
             maker = registry[name]
-            assert f"::: {maker.__module__}.{maker.__qualname__}" in addresses[f"reference/{kind}/{name}.md"]
+            assert f"::: {maker.__module__}.{maker.__qualname__}" in reference[f"reference/{kind}/{name}.md"]
+
+
+def test_all_that_is_exported_is_documented(reference):
+    import ldp_agents
+
+    shown = set(re.findall(r"^::: (\S+)", "\n".join(reference.values()), flags=re.MULTILINE))
+    for package in (ldp_gym, ldp_agents):
+        for name in package.__all__:
+            thing = getattr(package, name)
+            assert f"| `{package.__name__}.{name}` |" in reference["reference/names.md"]
+            if not isinstance(thing, ldp_gym.registry.Registry):
+                assert {thing.__module__, f"{thing.__module__}.{thing.__qualname__}"} & shown, name
+                assert thing.__doc__
 
 
 def test_every_script_in_examples_is_listed():

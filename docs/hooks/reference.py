@@ -37,8 +37,10 @@ MODULES = {
         "ldp_gym.hypotheses.HypothesisClass",
         "ldp_gym.nature.Nature",
         "ldp_gym.channels.base.Channel",
+        "ldp_gym.channels.identity.NoPrivacyWarning",
         "ldp_gym.learners",
         "ldp_agents.base",
+        "ldp_agents.make",
     ],
     "The mathematics": [
         "ldp_gym.clipping",
@@ -67,6 +69,7 @@ UNNAMED = {
 
 def pages() -> Iterator[tuple[str, str, str, str]]:
     """Every generated page: its section, its title, its address and its text."""
+    yield "Public names", "Public names", "reference/names.md", _names()
     for title, path in ENVIRONMENTS.items():
         yield "Environments", title, f"reference/environments/{_slug(title)}.md", _page(title, [path])
     for kind, (registry, argument) in REGISTRIES.items():
@@ -92,13 +95,34 @@ def _page(title: str, paths: list[str], facts: str = "") -> str:
     return "\n".join([f"# {title}", "", facts, *[f"\n::: {path}\n{options}" for path in paths]])
 
 
+def _names() -> str:
+    """All that the two packages export, in one place."""
+    lines = ["# Public names", "", "What `import ldp_gym` and `import ldp_agents` offer.", ""]
+    for package in (ldp_gym, ldp_agents):
+        lines += [f"## {package.__name__}", "", "| name | |", "|---|---|"]
+        for name in package.__all__:
+            thing = getattr(package, name)
+            if isinstance(thing, Registry):
+                known = ", ".join(f"`{one}`" for one in thing.names())
+                lines.append(
+                    f"| `{package.__name__}.{name}` | the registry of names of a {thing.kind}: {known} |"
+                )
+            else:
+                lines.append(f"| `{package.__name__}.{name}` | {_summary(thing)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _summary(thing: Any) -> str:
+    summary = (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", summary)  # :class:`a.B` to `B`
+
+
 def _index(kind: str, makers: dict[str, Callable[..., Any]], others: dict[str, type]) -> str:
     lines = [f"# {kind.capitalize()}", "", "| name | |", "|---|---|"]
     for name, maker in {**makers, **others}.items():
-        summary = (inspect.getdoc(maker) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
-        summary = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", summary)  # :class:`a.B` to `B`
         shown = f"`{name}`" if name in makers else name
-        lines.append(f"| [{shown}]({_slug(name)}.md) | {summary} |")
+        lines.append(f"| [{shown}]({_slug(name)}.md) | {_summary(maker)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -158,7 +182,9 @@ def on_config(config: Any) -> Any:
     for section, title, address, _ in pages():
         entry = address if address.endswith("index.md") else {title: address}
         sections.setdefault(section, []).append(entry)
-    config["nav"].append({"Reference": [{section: entries} for section, entries in sections.items()]})
+    names = sections.pop("Public names")
+    reference = [*names, *[{section: entries} for section, entries in sections.items()]]
+    config["nav"].append({"Reference": reference})
     return config
 
 
@@ -168,7 +194,7 @@ PATH = re.compile(r"(?<!\[)`((?:tests|examples)/[\w/]+\.py)`")
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Link what a page names in full, such as `ldp_gym.theory.wma_bound`, to its place in the reference."""
-    if page.file.src_uri.startswith("reference/"):
+    if page.file.src_uri.startswith("reference/") and page.file.src_uri != "reference/names.md":
         return markdown
     code = re.compile(r"^```.*?^```", flags=re.DOTALL | re.MULTILINE)
     prose, fences = code.split(markdown), code.findall(markdown)
