@@ -3,12 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types perf audit clean
+.PHONY: demo test lint types docs perf audit clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
 
-test: .venv/.all lint types  ## every check and every test
+test: .venv/.all lint types docs  ## every check and every test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 lint: .venv/.all
@@ -17,6 +17,9 @@ lint: .venv/.all
 
 types: .venv/.all
 	$(BIN)/mypy
+
+docs: .venv/.all  ## the site, in build/site; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --site-dir build/site
 
 perf: .venv/.bench  ## speed, as ratios against references measured in the same run
 	OMP_NUM_THREADS=1 $(BIN)/python tests/perf.py

@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import ResetNeeded
 
+from ldp_gym import validation
 from ldp_gym.arrays import FloatArray
 from ldp_gym.referee import Referee, episode_generator, truth_option
+from ldp_gym.rendering import Frame, Screen
 from ldp_gym.scenario import scenario_of
 
 Observation = dict[str, Any]
@@ -46,6 +48,13 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
 
     The game terminates after T rounds. ``reset(options={"truth": j})`` chooses the truth of one episode.
 
+    ## Rendering
+
+    ``render_mode`` is ``"rgb_array"``, ``"human"`` (a window) or ``"ansi"`` (text). A frame shows the truth's
+    distribution and the prediction, the posterior that the messages imply, the last message and the
+    cumulative KL; and the learner's weights where it shows them, ``env.unwrapped.show(learner.weights)``.
+    **Frames show the hidden truth:** they are for the person watching, never for the agent.
+
     ## Arguments
 
     Those of :class:`ldp_gym.scenario.Scenario`.
@@ -61,18 +70,17 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
         (-0.2263, ['kl', 'tv'])
     """
 
-    metadata: dict[str, Any] = {"render_modes": [], "render_fps": 4}
+    metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 8}
 
-    def __init__(self, *, render_mode: None = None, **rules: Any) -> None:
-        if render_mode is not None:
-            raise ValueError(f"render_mode must be None, got {render_mode!r}")
-        self.render_mode = render_mode
+    def __init__(self, *, render_mode: str | None = None, **rules: Any) -> None:
+        self.render_mode = validation.render_mode(render_mode, self.metadata["render_modes"])
         self.scenario = scenario_of(rules)
         self.game = self.scenario.game
         self.observation_space = self.scenario.observation_space
         self._simplex = self.scenario.action_space
         self.action_space: gym.Space[Any] = self._simplex
-        self._referee = Referee(self.scenario, 1)
+        self._referee = Referee(self.scenario, 1, watched=render_mode is not None)
+        self._screen: Screen | None = None
         self._begun, self._over = False, True
 
     def reset(
@@ -89,6 +97,8 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
         truth = truth_option(self.scenario, options)
         info = self._referee.begin(np.zeros(1, dtype=np.int64), [generator], truth)
         self._begun, self._over = True, False
+        if self.render_mode == "human":
+            self.render()
         return self._observation(), {key: value.item() for key, value in info.items()}
 
     def step(self, action: npt.ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -98,6 +108,8 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
         judged = self._referee.judge(self._simplex.distribution(action)[None])
         info = {key: value.item() for key, value in judged.items()}
         self._over = self._referee.over.item()
+        if self.render_mode == "human":
+            self.render()
         return self._observation(), 0.0 - min(info["kl"], self.scenario.max_loss), self._over, False, info
 
     def _observation(self) -> Observation:
@@ -110,3 +122,27 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
             raise ResetNeeded("the game has not begun: call reset() first")
         candidates: FloatArray = self._referee.candidates[0]
         return candidates
+
+    # -- For the person watching ----------------------------------------------------------------------
+
+    def render(self) -> Frame | str | None:
+        """What a person watching sees of the round that was played last, the hidden truth included."""
+        if self._referee.spectator is None or self.render_mode is None:
+            gym.logger.warn('render() without a render mode: make the environment with render_mode="ansi"')
+            return None
+        if not self._begun:
+            raise ResetNeeded("the game has not begun: call reset() before render()")
+        if self._screen is None:
+            self._screen = Screen(self.render_mode, self.metadata["render_fps"])
+        return self._screen.show(self._referee.spectator.scene())
+
+    def show(self, weights: npt.ArrayLike) -> None:
+        """Draw the learner's weights ``(K,)`` in the frames to come. Without a render mode, do nothing."""
+        if self._referee.spectator is not None:
+            self._referee.spectator.show(weights)
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        if self._screen is not None:
+            self._screen.close()
+            self._screen = None

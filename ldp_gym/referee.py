@@ -15,6 +15,7 @@ from ldp_gym.arrays import BoolArray, FloatArray, IntArray
 from ldp_gym.divergences import kl, tv
 from ldp_gym.playback import Playback
 from ldp_gym.scenario import Scenario
+from ldp_gym.spectator import Spectator
 
 
 class Referee:
@@ -23,10 +24,12 @@ class Referee:
     Args:
         scenario: the game.
         num_games: B.
+        watched: whether to seat a spectator, who sees what a frame shows.
     """
 
-    def __init__(self, scenario: Scenario, num_games: int) -> None:
+    def __init__(self, scenario: Scenario, num_games: int, *, watched: bool = False) -> None:
         self.scenario = scenario
+        self.spectator = Spectator(scenario, num_games) if watched else None
         self._playback = Playback(scenario, num_games)
         space = scenario.channel.message_space
         self._messages = np.zeros((num_games, *scenario.channel.message_shape), dtype=space.dtype)
@@ -37,6 +40,8 @@ class Referee:
         """Begin new episodes in the given games, each with its own generator; returns their info."""
         self._playback.begin(games, [self.scenario.opening(rng, truth) for rng in generators])
         self._messages[games] = 0
+        if self.spectator is not None:
+            self.spectator.begin(games, self._playback.truths, self._playback.now("distributions"))
         return {"truth": self._playback.truths.copy()} if self.scenario.reveal else {}
 
     def observe(self) -> dict[str, npt.NDArray[Any]]:
@@ -56,6 +61,8 @@ class Referee:
         if self.scenario.reveal:
             info |= {"truth": self._playback.truths.copy(), "label": self._playback.now("labels").copy()}
         np.copyto(self._messages, self._playback.now("messages"))
+        if self.spectator is not None:
+            self.spectator.watch(truth, self._playback.candidates, predictions, self._messages, info["kl"])
         self._playback.advance()
         return info
 

@@ -11,8 +11,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 Made = TypeVar("Made", bound=Callable[..., Any])
@@ -57,6 +59,8 @@ class Registry(Generic[T]):
 
     @cached_property
     def _offered(self) -> dict[str, EntryPoint]:
+        from importlib.metadata import entry_points  # half of what `import ldp_gym` would take
+
         return {point.name: point for point in entry_points(group=self.group)} if self.group else {}
 
     def names(self) -> list[str]:

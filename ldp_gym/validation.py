@@ -66,6 +66,13 @@ def index(name: str, value: object, size: int) -> int:
     return number
 
 
+def render_mode(mode: str | None, known: list[str]) -> str | None:
+    """``mode`` as one of the ``known`` render modes, or None."""
+    if mode is not None and mode not in known:
+        raise ValueError(f"render_mode must be None or one of {', '.join(known)}, got {mode!r}")
+    return mode
+
+
 def distributions(values: npt.ArrayLike) -> FloatArray:
     """Hypotheses' ``values`` as distributions along the last axis, normalised to the last bit.
 

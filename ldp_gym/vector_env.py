@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 from gymnasium.error import ResetNeeded
@@ -15,6 +16,7 @@ from gymnasium.vector.utils import batch_space
 from ldp_gym import validation
 from ldp_gym.arrays import BoolArray, FloatArray
 from ldp_gym.referee import Referee, episode_generator, truth_option
+from ldp_gym.rendering import Frame, Screen
 from ldp_gym.scenario import scenario_of
 from ldp_gym.spaces import Simplex
 
@@ -30,6 +32,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         num_envs: B.
         autoreset_mode: when a game that is over begins again: ``"NextStep"``, ``"SameStep"`` or
             ``"Disabled"`` (then ``reset(options={"reset_mask": mask})`` begins it).
+        render_mode: ``"rgb_array"`` or ``"ansi"``: ``render()`` is then a tuple of frames, one for each game.
         **rules: the arguments of :class:`ldp_gym.scenario.Scenario`.
 
     Example:
@@ -43,22 +46,24 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         (3,)
     """
 
-    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
+    metadata: dict[str, Any] = {
+        "render_modes": ["rgb_array", "ansi"],
+        "render_fps": 8,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
 
     def __init__(
         self,
         num_envs: int = 1,
         *,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        render_mode: None = None,
+        render_mode: str | None = None,
         **rules: Any,
     ) -> None:
         self.num_envs = validation.whole("num_envs", num_envs, least=1)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
-        if render_mode is not None:
-            raise ValueError(f"render_mode must be None, got {render_mode!r}")
-        self.render_mode = render_mode
+        self.render_mode = validation.render_mode(render_mode, self.metadata["render_modes"])
         self.scenario = scenario_of(rules)
         self.game = self.scenario.game
         self.single_observation_space = self.scenario.observation_space
@@ -66,7 +71,8 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self._simplex = Simplex(self.game.num_labels, (self.num_envs,))
         self.action_space = self._simplex
-        self._referee = Referee(self.scenario, self.num_envs)
+        self._referee = Referee(self.scenario, self.num_envs, watched=render_mode is not None)
+        self._screen: Screen | None = None
         self._roots: list[np.random.Generator | None] = [None] * self.num_envs
         self._over = np.ones(self.num_envs, dtype=np.bool_)
 
@@ -174,6 +180,24 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         if None in self._roots:
             raise ResetNeeded("the games have not begun: call reset() first")
         return self._referee.candidates
+
+    # -- For the person watching ----------------------------------------------------------------------
+
+    def render(self) -> tuple[Frame | str | None, ...] | None:  # type: ignore[override]
+        """A frame of each game, the hidden truth included."""
+        if self._referee.spectator is None or self.render_mode is None:
+            gym.logger.warn('render() without a render mode: make the environments with render_mode="ansi"')
+            return None
+        if None in self._roots:
+            raise ResetNeeded("the games have not begun: call reset() before render()")
+        if self._screen is None:
+            self._screen = Screen(self.render_mode, self.metadata["render_fps"])
+        return tuple(self._screen.show(self._referee.spectator.scene(game)) for game in range(self.num_envs))
+
+    def show(self, weights: npt.ArrayLike) -> None:
+        """Draw the learner's weights ``(B, K)`` in the frames to come. Without a render mode, do nothing."""
+        if self._referee.spectator is not None:
+            self._referee.spectator.show(weights)
 
 
 def _masked(info: dict[str, npt.NDArray[Any]], mask: BoolArray) -> dict[str, Any]:

@@ -10,6 +10,11 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 SMALL = {
     "calibration.py": ["--horizon", "20", "--episodes", "2"],
     "limit.py": ["--sizes", "3", "--horizon", "20", "--episodes", "4"],
+    "own_channel.py": ["--horizon", "20", "--episodes", "2"],
+    "vector.py": ["--games", "4", "--horizon", "20"],
+    "hypothesis_selection.py": ["--users", "10", "20", "--episodes", "4", "--picture", "PICTURE"],
+    "model_selection.py": ["--users", "12", "--repeats", "2"],
+    "languages.py": ["--words", "6", "--users", "10", "--episodes", "2", "--picture", "PICTURE"],
     "channels.py": ["--shapes", "3x4", "--horizon", "20", "--episodes", "4", "--classes", "2"],
 }
 SAYS = {
@@ -18,11 +23,19 @@ SAYS = {
     "limit.py": "adaptive-wheel",
     "first_episode.py": "total KL",
     "own_learner.py": "Hedge",
+    "own_channel.py": "sharper    claims eps = 1, has 1.0000: holds",
+    "vector.py": "in lock step",
+    "hypothesis_selection.py": "bayes on adaptive-split",
+    "model_selection.py": "uniform mixture",
+    "languages.py": "M = ",
 }
 
 
 @pytest.mark.parametrize("script", sorted(path.name for path in EXAMPLES.glob("*.py")))
-def test_example(script, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", [script, *SMALL.get(script, [])])
+def test_example(script, monkeypatch, capsys, tmp_path):
+    picture = tmp_path / "picture.png"
+    small = [str(picture) if word == "PICTURE" else word for word in SMALL.get(script, [])]
+    monkeypatch.setattr(sys, "argv", [script, *small])
     runpy.run_path(str(EXAMPLES / script), run_name="__main__")
     assert SAYS[script] in capsys.readouterr().out
+    assert picture.exists() == (str(picture) in small)

@@ -1,0 +1,226 @@
+"""The reference: a page for every environment, class, nature, channel and learner, made from the registries.
+
+A new channel appears in the documentation when it is registered; nothing has to be written twice.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import griffe
+
+import ldp_agents
+import ldp_gym
+from ldp_gym.channels import Channel
+from ldp_gym.registry import Registry
+
+ENVIRONMENTS = {
+    "LDPDist-v0": "ldp_gym.env.LDPDistEnv",
+    "LDPDist-v0 (vector)": "ldp_gym.vector_env.LDPDistVectorEnv",
+}
+MODULES = {
+    "The environment's arguments": [
+        "ldp_gym.scenario.Scenario",
+        "ldp_gym.game.Game",
+        "ldp_gym.spaces.Simplex",
+    ],
+    "Wrappers for RL": ["ldp_gym.wrappers"],
+    "evaluate": ["ldp_gym.evaluate"],
+    "Bounds and limits": ["ldp_gym.theory"],
+    "Audits": ["ldp_gym.audit"],
+    "Contract checks": ["ldp_gym.testing", "ldp_agents.testing"],
+    "Base classes": [
+        "ldp_gym.hypotheses.HypothesisClass",
+        "ldp_gym.nature.Nature",
+        "ldp_gym.channels.base.Channel",
+        "ldp_gym.channels.identity.NoPrivacyWarning",
+        "ldp_gym.learners",
+        "ldp_agents.base",
+        "ldp_agents.make",
+    ],
+    "The mathematics": [
+        "ldp_gym.clipping",
+        "ldp_gym.posterior",
+        "ldp_gym.divergences",
+        "ldp_gym.information",
+        "ldp_gym.accounting",
+    ],
+    "Rendering": ["ldp_gym.rendering", "ldp_gym.spectator"],
+}
+REGISTRIES: dict[str, tuple[Registry[Any], str]] = {
+    "classes": (ldp_gym.CLASSES, "hypotheses"),
+    "natures": (ldp_gym.NATURES, "nature"),
+    "channels": (ldp_gym.CHANNELS, "channel"),
+    "learners": (ldp_gym.LEARNERS, "learner"),
+}
+# Classes that have no name, because they are made from what a user has.
+UNNAMED = {
+    "classes": {
+        "a table": ldp_gym.hypotheses.Table,
+        "callables": ldp_gym.hypotheses.Callables,
+        "classifiers": ldp_gym.hypotheses.Classifiers,
+    }
+}
+
+
+def pages() -> Iterator[tuple[str, str, str, str]]:
+    """Every generated page: its section, its title, its address and its text."""
+    yield "Public names", "Public names", "reference/names.md", _names()
+    for title, path in ENVIRONMENTS.items():
+        yield "Environments", title, f"reference/environments/{_slug(title)}.md", _page(title, [path])
+    for kind, (registry, argument) in REGISTRIES.items():
+        makers = {name: registry[name] for name in registry.names()}
+        makers = {name: maker for name, maker in makers.items() if maker.__module__.startswith("ldp_")}
+        others = UNNAMED.get(kind, {})
+        yield kind.capitalize(), kind.capitalize(), f"reference/{kind}/index.md", _index(kind, makers, others)
+        for name, maker in {**makers, **others}.items():
+            facts = _facts(name, maker, argument) if name in makers else ""
+            text = _page(name, [f"{maker.__module__}.{maker.__qualname__}"], facts)
+            yield kind.capitalize(), name, f"reference/{kind}/{_slug(name)}.md", text
+    for title, paths in MODULES.items():
+        yield "Modules", title, f"reference/modules/{_slug(title)}.md", _page(title, paths)
+
+
+def _slug(title: str) -> str:
+    return "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())
+
+
+def _page(title: str, paths: list[str], facts: str = "") -> str:
+    # The lines that implement an equation are often in a method that its base class documents.
+    options = "    options:\n      show_if_no_docstring: true\n" if "channels." in paths[0] else ""
+    return "\n".join([f"# {title}", "", facts, *[f"\n::: {path}\n{options}" for path in paths]])
+
+
+def _names() -> str:
+    """All that the two packages export, in one place."""
+    lines = ["# Public names", "", "What `import ldp_gym` and `import ldp_agents` offer.", ""]
+    for package in (ldp_gym, ldp_agents):
+        lines += [f"## {package.__name__}", "", "| name | |", "|---|---|"]
+        for name in package.__all__:
+            thing = getattr(package, name)
+            if isinstance(thing, Registry):
+                known = ", ".join(f"`{one}`" for one in thing.names())
+                lines.append(
+                    f"| `{package.__name__}.{name}` | the registry of names of a {thing.kind}: {known} |"
+                )
+            else:
+                lines.append(f"| `{package.__name__}.{name}` | {_summary(thing)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _summary(thing: Any) -> str:
+    summary = (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", summary)  # :class:`a.B` to `B`
+
+
+def _index(kind: str, makers: dict[str, Callable[..., Any]], others: dict[str, type]) -> str:
+    lines = [f"# {kind.capitalize()}", "", "| name | |", "|---|---|"]
+    for name, maker in {**makers, **others}.items():
+        shown = f"`{name}`" if name in makers else name
+        lines.append(f"| [{shown}]({_slug(name)}.md) | {_summary(maker)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _facts(name: str, maker: Callable[..., Any], argument: str) -> str:
+    """How to ask for a thing by its name, what it is like, and which options it takes."""
+    if argument == "learner":
+        call = f'ldp_agents.make("{name}", env.unwrapped.game)'
+    else:
+        delta = ", delta=1e-5" if argument == "channel" and not maker.pure else ""  # type: ignore[attr-defined]
+        call = f'gym.make("LDPDist-v0", {argument}="{name}"{delta})'
+    lines = [f"By name: `{call}`.", ""]
+    if isinstance(maker, type) and issubclass(maker, Channel):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ldp_gym.NoPrivacyWarning)
+            channel = maker(4, 6, 100, delta=0.0 if maker.pure else 1e-5)
+        privacy = "pure" if maker.pure else "approximate, needs delta > 0"
+        lines += [
+            f"| privacy | {'none' if name == 'identity' else privacy} |",
+            "|---|---|",
+            f"| interactive | {'yes: it reads the public posterior' if maker.interactive else 'no'} |",
+            f"| a message has | {'losses, one a hypothesis' if maker.reveals_losses else 'no losses'} |",
+            f"| its space at K = 4, M = 6 | `{channel.message_space}` |",
+            "",
+        ]
+    return "\n".join(lines + _options(maker, argument))
+
+
+# What the game says itself, so that it is no option.
+GAME = {"num_hypotheses", "num_labels", "context_dim", "class_seed", "horizon", "epsilon", "delta", "game"}
+
+
+def _options(maker: Callable[..., Any], argument: str) -> list[str]:
+    parameters = [p for p in inspect.signature(maker).parameters.values() if p.name not in GAME]
+    parameters = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if not parameters:
+        return []
+    said = {}
+    for cls in reversed(inspect.getmro(maker)):  # type: ignore[arg-type]
+        text = griffe.Docstring(inspect.cleandoc(cls.__doc__ or ""))
+        for section in griffe.parse_google(text, warnings=False):
+            if section.kind is griffe.DocstringSectionKind.parameters:
+                said.update({item.name: " ".join(item.description.split()) for item in section.value})
+    where = "keyword arguments" if argument == "learner" else f"`{argument}_kwargs`"
+    lines = [f"Options, as {where}:", "", "| option | default | |", "|---|---|---|"]
+    for p in parameters:
+        default = "required" if p.default is p.empty else f"`{p.default!r}`"
+        lines.append(f"| `{p.name}` | {default} | {said.get(p.name, '')} |")
+    return [*lines, ""]
+
+
+# -- MkDocs calls these -------------------------------------------------------------------------------
+
+
+def on_config(config: Any) -> Any:
+    """Append the reference to the navigation."""
+    sections: dict[str, list[Any]] = {}
+    for section, title, address, _ in pages():
+        entry = address if address.endswith("index.md") else {title: address}
+        sections.setdefault(section, []).append(entry)
+    names = sections.pop("Public names")
+    reference = [*names, *[{section: entries} for section, entries in sections.items()]]
+    config["nav"].append({"Reference": reference})
+    return config
+
+
+NAME = re.compile(r"(?<!\[)`((?:ldp_gym|ldp_agents)(?:\.\w+)+)`")
+PATH = re.compile(r"(?<!\[)`((?:tests|examples)/[\w/]+\.py)`")
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Link what a page names in full, such as `ldp_gym.theory.wma_bound`, to its place in the reference."""
+    if page.file.src_uri.startswith("reference/") and page.file.src_uri != "reference/names.md":
+        return markdown
+    code = re.compile(r"^```.*?^```", flags=re.DOTALL | re.MULTILINE)
+    prose, fences = code.split(markdown), code.findall(markdown)
+    linked = [
+        PATH.sub(lambda path: f"<code>{path[1].replace('/', '/<wbr>')}</code>", NAME.sub(_autoref, part))
+        for part in prose
+    ]
+    return "".join(part + fence for part, fence in zip(linked, [*fences, ""], strict=True))
+
+
+def _autoref(name: re.Match[str]) -> str:
+    package, first, *rest = name[1].split(".")
+    exported = getattr({"ldp_gym": ldp_gym, "ldp_agents": ldp_agents}[package], first, None)
+    path = name[1]
+    if isinstance(exported, type) or inspect.isfunction(exported):
+        path = ".".join([exported.__module__, exported.__qualname__, *rest])
+    elif rest and inspect.ismodule(exported) and isinstance(member := getattr(exported, rest[0], None), type):
+        path = ".".join([member.__module__, member.__qualname__, *rest[1:]])
+    shown = name[1].replace(".", ".<wbr>")  # where a narrow table may break it
+    return f'<autoref optional identifier="{path}"><code>{shown}</code></autoref>'
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the generated pages to those that are written by hand."""
+    from mkdocs.structure.files import File
+
+    for _, _, address, text in pages():
+        files.append(File.generated(config, address, content=text))
+    return files

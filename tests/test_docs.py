@@ -1,0 +1,148 @@
+"""The documentation: its code runs as it is printed, what it names exists, and every part has its page."""
+
+import doctest
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import ldp_gym
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAPER = (ROOT / "docs" / "paper.md").read_text()
+README = (ROOT / "README.md").read_text()
+
+# Every label of the paper's source.
+LABELS = """
+    def:ldp eq:ldp sec:problemform eq:ldponline sec:lower thm:lowerbound sec:approxdp lem:wmalemma eq:ntprime
+    eq:hprime eq:hfunction eq:hcircf eq:clipping lem:advancedcomposition1 eq:tildey eq:cgamma lem:ldpfortildey
+    alg:WM lem:regretbound lem:wmbound eq:wmbound thm:klriskepsdeltadp eq:laplace sec:puredp eq:tildeypdp
+    eq:cpdpgamma lem:pldpfortildey alg:bandit lem:regretboundpdp eq:wmauppereta lem:wmboundpdp eq:wmboundpdp
+    thm:klriskinteractive thm:tvrisk app:proofthm1 eq:distributionp eq:klaverage eq:ekldistancelower
+    eq:twopoint eq:qdecomposition eq:tildep eq:KL eq:parsevalinequality eq:tvconstantupper
+    eq:classificationerror ap:prooflem5 eq:Laplacianbound eq:lossupperbound eq:klleweightedkl
+    eq:klbarppupper eq:klhp eq:klhprimebarpt app:prooflem8 eq:Laplacianboundpdp eq:lossupperboundpdp
+    eq:kllossbandit
+""".split()  # noqa: SIM905 - they read better so
+
+
+def blocks(page):
+    """The code of a page, in order: its language and its text."""
+    return re.findall(r"^```(python|pycon)\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
+def test_the_code_runs_and_prints_what_it_says(page):
+    names = {"__name__": page.stem}
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    for number, (language, code) in enumerate(blocks(page)):
+        if language == "python":
+            exec(compile(code, f"{page.name}, block {number}", "exec"), names)
+        else:
+            example = doctest.DocTestParser().get_doctest(code, names, f"{page.name}:{number}", page.name, 0)
+            failures = []
+            assert runner.run(example, out=failures.append, clear_globs=False).failed == 0, "".join(failures)
+            names.update(example.globs)
+
+
+def test_the_readme_plays_a_game_and_prints_an_interval(capsys):
+    names = {}
+    for _, code in blocks(ROOT / "README.md"):
+        exec(code, names)
+    assert names["over"]
+    risk, interval = capsys.readouterr().out.split(" ", 1)
+    assert float(risk) > 0
+    assert interval.startswith("(")
+
+
+def test_every_name_in_the_readme_s_table_exists():
+    import ldp_agents  # noqa: F401
+
+    row = {line.split("|")[1].strip(): line for line in README.splitlines() if line.startswith("| ")}
+    for kind, registry in (
+        ("classes", ldp_gym.CLASSES),
+        ("natures", ldp_gym.NATURES),
+        ("channels", ldp_gym.CHANNELS),
+        ("learners", ldp_gym.LEARNERS),
+    ):
+        assert set(registry.names()) == set(re.findall(r"`([a-z0-9-]+)`", row[kind])), kind
+
+
+def resolve(path):
+    """The object of a dotted path."""
+    parts = path.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:length]))
+        except ModuleNotFoundError:
+            continue
+        for name in parts[length:]:
+            found = getattr(found, name)
+        return found
+    raise ModuleNotFoundError(path)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_names_exists(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for path in re.findall(r"`((?:ldp_gym|ldp_agents)(?:\.\w+)+)`", text):
+        resolve(path)
+    for path in re.findall(r"`((?:tests|examples|docs)/[\w/]+\.\w+)`", text):
+        assert (ROOT / path).exists(), path
+
+
+def test_the_paper_s_map_is_complete():
+    rows = [line for line in PAPER.splitlines() if line.startswith("|") and "`" in line]
+    listed = set(re.findall(r"[\w:]*\w", " ".join(row.split("|")[1] for row in rows)))
+    for label in LABELS:
+        assert {label, label.partition(":")[2]} & listed, label
+    for row in rows:
+        code, measured = row.split("|")[2:4]
+        assert re.search(r"`ldp_(gym|agents)\.", code), f"no code: {row}"
+        assert re.search(r"`(tests/|examples/|ldp_gym\.testing)", measured), f"nothing measures: {row}"
+
+
+@pytest.fixture
+def reference(monkeypatch):
+    """The generated pages: their text by their address."""
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "hooks"))
+    try:
+        from reference import pages
+
+        return {address: text for _, _, address, text in pages()}
+    finally:
+        sys.modules.pop("reference", None)
+
+
+def test_every_registered_name_has_a_page(reference):
+    for kind, registry in (
+        ("classes", ldp_gym.CLASSES),
+        ("natures", ldp_gym.NATURES),
+        ("channels", ldp_gym.CHANNELS),
+        ("learners", ldp_gym.LEARNERS),
+    ):
+        for name in registry.names():
+            maker = registry[name]
+            assert f"::: {maker.__module__}.{maker.__qualname__}" in reference[f"reference/{kind}/{name}.md"]
+
+
+def test_all_that_is_exported_is_documented(reference):
+    import ldp_agents
+
+    shown = set(re.findall(r"^::: (\S+)", "\n".join(reference.values()), flags=re.MULTILINE))
+    for package in (ldp_gym, ldp_agents):
+        for name in package.__all__:
+            thing = getattr(package, name)
+            assert f"| `{package.__name__}.{name}` |" in reference["reference/names.md"]
+            if not isinstance(thing, ldp_gym.registry.Registry):
+                assert {thing.__module__, f"{thing.__module__}.{thing.__qualname__}"} & shown, name
+                assert thing.__doc__
+
+
+def test_every_script_in_examples_is_listed():
+    listed = (ROOT / "docs" / "examples.md").read_text()
+    for script in (ROOT / "examples").glob("*.py"):
+        assert f"`{script.name}`" in listed, script.name
