@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ldp_gym.bench.statistics import Estimate
+
+if TYPE_CHECKING:
+    from ldp_gym.bench.results import Results
+    from ldp_gym.bench.suites import Suite
 
 STYLE: Any = {
     "font.size": 9,
@@ -42,14 +47,31 @@ _COLOURS = {
 _OTHERS = ["#55a868", "#64b5cd", "#ccb974", "#4c72b0", "#c44e52", "#8172b3", "#937860", "#da8bc3", "#dd8452"]
 
 
+def drawn(suite: Suite, results: Results) -> Figure:
+    """A suite's figure, in this style."""
+    with rc_context(STYLE):
+        return suite.draw(results)
+
+
+def save(drawing: Figure, path: Path) -> str:
+    """Save a figure as ``path.svg`` and ``path.png``; returns the SVG."""
+    svg = path.with_suffix(".svg")
+    # The same figure is the same file: no date, and no version of what drew it.
+    nothing: Any = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with rc_context(STYLE):
+        drawing.savefig(svg, metadata=nothing)
+        drawing.set_layout_engine("none")  # it is laid out: once is enough
+        drawing.savefig(path.with_suffix(".png"), dpi=200)
+    return svg.read_text("utf-8")
+
+
 def figure(
     columns: int = 1, rows: int = 1, *, width: float = 3.6, height: float = 2.9, **options: Any
 ) -> tuple[Figure, Any]:
     """A figure and its axes, ``(rows, columns)`` of them."""
-    with rc_context(STYLE):
-        drawn = Figure(figsize=(width * columns, height * rows), layout="constrained")
-        FigureCanvasAgg(drawn)
-        return drawn, drawn.subplots(rows, columns, squeeze=False, **options)
+    drawing = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    FigureCanvasAgg(drawing)
+    return drawing, drawing.subplots(rows, columns, squeeze=False, **options)
 
 
 def colour(name: str, position: int = 0) -> str:

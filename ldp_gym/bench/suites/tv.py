@@ -100,8 +100,8 @@ class TotalVariation(Suite):
             single, boosted = _distances(played), _boosted(played)
             found.append(
                 Finding(
-                    f"Median trick, Bayes on laplace-single, T = {played.entry.horizon:,}: the 90th percentile of "
-                    f"the TV distance is {np.quantile(single, 0.9):.3f} with one run and "
+                    f"Median trick, Bayes on laplace-single, T = {played.entry.horizon:,}: the 90th "
+                    f"percentile of the TV distance is {np.quantile(single, 0.9):.3f} with one run and "
                     f"{np.quantile(boosted, 0.9):.3f} with the median of {RUNS}."
                 )
             )

@@ -1,0 +1,81 @@
+"""What an audit says of the channels that were played on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldp_gym.audit import Certificate
+from ldp_gym.bench.entry import Entry
+from ldp_gym.channels import NoPrivacyWarning
+from ldp_gym.scenario import Scenario
+
+LARGEST = 4096
+"""Tables of more than K M entries are left to ``ldp-gym audit``: a report should not take minutes."""
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A channel in a game, and its certificate.
+
+    Attributes:
+        channel: its name.
+        game: the game that it was audited in, the smallest of its kind.
+        hypotheses: the class's kind, with its size.
+        certificate: what was found; None if it was not audited.
+        note: why not.
+    """
+
+    channel: str
+    game: Mapping[str, Any]
+    hypotheses: str
+    certificate: Certificate | None
+    note: str = ""
+
+
+def certificates(entries: Iterable[Entry]) -> list[Audited]:
+    """Audit the entries' channels: each once for every promise and kind of class, at one context."""
+    groups: dict[str, list[Entry]] = {}
+    for entry in entries:
+        game = entry.game
+        promise = [game.get(name) for name in ("channel_kwargs", "epsilon", "delta", "hypotheses")]
+        groups.setdefault(repr([entry.channel, *promise]), []).append(entry)
+    return [_audited(group) for group in groups.values()]
+
+
+def size(game: Mapping[str, Any]) -> tuple[int, int]:
+    """K and M of a game, whatever its channel."""
+    rest = ("channel", "channel_kwargs", "delta")
+    hypotheses = Scenario(**{key: game[key] for key in game if key not in rest}).hypotheses
+    return hypotheses.num_hypotheses, hypotheses.num_labels
+
+
+def _audited(group: list[Entry]) -> Audited:
+    sizes = [size(entry.game) for entry in group]
+    smallest = min(range(len(group)), key=lambda i: sizes[i][0] * sizes[i][1])
+    entry, (num_hypotheses, num_labels) = group[smallest], sizes[smallest]
+    kind = f"{entry.game.get('hypotheses', 'softmax-linear')}, K = {num_hypotheses}, M = {num_labels}"
+
+    def said(certificate: Certificate | None, note: str = "") -> Audited:
+        return Audited(entry.channel, entry.game, kind, certificate, note)
+
+    if num_hypotheses * num_labels > LARGEST:
+        return said(None, "not audited here, its table is large: run ldp-gym audit")
+    try:
+        return said(_certificate(entry.game))
+    except Exception as error:  # a channel may be anybody's; its failure is what there is to report
+        return said(None, f"not audited: {type(error).__name__}: {error}")
+
+
+def _certificate(game: Mapping[str, Any]) -> Certificate:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoPrivacyWarning)  # the report says it
+        scenario = Scenario(**game)
+    channel, hypotheses = scenario.channel, scenario.hypotheses
+    context = np.random.default_rng(0).standard_normal(hypotheses.context_dim)
+    public = np.full(channel.num_hypotheses, 1.0 / channel.num_hypotheses) if channel.interactive else None
+    return channel.certificate(hypotheses(context), public)
