@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,7 +52,12 @@ def certificates(entries: Iterable[Entry]) -> list[Audited]:
 def size(game: Mapping[str, Any]) -> tuple[int, int]:
     """K and M of a game, whatever its channel."""
     rest = ("channel", "channel_kwargs", "delta")
-    hypotheses = Scenario(**{key: game[key] for key in game if key not in rest}).hypotheses
+    return _size(json.dumps({key: game[key] for key in game if key not in rest}))
+
+
+@cache  # the entries of a suite share a few games
+def _size(rules: str) -> tuple[int, int]:
+    hypotheses = Scenario(**json.loads(rules)).hypotheses
     return hypotheses.num_hypotheses, hypotheses.num_labels
 
 

@@ -68,11 +68,13 @@ class Column(Generic[Row]):
         title: its header.
         value: what it shows of a row.
         about: what it means, for those who ask.
+        numeric: whether its cells stand flush right, as numbers do.
     """
 
     title: str
     value: Callable[[Row], Value]
     about: str = ""
+    numeric: bool = False
 
 
 def table(columns: Sequence[Column[Row]], rows: Sequence[Row], *, label: str, identifier: str) -> Html:
@@ -96,11 +98,13 @@ def table(columns: Sequence[Column[Row]], rows: Sequence[Row], *, label: str, id
             tag("button", column.title, type="button", title=column.about or None),
             scope="col",
             aria_sort="none",
-            class_="number" if any(v.number is not None for v in cells[column.title]) else None,
+            class_="number" if column.numeric else None,
         )
         for column in shown
     )
-    body = join(tag("tr", *(_cell(cells[column.title][i]) for column in shown)) for i in range(len(rows)))
+    body = join(
+        tag("tr", *(_cell(column, cells[column.title][i]) for column in shown)) for i in range(len(rows))
+    )
     return join(
         [
             tag("p", f"In every row: {facts}.", class_="shared") if facts else Html(),
@@ -122,8 +126,8 @@ def table(columns: Sequence[Column[Row]], rows: Sequence[Row], *, label: str, id
     )
 
 
-def _cell(value: Value) -> Html:
-    style = " ".join(name for name in ("number" if value.number is not None else "", value.style) if name)
+def _cell(column: Column[Row], value: Value) -> Html:
+    style = " ".join(name for name in ("number" if column.numeric else "", value.style) if name)
     number = None if value.number is None else repr(float(value.number))
     return tag("td", value.text, class_=style or None, data_value=number)
 

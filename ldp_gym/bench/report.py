@@ -335,25 +335,27 @@ def _columns(results: Results) -> list[Column[Played]]:
         least = best[repr(sorted(played.entry.game.items()))] == float(played.totals.mean())
         return Value(_split(played.risk)[0], played.risk.value, "best" if least else None)
 
+    gaps = {id(played): _gap(results, played) for played in results.of()}
+
     def gap(played: Played) -> Estimate | None:
-        return _gap(results, played)
+        return gaps[id(played)]
 
     return [
         Column("Game", lambda played: Value(_game(played.entry)), "the class and who picks the contexts"),
-        Column("T", lambda played: Value(f"{played.entry.horizon:,}", played.entry.horizon), "rounds"),
+        Column("T", lambda played: _count(played.entry.horizon), "rounds", True),
         Column("Privacy", _privacy, "what the channel promises"),
         Column("Channel", lambda played: Value(played.entry.channel)),
         Column("Learner", lambda played: Value(_learner(played.entry))),
-        Column("Risk", risk, "mean total KL in nats; bold: the least in its game on its channel"),
-        Column("Risk, 95%", lambda played: _interval(played.risk), "bootstrap interval of the risk"),
-        Column("Worst truth", _worst, "the truth with the largest risk, of all; the risk is that truth's"),
-        Column("TV a round", _tv, "mean total variation from the truth, averaged over the rounds"),
-        Column("Score", partial(_score, results), "(uniform - risk) / (uniform - Bayes), on the same tapes"),
-        Column("Over Bayes", lambda played: _number(gap(played)), "risk less Bayes' risk on the same tapes"),
-        Column("Over Bayes, 95%", lambda played: _interval(gap(played)), "of the paired difference"),
-        Column("Bound", _bound, "what the pair's theorem promises; log K for Bayes without privacy"),
-        Column("Episodes", lambda played: Value(f"{played.entry.episodes:,}", played.entry.episodes)),
-        Column("Seconds", lambda played: Value(f"{played.seconds:.2f}", played.seconds), "of computing"),
+        Column("Risk", risk, "mean total KL in nats; bold: the least in its game on its channel", True),
+        Column("Risk, 95%", lambda played: _interval(played.risk), "bootstrap interval of the risk", True),
+        Column("Worst truth", _worst, "the truth of the largest risk, of all; this risk is its", True),
+        Column("TV a round", _tv, "mean total variation from the truth, averaged over the rounds", True),
+        Column("Score", partial(_score, results), "(uniform - risk) / (uniform - Bayes), same tapes", True),
+        Column("Over Bayes", lambda played: _number(gap(played)), "risk less Bayes', same tapes", True),
+        Column("Over Bayes, 95%", lambda played: _interval(gap(played)), "paired interval", True),
+        Column("Bound", _bound, "what the pair's theorem promises; log K for Bayes without privacy", True),
+        Column("Episodes", lambda played: _count(played.entry.episodes), numeric=True),
+        Column("Seconds", lambda played: Value(f"{played.seconds:.2f}", played.seconds), "of work", True),
     ]
 
 
@@ -385,6 +387,10 @@ def _privacy(played: Played) -> Value:
     if played.entry.channel == "identity":
         return Value("none", math.inf)
     return Value(f"ε = {epsilon:g}" + (f", δ = {delta:g}" if delta else ""), epsilon)
+
+
+def _count(number: int) -> Value:
+    return Value(f"{number:,}", number)
 
 
 def _split(estimate: Estimate) -> tuple[str, str]:
@@ -458,11 +464,11 @@ def _audits(audited: Sequence[Audited]) -> Html:
     columns: list[Column[Audited]] = [
         Column("Channel", lambda row: Value(row.channel)),
         Column("Class", lambda row: Value(row.hypotheses)),
-        Column("T", lambda row: Value(f"{row.game.get('horizon', 1000):,}", row.game.get("horizon", 1000))),
-        Column("Promised ε", lambda row: _epsilon(row, "claimed_epsilon")),
-        Column("Found ε", lambda row: _epsilon(row, "epsilon")),
-        Column("Promised δ", lambda row: _delta(row, "claimed_delta")),
-        Column("Found δ", lambda row: _delta(row, "delta")),
+        Column("T", lambda row: _count(row.game.get("horizon", 1000)), numeric=True),
+        Column("Promised ε", lambda row: _epsilon(row, "claimed_epsilon"), numeric=True),
+        Column("Found ε", lambda row: _epsilon(row, "epsilon"), numeric=True),
+        Column("Promised δ", lambda row: _delta(row, "claimed_delta"), numeric=True),
+        Column("Found δ", lambda row: _delta(row, "delta"), numeric=True),
         Column("Verdict", _verdict),
         Column("Worst labels", _labels, "the pair that is told apart best"),
         Column("Method", lambda row: Value(row.certificate.method if row.certificate else "")),
@@ -544,11 +550,11 @@ def _reading() -> Html:
 
 def _provenance(runs: Sequence[Mapping[str, Any]]) -> Html:
     columns: list[Column[Mapping[str, Any]]] = [
-        Column("Run", lambda run: Value(str(run["id"]), run["id"])),
+        Column("Run", lambda run: _count(run["id"]), numeric=True),
         Column("Suite", lambda run: Value(run["suite"])),
         Column("Started", lambda run: Value(_time(run["started"]))),
         Column("Finished", lambda run: Value(_time(run["finished"]) if run["finished"] else "not finished")),
-        Column("Cells", lambda run: Value(f"{len(run['keys']):,}", len(run["keys"])), "blocks of episodes"),
+        Column("Cells", lambda run: _count(len(run["keys"])), "blocks of episodes", True),
         Column("Machine", lambda run: Value(run["machine"])),
         Column("Versions", lambda run: Value(", ".join(f"{k} {v}" for k, v in run["versions"].items()))),
         Column("Command line, as it was", lambda run: Value(run["command"], style="wrap")),
