@@ -60,6 +60,11 @@ class Value:
 NOTHING = Value()
 
 
+def count(number: int) -> Value:
+    """A whole number."""
+    return Value(f"{number:,}", number)
+
+
 @dataclass(frozen=True)
 class Column(Generic[Row]):
     """A column of a table.
@@ -69,23 +74,27 @@ class Column(Generic[Row]):
         value: what it shows of a row.
         about: what it means, for those who ask.
         numeric: whether its cells stand flush right, as numbers do.
+        common: whether it is said once, above the table, where all rows agree.
     """
 
     title: str
     value: Callable[[Row], Value]
     about: str = ""
     numeric: bool = False
+    common: bool = False
 
 
 def table(columns: Sequence[Column[Row]], rows: Sequence[Row], *, label: str, identifier: str) -> Html:
     """A table that a click on a header sorts.
 
-    A column that says nothing in any row is left out. One that says the same in all of several rows is said
-    once, above the table.
+    A column that says nothing in any row is left out.
     """
     cells = {column.title: [column.value(row) for row in rows] for column in columns}
-    several = len(rows) > 1
-    shared = {title: values[0].text for title, values in cells.items() if several and len(set(values)) == 1}
+    shared = {
+        column.title: cells[column.title][0].text
+        for column in columns
+        if column.common and len(set(cells[column.title])) == 1
+    }
     shown = [
         column
         for column in columns

@@ -12,24 +12,17 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import ldp_gym
-from ldp_gym import theory
-from ldp_gym.bench import statistics
-from ldp_gym.bench.certificates import Audited, certificates, size
+from ldp_gym.bench import certificates, leaderboard
 from ldp_gym.bench.entry import Entry
-from ldp_gym.bench.page import NOTHING, Column, Html, Value, join, listing, page, picture, table, tag
-from ldp_gym.bench.results import Played, Results
-from ldp_gym.bench.statistics import Estimate
+from ldp_gym.bench.page import Column, Html, Value, count, join, listing, page, picture, table, tag
+from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import FILE, Store
 from ldp_gym.bench.suites import SUITES, Suite
 from ldp_gym.channels import CHANNELS
@@ -168,7 +161,7 @@ def _report(sections: Sequence[Section], runs: Sequence[Mapping[str, Any]], dire
             tag("h3", "To reproduce it", id="reproduce"),
             tag("pre", tag("code", _commands([section.run for section in sections], directory))),
         ),
-        tag("main", *(_section(section, directory) for section in sections), _audits(certificates(entries))),
+        tag("main", *(_section(section, directory) for section in sections), _certificates(entries)),
         tag("footer", _reading(), _provenance(runs)),
     )
 
@@ -192,7 +185,7 @@ def _summary(sections: Sequence[Section]) -> Html:
         if last["finished"]
         else f"{_time(last['started'])}, not finished",
         "Machine": last["machine"],
-        "Versions": ", ".join(f"{name} {version}" for name, version in last["versions"].items()),
+        "Versions": _versions(last),
         "Entries": f"{counts} (a learner in a game on a channel)",
         "Findings": f"{sum(findings)} of {len(findings)} that have a claim to meet are as claimed",
     }
@@ -264,7 +257,7 @@ def _measured(section: Section, suite: Suite, results: Results) -> list[str]:
         tag("figcaption", f"{suite.title}. Bands and bars are 95% intervals. The same in {files}."),
     )
     heading = "Leaderboard" if section.name == "quick" else "Every entry"
-    rows = _ranked(results)
+    rows = leaderboard.rows(results)
     aside = len(results.played) - len(rows)
     note = f"{aside} further entries keep average predictions instead of risks: they are in the findings."
     return [
@@ -274,7 +267,10 @@ def _measured(section: Section, suite: Suite, results: Results) -> list[str]:
         tag("h3", heading),
         tag("p", note, class_="quiet") if aside else Html(),
         table(
-            _columns(results), rows, label=f"{heading}: {suite.title}", identifier=f"{section.name}-entries"
+            leaderboard.COLUMNS,
+            rows,
+            label=f"{heading}: {suite.title}",
+            identifier=f"{section.name}-entries",
         ),
     ]
 
@@ -299,7 +295,7 @@ def _unplayed(section: Section, results: Results, directory: Path) -> list[str]:
             tag(
                 "details",
                 tag("summary", "Which"),
-                listing(f"{entry} ({_game(entry)})" for entry in results.missing),
+                listing(f"{entry} ({leaderboard.game(entry)})" for entry in results.missing),
             ),
         ]
     return parts
@@ -310,169 +306,7 @@ def _last_line(message: str) -> str:
     return lines[-1][:200]
 
 
-# -- Tables of entries --------------------------------------------------------------------------------------
-
-
-def _ranked(results: Results) -> list[Played]:
-    """Game by game and channel by channel in the suite's order, in each the least risk first."""
-    rows = results.of()
-    places: dict[str, int] = {}
-    for played in rows:
-        places.setdefault(repr(sorted(played.entry.game.items())), len(places))
-    return sorted(
-        rows,
-        key=lambda played: (places[repr(sorted(played.entry.game.items()))], played.totals.mean()),
-    )
-
-
-def _columns(results: Results) -> list[Column[Played]]:
-    best: dict[str, float] = {}
-    for played in results.of():
-        key = repr(sorted(played.entry.game.items()))
-        best[key] = min(best.get(key, math.inf), float(played.totals.mean()))
-
-    def risk(played: Played) -> Value:
-        least = best[repr(sorted(played.entry.game.items()))] == float(played.totals.mean())
-        return Value(_split(played.risk)[0], played.risk.value, "best" if least else None)
-
-    gaps = {id(played): _gap(results, played) for played in results.of()}
-
-    def gap(played: Played) -> Estimate | None:
-        return gaps[id(played)]
-
-    return [
-        Column("Game", lambda played: Value(_game(played.entry)), "the class and who picks the contexts"),
-        Column("T", lambda played: _count(played.entry.horizon), "rounds", True),
-        Column("Privacy", _privacy, "what the channel promises"),
-        Column("Channel", lambda played: Value(played.entry.channel)),
-        Column("Learner", lambda played: Value(_learner(played.entry))),
-        Column("Risk", risk, "mean total KL in nats; bold: the least in its game on its channel", True),
-        Column("Risk, 95%", lambda played: _interval(played.risk), "bootstrap interval of the risk", True),
-        Column("Worst truth", _worst, "the truth of the largest risk, of all; this risk is its", True),
-        Column("TV a round", _tv, "mean total variation from the truth, averaged over the rounds", True),
-        Column("Score", partial(_score, results), "(uniform - risk) / (uniform - Bayes), same tapes", True),
-        Column("Over Bayes", lambda played: _number(gap(played)), "risk less Bayes', same tapes", True),
-        Column("Over Bayes, 95%", lambda played: _interval(gap(played)), "paired interval", True),
-        Column("Bound", _bound, "what the pair's theorem promises; log K for Bayes without privacy", True),
-        Column("Episodes", lambda played: _count(played.entry.episodes), numeric=True),
-        Column("Seconds", lambda played: Value(f"{played.seconds:.2f}", played.seconds), "of work", True),
-    ]
-
-
-def _game(entry: Entry) -> str:
-    """The class with its size, and what else of the game is not the default; other columns have the rest."""
-    game = dict(entry.game)
-    for elsewhere in ("channel", "horizon", "epsilon", "delta", "num_hypotheses", "num_labels"):
-        game.pop(elsewhere, None)
-    num_hypotheses, num_labels = size(entry.game)
-    facts = [f"{game.pop('hypotheses', 'softmax-linear')}, K = {num_hypotheses}, M = {num_labels:,}"]
-    facts += [str(game.pop("nature"))] if "nature" in game else []
-    for key, value in game.items():
-        options = value if isinstance(value, Mapping) else {key: value}
-        facts += [f"{name} = {_short(option)}" for name, option in options.items()]
-    return ", ".join(facts)
-
-
-def _short(value: object) -> str:
-    return str(value) if not isinstance(value, list) else " by ".join(map(str, np.shape(value))) + " table"
-
-
-def _learner(entry: Entry) -> str:
-    options = ", ".join(f"{name}={value}" for name, value in entry.options.items())
-    return f"{entry.learner} ({options})" if options else entry.learner
-
-
-def _privacy(played: Played) -> Value:
-    epsilon, delta = float(played.entry.game.get("epsilon", 1.0)), float(played.entry.game.get("delta", 0.0))
-    if played.entry.channel == "identity":
-        return Value("none", math.inf)
-    return Value(f"ε = {epsilon:g}" + (f", δ = {delta:g}" if delta else ""), epsilon)
-
-
-def _count(number: int) -> Value:
-    return Value(f"{number:,}", number)
-
-
-def _split(estimate: Estimate) -> tuple[str, str]:
-    value, _, interval = str(estimate).partition(" ")
-    return value, interval
-
-
-def _number(estimate: Estimate | None) -> Value:
-    return NOTHING if estimate is None else Value(_split(estimate)[0], estimate.value)
-
-
-def _interval(estimate: Estimate | None) -> Value:
-    if estimate is None or not math.isfinite(estimate.low):
-        return NOTHING
-    return Value(_split(estimate)[1], estimate.low)
-
-
-def _worst(played: Played) -> Value:
-    if played.kl.ndim < 3:
-        return NOTHING
-    truth = int(played.kl[..., -1].mean(axis=-1).argmax())
-    return Value(str(truth), truth)
-
-
-def _tv(played: Played) -> Value:
-    totals = played.tv[..., -1]
-    if totals.ndim > 1:
-        totals = totals[played.kl[..., -1].mean(axis=-1).argmax()]
-    value = float(totals.mean()) / played.entry.horizon
-    return Value(f"{value:.4f}", value)
-
-
-def _score(results: Results, played: Played) -> Value:
-    uniform, bayes = (results.same_tapes(played.entry, name) for name in ("uniform", "bayes"))
-    if uniform is None or bayes is None or played.kl.ndim > 2:  # the worst truths need not be the same
-        return NOTHING
-    score = statistics.score(uniform.totals, played.totals, bayes.totals)
-    return NOTHING if score is None else Value(f"{score:.3f}", score)
-
-
-def _gap(results: Results, played: Played) -> Estimate | None:
-    bayes = results.same_tapes(played.entry, "bayes")
-    if bayes is None or bayes is played or played.kl.ndim > 2:
-        return None
-    return statistics.difference(played.totals, bayes.totals)
-
-
-def _bound(played: Played) -> Value:
-    """The theorems are about the paper's pairs as they are, with no options."""
-    entry = played.entry
-    if entry.options or entry.game.get("channel_kwargs"):
-        return NOTHING
-    num_hypotheses, _ = size(entry.game)
-    epsilon, delta = float(entry.game.get("epsilon", 1.0)), float(entry.game.get("delta", 0.0))
-    match entry.learner, entry.channel:
-        case "exp3", "laplace-single":
-            bound = theory.exp3_bound(num_hypotheses, entry.horizon, epsilon)
-        case "wma", "laplace-vector":
-            bound = theory.wma_bound(num_hypotheses, entry.horizon, epsilon, delta)
-        case "bayes", "identity":
-            bound = theory.nonprivate_bound(num_hypotheses)
-        case _:
-            return NOTHING
-    return Value(_split(Estimate(bound, -math.inf, math.inf))[0], bound)
-
-
-# -- Certificates -------------------------------------------------------------------------------------------
-
-
-def _audits(audited: Sequence[Audited]) -> Html:
-    columns: list[Column[Audited]] = [
-        Column("Channel", lambda row: Value(row.channel)),
-        Column("Class", lambda row: Value(row.hypotheses)),
-        Column("T", lambda row: _count(row.game.get("horizon", 1000)), numeric=True),
-        Column("Promised ε", lambda row: _epsilon(row, "claimed_epsilon"), numeric=True),
-        Column("Found ε", lambda row: _epsilon(row, "epsilon"), numeric=True),
-        Column("Promised δ", lambda row: _delta(row, "claimed_delta"), numeric=True),
-        Column("Found δ", lambda row: _delta(row, "delta"), numeric=True),
-        Column("Verdict", _verdict),
-        Column("Worst labels", _labels, "the pair that is told apart best"),
-        Column("Method", lambda row: Value(row.certificate.method if row.certificate else "")),
-    ]
+def _certificates(entries: Sequence[Entry]) -> Html:
     return tag(
         "section",
         tag("h2", "Certificates of the channels used"),
@@ -485,39 +319,14 @@ def _audits(audited: Sequence[Audited]) -> Html:
             " audits any game at many contexts.",
             class_="claim",
         ),
-        table(columns, audited, label="Certificates", identifier="certificate-table"),
+        table(
+            certificates.COLUMNS,
+            certificates.certificates(entries),
+            label="Certificates",
+            identifier="certificate-table",
+        ),
         id="certificates",
     )
-
-
-def _epsilon(row: Audited, name: str) -> Value:
-    if row.certificate is None:
-        return NOTHING
-    epsilon = float(getattr(row.certificate, name))
-    return Value("∞" if math.isinf(epsilon) else f"{epsilon:.6g}", epsilon)
-
-
-def _delta(row: Audited, name: str) -> Value:
-    if row.certificate is None:
-        return NOTHING
-    delta = float(getattr(row.certificate, name))
-    return Value(f"{delta:.4g}", delta)
-
-
-def _verdict(row: Audited) -> Value:
-    if row.certificate is None:
-        return Value(row.note, style="wrap")
-    if math.isinf(row.certificate.claimed_epsilon):
-        return Value("no privacy at all", style="bad")
-    return (
-        Value("the promise holds") if row.certificate.holds else Value("the promise is broken", style="bad")
-    )
-
-
-def _labels(row: Audited) -> Value:
-    if row.certificate is None or row.certificate.labels is None:
-        return NOTHING
-    return Value("{} against {}".format(*row.certificate.labels))
 
 
 # -- How to read and repeat it ------------------------------------------------------------------------------
@@ -550,14 +359,14 @@ def _reading() -> Html:
 
 def _provenance(runs: Sequence[Mapping[str, Any]]) -> Html:
     columns: list[Column[Mapping[str, Any]]] = [
-        Column("Run", lambda run: _count(run["id"]), numeric=True),
+        Column("Run", lambda run: count(run["id"]), numeric=True),
         Column("Suite", lambda run: Value(run["suite"])),
         Column("Started", lambda run: Value(_time(run["started"]))),
         Column("Finished", lambda run: Value(_time(run["finished"]) if run["finished"] else "not finished")),
-        Column("Cells", lambda run: _count(len(run["keys"])), "blocks of episodes", True),
-        Column("Machine", lambda run: Value(run["machine"])),
-        Column("Versions", lambda run: Value(", ".join(f"{k} {v}" for k, v in run["versions"].items()))),
-        Column("Command line, as it was", lambda run: Value(run["command"], style="wrap")),
+        Column("Cells", lambda run: count(len(run["keys"])), "blocks of episodes", numeric=True),
+        Column("Machine", lambda run: Value(run["machine"]), common=True),
+        Column("Versions", lambda run: Value(_versions(run)), common=True),
+        Column("Command line, as it was", lambda run: Value(run["command"], style="wrap"), common=True),
     ]
     return tag(
         "section",
@@ -584,6 +393,10 @@ def _command(run: Mapping[str, Any], directory: Path) -> str:
         words += ["--size", settings["size"]]
     words += ["--seed", str(settings["seed"]), "--out", directory.name or "."]
     return shlex.join(words)
+
+
+def _versions(run: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in run["versions"].items())
 
 
 def _time(stamp: str) -> str:
