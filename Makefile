@@ -8,8 +8,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 demo: .venv/.bench  ## the learners on the main channels of the default game, as a table
 	$(BIN)/python examples/leaderboard.py
 
-test: .venv/.all lint types  ## every check and every test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+test: .venv/.all lint types  ## every check and every test; says which it left out, and why
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -rs
 
 lint: .venv/.all
 	$(BIN)/ruff check .
