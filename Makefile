@@ -8,8 +8,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
 
-test: .venv/.all lint types docs  ## every check and every test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+test: .venv/.all lint types docs  ## every check and every test; says which it left out, and why
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -rs
 
 lint: .venv/.all
 	$(BIN)/ruff check .

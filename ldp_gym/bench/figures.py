@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +13,24 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from ldp_gym.bench.statistics import Estimate
 
+if TYPE_CHECKING:
+    from ldp_gym.bench.results import Results
+    from ldp_gym.bench.suites import Suite
+
 STYLE: Any = {
     "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9,
+    "figure.labelsize": 9,
+    "legend.fontsize": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.color": "#e4e4e4",
     "grid.linewidth": 0.6,
     "legend.frameon": False,
@@ -38,34 +50,118 @@ _COLOURS = {
     "bayes": "#4c72b0",
     "ppo": "#55a868",
     "amortized": "#2a9d8f",
+    "randomized-response": "#c44e52",
+    "subset-selection": "#dd8452",
+    "laplace-single": "#4c72b0",
+    "vote": "#8172b3",
+    "split": "#55a868",
+    "wheel": "#64b5cd",
 }
-_OTHERS = ["#55a868", "#64b5cd", "#ccb974", "#4c72b0", "#c44e52", "#8172b3", "#937860", "#da8bc3", "#dd8452"]
+_OTHERS = ["#17a2b8", "#b5a000", "#d6278a", "#1b2a49", "#6b8e23", "#7a3e00"]
+
+
+def drawn(suite: Suite, results: Results) -> Figure:
+    """A suite's figure, in this style."""
+    with rc_context(STYLE):
+        return suite.draw(results)
+
+
+def save(drawing: Figure, path: Path) -> str:
+    """Save a figure as ``path.svg`` and ``path.png``; returns the SVG."""
+    svg = path.with_suffix(".svg")
+    # The same figure is the same file: no date, and no version of what drew it.
+    nothing: Any = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with rc_context(STYLE):
+        drawing.savefig(svg, metadata=nothing)
+        drawing.set_layout_engine("none")  # it is laid out: once is enough
+        drawing.savefig(path.with_suffix(".png"), dpi=200)
+    return svg.read_text("utf-8")
 
 
 def figure(
     columns: int = 1, rows: int = 1, *, width: float = 3.6, height: float = 2.9, **options: Any
 ) -> tuple[Figure, Any]:
     """A figure and its axes, ``(rows, columns)`` of them."""
-    with rc_context(STYLE):
-        drawn = Figure(figsize=(width * columns, height * rows), layout="constrained")
-        FigureCanvasAgg(drawn)
-        return drawn, drawn.subplots(rows, columns, squeeze=False, **options)
+    drawing = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    FigureCanvasAgg(drawing)
+    return drawing, drawing.subplots(rows, columns, squeeze=False, **options)
 
 
 def colour(name: str, position: int = 0) -> str:
-    """A learner's own colour; anything else gets one by its position."""
+    """A learner's or channel's own colour; anything else gets one by its position."""
     return _COLOURS.get(name, _OTHERS[position % len(_OTHERS)])
 
 
+def pair_colour(learner: str, channel: str, position: int) -> str:
+    """The colour of a learner on a channel: the learner's own on the paper's channels."""
+    if channel in ("laplace-single", "laplace-vector"):
+        return colour(learner, position)
+    return colour(channel if learner == "bayes" else "", position)
+
+
+def legend(drawing: Figure) -> None:
+    """One legend for all of a figure's panels, beside them: it never lies on the data."""
+    named = {
+        name: handle
+        for panel in drawing.axes
+        for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)
+    }
+    drawing.legend(named.values(), named.keys(), loc="outside right center")
+
+
+def logarithmic(axes: Axes, which: Literal["x", "y"], ticks: Sequence[float] | None = None) -> None:
+    """A logarithmic axis with numbers that are read at a glance; call it when all is drawn.
+
+    Args:
+        axes: the panel.
+        which: of its axes.
+        ticks: where there is something to mark; else decades, and parts of them if they are few.
+    """
+    axes.set(**{f"{which}scale": "log"})
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    low, high = axis.get_view_interval()
+    if ticks is not None:
+        axis.set_major_locator(FixedLocator(list(ticks)))
+        axis.set_minor_locator(NullLocator())
+    elif high < 100.0 * low:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(_plain))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _plain(value: float, _: object = None) -> str:
+    if 1e-3 <= value < 1e5:
+        return f"{value:,.6g}"
+    exponent = math.floor(math.log10(value) + 1e-9)
+    factor = round(value / 10.0**exponent)
+    return f"$10^{{{exponent}}}$" if factor == 1 else f"${factor}\\cdot 10^{{{exponent}}}$"
+
+
+def apart(x: Sequence[float], position: int, count: int) -> list[float]:
+    """Positions on a logarithmic axis, moved a little: one of ``count`` series must not hide another."""
+    step = (max(x) / min(x)) ** 0.01 if x else 1.0
+    return [at * step ** (position - (count - 1) / 2.0) for at in x]
+
+
+def sloped(slope: Estimate) -> str:
+    """A fitted slope, for a legend.
+
+    Example:
+        >>> sloped(Estimate(0.5, 0.4, 0.6))
+        'slope 0.50 ± 0.10'
+    """
+    known = math.isfinite(slope.low)
+    return f"slope {slope.value:z.2f}" + (f" ± {slope.half:.2f}" if known else "")
+
+
 def band(axes: Axes, x: npt.ArrayLike, samples: npt.NDArray[Any], label: str, hue: str) -> None:
-    """The mean of samples ``(episodes, n)`` along x, with its 95% interval as a band."""
+    """The mean of samples ``(episodes, n)`` along x, with a 95% interval of its logarithm as a band."""
     mean = samples.mean(axis=0)
     axes.plot(x, mean, label=label, color=hue)
     if len(samples) > 1:
-        half = 1.96 * samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
-        axes.fill_between(
-            np.asarray(x), np.maximum(mean - half, 1e-9), mean + half, color=hue, alpha=0.2, linewidth=0
-        )
+        error = samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
+        factor = np.exp(1.96 * error / np.where(mean > 0.0, mean, 1.0))
+        axes.fill_between(np.asarray(x), mean / factor, mean * factor, color=hue, alpha=0.15, linewidth=0)
 
 
 def points(
@@ -85,10 +181,22 @@ def points(
         )
 
 
-def bars(axes: Axes, names: Sequence[str], estimates: Sequence[Estimate], hue: str) -> None:
-    """Estimates as horizontal bars with their intervals, the first on top."""
+def dots(
+    axes: Axes, names: Sequence[str], estimates: Sequence[Estimate | None], hue: str, reference: float
+) -> None:
+    """Estimates by name with their intervals, the first on top, and a reference to compare them with."""
     places = np.arange(len(names))[::-1]
-    axes.barh(places, [estimate.value for estimate in estimates], color=hue, alpha=0.85, height=0.7)
-    axes.hlines(places, [e.low for e in estimates], [e.high for e in estimates], color="black", linewidth=1)
+    known = [(place, e) for place, e in zip(places, estimates, strict=True) if e is not None]
+    axes.plot([e.value for _, e in known], [place for place, _ in known], "o", color=hue)
+    bounded = [(place, e) for place, e in known if np.isfinite(e.low)]
+    axes.hlines(
+        [place for place, _ in bounded],
+        [e.low for _, e in bounded],
+        [e.high for _, e in bounded],
+        color=hue,
+        linewidth=1,
+    )
+    axes.axvline(reference, color="black", linestyle=":")
     axes.set_yticks(places, names)
-    axes.grid(axis="y", visible=False)
+    axes.set_ylim(-0.7, len(names) - 0.3)
+    logarithmic(axes, "x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class Played:
         totals: FloatArray = self.kl[..., -1]
         return totals if totals.ndim == 1 else totals[totals.mean(axis=-1).argmax()]
 
-    @property
+    @cached_property
     def risk(self) -> Estimate:
         """The mean total KL with its 95% interval."""
         return statistics.mean(self.totals)

@@ -71,16 +71,18 @@ class Contexts(Suite):
         channels = list(dict.fromkeys(p.entry.channel for p in results.played))
         learners = list(dict.fromkeys(p.entry.learner for p in results.played))
         natures = list(dict.fromkeys(p.entry.game["nature"] for p in results.played))
-        drawn, axes = figures.figure(len(channels), width=4.4, height=3.2, sharey=True)
+        drawn, axes = figures.figure(len(channels), width=4.4, height=3.0, sharey=True)
         for panel, channel in zip(axes.flat, channels, strict=True):
             for i, learner in enumerate(learners):
                 lines = results.of(channel=channel, learner=learner)
-                places = np.array([natures.index(p.entry.game["nature"]) for p in lines]) + (i - 1.5) * 0.12
+                shift = (i - (len(learners) - 1) / 2.0) * 0.12
+                places = np.array([natures.index(p.entry.game["nature"]) for p in lines]) + shift
                 hue = figures.colour(learner, i)
                 figures.points(panel, places.tolist(), [p.risk for p in lines], learner, hue, linestyle="")
             panel.set_xticks(range(len(natures)), natures)
-            panel.set(title=channel, yscale="log")
-        axes.flat[0].legend(fontsize=7)
+            panel.set_title(channel)
+            figures.logarithmic(panel, "y")
+        figures.legend(drawn)
         axes.flat[0].set_ylabel("total KL (nats)")
         return drawn
 

@@ -74,19 +74,21 @@ class Limit(Suite):
         from ldp_gym.bench import figures
 
         groups = _by_size(results)
-        drawn, axes = figures.figure(len(groups), width=3.6, height=3.6, sharey=True)
+        drawn, axes = figures.figure(len(groups), width=max(3.2, 5.0 / len(groups)), height=3.6, sharey=True)
+        # The largest K decides the order, and a name stands for the learner too where that is not Bayes.
+        last = {_name(p): p.risk.value for lines in groups.values() for p in lines}
+        names = sorted(last, key=lambda name: last[name])
         for panel, (size, lines) in zip(axes.flat, groups.items(), strict=True):
-            figures.bars(
-                panel,
-                [p.entry.channel for p in lines],
-                [_multiple(p) for p in lines],
-                figures.colour("bayes"),
-            )
-            panel.axvline(1.0, color="black", linestyle=":", label="limit")
-            panel.set(xscale="log", title=f"K = {size}")
-            panel.legend(fontsize=7)
-        drawn.supxlabel("risk of Bayes as a multiple of the information limit")
+            multiples = {_name(played): _multiple(played) for played in lines}
+            figures.dots(panel, names, [multiples.get(name) for name in names], figures.colour("bayes"), 1.0)
+            panel.set_title(f"K = {size}")
+        drawn.supxlabel("risk of Bayes as a multiple of the information limit (dotted)")
         return drawn
+
+
+def _name(played: Played) -> str:
+    entry = played.entry
+    return entry.channel if entry.learner == "bayes" else f"{entry.learner} on {entry.channel}"
 
 
 def _multiple(played: Played) -> Estimate:

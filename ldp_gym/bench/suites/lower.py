@@ -91,15 +91,15 @@ class Lower(Suite):
         from ldp_gym.bench import figures
 
         groups = _by_point(results)
-        drawn, axes = figures.figure(len(groups), width=3.2, height=3.4, sharey=True)
+        drawn, axes = figures.figure(len(groups), width=max(2.6, 5.0 / len(groups)), height=3.4, sharey=True)
+        best = {p.entry.channel: p.risk.value for lines in reversed(groups.values()) for p in lines}
+        names = sorted(best, key=lambda channel: best[channel])
         for panel, (point, lines) in zip(axes.flat, groups.items(), strict=True):
-            lines = sorted(lines, key=lambda played: played.entry.channel)
-            names = [f"{p.entry.channel}" for p in lines]
-            figures.bars(panel, names, [p.risk for p in lines], figures.colour("bayes"))
-            panel.axvline(theory.lower_bound(*point), color="black", linestyle=":", label="lower bound")
-            panel.set(xscale="log", title=f"2K = {point[0]}, T = {point[1]:,}, eps = {point[2]:g}")
-            panel.legend(fontsize=7)
-        drawn.supxlabel("total KL (nats), worst truth, better of Bayes and uniform")
+            risks = {played.entry.channel: played.risk for played in lines}
+            bound = theory.lower_bound(*point)
+            figures.dots(panel, names, [risks.get(name) for name in names], figures.colour("bayes"), bound)
+            panel.set_title(f"2K = {point[0]}, T = {point[1]:,}, eps = {point[2]:g}")
+        drawn.supxlabel("total KL (nats), worst truth, best learner; dotted: the lower bound")
         return drawn
 
 

@@ -71,7 +71,7 @@ class Quick(Suite):
         channels = list(dict.fromkeys(played.entry.channel for played in results.played))
         columns = min(4, len(channels))
         drawn, axes = figures.figure(
-            columns, -(-len(channels) // columns), width=3.0, height=2.6, sharex=True
+            columns, -(-len(channels) // columns), width=2.9, height=2.5, sharex=True, sharey=True
         )
         for panel in axes.flat[len(channels) :]:
             panel.set_visible(False)
@@ -79,8 +79,11 @@ class Quick(Suite):
             for i, played in enumerate(results.of(channel=channel)):
                 hue = figures.colour(played.entry.learner, i)
                 figures.band(panel, played.rounds, played.kl, played.entry.learner, hue)
-            panel.set(title=channel, xscale="log", yscale="log")
-        axes.flat[0].legend(fontsize=7)
+            panel.set_title(channel)
+            panel.tick_params(labelbottom=True)  # also where a panel below it is not shown
+            figures.logarithmic(panel, "x")
+            figures.logarithmic(panel, "y")
+        figures.legend(drawn)
         drawn.supxlabel("round t")
         drawn.supylabel("cumulative KL (nats)")
         return drawn

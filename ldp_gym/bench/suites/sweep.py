@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ldp_gym import theory
 from ldp_gym.bench import statistics
 from ldp_gym.bench.entry import Entry
 from ldp_gym.bench.suites.base import Finding, Suite, on
@@ -72,18 +73,36 @@ class Sweep(Suite):
         """Risk against the argument."""
         from ldp_gym.bench import figures
 
-        drawn, axes = figures.figure(width=5.6, height=3.8)
+        drawn, axes = figures.figure(width=7.6, height=3.8)
         panel = axes[0, 0]
-        for i, (learner, channel) in enumerate(PAIRS):
+        pairs = list(dict.fromkeys((p.entry.learner, p.entry.channel) for p in results.of()))
+        for i, (learner, channel) in enumerate(pairs):
             line = self._line(results, learner, channel)
-            if line:
-                x = [p.entry.game[self.argument] for p in line]
-                hue = figures.colour(learner if channel == "laplace-single" else channel, i)
-                figures.points(panel, x, [p.risk for p in line], f"{learner} on {channel}", hue)
-        panel.set(xscale="log", yscale="log", xlabel=self.symbol, ylabel="total KL (nats)")
-        panel.legend(fontsize=7)
+            x = [p.entry.game[self.argument] for p in line]
+            label, hue = f"{learner} on {channel}", figures.pair_colour(learner, channel, i)
+            if len(line) > 1:
+                label += f"\n{figures.sloped(statistics.slope(x, [p.totals for p in line]))}"
+            figures.points(panel, figures.apart(x, i, len(pairs)), [p.risk for p in line], label, hue)
+        line = self._line(results, "exp3", "laplace-single")
+        panel.plot(
+            [p.entry.game[self.argument] for p in line],
+            [_bound(p) for p in line],
+            ":",
+            color=figures.colour("exp3"),
+            label="bound of EXP3",
+        )
+        panel.set(xlabel=self.symbol, ylabel="total KL (nats)")
+        figures.logarithmic(panel, "x", sorted({p.entry.game[self.argument] for p in results.of()}))
+        figures.logarithmic(panel, "y")
+        figures.legend(drawn)
         return drawn
 
     def _line(self, results: Results, learner: str, channel: str) -> list[Played]:
         line = results.of(learner=learner, channel=channel)
         return sorted(line, key=lambda played: played.entry.game[self.argument])
+
+
+def _bound(played: Played) -> float:
+    """Algorithm 2's theorem in this game."""
+    game = played.entry.game
+    return theory.exp3_bound(game["num_hypotheses"], played.entry.horizon, game.get("epsilon", 1.0))

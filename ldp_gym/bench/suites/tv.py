@@ -111,28 +111,36 @@ class TotalVariation(Suite):
         """Averaged TV-risk with Pinsker's bound; estimates and the trick."""
         from ldp_gym.bench import figures
 
-        drawn, axes = figures.figure(2, width=4.2, height=3.6)
-        for i, (learner, channel) in enumerate(PAIRS):
-            hue = figures.colour(learner if channel == "laplace-single" else channel, i)
+        drawn, axes = figures.figure(2, width=4.8, height=3.4, sharey=True)
+        pairs = list(dict.fromkeys((p.entry.learner, p.entry.channel) for p in results.played))
+        for i, (learner, channel) in enumerate(pairs):
+            hue = figures.pair_colour(learner, channel, i)
             line = _line(results, learner, channel, estimates=False)
             x = [p.entry.horizon for p in line]
+            beside = figures.apart(x, i, len(pairs))
             risks = [statistics.mean(p.tv[:, -1] / p.entry.horizon) for p in line]
-            figures.points(axes[0, 0], x, risks, f"{learner} on {channel}", hue)
+            figures.points(axes[0, 0], beside, risks, f"{learner} on {channel}", hue)
             pinsker = [theory.tv_bound(float(p.totals.mean()), p.entry.horizon) for p in line]
             axes[0, 0].plot(x, pinsker, ":", color=hue)
             line = _line(results, learner, channel, estimates=True)
             x = [p.entry.horizon for p in line]
+            beside = figures.apart(x, i, len(pairs))
             figures.points(
-                axes[0, 1], x, [statistics.mean(_distances(p)) for p in line], f"{learner} on {channel}", hue
+                axes[0, 1],
+                beside,
+                [statistics.mean(_distances(p)) for p in line],
+                f"{learner} on {channel}",
+                hue,
             )
             axes[0, 1].plot(x, [_boosted(p).mean() for p in line], "--", color=hue)
-        axes[0, 0].set(
-            title="averaged TV-risk (dotted: Pinsker's bound)", xscale="log", yscale="log", xlabel="T"
-        )
-        axes[0, 1].set(
-            title=f"TV of mean prediction (dashed: of {RUNS} runs)", xscale="log", yscale="log", xlabel="T"
-        )
-        axes[0, 0].legend(fontsize=7)
+        axes[0, 0].set(title="averaged TV-risk\n(dotted: Pinsker's bound)", ylabel="total variation")
+        axes[0, 1].set(title=f"TV of the average prediction\n(dashed: median of {RUNS} runs)")
+        horizons = sorted({p.entry.horizon for p in results.played})
+        for panel in axes.flat:
+            panel.set_xlabel("T")
+            figures.logarithmic(panel, "x", horizons)
+            figures.logarithmic(panel, "y")
+        figures.legend(drawn)
         return drawn
 
 

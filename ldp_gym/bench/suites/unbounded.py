@@ -74,15 +74,21 @@ class Unbounded(Suite):
         """Risk against M."""
         from ldp_gym.bench import figures
 
-        drawn, axes = figures.figure(width=5.6, height=3.8)
+        drawn, axes = figures.figure(width=7.0, height=3.8)
         panel = axes[0, 0]
-        for i, channel in enumerate(CHANNELS):
-            line = _line(results, channel)
-            if line:
-                x = [_labels(p) for p in line]
-                figures.points(panel, x, [p.risk for p in line], channel, figures.colour(channel, i))
-        panel.set(xscale="log", yscale="log", xlabel="number of labels M", ylabel="total KL of Bayes (nats)")
-        panel.legend(fontsize=7)
+        pairs = list(dict.fromkeys((p.entry.learner, p.entry.channel) for p in results.of()))
+        for i, (learner, channel) in enumerate(pairs):
+            line = sorted(results.of(learner=learner, channel=channel), key=_labels)
+            x = [_labels(p) for p in line]
+            label = channel if learner == "bayes" else f"{learner} on {channel}"
+            hue = figures.colour(channel if learner == "bayes" else learner, i)
+            if len(line) > 1:
+                label += f"\n{figures.sloped(statistics.slope(x, [p.totals for p in line]))}"
+            figures.points(panel, figures.apart(x, i, len(pairs)), [p.risk for p in line], label, hue)
+        panel.set(xlabel="number of labels M", ylabel="total KL of Bayes (nats)")
+        figures.logarithmic(panel, "x", sorted({_labels(p) for p in results.of()}))
+        figures.logarithmic(panel, "y")
+        figures.legend(drawn)
         return drawn
 
 

@@ -91,15 +91,17 @@ class Upper(Suite):
         """Risk and bounds against T."""
         from ldp_gym.bench import figures
 
-        drawn, axes = figures.figure(width=6.4, height=4.2)
+        drawn, axes = figures.figure(width=8.2, height=4.4)
         panel = axes[0, 0]
-        for learner, channel, _ in PAIRS:
+        pairs = list(dict.fromkeys((p.entry.learner, p.entry.channel) for p in results.of()))
+        for i, (learner, channel) in enumerate(pairs):
             line = _line(results, learner, channel)
-            if line:
-                x = [p.entry.horizon for p in line]
-                figures.points(
-                    panel, x, [p.risk for p in line], f"{learner} on {channel}", figures.colour(learner)
-                )
+            x = [p.entry.horizon for p in line]
+            label, hue = f"{learner} on {channel}", figures.pair_colour(learner, channel, i)
+            if len(line) > 1:
+                slope = statistics.slope(x[-2:], [p.totals for p in line[-2:]])
+                label += f"\n{figures.sloped(slope)} at the end"
+            figures.points(panel, x, [p.risk for p in line], label, hue)
         horizons = sorted({p.entry.horizon for p in results.played})
         panel.plot(
             horizons,
@@ -111,8 +113,10 @@ class Upper(Suite):
         panel.plot(
             horizons, [wma_bound(t) for t in horizons], ":", color=figures.colour("wma"), label="bound of WMA"
         )
-        panel.set(xscale="log", yscale="log", xlabel="horizon T", ylabel="total KL (nats)")
-        panel.legend(fontsize=7)
+        panel.set(xlabel="horizon T", ylabel="total KL (nats)")
+        figures.logarithmic(panel, "x", horizons)
+        figures.logarithmic(panel, "y")
+        figures.legend(drawn)
         return drawn
 
 

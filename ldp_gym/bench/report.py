@@ -1,0 +1,404 @@
+"""The report: one HTML page that holds all it shows, made from what the store has.
+
+>>> from ldp_gym import bench
+>>> from ldp_gym.bench import report
+>>> import tempfile
+>>> with tempfile.TemporaryDirectory() as directory:
+...     results = bench.run("limit", size="small", episodes=2, out=directory)
+...     report.write(directory).name
+'report.html'
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ldp_gym
+from ldp_gym.bench import certificates, leaderboard
+from ldp_gym.bench.entry import Entry
+from ldp_gym.bench.page import Column, Html, Value, count, join, listing, page, picture, table, tag
+from ldp_gym.bench.results import Results
+from ldp_gym.bench.store import FILE, Store
+from ldp_gym.bench.suites import SUITES, Suite
+from ldp_gym.channels import CHANNELS
+from ldp_gym.learners import LEARNERS
+from ldp_gym.registry import Registry
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PAGE = "report.html"
+
+ORDER = ("quick", "upper", "classes", "epsilon", "lower", "unbounded", "tv", "limit", "contexts")
+"""In which the suites are shown: the leaderboard, then the paper's claims. Others follow by name."""
+
+
+def write(directory: str | Path) -> Path:
+    """Write ``report.html`` and ``figures/SUITE.svg``, ``.png`` into a directory of results.
+
+    The page opens offline and needs no other file.
+
+    Args:
+        directory: where :func:`ldp_gym.bench.run`, or ``ldp-gym bench``, has put its results.
+
+    Returns:
+        The page's path.
+
+    Raises:
+        FileNotFoundError: if there are no results there.
+        DamagedStoreError: if they cannot be read.
+    """
+    directory = Path(directory)
+    if not (directory / FILE).exists():
+        raise FileNotFoundError(f"{directory} has no {FILE}: run ldp-gym bench --out {directory} first")
+    store = Store(directory)
+    runs = store.runs()
+    if not runs:
+        raise FileNotFoundError(f"{directory / FILE} has no runs yet: run ldp-gym bench --out {directory}")
+    sections = [_gathered(store, name, runs) for name in _ordered({run["suite"] for run in runs})]
+    for section in sections:
+        _draw(section, directory / "figures")
+    path = directory / PAGE
+    path.write_text(_report(sections, runs, directory), encoding="utf-8")
+    return path
+
+
+# -- What there is to say about a suite ---------------------------------------------------------------------
+
+
+@dataclass
+class Section:
+    """A suite's latest run, with its results as they are now in the store.
+
+    Attributes:
+        name: the suite's.
+        run: the store's record of the run.
+        others: those of earlier runs with other settings.
+        suite: None if it is not registered here.
+        results: likewise.
+        notes: what a reader should know about how complete they are.
+        svg: the figure.
+    """
+
+    name: str
+    run: Mapping[str, Any]
+    others: list[Mapping[str, Any]]
+    suite: Suite | None = None
+    results: Results | None = None
+    notes: list[str] = field(default_factory=list)
+    svg: str | None = None
+
+
+def _ordered(names: set[str]) -> list[str]:
+    return [name for name in ORDER if name in names] + sorted(names - set(ORDER))
+
+
+def _gathered(store: Store, name: str, runs: Sequence[Mapping[str, Any]]) -> Section:
+    latest = {json.dumps(run["settings"], sort_keys=True): run for run in runs if run["suite"] == name}
+    *others, run = sorted(latest.values(), key=lambda run: run["id"])
+    section = Section(name, run, others)
+    if name not in SUITES.names():
+        section.notes.append("This suite is not registered here, so that its entries are not known.")
+        return section
+    if run["versions"].get("ldp-gym") != ldp_gym.__version__:
+        section.notes.append(
+            f"It was run with ldp-gym {run['versions'].get('ldp-gym')}, and this is {ldp_gym.__version__}: "
+            f"results of another version do not count."
+        )
+    settings = run["settings"]
+    learners = _importable(settings["learners"], LEARNERS, section)
+    channels = _importable(settings["channels"], CHANNELS, section)
+    section.suite = SUITES[name]()
+    entries = section.suite.entries(
+        settings["size"], learners=learners, channels=channels, episodes=settings["episodes"]
+    )
+    section.results = Results(store, entries, settings["seed"])
+    return section
+
+
+def _importable(names: Sequence[str], registry: Registry[Any], section: Section) -> list[str]:
+    found = []
+    for name in names:
+        try:
+            registry[name]
+        except Exception as error:  # somebody else's module may fail in any way when it is imported
+            section.notes.append(f"The {registry.kind} {name} is left out: {error}")
+        else:
+            found.append(name)
+    return found
+
+
+def _draw(section: Section, directory: Path) -> None:
+    if section.suite is None or section.results is None or not section.results.played:
+        return
+    try:
+        from ldp_gym.bench import figures
+    except ImportError as error:
+        raise ImportError(f"a report needs {error.name}: pip install 'ldp-gym[bench]'") from error
+    drawing: Figure = figures.drawn(section.suite, section.results)
+    directory.mkdir(exist_ok=True)
+    section.svg = figures.save(drawing, directory / section.name)
+
+
+# -- The page -----------------------------------------------------------------------------------------------
+
+
+def _report(sections: Sequence[Section], runs: Sequence[Mapping[str, Any]], directory: Path) -> Html:
+    entries = [entry for section in sections if section.results for entry in section.results.entries]
+    title = "Online distribution learning under local differential privacy: benchmark"
+    return page(
+        title,
+        tag(
+            "header",
+            tag("h1", title),
+            _summary(sections),
+            _contents(sections) if len(sections) > 1 else Html(),
+            tag("h3", "To reproduce it", id="reproduce"),
+            tag("pre", tag("code", _commands([section.run for section in sections], directory))),
+        ),
+        tag("main", *(_section(section, directory) for section in sections), _certificates(entries)),
+        tag("footer", _reading(), _provenance(runs)),
+    )
+
+
+def _summary(sections: Sequence[Section]) -> Html:
+    last = max((section.run for section in sections), key=lambda run: run["id"])
+    results = [section.results for section in sections if section.results is not None]
+    findings = [
+        finding.holds
+        for section in sections
+        if section.suite and section.results and section.results.played
+        for finding in section.suite.findings(section.results)
+        if finding.holds is not None
+    ]
+    played = sum(len(result.played) for result in results)
+    failed = sum(len(result.failures) for result in results)
+    missing = sum(len(result.missing) for result in results)
+    counts = f"{played} played, {failed} failed, {missing} not finished"
+    facts = {
+        "Last run": _time(last["finished"])
+        if last["finished"]
+        else f"{_time(last['started'])}, not finished",
+        "Machine": last["machine"],
+        "Versions": _versions(last),
+        "Entries": f"{counts} (a learner in a game on a channel)",
+        "Findings": f"{sum(findings)} of {len(findings)} that have a claim to meet are as claimed",
+    }
+    return tag("dl", *(join([tag("dt", name), tag("dd", value)]) for name, value in facts.items()))
+
+
+def _contents(sections: Sequence[Section]) -> Html:
+    links = [
+        join([_link(section.name, _title(section)), " ", tag("code", section.name, class_="quiet")])
+        for section in sections
+    ]
+    links += [
+        _link("certificates", "Certificates"),
+        _link("reading", "How to read it"),
+        _link("runs", "Runs"),
+    ]
+    return tag("nav", listing(links), aria_label="Contents")
+
+
+def _link(identifier: str, text: str) -> Html:
+    return tag("a", text, href=f"#{identifier}")
+
+
+def _title(section: Section) -> str:
+    return section.suite.title if section.suite else section.name
+
+
+def _section(section: Section, directory: Path) -> Html:
+    parts: list[str] = [
+        tag("h2", _title(section), " ", tag("code", section.name)),
+        *(tag("p", note, class_="bad") for note in section.notes),
+    ]
+    if section.others:
+        earlier = _commands(section.others, directory)
+        parts += [
+            tag("p", "Shown is the latest run. The suite was also run with other settings:", class_="quiet"),
+            tag("pre", tag("code", earlier)),
+        ]
+    if section.suite and section.results:
+        parts.append(tag("p", section.suite.claim, class_="claim"))
+        if section.results.played:
+            parts += _measured(section, section.suite, section.results)
+        else:
+            parts.append(tag("p", "Nothing of it has been played to the end yet."))
+        parts += _unplayed(section, section.results, directory)
+    return tag("section", *parts, id=section.name)
+
+
+def _measured(section: Section, suite: Suite, results: Results) -> list[str]:
+    marks = {True: "as claimed", False: "NOT as claimed"}
+    styles = {True: "good", False: "bad", None: None}
+    findings = [
+        tag(
+            "li",
+            finding.text,
+            *(
+                [" ", tag("span", f"[{marks[finding.holds]}]", class_="mark")]
+                if finding.holds is not None
+                else []
+            ),
+            class_=styles[finding.holds],
+        )
+        for finding in suite.findings(results)
+    ]
+    files = f"figures/{section.name}.svg and .png, beside this page"
+    figure = tag(
+        "figure",
+        tag("div", picture(section.svg or "", label=suite.title, prefix=section.name)),
+        tag("figcaption", f"{suite.title}. Bands and bars are 95% intervals. The same in {files}."),
+    )
+    heading = "Leaderboard" if section.name == "quick" else "Every entry"
+    rows = leaderboard.rows(results)
+    aside = len(results.played) - len(rows)
+    note = f"{aside} further entries keep average predictions instead of risks: they are in the findings."
+    return [
+        tag("h3", "Findings"),
+        tag("ul", *findings, class_="findings"),
+        figure,
+        tag("h3", heading),
+        tag("p", note, class_="quiet") if aside else Html(),
+        table(
+            leaderboard.COLUMNS,
+            rows,
+            label=f"{heading}: {suite.title}",
+            identifier=f"{section.name}-entries",
+        ),
+    ]
+
+
+def _unplayed(section: Section, results: Results, directory: Path) -> list[str]:
+    parts: list[str] = []
+    if results.failures:
+        parts.append(tag("h3", f"Failed: {len(results.failures)}", id=f"{section.name}-failures"))
+        parts += [
+            tag(
+                "details",
+                tag("summary", f"{failure.entry}: ", tag("code", _last_line(failure.message))),
+                tag("pre", tag("code", failure.message)),
+            )
+            for failure in results.failures
+        ]
+    if results.missing:
+        parts += [
+            tag("h3", f"Not finished: {len(results.missing)}", id=f"{section.name}-missing"),
+            tag("p", "Running it again plays these alone:"),
+            tag("pre", tag("code", _commands([section.run], directory))),
+            tag(
+                "details",
+                tag("summary", "Which"),
+                listing(f"{entry} ({leaderboard.game(entry)})" for entry in results.missing),
+            ),
+        ]
+    return parts
+
+
+def _last_line(message: str) -> str:
+    lines = message.strip().splitlines() or [""]
+    return lines[-1][:200]
+
+
+def _certificates(entries: Sequence[Entry]) -> Html:
+    return tag(
+        "section",
+        tag("h2", "Certificates of the channels used"),
+        tag(
+            "p",
+            "Each channel once for every promise and kind of class, on the smallest class of that kind, at "
+            "one context (and the uniform posterior, for an interactive channel). It is about one round in "
+            "real arithmetic, and protects the label alone. ",
+            tag("code", "ldp-gym audit CHANNEL"),
+            " audits any game at many contexts.",
+            class_="claim",
+        ),
+        table(
+            certificates.COLUMNS,
+            certificates.certificates(entries),
+            label="Certificates",
+            identifier="certificate-table",
+        ),
+        id="certificates",
+    )
+
+
+# -- How to read and repeat it ------------------------------------------------------------------------------
+
+
+def _reading() -> Html:
+    return tag(
+        "section",
+        tag("h2", "How to read it"),
+        tag(
+            "p",
+            "In each round a learner predicts a label's distribution, and is charged the KL divergence of "
+            "the truth from its prediction, in nats; it sees a private message about the label and never the "
+            "charge. The risk is the sum over T rounds, in expectation: the mean over episodes, with its 95% "
+            "percentile bootstrap interval. Where every truth was played, it is that of the worst one. All "
+            "learners in a game play the same tapes (contexts, labels and messages), so that their "
+            "differences are paired episode by episode.",
+        ),
+        tag(
+            "p",
+            "The score is (uniform - risk) / (uniform - Bayes) on the same tapes: 1 is Bayes, 0 has learned "
+            "nothing; blank where the denominator is within its error. A finding is marked where there is a "
+            "claim to compare it with; the marks are computed from the data. Learners that do not understand "
+            "a channel's messages are absent from it. A click on a header sorts a table.",
+        ),
+        class_="reading",
+        id="reading",
+    )
+
+
+def _provenance(runs: Sequence[Mapping[str, Any]]) -> Html:
+    columns: list[Column[Mapping[str, Any]]] = [
+        Column("Run", lambda run: count(run["id"]), numeric=True),
+        Column("Suite", lambda run: Value(run["suite"])),
+        Column("Started", lambda run: Value(_time(run["started"]))),
+        Column("Finished", lambda run: Value(_time(run["finished"]) if run["finished"] else "not finished")),
+        Column("Cells", lambda run: count(len(run["keys"])), "blocks of episodes", numeric=True),
+        Column("Machine", lambda run: Value(run["machine"]), common=True),
+        Column("Versions", lambda run: Value(_versions(run)), common=True),
+        Column("Command line, as it was", lambda run: Value(run["command"], style="wrap"), common=True),
+    ]
+    return tag(
+        "section",
+        tag("h2", "Runs"),
+        table(columns, runs, label="Runs", identifier="run-table"),
+        id="runs",
+    )
+
+
+def _commands(runs: Sequence[Mapping[str, Any]], directory: Path) -> str:
+    """The command lines that give the same results."""
+    return "\n".join(_command(run, directory) for run in runs)
+
+
+def _command(run: Mapping[str, Any], directory: Path) -> str:
+    settings = run["settings"]
+    words = ["ldp-gym", "bench", run["suite"]]
+    for option, names in (("--learner", settings["learners"]), ("--channel", settings["channels"])):
+        for name in names:
+            words += [option, name]
+    if settings["episodes"] is not None:
+        words += ["--episodes", str(settings["episodes"])]
+    if settings["size"] != "default":
+        words += ["--size", settings["size"]]
+    words += ["--seed", str(settings["seed"]), "--out", directory.name or "."]
+    return shlex.join(words)
+
+
+def _versions(run: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in run["versions"].items())
+
+
+def _time(stamp: str) -> str:
+    """Of ISO 8601, what one reads."""
+    return stamp[:19].replace("T", " ") + " UTC"

@@ -1,0 +1,362 @@
+"""The report: what it says, that it says it safely, and that a browser shows it."""
+
+import json
+import math
+import os
+import shutil
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import ldp_gym
+from ldp_gym import bench, theory
+from ldp_gym.bench import SUITES, Results, Store, report
+from ldp_gym.bench.store import Outcome
+
+EVIL = "hostile_learner:</td><script>window.hacked = 1</script>"
+TRACEBACK = (
+    'Traceback\n  File "own.py", line 1\nValueError: </code></pre><img src=x onerror="window.hacked = 2">'
+)
+MODULE = f"from ldp_agents.baselines import Uniform\nglobals()[{EVIL.partition(':')[2]!r}] = Uniform\n"
+SETTINGS = {"size": "small", "episodes": 4}
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    """Two suites' results, among them a learner of hostile name: played, failed, and not finished."""
+    where = tmp_path_factory.mktemp("results")
+    with pytest.MonkeyPatch.context() as patch:
+        (where / "hostile_learner.py").write_text(MODULE)
+        patch.syspath_prepend(str(where))
+        patch.setattr(sys, "argv", ["<b>ldp-gym</b>", "bench"])
+        bench.run("lower", size="small", episodes=2, out=where)
+        store = Store(where)
+        settings = SETTINGS | {"learners": [], "channels": [], "seed": 0}
+        store.begin_run("quick", settings | {"episodes": 2}, [])
+        bench.run("quick", **SETTINGS, out=where)
+        hostile = [entry for entry in quick(learners=[EVIL]) if entry.learner == EVIL]
+        for entry in hostile[:2]:
+            outcome = store.outcome(replace(entry, learner="uniform").cells(0)[0].key)
+            store.save(entry.cells(0)[0], outcome)
+        store.save(hostile[2].cells(0)[0], Outcome("failed", {}, TRACEBACK, 0.1))
+        keys = [entry.cells(0)[0].key for entry in hostile]
+        store.end_run(store.begin_run("quick", settings | {"learners": [EVIL]}, keys))
+        report.write(where)
+        yield where
+        sys.modules.pop("hostile_learner", None)
+
+
+def quick(learners=()):
+    return SUITES["quick"]().entries(**SETTINGS, learners=learners)
+
+
+class Tables(HTMLParser):
+    """The tables of a page: by id, their rows as title -> (text, number)."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tables, self.name, self.cell = {}, None, None
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        facts = dict(attributes)
+        if tag == "table":
+            self.name, self.titles, self.tables[facts["id"]] = facts["id"], [], []
+        elif tag == "tr":
+            self.row = []
+        elif tag in ("th", "td"):
+            self.cell, self.number = "", facts.get("data-value")
+
+    def handle_data(self, data):
+        if self.cell is not None:
+            self.cell += data
+
+    def handle_endtag(self, tag):
+        if tag == "th":
+            self.titles.append(self.cell)
+        elif tag == "td":
+            self.row.append((self.cell, None if self.number is None else float(self.number)))
+        elif tag == "tr" and self.row:
+            self.tables[self.name].append(dict(zip(self.titles, self.row, strict=True)))
+        self.cell = None if tag in ("th", "td") else self.cell
+
+
+@pytest.fixture(scope="module")
+def page(directory):
+    return (directory / "report.html").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def tables(page):
+    return Tables(page).tables
+
+
+# -- What it says -------------------------------------------------------------------------------------------
+
+
+def test_the_leaderboard_has_the_numbers_of_the_games_themselves(tables):
+    rows = {(row["Channel"][0], row["Learner"][0]): row for row in tables["quick-entries"]}
+
+    def played(learner, channel, **rules):
+        game = {"channel": channel, "horizon": 100, **rules}
+        maker = ldp_gym.LEARNERS[learner]
+        return ldp_gym.evaluate(maker, game, episodes=SETTINGS["episodes"], seed=0)
+
+    bayes, exp3, uniform = (played(name, "adaptive-split") for name in ("bayes", "exp3", "uniform"))
+    row = rows["adaptive-split", "exp3"]
+    risk = exp3.kl[:, -1].mean()
+    assert row["Risk"][1] == pytest.approx(risk, rel=1e-12)
+    assert float(row["Risk"][0].replace(",", "")) == pytest.approx(risk, abs=0.051)
+    low, high = (float(number) for number in row["Risk, 95%"][0].strip("[]").split(", "))
+    assert exp3.kl[:, -1].min() - 0.1 <= low <= risk <= high <= exp3.kl[:, -1].max() + 0.1
+    assert row["TV a round"][1] == pytest.approx(exp3.tv[:, -1].mean() / 100)
+    gap = (exp3.kl - bayes.kl)[:, -1].mean()
+    assert row["Over Bayes"][1] == pytest.approx(gap, rel=1e-9)
+    gain = (uniform.kl - bayes.kl)[:, -1].mean()
+    assert row["Score"][1] == pytest.approx((uniform.kl - exp3.kl)[:, -1].mean() / gain)
+    assert rows["adaptive-split", "bayes"]["Score"][1] == 1.0
+    assert rows["adaptive-split", "bayes"]["Over Bayes"][0] == ""
+
+    assert rows["laplace-vector", "exp3"]["Score"] == ("", None), "nobody learns here in 100 rounds"
+
+    assert rows["laplace-single", "exp3"]["Bound"][1] == theory.exp3_bound(8, 100, 1.0)
+    assert rows["laplace-vector", "wma"]["Bound"][1] == theory.wma_bound(8, 100, 1.0, 1e-5)
+    assert rows["identity", "bayes"]["Bound"][1] == math.log(8)
+    assert sum(bool(row["Bound"][0]) for row in rows.values()) == 3
+
+
+def test_every_entry_has_its_row_and_what_all_rows_share_is_said_once(directory, page, tables):
+    results = Results(Store(directory), quick(), 0)
+    rows = [row for row in tables["quick-entries"] if row["Learner"][0] != EVIL]
+    assert sorted(row["Risk"][1] for row in rows) == sorted(p.risk.value for p in results.played)
+    assert "In every row: Game: softmax-linear, K = 8, M = 16; T: 100; Episodes: 4." in page
+    assert {row["Privacy"][0] for row in rows} == {"ε = 1", "ε = 1, δ = 1e-05", "none"}
+
+
+def test_where_every_truth_is_played_the_row_is_the_worst_truths(directory, tables):
+    results = Results(Store(directory), SUITES["lower"]().entries("small", episodes=2), 0)
+    row = tables["lower-entries"][0]
+    channel, learner, horizon = row["Channel"][0], row["Learner"][0], row["T"][1]
+    played = next(p for p in results.of(learner=learner, channel=channel) if p.entry.horizon == int(horizon))
+    risks = played.kl[:, :, -1].mean(axis=1)
+    assert row["Worst truth"][1] == np.argmax(risks)
+    assert row["Risk"][1] == pytest.approx(risks.max())
+    assert row["TV a round"][1] == pytest.approx(played.tv[np.argmax(risks), :, -1].mean() / horizon)
+    assert "Score" not in row, "worst truths differ, so there is nothing to pair"
+
+
+def test_findings_are_those_of_the_suite_with_their_marks(directory, page):
+    suite = SUITES["lower"]()
+    results = Results(Store(directory), suite.entries("small", episodes=2), 0)
+    section = page[page.index('<section id="lower">') : page.index('<section id="certificates">')]
+    found = suite.findings(results)
+    assert found
+    for finding in found:
+        assert finding.text in section
+    assert section.count("[as claimed]") == sum(finding.holds is True for finding in found)
+    assert section.count("[NOT as claimed]") == sum(finding.holds is False for finding in found)
+
+
+def test_the_channels_are_certified(tables):
+    rows = tables["certificate-table"]
+    facts = {(row["Channel"][0], row["Class"][0].split(",")[0]): row for row in rows}
+    assert len(facts) == len(rows), "each channel once for a promise and a kind of class"
+    assert ("split", "softmax-linear") in facts
+    assert ("one-bit", "hadamard") in facts
+    for (channel, _), row in facts.items():
+        if channel == "identity":
+            assert row["Verdict"][0] == "no privacy at all"
+            assert math.isinf(row["Found ε"][1])
+        else:
+            assert row["Verdict"][0] == "the promise holds"
+            assert row["Found ε"][1] <= row["Promised ε"][1] + 1e-9
+    assert facts["split", "hadamard"]["Found ε"][1] == pytest.approx(1.0)
+
+
+def test_it_says_how_to_repeat_it_and_on_what_it_was_made(directory, page, tables):
+    run = Store(directory).runs()[-1]
+    assert f"ldp-gym bench lower --episodes 2 --size small --seed 0 --out {directory.name}" in page
+    assert run["machine"] in page
+    assert f"numpy {np.__version__}" in page
+    assert "also run with other settings" in page
+    assert [row["Suite"][0] for row in tables["run-table"]] == ["lower", "quick", "quick", "quick"]
+
+
+def test_failures_and_what_is_missing_are_shown(page):
+    assert "Failed: 1" in page
+    assert "Not finished: 4" in page
+    assert "1 failed, 4 not finished" in page
+    assert "ValueError: &lt;/code&gt;" in page
+
+
+def test_names_tracebacks_and_command_lines_are_escaped(page):
+    assert page.count("<script>") == 1, "the page's own"
+    assert "window.hacked" in page
+    assert "<img" not in page
+    assert "<b>" not in page
+    assert "&lt;b&gt;ldp-gym&lt;/b&gt; bench" in page
+
+
+def test_figures_are_in_the_page_and_beside_it(directory, page):
+    for name in ("quick", "lower"):
+        assert (directory / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (directory / "figures" / f"{name}.svg").read_text("utf-8").lstrip().startswith("<?xml")
+    assert page.count("<svg ") == 2
+    ids = [part.split('"')[0] for part in page.split(' id="')[1:]]
+    assert len(ids) == len(set(ids)), "no id stands twice"
+
+
+# -- What may be there, and what may not --------------------------------------------------------------------
+
+
+def test_the_same_store_gives_the_same_page(tmp_path):
+    bench.run("limit", size="small", episodes=1, out=tmp_path)
+    first = report.write(tmp_path).read_bytes()
+    assert report.write(tmp_path).read_bytes() == first
+    row = Tables(first.decode()).tables["limit-entries"][0]
+    assert "Risk, 95%" not in row, "one episode has no interval"
+    assert b"<nav" not in first, "one suite needs no table of contents"
+
+
+def test_a_directory_without_results_is_said_and_left_as_it_is(tmp_path):
+    with pytest.raises(FileNotFoundError, match="run ldp-gym bench"):
+        report.write(tmp_path / "typo")
+    assert not (tmp_path / "typo").exists()
+    Store(tmp_path)
+    with pytest.raises(FileNotFoundError, match="no runs yet"):
+        report.write(tmp_path)
+
+
+def test_runs_of_unknown_suites_other_versions_and_lost_learners_are_noted(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    settings = {"learners": [], "channels": [], "episodes": 1, "seed": 0, "size": "small"}
+    store.begin_run("mine", settings, [])
+    store.begin_run("limit", settings | {"learners": ["lost:Learner"]}, [])
+    monkeypatch.setattr(ldp_gym, "__version__", "99.0")
+    page = report.write(tmp_path).read_text("utf-8")
+    assert "This suite is not registered here" in page
+    assert "this is 99.0: results of another version do not count" in page
+    assert "The learner lost:Learner is left out: cannot import learner" in page
+    assert "Nothing of it has been played to the end yet." in page
+    assert "ldp-gym bench limit --learner lost:Learner --episodes 1 --size small" in page
+
+
+# -- In a browser -------------------------------------------------------------------------------------------
+
+
+def _left_out(reason):
+    """There is no browser to test with: a failure where one is demanded."""
+    if os.environ.get("LDP_GYM_DEMAND_BROWSER") == "1":
+        pytest.fail(reason)
+    pytest.skip(f"the report was not tested in a browser: {reason}")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Headless Chromium, with its console and its network on record."""
+    try:
+        from selenium import webdriver
+    except ImportError:
+        _left_out("selenium is not installed: pip install 'ldp-gym[dev]'")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chrome")
+    driver = shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        _left_out("it needs chromium and chromedriver; on Debian: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    # Its path is given, so that selenium downloads no driver.
+    window = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
+    yield window
+    window.quit()
+
+
+@pytest.fixture
+def opened(browser, directory):
+    browser.get_log("browser"), browser.get_log("performance")
+    browser.get((directory / "report.html").as_uri())
+    return browser
+
+
+def test_a_browser_shows_it_without_errors_and_asks_nobody_for_anything(opened, directory):
+    assert opened.execute_script("return document.readyState") == "complete"
+    assert "local differential privacy" in opened.title
+    sizes = opened.execute_script(
+        "return [...document.querySelectorAll('figure svg')].map(svg => svg.getBoundingClientRect().width)"
+    )
+    assert len(sizes) == 2
+    assert min(sizes) > 200
+    # Narrow and wide, the page itself never scrolls sideways; its tables and figures do.
+    for width in (390, 1400):
+        opened.set_window_size(width, 900)
+        assert opened.execute_script(
+            "return document.body.scrollWidth <= document.documentElement.clientWidth"
+        )
+    assert opened.execute_script("return window.hacked === undefined")
+    assert opened.get_log("browser") == []
+    events = [json.loads(entry["message"])["message"] for entry in opened.get_log("performance")]
+    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert asked == [(directory / "report.html").as_uri()]
+
+
+def column(window, title, table="quick-entries"):
+    """A column's header button, and what its cells say, from top to bottom."""
+    headers = window.find_elements("css selector", f"#{table} th")
+    place = next(i for i, header in enumerate(headers) if header.text.startswith(title))
+    texts = window.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map(cell => cell.textContent)",
+        f"#{table} tbody td:nth-child({place + 1})",
+    )
+    return headers[place], texts
+
+
+def test_a_click_sorts_by_number(opened):
+    header, before = column(opened, "Risk")
+    assert header.get_attribute("aria-sort") == "none"
+    header.find_element("tag name", "button").click()
+    numbers = [float(text.replace(",", "")) for text in column(opened, "Risk")[1]]
+    assert numbers == sorted(numbers)
+    assert [f"{n:,.1f}" for n in numbers] != sorted(before), "by number, not by letter"
+    assert header.get_attribute("aria-sort") == "ascending"
+    header.find_element("tag name", "button").click()
+    numbers = [float(text.replace(",", "")) for text in column(opened, "Risk")[1]]
+    assert numbers == sorted(numbers, reverse=True)
+    assert header.get_attribute("aria-sort") == "descending"
+    assert opened.get_log("browser") == []
+
+
+def test_the_keyboard_sorts_and_empty_cells_stay_last(opened):
+    from selenium.webdriver.common.keys import Keys
+
+    header, _ = column(opened, "Score")
+    button = header.find_element("tag name", "button")
+    for key, order in ((Keys.ENTER, "ascending"), (Keys.SPACE, "descending")):
+        button.send_keys(key)
+        assert header.get_attribute("aria-sort") == order
+        texts = column(opened, "Score")[1]
+        known = [float(text) for text in texts if text]
+        assert 0 < len(known) < len(texts)
+        assert texts[len(known) :] == [""] * (len(texts) - len(known))
+        assert known == sorted(known, reverse=order == "descending")
+
+
+def test_text_is_sorted_as_text_and_rows_stay_whole(opened):
+    def rows():
+        return opened.execute_script(
+            "return [...document.querySelectorAll('#quick-entries tbody tr')].map(row => row.textContent)"
+        )
+
+    before = rows()
+    header, texts = column(opened, "Learner")
+    header.find_element("tag name", "button").click()
+    learners = column(opened, "Learner")[1]
+    assert learners != texts
+    assert learners.index("bayes") < learners.index("exp3") < learners.index("wma")
+    assert sorted(rows()) == sorted(before)
+    other, _ = column(opened, "Risk")
+    assert (header.get_attribute("aria-sort"), other.get_attribute("aria-sort")) == ("ascending", "none")
