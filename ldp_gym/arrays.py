@@ -88,8 +88,8 @@ def mixture(weights: FloatArray, candidates: FloatArray) -> FloatArray:
     if candidates.ndim > 2:
         mixed: FloatArray = np.einsum("...k,...km->...m", weights, candidates)
         return mixed
-    if weights.ndim < 2:
-        return weights @ candidates
+    if weights.ndim < 2 or weights.shape[-2] == 1:
+        return _rows_times(weights, candidates)
     # Labels before rounds in memory: what follows is elementwise in them, and long rows are faster.
     return np.swapaxes(candidates.T @ np.swapaxes(weights, -1, -2), -1, -2)
 
@@ -97,5 +97,10 @@ def mixture(weights: FloatArray, candidates: FloatArray) -> FloatArray:
 def expectations(candidates: FloatArray, values: FloatArray) -> FloatArray:
     """``sum_y f_k[y] v[y]`` of every hypothesis, ``(..., K)``, for values ``(..., M)``."""
     if candidates.ndim == 2:
-        return values @ candidates.T
+        return _rows_times(values, candidates.T)
     return np.einsum("...km,...m->...k", candidates, values)
+
+
+def _rows_times(rows: FloatArray, matrix: FloatArray) -> FloatArray:
+    """``rows @ matrix`` as one product, however many leading axes: NumPy would take many small ones."""
+    return (rows.reshape(-1, rows.shape[-1]) @ matrix).reshape(*rows.shape[:-1], matrix.shape[-1])

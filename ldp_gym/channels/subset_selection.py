@@ -171,4 +171,6 @@ def ballots(candidates: FloatArray) -> FloatArray:
     votes = candidates.argmax(axis=-2)
     names = np.arange(candidates.shape[-2])
     chosen = (votes[..., None, :] == names[:, None]).astype(np.float64)
+    if candidates.ndim == 2:  # one table for all: no batch whose shape could touch the last bit
+        return candidates @ chosen.T
     return np.einsum("...km,...jm->...kj", candidates, chosen)
