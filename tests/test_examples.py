@@ -12,12 +12,14 @@ SMALL = {
     "calibration.py": ["--horizon", "20", "--episodes", "2"],
     "limit.py": ["--sizes", "3", "--horizon", "20", "--episodes", "4"],
     "channels.py": ["--shapes", "3x4", "--horizon", "20", "--episodes", "4", "--classes", "2"],
+    "refined.py": ["--parts", "1", "3", "--horizon", "20", "--episodes", "2"],
 }
 SAYS = {
     "calibration.py": "gaussian-vector",
     "channels.py": "adaptive-split",
-    "limit.py": "adaptive-wheel",
+    "limit.py": "adaptive-groups",
     "leaderboard.py": "laplace-single",
+    "refined.py": "randomized-response",
     "first_episode.py": "total KL",
     "own_learner.py": "Hedge",
 }
