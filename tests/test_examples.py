@@ -12,6 +12,7 @@ SMALL = {
     "calibration.py": ["--horizon", "20", "--episodes", "2"],
     "limit.py": ["--sizes", "3", "--horizon", "20", "--episodes", "4"],
     "channels.py": ["--shapes", "3x4", "--horizon", "20", "--episodes", "4", "--classes", "2"],
+    "optimum.py": ["--size", "3", "--horizon", "8", "--episodes", "20", "--iterations", "2"],
     "refined.py": ["--parts", "1", "3", "--horizon", "20", "--episodes", "2"],
 }
 SAYS = {
@@ -19,6 +20,7 @@ SAYS = {
     "channels.py": "adaptive-split",
     "limit.py": "adaptive-groups",
     "leaderboard.py": "laplace-single",
+    "optimum.py": "policy 1",
     "refined.py": "randomized-response",
     "first_episode.py": "total KL",
     "own_learner.py": "Hedge",
