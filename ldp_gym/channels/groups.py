@@ -24,7 +24,7 @@ from ldp_gym.arrays import FloatArray, IntArray, Messages, expectations, masses,
 from ldp_gym.channels.base import CHANNELS, Channel, log_mixed
 
 _LEAST = 1e-6
-"""What a hypothesis counts for at least: more than a tie, so that no group stays empty."""
+"""What a hypothesis counts for at least, so that every group has a mean."""
 
 _TIE = 1e-9
 """What differs by less is equal: the last bit depends on the shape of a batch, and must decide nothing."""
