@@ -6,7 +6,8 @@ of Kairouz, Oh and Viswanath 2016): its message S has probability ``c_S e^eps`` 
 for others. If V(w) is the risk still to come, the best channel at w is a linear program over all these sets.
 
 Policy iteration: play the channel that is best for V in every round, fit V to what was paid, and again. A
-line has the risk of Bayes as a multiple of the information limit, with its standard error.
+line has the risk of Bayes as a multiple of the information limit, with its standard error; the last is that
+of the channel that tells most in each round.
 
     python examples/optimum.py --size 8
 """
@@ -117,6 +118,11 @@ def fit(posteriors: np.ndarray, risks: np.ndarray) -> Values:
     return lambda w: features(w) @ solution
 
 
+def report(what: str, multiples: np.ndarray) -> None:
+    error = multiples.std(ddof=1) / math.sqrt(len(multiples))
+    print(f"  {what}: {multiples.mean():.4f} ± {error:.4f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -125,7 +131,7 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--horizon", type=int, default=120)
     parser.add_argument("--episodes", type=int, default=600)
-    parser.add_argument("--iterations", type=int, default=4)
+    parser.add_argument("--iterations", type=int, default=3)
     arguments = parser.parse_args()
     limit = theory.information_limit(arguments.size, arguments.horizon, arguments.epsilon)
     print(f"K = {arguments.size}, eps = {arguments.epsilon:g}: limit {limit:.2f} nats", flush=True)
@@ -136,9 +142,10 @@ def main() -> None:
         guess = fit(*play(value, guess, arguments, rng))
     for iteration in range(arguments.iterations):
         posteriors, risks = play(value, guess, arguments, rng)
-        error = risks[0].std(ddof=1) / math.sqrt(len(risks[0]))
-        print(f"  policy {iteration}: {risks[0].mean() / limit:.4f} ± {error / limit:.4f}", flush=True)
+        report(f"policy {iteration}", risks[0] / limit)
         value = guess = fit(posteriors, risks)
+    _, risks = play(entropy, guess, arguments, rng)
+    report("most information", risks[0] / limit)
 
 
 if __name__ == "__main__":
