@@ -1,20 +1,24 @@
-"""Which channel for which K and M: the risk of Bayes on every pure channel, on random tables.
+"""Which channel for which K, M and eps: the risk of Bayes on every pure channel, on random tables.
 
 A cell is the total KL in nats, the mean over classes and episodes, with its standard error.
 
     python examples/channels.py --shapes 8x16 8x256 32x1024 128x1024
+    python examples/channels.py --shapes 8x16 32x256 --epsilons 0.5 1 2 4
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 
 import numpy as np
 
 import ldp_gym
 
 
-def totals(channel: str | None, size: int, labels: int, arguments: argparse.Namespace) -> np.ndarray:
+def totals(
+    channel: str | None, size: int, labels: int, epsilon: float, arguments: argparse.Namespace
+) -> np.ndarray:
     """Total KL of each episode, over several classes; of the uniform mixture if there is no channel."""
     parts = []
     for class_seed in range(arguments.classes):
@@ -25,7 +29,7 @@ def totals(channel: str | None, size: int, labels: int, arguments: argparse.Name
             "class_seed": class_seed,
             "channel": channel or "randomized-response",
             "horizon": arguments.horizon,
-            "epsilon": arguments.epsilon,
+            "epsilon": epsilon,
         }
         learner = "bayes" if channel else "uniform"
         result = ldp_gym.evaluate(learner, game, episodes=arguments.episodes // arguments.classes)
@@ -42,15 +46,16 @@ def main() -> None:
     parser.add_argument("--horizon", type=int, default=10_000)
     parser.add_argument("--episodes", type=int, default=32, help="a cell, over all its classes")
     parser.add_argument("--classes", type=int, default=4)
-    parser.add_argument("--epsilon", type=float, default=1.0)
-    arguments = parser.parse_args()
+    parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0], metavar="EPS")
     pure = [name for name in ldp_gym.CHANNELS.names() if ldp_gym.CHANNELS[name].pure]
     names = [name for name in pure if name != "identity"]
-    for shape in arguments.shapes:
+    parser.add_argument("--channels", nargs="+", default=names, metavar="NAME")
+    arguments = parser.parse_args()
+    for shape, epsilon in itertools.product(arguments.shapes, arguments.epsilons):
         size, labels = (int(number) for number in shape.split("x"))
-        print(f"K = {size}, M = {labels}, T = {arguments.horizon:,}, eps = {arguments.epsilon:g}", flush=True)
-        for channel in (None, *names):
-            values = totals(channel, size, labels, arguments)
+        print(f"K = {size}, M = {labels}, T = {arguments.horizon:,}, eps = {epsilon:g}", flush=True)
+        for channel in (None, *arguments.channels):
+            values = totals(channel, size, labels, epsilon, arguments)
             error = values.std(ddof=1) / np.sqrt(len(values))
             print(f"  {channel or '(uniform mixture)':20s} {values.mean():9,.1f} ± {error:,.1f}", flush=True)
 

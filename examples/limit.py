@@ -14,7 +14,15 @@ import math
 import ldp_gym
 from ldp_gym import theory
 
-CHANNELS = ["wheel", "vote", "subset-selection", "split", "adaptive-wheel", "adaptive-split"]
+CHANNELS = [
+    "wheel",
+    "vote",
+    "subset-selection",
+    "split",
+    "adaptive-split",
+    "adaptive-wheel",
+    "adaptive-groups",
+]
 
 
 def main() -> None:

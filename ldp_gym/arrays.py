@@ -113,18 +113,22 @@ def mixture(weights: FloatArray, candidates: FloatArray) -> FloatArray:
     if candidates.ndim > 2:
         mixed: FloatArray = np.einsum("...k,...km->...m", weights, candidates)
         return mixed
-    return _rounds_last(candidates.T, weights)
-
-
-def _rounds_last(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
-    """``matrix @ v`` of every vector, the rounds side by side in memory: what follows runs along them."""
-    if vectors.ndim < 2:
-        return matrix @ vectors
-    return np.swapaxes(matrix @ np.swapaxes(vectors, -1, -2), -1, -2)
+    return _products(candidates.T, weights)
 
 
 def expectations(candidates: FloatArray, values: FloatArray) -> FloatArray:
     """``sum_y f_k[y] v[y]`` of every hypothesis, ``(..., K)``, for values ``(..., M)``."""
     if candidates.ndim == 2:
-        return _rounds_last(candidates, values)
+        return _products(candidates, values)
     return np.einsum("...km,...m->...k", candidates, values)
+
+
+def _products(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
+    """``matrix @ v`` of every vector ``(..., n)``."""
+    if (
+        vectors.ndim < 2 or vectors.shape[-2] == 1
+    ):  # one round of many games: one product, not many small ones
+        flat = vectors.reshape(-1, vectors.shape[-1]) @ matrix.T
+        return flat.reshape(*vectors.shape[:-1], len(matrix))
+    # Many rounds, side by side in memory: what follows is elementwise and runs along them.
+    return np.swapaxes(matrix @ np.swapaxes(vectors, -1, -2), -1, -2)

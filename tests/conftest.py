@@ -19,6 +19,10 @@ ALPHA = 1e-6
 
 CHANNELS = ldp_gym.CHANNELS.names()
 LOSSLESS = {name for name in CHANNELS if not ldp_gym.CHANNELS[name].reveals_losses}
+M_FREE = ["laplace-single", "one-bit", "hybrid", "vote", "scheffe", "split", "wheel", "adaptive-scheffe",
+          "adaptive-split", "adaptive-wheel", "adaptive-groups"]  # fmt: skip
+"""The channels that do not see that labels are cut into parts."""
+
 NATURES = {
     "iid": {},
     "drift": {"rate": 0.3},

@@ -16,11 +16,15 @@ SMALL = {
     "model_selection.py": ["--users", "12", "--repeats", "2"],
     "languages.py": ["--words", "6", "--users", "10", "--episodes", "2", "--picture", "PICTURE"],
     "channels.py": ["--shapes", "3x4", "--horizon", "20", "--episodes", "4", "--classes", "2"],
+    "optimum.py": ["--size", "3", "--horizon", "8", "--episodes", "20", "--iterations", "2"],
+    "refined.py": ["--parts", "1", "3", "--horizon", "20", "--episodes", "2"],
 }
 SAYS = {
     "calibration.py": "gaussian-vector",
     "channels.py": "adaptive-split",
-    "limit.py": "adaptive-wheel",
+    "limit.py": "adaptive-groups",
+    "optimum.py": "policy 1",
+    "refined.py": "randomized-response",
     "first_episode.py": "total KL",
     "own_learner.py": "Hedge",
     "own_channel.py": "sharper    claims eps = 1, has 1.0000: holds",

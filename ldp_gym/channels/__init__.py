@@ -17,6 +17,7 @@ name                     privacy message
 ``adaptive-wheel``       pure    the same on the public posterior's circle (interactive)
 ``adaptive-scheffe``     pure    the same for a likely pair (interactive)
 ``adaptive-split``       pure    the same for two sides of equal posterior (interactive)
+``adaptive-groups``      pure    which of a few groups of equal posterior likes the label best (interactive)
 ``identity``             none    the label
 ======================== ======= =============================================================
 
@@ -28,6 +29,7 @@ people's data. ``channel.certificate(candidates)`` checks it; see ``ldp_gym.audi
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.channels.comparison import AdaptiveScheffe, AdaptiveSplit, Scheffe, Split
 from ldp_gym.channels.gaussian_vector import GaussianVector
+from ldp_gym.channels.groups import AdaptiveGroups
 from ldp_gym.channels.hadamard_response import HadamardResponse
 from ldp_gym.channels.identity import Identity, NoPrivacyWarning
 from ldp_gym.channels.laplace_single import LaplaceSingle
@@ -39,6 +41,7 @@ from ldp_gym.channels.wheel import AdaptiveWheel, Wheel
 
 __all__ = [
     "CHANNELS",
+    "AdaptiveGroups",
     "AdaptiveScheffe",
     "AdaptiveSplit",
     "AdaptiveWheel",

@@ -169,6 +169,8 @@ def held_by_vote(held: FloatArray, candidates: FloatArray) -> FloatArray:
 def ballots(candidates: FloatArray) -> FloatArray:
     """How a label of each hypothesis votes: ``sum_{y: v(y) = j} f_k[y]``, ``(..., K, K)``."""
     votes = candidates.argmax(axis=-2)
-    names = np.arange(candidates.shape[-2])
-    chosen = (votes[..., None, :] == names[:, None]).astype(np.float64)
+    size = candidates.shape[-2]
+    if candidates.ndim == 2:  # one table for all: K M steps instead of K^2 M
+        return np.stack([np.bincount(votes, masses, size) for masses in candidates])
+    chosen = (votes[..., None, :] == np.arange(size)[:, None]).astype(np.float64)
     return np.einsum("...km,...jm->...kj", candidates, chosen)

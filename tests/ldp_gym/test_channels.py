@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import ALPHA, CHANNELS, make_channel
+from conftest import ALPHA, CHANNELS, M_FREE, make_channel
 from scipy import integrate, stats
 
 import ldp_gym
@@ -253,9 +253,6 @@ def test_check_channel_passes_a_user_s_channel_and_catches_a_wrong_density():
 
 # -- Beyond the paper ---------------------------------------------------------------------------------
 
-M_FREE = ["laplace-single", "one-bit", "hybrid", "vote", "scheffe", "split", "wheel", "adaptive-scheffe",
-          "adaptive-split", "adaptive-wheel"]  # fmt: skip
-
 
 @pytest.mark.parametrize("name", M_FREE)
 def test_m_free_channels_do_not_see_that_labels_are_refined(name):
@@ -344,6 +341,52 @@ def test_adaptive_sides_hold_about_half_of_the_posterior():
         np.random.default_rng(0).random((50, 6)), np.array([0.9, 0.02, 0.02, 0.02, 0.02, 0.02])
     )
     assert (top == np.array([1, -1, -1, -1, -1, -1])).all()
+
+
+def test_groups_hold_equal_shares_of_the_posterior():
+    channel = make_channel("adaptive-groups", 6, 4, 50, epsilon=1.0)
+    assert channel.sizes == [2, 3]
+    weights = np.array([0.1, 0.05, 0.3, 0.25, 0.2, 0.1])
+    lots = np.random.default_rng(0).random((500, 6))
+    groups = channel._divide(lots, weights)
+    assert len(np.unique(groups, axis=0)) > 5  # whose turn it is, is drawn
+    shares = np.stack([(groups == number) @ weights for number in (1, 2, 3)])
+    assert np.abs(shares - 1 / 3).max() < 0.15
+    certain = channel._divide(lots, np.array([0.96, 0.02, 0.01, 0.01, 0.0, 0.0]))
+    assert (certain == np.array([1, 2, 2, 2, 2, 2])).all()  # the likeliest against all others
+    sizes = [make_channel("adaptive-groups", 20, 20, 50, epsilon=epsilon).sizes for epsilon in (0.1, 4, 800)]
+    assert sizes == [[2], [2, 3, 5, 9, 17], [2, 3, 5, 9, 17, 20]]
+
+
+def test_the_number_of_groups_leaves_least_doubt():
+    """Doubt is the expected sum of square roots of the next posterior: by Bayes' rule on every message."""
+    channel = make_channel("adaptive-groups", 7, 7, 50, epsilon=1.7)
+    weights = np.random.default_rng(3).dirichlet(np.ones(7))
+    groups = np.array([1, 2, 3, 3, 2, 1, 3])
+    by_hand = 0.0
+    for named in (1, 2, 3):
+        likelihood = np.exp(channel.log_likelihood(np.append(groups, named), np.eye(7), weights))
+        joint = likelihood * weights
+        by_hand += joint.sum() * np.sqrt(joint / joint.sum()).sum()
+    found = channel._doubt(weights[:, None], groups[:, None], 3)
+    np.testing.assert_allclose(found, by_hand, rtol=1e-12)
+
+
+def test_groups_by_hand():
+    """Hypothesis 0, and 1 with 2 as one: the second label is liked best by the latter, weighted 1 to 3."""
+    channel = make_channel("adaptive-groups", 3, 4, 50, epsilon=1.0)
+    weights = np.array([0.6, 0.1, 0.3])
+    favours_second = (TABLE[1] * 0.25 + TABLE[2] * 0.75) > TABLE[0]
+    assert favours_second.tolist() == [False, True, True, False]
+    keep = math.e / (1 + math.e)
+    density = np.exp(channel.log_density(np.array([1, 2, 2, 2]), TABLE, weights))
+    np.testing.assert_allclose(density, np.where(favours_second, keep, 1 - keep))
+    other = np.exp(channel.log_density(np.array([1, 2, 2, 1]), TABLE, weights))
+    np.testing.assert_allclose(density + other, 1.0)
+    three = [np.exp(channel.log_density(np.array([2, 1, 3, named]), TABLE, weights)) for named in (1, 2, 3)]
+    np.testing.assert_allclose(sum(three), 1.0)
+    assert np.argmax(three, axis=0).tolist() == [1, 2, 0, 0]  # of nobody's label the first group is named
+    np.testing.assert_allclose(np.max(three), math.e / (math.e + 2))
 
 
 def test_hadamard_response_against_the_matrix():

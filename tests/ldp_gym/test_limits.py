@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import CHANNELS, delta_of
+from conftest import CHANNELS, M_FREE, delta_of
 from scipy import stats
 
 import ldp_agents
@@ -31,9 +31,16 @@ def test_no_pure_channel_beats_the_information_limit(channel):
 
 @pytest.mark.parametrize(
     ("channel", "size", "factor"),
-    [("wheel", 8, 1.75), ("wheel", 32, 1.5), ("adaptive-wheel", 8, 1.65), ("adaptive-wheel", 32, 1.4)],
+    [
+        ("wheel", 8, 1.75),
+        ("wheel", 32, 1.5),
+        ("adaptive-wheel", 8, 1.65),
+        ("adaptive-wheel", 32, 1.4),
+        ("adaptive-groups", 8, 1.55),
+        ("adaptive-groups", 32, 1.4),
+    ],
 )
-def test_the_wheel_comes_within_a_factor_of_the_limit(channel, size, factor):
+def test_a_channel_comes_within_a_factor_of_the_limit(channel, size, factor):
     """The factors of the documentation, measured on 4,000 episodes; a risk above them fails at 1e-6."""
     totals = disjoint_totals(channel, size, 500)
     error = totals.std(ddof=1) / math.sqrt(len(totals))
@@ -78,3 +85,33 @@ def test_the_posterior_is_calibrated(channel):
     for chosen in (np.abs(weights - 0.2) < 0.1, np.ones(2000, dtype=bool)):
         level, variance = math.log(2e6), (weights * (1 - weights))[chosen].sum()
         assert abs(errors[chosen].sum()) <= math.sqrt(2 * variance * level) + 2 * level / 3
+
+
+def refined_totals(channel, labels, horizon, episodes):
+    game = {
+        "hypotheses": "refined",
+        "hypotheses_kwargs": {"base": "dirichlet", "parts": labels // 16},
+        "num_labels": labels,
+        "channel": channel,
+        "horizon": horizon,
+    }
+    return ldp_gym.evaluate("bayes", game, episodes=episodes).kl[:, -1]
+
+
+@pytest.mark.parametrize("channel", M_FREE)
+def test_m_free_channels_keep_their_risk_when_labels_are_cut(channel):
+    """A label is cut into parts and its message is the same: so is the risk, episode by episode."""
+    coarse, fine = (refined_totals(channel, labels, 40, 8) for labels in (16, 1600))
+    np.testing.assert_allclose(fine, coarse, rtol=1e-6)
+
+
+@pytest.mark.parametrize("channel", ["laplace-single", "split", "adaptive-groups"])
+def test_m_free_channels_keep_their_risk_up_to_100_000_labels(channel):
+    coarse, fine = (refined_totals(channel, labels, 15, 2) for labels in (16, 100_000))
+    np.testing.assert_allclose(fine, coarse, rtol=1e-6)
+
+
+def test_randomized_response_pays_for_every_cut():
+    """100 paired episodes of 300 rounds: at M = 1,600 it costs more, at error rate 1e-6."""
+    coarse, fine = (refined_totals("randomized-response", labels, 300, 100) for labels in (16, 1600))
+    assert stats.ttest_rel(fine, coarse, alternative="greater").pvalue < 1e-6

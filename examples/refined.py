@@ -1,0 +1,53 @@
+"""What more labels cost: a class whose labels are cut into ever finer parts, on channels with and without M.
+
+Cutting labels changes nothing about the hypotheses. A channel that speaks about hypotheses does not see it:
+with the same seeds it has the same risk, episode by episode. One that speaks about labels does. A cell is the
+total KL of Bayes in nats, its mean over the episodes, with its standard error.
+
+    python examples/refined.py --parts 1 100 6250
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+import ldp_gym
+
+CHANNELS = ["randomized-response", "laplace-single", "vote", "split", "adaptive-split", "adaptive-groups"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--parts", nargs="+", type=int, default=[1, 100, 6250])
+    parser.add_argument("--labels", type=int, default=16, help="before they are cut")
+    parser.add_argument("--horizon", type=int, default=500)
+    parser.add_argument("--episodes", type=int, default=32)
+    parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--channels", nargs="+", default=CHANNELS, metavar="NAME")
+    arguments = parser.parse_args()
+    sizes = [parts * arguments.labels for parts in arguments.parts]
+    print(f"{'M':20s}", *(f"{labels:>16,}" for labels in sizes), flush=True)
+    for channel in arguments.channels:
+        print(f"{channel:20s}", end="", flush=True)
+        for parts, labels in zip(arguments.parts, sizes, strict=True):
+            game = {
+                "hypotheses": "refined",
+                "hypotheses_kwargs": {"base": "dirichlet", "parts": parts},
+                "num_hypotheses": 8,
+                "num_labels": labels,
+                "channel": channel,
+                "horizon": arguments.horizon,
+                "epsilon": arguments.epsilon,
+            }
+            totals = ldp_gym.evaluate("bayes", game, episodes=arguments.episodes).kl[:, -1]
+            error = totals.std(ddof=1) / np.sqrt(len(totals))
+            print(f" {totals.mean():8.2f} ± {error:5.2f}", end="", flush=True)
+        print(flush=True)
+
+
+if __name__ == "__main__":
+    main()

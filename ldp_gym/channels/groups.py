@@ -1,0 +1,187 @@
+"""Groups: the hypotheses in a few groups of equal posterior, and which of them likes the label best.
+
+The hypotheses are dealt into groups, the likely ones first, each to the group with the least of the public
+posterior so far. The user asks which group gives the label the largest posterior-weighted mean probability,
+and names it through randomized response over the groups.
+
+On disjoint supports all that counts of a channel is a family of sets of hypotheses: each message is ``e^eps``
+times likelier for those in its set (the extremal mechanisms of Kairouz, Oh and Viswanath 2016). It tells most
+if its set has the share r* of the posterior (:func:`ldp_gym.theory.best_share`), so there are about
+``1 / r*`` groups, and fewer when one hypothesis alone has more than that.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import ClassVar
+
+import gymnasium as gym
+import numpy as np
+
+from ldp_gym import theory
+from ldp_gym.arrays import FloatArray, IntArray, Messages, expectations, masses, mixture
+from ldp_gym.channels.base import CHANNELS, Channel, log_mixed
+
+_LEAST = 1e-6
+"""What a hypothesis counts for at least, so that every group has a mean."""
+
+_TIE = 1e-9
+"""What differs by less is equal: the last bit depends on the shape of a batch, and must decide nothing."""
+
+
+@CHANNELS.register("adaptive-groups")
+class AdaptiveGroups(Channel):
+    """Which of a few groups of equal posterior likes the label best. Pure, free of M, interactive.
+
+    The message has the number of each hypothesis' group, from 1, and at its end that of the group named.
+
+    Privacy: the groups do not depend on the label, and the right one of g is named with probability
+    ``e^eps / (e^eps + g - 1)``, each other with ``e^-eps`` times that. Use it with Bayes where rounds may
+    depend on earlier messages: on disjoint supports no other channel here comes as close to the limit.
+
+    The base measure of :meth:`log_density` is the law of the groups, times counting their names.
+    """
+
+    interactive: ClassVar[bool] = True
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """How many groups there may be: 2, 3, 5, 9, ... and at most ``1 / r*``, rounded, or K."""
+        share = max(theory.best_share(self.epsilon), 1.0 / self.num_hypotheses)
+        most = max(2, round(1.0 / share))
+        steps = (2**power + 1 for power in range(most.bit_length()))
+        return [*(size for size in steps if size < most), most]
+
+    @property
+    def num_uniforms(self) -> int:
+        """A lot for each hypothesis' turn, whether to name the right group, and which of the others."""
+        return self.num_hypotheses + 2
+
+    @property
+    def message_space(self) -> gym.spaces.MultiDiscrete:
+        """The group of each hypothesis, and the one that is named; 0 for none yet."""
+        return gym.spaces.MultiDiscrete([self.sizes[-1] + 1] * (self.num_hypotheses + 1))
+
+    def encode(
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: FloatArray | None = None,
+    ) -> Messages:
+        groups = self._divide(uniforms[..., :-2], posterior)
+        liked = masses(candidates, np.asarray(labels))
+        right = _favourites(np.einsum("g...k,...k->g...", self._shares(groups, posterior), liked))
+        others = groups.max(axis=-1) - 1
+        wrong = 1 + (uniforms[..., -1] * others).astype(np.int64)
+        wrong += wrong >= right
+        named = np.where(uniforms[..., -2] < np.exp(self._log_right(others)), right, wrong)
+        return np.concatenate([groups, named[..., None]], axis=-1)
+
+    def _log_right(self, others: IntArray) -> FloatArray:
+        """The log probability of the right group among so many others."""
+        return -np.log1p(others * math.exp(-self.epsilon))
+
+    def _weights(self, posterior: FloatArray | None) -> FloatArray:
+        assert posterior is not None, "an interactive channel gets the public posterior"
+        return np.maximum(posterior, _LEAST)
+
+    # -- The groups -------------------------------------------------------------------------------
+
+    def _divide(self, lots: FloatArray, posterior: FloatArray | None) -> IntArray:
+        """The number of each hypothesis' group, ``(..., K)``, when lots ``(..., K)`` blur whose turn it is.
+
+        Of the possible numbers of groups the one after which the posterior is expected to be most certain.
+        """
+        weights = np.broadcast_to(self._weights(posterior), lots.shape)
+        turns = (-weights * (0.5 + lots)).argsort(axis=-1)
+        ordered = np.take_along_axis(weights, turns, axis=-1)
+        line = np.ascontiguousarray(ordered.reshape(-1, self.num_hypotheses).T)  # hypotheses by games
+        chosen = _deal(line, self.sizes[0])
+        least = self._doubt(line, chosen, self.sizes[0])
+        for size in self.sizes[1:]:
+            dealt = _deal(line, size)
+            doubt = self._doubt(line, dealt, size)
+            better = doubt < least - _TIE
+            chosen, least = np.where(better, dealt, chosen), np.where(better, doubt, least)
+        groups = np.empty(lots.shape, dtype=np.int64)
+        np.put_along_axis(groups, turns, chosen.T.reshape(lots.shape), axis=-1)
+        return groups
+
+    def _doubt(self, line: FloatArray, groups: IntArray, size: int) -> FloatArray:
+        """The expected sum of the square roots of the next posterior, if supports are disjoint.
+
+        It is least, 1, where the truth is known. Entropy in its place asks too much about the likeliest
+        hypothesis alone, and is slow to find another when that one is wrong.
+        """
+        ratio = math.exp(-self.epsilon)
+        member = groups == np.arange(1, size + 1)[:, None, None]
+        share = np.add.reduce(line * member, axis=1)
+        roots = np.sqrt(line)
+        inside = np.add.reduce(roots * member, axis=1)
+        spread = math.sqrt(ratio) * np.add.reduce(roots, axis=0) + (1.0 - math.sqrt(ratio)) * inside
+        doubt = np.sqrt(ratio + (1.0 - ratio) * share) * spread
+        total: FloatArray = np.add.reduce(doubt, axis=0) / (1.0 + (size - 1) * ratio)
+        return total
+
+    def _shares(self, groups: IntArray, posterior: FloatArray | None) -> FloatArray:
+        """What each hypothesis counts for in the mean of each group, ``(groups, ..., K)``."""
+        numbers = np.arange(1, max(2, groups.max()) + 1).reshape(-1, *[1] * groups.ndim)
+        shares = self._weights(posterior) * (groups == numbers)
+        shares /= np.maximum(np.add.reduce(shares, axis=-1, keepdims=True), _LEAST)
+        return shares
+
+    # -- What a message tells ---------------------------------------------------------------------
+
+    def _fits(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Whose group was named, of all labels ``(..., M)``, and the log chance of that, ``(..., 1)``."""
+        groups, named = messages[..., :-1], messages[..., -1:]
+        favourites = _favourites(mixture(self._shares(groups, posterior), candidates))
+        log_right = self._log_right(np.maximum(groups.max(axis=-1, keepdims=True) - 1, 1))
+        return (favourites == named).astype(np.float64), log_right
+
+    def log_density(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        fits, log_right = self._fits(messages, candidates, posterior)
+        return log_mixed(fits, log_right, self.epsilon)
+
+    def log_likelihood(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        fits, log_right = self._fits(messages, candidates, posterior)
+        log_likelihood = log_mixed(expectations(candidates, fits), log_right, self.epsilon)
+        return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
+
+    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+        """A hundred divisions, each group named: a density takes two values, so any ratio is eps or 0."""
+        lots = np.random.default_rng(0).random((100, self.num_hypotheses))
+        divisions = np.unique(self._divide(lots, posterior), axis=0)
+        return np.array([[*groups, name] for groups in divisions for name in range(1, groups.max() + 1)])
+
+
+def _deal(line: FloatArray, size: int) -> IntArray:
+    """Deal hypotheses of weights ``(K, B)`` in turn to the lightest of so many groups: its number, from 1."""
+    starts = size * np.arange(line.shape[1])
+    load = (line[:size].T + _TIE * np.arange(size)).ravel()  # the first get a group each; equals are in order
+    groups = np.empty(line.shape, dtype=np.int64)
+    groups[:size] = np.arange(1, size + 1)[:, None]
+    for weights, group in zip(line[size:], groups[size:], strict=True):
+        lightest = load.reshape(-1, size).argmin(axis=-1)
+        load[starts + lightest] += weights
+        np.add(lightest, 1, out=group)
+    return groups
+
+
+def _favourites(means: FloatArray) -> IntArray:
+    """The number of the group with the largest mean ``(groups, ...)``, from 1, the first of equals."""
+    best, *others = means
+    favourites = np.ones(best.shape, dtype=np.int64)
+    for number, mean in enumerate(others, start=2):
+        better = mean > best * (1.0 + _TIE)
+        favourites = np.where(better, number, favourites)
+        best = np.where(better, mean, best)
+    return favourites
