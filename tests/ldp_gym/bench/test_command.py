@@ -58,7 +58,7 @@ def test_an_export_has_rows(directory, tmp_path):
 
 
 def test_a_stranger_on_the_leaderboard(tmp_path):
-    arguments = ("bench", "limit", "--size", "small", "--episodes", 2, "--jobs", 2, "--out", tmp_path)
+    arguments = ("bench", "upper", "--size", "small", "--episodes", 2, "--jobs", 2, "--out", tmp_path)
     code, output = run(*arguments, "--learner", "strangers:Crasher")
     assert code == 1
     assert "strangers:Crasher" in output
@@ -82,7 +82,7 @@ def test_the_list_has_everything():
         (("bench", "quick", "--learner", "bays"), "did you mean 'bayes'"),
         (("bench", "quick", "--channel", "nowhere:Channel"), "cannot import channel"),
         (("bench", "quick", "--size", "huge"), "default, small"),
-        (("bench", "quick", "--episodes", "0"), "0 is not in the range"),
+        (("bench", "quick", "--episodes", "0"), "greater than or equal to 1"),
         (("report", "no-such-place"), "there is no directory"),
         (("export", "results.xls", "."), "ends in .csv or .parquet"),
     ],
