@@ -85,6 +85,28 @@ class Features(ABC):
         return np.concatenate([terms, some[..., None]], axis=-1)
 
 
+class MessageFeatures(Features):
+    """The last message, decoded: for a policy with a memory of its own."""
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        self.shape = (game.num_hypotheses,)
+
+    @property
+    def _num_sums(self) -> int:
+        return self.game.num_hypotheses
+
+    def _terms(self, decoded: Decoded) -> FloatArray:
+        return decoded.values
+
+    def _view(self, sums: FloatArray, rounds: FloatArray, candidates: FloatArray) -> FloatArray:
+        return sums
+
+    def update(self, candidates: FloatArray, messages: Messages) -> None:
+        """Forget what was before."""
+        self._sums = self._increments(candidates, messages)
+
+
 class EvidenceFeatures(Features):
     """For each coordinate of the message: the sum of its decoded values, of clipped ones, and their number.
 
@@ -149,5 +171,9 @@ class MatchedFeatures(Features):
         return np.stack(columns, axis=-1)
 
 
-FEATURES: dict[str, type[Features]] = {"evidence": EvidenceFeatures, "matched": MatchedFeatures}
+FEATURES: dict[str, type[Features]] = {
+    "evidence": EvidenceFeatures,
+    "matched": MatchedFeatures,
+    "message": MessageFeatures,
+}
 """The kinds of features by name, as a trained model's configuration has them."""

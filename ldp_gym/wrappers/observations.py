@@ -16,34 +16,11 @@ from gymnasium.vector.utils import batch_space
 
 from ldp_gym.arrays import BoolArray, FloatArray
 from ldp_gym.game import Game
-from ldp_gym.wrappers.decoding import Decoded
-from ldp_gym.wrappers.features import EvidenceFeatures, Features, MatchedFeatures
+from ldp_gym.wrappers.features import EvidenceFeatures, Features, MatchedFeatures, MessageFeatures
 
 Observation = Mapping[str, npt.NDArray[Any]]
 Shown = Any
 """What a view shows: an array, or a dict of arrays."""
-
-
-class _LastMessage(Features):
-    """The last message, decoded."""
-
-    def __init__(self, game: Game) -> None:
-        super().__init__(game)
-        self.shape = (game.num_hypotheses,)
-
-    @property
-    def _num_sums(self) -> int:
-        return self.game.num_hypotheses
-
-    def _terms(self, decoded: Decoded) -> FloatArray:
-        return decoded.values
-
-    def _view(self, sums: FloatArray, rounds: FloatArray, candidates: FloatArray) -> FloatArray:
-        return sums
-
-    def update(self, candidates: FloatArray, messages: npt.NDArray[Any]) -> None:
-        """Forget what was before."""
-        self._sums = self._increments(candidates, messages)
 
 
 class _View:
@@ -108,7 +85,7 @@ class _Matched(_View):
 class _DecodedMessage(_View):
     """The observation with its message decoded, everything else as it was, in float32."""
 
-    features = _LastMessage
+    features = MessageFeatures
 
     def _space(self, env: Any) -> gym.Space[Any]:
         message = super()._space(env)

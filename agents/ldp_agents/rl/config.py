@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -33,6 +34,11 @@ class Config:
     steps: int
     seed: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """As it will come back from JSON."""
+        for name in ("game", "settings"):
+            object.__setattr__(self, name, json.loads(json.dumps(dict(getattr(self, name)))))
 
     @property
     def scenario(self) -> Scenario:

@@ -21,6 +21,9 @@ from ldp_gym.wrappers.features import FEATURES
 WEIGHTS, CARD = "weights.npz", "model.json"
 """The two files of a model: its arrays, and what made them."""
 
+FEATURES_OF = {"flat": "evidence", "equivariant": "matched"}
+"""What each kind of network reads."""
+
 
 def facts(game: Game) -> dict[str, Any]:
     """What a model may depend on, as JSON has it."""
@@ -45,6 +48,21 @@ def _fingerprint(game: Game) -> str:
     contexts = np.random.default_rng(0).standard_normal((4, game.hypotheses.context_dim))
     candidates = np.ascontiguousarray(game.hypotheses(contexts).round(6))
     return hashlib.sha256(candidates.tobytes()).hexdigest()[:12]
+
+
+def check_fit(needs: Mapping[str, Any], game: Game) -> None:
+    """See whether a game has the facts that a model needs.
+
+    Raises:
+        IncompatibleChannelError: if it has not, saying what differs.
+    """
+    found = facts(game)
+    differ = [f"{fact} {value} (not {found[fact]})" for fact, value in needs.items() if found[fact] != value]
+    if differ:
+        raise IncompatibleChannelError(
+            f"the model was trained for {', '.join(differ)}: train one for this game with 'ldp-gym train'; "
+            f"the learner 'bayes' reads every channel"
+        )
 
 
 @dataclass(frozen=True)
@@ -75,17 +93,7 @@ class Model:
         Raises:
             IncompatibleChannelError: if it does not, saying what differs.
         """
-        found = facts(game)
-        differ = [
-            f"{fact} {value} (the game has {found[fact]})"
-            for fact, value in self.needs.items()
-            if found[fact] != value
-        ]
-        if differ:
-            raise IncompatibleChannelError(
-                f"the model was trained for {', '.join(differ)}: train one with 'ldp-gym train'; "
-                f"the learner 'bayes' reads every channel"
-            )
+        check_fit(self.needs, game)
 
     def __call__(self, game: Game) -> LearnedLearner:
         """The model as a learner of the game."""
@@ -143,7 +151,7 @@ class LearnedLearner(Learner):
         return self._predict(self._features.read(candidates), candidates)
 
     def _predict(self, features: FloatArray, candidates: FloatArray) -> FloatArray:
-        logits = network.logits(self.model.parameters, features, np)
+        logits = network.logits(self.model.parameters, features)
         return self._clipping.smooth(posterior.weights(logits), candidates)
 
     def update(self, candidates: FloatArray, message: Messages) -> None:

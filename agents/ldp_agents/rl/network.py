@@ -1,7 +1,7 @@
 """The networks, written once for PyTorch, which trains them, and for NumPy, which plays them.
 
-A network is a dict of arrays; its functions take the array library as an argument. Both use the operations
-that NumPy and PyTorch spell alike, so a trained model plays where PyTorch is not installed.
+A network is a dict of arrays, or of tensors, and :func:`apply` uses operations that NumPy and PyTorch spell
+alike. So what is trained is what is played, and a trained model plays where PyTorch is not installed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _GAIN = 10.0
 def make(
     kind: str, features: tuple[int, ...], outputs: int, hidden: tuple[int, ...], rng: np.random.Generator
 ) -> dict[str, FloatArray]:
-    """New parameters: layers as Glorot has them, and an output that begins near zero.
+    """New parameters: layers as He has them, and an output that begins near zero.
 
     Args:
         kind: ``"flat"``: all features at once; ``"equivariant"``: hypothesis by hypothesis, ``(K, F)``.
@@ -36,7 +36,7 @@ def make(
     width = features[-1]
     parameters: dict[str, FloatArray] = {"skip": np.zeros((width, outputs))}
     for i, size in enumerate(hidden):
-        parameters[f"w{i}"] = rng.standard_normal((width, size)) * np.sqrt(1.0 / width)
+        parameters[f"w{i}"] = rng.standard_normal((width, size)) * np.sqrt(2.0 / width)
         if kind == "equivariant":
             parameters[f"p{i}"] = rng.standard_normal((width, size)) * np.sqrt(1.0 / width)
         parameters[f"b{i}"] = np.zeros(size)
@@ -46,7 +46,7 @@ def make(
     return parameters
 
 
-def apply(parameters: Parameters, features: Any, library: Any) -> Any:
+def apply(parameters: Parameters, features: Any) -> Any:
     """The outputs ``(..., outputs)``; of an equivariant network ``(..., K, outputs)``.
 
     A layer of an equivariant network maps each hypothesis' row together with the mean of all rows (Zaheer et
@@ -58,7 +58,7 @@ def apply(parameters: Parameters, features: Any, library: Any) -> Any:
         mapped = layer @ parameters[f"w{i}"] + parameters[f"b{i}"]
         if f"p{i}" in parameters:
             mapped = mapped + layer.mean(-2)[..., None, :] @ parameters[f"p{i}"]
-        layer, i = library.tanh(mapped), i + 1
+        layer, i = mapped.clip(0), i + 1
     return layer @ parameters["w"] + parameters["b"] + _GAIN * (features @ parameters["skip"])
 
 
@@ -67,7 +67,7 @@ def is_equivariant(parameters: Parameters) -> bool:
     return "p0" in parameters
 
 
-def logits(parameters: Parameters, features: Any, library: Any) -> Any:
+def logits(parameters: Parameters, features: Any) -> Any:
     """The hypotheses' logits ``(..., K)``."""
-    outputs = apply(parameters, features, library)
+    outputs = apply(parameters, features)
     return outputs[..., 0] if is_equivariant(parameters) else outputs

@@ -11,21 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from stable_baselines3 import PPO
-from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
-from ldp_agents.rl import network
-from ldp_agents.rl.config import Config, Player, Watch
+from ldp_agents.rl.config import Config, Watch
 from ldp_agents.rl.games import make_games
-from ldp_agents.rl.model import Model, facts
+from ldp_agents.rl.model import FEATURES_OF, Model, facts
+from ldp_agents.rl.sb3 import Falling, Report
+from ldp_agents.rl.torch_network import TorchNetwork
 from ldp_agents.rl.vec_env import SB3VecEnv
 
-FEATURES_OF = {"flat": "evidence", "equivariant": "matched"}
-"""What each kind of network reads."""
+STEPS = 1_000_000
+"""How many rounds are enough for the default game."""
 
 
 @dataclass(frozen=True)
@@ -54,29 +53,6 @@ class Settings:
     learning_rate: float = 1e-3
     log_std: float = -0.5
     logit_range: float = 10.0
-
-
-class TorchNetwork(nn.Module):
-    """A network of :mod:`ldp_agents.rl.network` whose arrays are trained."""
-
-    def __init__(
-        self, kind: str, features: tuple[int, ...], outputs: int, hidden: tuple[int, ...], seed: int
-    ) -> None:
-        super().__init__()
-        arrays = network.make(kind, features, outputs, hidden, np.random.default_rng(seed))
-        self.arrays = nn.ParameterDict(
-            {name: nn.Parameter(torch.tensor(array, dtype=torch.float32)) for name, array in arrays.items()}
-        )
-        self._shape = features
-
-    def forward(self, features: torch.Tensor) -> torch.Tensor:
-        """The outputs of flat or shaped features."""
-        outputs: torch.Tensor = network.apply(self.arrays, features.reshape(-1, *self._shape), torch)
-        return outputs
-
-    def numpy(self) -> dict[str, Any]:
-        """The arrays."""
-        return {name: array.detach().numpy().astype(np.float64) for name, array in self.arrays.items()}
 
 
 class _Actor(TorchNetwork):
@@ -116,7 +92,7 @@ class _Features(nn.Module):
         return features
 
 
-class Policy(ActorCriticPolicy):  # type: ignore[misc] # SB3 is not typed strictly
+class Policy(ActorCriticPolicy):
     """Gaussian logits around an actor, beside a critic, both from :mod:`ldp_agents.rl.network`."""
 
     def __init__(self, *args: Any, settings: Settings, seed: int, **kwargs: Any) -> None:
@@ -134,20 +110,6 @@ class Policy(ActorCriticPolicy):  # type: ignore[misc] # SB3 is not typed strict
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)
 
 
-class Report(BaseCallback):  # type: ignore[misc]
-    """Tells the watch after every update."""
-
-    def __init__(self, watch: Watch, player: Callable[[], Player]) -> None:
-        super().__init__()
-        self._watch, self._player = watch, player
-
-    def _on_step(self) -> bool:
-        return True
-
-    def _on_rollout_end(self) -> None:
-        self._watch(self.num_timesteps, self._player, self.model.save)
-
-
 def fit(config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path | None = None) -> Model:
     """Train, or go on from a checkpoint; returns the model."""
     settings = Settings(**config.settings)
@@ -158,7 +120,7 @@ def fit(config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path
         algorithm = PPO(
             Policy,
             env,
-            learning_rate=_falling(settings.learning_rate),
+            learning_rate=Falling(settings.learning_rate),
             n_steps=settings.n_steps,
             batch_size=settings.batch_size,
             n_epochs=settings.n_epochs,
@@ -188,11 +150,3 @@ def fit(config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path
         tb_log_name="ppo",
     )
     return player()
-
-
-class _falling:  # noqa: N801 - used as a function; a class so that SB3 can pickle it
-    def __init__(self, start: float) -> None:
-        self.start = start
-
-    def __call__(self, remaining: float) -> float:
-        return self.start * remaining

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -12,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.vec_env import VecEnv
 
 
-class SB3VecEnv(VecEnv):  # type: ignore[misc] # SB3 is not typed strictly
+class SB3VecEnv(VecEnv):
     """B games in lock step as an SB3 ``VecEnv``, equal step for step to a ``DummyVecEnv`` of B environments.
 
     Args:
@@ -88,14 +87,14 @@ class SB3VecEnv(VecEnv):  # type: ignore[misc] # SB3 is not typed strictly
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """The attribute of the games, which share it."""
-        value = self.render_mode if attr_name == "render_mode" else self.envs.get_wrapper_attr(attr_name)
+        value = self.render_mode if attr_name == "render_mode" else getattr(self.envs, attr_name)
         return [value for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """Set an attribute of all games at once."""
         if len(list(self._get_indices(indices))) < self.num_envs:
             raise ValueError(f"the games share their attributes: {attr_name!r} cannot differ between them")
-        self.envs.set_wrapper_attr(attr_name, value)
+        setattr(self.envs.unwrapped, attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
         """Not for games in lock step: they have no methods of their own."""
@@ -120,11 +119,11 @@ def _rows(infos: dict[str, Any], games: int) -> list[dict[str, Any]]:
     for key, values in infos.items():
         if key.startswith("_") or f"_{key}" not in infos:
             continue
-        listed: Sequence[Any] = values.tolist()
+        listed: list[Any] = values.tolist()
         if infos[f"_{key}"].all():
             for row, value in zip(rows, listed, strict=True):
                 row[key] = value
         else:
             for game in np.flatnonzero(infos[f"_{key}"]):
-                rows[game][key] = listed[game]
+                rows[int(game)][key] = listed[int(game)]
     return rows
