@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 
 from ldp_agents.rl.config import Config
 from ldp_gym.wrappers import (
@@ -16,6 +17,12 @@ from ldp_gym.wrappers import (
 )
 
 VIEWS = {"evidence": VectorEvidence, "matched": VectorHypothesisFeatures, "message": VectorDecodedMessage}
+
+
+def game_seed(config: Config, played: int) -> int:
+    """The first game's seed when so many rounds have been played: far from those that anyone evaluates on."""
+    state = np.random.SeedSequence([config.seed, played]).generate_state(1, np.uint64)
+    return int(state[0] >> np.uint64(2))
 
 
 def make_games(

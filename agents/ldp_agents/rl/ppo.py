@@ -17,7 +17,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
 from ldp_agents.rl.config import Config, Watch
-from ldp_agents.rl.games import make_games
+from ldp_agents.rl.games import game_seed, make_games
 from ldp_agents.rl.model import FEATURES_OF, Model, facts
 from ldp_agents.rl.sb3 import Falling, Report
 from ldp_agents.rl.torch_network import TorchNetwork
@@ -133,8 +133,8 @@ def fit(config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path
         )
     else:
         algorithm = PPO.load(checkpoint, env, device="cpu")
-        # Other games than those that were played before.
         algorithm.set_random_seed(config.seed + algorithm.num_timesteps)
+    env.seed(game_seed(config, algorithm.num_timesteps))
 
     trained_on = facts(config.scenario.game)
 

@@ -11,13 +11,13 @@ from sb3_contrib import RecurrentPPO
 from stable_baselines3.common.vec_env import VecExtractDictObs
 
 from ldp_agents.rl.config import Config, Watch
-from ldp_agents.rl.games import make_games
+from ldp_agents.rl.games import game_seed, make_games
 from ldp_agents.rl.model import facts
 from ldp_agents.rl.policies import TrainedPolicy
 from ldp_agents.rl.sb3 import Falling, Report
 from ldp_agents.rl.vec_env import SB3VecEnv
 
-STEPS = 1_000_000
+STEPS = 500_000
 """How many rounds take a few minutes; they are not enough."""
 
 
@@ -75,6 +75,7 @@ def fit(
     else:
         algorithm = RecurrentPPO.load(checkpoint, env, device="cpu")
         algorithm.set_random_seed(config.seed + algorithm.num_timesteps)
+    env.seed(game_seed(config, algorithm.num_timesteps))
     trained = TrainedPolicy(
         algorithm, "message", settings.logit_range, facts(config.scenario.game), config.card()
     )

@@ -9,7 +9,7 @@ import torch
 from stable_baselines3 import SAC
 
 from ldp_agents.rl.config import Config, Watch
-from ldp_agents.rl.games import make_games
+from ldp_agents.rl.games import game_seed, make_games
 from ldp_agents.rl.model import facts
 from ldp_agents.rl.policies import TrainedPolicy
 from ldp_agents.rl.sb3 import Report
@@ -71,6 +71,7 @@ def fit(
     else:
         algorithm = SAC.load(checkpoint, env, device="cpu")
         algorithm.set_random_seed(config.seed + algorithm.num_timesteps)
+    env.seed(game_seed(config, algorithm.num_timesteps))
     trained = TrainedPolicy(
         algorithm, "evidence", settings.logit_range, facts(config.scenario.game), config.card()
     )
