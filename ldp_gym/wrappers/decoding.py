@@ -65,8 +65,8 @@ class NoisyDecoder(Decoder):
     """Noisy log-likelihoods: a value z_j is how far coordinate j lies above its mean under the mixture.
 
     In units of the noise's standard deviation. With ``m_kj`` its mean under hypothesis k, which is
-    ``E_k[log pbar_j]`` less the mean of that over k, the matched statistic is ``sum_j z_j m_kj``. Its mean
-    under k is the energy ``sum_j m_kj^2`` of the coordinates shown, and for weak signals
+    ``E_k[log pbar_j[h_t(y)]]`` less the mean of that over k, the matched statistic is ``sum_j z_j m_kj``.
+    Its mean under k is the energy ``sum_j m_kj^2`` of the coordinates shown, and for weak signals
     ``matched - energy / 2`` is the log-likelihood that Gaussian noise of that size would have.
     """
 
@@ -80,7 +80,9 @@ class NoisyDecoder(Decoder):
         channel, clipping = self._noisy, self._noisy.clipping
         cells = clipping.cells(candidates)
         density = clipping.density(candidates, cells.lengths[..., None, :], cells.total[..., None])
-        means = candidates @ np.swapaxes(np.log(density), -1, -2)  # (..., k, j)
+        # The law of h_t(y) under each hypothesis, and the mean of each coordinate under it, (..., k, j).
+        clipped = (1.0 - clipping.mixing) * candidates + clipping.mixing * cells.shares[..., None, :]
+        means = clipped @ np.swapaxes(np.log(density), -1, -2)
         centre = means.mean(axis=-2)
         noise = channel.noise(candidates, cells)
         deviation = self._deviation * noise.scale

@@ -25,6 +25,7 @@ from ldp_agents.rl.config import Config
 from ldp_agents.rl.train import SCORES, default_steps, train
 from ldp_gym import Game
 from ldp_gym.arrays import FloatArray, Messages
+from ldp_gym.scenario import scenario_of
 
 TABLE = {"hypotheses": "dirichlet"}
 STRONG = {**TABLE, "epsilon": 4.0}
@@ -88,10 +89,13 @@ ROWS = (
             "K = 16, redrawn": {**REDRAWN, "num_hypotheses": 16},
         },
     ),
-    Row("redrawn default class", {"redraw_hypotheses": True, "observe_candidates": True}, seeds=1),
-    Row("table, split", {**TABLE, "channel": "split"}),
+    Row("table, split", {**TABLE, "channel": "split"}, seeds=1),
     Row("table, laplace-vector", {**TABLE, **VECTOR}, seeds=1),
     Row("table, eps = 1", TABLE, ("sac", "recurrent"), seeds=1),
+    Row("default game, split", {"channel": "split"}, seeds=1),
+    Row("default game, randomized-response", {"channel": "randomized-response"}, seeds=1),
+    Row("default game, wheel", {"channel": "wheel"}, seeds=1),
+    Row("default game, laplace-vector", VECTOR, seeds=1),
 )
 
 
@@ -120,14 +124,15 @@ def lines(
 
 
 def _references(title: str, game: Mapping[str, Any], episodes: int, bayes: FloatArray) -> Iterator[str]:
-    for name in ("uniform", "exp3", "centred-exp3"):
-        total = _total(name, game, episodes)
+    totals = {"uniform": _total("uniform", game, episodes)}
+    if scenario_of(game).channel.reveals_losses:
+        totals |= {name: _total(name, game, episodes) for name in ("exp3", "centred-exp3")}
+        tuned = {rate: _total(partial(FixedRateEXP3, rate=rate), game, episodes) for rate in RATES}
+        best = min(tuned, key=lambda rate: float(tuned[rate].mean()))
+        totals[f"centred-exp3, best rate in hindsight ({best:.3g})"] = tuned[best]
+    totals["bayes"] = bayes
+    for name, total in totals.items():
         yield _line(title, name, [total], [total.mean() / bayes.mean()], [])
-    tuned = {rate: _total(partial(FixedRateEXP3, rate=rate), game, episodes) for rate in RATES}
-    best = min(tuned, key=lambda rate: float(tuned[rate].mean()))
-    name = f"centred-exp3, best rate in hindsight ({best:.3g})"
-    yield _line(title, name, [tuned[best]], [tuned[best].mean() / bayes.mean()], [])
-    yield _line(title, "bayes", [bayes], [1.0], [])
 
 
 def _line(
