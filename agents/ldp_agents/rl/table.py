@@ -31,7 +31,7 @@ TABLE = {"hypotheses": "dirichlet"}
 STRONG = {**TABLE, "epsilon": 4.0}
 REDRAWN = {**TABLE, "redraw_hypotheses": True, "observe_candidates": True}
 VECTOR = {"channel": "laplace-vector", "delta": 1e-5}
-RATES = tuple(2.0**power for power in range(-13, 1))
+RATES = tuple(2.0**power for power in range(-18, 1))
 """The rates that centred EXP3 may choose from in hindsight."""
 
 
