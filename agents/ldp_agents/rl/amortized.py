@@ -26,7 +26,7 @@ from ldp_gym.wrappers.features import FEATURES, Features
 _BLOCK = 100
 """How many rounds are simulated at a time."""
 
-STEPS = 6_400_000
+STEPS = 3_200_000
 """How many rounds are enough for the default game."""
 
 

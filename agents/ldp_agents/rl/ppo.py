@@ -23,7 +23,7 @@ from ldp_agents.rl.sb3 import Falling, Report
 from ldp_agents.rl.torch_network import TorchNetwork
 from ldp_agents.rl.vec_env import SB3VecEnv
 
-STEPS = 1_000_000
+STEPS = 500_000
 """How many rounds are enough for the default game."""
 
 

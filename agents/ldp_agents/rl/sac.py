@@ -15,7 +15,7 @@ from ldp_agents.rl.policies import TrainedPolicy
 from ldp_agents.rl.sb3 import Report
 from ldp_agents.rl.vec_env import SB3VecEnv
 
-STEPS = 500_000
+STEPS = 250_000
 """How many rounds are enough for the default game."""
 
 

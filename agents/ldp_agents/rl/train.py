@@ -17,6 +17,7 @@ from torch.utils.tensorboard import SummaryWriter
 import ldp_gym
 from ldp_agents.base import IncompatibleChannelError
 from ldp_agents.rl.config import Config, Player
+from ldp_gym.wrappers.decoding import decoder_of
 
 ALGORITHMS = {
     "ppo": "ldp_agents.rl.ppo",
@@ -81,6 +82,10 @@ def train(
         FileExistsError: if there is a run in the directory and ``resume`` is not set.
         ValueError: if the run there has another configuration, or there is no such algorithm.
     """
+    module = import_module(ALGORITHMS[_known(config.algorithm)])
+    # What cannot be trained says so now, before anything is played or written.
+    module.Settings(**config.settings)
+    decoder_of(config.scenario.channel)
     checkpoint = _checkpoint(config, out, resume)
     out.mkdir(parents=True, exist_ok=True)
     (out / CONFIG).write_text(json.dumps(config.card(), indent=2) + "\n")
@@ -96,8 +101,7 @@ def train(
     with bar, SummaryWriter(str(out / LOGS / "score")) as writer:
         task = bar.add_task(config.algorithm, total=config.steps, score=_told(None, risks))
         watch = _Scores(config, out, scores, episodes, risks, writer, bar, task)
-        fit: Callable[..., Trained] = import_module(ALGORITHMS[_known(config.algorithm)]).fit
-        trained = fit(config, watch, checkpoint, out / LOGS)
+        trained: Trained = module.fit(config, watch, checkpoint, out / LOGS)
         trained.save(out)
         watch.score(config.steps, trained)
     return trained

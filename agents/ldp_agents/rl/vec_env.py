@@ -87,7 +87,7 @@ class SB3VecEnv(VecEnv):
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """The attribute of the games, which share it."""
-        value = self.render_mode if attr_name == "render_mode" else getattr(self.envs, attr_name)
+        value = getattr(self.envs.unwrapped, attr_name)
         return [value for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
