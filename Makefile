@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types perf audit clean
+.PHONY: demo test lint types perf audit learned clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game, as a table
 	$(BIN)/python examples/leaderboard.py
@@ -18,7 +18,7 @@ lint: .venv/.all
 types: .venv/.all
 	$(BIN)/mypy
 
-perf: .venv/.bench  ## speed, as ratios against references measured in the same run
+perf: .venv/.all  ## speed, as ratios against references measured in the same run
 	OMP_NUM_THREADS=1 $(BIN)/python tests/perf.py
 
 .venv/.bench: pyproject.toml constraints.txt
@@ -32,6 +32,9 @@ perf: .venv/.bench  ## speed, as ratios against references measured in the same 
 
 audit: .venv/.all  ## the full sweep: every pure channel on 20,000 adversarial classes
 	OMP_NUM_THREADS=1 $(BIN)/python tests/adversarial.py
+
+learned: .venv/.all  ## train the learned baselines and print the table of docs/learned.md; about an hour
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m ldp_agents.rl.table --out results/learned
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -11,6 +11,8 @@ SMALL = {
     "leaderboard.py": ["--horizon", "20", "--episodes", "2"],
     "calibration.py": ["--horizon", "20", "--episodes", "2"],
     "limit.py": ["--sizes", "3", "--horizon", "20", "--episodes", "4"],
+    "train_ppo.py": ["--steps", "4096", "--episodes", "2"],
+    "cleanrl_ppo.py": ["--updates", "1", "--episodes", "2", "--horizon", "50"],
     "channels.py": ["--shapes", "3x4", "--horizon", "20", "--episodes", "4", "--classes", "2"],
 }
 SAYS = {
@@ -20,6 +22,8 @@ SAYS = {
     "leaderboard.py": "laplace-single",
     "first_episode.py": "total KL",
     "own_learner.py": "Hedge",
+    "train_ppo.py": "ppo      total KL",
+    "cleanrl_ppo.py": "cleanrl  total KL",
 }
 
 

@@ -66,7 +66,7 @@ class Row:
 
     title: str
     game: Mapping[str, Any]
-    algorithms: Sequence[str] = ("ppo", "amortized")
+    algorithms: Sequence[str] = ("amortized", "ppo")
     seeds: int = 3
     unseen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
