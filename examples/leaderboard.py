@@ -32,7 +32,7 @@ CHANNELS = [
     "adaptive-split",
     "identity",
 ]
-LEARNERS = ["uniform", "wma", "exp3", "centred-exp3", "mle", "bayes"]
+LEARNERS = ["uniform", "wma", "exp3", "centred-exp3", "mle", "ppo", "amortized", "bayes"]
 
 
 def settings(channel: str, horizon: int, epsilon: float) -> dict:

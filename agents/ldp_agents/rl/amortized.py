@@ -124,7 +124,7 @@ def fit(config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path
     trained_on = facts(scenario.game)
 
     def player() -> Model:
-        return Model(net.numpy(), name, trained_on, config.card())
+        return Model(net.numpy(), name, trained_on, config.card(settings))
 
     def save(path: Path) -> None:
         torch.save({"network": net.state_dict(), "optimizer": optimizer.state_dict(), "steps": steps}, path)

@@ -51,9 +51,10 @@ class Config:
         shown = {"observe_candidates": True} if self.game.get("redraw_hypotheses") else {}
         return {**self.game, **shown}
 
-    def card(self) -> dict[str, Any]:
-        """The configuration and the versions, to stand beside a model."""
-        return {"config": asdict(self), "versions": versions()}
+    def card(self, settings: Any) -> dict[str, Any]:
+        """The configuration, with all of the algorithm's settings, and the versions: what made a model."""
+        whole = {**asdict(self), "settings": asdict(settings)}
+        return {"config": json.loads(json.dumps(whole)), "versions": versions()}
 
 
 def versions() -> dict[str, str]:

@@ -140,7 +140,7 @@ def fit(config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path
 
     def player() -> Model:
         parameters = algorithm.policy.action_net.numpy()
-        return Model(parameters, FEATURES_OF[settings.network], trained_on, config.card())
+        return Model(parameters, FEATURES_OF[settings.network], trained_on, config.card(settings))
 
     algorithm.learn(
         config.steps - algorithm.num_timesteps,

@@ -77,7 +77,7 @@ def fit(
         algorithm.set_random_seed(config.seed + algorithm.num_timesteps)
     env.seed(game_seed(config, algorithm.num_timesteps))
     trained = TrainedPolicy(
-        algorithm, "message", settings.logit_range, facts(config.scenario.game), config.card()
+        algorithm, "message", settings.logit_range, facts(config.scenario.game), config.card(settings)
     )
     algorithm.learn(
         config.steps - algorithm.num_timesteps,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -84,11 +84,11 @@ def train(
     """
     module = import_module(ALGORITHMS[_known(config.algorithm)])
     # What cannot be trained says so now, before anything is played or written.
-    module.Settings(**config.settings)
+    card = config.card(module.Settings(**config.settings))
     decoder_of(config.scenario.channel)
-    checkpoint = _checkpoint(config, out, resume)
+    checkpoint = _checkpoint(card["config"], out, resume)
     out.mkdir(parents=True, exist_ok=True)
-    (out / CONFIG).write_text(json.dumps(config.card(), indent=2) + "\n")
+    (out / CONFIG).write_text(json.dumps(card, indent=2) + "\n")
     risks = {name: _risk(name, config.rules, episodes) for name in REFERENCES}
     bar = Progress(
         TextColumn("{task.description}"),
@@ -107,14 +107,13 @@ def train(
     return trained
 
 
-def _checkpoint(config: Config, out: Path, resume: bool) -> Path | None:
+def _checkpoint(now: Mapping[str, Any], out: Path, resume: bool) -> Path | None:
     """The checkpoint to go on from."""
     if not (out / CONFIG).exists():
         return None
     if not resume:
         raise FileExistsError(f"{out} holds a run already: resume it, or choose another directory")
     before = json.loads((out / CONFIG).read_text())["config"]
-    now = json.loads(json.dumps(asdict(config)))
     differ = [
         f"{key} {before[key]!r} (not {now[key]!r})"
         for key in now
@@ -153,7 +152,9 @@ class _Scores:
     began: float = 0.0
 
     def __post_init__(self) -> None:
-        self.began = time.process_time()
+        earlier = (self.out / SCORES).read_text().splitlines() if (self.out / SCORES).exists() else []
+        spent = json.loads(earlier[-1])["cpu_seconds"] if earlier else 0.0
+        self.began = time.process_time() - spent
 
     def __call__(self, steps: int, player: Callable[[], Player], save: Callable[[Path], None]) -> None:
         self.bar.update(self.task, completed=min(steps, self.config.steps))
