@@ -46,7 +46,7 @@ def main() -> None:
         n_steps=64,
         batch_size=1024,
         n_epochs=5,
-        learning_rate=lambda remaining: 1e-3 * remaining,
+        learning_rate=lambda remaining: 1e-3 * max(remaining, 0.0),
         policy_kwargs={"log_std_init": -0.5 - math.log(10.0)},
         device="cpu",
         seed=0,

@@ -361,3 +361,18 @@ def test_bad_arguments_say_what_is_allowed(arguments, message, tmp_path):
         code, output = run(*arguments, "--out", str(tmp_path / "run"))
     assert code == 2
     assert message in output
+
+
+def test_the_table_is_printed_and_kept(tmp_path, capsys):
+    """One row at the least size: a line for every reference and learner, and nothing is trained twice."""
+    from ldp_agents.rl.table import main
+
+    given = ["--rows", "4", "--steps", "1", "--episodes", "2", "--out", str(tmp_path)]
+    main(given)
+    first = capsys.readouterr().out
+    names = [line.split("|")[2].strip() for line in first.splitlines()[2:]]
+    assert [name.split(",")[0] for name in names] == [
+        "uniform", "exp3", "centred-exp3", "centred-exp3", "bayes", "amortized", "ppo",
+    ]  # fmt: skip
+    main(given)
+    assert capsys.readouterr().out == first

@@ -39,5 +39,5 @@ class Falling:
         self.start = start
 
     def __call__(self, remaining: float) -> float:
-        """The rate when so much of the run remains."""
-        return self.start * remaining
+        """The rate when so much of the run remains; the last update may end beyond it."""
+        return self.start * max(remaining, 0.0)
