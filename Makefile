@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types docs perf audit clean
+.PHONY: demo test lint types docs perf audit learned clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
@@ -21,7 +21,7 @@ types: .venv/.all
 docs: .venv/.all  ## the site, in build/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --site-dir build/site
 
-perf: .venv/.bench  ## speed, as ratios against references measured in the same run
+perf: .venv/.all  ## speed, as ratios against references measured in the same run
 	OMP_NUM_THREADS=1 $(BIN)/python tests/perf.py
 
 .venv/.bench: pyproject.toml constraints.txt
@@ -35,6 +35,9 @@ perf: .venv/.bench  ## speed, as ratios against references measured in the same 
 
 audit: .venv/.all  ## the full sweep: every pure channel on 20,000 adversarial classes
 	OMP_NUM_THREADS=1 $(BIN)/python tests/adversarial.py
+
+learned: .venv/.all  ## train the learned baselines and print the table of docs/learned.md; about an hour
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m ldp_agents.rl.table --out results/learned
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -15,7 +15,7 @@ from ldp_gym.arrays import FloatArray, IntArray, row_sums
 from ldp_gym.divergences import kl, tv
 from ldp_gym.env import LDPDistEnv
 from ldp_gym.game import Game
-from ldp_gym.learners import LEARNERS, Learner, TapeLearner, stepped
+from ldp_gym.learners import Learner, TapeLearner, learner_maker, stepped
 from ldp_gym.referee import first_generator
 from ldp_gym.scenario import Scenario, scenario_of
 from ldp_gym.spaces import TOLERANCE
@@ -81,7 +81,8 @@ def evaluate(
     (every exponential-weights learner) does, in blocks; any other is stepped, all episodes in lock step.
 
     Args:
-        learner: a learner's name, or what makes one from the public rules, such as ``ldp_agents.EXP3``.
+        learner: a learner's name, a trained model's directory, or what makes a learner from the public
+            rules, such as ``ldp_agents.EXP3``.
         env: keyword arguments of ``gym.make("LDPDist-v0", ...)``, or such an environment.
         episodes: how many.
         seed: the first episode's seed.
@@ -135,7 +136,7 @@ def as_scenario(env: object) -> Scenario:
 def as_player(learner: str | Callable[[Game], Learner], game: Game) -> Learner:
     """The learner of a name, or of what makes one, for a game."""
     if isinstance(learner, str):
-        return LEARNERS.build(learner, {"game": game}, {})
+        return learner_maker(learner)(game)
     if not callable(learner):
         raise TypeError(
             f"learner must be a name or make a learner from a game, such as its class; got {learner!r}"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from ldp_gym.arrays import FloatArray, Messages, at_round
+from ldp_gym.game import Game
 from ldp_gym.registry import Registry
 
 
@@ -51,6 +55,25 @@ class TapeLearner(Learner, Protocol):
 
 
 LEARNERS: Registry[Learner] = Registry("learner", group="ldp_gym.learners")
+
+LOADERS: Registry[Callable[[Game], Learner]] = Registry("loader of trained models", group="ldp_gym.loaders")
+"""What turns a trained model's directory into what makes a learner from a game."""
+
+
+def learner_maker(name: str, options: Mapping[str, Any] | None = None) -> Callable[[Game], Learner]:
+    """What makes, from a game, the learner of a name, of ``module:Class``, or of a trained model's directory.
+
+    Raises:
+        ValueError: if there is no such learner; the message suggests the nearest name.
+    """
+    if Path(name).is_dir():
+        return LOADERS["directory"](name)
+    LEARNERS[name]  # an unknown name is an error now, not when a game is played
+    return partial(_built, name, dict(options or {}))
+
+
+def _built(name: str, options: Mapping[str, Any], game: Game) -> Learner:
+    return LEARNERS.build(name, {"game": game}, options)
 
 
 def stepped(

@@ -7,6 +7,7 @@ ratio (1 = as fast as the reference) and the least ratio that we promise; exit s
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ import numpy as np
 import ldp_agents
 import ldp_gym
 from ldp_gym import audit, bench
+from ldp_gym.wrappers import Evidence, MixtureAction, VectorEvidence, VectorMixtureAction
 
 GAME = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 16}
 
@@ -85,6 +87,55 @@ def only_evaluated() -> int:
     return episodes
 
 
+def in_lock_step(games: int) -> object:
+    """The native vector environment in SB3's clothes."""
+    from ldp_agents.rl import SB3VecEnv
+
+    envs = gym.make_vec("LDPDist-v0", num_envs=games, autoreset_mode="SameStep", **GAME)
+    env = SB3VecEnv(VectorEvidence(VectorMixtureAction(envs)))
+    env.reset()
+    return env
+
+
+def one_by_one(games: int) -> object:
+    """As many single environments, in turn."""
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    env = DummyVecEnv([lambda: Evidence(MixtureAction(gym.make("LDPDist-v0", **GAME)))] * games)
+    env.reset()
+    return env
+
+
+def sb3_steps(env: object, count: int = 60) -> int:
+    actions = np.zeros((env.num_envs, 8), dtype=np.float32)
+    for _ in range(count):
+        env.step(actions)
+    return count
+
+
+def ppo_share(steps: int = 60_000) -> float:
+    """The time that PPO takes with its networks over the time that the games take, in one training run."""
+    import torch
+    from stable_baselines3 import PPO
+
+    torch.set_num_threads(1)
+    env, spent = in_lock_step(64), 0.0
+    played = env.step_wait
+
+    def timed() -> object:
+        nonlocal spent
+        start = time.process_time()
+        result = played()
+        spent += time.process_time() - start
+        return result
+
+    env.step_wait = timed
+    model = PPO("MlpPolicy", env, n_steps=64, batch_size=1024, n_epochs=5, gamma=0.0, device="cpu")
+    start = time.process_time()
+    model.learn(steps)
+    return (time.process_time() - start - spent) / spent
+
+
 def peak_memory_ratio(code: str, baseline: int) -> float:
     """How many times ``baseline`` bytes a fresh interpreter needs for ``code``, above an idle one."""
     report = "\nimport resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
@@ -146,6 +197,11 @@ def main() -> int:
     line("evaluate Bayes on split", ratio, 0.15, "noise-multiply-log")
     ratio = compare(partial(evaluated, "bayes", 256, 200, channel="adaptive-split"), floor, repeats=5)
     line("evaluate Bayes on adaptive-split, 256 episodes", ratio, 0.03, "noise-multiply-log")
+
+    if importlib.util.find_spec("stable_baselines3"):
+        ratio = compare(partial(sb3_steps, in_lock_step(64)), partial(sb3_steps, one_by_one(64)), repeats=5)
+        line("SB3VecEnv, 64 games, evidence", ratio, 10.0, "DummyVecEnv")
+        line("PPO's own share of a training run, over the games'", ppo_share(), 1.0, "")
 
     wide = ldp_gym.CLASSES["dirichlet"](16, 1000)(np.zeros(1))
     channel = ldp_gym.CHANNELS["laplace-single"](16, 1000, 1000)

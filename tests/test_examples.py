@@ -15,6 +15,8 @@ SMALL = {
     "hypothesis_selection.py": ["--users", "10", "20", "--episodes", "4", "--picture", "PICTURE"],
     "model_selection.py": ["--users", "12", "--repeats", "2"],
     "languages.py": ["--words", "6", "--users", "10", "--episodes", "2", "--picture", "PICTURE"],
+    "train_ppo.py": ["--steps", "4096", "--episodes", "2"],
+    "cleanrl_ppo.py": ["--updates", "1", "--episodes", "2", "--horizon", "50"],
     "channels.py": ["--shapes", "3x4", "--horizon", "20", "--episodes", "4", "--classes", "2"],
     "optimum.py": ["--size", "3", "--horizon", "8", "--episodes", "20", "--iterations", "2"],
     "refined.py": ["--parts", "1", "3", "--horizon", "20", "--episodes", "2"],
@@ -32,6 +34,8 @@ SAYS = {
     "hypothesis_selection.py": "bayes on adaptive-split",
     "model_selection.py": "uniform mixture",
     "languages.py": "M = ",
+    "train_ppo.py": "ppo      total KL",
+    "cleanrl_ppo.py": "cleanrl  total KL",
 }
 
 

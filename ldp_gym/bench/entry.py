@@ -24,7 +24,7 @@ class Entry:
     Attributes:
         game: keyword arguments of ``gym.make("LDPDist-v0", ...)``: names, numbers and lists, so that they go
             through JSON.
-        learner: a learner's name, or your own as ``module:Class``.
+        learner: a learner's name, your own as ``module:Class``, or a trained model's directory.
         options: the learner's options.
         episodes: how many; episode i has seed ``seed + i``, whoever plays it.
         truth: as in :func:`ldp_gym.evaluate`.
@@ -79,7 +79,7 @@ class Cell:
         """Everything that its result depends on, in one canonical line."""
         facts = asdict(self.entry)
         del facts["block"]  # how the work is cut changes no result
-        own = {name: _source(name) for name in (self.entry.learner, self.entry.channel) if ":" in name}
+        own = {name: _source(name) for name in (self.entry.learner, self.entry.channel) if _is_own(name)}
         facts |= {"seed": self.seed, "version": ldp_gym.__version__, "sources": own}
         return json.dumps(facts, sort_keys=True, allow_nan=False)
 
@@ -89,14 +89,24 @@ class Cell:
         return hashlib.sha256(self.configuration.encode()).hexdigest()
 
 
-def _source(path: str) -> str:
-    """The fingerprint of the file that ``module:Object`` is in: changed code is another configuration."""
-    spec = util.find_spec(path.partition(":")[0])
-    if spec is None or spec.origin is None:
-        raise ValueError(f"cannot find the module of {path!r}; is it installed, or in the working directory?")
-    return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()
+def _is_own(name: str) -> bool:
+    return ":" in name or Path(name).is_dir()
+
+
+def _source(name: str) -> str:
+    """The fingerprint of the file of ``module:Object``, or of a directory: changed, it is another game."""
+    if Path(name).is_dir():
+        files = sorted(path for path in Path(name).iterdir() if path.is_file())
+    else:
+        spec = util.find_spec(name.partition(":")[0])
+        if spec is None or spec.origin is None:
+            raise ValueError(f"cannot find the module of {name!r}: is it installed, or in this directory?")
+        files = [Path(spec.origin)]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
 def is_ours(learner: str) -> bool:
-    """Whether a learner comes with this package: others play in a process of their own."""
-    return ":" not in learner and LEARNERS[learner].__module__.partition(".")[0] == "ldp_agents"
+    """Whether a learner's code comes with this package: others play in a process of their own."""
+    if _is_own(learner):
+        return ":" not in learner  # a trained model is numbers, and our code plays them
+    return LEARNERS[learner].__module__.partition(".")[0] == "ldp_agents"

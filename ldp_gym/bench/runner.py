@@ -21,7 +21,7 @@ from ldp_gym.bench.suites import SUITES, Suite
 from ldp_gym.channels import CHANNELS, NoPrivacyWarning
 from ldp_gym.evaluate import evaluate
 from ldp_gym.game import Game
-from ldp_gym.learners import LEARNERS, IncompatibleChannelError, Learner
+from ldp_gym.learners import IncompatibleChannelError, Learner, learner_maker
 from ldp_gym.testing import check_channel
 
 TIME_LIMIT = 600.0
@@ -51,9 +51,9 @@ def run(
 
     Args:
         suite: its name, or a :class:`~ldp_gym.bench.suites.Suite` of your own.
-        learners: further learners, by name or as ``module:Class``, in every game of the suite that is not
-            too long for them. Those that are not ours are held to the contract first, and play in processes
-            of their own.
+        learners: further learners, by name, as ``module:Class`` or as a trained model's directory, in every
+            game of the suite that is not too long for them. Those whose code is not ours are held to the
+            contract first, and play in processes of their own.
         channels: further channels, on which the suite's learners play too.
         episodes: instead of the suite's own numbers.
         seed: of the first episode.
@@ -68,7 +68,7 @@ def run(
     suite = SUITES[suite]() if isinstance(suite, str) else suite
     validation.whole("seed", seed, least=0)
     for name in learners:
-        LEARNERS[name]  # an unknown name is an error now, not in every cell
+        learner_maker(name)  # an unknown name is an error now, not in every cell
     for name in channels:
         _checked_channel(name)
     entries = suite.entries(size, learners=learners, channels=channels, episodes=episodes)
@@ -161,7 +161,7 @@ def play(cell: Cell, seconds: float = TIME_LIMIT) -> Outcome:
 def _arrays(cell: Cell, seconds: float) -> dict[str, Any]:
     entry = cell.entry
     if is_ours(entry.learner):
-        return _measured(cell, lambda game: LEARNERS.build(entry.learner, {"game": game}, entry.options))
+        return _measured(cell, learner_maker(entry.learner, entry.options))
     small = {name: entry.game[name] for name in _PROMISES if name in entry.game}
     _check(entry.learner, json.dumps(dict(entry.options)), json.dumps(small), seconds)
     with Isolated(entry.learner, entry.options, seconds) as player:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import entry_points
 
 try:
     import typer
@@ -14,7 +15,7 @@ except ImportError as error:  # pragma: no cover - said once, by the command its
     sys.exit(f"the command ldp-gym needs {error.name}: pip install 'ldp-gym[bench]'")
 
 app = typer.Typer(
-    help="Benchmark learners and audit channels of LDPDist-v0.",
+    help="Benchmark learners, audit channels and train agents of LDPDist-v0.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -24,6 +25,8 @@ app.command()(report)
 app.command()(export)
 app.command(name="list")(catalogue)
 app.command()(audit)
+for _command in entry_points(group="ldp_gym.commands"):  # other packages' own; ours come first
+    app.command(name=_command.name)(_command.load())
 
 
 def main() -> None:

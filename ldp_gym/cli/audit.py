@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -15,6 +15,7 @@ from rich.table import Table
 from ldp_gym import audit as audits
 from ldp_gym.arrays import FloatArray
 from ldp_gym.channels import Channel, NoPrivacyWarning
+from ldp_gym.cli.options import option_of
 from ldp_gym.scenario import Scenario
 
 
@@ -54,7 +55,7 @@ def audit(
                 num_labels=num_labels,
                 class_seed=class_seed,
                 channel=channel,
-                channel_kwargs=dict(_option(text) for text in option or []),
+                channel_kwargs=dict(option_of(text) for text in option or []),
                 epsilon=epsilon,
                 delta=delta,
                 horizon=horizon,
@@ -94,16 +95,6 @@ def audit(
             f"{found.labels[0]} and {found.labels[1]} by the event: {found.event}. {verdict}"
         )
     raise typer.Exit(1 if broken else 0)
-
-
-def _option(text: str) -> tuple[str, Any]:
-    name, separator, value = text.partition("=")
-    if not separator:
-        raise ValueError(f"an option is name=value, got {text!r}")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
 
 
 def _tables(scenario: Scenario, contexts: int) -> list[FloatArray]:

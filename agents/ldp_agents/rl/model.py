@@ -1,0 +1,164 @@
+"""Trained models: small files that play with NumPy alone, on the games that they fit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ldp_agents.base import Learner
+from ldp_agents.rl import network
+from ldp_gym import Game, posterior
+from ldp_gym.arrays import BoolArray, FloatArray, Messages
+from ldp_gym.clipping import Clipping
+from ldp_gym.learners import IncompatibleChannelError
+from ldp_gym.wrappers.features import FEATURES
+
+WEIGHTS, CARD = "weights.npz", "model.json"
+"""The two files of a model: its arrays, and what made them."""
+
+FEATURES_OF = {"flat": "evidence", "equivariant": "matched"}
+"""What each kind of network reads."""
+
+
+def facts(game: Game) -> dict[str, Any]:
+    """What a model may depend on, as JSON has it."""
+    channel = game.channel
+    known: dict[str, Any] = {
+        "channel": type(channel).__name__,
+        "epsilon": channel.epsilon,
+        "delta": channel.delta,
+        "calibration": getattr(channel, "calibration", None),
+        "K": game.num_hypotheses,
+        "M": game.num_labels,
+        "T": game.horizon,
+        "class": _fingerprint(game),
+    }
+    return known
+
+
+def _fingerprint(game: Game) -> str:
+    """A short name of the class itself, from its candidates at a few contexts."""
+    if game.hypotheses is None:
+        return "redrawn"
+    contexts = np.random.default_rng(0).standard_normal((4, game.hypotheses.context_dim))
+    candidates = np.ascontiguousarray(game.hypotheses(contexts).round(6))
+    return hashlib.sha256(candidates.tobytes()).hexdigest()[:12]
+
+
+def check_fit(needs: Mapping[str, Any], game: Game) -> None:
+    """See whether a game has the facts that a model needs.
+
+    Raises:
+        IncompatibleChannelError: if it has not, saying what differs.
+    """
+    found = facts(game)
+    differ = [f"{fact} {value} (not {found[fact]})" for fact, value in needs.items() if found[fact] != value]
+    if differ:
+        raise IncompatibleChannelError(
+            f"the model was trained for {', '.join(differ)}: train one for this game with 'ldp-gym train'; "
+            f"the learner 'bayes' reads every channel"
+        )
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained network and what it was trained for.
+
+    Attributes:
+        parameters: the network's arrays.
+        features: the name of the features that it reads.
+        trained_on: the :func:`facts` of the game.
+        card: the configuration and the versions that made it; nothing here reads it.
+    """
+
+    parameters: Mapping[str, FloatArray]
+    features: str
+    trained_on: Mapping[str, Any]
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def needs(self) -> dict[str, Any]:
+        """The facts that a game must share: the channel's; and all others, unless it is equivariant."""
+        free = {"K", "M", "T", "class"} if network.is_equivariant(self.parameters) else set()
+        return {fact: value for fact, value in self.trained_on.items() if fact not in free}
+
+    def check(self, game: Game) -> None:
+        """See whether the model fits the game.
+
+        Raises:
+            IncompatibleChannelError: if it does not, saying what differs.
+        """
+        check_fit(self.needs, game)
+
+    def __call__(self, game: Game) -> LearnedLearner:
+        """The model as a learner of the game."""
+        return LearnedLearner(game, self)
+
+    def save(self, directory: Path) -> None:
+        """Write the model's two files."""
+        directory.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(
+            directory / WEIGHTS,
+            allow_pickle=False,
+            **{name: np.asarray(array, dtype=np.float32) for name, array in self.parameters.items()},
+        )
+        card = {"features": self.features, "trained_on": dict(self.trained_on), **self.card}
+        (directory / CARD).write_text(json.dumps(card, indent=2) + "\n")
+
+    @classmethod
+    def read(cls, directory: Path) -> Model:
+        """Read a model's two files."""
+        card = json.loads((directory / CARD).read_text())
+        with np.load(directory / WEIGHTS, allow_pickle=False) as arrays:
+            parameters = {name: arrays[name].astype(np.float64) for name in arrays.files}
+        return cls(parameters, card.pop("features"), card.pop("trained_on"), card)
+
+
+class LearnedLearner(Learner):
+    """Plays a trained model: its features of the transcript, its logits, and the paper's smoothed mixture.
+
+    Args:
+        game: the public rules.
+        model: a trained model that fits them.
+
+    Raises:
+        IncompatibleChannelError: if the model does not fit the game, saying what differs.
+    """
+
+    def __init__(self, game: Game, model: Model) -> None:
+        super().__init__(game)
+        model.check(game)
+        self.model = model
+        self._features = FEATURES[model.features](game)
+        self._clipping = Clipping(game.horizon)
+
+    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
+        """Begin without evidence."""
+        super().reset(batch_shape)
+        self._features.reset(batch_shape)
+
+    def restart(self, mask: BoolArray) -> None:
+        """Begin without evidence in the games of ``mask``."""
+        self._features.restart(mask)
+
+    def predict(self, candidates: FloatArray) -> FloatArray:
+        """The mixture of the candidates by the network's logits."""
+        return self._predict(self._features.read(candidates), candidates)
+
+    def _predict(self, features: FloatArray, candidates: FloatArray) -> FloatArray:
+        logits = network.logits(self.model.parameters, features)
+        return self._clipping.smooth(posterior.weights(logits), candidates)
+
+    def update(self, candidates: FloatArray, message: Messages) -> None:
+        """Take the message into the features."""
+        self._features.update(candidates, message)
+
+    def play(self, candidates: FloatArray, messages: Messages) -> FloatArray:
+        """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
+        return self._predict(self._features.along(candidates, messages), candidates)

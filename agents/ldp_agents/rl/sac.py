@@ -1,0 +1,85 @@
+"""SAC (stable-baselines3) on the evidence: it learns the KL as a function of the evidence and the logits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from stable_baselines3 import SAC
+
+from ldp_agents.rl.config import Config, Watch
+from ldp_agents.rl.games import game_seed, make_games
+from ldp_agents.rl.model import facts
+from ldp_agents.rl.policies import TrainedPolicy
+from ldp_agents.rl.sb3 import Report
+from ldp_agents.rl.vec_env import SB3VecEnv
+
+STEPS = 250_000
+"""How many rounds are enough for the default game."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """SAC's settings; gamma is 0: a critic that looks one round ahead has nothing to bootstrap from.
+
+    Attributes:
+        hidden: the widths of the hidden layers.
+        num_envs: games in lock step.
+        batch_size: of a gradient step.
+        gradient_steps: how many follow a round of all games.
+        learning_rate: of all networks.
+        buffer_size: how many rounds are remembered.
+        entropy: the weight of the entropy; small, as the best logits are hardly random.
+        logit_range: the largest logit.
+    """
+
+    hidden: tuple[int, ...] = (64, 64)
+    num_envs: int = 64
+    batch_size: int = 512
+    gradient_steps: int = 1
+    learning_rate: float = 1e-3
+    buffer_size: int = 300_000
+    entropy: float = 0.01
+    logit_range: float = 10.0
+
+
+def fit(
+    config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path | None = None
+) -> TrainedPolicy:
+    """Train, or go on from a checkpoint (with an empty memory of rounds); returns the policy."""
+    settings = Settings(**config.settings)
+    torch.set_num_threads(1)
+    env = SB3VecEnv(make_games(config, "evidence", settings.num_envs, settings.logit_range))
+    if checkpoint is None:
+        algorithm = SAC(
+            "MlpPolicy",
+            env,
+            learning_rate=settings.learning_rate,
+            buffer_size=settings.buffer_size,
+            learning_starts=16 * settings.num_envs,
+            batch_size=settings.batch_size,
+            gamma=0.0,
+            ent_coef=settings.entropy,
+            train_freq=1,
+            gradient_steps=settings.gradient_steps,
+            seed=config.seed,
+            device="cpu",
+            policy_kwargs={"net_arch": list(settings.hidden)},
+            tensorboard_log=None if logs is None else str(logs),
+        )
+    else:
+        algorithm = SAC.load(checkpoint, env, device="cpu")
+        algorithm.set_random_seed(config.seed + algorithm.num_timesteps)
+    env.seed(game_seed(config, algorithm.num_timesteps))
+    trained = TrainedPolicy(
+        algorithm, "evidence", settings.logit_range, facts(config.scenario.game), config.card(settings)
+    )
+    algorithm.learn(
+        config.steps - algorithm.num_timesteps,
+        callback=Report(watch, lambda: trained),
+        reset_num_timesteps=checkpoint is None,
+        log_interval=100,
+        tb_log_name="sac",
+    )
+    return trained

@@ -1,0 +1,129 @@
+"""The native vector environment as stable-baselines3 knows vector environments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode
+from stable_baselines3.common.vec_env import VecEnv
+
+
+class SB3VecEnv(VecEnv):
+    """B games in lock step as an SB3 ``VecEnv``, equal step for step to a ``DummyVecEnv`` of B environments.
+
+    Args:
+        envs: ``gym.make_vec("LDPDist-v0", num_envs=B, autoreset_mode="SameStep")``, with
+            any of the vector wrappers around it.
+
+    Example:
+        >>> import gymnasium as gym, ldp_gym
+        >>> from ldp_gym.wrappers import VectorEvidence, VectorMixtureAction
+        >>> games = gym.make_vec("LDPDist-v0", num_envs=4, autoreset_mode="SameStep")
+        >>> env = SB3VecEnv(VectorEvidence(VectorMixtureAction(games)))
+        >>> env.seed(0)
+        [0, 1, 2, 3]
+        >>> env.reset().shape
+        (4, 25)
+    """
+
+    def __init__(self, envs: gym.vector.VectorEnv[Any, Any, Any]) -> None:
+        mode = envs.metadata.get("autoreset_mode")
+        if mode is not AutoresetMode.SAME_STEP:
+            raise ValueError(
+                f"SB3 begins a new episode in the step that ends one: make the environment with "
+                f'autoreset_mode="SameStep", got {mode}'
+            )
+        self.envs = envs
+        self.metadata = envs.metadata
+        self._actions: npt.NDArray[Any] | None = None
+        super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
+
+    def reset(self) -> Any:
+        """Begin an episode in every game, with the seeds of :meth:`seed` if it was called since the last."""
+        seeds = None if all(seed is None for seed in self._seeds) else list(self._seeds)
+        observations, infos = self.envs.reset(seed=seeds, options=self._shared_options())  # type: ignore[arg-type]
+        self.reset_infos = _rows(infos, self.num_envs)
+        self._reset_seeds()
+        self._reset_options()
+        return observations
+
+    def _shared_options(self) -> dict[str, Any] | None:
+        if any(options != self._options[0] for options in self._options):
+            raise ValueError(f"the games share their reset options, got {self._options}")
+        return self._options[0] or None
+
+    def step_async(self, actions: npt.NDArray[Any]) -> None:
+        """Keep the actions for :meth:`step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[Any, npt.NDArray[np.float32], npt.NDArray[np.bool_], list[dict[str, Any]]]:
+        """Play a round in every game."""
+        observations, rewards, over, truncated, infos = self.envs.step(self._actions)
+        final_obs, final_info = infos.pop("final_obs", None), infos.pop("final_info", {})
+        ended = infos.pop("_final_obs", None)
+        infos.pop("_final_info", None)
+        rows = _rows(infos, self.num_envs)
+        for row in rows:
+            row["TimeLimit.truncated"] = False  # an episode is over when its T rounds are
+        if ended is not None:
+            last = _rows(final_info, self.num_envs)
+            begun = [dict(row) for row in rows]
+            for game in np.flatnonzero(ended):
+                begun[game].pop("TimeLimit.truncated")
+                self.reset_infos[game] = begun[game]
+                rows[game] = {
+                    **last[game],
+                    "TimeLimit.truncated": bool(truncated[game] and not over[game]),
+                    "terminal_observation": final_obs[game],
+                }
+        return observations, rewards.astype(np.float32), (over | truncated), rows
+
+    def close(self) -> None:
+        """Close the games."""
+        self.envs.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """The attribute of the games, which share it."""
+        value = getattr(self.envs.unwrapped, attr_name)
+        return [value for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Set an attribute of all games at once."""
+        if len(list(self._get_indices(indices))) < self.num_envs:
+            raise ValueError(f"the games share their attributes: {attr_name!r} cannot differ between them")
+        setattr(self.envs.unwrapped, attr_name, value)
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
+        """Not for games in lock step: they have no methods of their own."""
+        raise NotImplementedError(
+            f"the games of a native vector environment have no method {method_name!r} of their own; "
+            f"call it on SB3VecEnv.envs"
+        )
+
+    def env_is_wrapped(
+        self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: Any = None
+    ) -> list[bool]:
+        """Whether a wrapper of this class is around the vector environment."""
+        env, found = self.envs, False
+        while isinstance(env, gym.vector.VectorWrapper):
+            found, env = found or isinstance(env, wrapper_class), env.env
+        return [found for _ in self._get_indices(indices)]
+
+
+def _rows(infos: dict[str, Any], games: int) -> list[dict[str, Any]]:
+    """Gymnasium's vector infos, each key beside a mask, as a dict for each game."""
+    rows: list[dict[str, Any]] = [{} for _ in range(games)]
+    for key, values in infos.items():
+        if key.startswith("_") or f"_{key}" not in infos:
+            continue
+        listed: list[Any] = values.tolist()
+        if infos[f"_{key}"].all():
+            for row, value in zip(rows, listed, strict=True):
+                row[key] = value
+        else:
+            for game in np.flatnonzero(infos[f"_{key}"]):
+                rows[int(game)][key] = listed[int(game)]
+    return rows

@@ -1,0 +1,37 @@
+"""Views of the environment for RL agents.
+
+Of the action: numbers in [-1, 1] in, a distribution over the labels out (:class:`MixtureAction`,
+:class:`SoftmaxAction`). Of the observation: the transcript so far as a fixed number of features
+(:class:`DecodedMessage`, :class:`Evidence`, :class:`HypothesisFeatures`). Each comes for the single and, with
+``Vector`` before its name, for the vector environment. None of them sees the label, the truth or the reward.
+"""
+
+from ldp_gym.wrappers.actions import (
+    MixtureAction,
+    SoftmaxAction,
+    VectorMixtureAction,
+    VectorSoftmaxAction,
+)
+from ldp_gym.wrappers.observations import (
+    DecodedMessage,
+    Evidence,
+    HypothesisFeatures,
+    VectorDecodedMessage,
+    VectorEvidence,
+    VectorHypothesisFeatures,
+)
+from ldp_gym.wrappers.staggered import StaggeredStart
+
+__all__ = [
+    "DecodedMessage",
+    "Evidence",
+    "HypothesisFeatures",
+    "MixtureAction",
+    "SoftmaxAction",
+    "StaggeredStart",
+    "VectorDecodedMessage",
+    "VectorEvidence",
+    "VectorHypothesisFeatures",
+    "VectorMixtureAction",
+    "VectorSoftmaxAction",
+]

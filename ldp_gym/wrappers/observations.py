@@ -1,0 +1,221 @@
+"""Views of the observation for RL agents: the transcript so far as a fixed number of float32 features.
+
+Each comes for the single and for the vector environment, around one implementation. A view is made of public
+things alone: the messages, and the candidates of the rounds they came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector.utils import batch_space
+
+from ldp_gym.arrays import BoolArray, FloatArray
+from ldp_gym.game import Game
+from ldp_gym.wrappers.features import EvidenceFeatures, Features, MatchedFeatures, MessageFeatures
+
+Observation = Mapping[str, npt.NDArray[Any]]
+Shown = Any
+"""What a view shows: an array, or a dict of arrays."""
+
+
+class _View:
+    """Features of a batch of games (of one, with no batch axes), kept up to date while they are stepped."""
+
+    features: type[Features]
+
+    def __init__(self, env: Any) -> None:
+        self.game: Game = env.unwrapped.game
+        self._features = self.features(self.game)
+        self._candidates: FloatArray | None = None
+        self.space = self._space(env)
+
+    def _space(self, env: Any) -> gym.Space[Any]:
+        return gym.spaces.Box(-np.inf, np.inf, self._features.shape, dtype=np.float32)
+
+    def _compose(self, features: FloatArray, observation: Observation) -> Shown:
+        return features.astype(np.float32)
+
+    def begin(self, observation: Observation, mask: BoolArray | None) -> Shown:
+        """A reset of every game, or of those of ``mask``, has shown this observation."""
+        if mask is None:
+            self._features.reset(np.shape(observation["context"])[:-1])
+        else:
+            self._features.restart(mask)
+        return self._show(observation)
+
+    def step(self, observation: Observation, final: Observation | None = None) -> tuple[Shown, Shown]:
+        """A step has shown this observation; ``final`` has the last of games that began again in it.
+
+        Returns:
+            What to show of both. A message belongs to the candidates of the step before.
+        """
+        assert self._candidates is not None, "a step comes after a reset"
+        message = np.asarray(observation["message"])
+        self._features.update(self._candidates, message if final is None else final["message"])
+        shown = None
+        if final is not None:  # the last round is shown again, as the environment does
+            shown = self._compose(self._features.read(self._candidates), final)
+        # No message is all zero but the one before the first round.
+        self._features.restart(self.game.channel.is_none(message))
+        return self._show(observation), shown
+
+    def _show(self, observation: Observation) -> Shown:
+        self._candidates = self._now(observation)
+        return self._compose(self._features.read(self._candidates), observation)
+
+    def _now(self, observation: Observation) -> FloatArray:
+        if self.game.hypotheses is None:
+            return np.asarray(observation["candidates"])
+        return self.game.hypotheses(np.asarray(observation["context"]))
+
+
+class _Evidence(_View):
+    features = EvidenceFeatures
+
+
+class _Matched(_View):
+    features = MatchedFeatures
+
+
+class _DecodedMessage(_View):
+    """The observation with its message decoded, everything else as it was, in float32."""
+
+    features = MessageFeatures
+
+    def _space(self, env: Any) -> gym.Space[Any]:
+        message = super()._space(env)
+        spaces = getattr(env, "single_observation_space", env.observation_space).spaces
+        others = {
+            key: gym.spaces.Box(np.float32(space.low), np.float32(space.high), dtype=np.float32)
+            for key, space in spaces.items()
+            if key != "message"
+        }
+        return gym.spaces.Dict({**others, "message": message})
+
+    def _compose(self, features: FloatArray, observation: Observation) -> Shown:
+        others = {key: np.asarray(value, dtype=np.float32) for key, value in observation.items()}
+        return {**others, "message": features.astype(np.float32)}
+
+
+class _ObservationView(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
+    view: type[_View]
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        gym.utils.RecordConstructorArgs.__init__(self)
+        gym.Wrapper.__init__(self, env)
+        self._view = self.view(env)
+        self.observation_space = self._view.space
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        return self._view.begin(observation, None), info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Play a round."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return self._view.step(observation)[0], reward, terminated, truncated, info
+
+
+class _VectorObservationView(gym.vector.VectorWrapper):
+    view: type[_View]
+
+    def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any]) -> None:
+        super().__init__(env)
+        self._view = self.view(env)
+        self.single_observation_space = self._view.space
+        self.observation_space = batch_space(self._view.space, env.num_envs)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode in every game, or in those of ``options["reset_mask"]``."""
+        observations, infos = self.env.reset(seed=seed, options=options)
+        return self._view.begin(observations, (options or {}).get("reset_mask")), infos
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Play a round in every game."""
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        if "final_obs" not in infos:
+            return self._view.step(observations)[0], rewards, terminations, truncations, infos
+        ended = np.flatnonzero(infos["_final_obs"])
+        final = {key: np.array(values) for key, values in observations.items()}
+        for game in ended:
+            for key, value in infos["final_obs"][game].items():
+                final[key][game] = value
+        shown, last = self._view.step(observations, final)
+        kept = np.full(self.num_envs, None, dtype=object)
+        for game in ended:
+            kept[game] = {k: v[game] for k, v in last.items()} if isinstance(last, dict) else last[game]
+        return shown, rewards, terminations, truncations, {**infos, "final_obs": kept}
+
+
+class DecodedMessage(_ObservationView):
+    """The observation with the public offset and scale of its message taken off, in float32.
+
+    Args:
+        env: an LDPDist environment; its channel must not be interactive.
+
+    Example:
+        >>> import gymnasium as gym, ldp_gym
+        >>> env = DecodedMessage(gym.make("LDPDist-v0"))
+        >>> _ = env.reset(seed=0)
+        >>> observation, *_ = env.step(np.full(16, 1 / 16))
+        >>> observation["message"].round(3).tolist()  # one of eight, in standard deviations of its noise
+        [0.0, 0.0, 0.3160000145435333, 0.0, 0.0, 0.0, 0.0, 0.0]
+    """
+
+    view = _DecodedMessage
+
+
+class Evidence(_ObservationView):
+    """The observation is the evidence so far: sums of decoded messages, of clipped ones, counts, and t / T.
+
+    A class that ignores its context needs no more: see :class:`ldp_gym.wrappers.features.EvidenceFeatures`.
+
+    Args:
+        env: an LDPDist environment; its channel must not be interactive.
+
+    Example:
+        >>> import gymnasium as gym, ldp_gym
+        >>> Evidence(gym.make("LDPDist-v0", hypotheses="dirichlet")).observation_space.shape
+        (25,)
+    """
+
+    view = _Evidence
+
+
+class HypothesisFeatures(_ObservationView):
+    """The observation is what the messages have said for each hypothesis, ``(K, 6)``.
+
+    For classes whose contexts vary, or that are redrawn each episode: see
+    :class:`ldp_gym.wrappers.features.MatchedFeatures`.
+
+    Args:
+        env: an LDPDist environment; its channel must not be interactive.
+    """
+
+    view = _Matched
+
+
+class VectorDecodedMessage(_VectorObservationView):
+    """:class:`DecodedMessage` for the vector environment."""
+
+    view = _DecodedMessage
+
+
+class VectorEvidence(_VectorObservationView):
+    """:class:`Evidence` for the vector environment."""
+
+    view = _Evidence
+
+
+class VectorHypothesisFeatures(_VectorObservationView):
+    """:class:`HypothesisFeatures` for the vector environment."""
+
+    view = _Matched
