@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import argparse
 
-import gymnasium as gym
 import numpy as np
 from scipy.stats import binomtest
 
-import ldp_agents
-import ldp_gym  # noqa: F401 - registers LDPDist-v0
-from ldp_gym import theory
+from ldp_gym import CLASSES, batch, theory
 from ldp_gym.divergences import tv
+
+SIZE = 8  # K
 
 PAIRS = [
     ("laplace-single", "exp3"),
@@ -29,19 +28,12 @@ PAIRS = [
 ]
 
 
-def averaged(channel: str, learner: str, users: int, episodes: int, epsilon: float):
-    """The batch estimates ``(episodes, M)``, the truths ``(episodes,)`` and the class."""
+def averaged(channel: str, learner: str, users: int, episodes: int, epsilon: float) -> np.ndarray:
+    """The batch estimates ``(K, episodes, M)``, as many of each truth."""
     rules = {"hypotheses": "dirichlet", "channel": channel, "horizon": users, "epsilon": epsilon}
-    envs = gym.make_vec("LDPDist-v0", num_envs=episodes, reveal=True, **rules).unwrapped
-    player = ldp_agents.make(learner, envs.game)
-    player.reset((episodes,))
-    observations, infos = envs.reset(seed=0)
-    truths, total = infos["truth"], 0.0  # for us who judge: the learner gets observations alone
-    for _ in range(users):
-        prediction = player.act(observations)
-        total = total + prediction
-        observations, *_ = envs.step(prediction)
-    return total / users, truths, envs.game.hypotheses(np.zeros(1))
+    return np.stack(
+        [batch.estimates(learner, rules, episodes=episodes, seed=1000 * j, truth=j) for j in range(SIZE)]
+    )
 
 
 def main() -> None:
@@ -49,22 +41,22 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--users", nargs="+", type=int, default=[100, 300, 1000, 3000, 10_000])
-    parser.add_argument("--episodes", type=int, default=200)
+    parser.add_argument("--episodes", type=int, default=25, help="of each truth")
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--picture", help="save a picture here")
     arguments = parser.parse_args()
 
-    curves = {}
+    curves: dict[str, list[tuple[float, float]]] = {}
+    table = CLASSES["dirichlet"](SIZE)(np.zeros(1))
+    truths = np.arange(SIZE)[:, None]
     for channel, learner in PAIRS:
         print(f"{learner} on {channel}")
         for users in arguments.users:
-            estimates, truths, table = averaged(
-                channel, learner, users, arguments.episodes, arguments.epsilon
-            )
+            estimates = averaged(channel, learner, users, arguments.episodes, arguments.epsilon)
             distance = tv(table[truths], estimates)
-            half = 1.96 * distance.std(ddof=1) / np.sqrt(len(distance))
-            nearest = tv(table, estimates[:, None]).argmin(axis=-1)
-            right = binomtest(int((nearest == truths).sum()), len(truths))
+            half = 1.96 * distance.std(ddof=1) / np.sqrt(distance.size)
+            chosen = batch.selected(estimates, table)
+            right = binomtest(int((chosen == truths).sum()), chosen.size)
             low, high = right.proportion_ci()
             curves.setdefault(f"{learner} on {channel}", []).append((distance.mean(), half))
             print(
@@ -73,7 +65,7 @@ def main() -> None:
                 flush=True,
             )
     alpha = 0.1
-    needed = theory.sample_complexity(8, alpha, arguments.epsilon)
+    needed = theory.sample_complexity(SIZE, alpha, arguments.epsilon)
     print(f"the theorem's guarantee of TV <= {alpha} for exp3 begins at n = {needed:,}")
     if arguments.picture:
         draw(arguments.picture, arguments.users, curves)

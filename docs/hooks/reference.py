@@ -15,6 +15,7 @@ import griffe
 
 import ldp_agents
 import ldp_gym
+from ldp_gym.bench.suites import SUITES
 from ldp_gym.channels import Channel
 from ldp_gym.registry import Registry
 
@@ -30,6 +31,23 @@ MODULES = {
     ],
     "Wrappers for RL": ["ldp_gym.wrappers"],
     "evaluate": ["ldp_gym.evaluate"],
+    "Estimates from a batch": ["ldp_gym.batch"],
+    "The benchmark": [
+        "ldp_gym.bench.runner",
+        "ldp_gym.bench.suites.base",
+        *[f"ldp_gym.bench.suites.{name}" for name in SUITES.names()],
+        "ldp_gym.bench.entry",
+        "ldp_gym.bench.results",
+        "ldp_gym.bench.statistics",
+        "ldp_gym.bench.store",
+        "ldp_gym.bench.isolation",
+    ],
+    "Learned baselines": [
+        "ldp_agents.rl",
+        "ldp_agents.rl.train",
+        "ldp_agents.rl.model",
+        "ldp_agents.rl.vec_env",
+    ],
     "Bounds and limits": ["ldp_gym.theory"],
     "Audits": ["ldp_gym.audit"],
     "Contract checks": ["ldp_gym.testing", "ldp_agents.testing"],
