@@ -104,9 +104,7 @@ def _names() -> str:
             thing = getattr(package, name)
             if isinstance(thing, Registry):
                 known = ", ".join(f"`{one}`" for one in thing.names())
-                lines.append(
-                    f"| `{package.__name__}.{name}` | the registry of names of a {thing.kind}: {known} |"
-                )
+                lines.append(f"| `{package.__name__}.{name}` | every {thing.kind} by its name: {known} |")
             else:
                 lines.append(f"| `{package.__name__}.{name}` | {_summary(thing)} |")
         lines.append("")
