@@ -34,7 +34,6 @@ def averaged(channel: str, learner: str, users: int, episodes: int, epsilon: flo
     rules = {"hypotheses": "dirichlet", "channel": channel, "horizon": users, "epsilon": epsilon}
     envs = gym.make_vec("LDPDist-v0", num_envs=episodes, reveal=True, **rules).unwrapped
     player = ldp_agents.make(learner, envs.game)
-    player.reset((episodes,))
     observations, infos = envs.reset(seed=0)
     truths, total = infos["truth"], 0.0  # for us who judge: the learner gets observations alone
     for _ in range(users):

@@ -6,7 +6,9 @@ A new channel appears in the documentation when it is registered; nothing has to
 from __future__ import annotations
 
 import inspect
+import pkgutil
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -90,9 +92,18 @@ def _slug(title: str) -> str:
 
 
 def _page(title: str, paths: list[str], facts: str = "") -> str:
+    paths = [module for path in paths for module in _modules(path)]
     # The lines that implement an equation are often in a method that its base class documents.
     options = "    options:\n      show_if_no_docstring: true\n" if "channels." in paths[0] else ""
     return "\n".join([f"# {title}", "", facts, *[f"\n::: {path}\n{options}" for path in paths]])
+
+
+def _modules(path: str) -> list[str]:
+    """The modules of a package; anything else as it is."""
+    found = sys.modules.get(path)
+    if not hasattr(found, "__path__"):
+        return [path]
+    return [f"{path}.{module.name}" for module in pkgutil.iter_modules(found.__path__)]  # type: ignore[union-attr]
 
 
 def _names() -> str:
