@@ -16,7 +16,6 @@ def main() -> None:
     learner = ldp_agents.make("bayes", env.unwrapped.game)
 
     observation, _ = env.reset(seed=0)
-    learner.reset()
     total, over = 0.0, False
     while not over:
         observation, reward, over, _, _ = env.step(learner.act(observation))

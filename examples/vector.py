@@ -25,7 +25,6 @@ def one_by_one(rules: dict, games: int) -> np.ndarray:
     totals = np.zeros(games)
     for game in range(games):
         observation, _ = env.reset(seed=game)
-        learner.reset()
         over = False
         while not over:
             observation, _, over, _, info = env.step(learner.act(observation))
@@ -36,7 +35,6 @@ def one_by_one(rules: dict, games: int) -> np.ndarray:
 def in_lock_step(rules: dict, games: int) -> np.ndarray:
     envs = gym.make_vec("LDPDist-v0", num_envs=games, **rules).unwrapped
     learner = ldp_agents.make("bayes", envs.game)
-    learner.reset((games,))
     observations, _ = envs.reset(seed=0)
     totals = np.zeros(games)
     for _ in range(rules["horizon"]):

@@ -86,8 +86,8 @@ class Registry(Generic[T]):
         """Make ``name`` from the ``options`` a user gave and those ``offered`` facts that it asks for.
 
         Raises:
-            TypeError: for an option that the maker does not take, listing those it does, or that contradicts
-                an offered fact.
+            TypeError: for an option that the maker does not take, listing those it does, that contradicts
+                an offered fact, or that is missing.
         """
         maker = self[name]
         parameters = inspect.signature(maker).parameters.values()
@@ -105,6 +105,9 @@ class Registry(Generic[T]):
                     f"the game has {option}={offered[option]!r}"
                 )
         facts = {key: value for key, value in offered.items() if key in accepted}
+        for p in parameters:
+            if p.name in accepted and p.default is p.empty and p.name not in {**facts, **options}:
+                raise TypeError(f"{self.kind} {name!r} needs the option {p.name!r}")
         return maker(**{**facts, **options})
 
 

@@ -248,8 +248,9 @@ def _check_acting(player: Any, scenario: Scenario, tape: Tape, expected: FloatAr
         acted = player.act(observation(t))
         _demand(np.allclose(acted, expected[:, t], atol=1e-9), "act() to predict as stepping does")
     again = np.arange(batch) % 2 == 0
-    player.restart(again)
-    fresh = player.act({"message": nothing, "candidates": every[:, 0]})
+    last = tape.messages[:, -1].copy()
+    last[again] = 0  # some games begin anew, the others go on
+    fresh = player.act({"message": last, "candidates": every[:, 0]})
     _demand(
         np.allclose(fresh[again], expected[again, 0], atol=1e-9), "restart() to forget the games it names"
     )

@@ -46,7 +46,5 @@ def make(name: str, game: Game, **options: Any) -> Learner:
         IncompatibleChannelError: if it does not understand the messages of the game's channel.
         ValueError: if there is no learner of that name; the message suggests the nearest.
     """
-    if not isinstance(game, Game):
-        raise TypeError(f"a learner is made for a Game, such as env.unwrapped.game; got {game!r}")
     learner: Learner = LEARNERS.build(name, {"game": game}, options)  # type: ignore[assignment]
     return learner

@@ -26,6 +26,8 @@ class Learner(ABC):
     """
 
     def __init__(self, game: Game) -> None:
+        if not isinstance(game, Game):
+            raise TypeError(f"a learner is made for a Game, such as env.unwrapped.game; got {game!r}")
         self.game = game
         self._last_candidates: FloatArray | None = None
 
@@ -47,12 +49,18 @@ class Learner(ABC):
     def act(self, observation: Mapping[str, Any]) -> FloatArray:
         """Learn from the observation's message, then predict: the learner as a Gymnasium agent.
 
-        Call :meth:`reset` at the start of an episode. The candidates come from the observation when it has
-        them, else from the game's class.
+        Where there is no message yet an episode begins, and the learner begins anew by itself: in all games
+        of the batch or in some. The candidates come from the observation when it has them, else from the
+        game's class.
         """
-        candidates = self._candidates(observation)
+        candidates, message = self._candidates(observation), np.asarray(observation["message"])
+        begins = np.asarray(self.game.channel.is_none(message))
+        if begins.all():
+            self.reset(begins.shape)
+        elif begins.any():
+            self.restart(begins)
         if self._last_candidates is not None:
-            self.update(self._last_candidates, np.asarray(observation["message"]))
+            self.update(self._last_candidates, message)
         self._last_candidates = candidates
         return self.predict(candidates)
 
@@ -153,12 +161,12 @@ class LiteralLearner(ExponentialWeights):
     """
 
     def __init__(self, game: Game) -> None:
+        super().__init__(game)
         if not game.channel.reveals_losses:
             raise IncompatibleChannelError(
                 f"{type(self).__name__} reads a loss for each hypothesis, which the messages of "
                 f"{game.channel!r} are not; the learner 'bayes' reads every channel"
             )
-        super().__init__(game)
         self._clipping: Clipping = getattr(game.channel, "clipping", None) or Clipping(game.horizon)
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:

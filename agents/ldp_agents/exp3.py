@@ -19,6 +19,6 @@ class EXP3(LiteralLearner):
     """
 
     def __init__(self, game: Game) -> None:
+        super().__init__(game)
         size = game.num_hypotheses
         self.rate = math.sqrt(2.0 * size * math.log(size) / game.horizon)
-        super().__init__(game)

@@ -21,8 +21,8 @@ class NoisyMixture(Bayes):
     """
 
     def __init__(self, game: Game) -> None:
+        super().__init__(game)
         if not isinstance(game.channel, RandomizedResponse):
             raise IncompatibleChannelError(
                 f"NoisyMixture reads randomized response, not {game.channel!r}; 'bayes' reads every channel"
             )
-        super().__init__(game)

@@ -24,6 +24,6 @@ class WMA(LiteralLearner):
     def __init__(self, game: Game, rate: str = "lemma") -> None:
         if rate not in RATES:
             raise ValueError(f"rate must be one of {', '.join(RATES)}, got {rate!r}")
+        super().__init__(game)
         factor = game.num_hypotheses if rate == "box" else 1
         self.rate = math.sqrt(2.0 * factor * math.log(game.num_hypotheses) / game.horizon)
-        super().__init__(game)

@@ -6,7 +6,9 @@ A new channel appears in the documentation when it is registered; nothing has to
 from __future__ import annotations
 
 import inspect
+import pkgutil
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -108,9 +110,18 @@ def _slug(title: str) -> str:
 
 
 def _page(title: str, paths: list[str], facts: str = "") -> str:
+    paths = [module for path in paths for module in _modules(path)]
     # The lines that implement an equation are often in a method that its base class documents.
     options = "    options:\n      show_if_no_docstring: true\n" if "channels." in paths[0] else ""
     return "\n".join([f"# {title}", "", facts, *[f"\n::: {path}\n{options}" for path in paths]])
+
+
+def _modules(path: str) -> list[str]:
+    """The modules of a package; anything else as it is."""
+    found = sys.modules.get(path)
+    if not hasattr(found, "__path__"):
+        return [path]
+    return [f"{path}.{module.name}" for module in pkgutil.iter_modules(found.__path__)]  # type: ignore[union-attr]
 
 
 def _names() -> str:
@@ -122,9 +133,7 @@ def _names() -> str:
             thing = getattr(package, name)
             if isinstance(thing, Registry):
                 known = ", ".join(f"`{one}`" for one in thing.names())
-                lines.append(
-                    f"| `{package.__name__}.{name}` | the registry of names of a {thing.kind}: {known} |"
-                )
+                lines.append(f"| `{package.__name__}.{name}` | every {thing.kind} by its name: {known} |")
             else:
                 lines.append(f"| `{package.__name__}.{name}` | {_summary(thing)} |")
         lines.append("")

@@ -124,28 +124,25 @@ def test_acting_on_observations_is_predicting_and_updating():
         observation, *_ = env.step(prediction)
 
 
-def test_acting_on_a_vector_environment_with_restarts():
-    """Games that begin again, one learner for all: as one learner a game."""
+@pytest.mark.parametrize("name", ["exp3", "centred-exp3", "bayes", "mle"])
+def test_acting_begins_anew_by_itself(name):
+    """Games that begin at different times, and nobody calls reset: as a new learner for each episode."""
     game = settings(horizon=6)
-    envs = gym.make_vec("LDPDist-v0", num_envs=3, **game)
-    together = ldp_agents.make("exp3", envs.unwrapped.game)
+    envs = gym.make_vec("LDPDist-v0", num_envs=3, autoreset_mode="Disabled", **game)
+    together = ldp_agents.make(name, envs.unwrapped.game)
     observations, _ = envs.reset(seed=0)
-    together.reset((3,))
-    alone = [ldp_agents.make("exp3", envs.unwrapped.game) for _ in range(3)]
-    ended = 0
-    for _ in range(16):
+    alone = [ldp_agents.make(name, envs.unwrapped.game) for _ in range(3)]
+    for t in range(20):
         predictions = together.act(observations)
-        for i, learner in enumerate(alone):
-            one = learner.act({key: value[i] for key, value in observations.items()})
-            np.testing.assert_allclose(predictions[i], one, rtol=1e-12)
+        for i in range(3):
+            one = alone[i].act({key: value[i] for key, value in observations.items()})
+            np.testing.assert_allclose(predictions[i], one, rtol=1e-9)
         observations, _, over, _, _ = envs.step(predictions)
-        if over.any():
-            observations, *_ = envs.step(predictions)
-            together.restart(over)
-            for learner in alone:
-                learner.reset()
-            ended += 1
-    assert ended == 2
+        anew = over | (np.arange(3) == t % 7)  # game 0, 1 or 2 before its time, too
+        if anew.any():
+            observations, _ = envs.reset(options={"reset_mask": anew})
+            for i in np.flatnonzero(anew):
+                alone[i] = ldp_agents.make(name, envs.unwrapped.game)
 
 
 def test_candidates_come_from_the_observation_when_it_has_them():
@@ -168,6 +165,10 @@ def test_names_and_options():
     with pytest.raises(ValueError, match="rate must be one of lemma, box, got 'fast'"):
         ldp_agents.make("wma", game, rate="fast")
     assert isinstance(ldp_agents.make("ldp_agents.exp3:EXP3", game), ldp_agents.EXP3)
+    env = gym.make("LDPDist-v0")
+    for learner in (ldp_agents.Bayes, ldp_agents.EXP3, ldp_agents.WMA, ldp_agents.NoisyMixture):
+        with pytest.raises(TypeError, match="made for a Game, such as env.unwrapped.game"):
+            learner(env)
 
 
 class Peeking(ldp_agents.EXP3):

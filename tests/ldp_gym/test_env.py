@@ -423,6 +423,7 @@ def test_importing_is_light():
         ({"delta": 1.0}, ValueError, r"\[0, 1\), got 1"),
         ({"delta": -0.1}, ValueError, "got -0.1"),
         ({"channel": "laplace-vector"}, ValueError, "needs delta > 0"),
+        ({"nature": "sequence"}, TypeError, "nature 'sequence' needs the option 'sequence'"),
         ({"truth": 8}, ValueError, r"truth must lie in 0..7, got 8"),
         ({"truth": "unifrom"}, ValueError, "an index in 0..7 .*got 'unifrom'"),
         ({"max_loss": -1.0}, ValueError, "max_loss must be positive"),
