@@ -189,6 +189,8 @@ def test_failures_and_what_is_missing_are_shown(page):
     assert "Failed: 1" in page
     assert "Not finished: 4" in page
     assert "1 failed, 4 not finished" in page
+    assert '<a href="#quick-failures">' in page
+    assert 'id="quick-failures"' in page
     assert "ValueError: &lt;/code&gt;" in page
 
 
