@@ -67,14 +67,20 @@ def _size(rules: str) -> tuple[int, int]:
     return hypotheses.num_hypotheses, hypotheses.num_labels
 
 
+def kind(game: Mapping[str, Any]) -> str:
+    """The class of a game, with its size."""
+    name = game.get("hypotheses", "softmax-linear")
+    num_hypotheses, num_labels = size(game)
+    return f"{name if isinstance(name, str) else 'table'}, K = {num_hypotheses}, M = {num_labels:,}"
+
+
 def _audited(group: list[Entry]) -> Audited:
     sizes = [size(entry.game) for entry in group]
     smallest = min(range(len(group)), key=lambda i: sizes[i][0] * sizes[i][1])
     entry, (num_hypotheses, num_labels) = group[smallest], sizes[smallest]
-    kind = f"{entry.game.get('hypotheses', 'softmax-linear')}, K = {num_hypotheses}, M = {num_labels}"
 
     def said(certificate: Certificate | None, note: str = "") -> Audited:
-        return Audited(entry.channel, entry.game, kind, certificate, note)
+        return Audited(entry.channel, entry.game, kind(entry.game), certificate, note)
 
     if num_hypotheses * num_labels > LARGEST:
         return said(None, "not audited here, its table is large: run ldp-gym audit")

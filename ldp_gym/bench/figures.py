@@ -13,7 +13,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from ldp_gym.bench.statistics import Estimate
 
@@ -57,7 +57,18 @@ _COLOURS = {
     "split": "#55a868",
     "wheel": "#64b5cd",
 }
-_OTHERS = ["#17a2b8", "#b5a000", "#d6278a", "#1b2a49", "#6b8e23", "#7a3e00"]
+_OTHERS = [
+    "#17a2b8",
+    "#b5a000",
+    "#d6278a",
+    "#1b2a49",
+    "#6b8e23",
+    "#7a3e00",
+    "#ff9da7",
+    "#00695c",
+    "#9c27b0",
+    "#5d6d7e",
+]
 
 
 def drawn(suite: Suite, results: Results) -> Figure:
@@ -106,6 +117,9 @@ def legend(drawing: Figure) -> None:
         for panel in drawing.axes
         for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)
     }
+    lines = sum(1 + name.count("\n") for name in named)
+    # A figure with many additions grows, so that the legend has room beside it.
+    drawing.set_figheight(max(drawing.get_figheight(), 0.3 + 0.135 * lines + 0.06 * len(named)))
     drawing.legend(named.values(), named.keys(), loc="outside right center")
 
 
@@ -122,11 +136,10 @@ def logarithmic(axes: Axes, which: Literal["x", "y"], ticks: Sequence[float] | N
     low, high = axis.get_view_interval()
     if ticks is not None:
         axis.set_major_locator(FixedLocator(list(ticks)))
-        axis.set_minor_locator(NullLocator())
     elif high < 100.0 * low:
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(_plain))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_locator(NullLocator())  # hundreds of small ticks would take most of the time
 
 
 def _plain(value: float, _: object = None) -> str:

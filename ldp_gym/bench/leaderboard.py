@@ -10,7 +10,7 @@ import numpy as np
 
 from ldp_gym import theory
 from ldp_gym.bench import statistics
-from ldp_gym.bench.certificates import size
+from ldp_gym.bench.certificates import kind, size
 from ldp_gym.bench.entry import Entry
 from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.bench.results import Played, Results
@@ -69,10 +69,9 @@ def _every_truth(played: Played) -> bool:
 def game(entry: Entry) -> str:
     """The class with its size, and what else of the game is not the default; other columns have the rest."""
     facts = dict(entry.game)
-    for elsewhere in ("channel", "horizon", "epsilon", "delta", "num_hypotheses", "num_labels"):
-        facts.pop(elsewhere, None)
-    num_hypotheses, num_labels = size(entry.game)
-    words = [f"{facts.pop('hypotheses', 'softmax-linear')}, K = {num_hypotheses}, M = {num_labels:,}"]
+    for said in ("hypotheses", "num_hypotheses", "num_labels", "channel", "horizon", "epsilon", "delta"):
+        facts.pop(said, None)
+    words = [kind(entry.game)]
     words += [str(facts.pop("nature"))] if "nature" in facts else []
     for key, value in facts.items():
         options = value if isinstance(value, Mapping) else {key: value}

@@ -179,14 +179,15 @@ def _summary(sections: Sequence[Section]) -> Html:
     played = sum(len(result.played) for result in results)
     failed = sum(len(result.failures) for result in results)
     missing = sum(len(result.missing) for result in results)
-    counts = f"{played} played, {failed} failed, {missing} not finished"
-    facts = {
+    counts = f"{played} played, {failed} failed, {missing} not finished (a learner in a game on a channel)"
+    failures = [section.name for section in sections if section.results and section.results.failures]
+    facts: dict[str, str] = {
         "Last run": _time(last["finished"])
         if last["finished"]
         else f"{_time(last['started'])}, not finished",
         "Machine": last["machine"],
         "Versions": _versions(last),
-        "Entries": f"{counts} (a learner in a game on a channel)",
+        "Entries": join([counts, *(part for name in failures for part in ("; ", _failures(name)))]),
         "Findings": f"{sum(findings)} of {len(findings)} that have a claim to meet are as claimed",
     }
     return tag("dl", *(join([tag("dt", name), tag("dd", value)]) for name, value in facts.items()))
@@ -203,6 +204,10 @@ def _contents(sections: Sequence[Section]) -> Html:
         _link("runs", "Runs"),
     ]
     return tag("nav", listing(links), aria_label="Contents")
+
+
+def _failures(name: str) -> Html:
+    return _link(f"{name}-failures", f"failures of {name}")
 
 
 def _link(identifier: str, text: str) -> Html:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from ldp_gym.bench import statistics
 from ldp_gym.bench.entry import Entry
 from ldp_gym.bench.suites.base import SUITES, Finding, Suite
 from ldp_gym.nature import NATURES
@@ -59,7 +60,7 @@ class Contexts(Suite):
                 Finding(
                     f"{nature}, {channel}: {best.entry.learner} has the least risk, {best.risk}; Bayes "
                     f"{bayes.risk}." + (" This nature leaks the truth." if leaks else ""),
-                    None if leaks else bool(bayes.totals.mean() <= best.risk.high),
+                    None if leaks else statistics.difference(best.totals, bayes.totals).high >= 0.0,
                 )
             )
         return found

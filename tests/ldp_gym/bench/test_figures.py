@@ -53,6 +53,10 @@ def test_every_suite_shows_a_learner_and_a_channel_that_were_added():
         suite = SUITES[name]()
         entries = suite.entries("small", learners=["noisy-mixture"], channels=["one-bit"])
         drawing = figures.drawn(suite, Results(Invented(entries, 1.0, rng), entries, 0))
+        drawing.draw_without_rendering()
+        outside = drawing.legends[0].get_window_extent().extents
+        assert (outside[:2] > 0).all(), name
+        assert (outside[2:] < drawing.bbox.size).all(), name
         legend = [text.get_text() for text in drawing.legends[0].get_texts()]
         titles = [panel.get_title() for panel in drawing.axes]
         assert any("noisy-mixture" in text for text in legend), name
@@ -62,8 +66,8 @@ def test_every_suite_shows_a_learner_and_a_channel_that_were_added():
 def test_no_two_of_the_references_share_a_colour():
     learners = ["uniform", "wma", "exp3", "centred-exp3", "centred-wma", "mle", "bayes"]
     assert len({figures.colour(name) for name in learners}) == len(learners)
-    others = {figures.colour(f"own:{i}", i) for i in range(6)}
-    assert len(others) == 6
+    others = {figures.colour(f"own:{i}", i) for i in range(10)}
+    assert len(others) == 10
     assert not others & {figures.colour(name) for name in learners}
 
 

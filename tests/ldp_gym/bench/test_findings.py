@@ -1,0 +1,39 @@
+"""When a suite says that Bayes is beaten: pair by pair on the same tapes, beyond the error."""
+
+import numpy as np
+import pytest
+
+from ldp_gym.bench import SUITES, Results
+from ldp_gym.bench.store import Outcome
+
+
+class Given:
+    """A store in which Bayes' risks are known, and another learner's differ from them by a given amount."""
+
+    def __init__(self, entries, bayes, other, shift):
+        self.outcomes = {}
+        for entry in entries:
+            if entry.learner in ("bayes", other):
+                totals = bayes + (shift if entry.learner == other else 0.0)
+                arrays = {"rounds": np.array([entry.horizon]), "kl": totals[:, None], "tv": totals[:, None]}
+                self.outcomes |= {cell.key: Outcome("done", arrays, None, 0.0) for cell in entry.cells(0)}
+
+    def outcome(self, key):
+        return self.outcomes.get(key)
+
+
+@pytest.mark.parametrize("name", ["quick", "contexts"])
+def test_bayes_is_beaten_only_beyond_the_error_of_the_pairs(name):
+    suite = SUITES[name]()
+    entries = suite.entries("small", episodes=8)
+    bayes = np.linspace(10.0, 80.0, 8)
+
+    def holds(shift):
+        results = Results(Given(entries, bayes, "uniform", shift), entries, 0)
+        return {finding.holds for finding in suite.findings(results)} - {None}
+
+    assert holds(1.0) == {True}
+    # Less on average, by chance: the differences are as often above zero as below.
+    assert holds(np.array([9.0, -10.0, 8.0, -9.0, 7.0, -8.0, 6.0, -9.0])) == {True}
+    # A little less in every episode: far within the episodes' spread, and yet certain.
+    assert holds(-0.5) == {False}
