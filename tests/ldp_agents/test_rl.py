@@ -21,7 +21,7 @@ import ldp_gym
 from ldp_agents.rl import LearnedLearner, Model, SB3VecEnv, load, network
 from ldp_agents.rl.amortized import Rounds, charged
 from ldp_agents.rl.config import Config
-from ldp_agents.rl.model import FEATURES_OF, facts
+from ldp_agents.rl.model import facts, features_of
 from ldp_agents.rl.shipped import models
 from ldp_agents.rl.train import train
 from ldp_agents.testing import check_learner
@@ -31,16 +31,17 @@ from ldp_gym.divergences import kl
 from ldp_gym.scenario import Scenario
 from ldp_gym.wrappers.features import FEATURES
 
+KINDS = ("flat", "equivariant")
 EASY = {"hypotheses": "disjoint", "num_hypotheses": 4, "epsilon": 6.0, "horizon": 40}
 """A game that a few seconds of training are enough for."""
 
 
 def untrained(game, kind="equivariant", seed=0):
-    features = FEATURES[FEATURES_OF[kind]](game).shape
+    features = FEATURES[features_of(kind)](game).shape
     outputs = 1 if kind == "equivariant" else game.num_hypotheses
     parameters = network.make(kind, features, outputs, (7, 5), np.random.default_rng(seed))
     parameters["skip"] += np.random.default_rng(seed + 1).standard_normal(parameters["skip"].shape)
-    return Model(parameters, FEATURES_OF[kind], facts(game))
+    return Model(parameters, features_of(kind), facts(game))
 
 
 # -- SB3VecEnv --------------------------------------------------------------------------------------------
@@ -119,11 +120,11 @@ def test_what_sb3_asks_of_its_games():
 # -- Networks and models ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", network.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_numpy_plays_what_pytorch_trains(kind):
     game = Scenario(**settings()).game
     parameters = untrained(game, kind).parameters
-    features = np.random.default_rng(0).standard_normal((9, *FEATURES[FEATURES_OF[kind]](game).shape))
+    features = np.random.default_rng(0).standard_normal((9, *FEATURES[features_of(kind)](game).shape))
     tensors = {name: torch.tensor(array) for name, array in parameters.items()}
     np.testing.assert_allclose(
         network.logits(parameters, features),
@@ -142,7 +143,7 @@ def test_an_equivariant_network_renames_and_takes_any_number(size):
     np.testing.assert_allclose(network.logits(parameters, features[:, order]), logits[:, order], rtol=1e-9)
 
 
-@pytest.mark.parametrize("kind", network.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("channel", ["laplace-single", "laplace-vector", "split", "randomized-response"])
 @pytest.mark.parametrize("more", [{}, {"hypotheses": "dirichlet", "horizon": 12}], ids=["contexts", "table"])
 def test_a_model_keeps_the_learner_s_contract(kind, channel, more):
@@ -150,7 +151,7 @@ def test_a_model_keeps_the_learner_s_contract(kind, channel, more):
     check_learner(untrained(Scenario(**game).game, kind), **game)
 
 
-@pytest.mark.parametrize("kind", network.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_model_plays_in_evaluate_as_its_network_does_through_the_wrappers(kind):
     """The features of training and of play are the same: equal losses on the same seed."""
     game = settings(horizon=30)
@@ -352,6 +353,10 @@ def test_the_command_trains_and_resumes(tmp_path):
         (["train", "ppo", "--channel", "laplace-singel"], "did you mean 'laplace-single'"),
         (["train", "ppo", "--channel", "adaptive-split"], "depends on the public posterior"),
         (["train", "ppo", "--steps", "0"], "greater than or equal to 1"),
+        (
+            ["train", "ppo", "--setting", "network=falt"],
+            "network must be one of flat, equivariant, got 'falt'",
+        ),
         (["train", "ppo", "--setting", "nets=3"], "unexpected keyword argument 'nets'"),
     ],
 )

@@ -16,7 +16,7 @@ import torch
 
 from ldp_agents.rl import network
 from ldp_agents.rl.config import Config, Watch
-from ldp_agents.rl.model import FEATURES_OF, Model, facts
+from ldp_agents.rl.model import Model, facts, features_of
 from ldp_agents.rl.torch_network import TorchNetwork
 from ldp_gym.referee import first_generator
 from ldp_gym.scenario import Scenario
@@ -51,6 +51,10 @@ class Settings:
     passes: int = 2
     batch_size: int = 1600
     learning_rate: float = 3e-3
+
+    def __post_init__(self) -> None:
+        """A network that there is."""
+        features_of(self.network)
 
 
 class Rounds(NamedTuple):
@@ -108,7 +112,7 @@ def fit(config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path
     """Train, or go on from a checkpoint; returns the model."""
     settings, scenario = Settings(**config.settings), config.scenario
     torch.set_num_threads(1)
-    name = FEATURES_OF[settings.network]
+    name = features_of(settings.network)
     features = FEATURES[name](scenario.game)
     size = scenario.game.num_hypotheses
     outputs = 1 if settings.network == "equivariant" else size

@@ -22,14 +22,24 @@ from ldp_gym.wrappers.features import FEATURES
 WEIGHTS, CARD = "weights.npz", "model.json"
 """The two files of a model: its arrays, and what made them."""
 
-FEATURES_OF = {"flat": "evidence", "equivariant": "matched"}
-"""What each kind of network reads."""
+_FEATURES_OF = {"flat": "evidence", "equivariant": "matched"}
+
+
+def features_of(kind: str) -> str:
+    """The name of the features that a kind of network reads.
+
+    Raises:
+        ValueError: if there is no such kind.
+    """
+    if kind not in _FEATURES_OF:
+        raise ValueError(f"network must be one of {', '.join(_FEATURES_OF)}, got {kind!r}")
+    return _FEATURES_OF[kind]
 
 
 def facts(game: Game) -> dict[str, Any]:
     """What a model may depend on, as JSON has it."""
     channel = game.channel
-    known: dict[str, Any] = {
+    return {
         "channel": type(channel).__name__,
         "epsilon": channel.epsilon,
         "delta": channel.delta,
@@ -39,7 +49,6 @@ def facts(game: Game) -> dict[str, Any]:
         "T": game.horizon,
         "class": _fingerprint(game),
     }
-    return known
 
 
 def _fingerprint(game: Game) -> str:
@@ -105,8 +114,7 @@ class Model:
         directory.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(
             directory / WEIGHTS,
-            allow_pickle=False,
-            **{name: np.asarray(array, dtype=np.float32) for name, array in self.parameters.items()},
+            **{name: np.asarray(array, dtype=np.float32) for name, array in self.parameters.items()},  # type: ignore[arg-type]
         )
         card = {"features": self.features, "trained_on": dict(self.trained_on), **self.card}
         (directory / CARD).write_text(json.dumps(card, indent=2) + "\n")

@@ -13,7 +13,6 @@ import numpy as np
 
 from ldp_gym.arrays import FloatArray
 
-KINDS = ("flat", "equivariant")
 Parameters = Mapping[str, Any]
 """Arrays or tensors by name: ``w0``, ``p0``, ``b0`` of the first layer, and so on; ``w``, ``b``, ``skip``."""
 

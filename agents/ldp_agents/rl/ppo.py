@@ -18,7 +18,7 @@ from torch import nn
 
 from ldp_agents.rl.config import Config, Watch
 from ldp_agents.rl.games import game_seed, make_games
-from ldp_agents.rl.model import FEATURES_OF, Model, facts
+from ldp_agents.rl.model import Model, facts, features_of
 from ldp_agents.rl.sb3 import Falling, Report
 from ldp_agents.rl.torch_network import TorchNetwork
 from ldp_agents.rl.vec_env import SB3VecEnv
@@ -53,6 +53,10 @@ class Settings:
     learning_rate: float = 1e-3
     log_std: float = -0.5
     logit_range: float = 10.0
+
+    def __post_init__(self) -> None:
+        """A network that there is."""
+        features_of(self.network)
 
 
 class _Actor(TorchNetwork):
@@ -114,7 +118,7 @@ def fit(config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path
     """Train, or go on from a checkpoint; returns the model."""
     settings = Settings(**config.settings)
     torch.set_num_threads(1)
-    games = make_games(config, FEATURES_OF[settings.network], settings.num_envs, settings.logit_range)
+    games = make_games(config, features_of(settings.network), settings.num_envs, settings.logit_range)
     env = SB3VecEnv(games)
     if checkpoint is None:
         algorithm = PPO(
@@ -140,7 +144,7 @@ def fit(config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path
 
     def player() -> Model:
         parameters = algorithm.policy.action_net.numpy()
-        return Model(parameters, FEATURES_OF[settings.network], trained_on, config.card(settings))
+        return Model(parameters, features_of(settings.network), trained_on, config.card(settings))
 
     algorithm.learn(
         config.steps - algorithm.num_timesteps,
