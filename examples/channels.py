@@ -32,7 +32,9 @@ def totals(
             "epsilon": epsilon,
         }
         learner = "bayes" if channel else "uniform"
-        result = ldp_gym.evaluate(learner, game, episodes=arguments.episodes // arguments.classes)
+        episodes = arguments.episodes // arguments.classes
+        # Other seeds for each class: the same ones would make its episodes alike, and the error too small.
+        result = ldp_gym.evaluate(learner, game, episodes=episodes, seed=class_seed * episodes)
         parts.append(result.kl[:, -1])
     return np.concatenate(parts)
 

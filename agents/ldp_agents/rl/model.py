@@ -167,6 +167,8 @@ class LearnedLearner(Learner):
         """Take the message into the features."""
         self._features.update(candidates, message)
 
-    def play(self, candidates: FloatArray, messages: Messages) -> FloatArray:
+    def play(
+        self, candidates: FloatArray, messages: Messages, posteriors: FloatArray | None = None
+    ) -> FloatArray:
         """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
         return self._predict(self._features.along(candidates, messages), candidates)
