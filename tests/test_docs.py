@@ -144,6 +144,15 @@ def test_all_that_is_exported_is_documented(reference):
                 assert thing.__doc__
 
 
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_links_from_outside_the_site_resolve(page):
+    """The strict build checks those within it."""
+    links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text())
+    assert links
+    for link in links:
+        assert (ROOT / link).exists(), link
+
+
 def test_every_script_in_examples_is_listed():
     listed = (ROOT / "docs" / "examples.md").read_text()
     for script in (ROOT / "examples").glob("*.py"):
