@@ -73,7 +73,7 @@ class Spy(Late):
     """Looks for the referee's tapes among all objects of its process."""
 
     def misbehave(self):
-        loot = [thing for thing in gc.get_objects() if isinstance(thing, Tape | Episodes)]
+        loot = [thing for thing in gc.get_objects() if type(thing) in (Tape, Episodes)]
         if loot:
             raise RuntimeError(f"found {len(loot)} tapes")
 

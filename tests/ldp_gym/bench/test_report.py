@@ -280,8 +280,12 @@ def browser():
 
 @pytest.fixture
 def opened(browser, directory):
+    from selenium.webdriver.support.ui import WebDriverWait
+
     browser.get_log("browser"), browser.get_log("performance")
     browser.get((directory / "report.html").as_uri())
+    ready = "return document.readyState === 'complete' && document.querySelector('tbody tr') !== null"
+    WebDriverWait(browser, 60).until(lambda driver: driver.execute_script(ready))
     return browser
 
 
