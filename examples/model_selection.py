@@ -3,7 +3,8 @@
 K = 8 classifiers of handwritten digits are fitted on slices of the data, each slice photographed in another
 way: turned by a quarter, mirrored, and so on. Then users come by, one at a time, who all hold their cameras
 in one of these ways. The image is public, the digit is private. Each user sends one private message, and
-the learner mixes the models' predictions by what the messages say.
+the learner mixes the models' predictions by what the messages say. With ``--ways 1`` there is one for all:
+no model is then much better than another, and there is little to select.
 
 The labels are the users' own. No model made them, so none is the truth, and the referee of ``LDPDist-v0``,
 which draws labels from one, is not asked: the channel and the learner are used by themselves. What is
@@ -46,12 +47,12 @@ def photographed(images: np.ndarray, way: int) -> np.ndarray:
     return (squares if way < 4 else squares[:, :, ::-1]).reshape(-1, 64)
 
 
-def fitted(images: np.ndarray, digits: np.ndarray, slices: list[np.ndarray]) -> Classifiers:
-    """A model for each way, from a slice of its own."""
+def fitted(images: np.ndarray, digits: np.ndarray, slices: list[np.ndarray], ways: int) -> Classifiers:
+    """A model from each slice, the ways taking turns."""
     models = []
-    for way, rows in enumerate(slices):
+    for turn, rows in enumerate(slices):
         model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000))
-        models.append(model.fit(photographed(images[rows], way), digits[rows]))
+        models.append(model.fit(photographed(images[rows], turn % ways), digits[rows]))
     return Classifiers(models, images.shape[1])
 
 
@@ -79,6 +80,7 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--repeats", type=int, default=40, help="how often to split the data anew")
     parser.add_argument("--users", type=int, default=1000)
+    parser.add_argument("--ways", type=int, default=8, choices=range(1, 9), metavar="1..8")
     parser.add_argument("--channels", nargs="+", default=CHANNELS, choices=ldp_gym.CHANNELS.names())
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", ldp_gym.NoPrivacyWarning)  # it is the reference here
@@ -90,9 +92,9 @@ def main() -> None:
         rng = np.random.default_rng(repeat)
         folds = StratifiedKFold(20, shuffle=True, random_state=repeat).split(images, digits)
         slices = [rows for _, rows in folds]  # 90 images each, every digit among them
-        hypotheses = fitted(images, digits, slices[:8])
+        hypotheses = fitted(images, digits, slices[:8], arguments.ways)
         users = rng.permutation(np.concatenate(slices[8:]))[: arguments.users]
-        way = int(rng.integers(8))
+        way = int(rng.integers(arguments.ways))
         candidates, labels = hypotheses(photographed(images[users], way)), digits[users]
         alone = [log_loss(candidates[:, j], labels) for j in range(hypotheses.num_hypotheses)]
         best = int(np.argmin(alone))

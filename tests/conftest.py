@@ -67,3 +67,22 @@ def _quiet_identity():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ldp_gym.NoPrivacyWarning)
         yield
+
+
+def play(env, actions, seed=None, options=None):
+    """One episode of a single environment: what was shown, and what was charged."""
+    observation, info = env.reset(seed=seed, options=options)
+    shown, infos = [observation], [info]
+    rewards, over = [], False
+    while not over:
+        observation, reward, over, truncated, info = env.step(actions[len(rewards)])
+        assert not truncated
+        shown.append(observation)
+        rewards.append(reward)
+        infos.append(info)
+    return shown, np.array(rewards), infos
+
+
+@pytest.fixture
+def actions():
+    return np.random.default_rng(5).dirichlet(np.ones(6), size=(40, 4))

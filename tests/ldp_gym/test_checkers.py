@@ -1,0 +1,118 @@
+"""What Gymnasium and SB3 demand of an environment: their checkers, specs, pickles, imports."""
+
+import json
+import pickle
+import subprocess
+import sys
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from conftest import CHANNELS, CLASSES, settings
+from gymnasium.utils.env_checker import check_env
+from stable_baselines3.common.env_checker import check_env as sb3_check_env
+
+import ldp_gym
+from ldp_gym.wrappers import MixtureAction, SoftmaxAction
+
+# All that the checkers may say: messages and contexts are unbounded, candidates are (K, M), and actions are
+# float64 on [0, 1], which the action wrappers answer.
+TOLERATED = [
+    "A Box observation space minimum value is -infinity",
+    "A Box observation space maximum value is infinity",
+    "Your observation candidates has an unconventional shape",
+    "We recommend you to use a symmetric and normalized Box action space",
+    "Your action space has dtype float64, we recommend using np.float32",
+]
+
+
+@pytest.fixture
+def strict():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ldp_gym.NoPrivacyWarning)
+        for message in TOLERATED:
+            warnings.filterwarnings("ignore", message=f".*{message}")
+        yield
+
+
+def variants():
+    for channel in CHANNELS:
+        yield pytest.param(settings(channel), id=channel)
+    for name, more in CLASSES.items():
+        yield pytest.param({"hypotheses": name, "horizon": 20, **more}, id=name)
+    yield pytest.param({"hypotheses": "hadamard"}, id="hadamard")
+    yield pytest.param({"observe_candidates": True, "horizon": 20}, id="candidates")
+    yield pytest.param(
+        {"hypotheses": "dirichlet", "observe_candidates": True, "redraw_hypotheses": True}, id="redrawn"
+    )
+    yield pytest.param({"hypotheses": [[0.5, 0.5], [0.9, 0.1]], "reveal": True}, id="table")
+
+
+@pytest.mark.parametrize("game", list(variants()))
+@pytest.mark.usefixtures("strict")
+def test_gymnasium_s_checker_passes(game):
+    check_env(gym.make("LDPDist-v0", **game).unwrapped)
+
+
+@pytest.mark.parametrize("game", list(variants()))
+@pytest.mark.usefixtures("strict")
+def test_sb3_s_checker_passes(game):
+    sb3_check_env(gym.make("LDPDist-v0", **game))
+
+
+@pytest.mark.parametrize("wrapper", [MixtureAction, SoftmaxAction])
+@pytest.mark.usefixtures("strict")
+def test_wrapped_for_rl_the_checkers_pass(wrapper):
+    env = wrapper(gym.make("LDPDist-v0"))
+    assert env.action_space.dtype == np.float32
+    sb3_check_env(env)
+
+
+@pytest.mark.parametrize(
+    "game",
+    [
+        {},
+        {"hypotheses": [[0.5, 0.5], [0.9, 0.1]], "epsilon": 2.0},
+        {"nature": "adversary", "nature_kwargs": {"pool_size": 4}, "channel_kwargs": {"gamma": 3.0}},
+        {"channel": "ldp_gym.channels:RandomizedResponse"},
+    ],
+)
+def test_specs_round_trip_through_json(game):
+    env = gym.make("LDPDist-v0", **game)
+    text = env.spec.to_json()
+    json.loads(text)
+    again = gym.make(gym.envs.registration.EnvSpec.from_json(text))
+    action = np.full(env.action_space.shape, 1 / env.action_space.shape[0])
+    np.testing.assert_array_equal(env.reset(seed=1)[0]["context"], again.reset(seed=1)[0]["context"])
+    np.testing.assert_array_equal(env.step(action)[0]["message"], again.step(action)[0]["message"])
+
+
+def test_environments_pickle_in_the_middle_of_a_game(actions):
+    for env, act in (
+        (gym.make("LDPDist-v0", **settings()), actions[:, 0]),
+        (gym.make_vec("LDPDist-v0", num_envs=4, **settings()), actions),
+    ):
+        env.reset(seed=0)
+        for t in range(5):
+            env.step(act[t])
+        twin = pickle.loads(pickle.dumps(env))
+        for t in range(5, 45):
+            if t == 40 and not isinstance(env, gym.vector.VectorEnv):
+                break
+            mine, other = env.step(act[t % 40]), twin.step(act[t % 40])
+            np.testing.assert_array_equal(mine[0]["message"], other[0]["message"])
+
+
+def test_the_environment_is_found_without_an_import():
+    code = "import gymnasium as gym; print(gym.make('ldp_gym:LDPDist-v0').reset(seed=0)[0]['message'].shape)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "(8,)"
+
+
+def test_importing_is_light():
+    heavy = ("scipy", "torch", "stable_baselines3", "ldp_agents", "rich", "pygame", "importlib.metadata")
+    code = f"import sys, ldp_gym; print([m for m in {heavy} if m in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

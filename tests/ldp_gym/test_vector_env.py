@@ -1,0 +1,148 @@
+"""Games in lock step: the same as one by one, in every autoreset mode."""
+
+import math
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from conftest import CHANNELS, NATURES, play, settings
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import ldp_gym
+
+GAMES = (
+    [settings(channel) for channel in CHANNELS]
+    + [settings("randomized-response", nature) for nature in NATURES]
+    + [
+        settings(observe_candidates=True),
+        settings(hypotheses="dirichlet"),
+        settings(hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True),
+        settings(
+            hypotheses="softmax-linear",
+            observe_candidates=True,
+            redraw_hypotheses=True,
+            nature="adversary",
+            nature_kwargs={"pool_size": 4},
+        ),
+        settings(hypotheses="dirichlet", nature="adversary", nature_kwargs={"pool_size": 4}),
+    ]
+)
+
+
+@pytest.mark.parametrize("game", GAMES, ids=str)
+def test_single_sync_and_native_environments_play_the_same_game(game, actions):
+    """Two episodes of four games, under seeds 11 to 14: to 1e-12."""
+    native = gym.make_vec("LDPDist-v0", num_envs=4, **game)
+    sync = gym.make_vec("LDPDist-v0", num_envs=4, vectorization_mode="sync", **game)
+    assert isinstance(native.unwrapped, ldp_gym.LDPDistVectorEnv)
+    shown = [envs.reset(seed=11)[0] for envs in (native, sync)]
+    singles = [gym.make("LDPDist-v0", **game) for _ in range(4)]
+    alone = [play(env, actions[:, i], seed=11 + i) for i, env in enumerate(singles)]
+    again = [play(env, actions[:, i]) for i, env in enumerate(singles)]
+    rounds = 0
+    for t in range(82):
+        episode, at = (alone, t) if t < 41 else (again, t - 41)
+        for key, values in shown[0].items():
+            np.testing.assert_allclose(values, shown[1][key], rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(values, [e[0][at][key] for e in episode], rtol=1e-12, atol=1e-12)
+            assert values.dtype == native.observation_space[key].dtype
+        play_now = actions[min(at, 39)]
+        steps = [envs.step(play_now) for envs in (native, sync)]
+        shown = [step[0] for step in steps]
+        for ours, theirs in zip(steps[0][1:4], steps[1][1:4], strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+        if at < 40:
+            rounds += 1
+            np.testing.assert_allclose(steps[0][1], [e[1][at] for e in episode], rtol=1e-12, atol=1e-12)
+            np.testing.assert_array_equal(steps[0][4]["_kl"], steps[1][4]["_kl"])
+            np.testing.assert_allclose(steps[0][4]["kl"], steps[1][4]["kl"], rtol=1e-12)
+        else:
+            assert not steps[0][4]["_kl"].any()
+    assert rounds == 80
+
+
+def test_async_environments_work(actions):
+    envs = gym.make_vec("LDPDist-v0", num_envs=2, vectorization_mode="async", **settings())
+    single = gym.make("LDPDist-v0", **settings())
+    observations, _ = envs.reset(seed=3)
+    np.testing.assert_allclose(observations["context"][1], single.reset(seed=4)[0]["context"])
+    _, rewards, *_ = envs.step(actions[0, :2])
+    np.testing.assert_allclose(rewards[1], single.step(actions[0, 1])[1])
+    envs.close()
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode), ids=str)
+def test_autoreset_modes_agree_with_gymnasium_s_own(mode, actions):
+    """Games that end at different times: infos, final observations and masks as SyncVectorEnv has them."""
+    game = settings(horizon=5, reveal=True)
+    native = gym.make_vec("LDPDist-v0", num_envs=4, autoreset_mode=mode.value, **game)
+    sync = SyncVectorEnv([lambda: gym.make("LDPDist-v0", **game)] * 4, autoreset_mode=mode)
+    assert native.metadata["autoreset_mode"] is mode
+    for envs in (native, sync):
+        envs.reset(seed=0)
+        for t in range(2):
+            envs.step(actions[t])
+    mask = np.array([True, False, True, False])
+    results = [envs.reset(seed=50, options={"reset_mask": mask.copy()}) for envs in (native, sync)]
+    compare_vector(results[0], results[1])
+    for t in range(14):
+        steps = [envs.step(actions[t]) for envs in (native, sync)]
+        compare_vector(steps[0], steps[1])
+        over = steps[0][2]
+        if mode is AutoresetMode.DISABLED and over.any():
+            results = [envs.reset(options={"reset_mask": over.copy()}) for envs in (native, sync)]
+            compare_vector(results[0], results[1])
+
+
+def compare_vector(ours, theirs):
+    for key, values in theirs[0].items():
+        np.testing.assert_allclose(ours[0][key], values, rtol=1e-12, atol=1e-12)
+    for mine, other in zip(ours[1:-1], theirs[1:-1], strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-12, atol=1e-12)
+    compare_infos(ours[-1], theirs[-1])
+
+
+def compare_infos(ours, theirs):
+    for key in (key for key in theirs if f"_{key}" in theirs):
+        mask = theirs[f"_{key}"]
+        np.testing.assert_array_equal(ours[f"_{key}"], mask)
+        if key == "final_obs":
+            for mine, other in zip(ours[key][mask], theirs[key][mask], strict=True):
+                for name in other:
+                    np.testing.assert_allclose(mine[name], other[name], rtol=1e-12)
+        elif isinstance(theirs[key], dict):
+            compare_infos(ours[key], theirs[key])
+        else:
+            np.testing.assert_allclose(np.asarray(ours[key])[mask], theirs[key][mask], rtol=1e-12)
+    assert all(key in theirs or not np.any(ours[f"_{key}"]) for key in ours if f"_{key}" in ours)
+
+
+@pytest.mark.parametrize("nature", ["adversary", "omniscient"])
+@pytest.mark.parametrize("channel", ["laplace-single", "identity"])
+def test_adaptive_natures_choose_alike_in_any_batch_long_after_the_truth_is_known(nature, channel):
+    """All scores are rounding noise then, and the last bit depends on the batch; 300 rounds, 64 games."""
+    game = {"channel": channel, "nature": nature, "horizon": 300}
+    envs = gym.make_vec("LDPDist-v0", num_envs=64, **game)
+    shown, _ = envs.reset(seed=0)
+    alone = [gym.make("LDPDist-v0", **game) for _ in range(2)]
+    contexts = [env.reset(seed=i)[0]["context"] for i, env in enumerate(alone)]
+    uniform = np.full(16, 1 / 16)
+    for _ in range(300):
+        np.testing.assert_array_equal(shown["context"][:2], contexts)
+        shown, *_ = envs.step(np.tile(uniform, (64, 1)))
+        contexts = [env.step(uniform)[0]["context"] for env in alone]
+    total = ldp_gym.evaluate("uniform", game, episodes=64).kl[0, -1]
+    assert math.isclose(total, ldp_gym.evaluate("uniform", game, episodes=1).kl[0, -1], rel_tol=1e-9)
+
+
+def test_many_partial_resets_leave_no_episodes_behind(actions):
+    envs = gym.make_vec("LDPDist-v0", num_envs=4, **settings(hypotheses="dirichlet"))
+    envs.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for t in range(200):
+        mask = rng.random(4) < 0.5
+        if mask.any():
+            envs.reset(options={"reset_mask": mask})
+        envs.step(actions[t % 40])
+    cohorts = envs.unwrapped._referee._playback._cohorts
+    assert sum(len(cohort.episodes.openings) for cohort in cohorts) == 4
