@@ -45,7 +45,7 @@ class Unbounded(Suite):
                     "horizon": horizon,
                 },
                 "bayes",
-                episodes=episodes if parts <= 256 else max(4, episodes // 4),
+                episodes=episodes,
                 block=16 if parts <= 16 else 4,
             )
             for channel in CHANNELS
