@@ -33,7 +33,7 @@ class Limit(Suite):
 
     def games(self, small: bool) -> list[Entry]:
         """Disjoint supports of one label each."""
-        horizon, episodes = (300, 20) if small else (900, 200)
+        horizon, episodes = (300, 20) if small else (900, 400)
         return [
             Entry(
                 {"hypotheses": "disjoint", "num_hypotheses": size, "channel": channel, "horizon": horizon},
