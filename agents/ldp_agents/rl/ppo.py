@@ -16,10 +16,10 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
+from ldp_agents.rl import sb3
 from ldp_agents.rl.config import Config, Watch
-from ldp_agents.rl.games import game_seed, make_games
+from ldp_agents.rl.games import make_games
 from ldp_agents.rl.model import Model, facts, features_of
-from ldp_agents.rl.sb3 import Falling, Report
 from ldp_agents.rl.torch_network import TorchNetwork
 from ldp_agents.rl.vec_env import SB3VecEnv
 
@@ -117,40 +117,26 @@ class Policy(ActorCriticPolicy):
 def fit(config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path | None = None) -> Model:
     """Train, or go on from a checkpoint; returns the model."""
     settings = Settings(**config.settings)
-    torch.set_num_threads(1)
     games = make_games(config, features_of(settings.network), settings.num_envs, settings.logit_range)
-    env = SB3VecEnv(games)
-    if checkpoint is None:
-        algorithm = PPO(
-            Policy,
-            env,
-            learning_rate=Falling(settings.learning_rate),
-            n_steps=settings.n_steps,
-            batch_size=settings.batch_size,
-            n_epochs=settings.n_epochs,
-            gamma=0.0,
-            gae_lambda=1.0,
-            seed=config.seed,
-            device="cpu",
-            policy_kwargs={"settings": settings, "seed": config.seed},
-            tensorboard_log=None if logs is None else str(logs),
-        )
-    else:
-        algorithm = PPO.load(checkpoint, env, device="cpu")
-        algorithm.set_random_seed(config.seed + algorithm.num_timesteps)
-    env.seed(game_seed(config, algorithm.num_timesteps))
-
+    run = sb3.begin(
+        PPO,
+        Policy,
+        SB3VecEnv(games),
+        config,
+        checkpoint,
+        logs,
+        learning_rate=sb3.Falling(settings.learning_rate),
+        n_steps=settings.n_steps,
+        batch_size=settings.batch_size,
+        n_epochs=settings.n_epochs,
+        gae_lambda=1.0,
+        policy_kwargs={"settings": settings, "seed": config.seed},
+    )
     trained_on = facts(config.scenario.game)
 
     def player() -> Model:
-        parameters = algorithm.policy.action_net.numpy()
+        parameters = run.policy.action_net.numpy()
         return Model(parameters, features_of(settings.network), trained_on, config.card(settings))
 
-    algorithm.learn(
-        config.steps - algorithm.num_timesteps,
-        callback=Report(watch, player),
-        reset_num_timesteps=checkpoint is None,
-        log_interval=10,
-        tb_log_name="ppo",
-    )
+    sb3.learn(run, config, watch, player, log_interval=10)
     return player()

@@ -6,15 +6,14 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from sb3_contrib import RecurrentPPO
 from stable_baselines3.common.vec_env import VecExtractDictObs
 
+from ldp_agents.rl import sb3
 from ldp_agents.rl.config import Config, Watch
-from ldp_agents.rl.games import game_seed, make_games
+from ldp_agents.rl.games import make_games
 from ldp_agents.rl.model import facts
 from ldp_agents.rl.policies import TrainedPolicy
-from ldp_agents.rl.sb3 import Falling, Report
 from ldp_agents.rl.vec_env import SB3VecEnv
 
 STEPS = 500_000
@@ -51,39 +50,26 @@ def fit(
 ) -> TrainedPolicy:
     """Train, or go on from a checkpoint; returns the policy."""
     settings = Settings(**config.settings)
-    torch.set_num_threads(1)
     games = SB3VecEnv(make_games(config, "message", settings.num_envs, settings.logit_range))
-    env = VecExtractDictObs(games, "message")
-    if checkpoint is None:
-        algorithm = RecurrentPPO(
-            "MlpLstmPolicy",
-            env,
-            learning_rate=Falling(settings.learning_rate),
-            n_steps=settings.n_steps,
-            batch_size=settings.batch_size,
-            n_epochs=settings.n_epochs,
-            gamma=0.0,
-            gae_lambda=1.0,
-            seed=config.seed,
-            device="cpu",
-            policy_kwargs={
-                "lstm_hidden_size": settings.memory,
-                "log_std_init": settings.log_std - math.log(settings.logit_range),
-            },
-            tensorboard_log=None if logs is None else str(logs),
-        )
-    else:
-        algorithm = RecurrentPPO.load(checkpoint, env, device="cpu")
-        algorithm.set_random_seed(config.seed + algorithm.num_timesteps)
-    env.seed(game_seed(config, algorithm.num_timesteps))
+    run = sb3.begin(
+        RecurrentPPO,
+        "MlpLstmPolicy",
+        VecExtractDictObs(games, "message"),
+        config,
+        checkpoint,
+        logs,
+        learning_rate=sb3.Falling(settings.learning_rate),
+        n_steps=settings.n_steps,
+        batch_size=settings.batch_size,
+        n_epochs=settings.n_epochs,
+        gae_lambda=1.0,
+        policy_kwargs={
+            "lstm_hidden_size": settings.memory,
+            "log_std_init": settings.log_std - math.log(settings.logit_range),
+        },
+    )
     trained = TrainedPolicy(
-        algorithm, "message", settings.logit_range, facts(config.scenario.game), config.card(settings)
+        run, "message", settings.logit_range, facts(config.scenario.game), config.card(settings)
     )
-    algorithm.learn(
-        config.steps - algorithm.num_timesteps,
-        callback=Report(watch, lambda: trained),
-        reset_num_timesteps=checkpoint is None,
-        log_interval=10,
-        tb_log_name="recurrent",
-    )
+    sb3.learn(run, config, watch, lambda: trained, log_interval=10)
     return trained

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from stable_baselines3 import SAC
 
+from ldp_agents.rl import sb3
 from ldp_agents.rl.config import Config, Watch
-from ldp_agents.rl.games import game_seed, make_games
+from ldp_agents.rl.games import make_games
 from ldp_agents.rl.model import facts
 from ldp_agents.rl.policies import TrainedPolicy
-from ldp_agents.rl.sb3 import Report
 from ldp_agents.rl.vec_env import SB3VecEnv
 
 STEPS = 250_000
@@ -49,37 +48,24 @@ def fit(
 ) -> TrainedPolicy:
     """Train, or go on from a checkpoint (with an empty memory of rounds); returns the policy."""
     settings = Settings(**config.settings)
-    torch.set_num_threads(1)
-    env = SB3VecEnv(make_games(config, "evidence", settings.num_envs, settings.logit_range))
-    if checkpoint is None:
-        algorithm = SAC(
-            "MlpPolicy",
-            env,
-            learning_rate=settings.learning_rate,
-            buffer_size=settings.buffer_size,
-            learning_starts=16 * settings.num_envs,
-            batch_size=settings.batch_size,
-            gamma=0.0,
-            ent_coef=settings.entropy,
-            train_freq=1,
-            gradient_steps=settings.gradient_steps,
-            seed=config.seed,
-            device="cpu",
-            policy_kwargs={"net_arch": list(settings.hidden)},
-            tensorboard_log=None if logs is None else str(logs),
-        )
-    else:
-        algorithm = SAC.load(checkpoint, env, device="cpu")
-        algorithm.set_random_seed(config.seed + algorithm.num_timesteps)
-    env.seed(game_seed(config, algorithm.num_timesteps))
+    run = sb3.begin(
+        SAC,
+        "MlpPolicy",
+        SB3VecEnv(make_games(config, "evidence", settings.num_envs, settings.logit_range)),
+        config,
+        checkpoint,
+        logs,
+        learning_rate=settings.learning_rate,
+        buffer_size=settings.buffer_size,
+        learning_starts=16 * settings.num_envs,
+        batch_size=settings.batch_size,
+        ent_coef=settings.entropy,
+        train_freq=1,
+        gradient_steps=settings.gradient_steps,
+        policy_kwargs={"net_arch": list(settings.hidden)},
+    )
     trained = TrainedPolicy(
-        algorithm, "evidence", settings.logit_range, facts(config.scenario.game), config.card(settings)
+        run, "evidence", settings.logit_range, facts(config.scenario.game), config.card(settings)
     )
-    algorithm.learn(
-        config.steps - algorithm.num_timesteps,
-        callback=Report(watch, lambda: trained),
-        reset_num_timesteps=checkpoint is None,
-        log_interval=100,
-        tb_log_name="sac",
-    )
+    sb3.learn(run, config, watch, lambda: trained, log_interval=100)
     return trained

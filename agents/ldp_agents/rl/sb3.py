@@ -3,10 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
+import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
-from ldp_agents.rl.config import Player, Watch
+from ldp_agents.rl.config import Config, Player, Watch
+from ldp_agents.rl.games import game_seed
+
+
+def begin(
+    algorithm: Any,
+    policy: Any,
+    env: Any,
+    config: Config,
+    checkpoint: Path | None,
+    logs: Path | None,
+    **more: Any,
+) -> Any:
+    """A new run of an algorithm, with further settings, or one that goes on from a checkpoint.
+
+    Gamma is 0: actions never change the messages, so that every round is a bandit of its own.
+    """
+    torch.set_num_threads(1)
+    if checkpoint is None:
+        written = None if logs is None else str(logs)
+        run = algorithm(
+            policy, env, gamma=0.0, seed=config.seed, device="cpu", tensorboard_log=written, **more
+        )
+    else:
+        run = algorithm.load(checkpoint, env, device="cpu")
+        run.set_random_seed(config.seed + run.num_timesteps)
+    env.seed(game_seed(config, run.num_timesteps))
+    return run
+
+
+def learn(run: Any, config: Config, watch: Watch, player: Callable[[], Player], log_interval: int) -> None:
+    """Play what is left of a run's rounds."""
+    run.learn(
+        config.steps - run.num_timesteps,
+        callback=Report(watch, player),
+        reset_num_timesteps=run.num_timesteps == 0,
+        log_interval=log_interval,
+        tb_log_name=config.algorithm,
+    )
 
 
 class Report(BaseCallback):
