@@ -145,6 +145,6 @@ def _regime(line: list[Played], per_round: float) -> Finding:
     return Finding(
         f"{learner} on {channel}: slope {slope} between T = {before.entry.horizon:,} and "
         f"{last.entry.horizon:,}; below half of the uniform mixture's risk {start}; at the end it has "
-        f"{shares[last.entry.horizon]:.2f} of it.",
+        f"{shares[last.entry.horizon]:.2g} of it.",
         slope.high < 1.0 if learner == "exp3" and last.entry.horizon == LONGEST else None,
     )
