@@ -185,11 +185,13 @@ def _leaderboard(results: Results) -> Table:
     some = results.entries[0]
     table = Table(
         title=f"Total KL (nats) over T = {some.horizon:,} rounds, {some.episodes} episodes, "
-        "± half of a 95% interval"
+        "± half of a 95% interval",
+        box=None,
+        padding=(0, 0, 0, 1),  # it fits into 80 columns
     )
     table.add_column("channel", no_wrap=True)
     for learner in learners:
-        table.add_column(learner, justify="right", no_wrap=True)
+        table.add_column(learner.replace("-", "-\n"), justify="right", no_wrap=True)
     for channel in dict.fromkeys(entry.channel for entry in results.entries):
         found = {played.entry.learner: played for played in results.of(channel=channel)}
         table.add_row(channel, *(_cell(found.get(learner)) for learner in learners))
@@ -201,4 +203,4 @@ def _cell(played: Played | None) -> str:
         return "-"
     risk = played.risk
     digits = 0 if risk.value >= 100 else 1
-    return f"{risk.value:,.{digits}f} ± {risk.half:.{digits}f}"
+    return f"{risk.value:,.{digits}f}\n±{risk.half:.{digits}f}"

@@ -23,9 +23,9 @@ def directory(tmp_path_factory):
 
 def test_the_leaderboard_has_every_channel_and_learner(directory):
     _, output = directory
-    rows = {line.split("│")[1].strip(): line for line in output.splitlines() if line.startswith("│")}
+    rows = {line.split()[0]: line.split()[1:] for line in output.splitlines() if line.strip()}
     assert {"laplace-single", "split", "identity"} <= set(rows)
-    assert rows["randomized-response"].count(" - ") >= 3  # who does not understand labels
+    assert rows["randomized-response"].count("-") >= 3  # who does not understand labels
     for learner in ("uniform", "exp3", "bayes"):
         assert learner in output
     assert "the least risk is that of" in output
@@ -36,8 +36,9 @@ def test_a_second_run_plays_nothing(directory):
     code, output = run("bench", "quick", "--size", "small", "--episodes", 4, "--jobs", 1, "--out", out)
     assert code == 0
     assert "all in the store" in output
-    table = [line for line in first.splitlines() if line.startswith("│")]
-    assert [line for line in output.splitlines() if line.startswith("│")] == table
+    table = [line for line in first.splitlines() if "±" in line]
+    assert len(table) > 7
+    assert [line for line in output.splitlines() if "±" in line] == table
 
 
 def test_the_report_is_written(directory):
