@@ -22,6 +22,7 @@ import ldp_gym
 from ldp_agents.base import LiteralLearner
 from ldp_agents.rl import load
 from ldp_agents.rl.config import Config
+from ldp_agents.rl.model import CARD
 from ldp_agents.rl.train import SCORES, default_steps, train
 from ldp_gym import Game
 from ldp_gym.arrays import FloatArray, Messages
@@ -94,19 +95,19 @@ ROWS = (
 )
 
 
-def lines(
-    rows: Sequence[Row], out: Path, episodes: int, seeds: int, steps: int | None, console: Console
-) -> Iterator[str]:
+def lines(rows: Sequence[Row], options: argparse.Namespace, console: Console) -> Iterator[str]:
     """The table in Markdown, line by line, as it is measured."""
     yield (
         "| game | learner | total KL | times Bayes, by training seed | CPU minutes |\n|---|---|---|---|---|"
     )
+    episodes = options.episodes
     references: dict[str, FloatArray] = {}
     for row in rows:
         for name in row.algorithms:
-            trained = [
-                _trained(row, name, seed, out, steps, console) for seed in range(min(row.seeds, seeds))
-            ]
+            runs = [_run(row, name, seed, options) for seed in range(min(row.seeds, options.seeds))]
+            trained = [path for path, config in runs if _is_trained(path, config, options, console)]
+            if not trained:
+                continue
             # A flat network plays the class that it was trained on, and no other.
             unseen = {} if name.endswith("flat") else row.unseen
             for title, game in {row.title: row.game, **unseen}.items():
@@ -158,17 +159,21 @@ def _line(
     return f"| {title} | {name} | {mean:.1f} ± {half:.1f} | {times} | {spent} |"
 
 
-def _trained(row: Row, name: str, seed: int, out: Path, steps: int | None, console: Console) -> Path:
-    """The directory of a trained model, trained now if it is not there."""
+def _run(row: Row, name: str, seed: int, options: argparse.Namespace) -> tuple[Path, Config]:
+    """The directory and the configuration of one run."""
     algorithm, _, network = name.partition(" ")
     settings = {"network": network} if network else {}
-    config = Config(algorithm, row.game, steps or default_steps(algorithm), seed, settings)
+    config = Config(algorithm, row.game, options.steps or default_steps(algorithm), seed, settings)
     slug = "".join(letter if letter.isalnum() else "-" for letter in f"{row.title}-{name}")
-    path = out / f"{slug}-{seed}"
-    if not (path / "model.json").exists():
+    return options.out / f"{slug}-{seed}", config
+
+
+def _is_trained(path: Path, config: Config, options: argparse.Namespace, console: Console) -> bool:
+    """Whether the model is there; it is trained now if it is not."""
+    if not (path / CARD).exists() and not options.kept:
         console.print(f"training {path.name}")
         train(config, path, resume=True, console=console, scores=5)
-    return path
+    return (path / CARD).exists()
 
 
 def _minutes(path: Path) -> float:
@@ -193,11 +198,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--episodes", type=int, default=512, help="paired episodes a cell (default 512)")
     parser.add_argument("--seeds", type=int, default=3, help="training seeds at most (default 3)")
     parser.add_argument("--steps", type=int, help="rounds of training, the algorithms' own if not given")
+    parser.add_argument("--kept", action="store_true", help="print what is trained already, train nothing")
     parser.add_argument("--rows", nargs="+", type=int, help="only these rows, counted from 0")
     options = parser.parse_args(arguments)
     rows = ROWS if options.rows is None else [ROWS[i] for i in options.rows]
     console = Console(stderr=True)
-    for line in lines(rows, options.out, options.episodes, options.seeds, options.steps, console):
+    for line in lines(rows, options, console):
         print(line, flush=True)
 
 
