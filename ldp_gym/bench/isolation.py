@@ -1,8 +1,9 @@
 """A learner in a process of its own, with nothing in its memory but the public game.
 
 Messages do not depend on predictions. So a learner of somebody else's gets candidates and messages through a
-pipe and sends predictions back, while seeds, labels, truths and losses stay on this side: it cannot read what
-it must not, whatever it tries. It may crash, exit or sleep; its own process pays for it.
+pipe, round by round, and sends predictions back, while seeds, labels, truths, losses and the messages to come
+stay on this side: it cannot read what it must not, whatever it tries. It may crash, exit or sleep; its own
+process pays for it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, BinaryIO
 
 from ldp_gym.arrays import FloatArray, Messages
 from ldp_gym.game import Game
-from ldp_gym.learners import LEARNERS, IncompatibleChannelError, TapeLearner, stepped
+from ldp_gym.learners import LEARNERS, IncompatibleChannelError
 from ldp_gym.testing import check_learner
 
 _NAME = "ldp_gym.bench.isolation"
@@ -48,6 +49,7 @@ class Isolated:
             stderr=self._errors,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
         )
+        self._candidates: FloatArray | None = None
         self._late = threading.Event()
         self._watch = threading.Timer(seconds, self._expire)
         self._watch.daemon = True
@@ -81,19 +83,15 @@ class Isolated:
 
     def predict(self, candidates: FloatArray) -> FloatArray:
         """The predictions ``(..., M)`` for the current round's candidates ``(..., K, M)``."""
-        predictions: FloatArray = self._ask("predict", candidates)
+        # A constant class has the same candidates in every round: they are sent once.
+        news = None if candidates is self._candidates else candidates
+        self._candidates = candidates
+        predictions: FloatArray = self._ask("predict", news)
         return predictions
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
-        """Learn from the round's messages ``(..., *message_shape)``."""
-        self._ask("update", candidates, message)
-
-    def play(
-        self, candidates: FloatArray, messages: Messages, posteriors: FloatArray | None = None
-    ) -> FloatArray:
-        """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
-        predictions: FloatArray = self._ask("play", candidates, messages, posteriors)
-        return predictions
+        """Learn from the messages ``(..., *message_shape)`` of the round that was predicted last."""
+        self._ask("update", message)
 
     def _ask(self, *request: object) -> Any:
         assert self._process.stdin is not None, "opened as a pipe"
@@ -128,6 +126,7 @@ class _Host:
 
     def __init__(self) -> None:
         self.learner: Any = None
+        self.candidates: FloatArray | None = None
 
     def check(self, name: str, options: dict[str, Any], game: dict[str, Any]) -> None:
         check_learner(lambda rules: LEARNERS.build(name, {"game": rules}, options), **game)
@@ -138,16 +137,13 @@ class _Host:
     def reset(self, batch_shape: tuple[int, ...]) -> None:
         self.learner.reset(batch_shape)
 
-    def predict(self, candidates: FloatArray) -> Any:
-        return self.learner.predict(candidates)
+    def predict(self, candidates: FloatArray | None) -> Any:
+        if candidates is not None:
+            self.candidates = candidates
+        return self.learner.predict(self.candidates)
 
-    def update(self, candidates: FloatArray, message: Messages) -> None:
-        self.learner.update(candidates, message)
-
-    def play(self, candidates: FloatArray, messages: Messages, posteriors: FloatArray | None) -> Any:
-        if isinstance(self.learner, TapeLearner):
-            return self.learner.play(candidates, messages, posteriors)
-        return stepped(self.learner, candidates, messages)
+    def update(self, message: Messages) -> None:
+        self.learner.update(self.candidates, message)
 
 
 def _serve() -> None:

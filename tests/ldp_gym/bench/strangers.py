@@ -1,6 +1,7 @@
 """Learners of somebody else's, good and bad, for the tests of the benchmark to invite."""
 
 import gc
+import inspect
 import os
 import time
 
@@ -8,6 +9,7 @@ import numpy as np
 
 import ldp_agents
 from ldp_gym.channels import RandomizedResponse
+from ldp_gym.learners import stepped
 from ldp_gym.tape import Episodes, Tape
 
 
@@ -43,10 +45,13 @@ class Stepper:
 class Late(ldp_agents.Uniform):
     """Behaves in a small game, and misbehaves in a long one: the contract check does not see it."""
 
-    def play(self, candidates, messages, posteriors=None):
+    def predict(self, candidates):
         if self.game.horizon > 12:
             self.misbehave()
-        return super().play(candidates, messages, posteriors)
+        return super().predict(candidates)
+
+    def play(self, candidates, messages, posteriors=None):
+        return stepped(self, candidates, messages)
 
 
 class Sleeper(Late):
@@ -76,6 +81,14 @@ class Spy(Late):
         loot = [thing for thing in gc.get_objects() if type(thing) in (Tape, Episodes)]
         if loot:
             raise RuntimeError(f"found {len(loot)} tapes")
+
+
+class Prophet(Late):
+    """Looks for messages of rounds to come: in a stretch of tape, or in whoever called it."""
+
+    def misbehave(self):
+        if any("messages" in frame.frame.f_locals for frame in inspect.stack()[1:]):
+            raise RuntimeError("found the messages to come")
 
 
 class Negative(ldp_agents.Uniform):

@@ -15,7 +15,8 @@ def played(learner, game=GAME, seconds=60.0, episodes=3):
 
 
 def test_it_plays_as_it_would_here():
-    np.testing.assert_array_equal(played("Honest").kl, ldp_gym.evaluate("exp3", GAME, episodes=3).kl)
+    expected = ldp_gym.evaluate("exp3", GAME, episodes=3).kl
+    np.testing.assert_allclose(played("Honest").kl, expected, rtol=1e-9)
 
 
 def test_one_that_prints_does_not_garble_the_answers():
@@ -29,7 +30,8 @@ def test_three_methods_are_enough():
 
 def test_contexts_that_matter_reach_it():
     game = {"horizon": 40, "nature": "adversary", "channel": "adaptive-split"}
-    np.testing.assert_array_equal(played("Honest", game).kl, ldp_gym.evaluate("exp3", game, episodes=3).kl)
+    expected = ldp_gym.evaluate("exp3", game, episodes=3).kl
+    np.testing.assert_allclose(played("Honest", game).kl, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +61,12 @@ def test_there_is_nothing_to_find_in_its_process():
     assert np.isfinite(played("Spy").kl).all()
     with pytest.raises(RuntimeError, match="found .* tapes"):  # in this process there would be
         ldp_gym.evaluate("strangers:Spy", GAME, episodes=3)
+
+
+def test_messages_to_come_are_not_there():
+    assert np.isfinite(played("Prophet").kl).all()
+    with pytest.raises(RuntimeError, match="messages to come"):  # in this process they would be
+        ldp_gym.evaluate("strangers:Prophet", GAME, episodes=3)
 
 
 def test_a_learner_that_does_not_understand_says_so():
