@@ -20,7 +20,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym import theory
-from ldp_gym.arrays import FloatArray, IntArray, Messages, expectations, masses, mixture
+from ldp_gym.arrays import FloatArray, IntArray, Messages, along, expectations, masses, mixture
 from ldp_gym.channels.base import CHANNELS, Channel, log_mixed
 
 _LEAST = 1e-6
@@ -95,8 +95,8 @@ class AdaptiveGroups(Channel):
         Of the possible numbers of groups the one after which the posterior is expected to be most certain.
         """
         weights = np.broadcast_to(self._weights(posterior), lots.shape)
-        turns = (-weights * (0.5 + lots)).argsort(axis=-1)
-        ordered = np.take_along_axis(weights, turns, axis=-1)
+        places = along((-weights * (0.5 + lots)).argsort(axis=-1))
+        ordered = weights.reshape(-1)[places]
         line = np.ascontiguousarray(ordered.reshape(-1, self.num_hypotheses).T)  # hypotheses by games
         chosen = _deal(line, self.sizes[0])
         least = self._doubt(line, chosen, self.sizes[0])
@@ -106,7 +106,7 @@ class AdaptiveGroups(Channel):
             better = doubt < least - _TIE
             chosen, least = np.where(better, dealt, chosen), np.where(better, doubt, least)
         groups = np.empty(lots.shape, dtype=np.int64)
-        np.put_along_axis(groups, turns, chosen.T.reshape(lots.shape), axis=-1)
+        groups.reshape(-1)[places] = chosen.T.reshape(lots.shape)
         return groups
 
     def _doubt(self, line: FloatArray, groups: IntArray, size: int) -> FloatArray:
@@ -129,7 +129,7 @@ class AdaptiveGroups(Channel):
         """What each hypothesis counts for in the mean of each group, ``(groups, ..., K)``."""
         numbers = np.arange(1, max(2, groups.max()) + 1).reshape(-1, *[1] * groups.ndim)
         shares = self._weights(posterior) * (groups == numbers)
-        shares /= np.maximum(np.add.reduce(shares, axis=-1, keepdims=True), _LEAST)
+        shares /= np.maximum(np.einsum("...k->...", shares), _LEAST)[..., None]
         return shares
 
     # -- What a message tells ---------------------------------------------------------------------
@@ -178,10 +178,10 @@ def _deal(line: FloatArray, size: int) -> IntArray:
 
 def _favourites(means: FloatArray) -> IntArray:
     """The number of the group with the largest mean ``(groups, ...)``, from 1, the first of equals."""
-    best, *others = means
-    favourites = np.ones(best.shape, dtype=np.int64)
-    for number, mean in enumerate(others, start=2):
-        better = mean > best * (1.0 + _TIE)
-        favourites = np.where(better, number, favourites)
-        best = np.where(better, mean, best)
+    behind = means < np.maximum.reduce(means, axis=0) * (1.0 - _TIE)
+    passed = behind[0]
+    favourites = passed + np.int64(1)
+    for other in behind[1:-1]:  # as long as no group has come up to the best
+        passed = passed & other
+        favourites += passed
     return favourites
