@@ -201,7 +201,7 @@ def played(
         rounds = min(block, scenario.horizon - start)
         tape = tapes.play(rounds)
         shape = (len(plays), rounds, scenario.game.num_labels)
-        yield start, tape, _sound(play(tape.candidates, tape.messages, tape.posteriors), shape, start)
+        yield start, tape, _sound(play(tape.candidates, tape.messages, tape.log_likelihoods), shape, start)
         if progress is not None:
             progress(rounds * len(plays))
 

@@ -45,12 +45,12 @@ class TapeLearner(Learner, Protocol):
     """
 
     def play(
-        self, candidates: FloatArray, messages: Messages, posteriors: FloatArray | None = None
+        self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
     ) -> FloatArray:
         """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``.
 
-        The public posteriors before each round, ``(B, n, K)``, come along where an interactive channel acts
-        on them: the messages of a stretch cannot be read without.
+        The log-likelihoods ``(B, n, K)`` of the hypotheses come along where the tape has worked them out: on
+        an interactive channel they depend on the public posterior before each round.
         """
 
 
@@ -77,7 +77,7 @@ def _built(name: str, options: Mapping[str, Any], game: Game) -> Learner:
 
 
 def stepped(
-    player: Learner, candidates: FloatArray, messages: Messages, posteriors: FloatArray | None = None
+    player: Learner, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
 ) -> FloatArray:
     """:meth:`TapeLearner.play` for a learner that goes round by round, and keeps what it needs itself."""
     predictions = []

@@ -7,7 +7,7 @@ Nothing here depends on what the learner predicts. So the single environment, th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 
 import numpy as np
@@ -33,7 +33,8 @@ class Tape:
         negentropies: of these distributions, ``(B, n or 1)``; the KL needs it. For the referee alone.
         labels: ``Y_t``, ``(B, n)``. For the referee alone.
         messages: ``Ytilde_t``, ``(B, n, *message_shape)``.
-        posteriors: the public posteriors before each round, ``(B, n, K)``; none where no channel reads them.
+        log_likelihoods: of each hypothesis, ``(B, n, K)``; none where nobody acts on the public posterior,
+            which they make up.
     """
 
     contexts: FloatArray | None
@@ -42,7 +43,7 @@ class Tape:
     negentropies: FloatArray
     labels: IntArray
     messages: Messages
-    posteriors: FloatArray | None = None
+    log_likelihoods: FloatArray | None = None
 
 
 STEADY = frozenset({"candidates", "distributions", "negentropies"})
@@ -99,9 +100,9 @@ class Episodes:
         for t in range(rounds):
             public = posterior.weights(self._log_posterior)
             tape = self._play(uniforms[:, t : t + 1], public)
-            likelihood = scenario.channel.log_likelihood(tape.messages, tape.candidates, tape.posteriors)
+            likelihood = scenario.channel.log_likelihood(tape.messages, tape.candidates, self._shown(public))
             self._log_posterior = posterior.advance(self._log_posterior, likelihood[:, 0])
-            tapes.append(tape)
+            tapes.append(replace(tape, log_likelihoods=likelihood))
         return _joined(tapes, constant=scenario.hypotheses.constant)
 
     def _play(self, uniforms: FloatArray, public: FloatArray | None) -> Tape:
@@ -111,9 +112,12 @@ class Episodes:
         contexts = self._contexts(uniforms[..., :label], public) if self._needs_contexts else None
         law = self._law(contexts)
         labels = inverse(law.cumulative, uniforms[..., label])
-        shown = public[:, None] if public is not None and channel.interactive else None
-        messages = channel.encode(labels, law.candidates, uniforms[..., label + 1 :], shown)
-        return Tape(contexts, law.candidates, law.distributions, law.negentropies, labels, messages, shown)
+        messages = channel.encode(labels, law.candidates, uniforms[..., label + 1 :], self._shown(public))
+        return Tape(contexts, law.candidates, law.distributions, law.negentropies, labels, messages)
+
+    def _shown(self, public: FloatArray | None) -> FloatArray | None:
+        """The public posterior, ``(B, 1, K)``, as a channel gets it that acts on it."""
+        return public[:, None] if public is not None and self.scenario.channel.interactive else None
 
     def _law(self, contexts: FloatArray | None) -> Law:
         """What the candidates and the truth say at these contexts; worked out once for a constant class."""

@@ -222,7 +222,7 @@ def check_learner(learner: Callable[[Game], Learner], seed: int = 0, **game: Any
             player.play(
                 tape.candidates if shared or tape.candidates.shape[1] == 1 else tape.candidates[:, part],
                 tape.messages[:, part],
-                None if tape.posteriors is None else tape.posteriors[:, part],
+                None if tape.log_likelihoods is None else tape.log_likelihoods[:, part],
             )
             for part in (slice(0, half), slice(half, None))
         ]

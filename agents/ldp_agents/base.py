@@ -131,7 +131,7 @@ class ExponentialWeights(Learner):
         self._total = self._total + self.losses(np.asarray(message), candidates)
 
     def play(
-        self, candidates: FloatArray, messages: Messages, posteriors: FloatArray | None = None
+        self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
     ) -> FloatArray:
         """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
         return self._play(candidates, self.losses(messages, candidates))

@@ -23,9 +23,11 @@ class Bayes(ExponentialWeights):
         return -self.game.channel.log_likelihood(messages, candidates, public)
 
     def play(
-        self, candidates: FloatArray, messages: Messages, posteriors: FloatArray | None = None
+        self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
     ) -> FloatArray:
-        """Predict and learn n rounds; without the posteriors that an interactive channel needs, in steps."""
-        if self.game.channel.interactive and posteriors is None:
-            return stepped(self, candidates, messages)
-        return self._play(candidates, -self.game.channel.log_likelihood(messages, candidates, posteriors))
+        """Predict and learn n rounds; on an interactive channel without the log-likelihoods, in steps."""
+        if log_likelihoods is None:
+            if self.game.channel.interactive:
+                return stepped(self, candidates, messages)
+            log_likelihoods = self.game.channel.log_likelihood(messages, candidates)
+        return self._play(candidates, -log_likelihoods)

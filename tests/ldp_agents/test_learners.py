@@ -174,8 +174,8 @@ def test_names_and_options():
 class Peeking(ldp_agents.EXP3):
     """Reads the messages of rounds to come."""
 
-    def play(self, candidates, messages, posteriors=None):
-        return super().play(candidates, messages[:, ::-1], posteriors)
+    def play(self, candidates, messages, log_likelihoods=None):
+        return super().play(candidates, messages[:, ::-1], log_likelihoods)
 
 
 class Negative(ldp_agents.Uniform):

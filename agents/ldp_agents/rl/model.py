@@ -168,7 +168,7 @@ class LearnedLearner(Learner):
         self._features.update(candidates, message)
 
     def play(
-        self, candidates: FloatArray, messages: Messages, posteriors: FloatArray | None = None
+        self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
     ) -> FloatArray:
         """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
         return self._predict(self._features.along(candidates, messages), candidates)

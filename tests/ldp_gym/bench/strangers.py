@@ -50,7 +50,7 @@ class Late(ldp_agents.Uniform):
             self.misbehave()
         return super().predict(candidates)
 
-    def play(self, candidates, messages, posteriors=None):
+    def play(self, candidates, messages, log_likelihoods=None):
         return stepped(self, candidates, messages)
 
 
