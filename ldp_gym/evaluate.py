@@ -53,16 +53,25 @@ class Evaluation:
         return int(self.kl[..., -1].mean(axis=-1).argmax())
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Student's confidence interval of :attr:`risk`, over the episodes (of the worst truth)."""
-        from scipy.stats import t  # imported here: evaluating does not need it
-
+        """Student's confidence interval of :attr:`risk`, over the episodes."""
         confidence = validation.fraction("confidence", confidence)
-        totals = self.kl[..., -1] if self.kl.ndim == 2 else self.kl[self.worst_truth, :, -1]
-        if len(totals) < 2:
-            raise ValueError(f"an interval needs at least 2 episodes, got {len(totals)}")
-        spread = totals.std(ddof=1) / np.sqrt(len(totals))
-        half = float(t.ppf(0.5 + confidence / 2.0, len(totals) - 1) * spread)
-        return self.risk - half, self.risk + half
+        totals = self.kl[..., -1]
+        if totals.shape[-1] < 2:
+            raise ValueError(f"an interval needs at least 2 episodes, got {totals.shape[-1]}")
+        return student_interval(np.atleast_2d(totals), confidence)
+
+
+def student_interval(samples: FloatArray, confidence: float) -> tuple[float, float]:
+    """Student's interval of the largest of K expectations, from samples ``(K, n)``.
+
+    All K have intervals at ``1 - (1 - confidence) / K``, so that it covers the largest whichever it is.
+    """
+    from scipy.stats import t  # imported here: evaluating does not need it
+
+    size, count = samples.shape
+    means, errors = samples.mean(axis=-1), samples.std(axis=-1, ddof=1) / np.sqrt(count)
+    halves = errors * t.ppf(1.0 - (1.0 - confidence) / (2 * size), count - 1)
+    return float((means - halves).max()), float((means + halves).max())
 
 
 def evaluate(

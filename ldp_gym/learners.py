@@ -10,12 +10,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from ldp_gym.arrays import FloatArray, Messages, at_round
+from ldp_gym.channels.base import IncompatibleChannelError as IncompatibleChannelError
 from ldp_gym.game import Game
 from ldp_gym.registry import Registry
-
-
-class IncompatibleChannelError(ValueError):
-    """The learner does not understand the channel's messages."""
 
 
 @runtime_checkable
@@ -66,10 +63,15 @@ def learner_maker(name: str, options: Mapping[str, Any] | None = None) -> Callab
     Raises:
         ValueError: if there is no such learner; the message suggests the nearest name.
     """
-    if Path(name).is_dir():
+    if is_directory(name):
         return LOADERS["directory"](name)
     LEARNERS[name]  # an unknown name is an error now, not when a game is played
     return partial(_built, name, dict(options or {}))
+
+
+def is_directory(name: str) -> bool:
+    """Whether a learner goes by a trained model's directory; a registered name is never taken for one."""
+    return name not in LEARNERS.names() and Path(name).is_dir()
 
 
 def _built(name: str, options: Mapping[str, Any], game: Game) -> Learner:
@@ -83,6 +85,6 @@ def stepped(
     predictions = []
     for t in range(messages.shape[1]):
         now = candidates if candidates.ndim == 2 else at_round(candidates, t)
-        predictions.append(player.predict(now))
+        predictions.append(np.array(player.predict(now)))  # a learner may use one buffer for all rounds
         player.update(now, messages[:, t])
     return np.stack(predictions, axis=1)

@@ -196,7 +196,10 @@ def check_learner(learner: Callable[[Game], Learner], seed: int = 0, **game: Any
             candidates = tape.candidates if shared else at_round(tape.candidates, t)[games]
             messages = tape.messages[games, t]
             seen, heard = candidates.copy(), messages.copy()
-            predictions.append(np.array(player.predict(candidates)))
+            predicted = player.predict(candidates)
+            _demand(isinstance(predicted, np.ndarray), f"predictions as an array, got {type(predicted)}")
+            _demand(np.isrealobj(predicted), f"real predictions, got {predicted.dtype}")
+            predictions.append(np.array(predicted))
             player.update(candidates, messages)
             _demand(np.array_equal(seen, candidates), "the candidates left as they were")
             _demand(np.array_equal(heard, messages), "the messages left as they were")

@@ -6,12 +6,16 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from importlib import util
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import ldp_gym
-from ldp_gym.learners import LEARNERS
+from ldp_gym.channels import CHANNELS
+from ldp_gym.hypotheses import CLASSES
+from ldp_gym.learners import LEARNERS, is_directory
+from ldp_gym.nature import NATURES
 
 BLOCK = 25
 """How many episodes of one truth a cell plays, unless its suite says otherwise."""
@@ -74,39 +78,52 @@ class Cell:
         size = int(self.entry.game.get("num_hypotheses") or 8) if self.entry.truth == "all" else 1
         return self.entry.episodes * self.entry.horizon * size
 
-    @property
+    @cached_property
     def configuration(self) -> str:
         """Everything that its result depends on, in one canonical line."""
         facts = asdict(self.entry)
         del facts["block"]  # how the work is cut changes no result
-        own = {name: _source(name) for name in (self.entry.learner, self.entry.channel) if _is_own(name)}
-        facts |= {"seed": self.seed, "version": ldp_gym.__version__, "sources": own}
+        facts |= {"seed": self.seed, "version": ldp_gym.__version__, "sources": _sources(self.entry)}
         return json.dumps(facts, sort_keys=True, allow_nan=False)
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The configuration's fingerprint."""
         return hashlib.sha256(self.configuration.encode()).hexdigest()
 
 
-def _is_own(name: str) -> bool:
-    return ":" in name or Path(name).is_dir()
-
-
-def _source(name: str) -> str:
-    """The fingerprint of the file of ``module:Object``, or of a directory: changed, it is another game."""
-    if Path(name).is_dir():
-        files = sorted(path for path in Path(name).iterdir() if path.is_file())
+def _sources(entry: Entry) -> dict[str, str]:
+    """The fingerprints of code and models that are not ours: changed, they are another configuration."""
+    if is_directory(entry.learner):
+        files = sorted(path for path in Path(entry.learner).iterdir() if path.is_file())
+        makers: dict[str, Any] = {}
+        sources = {entry.learner: _fingerprint(files)}
     else:
-        spec = util.find_spec(name.partition(":")[0])
-        if spec is None or spec.origin is None:
-            raise ValueError(f"cannot find the module of {name!r}: is it installed, or in this directory?")
-        files = [Path(spec.origin)]
+        makers, sources = {entry.learner: LEARNERS[entry.learner]}, {}
+    makers[entry.channel] = CHANNELS[entry.channel]
+    for registry, argument in ((CLASSES, "hypotheses"), (NATURES, "nature")):
+        name = entry.game.get(argument)
+        if isinstance(name, str) and ":" in name:
+            makers[name] = registry[name]
+    return sources | {name: _code(maker) for name, maker in makers.items() if not _is_ours(maker)}
+
+
+def _code(maker: Any) -> str:
+    """The fingerprint of the package that something was made in, or of its module if that is in none."""
+    top = import_module(maker.__module__.partition(".")[0])
+    if hasattr(top, "__path__"):
+        return _fingerprint(sorted(path for folder in top.__path__ for path in Path(folder).rglob("*.py")))
+    return _fingerprint([Path(top.__file__)]) if top.__file__ else ""
+
+
+def _fingerprint(files: list[Path]) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def _is_ours(maker: Any) -> bool:
+    return maker.__module__.partition(".")[0] in ("ldp_gym", "ldp_agents")
 
 
 def is_ours(learner: str) -> bool:
     """Whether a learner's code comes with this package: others play in a process of their own."""
-    if _is_own(learner):
-        return ":" not in learner  # a trained model is numbers, and our code plays them
-    return LEARNERS[learner].__module__.partition(".")[0] == "ldp_agents"
+    return is_directory(learner) or _is_ours(LEARNERS[learner])  # a model is numbers, and our code plays them

@@ -1,22 +1,29 @@
 """A learner in a process of its own, with nothing in its memory but the public game.
 
 Messages do not depend on predictions. So a learner of somebody else's gets candidates and messages through a
-pipe, round by round, and sends predictions back, while seeds, labels, truths, losses and the messages to come
-stay on this side: it cannot read what it must not, whatever it tries. It may crash, exit or sleep; its own
-process pays for it.
+pipe, round by round, and sends predictions back as plain numbers. Labels, truths, losses and messages to come
+stay on this side. It may crash, exit or sleep; its own process pays for it.
+
+This keeps an honest learner honest, and contains a broken one. It is no prison: a learner that is written to
+cheat can draw the same tapes again from seeds that it guesses, or read files.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import traceback
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from typing import Any
+
+import numpy as np
 
 from ldp_gym.arrays import FloatArray, Messages
 from ldp_gym.game import Game
@@ -47,6 +54,7 @@ class Isolated:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
+            start_new_session=True,  # so that what it starts can be ended with it
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
         )
         self._candidates: FloatArray | None = None
@@ -60,13 +68,19 @@ class Isolated:
 
     def __exit__(self, *_: object) -> None:
         self._watch.cancel()
-        self._process.kill()
-        self._process.communicate()
-        self._errors.close()
+        self._end()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            with contextlib.suppress(OSError):  # what was left in a broken pipe is lost
+                stream.close()  # type: ignore[union-attr]
+        self._process.wait()
 
     def _expire(self) -> None:
         self._late.set()
-        self._process.kill()
+        self._end()
+
+    def _end(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def check(self, game: Mapping[str, Any]) -> None:
         """Hold it to the contract of learners, on a small game of the same channel."""
@@ -97,15 +111,18 @@ class Isolated:
         assert self._process.stdin is not None, "opened as a pipe"
         assert self._process.stdout is not None, "opened as a pipe"
         try:
-            _send(self._process.stdin, request)
-            answer, value = pickle.load(self._process.stdout)
-        except (OSError, EOFError, pickle.UnpicklingError) as error:
+            pickle.dump(request, self._process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
+            self._process.stdin.flush()
+            answer, length = self._process.stdout.readline().split()
+            value = self._process.stdout.read(int(length))
+        except (OSError, ValueError) as error:
             raise LearnerFailedError(self._obituary()) from error
-        if answer == "incompatible":
-            raise IncompatibleChannelError(value)
-        if answer == "failed":
-            raise LearnerFailedError(value)
-        return value
+        if answer == b"incompatible":
+            raise IncompatibleChannelError(value.decode(errors="replace"))
+        if answer == b"failed":
+            raise LearnerFailedError(value.decode(errors="replace"))
+        # Numbers alone: unpickling what a learner sends would let it act on this side.
+        return np.load(io.BytesIO(value), allow_pickle=False)
 
     def _obituary(self) -> str:
         if self._late.is_set():
@@ -114,11 +131,6 @@ class Isolated:
         self._errors.seek(0)
         last = self._errors.read()[-2000:].decode(errors="replace")
         return f"the process of {self.learner} ended with status {self._process.returncode}\n{last}".rstrip()
-
-
-def _send(stream: BinaryIO | Any, thing: object) -> None:
-    pickle.dump(thing, stream, protocol=pickle.HIGHEST_PROTOCOL)
-    stream.flush()
 
 
 class _Host:
@@ -159,12 +171,16 @@ def _serve() -> None:
         except EOFError:
             return
         try:
-            answer = "done", getattr(host, what)(*arguments)
+            value = io.BytesIO()
+            returned = getattr(host, what)(*arguments)
+            np.save(value, np.zeros(0) if returned is None else returned, allow_pickle=False)
+            answer, content = b"done", value.getvalue()
         except IncompatibleChannelError as error:
-            answer = "incompatible", str(error)
+            answer, content = b"incompatible", str(error).encode()
         except BaseException:  # whatever it is, the referee's side reports it
-            answer = "failed", traceback.format_exc()
-        _send(answers, answer)
+            answer, content = b"failed", traceback.format_exc().encode()
+        answers.write(b"%s %d\n%s" % (answer, len(content), content))
+        answers.flush()
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ class Played:
 
     @cached_property
     def risk(self) -> Estimate:
-        """The mean total KL with its 95% interval."""
-        return statistics.mean(self.totals)
+        """The mean total KL with its 95% interval; over the worst truth, where every truth was played."""
+        return statistics.mean(self.totals) if self.kl.ndim == 2 else statistics.worst(self.kl[..., -1])
 
 
 @dataclass(frozen=True)

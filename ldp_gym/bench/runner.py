@@ -67,6 +67,8 @@ def run(
     """
     suite = SUITES[suite]() if isinstance(suite, str) else suite
     validation.whole("seed", seed, least=0)
+    if jobs != -1:
+        validation.whole("jobs (-1: one on each core)", jobs, least=1)
     for name in learners:
         learner_maker(name)  # an unknown name is an error now, not in every cell
     for name in channels:

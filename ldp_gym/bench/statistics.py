@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldp_gym.arrays import FloatArray
+from ldp_gym.evaluate import student_interval
 
 CONFIDENCE = 0.95
 _RESAMPLES = 2000
+_FEW = 30
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Estimate:
 def mean(samples: FloatArray) -> Estimate:
     """The mean with its bootstrap interval: risk is an expectation. One sample has none.
 
+    Below 30 samples the bootstrap's interval is too short, and Student's stands in for it.
+
     Example:
         >>> estimate = mean(np.arange(100.0))
         >>> estimate.value, estimate.contains(49.5)
@@ -60,6 +64,8 @@ def mean(samples: FloatArray) -> Estimate:
         return Estimate(centre, -np.inf, np.inf)
     if np.ptp(samples) == 0.0:
         return Estimate(centre, centre, centre)
+    if len(samples) < _FEW:
+        return Estimate(centre, *student_interval(samples[None], CONFIDENCE))
     from scipy.stats import bootstrap  # imported here: it takes a while, and evaluating does not need it
 
     interval = bootstrap(
@@ -71,6 +77,22 @@ def mean(samples: FloatArray) -> Estimate:
         rng=np.random.default_rng(0),
     ).confidence_interval
     return Estimate(centre, float(interval.low), float(interval.high))
+
+
+def worst(samples: FloatArray) -> Estimate:
+    """The largest of K means, of samples ``(K, n)``, with its interval.
+
+    It covers the largest expectation whichever it is: all K have intervals of ``1 - (1 - 95%) / K``. The
+    value itself is the largest mean, which is a little too large on average.
+
+    Example:
+        >>> worst(np.array([[1.0, 3.0], [5.0, 5.0]])).value
+        5.0
+    """
+    largest = float(samples.mean(axis=-1).max())
+    if samples.shape[-1] < 2 or not np.isfinite(samples).all():
+        return Estimate(largest, -np.inf, np.inf)
+    return Estimate(largest, *student_interval(samples, CONFIDENCE))
 
 
 def difference(samples: FloatArray, others: FloatArray) -> Estimate:

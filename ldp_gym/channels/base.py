@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 CHANNELS: Registry[Channel] = Registry("channel", group="ldp_gym.channels")
 
 
+class IncompatibleChannelError(ValueError):
+    """The learner does not understand the channel's messages."""
+
+
 class Channel(ABC):
     """An (eps, delta)-locally differentially private map ``R_t`` from labels to messages.
 
@@ -125,6 +129,15 @@ class Channel(ABC):
         with np.errstate(divide="ignore"):  # a hypothesis that rules the message out
             log_likelihood = np.log(likelihood) + peak[..., None]
         return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
+
+    def _public(self, posterior: FloatArray | None) -> FloatArray:
+        """The public posterior, which an interactive channel must be given."""
+        if posterior is None:
+            raise IncompatibleChannelError(
+                f"{self!r} is interactive: what a message says depends on the public posterior. Pass it, as "
+                f"ldp_agents.Bayes does with its own weights"
+            )
+        return posterior
 
     def is_none(self, messages: Messages) -> BoolArray:
         """Where messages ``(..., *message_shape)`` are "none yet"."""

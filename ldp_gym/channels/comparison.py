@@ -193,7 +193,7 @@ class AdaptiveSplit(Division):
         return self.num_hypotheses
 
     def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
-        assert posterior is not None, "an interactive channel gets the public posterior"
+        posterior = self._public(posterior)
         posterior = np.broadcast_to(posterior, coins.shape)
         order = np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1)  # who has half goes first, and alone
         places = along(order)
@@ -207,7 +207,7 @@ class AdaptiveSplit(Division):
         return sides * sides[..., :1]
 
     def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
-        assert posterior is not None, "an interactive channel gets the public posterior"
+        posterior = self._public(posterior)
         signed = sides * np.maximum(posterior, _UNLIKELY)
         first, second = (np.einsum("...k->...", np.maximum(part, 0.0)) for part in (signed, -signed))
         # The sides' total weights, which "none yet" does not have.
@@ -225,7 +225,7 @@ class AdaptiveScheffe(Pair):
     interactive: ClassVar[bool] = True
 
     def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
-        assert posterior is not None, "an interactive channel gets the public posterior"
+        posterior = self._public(posterior)
         weights = np.broadcast_to(np.maximum(posterior, _UNLIKELY), (*coins.shape[:-1], self.num_hypotheses))
         one = categorical(weights, coins[..., 0])
         others = np.where(np.arange(self.num_hypotheses) == one[..., None], 0.0, weights)

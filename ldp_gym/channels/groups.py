@@ -84,8 +84,7 @@ class AdaptiveGroups(Channel):
         return -np.log1p(others * math.exp(-self.epsilon))
 
     def _weights(self, posterior: FloatArray | None) -> FloatArray:
-        assert posterior is not None, "an interactive channel gets the public posterior"
-        return np.maximum(posterior, _LEAST)
+        return np.maximum(self._public(posterior), _LEAST)
 
     # -- The groups -------------------------------------------------------------------------------
 

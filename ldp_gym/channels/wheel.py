@@ -52,8 +52,8 @@ class Wheel(Channel):
     def _stretches(self, candidates: FloatArray, posterior: FloatArray | None) -> FloatArray:
         """The public probability of a vote for each hypothesis, ``(..., K)``."""
         weights = np.full(self.num_hypotheses, 1.0 / self.num_hypotheses)
-        if self.interactive and posterior is not None:
-            weights = posterior
+        if self.interactive:
+            weights = self._public(posterior)
         return mixture(weights, ballots(candidates))
 
     def _arc(self, stretches: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -25,7 +25,7 @@ from rich.text import Text
 from ldp_gym.bench.entry import Cell
 from ldp_gym.bench.results import Played, Results
 from ldp_gym.bench.runner import TIME_LIMIT, run
-from ldp_gym.bench.store import DamagedStoreError, Outcome, Store
+from ldp_gym.bench.store import FILE, DamagedStoreError, Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, Suite
 
 OUT = Path("ldp-gym-results")
@@ -59,7 +59,7 @@ def bench(
     What is already in the output directory is not played again. Exit status 1 if a learner or channel failed.
     """
     console = Console()
-    names = SUITES.names() if suite == ["all"] else suite
+    names = [name for given in suite for name in (SUITES.names() if given == "all" else [given])]
     failed = False
     for name in names:
         try:
@@ -81,6 +81,9 @@ def bench(
                 )
         except (AssertionError, DamagedStoreError, ImportError, OSError, TypeError, ValueError) as error:
             raise typer.BadParameter(str(error)) from error
+        except KeyboardInterrupt:
+            console.print(f"stopped. What was played is in {out}: the same command goes on from there.")
+            raise typer.Exit(130) from None
         _print(console, chosen, results)
         failed = failed or bool(results.failures)
     report(out)
@@ -112,8 +115,8 @@ def export(
 
 def _existing(directory: Path) -> Store:
     """The store of a directory that has one."""
-    if not directory.is_dir():
-        raise typer.BadParameter(f"there is no directory {directory}; `ldp-gym bench` makes one")
+    if not (directory / FILE).exists():
+        raise typer.BadParameter(f"there are no results in {directory}; `ldp-gym bench` makes some")
     try:
         return Store(directory)
     except DamagedStoreError as error:
@@ -171,7 +174,8 @@ def _print(console: Console, suite: Suite, results: Results) -> None:
     """The suite's leaderboard and findings."""
     console.rule(f"{suite.name}: {suite.title}")
     if suite.name == "quick":
-        console.print(_leaderboard(results))
+        for learners in _columns(results, console.width):
+            console.print(_leaderboard(results, learners))
     for finding in suite.findings(results):
         mark = {True: "[green]✓[/green]", False: "[red]✗[/red]", None: "·"}[finding.holds]
         console.print(f" {mark} {finding.text}", highlight=False)
@@ -179,19 +183,37 @@ def _print(console: Console, suite: Suite, results: Results) -> None:
         console.print(f" [red]failed[/red] {failure.entry}: {failure.message.strip().splitlines()[-1]}")
 
 
-def _leaderboard(results: Results) -> Table:
+def _columns(results: Results, width: int) -> list[list[str]]:
+    """The learners, in as many tables as a terminal of this width needs."""
+    tables: list[list[str]] = []
+    room = 0
+    for learner in dict.fromkeys(entry.learner for entry in results.entries):
+        needed = 1 + max(6, *(len(line) for line in _label(learner).split("\n")))
+        if room < needed:
+            tables.append([])
+            room = max(width - 20, needed)  # beside the channels
+        tables[-1].append(learner)
+        room -= needed
+    return tables
+
+
+def _label(learner: str) -> str:
+    """A learner as a column's head: without its module, in short lines."""
+    return learner.rpartition(":")[2].rpartition("/")[2].replace("-", "-\n")
+
+
+def _leaderboard(results: Results, learners: list[str]) -> Table:
     """Risk by channel and learner; a dash where a learner does not understand a channel."""
-    learners = list(dict.fromkeys(entry.learner for entry in results.entries))
     some = results.entries[0]
     table = Table(
         title=f"Total KL (nats) over T = {some.horizon:,} rounds, {some.episodes} episodes, "
         "± half of a 95% interval",
         box=None,
-        padding=(0, 0, 0, 1),  # it fits into 80 columns
+        padding=(0, 0, 0, 1),
     )
     table.add_column("channel", no_wrap=True)
     for learner in learners:
-        table.add_column(learner.replace("-", "-\n"), justify="right", no_wrap=True)
+        table.add_column(_label(learner), justify="right", no_wrap=True)
     for channel in dict.fromkeys(entry.channel for entry in results.entries):
         found = {played.entry.learner: played for played in results.of(channel=channel)}
         table.add_row(channel, *(_cell(found.get(learner)) for learner in learners))

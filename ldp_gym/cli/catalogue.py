@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 from rich.console import Console
@@ -42,4 +43,4 @@ def _line(registry: Registry[Any], name: str) -> str:
         lines = (inspect.getdoc(registry[name]) or "").partition("\n\n")[0].split("\n")
     except Exception as error:  # somebody's broken package must not hide the others
         return f"cannot be loaded: {error}"
-    return " ".join(lines).replace("``", "")
+    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", " ".join(lines)).replace("``", "")

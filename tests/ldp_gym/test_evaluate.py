@@ -108,6 +108,27 @@ def test_unsound_predictions_are_refused(prediction, message):
         evaluate(Unsound, settings(), episodes=3)
 
 
+def test_a_learner_may_use_one_buffer_for_all_its_predictions():
+    class Buffered:
+        def __init__(self, game):
+            self.bayes = ldp_agents.Bayes(game)
+
+        def reset(self, batch_shape=()):
+            self.bayes.reset(batch_shape)
+            self.buffer = np.empty((*batch_shape, self.bayes.game.num_labels))
+
+        def predict(self, candidates):
+            self.buffer[...] = self.bayes.predict(candidates)
+            return self.buffer
+
+        def update(self, candidates, message):
+            self.bayes.update(candidates, message)
+
+    game = {"hypotheses": "dirichlet", "channel": "split", "horizon": 60}
+    ours, plain = (ldp_gym.evaluate(learner, game, episodes=3).kl for learner in (Buffered, ldp_agents.Bayes))
+    np.testing.assert_allclose(ours, plain, rtol=1e-9)
+
+
 def test_predictions_within_the_tolerance_are_renormalised_as_in_the_environment():
     class Slack(Stepper):
         def predict(self, candidates):

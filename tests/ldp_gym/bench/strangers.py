@@ -3,6 +3,8 @@
 import gc
 import inspect
 import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -105,3 +107,30 @@ class Broken(RandomizedResponse):
         if self.horizon > 100:
             raise RuntimeError("out of order")
         return super().encode(labels, candidates, uniforms, posterior)
+
+
+class Burglar(Late):
+    """Sends code instead of numbers."""
+
+    def predict(self, candidates):
+        return self if self.game.horizon > 12 else super().predict(candidates)
+
+    def __reduce__(self):
+        return eval, ("__import__('sys').exit('the burglar is in')",)
+
+
+class Parent(Late):
+    """Has a child that outlives it."""
+
+    def misbehave(self):
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
+        time.sleep(3600)
+
+
+class Reader(ldp_agents.ExponentialWeights):
+    """Reads likelihoods, and does not think of interactive channels."""
+
+    rate = 0.5
+
+    def losses(self, messages, candidates):
+        return -self.game.channel.log_likelihood(messages, candidates)

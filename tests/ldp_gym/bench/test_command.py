@@ -84,8 +84,9 @@ def test_the_list_has_everything():
         (("bench", "quick", "--channel", "nowhere:Channel"), "cannot import channel"),
         (("bench", "quick", "--size", "huge"), "default, small"),
         (("bench", "quick", "--episodes", "0"), "greater than or equal to 1"),
-        (("report", "no-such-place"), "there is no directory"),
-        (("export", "results.xls", "."), "ends in .csv or .parquet"),
+        (("report", "no-such-place"), "there are no results in no-such-place"),
+        (("export", "results.csv", "."), "there are no results in ."),
+        (("bench", "quick", "--jobs", "0"), "jobs (-1: one on each core)"),
     ],
 )
 def test_bad_arguments_say_what_is_allowed(arguments, message, tmp_path, monkeypatch):

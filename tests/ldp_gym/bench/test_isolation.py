@@ -1,10 +1,13 @@
 """Somebody else's learner: what it gets, and what its failures do."""
 
+import time
+
 import numpy as np
 import pytest
 
 import ldp_gym
 from ldp_gym.bench.isolation import Isolated, LearnerFailedError
+from ldp_gym.learners import IncompatibleChannelError
 
 GAME = {"hypotheses": "dirichlet", "horizon": 60}
 
@@ -40,6 +43,7 @@ def test_contexts_that_matter_reach_it():
         ("Crasher", "ZeroDivisionError: I divided by <b>zero</b>"),
         ("Quitter", "ended with status 7"),
         ("NoSuchLearner", "cannot import learner"),
+        ("Burglar", "Object arrays cannot be saved"),
     ],
 )
 def test_a_failure_is_told_as_it_was(learner, message):
@@ -50,6 +54,18 @@ def test_a_failure_is_told_as_it_was(learner, message):
 def test_a_sleeper_is_ended():
     with pytest.raises(LearnerFailedError, match="more than its 3 seconds"):
         played("Sleeper", seconds=3)
+
+
+def test_a_sleeper_s_children_are_ended_with_it():
+    start = time.monotonic()
+    with pytest.raises(LearnerFailedError, match="more than its 4 seconds"):
+        played("Parent", seconds=4)
+    assert time.monotonic() - start < 600  # not the hour that the child would sleep
+
+
+def test_an_interactive_channel_cannot_be_read_without_the_posterior():
+    with pytest.raises(IncompatibleChannelError, match="public posterior"):
+        played("Reader", {**GAME, "channel": "adaptive-split"})
 
 
 def test_what_is_no_number_is_named():

@@ -27,6 +27,21 @@ def test_slopes_cover_as_often_as_they_say():
     assert stats.binom.ppf(1e-6, trials, 0.95) <= hits <= stats.binom.ppf(1 - 1e-6, trials, 0.95)
 
 
+def test_few_episodes_have_long_enough_intervals():
+    rng = np.random.default_rng(4)
+    trials = 400
+    for count in (2, 4, 8):
+        hits = sum(statistics.mean(rng.standard_normal(count)).contains(0.0) for _ in range(trials))
+        assert hits >= stats.binom.ppf(1e-6, trials, 0.95)
+
+
+def test_the_worst_of_many_is_covered():
+    rng = np.random.default_rng(5)
+    trials = 400
+    hits = sum(statistics.worst(rng.standard_normal((16, 12))).contains(0.0) for _ in range(trials))
+    assert hits >= stats.binom.ppf(1e-6, trials, 0.95)
+
+
 def test_pairs_take_the_tapes_out():
     rng = np.random.default_rng(2)
     tapes = 100.0 * rng.standard_normal(50)

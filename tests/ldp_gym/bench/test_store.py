@@ -50,12 +50,22 @@ def test_another_version_has_another_key(store, monkeypatch):
 
 
 def test_changed_code_of_one_s_own_has_another_key(tmp_path, monkeypatch):
+    """Wherever in its package it is; and a key is that of the code before it was played."""
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "homemade.py").write_text("from ldp_agents import EXP3 as Mine\n")
-    entry = replace(ENTRY, learner="homemade:Mine")
-    before = entry.cells(seed=0)[0].key
-    (tmp_path / "homemade.py").write_text("from ldp_agents import WMA as Mine\n")
-    assert entry.cells(seed=0)[0].key != before
+    package = tmp_path / "homemade"
+    package.mkdir()
+    (package / "__init__.py").write_text("from homemade.core import Mine, Table\n")
+    core = "import ldp_agents, ldp_gym\nclass Mine(ldp_agents.Uniform): rate = {}\nclass Table: pass\n"
+    (package / "core.py").write_text(core.format(0.0))
+    entries = [
+        replace(ENTRY, learner="homemade:Mine"),
+        replace(ENTRY, game={**ENTRY.game, "hypotheses": "homemade:Table"}),
+    ]
+    cells = [entry.cells(seed=0)[0] for entry in entries]
+    before = [cell.key for cell in cells]
+    (package / "core.py").write_text(core.format(1.0))
+    assert [cell.key for cell in cells] == before
+    assert not {entry.cells(seed=0)[0].key for entry in entries} & set(before)
 
 
 def test_a_damaged_file_is_reported_and_left_alone(store):
