@@ -188,7 +188,7 @@ def _columns(results: Results, width: int) -> list[list[str]]:
     tables: list[list[str]] = []
     room = 0
     for learner in dict.fromkeys(entry.learner for entry in results.entries):
-        needed = 1 + max(6, *(len(line) for line in _label(learner).split("\n")))
+        needed = 1 + max(5, *(len(line) for line in _label(learner).split("\n")))
         if room < needed:
             tables.append([])
             room = max(width - 20, needed)  # beside the channels
