@@ -57,6 +57,7 @@ MODULES = {
         "ldp_gym.hypotheses.HypothesisClass",
         "ldp_gym.nature.Nature",
         "ldp_gym.channels.base.Channel",
+        "ldp_gym.channels.base.IncompatibleChannelError",
         "ldp_gym.channels.identity.NoPrivacyWarning",
         "ldp_gym.learners",
         "ldp_agents.base",
