@@ -20,7 +20,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym import theory
-from ldp_gym.arrays import FloatArray, IntArray, Messages, along, expectations, masses, mixture
+from ldp_gym.arrays import BoolArray, FloatArray, IntArray, Messages, along, expectations, masses, mixture
 from ldp_gym.channels.base import CHANNELS, Channel, log_mixed
 
 _LEAST = 1e-6
@@ -73,15 +73,20 @@ class AdaptiveGroups(Channel):
         groups = self._divide(uniforms[..., :-2], posterior)
         liked = masses(candidates, np.asarray(labels))
         right = _favourites(np.einsum("g...k,...k->g...", self._shares(groups, posterior), liked))
-        others = groups.max(axis=-1) - 1
-        wrong = 1 + (uniforms[..., -1] * others).astype(np.int64)
+        count = np.maximum.reduce(groups, axis=-1)
+        wrong = 1 + (uniforms[..., -1] * (count - 1)).astype(np.int64)
         wrong += wrong >= right
-        named = np.where(uniforms[..., -2] < np.exp(self._log_right(others)), right, wrong)
+        named = np.where(uniforms[..., -2] < np.exp(self._log_right)[count], right, wrong)
         return np.concatenate([groups, named[..., None]], axis=-1)
 
-    def _log_right(self, others: IntArray) -> FloatArray:
-        """The log probability of the right group among so many others."""
-        return -np.log1p(others * math.exp(-self.epsilon))
+    @cached_property
+    def _log_right(self) -> FloatArray:
+        """The log probability of the right group, by the number of all groups, from 0."""
+        return -np.log1p(np.maximum(np.arange(self.sizes[-1] + 1) - 1, 1) * math.exp(-self.epsilon))
+
+    def is_none(self, messages: Messages) -> BoolArray:
+        """No group is named."""
+        return np.asarray(messages[..., -1] == 0)
 
     def _weights(self, posterior: FloatArray | None) -> FloatArray:
         return np.maximum(self._public(posterior), _LEAST)
@@ -126,7 +131,7 @@ class AdaptiveGroups(Channel):
 
     def _shares(self, groups: IntArray, posterior: FloatArray | None) -> FloatArray:
         """What each hypothesis counts for in the mean of each group, ``(groups, ..., K)``."""
-        numbers = np.arange(1, max(2, groups.max()) + 1).reshape(-1, *[1] * groups.ndim)
+        numbers = np.arange(1, self.sizes[-1] + 1).reshape(-1, *[1] * groups.ndim)
         shares = self._weights(posterior) * (groups == numbers)
         shares /= np.maximum(np.einsum("...k->...", shares), _LEAST)[..., None]
         return shares
@@ -139,8 +144,8 @@ class AdaptiveGroups(Channel):
         """Whose group was named, of all labels ``(..., M)``, and the log chance of that, ``(..., 1)``."""
         groups, named = messages[..., :-1], messages[..., -1:]
         favourites = _favourites(mixture(self._shares(groups, posterior), candidates))
-        log_right = self._log_right(np.maximum(groups.max(axis=-1, keepdims=True) - 1, 1))
-        return (favourites == named).astype(np.float64), log_right
+        count = np.maximum.reduce(groups, axis=-1, keepdims=True)
+        return (favourites == named).astype(np.float64), self._log_right[count]
 
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
