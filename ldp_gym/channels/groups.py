@@ -169,14 +169,13 @@ class AdaptiveGroups(Channel):
 
 def _deal(line: FloatArray, size: int) -> IntArray:
     """Deal hypotheses of weights ``(K, B)`` in turn to the lightest of so many groups: its number, from 1."""
-    starts = size * np.arange(line.shape[1])
-    load = (line[:size].T + _TIE * np.arange(size)).ravel()  # the first get a group each; equals are in order
+    numbers = np.arange(1, size + 1)[:, None]
+    load = line[:size] + _TIE * numbers  # the first get a group each; equals are in order
     groups = np.empty(line.shape, dtype=np.int64)
-    groups[:size] = np.arange(1, size + 1)[:, None]
+    groups[:size] = numbers
     for weights, group in zip(line[size:], groups[size:], strict=True):
-        lightest = load.reshape(-1, size).argmin(axis=-1)
-        load[starts + lightest] += weights
-        np.add(lightest, 1, out=group)
+        np.add(load.argmin(axis=0), 1, out=group)
+        load += weights * (numbers == group)
     return groups
 
 
