@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 
 import ldp_gym
 from ldp_gym.bench import DamagedStoreError, Entry, Store
@@ -91,7 +92,6 @@ def test_exports_hold_every_episode(store, tmp_path):
         rows = list(csv.DictReader(file))
     final = {int(row["seed"]): float(row["kl"]) for row in rows if row["round"] == "30"}
     assert final == {3 + i: value for i, value in enumerate(alone.kl[:, -1])}
-    parquet = pytest.importorskip("pyarrow.parquet")
     store.export(tmp_path / "all.parquet")
     table = parquet.read_table(tmp_path / "all.parquet").to_pylist()
     assert [row["tv"] for row in table] == [float(row["tv"]) for row in rows]
