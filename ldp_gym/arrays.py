@@ -125,10 +125,10 @@ def expectations(candidates: FloatArray, values: FloatArray) -> FloatArray:
 
 def _products(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
     """``matrix @ v`` of every vector ``(..., n)``."""
+    # What follows is elementwise, and runs along the games or the rounds: they are side by side in memory.
     if (
         vectors.ndim < 2 or vectors.shape[-2] == 1
     ):  # one round of many games: one product, not many small ones
-        flat = vectors.reshape(-1, vectors.shape[-1]) @ matrix.T
-        return flat.reshape(*vectors.shape[:-1], len(matrix))
-    # Many rounds, side by side in memory: what follows is elementwise and runs along them.
+        flat = matrix @ vectors.reshape(-1, vectors.shape[-1]).T
+        return flat.T.reshape(*vectors.shape[:-1], len(matrix))
     return np.swapaxes(matrix @ np.swapaxes(vectors, -1, -2), -1, -2)

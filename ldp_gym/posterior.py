@@ -14,8 +14,11 @@ _VANISHES = -745.2
 
 
 def prior(batch_shape: tuple[int, ...], num_hypotheses: int) -> FloatArray:
-    """Log weights ``(..., K)``, up to a constant, before the first message: all hypotheses alike."""
-    return np.zeros((*batch_shape, num_hypotheses))
+    """Log weights ``(..., K)``, up to a constant, before the first message: all hypotheses alike.
+
+    Games are side by side in memory, not the few hypotheses: what is made of the weights runs along games.
+    """
+    return np.moveaxis(np.zeros((num_hypotheses, *batch_shape)), 0, -1)
 
 
 def advance(log_weights: FloatArray, log_likelihood: FloatArray) -> FloatArray:

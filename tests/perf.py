@@ -195,8 +195,9 @@ def main() -> int:
 
     ratio = compare(partial(evaluated, "bayes", channel="split"), floor, repeats=5)
     line("evaluate Bayes on split", ratio, 0.15, "noise-multiply-log")
-    ratio = compare(partial(evaluated, "bayes", 256, 200, channel="adaptive-split"), floor, repeats=5)
-    line("evaluate Bayes on adaptive-split, 256 episodes", ratio, 0.03, "noise-multiply-log")
+    for channel in ("adaptive-split", "adaptive-scheffe", "adaptive-wheel", "adaptive-groups"):
+        ratio = compare(partial(evaluated, "bayes", 256, 200, channel=channel), floor, repeats=5)
+        line(f"evaluate Bayes on {channel}, 256 episodes", ratio, 0.03, "noise-multiply-log")
 
     if importlib.util.find_spec("stable_baselines3"):
         ratio = compare(partial(sb3_steps, in_lock_step(64)), partial(sb3_steps, one_by_one(64)), repeats=5)

@@ -20,7 +20,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym import theory
-from ldp_gym.arrays import BoolArray, FloatArray, IntArray, Messages, along, expectations, masses, mixture
+from ldp_gym.arrays import BoolArray, FloatArray, IntArray, Messages, expectations, masses, mixture
 from ldp_gym.channels.base import CHANNELS, Channel, log_mixed
 
 _LEAST = 1e-6
@@ -99,41 +99,57 @@ class AdaptiveGroups(Channel):
         Of the possible numbers of groups the one after which the posterior is expected to be most certain.
         """
         weights = np.broadcast_to(self._weights(posterior), lots.shape)
-        places = along((-weights * (0.5 + lots)).argsort(axis=-1))
-        ordered = weights.reshape(-1)[places]
-        line = np.ascontiguousarray(ordered.reshape(-1, self.num_hypotheses).T)  # hypotheses by games
-        chosen = _deal(line, self.sizes[0])
-        least = self._doubt(line, chosen, self.sizes[0])
-        for size in self.sizes[1:]:
-            dealt = _deal(line, size)
-            doubt = self._doubt(line, dealt, size)
-            better = doubt < least - _TIE
-            chosen, least = np.where(better, dealt, chosen), np.where(better, doubt, least)
-        groups = np.empty(lots.shape, dtype=np.int64)
-        groups.reshape(-1)[places] = chosen.T.reshape(lots.shape)
-        return groups
+        turns = (-weights * (0.5 + lots)).argsort(axis=-1).reshape(-1, self.num_hypotheses)
+        places = turns.T * len(turns) + np.arange(len(turns))  # hypotheses by games, as in what follows
+        line = np.moveaxis(weights, -1, 0).reshape(-1)[places]
+        dealt, doubts = self._deal(line)
+        chosen, least = dealt[:, 0], doubts[0]
+        for size in range(1, len(self.sizes)):
+            better = doubts[size] < least - _TIE
+            chosen, least = np.where(better, dealt[:, size], chosen), np.where(better, doubts[size], least)
+        groups = np.empty(line.size, dtype=np.int64)
+        groups[places] = chosen
+        return np.moveaxis(groups.reshape(-1, *lots.shape[:-1]), 0, -1)
 
-    def _doubt(self, line: FloatArray, groups: IntArray, size: int) -> FloatArray:
-        """The expected sum of the square roots of the next posterior, if supports are disjoint.
+    def _deal(self, line: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Deal hypotheses of weights ``(K, B)`` in turn to the lightest group, for all sizes at once.
 
-        It is least, 1, where the truth is known. Entropy in its place asks too much about the likeliest
+        Returned are the number of each one's group, ``(K, sizes, B)``, and the doubt left, ``(sizes, B)``:
+        the expected sum of the square roots of the next posterior, if supports are disjoint.
+
+        Doubt is least, 1, where the truth is known. Entropy in its place asks too much about the likeliest
         hypothesis alone, and is slow to find another when that one is wrong.
         """
-        ratio = math.exp(-self.epsilon)
-        member = groups == np.arange(1, size + 1)[:, None, None]
-        share = np.add.reduce(line * member, axis=1)
+        load = self._handicap + np.zeros(line.shape[-1])
+        members = np.empty((len(line), *load.shape), dtype=np.bool_)
+        for weight, lightest in zip(line, members, strict=True):
+            np.equal(load, np.minimum.reduce(load, axis=1, keepdims=True), out=lightest)
+            load += weight * lightest
+        load -= self._handicap
+        ratio, root = math.exp(-self.epsilon), math.exp(-self.epsilon / 2.0)
         roots = np.sqrt(line)
-        inside = np.add.reduce(roots * member, axis=1)
-        spread = math.sqrt(ratio) * np.add.reduce(roots, axis=0) + (1.0 - math.sqrt(ratio)) * inside
-        doubt = np.sqrt(ratio + (1.0 - ratio) * share) * spread
-        total: FloatArray = np.add.reduce(doubt, axis=0) / (1.0 + (size - 1) * ratio)
-        return total
+        spread = root * np.add.reduce(roots, axis=0) + (1.0 - root) * np.einsum(
+            "kb,ksgb->sgb", roots, members
+        )
+        doubt = self._right * np.sqrt(ratio + (1.0 - ratio) * load) * spread
+        return _first(members.transpose(2, 0, 1, 3)), np.add.reduce(doubt, axis=1)
+
+    @cached_property
+    def _handicap(self) -> FloatArray:
+        """What a group weighs when empty, ``(sizes, groups, 1)``: next to nothing, more than all if unused."""
+        numbers, sizes = np.arange(self.sizes[-1])[:, None], np.array(self.sizes)[:, None, None]
+        return np.where(numbers < sizes, _TIE * numbers, self.num_hypotheses)
+
+    @cached_property
+    def _right(self) -> FloatArray:
+        """The chance of the right group, ``(sizes, groups, 1)``; 0 for an unused one."""
+        return np.where(self._handicap < 1.0, np.exp(self._log_right[self.sizes])[:, None, None], 0.0)
 
     def _shares(self, groups: IntArray, posterior: FloatArray | None) -> FloatArray:
         """What each hypothesis counts for in the mean of each group, ``(groups, ..., K)``."""
         numbers = np.arange(1, self.sizes[-1] + 1).reshape(-1, *[1] * groups.ndim)
         shares = self._weights(posterior) * (groups == numbers)
-        shares /= np.maximum(np.einsum("...k->...", shares), _LEAST)[..., None]
+        shares /= np.maximum(np.add.reduce(shares, axis=-1, keepdims=True), _LEAST)
         return shares
 
     # -- What a message tells ---------------------------------------------------------------------
@@ -167,24 +183,16 @@ class AdaptiveGroups(Channel):
         return np.array([[*groups, name] for groups in divisions for name in range(1, groups.max() + 1)])
 
 
-def _deal(line: FloatArray, size: int) -> IntArray:
-    """Deal hypotheses of weights ``(K, B)`` in turn to the lightest of so many groups: its number, from 1."""
-    numbers = np.arange(1, size + 1)[:, None]
-    load = line[:size] + _TIE * numbers  # the first get a group each; equals are in order
-    groups = np.empty(line.shape, dtype=np.int64)
-    groups[:size] = numbers
-    for weights, group in zip(line[size:], groups[size:], strict=True):
-        np.add(load.argmin(axis=0), 1, out=group)
-        load += weights * (numbers == group)
-    return groups
-
-
 def _favourites(means: FloatArray) -> IntArray:
     """The number of the group with the largest mean ``(groups, ...)``, from 1, the first of equals."""
-    behind = means < np.maximum.reduce(means, axis=0) * (1.0 - _TIE)
-    passed = behind[0]
-    favourites = passed + np.int64(1)
-    for other in behind[1:-1]:  # as long as no group has come up to the best
-        passed = passed & other
-        favourites += passed
-    return favourites
+    return _first(means >= np.maximum.reduce(means, axis=0) * (1.0 - _TIE))
+
+
+def _first(members: BoolArray) -> IntArray:
+    """The number of the first group ``(groups, ...)`` that has a member, from 1; one of them has it."""
+    passed = ~members[0]
+    number = passed + np.int64(1)
+    for group in members[1:-1]:
+        passed = passed & ~group
+        number += passed
+    return number
