@@ -43,7 +43,7 @@ def at(array: npt.NDArray[Any], *index: IntArray | slice) -> npt.NDArray[Any]:
 def masses(candidates: FloatArray, labels: IntArray) -> FloatArray:
     """What each hypothesis gives to the labels ``(...)``: ``f_1[y], ..., f_K[y]``, shape ``(..., K)``."""
     if candidates.ndim == 2:
-        return np.moveaxis(candidates[:, labels], 0, -1)
+        return candidates.take(labels, axis=1).transpose(*range(1, labels.ndim + 1), 0)
     return at(np.swapaxes(candidates, -1, -2), labels, slice(None))
 
 
@@ -126,9 +126,7 @@ def expectations(candidates: FloatArray, values: FloatArray) -> FloatArray:
 def _products(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
     """``matrix @ v`` of every vector ``(..., n)``."""
     # What follows is elementwise, and runs along the games or the rounds: they are side by side in memory.
-    if (
-        vectors.ndim < 2 or vectors.shape[-2] == 1
-    ):  # one round of many games: one product, not many small ones
+    if vectors.ndim < 2 or vectors.shape[-2] == 1:  # one round of many games: one product, not many
         flat = matrix @ vectors.reshape(-1, vectors.shape[-1]).T
         return flat.T.reshape(*vectors.shape[:-1], len(matrix))
     return np.swapaxes(matrix @ np.swapaxes(vectors, -1, -2), -1, -2)

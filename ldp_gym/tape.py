@@ -7,7 +7,7 @@ Nothing here depends on what the learner predicts. So the single environment, th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cache
 
 import numpy as np
@@ -96,13 +96,9 @@ class Episodes:
         uniforms = open_uniforms([opening.generator for opening in self.openings], (rounds, width))
         if not (scenario.channel.interactive or (self._needs_contexts and scenario.nature.adaptive)):
             return self._play(uniforms, None)
-        tapes = []
-        for t in range(rounds):
-            public = posterior.weights(self._log_posterior)
-            tape = self._play(uniforms[:, t : t + 1], public)
-            likelihood = scenario.channel.log_likelihood(tape.messages, tape.candidates, self._shown(public))
-            self._log_posterior = posterior.advance(self._log_posterior, likelihood[:, 0])
-            tapes.append(replace(tape, log_likelihoods=likelihood))
+        tapes = [
+            self._play(uniforms[:, t : t + 1], posterior.weights(self._log_posterior)) for t in range(rounds)
+        ]
         return _joined(tapes, constant=scenario.hypotheses.constant)
 
     def _play(self, uniforms: FloatArray, public: FloatArray | None) -> Tape:
@@ -112,12 +108,13 @@ class Episodes:
         contexts = self._contexts(uniforms[..., :label], public) if self._needs_contexts else None
         law = self._law(contexts)
         labels = inverse(law.cumulative, uniforms[..., label])
-        messages = channel.encode(labels, law.candidates, uniforms[..., label + 1 :], self._shown(public))
-        return Tape(contexts, law.candidates, law.distributions, law.negentropies, labels, messages)
-
-    def _shown(self, public: FloatArray | None) -> FloatArray | None:
-        """The public posterior, ``(B, 1, K)``, as a channel gets it that acts on it."""
-        return public[:, None] if public is not None and self.scenario.channel.interactive else None
+        shown = public[:, None] if public is not None and channel.interactive else None
+        messages = channel.encode(labels, law.candidates, uniforms[..., label + 1 :], shown)
+        told = None
+        if public is not None:
+            told = channel.log_likelihood(messages, law.candidates, shown)
+            self._log_posterior = posterior.advance(self._log_posterior, told[:, 0])
+        return Tape(contexts, law.candidates, law.distributions, law.negentropies, labels, messages, told)
 
     def _law(self, contexts: FloatArray | None) -> Law:
         """What the candidates and the truth say at these contexts; worked out once for a constant class."""

@@ -99,51 +99,34 @@ class AdaptiveGroups(Channel):
         Of the possible numbers of groups the one after which the posterior is expected to be most certain.
         """
         weights = np.broadcast_to(self._weights(posterior), lots.shape)
-        turns = (-weights * (0.5 + lots)).argsort(axis=-1).reshape(-1, self.num_hypotheses)
-        places = turns.T * len(turns) + np.arange(len(turns))  # hypotheses by games, as in what follows
-        line = np.moveaxis(weights, -1, 0).reshape(-1)[places]
-        dealt, doubts = self._deal(line)
-        chosen, least = dealt[:, 0], doubts[0]
-        for size in range(1, len(self.sizes)):
-            better = doubts[size] < least - _TIE
-            chosen, least = np.where(better, dealt[:, size], chosen), np.where(better, doubts[size], least)
-        groups = np.empty(line.size, dtype=np.int64)
-        groups[places] = chosen
-        return np.moveaxis(groups.reshape(-1, *lots.shape[:-1]), 0, -1)
+        # Hypotheses by games, (K, B), from here on: the long axis is the last.
+        by_game = weights.reshape(-1, self.num_hypotheses).T
+        turns = (-by_game * (0.5 + lots.reshape(-1, self.num_hypotheses).T)).argsort(axis=0)
+        places = turns * turns.shape[1] + np.arange(turns.shape[1])
+        line = by_game.reshape(-1)[places]
+        roots = np.sqrt(line)
+        deals = [_deal(line, size) for size in self.sizes]
+        doubts = [self._doubt(roots, load, members) for load, members in deals]
+        chosen, least = _first(deals[0][1]), doubts[0]
+        for (_, members), doubt in zip(deals[1:], doubts[1:], strict=True):
+            better = doubt < least - _TIE
+            chosen, least = np.where(better, _first(members), chosen), np.where(better, doubt, least)
+        groups = np.empty(line.shape, dtype=np.int64)
+        groups.reshape(-1)[places] = chosen
+        return groups.T.reshape(lots.shape)
 
-    def _deal(self, line: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Deal hypotheses of weights ``(K, B)`` in turn to the lightest group, for all sizes at once.
+    def _doubt(self, roots: FloatArray, load: FloatArray, members: BoolArray) -> FloatArray:
+        """The expected sum of the square roots of the next posterior, if supports are disjoint, ``(B,)``.
 
-        Returned are the number of each one's group, ``(K, sizes, B)``, and the doubt left, ``(sizes, B)``:
-        the expected sum of the square roots of the next posterior, if supports are disjoint.
-
-        Doubt is least, 1, where the truth is known. Entropy in its place asks too much about the likeliest
+        It is least, 1, where the truth is known. Entropy in its place asks too much about the likeliest
         hypothesis alone, and is slow to find another when that one is wrong.
         """
-        load = self._handicap + np.zeros(line.shape[-1])
-        members = np.empty((len(line), *load.shape), dtype=np.bool_)
-        for weight, lightest in zip(line, members, strict=True):
-            np.equal(load, np.minimum.reduce(load, axis=1, keepdims=True), out=lightest)
-            load += weight * lightest
-        load -= self._handicap
         ratio, root = math.exp(-self.epsilon), math.exp(-self.epsilon / 2.0)
-        roots = np.sqrt(line)
-        spread = root * np.add.reduce(roots, axis=0) + (1.0 - root) * np.einsum(
-            "kb,ksgb->sgb", roots, members
-        )
-        doubt = self._right * np.sqrt(ratio + (1.0 - ratio) * load) * spread
-        return _first(members.transpose(2, 0, 1, 3)), np.add.reduce(doubt, axis=1)
-
-    @cached_property
-    def _handicap(self) -> FloatArray:
-        """What a group weighs when empty, ``(sizes, groups, 1)``: next to nothing, more than all if unused."""
-        numbers, sizes = np.arange(self.sizes[-1])[:, None], np.array(self.sizes)[:, None, None]
-        return np.where(numbers < sizes, _TIE * numbers, self.num_hypotheses)
-
-    @cached_property
-    def _right(self) -> FloatArray:
-        """The chance of the right group, ``(sizes, groups, 1)``; 0 for an unused one."""
-        return np.where(self._handicap < 1.0, np.exp(self._log_right[self.sizes])[:, None, None], 0.0)
+        spread = (1.0 - root) * np.einsum("kb,gkb->gb", roots, members)
+        spread += root * np.add.reduce(roots, axis=0)
+        spread *= np.sqrt(ratio + (1.0 - ratio) * load)
+        doubt: FloatArray = np.add.reduce(spread, axis=0)
+        return doubt * math.exp(self._log_right[len(load)])
 
     def _shares(self, groups: IntArray, posterior: FloatArray | None) -> FloatArray:
         """What each hypothesis counts for in the mean of each group, ``(groups, ..., K)``."""
@@ -181,6 +164,21 @@ class AdaptiveGroups(Channel):
         lots = np.random.default_rng(0).random((100, self.num_hypotheses))
         divisions = np.unique(self._divide(lots, posterior), axis=0)
         return np.array([[*groups, name] for groups in divisions for name in range(1, groups.max() + 1)])
+
+
+def _deal(line: FloatArray, size: int) -> tuple[FloatArray, BoolArray]:
+    """Deal hypotheses of weights ``(K, B)`` in turn to the lightest of so many groups.
+
+    Returned are the groups' weights, ``(size, B)``, and who is in them, ``(size, K, B)``.
+    """
+    members = np.empty((len(line), size, line.shape[1]), dtype=np.bool_)
+    members[:size] = np.eye(size, dtype=np.bool_)[..., None]  # the first get a group each
+    order = _TIE * np.arange(size)[:, None]  # of equals the first is lightest
+    load = line[:size] + order
+    for weight, lightest in zip(line[size:], members[size:], strict=True):
+        np.equal(load, np.minimum.reduce(load, axis=0), out=lightest)
+        load += weight * lightest
+    return load - order, members.transpose(1, 0, 2)
 
 
 def _favourites(means: FloatArray) -> IntArray:

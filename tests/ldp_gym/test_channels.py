@@ -10,6 +10,7 @@ from scipy import integrate, stats
 import ldp_gym
 from ldp_gym import theory
 from ldp_gym.channels import Channel, LaplaceSingle, LaplaceVector, RandomizedResponse
+from ldp_gym.channels.groups import _deal, _first
 from ldp_gym.channels.noisy import CALIBRATIONS
 from ldp_gym.clipping import RULES
 from ldp_gym.testing import check_channel
@@ -362,28 +363,28 @@ def test_the_number_of_groups_leaves_least_doubt():
     """Doubt is the expected sum of square roots of the next posterior: by Bayes' rule on every message."""
     channel = make_channel("adaptive-groups", 7, 7, 50, epsilon=1.7)
     weights = np.random.default_rng(3).dirichlet(np.ones(7))
-    dealt, doubts = channel._deal(weights[:, None])
-    assert channel.sizes == [2, 3, 4]
-    for size, groups, found in zip(channel.sizes, dealt[..., 0].T, doubts[:, 0], strict=True):
-        assert set(groups) == set(range(1, size + 1))
-        by_hand = 0.0
-        for named in range(1, size + 1):
-            likelihood = np.exp(channel.log_likelihood(np.append(groups, named), np.eye(7), weights))
-            joint = likelihood * weights
-            by_hand += joint.sum() * np.sqrt(joint / joint.sum()).sum()
-        np.testing.assert_allclose(found, by_hand, rtol=1e-12)
+    groups = np.array([1, 2, 3, 3, 2, 1, 3])
+    by_hand = 0.0
+    for named in (1, 2, 3):
+        likelihood = np.exp(channel.log_likelihood(np.append(groups, named), np.eye(7), weights))
+        joint = likelihood * weights
+        by_hand += joint.sum() * np.sqrt(joint / joint.sum()).sum()
+    members = groups == np.array([[1], [2], [3]])
+    found = channel._doubt(np.sqrt(weights)[:, None], (members @ weights)[:, None], members[..., None])
+    np.testing.assert_allclose(found, by_hand, rtol=1e-12)
 
 
 def test_hypotheses_are_dealt_to_the_lightest_group():
-    channel = make_channel("adaptive-groups", 6, 6, 50, epsilon=1.0)
-    dealt, _ = channel._deal(
-        np.array([[0.4, 1 / 6], [0.2, 1 / 6], [0.15, 1 / 6], [0.13, 1 / 6], [0.1, 1 / 6], [0.02, 1 / 6]])
-    )
-    two, three = dealt[:, 0], dealt[:, 1]
-    assert two[:, 0].tolist() == [1, 2, 2, 2, 1, 2]  # 0.4 | 0.2 | 0.35 | 0.48 | 0.5 | 0.5
-    assert three[:, 0].tolist() == [1, 2, 3, 3, 2, 3]  # 0.4 | 0.2 | 0.15 | 0.28 | 0.3 | 0.3
-    assert two[:, 1].tolist() == [1, 2, 1, 2, 1, 2]  # equals in order
-    assert three[:, 1].tolist() == [1, 2, 3, 1, 2, 3]
+    unlike, alike = [0.4, 0.2, 0.15, 0.13, 0.1, 0.02], [1 / 6] * 6
+    line = np.array([unlike, alike]).T
+    for size, numbers in [
+        (2, [[1, 2, 2, 2, 1, 2], [1, 2, 1, 2, 1, 2]]),  # by hand; equals are in order
+        (3, [[1, 2, 3, 3, 2, 3], [1, 2, 3, 1, 2, 3]]),
+    ]:
+        load, members = _deal(line, size)
+        assert _first(members).T.tolist() == numbers
+        assert (members.sum(axis=0) == 1).all()
+        np.testing.assert_allclose(load, (members * line).sum(axis=1), atol=1e-12)
 
 
 def test_groups_by_hand():
