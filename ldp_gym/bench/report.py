@@ -76,10 +76,10 @@ class Section:
     """A suite's latest run, with its results as they are now in the store.
 
     Attributes:
-        name: the suite's.
+        name: the suite's; ``module:Class`` for one that is not registered.
         run: the store's record of the run.
         others: those of earlier runs with other settings.
-        suite: None if it is not registered here.
+        suite: None if it cannot be found here.
         results: likewise.
         notes: what a reader should know about how complete they are.
         svg: the figure.
@@ -93,6 +93,11 @@ class Section:
     notes: list[str] = field(default_factory=list)
     svg: str | None = None
 
+    @property
+    def file(self) -> str:
+        """What its figures are called."""
+        return self.name.replace(":", "-").replace(".", "-")
+
 
 def _ordered(names: set[str]) -> list[str]:
     return [name for name in ORDER if name in names] + sorted(names - set(ORDER))
@@ -102,8 +107,10 @@ def _gathered(store: Store, name: str, runs: Sequence[Mapping[str, Any]]) -> Sec
     latest = {json.dumps(run["settings"], sort_keys=True): run for run in runs if run["suite"] == name}
     *others, run = sorted(latest.values(), key=lambda run: run["id"])
     section = Section(name, run, others)
-    if name not in SUITES.names():
-        section.notes.append("This suite is not registered here, so that its entries are not known.")
+    try:
+        section.suite = SUITES[name]()
+    except Exception as error:  # somebody else's module may fail in any way when it is imported
+        section.notes.append(f"Its entries are not known here: {error}")
         return section
     if run["versions"].get("ldp-gym") != ldp_gym.__version__:
         section.notes.append(
@@ -113,7 +120,6 @@ def _gathered(store: Store, name: str, runs: Sequence[Mapping[str, Any]]) -> Sec
     settings = run["settings"]
     learners = _importable(settings["learners"], LEARNERS, section)
     channels = _importable(settings["channels"], CHANNELS, section)
-    section.suite = SUITES[name]()
     entries = section.suite.entries(
         settings["size"], learners=learners, channels=channels, episodes=settings["episodes"]
     )
@@ -142,7 +148,7 @@ def _draw(section: Section, directory: Path) -> None:
         raise ImportError(f"a report needs {error.name}: pip install 'ldp-gym[bench]'") from error
     drawing: Figure = figures.drawn(section.suite, section.results)
     directory.mkdir(exist_ok=True)
-    section.svg = figures.save(drawing, directory / section.name)
+    section.svg = figures.save(drawing, directory / section.file)
 
 
 # -- The page -----------------------------------------------------------------------------------------------
@@ -255,7 +261,7 @@ def _measured(section: Section, suite: Suite, results: Results) -> list[str]:
         )
         for finding in suite.findings(results)
     ]
-    files = f"figures/{section.name}.svg and .png, beside this page"
+    files = f"figures/{section.file}.svg and .png, beside this page"
     figure = tag(
         "figure",
         tag("div", picture(section.svg or "", label=suite.title, prefix=section.name)),

@@ -83,7 +83,7 @@ def run(
         "seed": seed,
         "size": size,
     }
-    number = store.begin_run(suite.name, settings, [cell.key for cell in cells])
+    number = store.begin_run(suite.address, settings, [cell.key for cell in cells])
     finished = store.finished()
     # The longest first: no core is left with a long one at the end.
     todo = sorted((cell for cell in cells if cell.key not in finished), key=lambda cell: -cell.rounds)

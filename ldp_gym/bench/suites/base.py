@@ -44,8 +44,8 @@ class Finding:
 class Suite(ABC):
     """One claim, and how it is measured.
 
-    A suite of your own defines :meth:`games`, :meth:`findings` and :meth:`draw`; :func:`ldp_gym.bench.run`
-    takes an instance of it.
+    A suite of your own defines :meth:`games`, :meth:`findings` and :meth:`draw`. It is run as an instance by
+    :func:`ldp_gym.bench.run`, or by ``ldp-gym bench module:Class``.
 
     Attributes:
         name: what it is called on the command line.
@@ -56,6 +56,13 @@ class Suite(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     claim: ClassVar[str]
+
+    @property
+    def address(self) -> str:
+        """Where a report finds it again: its name if it is registered, else ``module:Class``."""
+        maker = type(self)
+        known = self.name in SUITES.names() and SUITES[self.name] is maker
+        return self.name if known else f"{maker.__module__}:{maker.__qualname__}"
 
     @abstractmethod
     def games(self, small: bool) -> list[Entry]:

@@ -239,11 +239,47 @@ def test_runs_of_unknown_suites_other_versions_and_lost_learners_are_noted(tmp_p
     store.begin_run("limit", settings | {"learners": ["lost:Learner"]}, [])
     monkeypatch.setattr(ldp_gym, "__version__", "99.0")
     page = report.write(tmp_path).read_text("utf-8")
-    assert "This suite is not registered here" in page
+    assert "Its entries are not known here: unknown suite &#x27;mine&#x27;" in page
     assert "this is 99.0: results of another version do not count" in page
     assert "The learner lost:Learner is left out: cannot import learner" in page
     assert "Nothing of it has been played to the end yet." in page
     assert "ldp-gym bench limit --learner lost:Learner --episodes 1 --size small" in page
+
+
+OWN_SUITE = """
+from ldp_gym.bench import Entry, Finding, Suite, figures
+
+class Mine(Suite):
+    name, title, claim = "mine", "My own title", "My own claim."
+
+    def games(self, small):
+        return [Entry({"hypotheses": "dirichlet", "horizon": 20}, "uniform", episodes=2)]
+
+    def findings(self, results):
+        return [Finding(f"{len(results.played)} entry was played", True)]
+
+    def draw(self, results):
+        drawing, axes = figures.figure()
+        axes[0, 0].plot(results.played[0].rounds, results.played[0].kl.mean(axis=0))
+        return drawing
+"""
+
+
+def test_a_suite_of_your_own_has_its_section(tmp_path, monkeypatch):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "suites.py").write_text(OWN_SUITE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    bench.run(SUITES["own.suites:Mine"](), out=tmp_path)
+    page = report.write(tmp_path).read_text("utf-8")
+    assert "My own title" in page
+    assert "My own claim." in page
+    assert "1 entry was played" in page
+    assert "ldp-gym bench own.suites:Mine --seed 0" in page
+    assert (tmp_path / "figures" / "own-suites-Mine.svg").exists()
+    assert (tmp_path / "figures" / "own-suites-Mine.png").exists()
+    sys.modules.pop("own.suites")
+    (tmp_path / "own" / "suites.py").unlink()
+    assert "Its entries are not known here: cannot import suite" in report.write(tmp_path).read_text("utf-8")
 
 
 # -- In a browser -------------------------------------------------------------------------------------------
