@@ -174,8 +174,10 @@ class Redrawn:
     def __call__(self, contexts: FloatArray) -> FloatArray:
         """Candidates ``(B, n, K, M)`` at contexts ``(B or 1, n, d)``; a round axis of 1 if constant."""
         contexts = np.broadcast_to(contexts, (len(self.classes), *contexts.shape[1:]))
-        candidates = np.stack([f(x) for f, x in zip(self.classes, contexts, strict=True)])
-        return candidates[:, None] if self.classes[0].constant else candidates
+        each = [f(x) for f, x in zip(self.classes, contexts, strict=True)]
+        candidates = np.stack([table[None] for table in each] if self.classes[0].constant else each)
+        candidates.flags.writeable = False  # shared with every learner
+        return candidates
 
 
 def _joined(tapes: list[Tape], *, constant: bool) -> Tape:

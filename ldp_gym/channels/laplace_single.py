@@ -43,7 +43,7 @@ class LaplaceSingle(NoisyChannel):
         noise = self.noise(candidates, cells)
         coordinate, level = self._one_level(labels, candidates, uniforms, cells)
         noisy = level + at(noise.scale, coordinate) * self.law.draw(uniforms[..., 3])
-        return placed(self.reveal(noisy, noise.offset, noise.slope), coordinate, self.num_hypotheses)
+        return placed(self.to_loss(noisy, noise.offset, noise.slope), coordinate, self.num_hypotheses)
 
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
@@ -51,7 +51,7 @@ class LaplaceSingle(NoisyChannel):
         levels, noise = self._levels(candidates, cells), self.noise(candidates, cells)
         coordinate = (messages != 0.0).argmax(axis=-1)
         scale = at(noise.scale, coordinate)
-        revealed = self.conceal(at(messages, coordinate), noise.offset, noise.slope)
+        revealed = self.from_loss(at(messages, coordinate), noise.offset, noise.slope)
         kernel = at(levels, coordinate, slice(None)) - revealed[..., None]
         kernel /= scale[..., None]
         log_norm = self.law.log_norm - np.log(scale * noise.slope) - math.log(self.num_hypotheses)
@@ -63,7 +63,7 @@ class LaplaceSingle(NoisyChannel):
         """The importance-weighted estimate: public centres, and K-fold corrected what was revealed."""
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
-        revealed = self.conceal(messages, noise.offset[..., None], noise.slope[..., None])
+        revealed = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
         return importance_weighted(messages, revealed, *self.ranges(candidates, cells))
 
     def loss_variance(self, candidates: FloatArray) -> FloatArray:
@@ -90,7 +90,7 @@ class LaplaceSingle(NoisyChannel):
         ratio = (1.0 - mixing + mixing * average) / ((1.0 - mixing) * farthest + mixing * average)
         best = ratio.argmax(axis=-1)[:, None]
         revealed = np.take_along_axis(levels, best, axis=-1)[:, 0] * noise.scale
-        return np.diag(self.reveal(revealed, noise.offset, noise.slope))
+        return np.diag(self.to_loss(revealed, noise.offset, noise.slope))
 
 
 def _decayed(shares: FloatArray, gaps: FloatArray) -> FloatArray:

@@ -106,12 +106,12 @@ class NoisyChannel(ClippedChannel):
         lowest, highest = self.ranges(candidates, cells)
         return self.law.variance * self.noise(candidates, cells).scale ** 2 + ((highest - lowest) / 2.0) ** 2
 
-    def reveal(self, log_likelihood: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
+    def to_loss(self, log_likelihood: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
         """The loss that a noisy log-likelihood turns into, eq. (tildey)."""
         losses = -slope * (log_likelihood + (np.log(self.num_labels) - offset))
         # An exact zero would read as "none yet".
         return np.where(losses == 0.0, np.finfo(np.float64).tiny, losses)
 
-    def conceal(self, losses: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
-        """The inverse of :meth:`reveal`: the noisy log-likelihood that a loss stands for."""
+    def from_loss(self, losses: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
+        """The inverse of :meth:`to_loss`: the noisy log-likelihood that a loss stands for."""
         return offset - np.log(self.num_labels) - losses / slope

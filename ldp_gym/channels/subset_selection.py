@@ -17,6 +17,7 @@ import numpy as np
 from ldp_gym import theory
 from ldp_gym.arrays import FloatArray, IntArray, Messages, at, expectations
 from ldp_gym.channels.base import CHANNELS, Channel, log_mixed
+from ldp_gym.channels.votes import ballots, held_by_vote, votes
 
 
 class SubsetChannel(Channel):
@@ -137,8 +138,8 @@ class Vote(SubsetChannel):
         uniforms: FloatArray,
         posterior: FloatArray | None = None,
     ) -> Messages:
-        votes = at(candidates.argmax(axis=-2), np.asarray(labels))
-        return 1.0 - 2.0 * self._draw(votes, uniforms)
+        chosen = at(votes(candidates), np.asarray(labels))
+        return 1.0 - 2.0 * self._draw(chosen, uniforms)
 
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
@@ -158,19 +159,3 @@ class Vote(SubsetChannel):
         """A window of names that slides around: a density takes two values, so any ratio is eps or 0."""
         names = np.arange(self.num_hypotheses)
         return np.where((names - names[:, None]) % self.num_hypotheses < self.size, -1.0, 1.0)
-
-
-def held_by_vote(held: FloatArray, candidates: FloatArray) -> FloatArray:
-    """What ``held (..., K)`` says of the hypothesis that each label votes for, ``(..., M)``."""
-    votes = candidates.argmax(axis=-2)
-    return np.take_along_axis(held, np.broadcast_to(votes, (*held.shape[:-1], votes.shape[-1])), axis=-1)
-
-
-def ballots(candidates: FloatArray) -> FloatArray:
-    """How a label of each hypothesis votes: ``sum_{y: v(y) = j} f_k[y]``, ``(..., K, K)``."""
-    votes = candidates.argmax(axis=-2)
-    size = candidates.shape[-2]
-    if candidates.ndim == 2:  # one table for all: K M steps instead of K^2 M
-        return np.stack([np.bincount(votes, masses, size) for masses in candidates])
-    chosen = (votes[..., None, :] == np.arange(size)[:, None]).astype(np.float64)
-    return np.einsum("...km,...jm->...kj", candidates, chosen)

@@ -41,13 +41,13 @@ class VectorChannel(NoisyChannel):
         lengths = at(cells.lengths, clipped)[..., None]
         density = self.clipping.density(masses(candidates, clipped), lengths, cells.total)
         noisy = np.log(density) + noise.scale * self.law.draw(uniforms[..., 2:])
-        return self.reveal(noisy, noise.offset[..., None], noise.slope[..., None])
+        return self.to_loss(noisy, noise.offset[..., None], noise.slope[..., None])
 
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray]:
         levels, noise = self._levels(candidates, cells), self.noise(candidates, cells)
-        revealed = self.conceal(messages, noise.offset[..., None], noise.slope[..., None])
+        revealed = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
         kernel = np.zeros((*messages.shape[:-1], self.num_labels))
         # Coordinate by coordinate, so that no batch of (K, M) arrays is built for a constant class.
         for j in range(self.num_hypotheses):
@@ -61,7 +61,7 @@ class VectorChannel(NoisyChannel):
     ) -> FloatArray:
         """The noisy log-likelihoods themselves, without the public offset."""
         noise = self.noise(candidates)
-        losses = -self.conceal(messages, noise.offset[..., None], noise.slope[..., None])
+        losses = -self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
         return np.where(self.is_none(messages)[..., None], 0.0, losses)
 
     def loss_variance(self, candidates: FloatArray) -> FloatArray:

@@ -20,7 +20,7 @@ import numpy as np
 from ldp_gym import theory
 from ldp_gym.arrays import FloatArray, IntArray, Messages, at, expectations, mixture
 from ldp_gym.channels.base import CHANNELS, Channel, log_mixed
-from ldp_gym.channels.subset_selection import ballots, held_by_vote
+from ldp_gym.channels.votes import ballots, held_by_vote, votes
 
 
 @CHANNELS.register("wheel")
@@ -31,8 +31,8 @@ class Wheel(Channel):
     covered, so it is a loss for each.
 
     Privacy: an arc has one density if it covers the label's hypothesis and ``e^-eps`` times that if not, and
-    the circle depends on public things alone. Use it where hypotheses have labels of their own: on disjoint
-    supports no other channel here comes as close to the information limit.
+    the circle depends on public things alone. Use it where a few hypotheses have labels of their own: on 8 or
+    32 disjoint supports no other non-interactive channel here comes as close to the information limit.
 
     The base measure of :meth:`log_density` is the law of the order, times Lebesgue's for the arc's start.
     """
@@ -83,11 +83,10 @@ class Wheel(Channel):
     ) -> Messages:
         stretches = self._stretches(candidates, posterior)
         places = self._places(uniforms[..., :-2], stretches)
-        votes = at(candidates.argmax(axis=-2), np.asarray(labels))
-        votes = np.broadcast_to(votes, places.shape[:-1])
+        chosen = np.broadcast_to(at(votes(candidates), np.asarray(labels)), places.shape[:-1])
         arc, log_density = (side[..., 0] for side in self._arc(stretches))
         covers = uniforms[..., -2] < arc * np.exp(log_density)
-        start = at(places, votes) + np.where(covers, -arc, 1.0 - arc) * uniforms[..., -1]
+        start = at(places, chosen) + np.where(covers, -arc, 1.0 - arc) * uniforms[..., -1]
         return _behind(places, start[..., None])
 
     def _covered(

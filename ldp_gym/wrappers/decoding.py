@@ -87,7 +87,7 @@ class NoisyDecoder(Decoder):
         noise = channel.noise(candidates, cells)
         deviation = self._deviation * noise.scale
         shifts = (means - centre[..., None, :]) / deviation[..., None, :]
-        revealed = channel.conceal(messages, noise.offset[..., None], noise.slope[..., None])
+        revealed = channel.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
         is_shown = messages != 0.0
         values = np.where(is_shown, (revealed - centre) / deviation, 0.0)
         shown = is_shown.astype(np.float64)

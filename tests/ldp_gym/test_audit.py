@@ -65,7 +65,7 @@ def test_the_extrema_are_those_of_all_breakpoints_tails_and_a_fine_grid(seed, ca
         ends = levels[j].min() - 30 * scale, levels[j].max() + 30 * scale
         values = np.concatenate([levels[j], np.linspace(*ends, 2000)])
         messages = np.zeros((len(values), len(table)))
-        messages[:, j] = channel.reveal(values, noise.offset, noise.slope)
+        messages[:, j] = channel.to_loss(values, noise.offset, noise.slope)
         density = channel.log_density(messages, table)
         worst = max(worst, np.ptp(density, axis=-1).max())
     assert math.isclose(found.epsilon, worst, rel_tol=1e-9, abs_tol=1e-9)

@@ -12,6 +12,7 @@ from ldp_gym import theory
 from ldp_gym.channels import Channel, LaplaceSingle, LaplaceVector, RandomizedResponse
 from ldp_gym.channels.groups import _deal, _first
 from ldp_gym.channels.noisy import CALIBRATIONS
+from ldp_gym.channels.votes import ballots, votes
 from ldp_gym.clipping import RULES
 from ldp_gym.testing import check_channel
 
@@ -385,6 +386,23 @@ def test_hypotheses_are_dealt_to_the_lightest_group():
         assert _first(members).T.tolist() == numbers
         assert (members.sum(axis=0) == 1).all()
         np.testing.assert_allclose(load, (members * line).sum(axis=1), atol=1e-12)
+
+
+def test_votes_are_kept_for_what_cannot_change_alone():
+    table = np.array([[0.7, 0.1, 0.2], [0.2, 0.1, 0.7]])
+    fixed = table.copy()
+    fixed.flags.writeable = False
+    assert votes(table).tolist() == votes(fixed).tolist() == [0, 0, 1]
+    np.testing.assert_allclose(ballots(table), [[0.8, 0.2], [0.3, 0.7]])
+    assert ballots(fixed) is ballots(fixed)
+    table[:] = table[::-1].copy()
+    view = np.broadcast_to(table, (4, 2, 3))  # read-only, but what it shows may change
+    assert votes(table).tolist() == [1, 0, 0]
+    assert votes(view)[0].tolist() == [1, 0, 0]
+    table[:] = table[::-1].copy()
+    assert votes(table).tolist() == votes(view)[0].tolist() == [0, 0, 1]
+    np.testing.assert_allclose(ballots(table), ballots(fixed))
+    assert not ballots(fixed).flags.writeable
 
 
 def test_groups_by_hand():
