@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -150,7 +150,10 @@ def as_player(learner: str | Callable[[Game], Learner], game: Game) -> Learner:
         raise TypeError(
             f"learner must be a name or make a learner from a game, such as its class; got {learner!r}"
         )
-    return learner(game)
+    player = learner(game)
+    if not isinstance(player, Learner):
+        raise TypeError(f"a learner has reset, predict and update; {learner!r} made {player!r}")
+    return player
 
 
 def _checkpoints(horizon: int, given: Sequence[int] | None) -> IntArray:
@@ -158,6 +161,8 @@ def _checkpoints(horizon: int, given: Sequence[int] | None) -> IntArray:
         decades = np.log10(horizon)
         spaced = np.logspace(0, decades, num=1 + int(np.ceil(10 * decades)))
         return np.unique(np.append(np.rint(spaced).astype(np.int64), horizon))
+    if not isinstance(given, Iterable):
+        raise TypeError(f"checkpoints must be a list of rounds, got {given!r}")
     rounds = [validation.whole("a checkpoint", given_round, least=1) for given_round in given]
     if max(rounds, default=1) > horizon:
         raise ValueError(f"checkpoints must lie in 1..{horizon}, got {max(rounds)}")
@@ -222,6 +227,8 @@ def _sound(predictions: FloatArray, shape: tuple[int, ...], start: int) -> Float
     total = row_sums(predictions)
     off = np.abs(total - 1.0).max()
     if not (np.minimum.reduce(predictions, axis=None) >= 0.0 and off <= TOLERANCE):
-        fault = validation.fault_of_distributions(predictions, TOLERANCE)
-        raise ValueError(f"the learner's prediction in round {start} +{fault}")
+        wrong = (predictions < 0.0).any(axis=-1) | ~(np.abs(total - 1.0) <= TOLERANCE)
+        game, t = np.argwhere(wrong)[0]
+        fault = validation.fault_of_distributions(predictions[game, t], TOLERANCE)
+        raise ValueError(f"the learner's prediction in round {start + t + 1}{fault}")
     return predictions if off < 1e-12 else predictions / total[..., None]

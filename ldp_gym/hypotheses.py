@@ -408,7 +408,7 @@ def as_hypotheses(
         if "context_dim" not in known:
             raise ValueError("a list of callables needs context_dim, the length of their contexts")
         made = Callables(source, known["context_dim"])
-    elif source is None or callable(source) or hasattr(source, "predict_proba"):
+    elif source is None or np.isscalar(source) or callable(source) or hasattr(source, "predict_proba"):
         raise TypeError(
             f"hypotheses must be a name, a (K, M) table, a list of two or more callables or fitted "
             f"classifiers, or a HypothesisClass; got {source!r}"

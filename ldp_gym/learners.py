@@ -78,6 +78,21 @@ def _built(name: str, options: Mapping[str, Any], game: Game) -> Learner:
     return LEARNERS.build(name, {"game": game}, options)
 
 
+def predicted(player: Learner, candidates: FloatArray, games: int) -> FloatArray:
+    """A learner's predictions ``(games, M)``, as an array of its own: a learner may use one buffer for all.
+
+    Raises:
+        ValueError: if they are of another shape.
+    """
+    predictions, shape = np.array(player.predict(candidates)), (games, candidates.shape[-1])
+    if predictions.shape != shape:
+        raise ValueError(
+            f"{type(player).__name__}.predict() must return a prediction for each of {games} games, of shape "
+            f"{shape} (games, M), got {predictions.shape}: a learner plays a batch of games at once"
+        )
+    return predictions
+
+
 def stepped(
     player: Learner, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
 ) -> FloatArray:
@@ -85,6 +100,6 @@ def stepped(
     predictions = []
     for t in range(messages.shape[1]):
         now = candidates if candidates.ndim == 2 else at_round(candidates, t)
-        predictions.append(np.array(player.predict(now)))  # a learner may use one buffer for all rounds
+        predictions.append(predicted(player, now, len(messages)))
         player.update(now, messages[:, t])
     return np.stack(predictions, axis=1)

@@ -15,7 +15,7 @@ from ldp_gym.arrays import BoolArray, FloatArray, IntArray
 from ldp_gym.divergences import kl, tv
 from ldp_gym.playback import Playback
 from ldp_gym.scenario import Scenario
-from ldp_gym.spectator import Spectator
+from ldp_gym.spectator import Round, Spectator
 
 
 class Referee:
@@ -62,7 +62,10 @@ class Referee:
             info |= {"truth": self._playback.truths.copy(), "label": self._playback.now("labels").copy()}
         np.copyto(self._messages, self._playback.now("messages"))
         if self.spectator is not None:
-            self.spectator.watch(truth, self._playback.candidates, predictions, self._messages, info["kl"])
+            seen = self._playback.now("candidates" if self.scenario.redraws else "contexts")
+            self.spectator.watch(
+                Round(seen.copy(), truth.copy(), predictions.copy(), self._messages.copy(), info["kl"])
+            )
         self._playback.advance()
         return info
 

@@ -86,29 +86,49 @@ class Registry(Generic[T]):
         """Make ``name`` from the ``options`` a user gave and those ``offered`` facts that it asks for.
 
         Raises:
-            TypeError: for an option that the maker does not take, listing those it does, that contradicts
-                an offered fact, or that is missing.
+            TypeError: for an option that the maker does not take, listing those it does, that is for the game
+                to say, or that is missing.
         """
         maker = self[name]
-        parameters = inspect.signature(maker).parameters.values()
-        accepted = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
-            for option in options:
-                if option not in accepted:
-                    raise TypeError(
-                        f"{self.kind} {name!r} takes no option {option!r}; it takes {', '.join(accepted)}"
-                    )
+        parameters, anything = _parameters(maker)
         for option in options:
             if option in offered:
                 raise TypeError(
                     f"{option!r} is the game's to say, not an option of {self.kind} {name!r}: "
                     f"the game has {option}={offered[option]!r}"
                 )
-        facts = {key: value for key, value in offered.items() if key in accepted}
-        for p in parameters:
-            if p.name in accepted and p.default is p.empty and p.name not in {**facts, **options}:
+            if option not in parameters and not anything:
+                takes = ", ".join(known for known in parameters if known not in offered) or "none"
+                raise TypeError(f"{self.kind} {name!r} takes no option {option!r}; its options: {takes}")
+        facts = {key: value for key, value in offered.items() if anything or key in parameters}
+        for p in parameters.values():
+            if p.default is p.empty and p.name not in {**facts, **options}:
                 raise TypeError(f"{self.kind} {name!r} needs the option {p.name!r}")
         return maker(**{**facts, **options})
+
+    def takes(self, name: str, option: str) -> bool:
+        """Whether ``name`` is made with such an option."""
+        parameters, anything = _parameters(self[name])
+        return anything or option in parameters
+
+
+def _parameters(maker: Callable[..., Any]) -> tuple[dict[str, inspect.Parameter], bool]:
+    """What a maker takes by name, and whether it takes anything else too.
+
+    A class that takes ``**options`` hands them on to its base: what that takes, it takes.
+    """
+    makers: list[Callable[..., Any]] = [maker]
+    if isinstance(maker, type):
+        makers = [vars(cls)["__init__"] for cls in maker.__mro__[:-1] if "__init__" in vars(cls)]
+    found: dict[str, inspect.Parameter] = {}
+    for call in makers:
+        parameters = list(inspect.signature(call).parameters.values())
+        for p in parameters[1:] if isinstance(maker, type) else parameters:
+            if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
+                found.setdefault(p.name, p)
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            return found, False
+    return found, bool(makers)
 
 
 def _import(path: str, kind: str) -> Callable[..., Any]:

@@ -314,8 +314,13 @@ class Screen:
     """
 
     def __init__(self, mode: str, frames_per_second: int) -> None:
+        self._settings = (mode, frames_per_second)
         self._painter = None if mode == "ansi" else Painter()
         self._window = Window(frames_per_second) if mode == "human" else None
+
+    def __reduce__(self) -> tuple[type[Screen], tuple[str, int]]:
+        """A copy draws with brushes of its own: what pygame holds cannot be copied."""
+        return Screen, self._settings
 
     def show(self, scene: Scene) -> Frame | str | None:
         """The scene as text or as a picture, or None when it is in the window."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -48,8 +49,8 @@ class Scenario:
         hypotheses_kwargs: further options of a named class.
         channel: how users privatize: a name, ``"module:Object"``, or a Channel.
         channel_kwargs: further options of a named channel.
-        epsilon: the channel's privacy level.
-        delta: the channel's delta; 0 for the pure channels.
+        epsilon: a named channel's privacy level; 1 by default.
+        delta: a named channel's delta; 0, as for all pure channels, by default.
         horizon: T.
         nature: who picks the contexts: a name or a Nature.
         nature_kwargs: further options of a named nature.
@@ -70,8 +71,8 @@ class Scenario:
         hypotheses_kwargs: Mapping[str, Any] | None = None,
         channel: str | Channel = "laplace-single",
         channel_kwargs: Mapping[str, Any] | None = None,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
+        epsilon: float | None = None,
+        delta: float | None = None,
         horizon: int = 1000,
         nature: str | Nature = "iid",
         nature_kwargs: Mapping[str, Any] | None = None,
@@ -82,50 +83,57 @@ class Scenario:
         max_loss: float = 100.0,
     ) -> None:
         self.horizon = validation.whole("horizon (T)", horizon, least=2)
-        if not validation.real("epsilon", epsilon) > 0.0:  # the channel has the rest to say
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        if epsilon is not None and not validation.real("epsilon", epsilon) > 0.0:
+            raise ValueError(f"epsilon must be positive, got {epsilon}")  # the channel has the rest to say
         self.max_loss = validation.positive("max_loss", max_loss)
-        self.observe_candidates = bool(observe_candidates)
-        self.reveal = bool(reveal)
+        self.observe_candidates = validation.flag("observe_candidates", observe_candidates)
+        self.reveal = validation.flag("reveal", reveal)
         self._class_source = hypotheses
         self._class_facts = {
             "num_hypotheses": num_hypotheses,
             "num_labels": num_labels,
             "context_dim": context_dim,
             "class_seed": validation.whole("class_seed", class_seed, least=0),
-            "epsilon": epsilon,
+            "epsilon": _known_epsilon(channel, epsilon),
             "horizon": self.horizon,
         }
-        self._class_options = dict(hypotheses_kwargs or {})
+        self._class_options = validation.options("hypotheses_kwargs", hypotheses_kwargs)
         self.hypotheses = as_hypotheses(hypotheses, self._class_facts, self._class_options)
-        self.redraws = bool(redraw_hypotheses)
+        self.redraws = validation.flag("redraw_hypotheses", redraw_hypotheses)
         if self.redraws:
             self._check_redrawable()
-        self.channel = self._channel(channel, epsilon, delta, channel_kwargs or {})
-        self.nature = self._nature(nature, nature_kwargs or {})
+        promise = {"epsilon": epsilon, "delta": delta}
+        self.channel = self._channel(channel, promise, validation.options("channel_kwargs", channel_kwargs))
+        self.nature = self._nature(nature, validation.options("nature_kwargs", nature_kwargs))
         self.game = Game(None if self.redraws else self.hypotheses, self.channel, self.horizon)
         self.truth = truth if truth == "uniform" else self.valid_truth(truth)
 
     # -- Making the parties ---------------------------------------------------------------------------
 
     def _channel(
-        self, channel: str | Channel, epsilon: float, delta: float, options: Mapping[str, Any]
+        self, channel: str | Channel, promise: Mapping[str, float | None], options: Mapping[str, Any]
     ) -> Channel:
         facts = {
             "num_hypotheses": self.hypotheses.num_hypotheses,
             "num_labels": self.hypotheses.num_labels,
             "horizon": self.horizon,
+            **{name: value for name, value in promise.items() if value is not None},
         }
         if isinstance(channel, str):
-            return CHANNELS.build(channel, {**facts, "epsilon": epsilon, "delta": delta}, options)
-        if not isinstance(channel, Channel):
-            raise TypeError(f"channel must be a name or a Channel (made, not its class), got {channel!r}")
-        if options:
-            raise TypeError(f"channel_kwargs {sorted(options)} go with a named channel, not with {channel!r}")
+            facts = {"epsilon": 1.0, "delta": 0.0, **facts}
+            made = CHANNELS.build(channel, facts, options)
+        else:
+            made = channel
+        if not isinstance(made, Channel):
+            raise TypeError(f"channel must be a name or a Channel (made, not its class), got {made!r}")
+        if options and made is channel:
+            raise TypeError(f"channel_kwargs {sorted(options)} go with a named channel, not with {made!r}")
         for fact, value in facts.items():
-            if getattr(channel, fact) != value:
-                raise ValueError(f"{channel!r} was made for {fact}={getattr(channel, fact)}, not for {value}")
-        return channel
+            has = getattr(made, fact)
+            loud = fact == "epsilon" and has == math.inf  # identity takes any eps, keeps none, and says so
+            if has != value and not loud:
+                raise ValueError(f"{made!r} was made for {fact}={has}, not for the game's {value}")
+        return made
 
     def _nature(self, nature: str | Nature, options: Mapping[str, Any]) -> Nature:
         dim = self.hypotheses.context_dim
@@ -142,7 +150,7 @@ class Scenario:
 
     def _check_redrawable(self) -> None:
         source = self._class_source
-        seeded = isinstance(source, str) and "class_seed" in inspect.signature(CLASSES[source]).parameters
+        seeded = isinstance(source, str) and CLASSES.takes(source, "class_seed")
         probe = np.ones(self.hypotheses.context_dim)
         if not seeded or np.array_equal(self._member(0)(probe), self._member(1)(probe)):
             raise ValueError(
@@ -219,6 +227,13 @@ class Scenario:
     def rounds_at_a_time(self, episodes: int, cells: int) -> int:
         """How many rounds of so many episodes keep a tape's arrays below about ``cells`` numbers."""
         return max(1, min(self.horizon, cells // (episodes * self.footprint)))
+
+
+def _known_epsilon(channel: str | Channel, epsilon: float | None) -> float:
+    """The privacy level that a class may be made for."""
+    if epsilon is None and isinstance(channel, Channel) and channel.epsilon < math.inf:
+        return channel.epsilon
+    return 1.0 if epsilon is None else epsilon
 
 
 @dataclass(frozen=True)

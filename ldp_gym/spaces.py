@@ -68,9 +68,7 @@ class Simplex(spaces.Box):
         """
         point = np.asarray(action, dtype=np.float64)
         if point.shape != self.shape:
-            raise ValueError(
-                f"an action is a distribution over the labels, of shape {self.shape}; got shape {point.shape}"
-            )
+            raise ValueError(f"an action has shape {self.shape}, got {point.shape}; {_ADVICE}")
         total = row_sums(point)
         off = np.abs(total - 1.0).max() if point.ndim > 1 else abs(float(total) - 1.0)
         # Comparisons that NaN fails too; only a failure pays for finding the culprit. An argmin costs half

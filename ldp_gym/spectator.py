@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym import posterior
-from ldp_gym.arrays import FloatArray, IntArray, Messages, mixture
+from ldp_gym.arrays import FloatArray, IntArray, Messages, at_round, mixture
 from ldp_gym.divergences import kl
 from ldp_gym.scenario import Scenario
 from ldp_gym.spaces import TOLERANCE
@@ -49,6 +49,29 @@ class Scene:
     uniform: FloatArray
 
 
+@dataclass(frozen=True)
+class Round:
+    """What was played in a round of B games.
+
+    Attributes:
+        seen: the contexts ``(B, d)``; the candidates ``(B, K, M)`` where each episode has its own class.
+        distributions: the truths', ``(B, M)``.
+        predictions: what was predicted, ``(B, M)``.
+        messages: what was sent.
+        losses: what was charged, ``(B,)``.
+    """
+
+    seen: FloatArray
+    distributions: FloatArray
+    predictions: FloatArray
+    messages: Messages
+    losses: FloatArray
+
+
+_MOST_UNREAD = 256
+"""How many rounds a spectator keeps in mind before it works out what they tell."""
+
+
 @dataclass
 class _Seat:
     """What is remembered of one game."""
@@ -75,35 +98,51 @@ class Spectator:
         self._seats: dict[int, _Seat] = {}
         self._log_posterior = posterior.prior((num_games,), size)
         self._weights: FloatArray | None = None
+        self._unread: list[Round] = []
 
     def begin(self, games: IntArray, truths: IntArray, distributions: FloatArray) -> None:
         """The given games begin; ``truths (B,)`` and ``distributions (B, M)`` are of all of them."""
+        self._read()
         for game in games.tolist():
             self._seats[game] = _Seat(int(truths[game]), distributions[game].copy())
         self._log_posterior[games] = posterior.prior((), self._log_posterior.shape[-1])
         self._weights = None
 
-    def watch(
-        self,
-        distributions: FloatArray,
-        candidates: FloatArray,
-        predictions: FloatArray,
-        messages: Messages,
-        losses: FloatArray,
-    ) -> None:
-        """A round of all games: the truths' distributions, what was predicted, sent and charged."""
-        channel = self._scenario.channel
-        size = candidates.shape[-2]
-        uniform = kl(distributions, mixture(np.full((len(candidates), size), 1.0 / size), candidates))
-        public = posterior.weights(self._log_posterior) if channel.interactive else None
-        self._log_posterior = posterior.advance(
-            self._log_posterior, channel.log_likelihood(messages, candidates, public)
+    def watch(self, round_: Round) -> None:
+        """A round of all games has been played."""
+        self._unread.append(round_)
+        if len(self._unread) == _MOST_UNREAD:
+            self._read()
+
+    def _read(self) -> None:
+        """Work out what the rounds since the last frame tell: at once, as it takes far longer one by one."""
+        if not self._unread:
+            return
+        rounds, self._unread = self._unread, []
+        seen, predictions, messages, losses, distributions = (
+            np.stack([getattr(played, name) for played in rounds], axis=1)
+            for name in ("seen", "predictions", "messages", "losses", "distributions")
         )
+        candidates = seen if self._scenario.redraws else self._scenario.hypotheses(seen)
+        size = candidates.shape[-2]
+        uniform = kl(distributions, mixture(np.full((*losses.shape, size), 1.0 / size), candidates))
+        self._advance(messages, candidates)
         for game, seat in self._seats.items():
-            seat.distribution = distributions[game].copy()
-            seat.prediction, seat.message = predictions[game].copy(), messages[game].copy()
-            seat.losses.append(float(losses[game]))
-            seat.uniform.append(float(uniform[game]))
+            seat.distribution = distributions[game, -1]
+            seat.prediction, seat.message = predictions[game, -1], messages[game, -1]
+            seat.losses.extend(losses[game].tolist())
+            seat.uniform.extend(uniform[game].tolist())
+
+    def _advance(self, messages: Messages, candidates: FloatArray) -> None:
+        channel = self._scenario.channel
+        if not channel.interactive:
+            told = channel.log_likelihood(messages, candidates).sum(axis=1)
+            self._log_posterior = posterior.advance(self._log_posterior, told)
+            return
+        for t in range(messages.shape[1]):
+            now = candidates if candidates.ndim == 2 else at_round(candidates, t)
+            told = channel.log_likelihood(messages[:, t], now, posterior.weights(self._log_posterior))
+            self._log_posterior = posterior.advance(self._log_posterior, told)
 
     def show(self, weights: npt.ArrayLike) -> None:
         """Keep the learner's weights ``(B, K)``, or ``(K,)`` for all games, for the next frames."""
@@ -116,6 +155,7 @@ class Spectator:
 
     def scene(self, game: int = 0) -> Scene:
         """What there is to see of a game now."""
+        self._read()
         seat, scenario = self._seats[game], self._scenario
         return Scene(
             title=repr(scenario.channel),

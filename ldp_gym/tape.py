@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from ldp_gym import posterior
+from ldp_gym import posterior, validation
 from ldp_gym.arrays import BoolArray, FloatArray, IntArray, Messages, at
 from ldp_gym.divergences import negentropy
 from ldp_gym.hypotheses import HypothesisClass
@@ -121,11 +121,31 @@ class Episodes:
         if self._steady is not None:
             return self._steady
         candidates = self._hypotheses(self._context if contexts is None else contexts)
+        if not _is_ours(self.scenario.hypotheses):
+            self._check(candidates, contexts)
         distributions = at(candidates, self.truths[:, None], slice(None))
         law = Law(candidates, distributions, negentropy(distributions), cumulative(distributions))
         if self.scenario.hypotheses.constant:
             self._steady = law
         return law
+
+    def _check(self, candidates: FloatArray, contexts: FloatArray | None) -> None:
+        """Somebody else's class is held to its word: what it gives are distributions."""
+        hypotheses = self.scenario.hypotheses
+        expected: tuple[int, ...] = (hypotheses.num_hypotheses, hypotheses.num_labels)
+        if not hypotheses.constant:
+            assert contexts is not None, "contexts are left out for constant classes alone"
+            expected = (*contexts.shape[:-1], *expected)
+        elif self.scenario.redraws:
+            expected = (len(self.openings), 1, *expected)
+        if candidates.shape != expected:
+            raise ValueError(
+                f"{hypotheses!r} must give candidates of shape {expected}, got {candidates.shape}"
+            )
+        try:
+            validation.distributions(candidates)
+        except ValueError as error:
+            raise ValueError(f"{hypotheses!r} gives wrong candidates: {error}") from error
 
     def _contexts(self, uniforms: FloatArray, public: FloatArray | None) -> FloatArray:
         """Nature's move."""
@@ -140,6 +160,12 @@ class Episodes:
                 truths=self.truths if nature.leaks_truth else None,
             )
         )
+        if not _is_ours(nature):
+            expected = (*shape, nature.context_dim)
+            if contexts.shape != expected or not np.isfinite(contexts).all():
+                raise ValueError(
+                    f"{nature!r} must give finite contexts of shape {expected}, got {contexts!r}"
+                )
         self._round += shape[1]
         self._context = contexts[:, -1]
         return contexts
@@ -178,6 +204,10 @@ class Redrawn:
         candidates = np.stack([table[None] for table in each] if self.classes[0].constant else each)
         candidates.flags.writeable = False  # shared with every learner
         return candidates
+
+
+def _is_ours(party: object) -> bool:
+    return type(party).__module__.startswith("ldp_gym.")
 
 
 def _joined(tapes: list[Tape], *, constant: bool) -> Tape:

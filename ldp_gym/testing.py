@@ -16,10 +16,10 @@ from ldp_gym.arrays import FloatArray, Messages, at_round
 from ldp_gym.channels import Channel
 from ldp_gym.game import Game
 from ldp_gym.hypotheses import Dirichlet, HypothesisClass, SoftmaxLinear
-from ldp_gym.learners import Learner, TapeLearner
+from ldp_gym.learners import Learner, TapeLearner, learner_maker, predicted
 from ldp_gym.nature import Nature, Stretch
 from ldp_gym.sampling import open_uniforms
-from ldp_gym.scenario import Scenario
+from ldp_gym.scenario import Scenario, scenario_of
 from ldp_gym.tape import Episodes, Tape
 
 ALPHA = 1e-6
@@ -90,6 +90,8 @@ def check_channel(channel: Channel, samples: int = 20_000, seed: int = 0) -> Non
 
     The statistical part fails a correct channel with probability at most 1e-6.
     """
+    if not isinstance(channel, Channel):
+        raise TypeError(f"check_channel takes a Channel (made, not its class or name), got {channel!r}")
     size, labels = channel.num_hypotheses, channel.num_labels
     rng = np.random.default_rng(seed)
     table = Dirichlet(size, labels, class_seed=seed)(np.zeros(1))
@@ -168,11 +170,11 @@ def _check_law(
     )
 
 
-def check_learner(learner: Callable[[Game], Learner], seed: int = 0, **game: Any) -> None:
+def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **game: Any) -> None:
     """Play a learner alone, in a batch and on a tape; raise an AssertionError that says what broke.
 
     Args:
-        learner: makes the learner from a game, such as its class.
+        learner: makes the learner from a game, such as its class; or its name.
         seed: of the rounds that it plays.
         **game: keyword arguments of ``gym.make("LDPDist-v0", ...)``; a small game when not given.
 
@@ -183,7 +185,8 @@ def check_learner(learner: Callable[[Game], Learner], seed: int = 0, **game: Any
     """
     small = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 12}
     settings = game if "hypotheses" in game else {**small, **game}
-    scenario = Scenario(**settings)
+    scenario = scenario_of(settings)
+    maker = learner_maker(learner) if isinstance(learner, str) else learner
     batch, rounds = 3, scenario.horizon
     openings = [scenario.opening(np.random.default_rng(seed + i)) for i in range(batch)]
     tape = Episodes(scenario, openings).play(rounds)
@@ -196,16 +199,18 @@ def check_learner(learner: Callable[[Game], Learner], seed: int = 0, **game: Any
             candidates = tape.candidates if shared else at_round(tape.candidates, t)[games]
             messages = tape.messages[games, t]
             seen, heard = candidates.copy(), messages.copy()
-            predicted = player.predict(candidates)
-            _demand(isinstance(predicted, np.ndarray), f"predictions as an array, got {type(predicted)}")
-            _demand(np.isrealobj(predicted), f"real predictions, got {predicted.dtype}")
-            predictions.append(np.array(predicted))
+            try:
+                predictions.append(predicted(player, candidates, len(games)))
+            except ValueError as error:
+                raise AssertionError(str(error)) from error
+            _demand(np.isrealobj(predictions[-1]), f"real predictions, got {predictions[-1].dtype}")
             player.update(candidates, messages)
             _demand(np.array_equal(seen, candidates), "the candidates left as they were")
             _demand(np.array_equal(heard, messages), "the messages left as they were")
         return np.stack(predictions, axis=1)
 
-    player = learner(scenario.game)
+    player = maker(scenario.game)
+    _demand(isinstance(player, Learner), f"a learner, with reset, predict and update; got {player!r}")
     together = stepped(player, list(range(batch)))
     shape = (batch, rounds, scenario.game.num_labels)
     _demand(together.shape == shape, f"predictions of shape {shape}, got {together.shape}")
@@ -216,7 +221,7 @@ def check_learner(learner: Callable[[Game], Learner], seed: int = 0, **game: Any
     again = stepped(player, list(range(batch)))
     _demand(np.allclose(again, together, atol=1e-9), "the same predictions after reset()")
     for one in range(batch):
-        alone = stepped(learner(scenario.game), [one])[0]
+        alone = stepped(maker(scenario.game), [one])[0]
         _demand(np.allclose(alone, together[one], atol=1e-9), "the same predictions alone and in a batch")
     if isinstance(player, TapeLearner):
         player.reset((batch,))

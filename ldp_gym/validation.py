@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +24,20 @@ def whole(name: str, value: object, *, least: int) -> int:
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
     return int(value)
+
+
+def flag(name: str, value: object) -> bool:
+    """``value`` as a bool: the text "False", say, is none."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r} of type {type(value).__name__}")
+    return bool(value)
+
+
+def options(name: str, value: object) -> dict[str, Any]:
+    """``value`` as a dict of options; none for None."""
+    if value is not None and not isinstance(value, Mapping):
+        raise TypeError(f"{name} must be a dict of options, got {value!r} of type {type(value).__name__}")
+    return dict(value or {})
 
 
 def real(name: str, value: object) -> float:

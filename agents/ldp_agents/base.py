@@ -11,7 +11,7 @@ import numpy as np
 from ldp_gym import Game, posterior
 from ldp_gym.arrays import BoolArray, FloatArray, Messages, mixture
 from ldp_gym.clipping import Clipping
-from ldp_gym.learners import IncompatibleChannelError
+from ldp_gym.learners import IncompatibleChannelError, stepped
 
 
 class Learner(ABC):
@@ -86,6 +86,12 @@ class ExponentialWeights(Learner):
     """
 
     rate: float
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A subclass that predicts or learns in its own way is stepped, unless it says how it plays."""
+        super().__init_subclass__(**options)
+        if "play" not in vars(cls) and not vars(cls).keys().isdisjoint({"predict", "update", "weights"}):
+            cls.play = stepped  # type: ignore[method-assign, assignment]
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)

@@ -114,10 +114,11 @@ def score(uniform: FloatArray, risk: FloatArray, bayes: FloatArray) -> float | N
 
 
 def slope(positions: Sequence[float], samples: Sequence[FloatArray]) -> Estimate:
-    """The slope of log mean against log position, by least squares with its interval.
+    """The slope of log mean against log position, by least squares with its interval (the delta method).
 
-    A mean's error is its standard error over the episodes, and the slope's follows from those; Student's law
-    with as many degrees of freedom as the samples have together.
+    Where all positions have as many samples, sample i of each is taken to be of the same seed, as in a suite:
+    what counts is how the episodes' own contributions to the slope vary, so that whatever the positions have
+    in common drops out. Else the means' errors add up, and Student's law has Welch's degrees of freedom.
 
     Example:
         >>> found = slope([1, 10], [np.array([2.0, 2.2]), np.array([20.0, 22.0])])
@@ -128,15 +129,22 @@ def slope(positions: Sequence[float], samples: Sequence[FloatArray]) -> Estimate
 
     x = np.log(np.asarray(positions, dtype=np.float64))
     means = np.array([np.mean(values) for values in samples])
-    errors = np.array(
-        [np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan for values in samples]
-    )
+    if not (means > 0.0).all():
+        return Estimate(np.nan, -np.inf, np.inf)  # no mean, no logarithm
     centred = x - x.mean()
     leverage = centred / (centred @ centred)
     value = float(leverage @ np.log(means))
-    if np.isnan(errors).any():
+    counts = np.array([len(values) for values in samples])
+    if counts.min() < 2:
         return Estimate(value, -np.inf, np.inf)
-    error = float(np.sqrt(leverage**2 @ (errors / means) ** 2))
-    freedom = sum(len(values) - 1 for values in samples)
+    if np.ptp(counts) == 0:
+        contributions = (leverage / means) @ np.stack(samples)
+        error = float(np.std(contributions, ddof=1) / np.sqrt(counts[0]))
+        freedom = float(counts[0] - 1)
+    else:
+        spread = [np.var(values, ddof=1) / len(values) for values in samples]
+        variances = (leverage / means) ** 2 * spread
+        error = float(np.sqrt(variances.sum()))
+        freedom = float(variances.sum() ** 2 / (variances**2 / (counts - 1)).sum()) if error else np.inf
     half = float(t.ppf(0.5 + CONFIDENCE / 2.0, freedom)) * error
     return Estimate(value, value - half, value + half)

@@ -17,6 +17,7 @@ from ldp_gym.arrays import FloatArray
 from ldp_gym.channels import Channel, NoPrivacyWarning
 from ldp_gym.cli.options import option_of
 from ldp_gym.scenario import Scenario
+from ldp_gym.testing import check_channel
 
 
 def audit(
@@ -41,12 +42,13 @@ def audit(
 ) -> None:
     """Audit a channel's promise on a class. Exit status 1 if the promise is broken.
 
-    The certificate is for the worst of the contexts audited. A black-box audit can convict a channel and
-    never acquit it.
+    The certificate is for the worst of the contexts audited, and of an interactive channel for the uniform
+    public posterior. A channel of your own is held to its contract first: its messages must follow its
+    density. A black-box audit can convict a channel and never acquit it.
     """
     console = Console()
     try:
-        source = json.loads(hypotheses) if hypotheses.lstrip().startswith("[") else hypotheses
+        source = _table_or_name(hypotheses)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoPrivacyWarning)  # the table says it
             scenario = Scenario(
@@ -64,6 +66,11 @@ def audit(
         raise typer.BadParameter(str(error)) from error
 
     audited = scenario.channel
+    if not type(audited).__module__.startswith("ldp_gym."):
+        try:
+            check_channel(audited)  # a certificate is worth what the density says of the messages
+        except AssertionError as error:
+            raise typer.BadParameter(f"{audited!r} breaks its contract: {error}") from error
     public = np.full(audited.num_hypotheses, 1.0 / audited.num_hypotheses) if audited.interactive else None
     tables = _tables(scenario, contexts)
     try:
@@ -97,6 +104,15 @@ def audit(
     raise typer.Exit(1 if broken else 0)
 
 
+def _table_or_name(text: str) -> object:
+    if not text.lstrip().startswith("["):
+        return text
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"--hypotheses {text!r} is no table in JSON: {error}") from error
+
+
 def _tables(scenario: Scenario, contexts: int) -> list[FloatArray]:
     """The candidates at each audited context."""
     if scenario.hypotheses.constant:
@@ -110,6 +126,8 @@ def _certificate_table(channel: Channel, certificate: audits.Certificate, contex
     table.add_row("promised", f"eps = {certificate.claimed_epsilon:g}, delta = {certificate.claimed_delta:g}")
     table.add_row("found", f"eps = {certificate.epsilon:.9g}, delta = {certificate.delta:.6g}")
     table.add_row("by", certificate.method + (f", worst of {contexts} contexts" if contexts > 1 else ""))
+    if channel.interactive:
+        table.add_row("public posterior", "uniform")
     if certificate.labels is not None:
         table.add_row("worst labels", f"{certificate.labels[0]} against {certificate.labels[1]}")
     if certificate.message is not None:

@@ -15,6 +15,7 @@ from ldp_agents.testing import check_learner
 from ldp_gym import LEARNERS, Game
 from ldp_gym.scenario import Scenario
 from ldp_gym.tape import Episodes
+from ldp_gym.testing import check_channel
 
 
 def record(game, rounds, seed=0):
@@ -79,6 +80,47 @@ def test_bayes_is_the_explicit_posterior(channel):
         public = weights if game.channel.interactive else None
         density = np.exp(game.channel.log_density(tape.messages[0, t], f, public))
         log_weights += np.log([sum(f[k, y] * density[y] for y in range(6)) for k in range(4)])
+
+
+class Doubter(ldp_agents.Bayes):
+    """Bayes, half of it uniform."""
+
+    def predict(self, candidates):
+        prediction = super().predict(candidates)
+        return 0.5 * prediction + 0.5 / prediction.shape[-1]
+
+
+class Sleeper(ldp_agents.EXP3):
+    """Learns from every second message, by whatever weights it has."""
+
+    def reset(self, batch_shape=()):
+        super().reset(batch_shape)
+        self.awake = False
+
+    def update(self, candidates, message):
+        self.awake = not self.awake
+        if self.awake:
+            super().update(candidates, message)
+
+
+class DeeperDoubter(Doubter):
+    rate = 0.5
+
+
+@pytest.mark.parametrize("learner", [Doubter, DeeperDoubter, Sleeper])
+def test_a_subclass_is_evaluated_as_it_predicts_and_learns(learner):
+    game = {"hypotheses": "dirichlet", "horizon": 60}
+    evaluated = ldp_gym.evaluate(learner, game, episodes=1, seed=5)
+    env = gym.make("LDPDist-v0", **game)
+    player = learner(env.unwrapped.game)
+    observation, _ = env.reset(seed=5)
+    total = 0.0
+    for _ in range(60):
+        observation, _, _, _, info = env.step(player.act(observation))
+        total += info["kl"]
+    assert evaluated.kl[0, -1] == pytest.approx(total, rel=1e-9)
+    assert total != pytest.approx(ldp_gym.evaluate(learner.__mro__[1], game, episodes=1, seed=5).kl[0, -1])
+    check_learner(learner)
 
 
 def test_the_uniform_mixture_never_learns():
@@ -188,6 +230,13 @@ class Forgetful(ldp_agents.EXP3):
         pass
 
 
+class Single(ldp_agents.EXP3):
+    """Thinks that there is one game."""
+
+    def predict(self, candidates):
+        return super().predict(candidates)[0]
+
+
 class Absent(ldp_agents.EXP3):
     def act(self, observation):
         return np.full(5, 1 / 5)
@@ -198,6 +247,8 @@ class Absent(ldp_agents.EXP3):
     [
         (Peeking, "play\\(\\) to predict as stepping does"),
         (Negative, "no negative probability"),
+        (Single, r"each of 3 games, of shape \(3, 5\) \(games, M\), got \(5,\)"),
+        (lambda game: 7, "a learner, with reset, predict and update; got 7"),
         (Forgetful, "restart\\(\\) to forget"),
         (Absent, "act\\(\\) to predict as stepping does"),
     ],
@@ -205,6 +256,20 @@ class Absent(ldp_agents.EXP3):
 def test_check_learner_says_what_broke(learner, message):
     with pytest.raises(AssertionError, match=message):
         check_learner(learner)
+
+
+def test_misuse_of_the_checks_and_of_evaluate_is_said():
+    check_learner("bayes", channel="split")
+    with pytest.raises(TypeError, match="did you mean 'channel'"):
+        check_learner("bayes", chanel="split")
+    with pytest.raises(TypeError, match=r"made, not its class or name\), got 'split'"):
+        check_channel("split")
+    with pytest.raises(TypeError, match="a learner has reset, predict and update"):
+        ldp_gym.evaluate(lambda game: 7, {}, episodes=1)
+    with pytest.raises(TypeError, match="checkpoints must be a list of rounds, got 5"):
+        ldp_gym.evaluate("bayes", {}, episodes=1, checkpoints=5)
+    with pytest.raises(ValueError, match=r"Single.predict\(\) must return .* of shape \(2, 16\)"):
+        ldp_gym.evaluate(Single, {}, episodes=2)
 
 
 @pytest.mark.parametrize("channel", ["laplace-single", "one-bit", "hybrid", "laplace-vector"])

@@ -220,7 +220,7 @@ def test_unknown_names_and_options_come_with_advice():
     facts = {"num_hypotheses": 3, "num_labels": 4, "horizon": 10}
     with pytest.raises(ValueError, match="did you mean 'laplace-single'"):
         ldp_gym.CHANNELS.build("laplace-singel", facts, {})
-    with pytest.raises(TypeError, match="takes no option 'gama'; it takes .*gamma"):
+    with pytest.raises(TypeError, match="takes no option 'gama'; its options: .*gamma"):
         ldp_gym.CHANNELS.build("laplace-single", facts, {"gama": 1.0})
 
 

@@ -2,9 +2,11 @@
 
 import re
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from ldp_gym.channels import RandomizedResponse
 from ldp_gym.cli import app
 
 CEILINGS = ["audit", "laplace-single", "--hypotheses", "[[1,0,0],[0,0.5,0.5]]", "--horizon", "100"]
@@ -64,6 +66,20 @@ def test_a_user_s_own_channel_and_a_picture(tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+class InTheClear(RandomizedResponse):
+    """Sends the label itself, and says otherwise."""
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        return np.asarray(labels) + 1
+
+
+def test_a_channel_that_does_not_do_what_its_density_says_is_not_certified():
+    code, output = run("audit", f"{__name__}:InTheClear")
+    assert code == 2
+    assert "breaks its contract" in output
+    assert "the promise holds" not in output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -76,6 +92,7 @@ def test_a_user_s_own_channel_and_a_picture(tmp_path):
         (["audit", "laplace-single", "--picture", "/nowhere/at/all.png"], "cannot save the picture"),
         (["audit", "laplace-single", "--option", "clippin=paper"], "takes no option 'clippin'"),
         (["audit", "laplace-single", "--hypotheses", "[[1,0],[0.5,0.6]]"], "hypothesis 1 sums to 1.1"),
+        (["audit", "laplace-single", "--hypotheses", "[[1,0]"], "'[[1,0]' is no table in JSON"),
     ],
 )
 def test_bad_arguments_say_what_is_allowed(arguments, message):

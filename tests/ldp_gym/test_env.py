@@ -179,6 +179,11 @@ def test_the_game_holds_the_public_rules_alone():
             "another seed gives another class",
         ),
         ({"render_mode": "disco"}, ValueError, "disco"),
+        ({"reveal": "false"}, TypeError, "reveal must be True or False, got 'false'"),
+        ({"observe_candidates": 1}, TypeError, "observe_candidates must be True or False, got 1"),
+        ({"channel_kwargs": 3}, TypeError, "channel_kwargs must be a dict of options, got 3"),
+        ({"channel": "split", "channel_kwargs": {"x": 1}}, TypeError, "no option 'x'; its options: none"),
+        ({"hypotheses": 3}, TypeError, r"must be a name, a \(K, M\) table, .*; got 3"),
     ],
 )
 def test_bad_arguments_are_named(game, error, message):
@@ -188,10 +193,103 @@ def test_bad_arguments_are_named(game, error, message):
 
 def test_a_party_made_for_another_game_is_refused():
     channel = ldp_gym.CHANNELS["laplace-single"](4, 6, 10)
-    with pytest.raises(ValueError, match="made for horizon=10, not for 40"):
+    with pytest.raises(ValueError, match="made for horizon=10, not for the game.s 40"):
         ldp_gym.LDPDistEnv(channel=channel, num_hypotheses=4, num_labels=6, horizon=40)
     with pytest.raises(ValueError, match="made for context_dim=2, not for 4"):
         ldp_gym.LDPDistEnv(nature=ldp_gym.NATURES["iid"](2))
+
+
+def test_a_channel_s_own_promise_is_not_contradicted():
+    channel = ldp_gym.CHANNELS["split"](4, 6, 40, epsilon=2.0)
+    game = {"num_hypotheses": 4, "num_labels": 6, "horizon": 40}
+    with pytest.raises(ValueError, match="made for epsilon=2.0, not for the game's 0.01"):
+        ldp_gym.LDPDistEnv(channel=channel, epsilon=0.01, **game)
+    with pytest.raises(ValueError, match="made for delta=0.0, not for the game's 0.1"):
+        ldp_gym.LDPDistEnv(channel=channel, delta=0.1, **game)
+    assert ldp_gym.LDPDistEnv(channel=channel, **game).game.channel.epsilon == 2.0
+    hadamard = {"hypotheses": "hadamard", "num_hypotheses": 8, "horizon": 1000}
+    made = [
+        ldp_gym.LDPDistEnv(channel=ldp_gym.CHANNELS["split"](8, 8, 1000, epsilon=2.0), **hadamard),
+        ldp_gym.LDPDistEnv(channel="split", epsilon=2.0, **hadamard),
+    ]
+    tables = [env.game.hypotheses(np.zeros(1)) for env in made]
+    assert np.array_equal(*tables), "the class is made for the channel's epsilon"
+
+
+class HandsOn(ldp_gym.CHANNELS["randomized-response"]):
+    """Takes what its base takes."""
+
+    def __init__(self, *args, verbose=False, **promise):
+        super().__init__(*args, **promise)
+        self.verbose = verbose
+
+
+class Deaf(ldp_gym.CHANNELS["randomized-response"]):
+    """Does not listen to the game."""
+
+    def __init__(self, num_hypotheses, num_labels, horizon):
+        super().__init__(num_hypotheses, num_labels, horizon, epsilon=3.0)
+
+
+class Seeded(ldp_gym.CLASSES["dirichlet"]):
+    def __init__(self, **options):
+        super().__init__(**options)
+
+
+def test_what_a_subclass_hands_on_comes_from_the_game():
+    env = ldp_gym.LDPDistEnv(channel=f"{__name__}:HandsOn", epsilon=0.1, channel_kwargs={"verbose": True})
+    assert env.game.channel.epsilon == 0.1
+    assert env.game.channel.verbose
+    with pytest.raises(TypeError, match="takes no option 'loud'; its options: verbose"):
+        ldp_gym.LDPDistEnv(channel=f"{__name__}:HandsOn", channel_kwargs={"loud": True})
+    with pytest.raises(ValueError, match="made for epsilon=3.0, not for the game's 0.1"):
+        ldp_gym.LDPDistEnv(channel=f"{__name__}:Deaf", epsilon=0.1)
+    tables = [
+        ldp_gym.LDPDistEnv(hypotheses=f"{__name__}:Seeded", class_seed=seed).game.hypotheses.table
+        for seed in (1, 2)
+    ]
+    assert not np.array_equal(*tables)
+    redrawn = {"hypotheses": f"{__name__}:Seeded", "redraw_hypotheses": True, "observe_candidates": True}
+    ldp_gym.LDPDistEnv(**redrawn).reset(seed=0)
+
+
+class Careless(ldp_gym.HypothesisClass):
+    """A class whose candidates are what they are told to be."""
+
+    def __init__(self, candidates):
+        super().__init__(2, 3, 1)
+        self.candidates = np.asarray(candidates)
+
+    def __call__(self, contexts):
+        return np.broadcast_to(self.candidates, (*contexts.shape[:-1], *self.candidates.shape))
+
+
+class Lost(ldp_gym.Nature):
+    num_uniforms = 1
+
+    def contexts(self, stretch):
+        return np.full((*stretch.uniforms.shape[:2], 1), np.nan)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        ([[0.5, 0.5, 0.1], [1, 0, 0]], r"Careless\(K=2, M=3, d=1\) gives wrong.*hypothesis 0 sums to 1.1"),
+        ([[1, 0, 0], [1.5, -0.5, 0]], "hypothesis 1 has a negative probability at label 1: -0.5"),
+        ([[1, 0], [1, 0], [1, 0]], r"candidates of shape \(1, 5, 2, 3\), got \(1, 5, 3, 2\)"),
+    ],
+)
+def test_a_class_that_gives_no_distributions_is_named(candidates, message):
+    env = ldp_gym.LDPDistEnv(hypotheses=Careless(candidates), horizon=5)
+    with pytest.raises(ValueError, match=message):
+        env.reset(seed=0)
+
+
+def test_a_nature_that_gives_no_contexts_is_named():
+    game = {"hypotheses": Careless([[1, 0, 0], [0.5, 0.5, 0]]), "horizon": 5}
+    assert ldp_gym.LDPDistEnv(**game).reset(seed=0)
+    with pytest.raises(ValueError, match=r"Lost\(d=1\) must give finite contexts of shape \(1, 5, 1\)"):
+        ldp_gym.LDPDistEnv(nature=Lost(1), **game).reset(seed=0)
 
 
 def test_stepping_out_of_turn_and_wrong_seeds_are_errors(actions):

@@ -94,9 +94,9 @@ def test_a_learner_without_a_tape_is_stepped():
 @pytest.mark.parametrize(
     ("prediction", "message"),
     [
-        (lambda shape: np.ones(shape), "in round 0 \\+ 0 sums to 6, off one by"),
+        (lambda shape: np.ones(shape), "in round 1 sums to 6, off one by"),
         (lambda shape: np.full(shape, np.nan), "has a NaN probability"),
-        (lambda shape: np.ones(shape[-1]), "must have shape"),
+        (lambda shape: np.ones(shape[-1]), "must return a prediction for each of 3 games"),
     ],
 )
 def test_unsound_predictions_are_refused(prediction, message):

@@ -1,5 +1,7 @@
 """Rendering: every mode works, frames say what happened, and the game does not notice."""
 
+import copy
+import pickle
 import sys
 
 import gymnasium as gym
@@ -13,7 +15,7 @@ from gymnasium.wrappers.vector import RecordVideo as VectorRecordVideo
 
 import ldp_agents
 import ldp_gym
-from ldp_gym import rendering
+from ldp_gym import rendering, spectator
 from ldp_gym.divergences import kl
 from ldp_gym.spectator import Spectator
 
@@ -96,6 +98,41 @@ def test_a_scene_says_what_happened():
     player.update(candidates, scene.message)
     assert scene.posterior == pytest.approx(player.weights, abs=1e-12), "Bayes, after the last message"
     assert f"{losses and sum(losses):.3f} nats" in env.render()
+
+
+@pytest.mark.parametrize("channel", ["split", "adaptive-split"])
+@pytest.mark.parametrize("redrawn", [False, True])
+def test_a_scene_is_the_same_however_often_one_looks(channel, redrawn, monkeypatch):
+    monkeypatch.setattr(spectator, "_MOST_UNREAD", 7)
+    game = {"hypotheses": "dirichlet", "channel": channel, "horizon": 30}
+    game |= {"redraw_hypotheses": redrawn, "observe_candidates": redrawn, "render_mode": "ansi"}
+    scenes = []
+    for often in (False, True):
+        envs = gym.make_vec("LDPDist-v0", num_envs=3, **game)
+        envs.reset(seed=0)
+        for _ in range(40):  # a new episode begins on the way
+            envs.step(np.full((3, 16), 1 / 16))
+            if often:
+                envs.render()
+        scenes.append([envs.unwrapped._referee.spectator.scene(i) for i in range(3)])
+    for rarely, often in zip(*scenes, strict=True):
+        assert rarely.played == often.played == 9
+        for name in ("distribution", "prediction", "message", "losses", "uniform"):
+            np.testing.assert_allclose(getattr(rarely, name), getattr(often, name), rtol=1e-9, err_msg=name)
+        np.testing.assert_allclose(rarely.posterior, often.posterior, atol=1e-9)
+
+
+@pytest.mark.parametrize("mode", ["rgb_array", "human", "ansi"])
+def test_an_environment_that_was_drawn_can_be_copied(mode):
+    env, _, _ = played(5, render_mode=mode)
+    env.render()
+    copies = [copy.deepcopy(env), pickle.loads(pickle.dumps(env))]
+    after = [each.step(np.full(16, 1 / 16))[1] for each in (env, *copies)]
+    assert after[0] == after[1] == after[2]
+    pictures = [each.render() for each in (env, *copies)]
+    assert all(np.array_equal(pictures[0], picture) for picture in pictures[1:])
+    for each in (env, *copies):
+        each.close()
 
 
 def test_before_the_first_round_there_is_no_prediction():

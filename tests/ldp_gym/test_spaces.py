@@ -33,7 +33,7 @@ def test_equality_knows_a_simplex_from_a_box():
 @pytest.mark.parametrize(
     ("action", "message"),
     [
-        ([0.5, 0.5], r"shape \(3,\); got shape \(2,\)"),
+        ([0.5, 0.5], r"shape \(3,\), got \(2,\)"),
         ([0.5, np.nan, 0.5], "the action has a NaN probability at label 1: nan"),
         ([0.6, 0.6, -0.2], "the action has a negative probability at label 2: -0.2"),
         ([0.5, 0.3, 0.3], r"the action sums to 1.1, off one by \+0.1 \(allowed: 0.0001\)"),
@@ -45,8 +45,7 @@ def test_what_is_wrong_is_said(action, message):
     assert action not in space
     with pytest.raises(ValueError, match=message) as error:
         space.distribution(action)
-    if "shape" not in message:
-        assert "MixtureAction and SoftmaxAction" in str(error.value)
+    assert "MixtureAction and SoftmaxAction" in str(error.value)
 
 
 def test_the_game_is_named_in_a_batch():
