@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ldp_gym import validation
 from ldp_gym.arrays import FloatArray
 
 _POINTS = 500
@@ -114,6 +115,8 @@ def gaussian_vector_scale(num_coordinates: int, epsilon: float, delta: float) ->
     The analytic Gaussian mechanism: K coordinates of range 1 move by at most sqrt(K).
     """
     from scipy.optimize import brentq
+
+    validation.positive("epsilon", epsilon, most=1e15)
 
     def excess(log_scale: float) -> float:
         return gaussian_delta(math.sqrt(num_coordinates) * math.exp(-log_scale), epsilon) - delta

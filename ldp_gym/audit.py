@@ -30,7 +30,13 @@ if TYPE_CHECKING:
     from ldp_gym.channels.base import Channel
 
 TOLERANCE = 1e-9
-"""How far above its claim a channel may be in floats."""
+"""How far above its claim a channel may be in floats, relatively."""
+
+_ROUNDING = 1e-12
+"""How far off a difference of two log densities may be."""
+
+_CELLS = 8_000_000
+"""How many numbers an audit holds at a time: 64 MB."""
 
 
 @dataclass(frozen=True)
@@ -62,22 +68,31 @@ def exact_epsilon(
         >>> round(exact_epsilon(RandomizedResponse(2, 3, 10, epsilon=1.5), table).epsilon, 9)
         1.5
     """
-    candidates = _table(candidates)
+    candidates = _table(channel, candidates)
     messages = _extrema(channel, candidates, posterior)
-    log_density = channel.log_density(messages, candidates, posterior)
-    sent = log_density.max(axis=-1) > -np.inf
-    messages, log_density = messages[sent], log_density[sent]
-    ratios = log_density.max(axis=-1) - log_density.min(axis=-1)
-    worst = int(ratios.argmax())
-    labels = int(log_density[worst].argmax()), int(log_density[worst].argmin())
-    return ExactEpsilon(float(ratios[worst]), labels, messages[worst])
+    found: ExactEpsilon | None = None
+    together = max(1, _CELLS // candidates.size)  # messages, so that many labels do not take all memory
+    for start in range(0, len(messages), together):
+        some = messages[start : start + together]
+        log_density = channel.log_density(some, candidates, posterior)
+        highest, lowest = log_density.max(axis=-1), log_density.min(axis=-1)
+        # Of a message that is never sent nobody learns anything.
+        ratios = np.subtract(highest, lowest, where=highest > -np.inf, out=np.full(len(some), -np.inf))
+        worst = int(ratios.argmax())
+        if found is None or ratios[worst] > found.epsilon:
+            labels = int(log_density[worst].argmax()), int(log_density[worst].argmin())
+            found = ExactEpsilon(float(ratios[worst]), labels, some[worst])
+    assert found is not None, "a channel has extrema"
+    return found
 
 
-def _table(candidates: FloatArray) -> FloatArray:
+def _table(channel: Channel, candidates: FloatArray) -> FloatArray:
     """Candidates at one context, checked."""
-    table = validation.distributions(candidates)
-    if table.ndim != 2:
-        raise ValueError(f"an audit looks at one context, candidates of shape (K, M); got {table.shape}")
+    table, expected = validation.distributions(candidates), (channel.num_hypotheses, channel.num_labels)
+    if table.shape != expected:
+        raise ValueError(
+            f"an audit of {channel!r} looks at one context, candidates of shape {expected}; got {table.shape}"
+        )
     return table
 
 
@@ -95,7 +110,7 @@ def _extrema(channel: Channel, candidates: FloatArray, posterior: FloatArray | N
 
 def exact_delta(channel: Channel, candidates: FloatArray, epsilon: float) -> DeltaBounds:
     """Bounds on the least delta for which the channel is (eps, delta)-LDP at these candidates ``(K, M)``."""
-    return channel.delta_bounds(_table(candidates), validation.positive("epsilon", epsilon))
+    return channel.delta_bounds(_table(channel, candidates), validation.positive("epsilon", epsilon))
 
 
 @dataclass(frozen=True)
@@ -123,7 +138,7 @@ class Certificate:
     @property
     def holds(self) -> bool:
         """Whether the claim is met."""
-        within = self.epsilon <= self.claimed_epsilon + TOLERANCE * max(1.0, self.claimed_epsilon)
+        within = self.epsilon <= self.claimed_epsilon * (1.0 + TOLERANCE) + _ROUNDING
         return within and self.delta <= self.claimed_delta * (1.0 + TOLERANCE)
 
 
@@ -190,7 +205,7 @@ def estimate_epsilon(
         posterior: the public posterior, for an interactive channel.
         seed: of the messages.
     """
-    candidates = _table(candidates)
+    candidates = _table(channel, candidates)
     confidence = validation.fraction("confidence", confidence)
     delta = validation.probability_below_one("delta", delta)
     half = validation.whole("trials", trials, least=20 * channel.num_labels) // 2

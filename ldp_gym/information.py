@@ -53,9 +53,12 @@ def information_rate(
     if isinstance(channel.message_space, gym.spaces.Discrete):
         messages = np.arange(1, int(channel.message_space.n))
         log_likelihood = channel.log_likelihood(messages, candidates, public)
-        gain = log_likelihood - _log_mean(log_likelihood, prior)
-        with np.errstate(invalid="ignore"):  # a message that a hypothesis never sends
-            terms = np.where(np.isfinite(log_likelihood), np.exp(log_likelihood) * gain, 0.0)
+        with np.errstate(invalid="ignore"):
+            gain = log_likelihood - _log_mean(log_likelihood, prior)
+        told = np.isfinite(log_likelihood) & (
+            prior > 0.0
+        )  # a message that a hypothesis never sends tells none
+        terms = np.exp(log_likelihood, where=told, out=np.zeros_like(gain)) * np.where(told, gain, 0.0)
         return InformationRate(float(terms.sum(axis=0) @ prior), 0.0)
     rng = np.random.default_rng(seed)
     truths = categorical(prior, rng.random(samples))

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from ldp_gym.information import InformationRate
 
 
+_MOST_ROUNDS = 1e150
+"""Of which floats can still take the square."""
+
+
 def nonprivate_bound(num_hypotheses: int) -> float:
     """``log K``: the risk of the Bayes mixture on the labels themselves, at any horizon (Section 1)."""
     return math.log(_size(num_hypotheses))
@@ -79,7 +83,9 @@ def _upper_bound(
 
 def tv_bound(kl_risk: float, horizon: int) -> float:
     """Averaged TV-risk from a KL-risk: ``sqrt(risk / (2T))``, by Pinsker and Cauchy-Schwarz."""
-    return math.sqrt(kl_risk / (2.0 * horizon))
+    if not validation.real("kl_risk", kl_risk) >= 0.0:
+        raise ValueError(f"kl_risk must be nonnegative, got {kl_risk}")
+    return math.sqrt(kl_risk / (2.0 * validation.whole("horizon (T)", horizon, least=1)))
 
 
 def sample_complexity(num_hypotheses: int, alpha: float, epsilon: float) -> int:
@@ -95,6 +101,10 @@ def sample_complexity(num_hypotheses: int, alpha: float, epsilon: float) -> int:
     high = 2
     while not enough(high):
         high *= 2
+        if high > _MOST_ROUNDS:
+            raise ValueError(
+                f"alpha={alpha:g} at epsilon={epsilon:g} takes more than {_MOST_ROUNDS:g} rounds"
+            )
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
@@ -119,6 +129,8 @@ def randomized_response_rate(num_hypotheses: int, num_labels: int, horizon: int,
 def _distinguishability(epsilon: float) -> float:
     """``min{(e^eps - 1)^2, 1} e^eps``, infinite beyond the floats."""
     epsilon = validation.positive("epsilon", epsilon)
+    if epsilon < 1e-150:
+        raise ValueError(f"epsilon must be at least 1e-150, so that its square is a float; got {epsilon}")
     return min(math.expm1(min(epsilon, 1.0)) ** 2, 1.0) * (math.exp(epsilon) if epsilon < 700.0 else math.inf)
 
 
@@ -186,7 +198,9 @@ def information_limit(num_hypotheses: int, horizon: int, epsilon: float) -> floa
         97.9
     """
     log_size, rate = math.log(_size(num_hypotheses)), capacity(epsilon)
-    rounds = min(validation.whole("horizon (T)", horizon, least=1), math.floor(log_size / rate) + 1)
+    rounds = validation.whole("horizon (T)", horizon, least=1)
+    if rate * rounds > log_size:  # all is known before the end
+        rounds = math.floor(log_size / rate) + 1
     return rounds * log_size - rate * rounds * (rounds - 1) / 2.0
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import ldp_gym
 from ldp_gym.channels import CHANNELS
 from ldp_gym.hypotheses import CLASSES
-from ldp_gym.learners import LEARNERS, is_directory
+from ldp_gym.learners import LEARNERS, is_directory, learner_maker
 from ldp_gym.nature import NATURES
 
 BLOCK = 25
@@ -125,5 +125,10 @@ def _is_ours(maker: Any) -> bool:
 
 
 def is_ours(learner: str) -> bool:
-    """Whether a learner's code comes with this package: others play in a process of their own."""
-    return is_directory(learner) or _is_ours(LEARNERS[learner])  # a model is numbers, and our code plays them
+    """Whether a learner's code comes with this package: others play in a process of their own.
+
+    A trained model is numbers, and our code plays them; unless what is stored runs code when it is read.
+    """
+    if is_directory(learner):
+        return not getattr(learner_maker(learner), "runs_stored_code", False)
+    return _is_ours(LEARNERS[learner])

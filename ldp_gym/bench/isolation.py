@@ -27,7 +27,7 @@ import numpy as np
 
 from ldp_gym.arrays import FloatArray, Messages
 from ldp_gym.game import Game
-from ldp_gym.learners import LEARNERS, IncompatibleChannelError
+from ldp_gym.learners import IncompatibleChannelError, learner_maker
 from ldp_gym.testing import check_learner
 
 _NAME = "ldp_gym.bench.isolation"
@@ -41,7 +41,7 @@ class Isolated:
     """A learner by its name, played in a process of its own, within a time limit.
 
     Args:
-        learner: the name, or ``module:Class``.
+        learner: the name, ``module:Class``, or a trained model's directory.
         options: its options.
         seconds: how long it may take in all.
     """
@@ -141,10 +141,10 @@ class _Host:
         self.candidates: FloatArray | None = None
 
     def check(self, name: str, options: dict[str, Any], game: dict[str, Any]) -> None:
-        check_learner(lambda rules: LEARNERS.build(name, {"game": rules}, options), **game)
+        check_learner(learner_maker(name, options), **game)
 
     def make(self, name: str, options: dict[str, Any], game: Game) -> None:
-        self.learner = LEARNERS.build(name, {"game": game}, options)
+        self.learner = learner_maker(name, options)(game)
 
     def reset(self, batch_shape: tuple[int, ...]) -> None:
         self.learner.reset(batch_shape)

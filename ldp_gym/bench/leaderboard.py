@@ -170,7 +170,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column("Channel", lambda row: Value(row.played.entry.channel), "how users privatize"),
     Column("Learner", _learner),
     Column("Risk", _risk, "mean total KL in nats; bold: the least in its game on its channel", numeric=True),
-    Column("Risk, 95%", lambda row: _interval(row.played.risk), "bootstrap interval", numeric=True),
+    Column("Risk, 95%", lambda row: _interval(row.played.risk), "its interval", numeric=True),
     Column("Worst truth", _worst, "the truth of the largest risk; the risk is this truth's", numeric=True),
     Column("TV a round", _tv, "mean total variation from the truth, over the rounds", numeric=True),
     Column("Score", _scored, "(uniform - risk) / (uniform - Bayes), on the same tapes", numeric=True),

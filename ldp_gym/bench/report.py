@@ -351,10 +351,11 @@ def _reading() -> Html:
             "p",
             "In each round a learner predicts a label's distribution, and is charged the KL divergence of "
             "the truth from its prediction, in nats; it sees a private message about the label and never the "
-            "charge. The risk is the sum over T rounds, in expectation: the mean over episodes, with its 95% "
-            "percentile bootstrap interval. Where every truth was played, it is that of the worst one. All "
-            "learners in a game play the same tapes (contexts, labels and messages), so that their "
-            "differences are paired episode by episode.",
+            "charge. The risk is the sum over T rounds, in expectation: the mean over episodes, with a 95% "
+            "interval, by percentile bootstrap (Student's below 30 episodes). Where every truth was played, "
+            "it is that of the worst one, and the interval holds for all truths at once. All learners in a "
+            "game play the same tapes (contexts, labels and messages), so that their differences are paired "
+            "episode by episode.",
         ),
         tag(
             "p",

@@ -21,7 +21,7 @@ from ldp_gym.bench.suites import SUITES, Suite
 from ldp_gym.channels import CHANNELS, NoPrivacyWarning
 from ldp_gym.evaluate import evaluate
 from ldp_gym.game import Game
-from ldp_gym.learners import IncompatibleChannelError, Learner, learner_maker
+from ldp_gym.learners import IncompatibleChannelError, Learner, is_directory, learner_maker
 from ldp_gym.testing import check_channel
 
 TIME_LIMIT = 600.0
@@ -164,8 +164,9 @@ def _arrays(cell: Cell, seconds: float) -> dict[str, Any]:
     entry = cell.entry
     if is_ours(entry.learner):
         return _measured(cell, learner_maker(entry.learner, entry.options))
-    small = {name: entry.game[name] for name in _PROMISES if name in entry.game}
-    _check(entry.learner, json.dumps(dict(entry.options)), json.dumps(small), seconds)
+    if not is_directory(entry.learner):  # a trained model plays its own game, not a small one
+        small = {name: entry.game[name] for name in _PROMISES if name in entry.game}
+        _check(entry.learner, json.dumps(dict(entry.options)), json.dumps(small), seconds)
     with Isolated(entry.learner, entry.options, seconds) as player:
         return _measured(cell, player)
 

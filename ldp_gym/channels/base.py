@@ -157,7 +157,10 @@ class Channel(ABC):
         return messages
 
     def loss_variance(self, candidates: FloatArray) -> FloatArray:
-        """A public bound ``(...)`` on the mean squared :meth:`loss_estimates`; 1 for messages in [-1, 1]."""
+        """A public bound ``(...)`` on how :meth:`loss_estimates` spread around public centres.
+
+        Squared, on average over hypotheses and messages; 1 for messages in [-1, 1].
+        """
         return np.ones(candidates.shape[:-2])
 
     # -- What an audit needs ----------------------------------------------------------------------
@@ -216,9 +219,9 @@ def log_mixed(chance: FloatArray, log_fits: FloatArray | float, epsilon: float) 
     ``log_fits`` is that of a message that fits; one that does not has ``e^-eps`` times its density.
     """
     chance, ratio = np.minimum(np.maximum(chance, 0.0), 1.0), math.exp(-epsilon)
-    if ratio > 0.0:
+    if epsilon < 700.0:
         density: FloatArray = np.multiply(chance, 1.0 - ratio, out=chance)
         density += ratio
         return np.log(density, out=density) + log_fits
-    with np.errstate(divide="ignore"):  # the same, where e^-eps is beyond the floats
+    with np.errstate(divide="ignore"):  # the same, where floats run out of digits for e^-eps
         return np.logaddexp(np.log(chance), np.log1p(-chance) - epsilon) + log_fits

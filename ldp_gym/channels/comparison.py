@@ -108,7 +108,7 @@ class Comparison(Channel):
         return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
 
     def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
-        """A few hundred sides with both answers: a density takes two values, so any ratio is eps or 0."""
+        """A few hundred random sides with both answers: a density takes two values: a ratio is eps or 0."""
         coins = np.random.default_rng(0).random((200, self._num_coins))
         sides = np.unique(self._sides(coins, posterior), axis=0)
         return np.concatenate([sides, -sides])
@@ -130,6 +130,12 @@ class Pair(Comparison):
 
     def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
         return sides
+
+    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+        """The first hypothesis against each other, with both answers: if all of them tie, all pairs do."""
+        sides = -np.eye(self.num_hypotheses)[1:]
+        sides[:, 0] = 1.0
+        return np.concatenate([sides, -sides])
 
     def _lowest(self, messages: Messages) -> FloatArray:
         return np.take_along_axis(messages, (messages != 0.0).argmax(axis=-1)[..., None], axis=-1)

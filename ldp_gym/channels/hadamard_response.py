@@ -64,6 +64,10 @@ class HadamardResponse(Channel):
         says_yes = np.bitwise_count(columns & rows) % 2 == 0
         return np.where(says_yes, self._log_yes, self._log_yes - self.epsilon)
 
+    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+        """The second column, which says no to the first label and yes to the second: no ratio is larger."""
+        return np.array([2])
+
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:

@@ -39,8 +39,8 @@ class ScaledChannel(ClippedChannel):
 
     @property
     @abstractmethod
-    def bound(self) -> float:
-        """A bound on the root mean square of a report."""
+    def mean_square(self) -> float:
+        """The mean square of a report, at the value at which it is largest."""
 
     @abstractmethod
     def extreme_reports(self, values: FloatArray) -> FloatArray:
@@ -96,7 +96,7 @@ class ScaledChannel(ClippedChannel):
 
     def loss_variance(self, candidates: FloatArray) -> FloatArray:
         _, half = self._scaling(candidates, self.clipping.cells(candidates))
-        return self.num_hypotheses * np.square(half * self.bound).mean(axis=-1)
+        return self.num_hypotheses * self.mean_square * np.square(half).mean(axis=-1)
 
     def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """In each coordinate, the reports at which the mechanism's density ratio can be largest."""
@@ -129,19 +129,24 @@ class OneBit(ScaledChannel):
     _num_coins = 1
 
     @property
-    def bound(self) -> float:
+    def _bit(self) -> float:
         """C."""
         return 1.0 / math.tanh(self.epsilon / 2.0)
 
+    @property
+    def mean_square(self) -> float:
+        """``C^2``, whatever the value."""
+        return self._bit**2
+
     def randomize(self, values: FloatArray, coins: FloatArray) -> FloatArray:
-        up = coins[..., 0] < (1.0 + np.clip(values, -1.0, 1.0) / self.bound) / 2.0
-        return np.where(up, self.bound, -self.bound)
+        up = coins[..., 0] < (1.0 + np.clip(values, -1.0, 1.0) / self._bit) / 2.0
+        return np.where(up, self._bit, -self._bit)
 
     def report_density(self, reports: FloatArray, values: FloatArray) -> FloatArray:
-        return (1.0 + np.sign(reports) * np.clip(values, -1.0, 1.0) / self.bound) / 2.0
+        return (1.0 + np.sign(reports) * np.clip(values, -1.0, 1.0) / self._bit) / 2.0
 
     def extreme_reports(self, values: FloatArray) -> FloatArray:
-        return np.array([-self.bound, self.bound])
+        return np.array([-self._bit, self._bit])
 
 
 @CHANNELS.register("hybrid")
@@ -173,6 +178,13 @@ class Hybrid(OneBit):
         """C'."""
         return 1.0 / math.tanh(self._level / 4.0)
 
+    @property
+    def mean_square(self) -> float:
+        """That of t = 1: the piecewise mechanism's grows with t (Wang et al. 2019), and a bit's does not."""
+        below = math.expm1(self._level / 2.0)
+        piecewise = 1.0 + 1.0 / below + (below + 4.0) / (3.0 * below**2)
+        return self._share * piecewise + (1.0 - self._share) * super().mean_square
+
     def _interval(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Where the piecewise mechanism is denser."""
         values = np.clip(values, -1.0, 1.0)
@@ -193,7 +205,7 @@ class Hybrid(OneBit):
         low, high = self._interval(values)
         dense = 1.0 / ((1.0 + math.exp(-self._level / 2.0)) * (self._reach - 1.0))
         piecewise = np.where((low <= reports) & (reports <= high), dense, dense * math.exp(-self._level))
-        atom = np.isclose(np.abs(reports), self.bound, rtol=1e-9, atol=0.0)
+        atom = np.isclose(np.abs(reports), self._bit, rtol=1e-9, atol=0.0)
         bit = super().report_density(reports, values)
         return np.where(atom, (1.0 - self._share) * bit, self._share * piecewise)
 

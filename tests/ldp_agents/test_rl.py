@@ -22,10 +22,13 @@ from ldp_agents.rl import LearnedLearner, Model, SB3VecEnv, load, network
 from ldp_agents.rl.amortized import Rounds, charged
 from ldp_agents.rl.config import Config
 from ldp_agents.rl.model import facts, features_of
-from ldp_agents.rl.shipped import models
+from ldp_agents.rl.policies import StoredPolicy
+from ldp_agents.rl.shipped import WEIGHTS_DIRECTORY, models
 from ldp_agents.rl.train import train
 from ldp_agents.testing import check_learner
 from ldp_gym import wrappers
+from ldp_gym.bench.entry import Entry, is_ours
+from ldp_gym.bench.runner import play
 from ldp_gym.cli import app
 from ldp_gym.divergences import kl
 from ldp_gym.scenario import Scenario
@@ -277,6 +280,23 @@ def test_a_stopped_run_goes_on(algorithm, tmp_path):
     steps = [json.loads(line)["steps"] for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     assert steps[-1] == then
     assert steps == sorted(steps)
+
+
+def test_a_stored_policy_runs_no_code_beside_the_referee(tmp_path, monkeypatch):
+    """Reading SB3's file unpickles what is in it: the benchmark leaves that to another process."""
+    _, options, _ = SHORT["sac"]
+    train(Config("sac", EASY, 1_024, settings=options), tmp_path / "sac", scores=1, episodes=2)
+    cell = Entry(EASY, str(tmp_path / "sac"), episodes=2).cells(0)[0]
+    expected = ldp_gym.evaluate(str(tmp_path / "sac"), EASY, episodes=2).kl
+
+    def caught(*_):
+        raise AssertionError("the policy was read in the referee's process")
+
+    monkeypatch.setattr(StoredPolicy, "__call__", caught)
+    outcome = play(cell)
+    assert outcome.status == "done", outcome.message
+    np.testing.assert_allclose(outcome.arrays["kl"], expected, rtol=1e-6)
+    assert is_ours(str(WEIGHTS_DIRECTORY / "ppo" / "laplace-single")), "numbers alone run no code"
 
 
 def test_the_same_seed_trains_the_same_model(tmp_path):

@@ -74,6 +74,57 @@ def test_the_extrema_are_those_of_all_breakpoints_tails_and_a_fine_grid(seed, ca
     assert math.isclose(density[y] - density[other], found.epsilon, rel_tol=1e-12)
 
 
+@pytest.mark.parametrize("size", [4, 128, 256])
+def test_a_pair_that_tells_is_always_found(size):
+    """All hypotheses alike but one: the pairs without it tie."""
+    for odd in (0, 1, size // 2, size - 1):
+        table = np.full((size, 2), 0.5)
+        table[odd] = 0.9, 0.1
+        assert make_channel("scheffe", size, 2, 10).certificate(table).epsilon == pytest.approx(1.0)
+    public = np.full(size, 1e-9)
+    public[:2] = 0.5 - 1e-9 * (size - 2) / 2  # the pair that is nearly always asked about ties
+    table = np.full((size, 2), 0.5)
+    table[-1] = 0.9, 0.1
+    assert make_channel("adaptive-scheffe", size, 2, 10).certificate(table, public).epsilon == pytest.approx(
+        1.0
+    )
+    assert make_channel("scheffe", size, 2, 10).certificate(np.full((size, 2), 0.5)).epsilon == 0.0
+
+
+@pytest.mark.parametrize("name", ["subset-selection", "vote", "wheel", "adaptive-groups", "split"])
+@pytest.mark.parametrize("epsilon", [650.0, 699.0, 701.0, 738.0, 744.2, 745.0, 800.0])
+def test_promises_hold_where_floats_run_out(name, epsilon):
+    public = np.full(2, 0.5) if name.startswith("adaptive") else None
+    certificate = make_channel(name, 2, 3, 100, epsilon=epsilon).certificate(THREE, public)
+    assert certificate.holds
+    assert certificate.epsilon == pytest.approx(epsilon)
+
+
+def test_a_tiny_promise_is_not_rounded_away():
+    assert not audit.Certificate(1.05e-9, 0.0, 1e-10, 0.0, "by hand").holds
+    assert audit.Certificate(1e-10, 0.0, 1e-10, 0.0, "by hand").holds
+
+
+def test_an_audit_in_parts_finds_the_same(monkeypatch):
+    rng = np.random.default_rng(0)
+    table = rng.dirichlet(np.ones(40), size=3)
+    for name in ("hybrid", "laplace-single", "randomized-response"):
+        channel = make_channel(name, 3, 40, 100)
+        with monkeypatch.context() as patch:
+            at_once = audit.exact_epsilon(channel, table)
+            patch.setattr(audit, "_CELLS", 7 * table.size)
+            in_parts = audit.exact_epsilon(channel, table)
+        assert at_once.epsilon == in_parts.epsilon
+        assert at_once.labels == in_parts.labels
+        assert np.array_equal(at_once.message, in_parts.message)
+
+
+def test_the_second_column_is_as_telling_as_any():
+    channel = make_channel("hadamard-response", 2, 5, 10, epsilon=1.3)
+    density = channel.log_density(np.arange(1, channel.order + 1), FIVE)
+    assert np.ptp(density, axis=-1).max() == pytest.approx(audit.exact_epsilon(channel, FIVE).epsilon)
+
+
 def test_label_channels_exactly():
     assert math.isclose(audit.exact_epsilon(RandomizedResponse(2, 5, 10, epsilon=0.7), FIVE).epsilon, 0.7)
     assert audit.exact_epsilon(Identity(2, 5, 10), FIVE).epsilon == math.inf
@@ -338,6 +389,10 @@ def test_bad_arguments_of_the_audits_are_named():
         audit.estimate_epsilon(channel, FIVE, delta=-1.0)
     with pytest.raises(ValueError, match="hypothesis 0 sums to 3"):
         audit.exact_epsilon(channel, FIVE * 3)
+    with pytest.raises(ValueError, match=r"candidates of shape \(2, 5\); got \(2, 3\)"):
+        audit.exact_epsilon(channel, THREE)
+    with pytest.raises(ValueError, match="epsilon must be positive and at most 1e\\+15"):
+        GaussianVector(2, 5, 10, epsilon=1e18, delta=1e-5)
     with pytest.raises(ValueError, match="trials must be at least 100, got 20"):
         audit.estimate_epsilon(channel, FIVE, trials=20)
     assert audit.estimate_epsilon(LaplaceVector(2, 5, 100, delta=1e-5), FIVE, trials=200).epsilon >= 0.0

@@ -289,7 +289,7 @@ def test_m_free_channels_do_not_see_that_labels_are_refined(name):
 def test_reports_are_unbiased_and_have_their_worst_case_variance(name, epsilon, variance):
     """Moments by the densities themselves: atoms, and Riemann sums of the piecewise part."""
     channel = make_channel(name, 3, 4, 50, epsilon=epsilon)
-    atoms = np.array([-channel.bound, channel.bound])
+    atoms = np.array([-channel._bit, channel._bit])
     reach = getattr(channel, "_reach", 0.0)
     grid = np.linspace(-reach, reach, 400_001)
     grid = (grid[1:] + grid[:-1]) / 2
@@ -304,7 +304,9 @@ def test_reports_are_unbiased_and_have_their_worst_case_variance(name, epsilon, 
         assert abs(moments[0] - 1) < 1e-4
         assert abs(moments[1] - value) < 1e-3
         found.append(moments[2] - moments[1] ** 2)
+        assert moments[2] <= channel.mean_square * (1 + 1e-3)
     assert math.isclose(max(found), variance, rel_tol=5e-3)
+    assert math.isclose(moments[2], channel.mean_square, rel_tol=1e-3), "at t = 1"
 
 
 @pytest.mark.parametrize("name", ["one-bit", "hybrid"])

@@ -39,6 +39,12 @@ def test_without_privacy_the_label_tells_its_entropy():
     assert math.isclose(rate, 1.5 * math.log(2), rel_tol=1e-12)
 
 
+def test_a_hypothesis_that_is_ruled_out_tells_nothing():
+    with pytest.warns(ldp_gym.NoPrivacyWarning):
+        identity = make_channel("identity", 2, 2, 10)
+    assert theory.information_rate(identity, np.eye(2), [1.0, 0.0]) == (0.0, 0.0)
+
+
 def test_the_wheel_comes_close_to_the_capacity():
     rate, error = theory.information_rate(make_channel("wheel", 60, 60, 10), np.eye(60))
     assert rate > 0.97 * theory.capacity(1.0) - 5 * error

@@ -97,3 +97,12 @@ def test_bad_arguments_are_named():
         theory.wma_bound(8, 1000, 1.0, 2.0)
     with pytest.raises(ValueError, match=r"horizon \(T\) must be at least 1, got -5"):
         theory.information_limit(8, -5, 1.0)
+    with pytest.raises(ValueError, match="kl_risk must be nonnegative, got -1"):
+        theory.tv_bound(-1.0, 10)
+    with pytest.raises(ValueError, match=r"horizon \(T\) must be at least 1, got 0"):
+        theory.tv_bound(1.0, 0)
+    with pytest.raises(ValueError, match="at least 1e-150, .* got 1e-170"):
+        theory.hadamard_gap(8, 1000, 1e-170)
+    with pytest.raises(ValueError, match="alpha=1e-80 at epsilon=1 takes more than"):
+        theory.sample_complexity(8, 1e-80, 1.0)
+    assert theory.information_limit(8, 100, 1e-165) == pytest.approx(100 * math.log(8))

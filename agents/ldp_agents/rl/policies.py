@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -107,11 +107,14 @@ class TrainedPolicy:
 class StoredPolicy:
     """A policy on disk, read when it is asked for a learner: it can be sent to another process.
 
+    Reading it runs whatever code was pickled into it: take policies from people whom you trust.
+
     Attributes:
         directory: where it is stored.
     """
 
     directory: Path
+    runs_stored_code: ClassVar[bool] = True
 
     def __call__(self, game: Game) -> PolicyLearner:
         """The policy as a learner of the game."""

@@ -58,12 +58,10 @@ class Quick(Suite):
             bayes = [played for played in rows if played.entry.learner == "bayes"]
             # Pair by pair on the same tapes: whether the best is better than Bayes by more than its error.
             within = bool(bayes) and statistics.difference(best.totals, bayes[0].totals).high >= 0.0
-            found.append(
-                Finding(
-                    f"{channel}: the least risk is that of {best.entry.learner}, {best.risk} nats.",
-                    within if bayes else None,
-                )
-            )
+            text = f"{channel}: the least risk is that of {best.entry.learner}, {best.risk} nats"
+            if bayes and best is not bayes[0]:
+                text += f"; Bayes has {bayes[0].risk}, {'within the error' if within else 'beyond the error'}"
+            found.append(Finding(f"{text}.", within if bayes else None))
         return found
 
     def draw(self, results: Results) -> Figure:

@@ -64,7 +64,9 @@ class Unbounded(Suite):
             if channel in FREE_OF_M:
                 change = max(float(np.abs(p.totals - line[0].totals).max()) for p in line)
                 found.append(
-                    Finding(f"{span} no episode's risk changes by more than {change:.0e} nats.", change < 1e-6)
+                    Finding(
+                        f"{span} no episode's risk changes by more than {change:.0e} nats.", change < 1e-6
+                    )
                 )
                 continue
             slope = statistics.slope([_labels(p) for p in line], [p.totals for p in line])

@@ -113,6 +113,14 @@ class Upper(Suite):
         panel.plot(
             horizons, [wma_bound(t) for t in horizons], ":", color=figures.colour("wma"), label="bound of WMA"
         )
+        idle = _line(results, "uniform", "laplace-single")
+        if idle:  # it never learns: beyond what was played, it goes on like that
+            last = idle[-1]
+            beyond = [t for t in horizons if t >= last.entry.horizon]
+            each = last.totals.mean() / last.entry.horizon
+            panel.plot(
+                beyond, [each * t for t in beyond], "--", color=figures.colour("uniform"), linewidth=1.0
+            )
         panel.set(xlabel="horizon T", ylabel="total KL (nats)")
         figures.logarithmic(panel, "x", horizons)
         figures.logarithmic(panel, "y")

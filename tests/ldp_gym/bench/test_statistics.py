@@ -27,6 +27,37 @@ def test_slopes_cover_as_often_as_they_say():
     assert stats.binom.ppf(1e-6, trials, 0.95) <= hits <= stats.binom.ppf(1 - 1e-6, trials, 0.95)
 
 
+def test_slopes_know_that_seeds_are_shared():
+    rng = np.random.default_rng(6)
+    trials, x = 400, [1.0, 10.0, 100.0, 1000.0]
+    hits, lengths = 0, []
+    for _ in range(trials):
+        walk = np.cumsum(0.1 * rng.standard_normal((4, 30)), axis=0)  # neighbours have much in common
+        samples = [
+            v**0.5 * np.exp(step - 0.005 * (i + 1)) for i, (v, step) in enumerate(zip(x, walk, strict=True))
+        ]
+        found = statistics.slope(x, samples)
+        hits += found.contains(0.5)
+        lengths.append(found.half)
+    assert stats.binom.ppf(1e-6, trials, 0.95) <= hits <= stats.binom.ppf(1 - 1e-6, trials, 0.95)
+    same = statistics.slope(x, [np.arange(1.0, 31.0)] * 4)
+    assert same.value == pytest.approx(0.0, abs=1e-12)
+    assert same.half == pytest.approx(0.0, abs=1e-12), "what all have in common is no error of the slope"
+
+
+def test_slopes_of_few_and_unequal_episodes_are_not_too_sure():
+    rng = np.random.default_rng(7)
+    trials = 2000
+    hits = sum(
+        statistics.slope(
+            [1.0, 10.0], [1 + 0.02 * rng.standard_normal(4), 3 * (1 + 0.05 * rng.standard_normal(2))]
+        ).contains(np.log10(3.0))
+        for _ in range(trials)
+    )
+    assert hits >= stats.binom.ppf(1e-6, trials, 0.93)
+    assert not np.isfinite(statistics.slope([1, 2], [np.zeros(3), np.ones(3)]).low)
+
+
 def test_few_episodes_have_long_enough_intervals():
     rng = np.random.default_rng(4)
     trials = 400
