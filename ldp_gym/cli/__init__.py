@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import entry_points
+from typing import Annotated
+
+from ldp_gym import __version__
 
 try:
     import typer
@@ -20,6 +23,23 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _tell(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ldp-gym {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell, is_eager=True, help="Print the version, and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
 app.command()(bench)
 app.command()(report)
 app.command()(export)

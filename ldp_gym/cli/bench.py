@@ -51,7 +51,7 @@ def bench(
         str | None, typer.Option(help="A Dask scheduler's address, to play there instead.")
     ] = None,
     time_limit: Annotated[
-        float, typer.Option(help="Seconds for each cell of a learner that is not ours.")
+        float, typer.Option(min=1e-3, help="Seconds for each cell of a learner that is not ours.")
     ] = TIME_LIMIT,
 ) -> None:
     """Play suites, print what follows from them, and write a report.
@@ -203,7 +203,7 @@ def _label(learner: str) -> str:
 
 
 def _leaderboard(results: Results, learners: list[str]) -> Table:
-    """Risk by channel and learner; a dash where a learner does not understand a channel."""
+    """Risk by channel and learner; a dash where a learner does not read a channel, or has not finished."""
     some = results.entries[0]
     table = Table(
         title=f"Total KL (nats) over T = {some.horizon:,} rounds, {some.episodes} episodes, "
@@ -214,9 +214,14 @@ def _leaderboard(results: Results, learners: list[str]) -> Table:
     table.add_column("channel", no_wrap=True)
     for learner in learners:
         table.add_column(_label(learner), justify="right", no_wrap=True)
+    failed = {(failure.entry.channel, failure.entry.learner) for failure in results.failures}
     for channel in dict.fromkeys(entry.channel for entry in results.entries):
         found = {played.entry.learner: played for played in results.of(channel=channel)}
-        table.add_row(channel, *(_cell(found.get(learner)) for learner in learners))
+        cells = [
+            "[red]failed[/red]" if (channel, learner) in failed else _cell(found.get(learner))
+            for learner in learners
+        ]
+        table.add_row(channel, *cells)
     return table
 
 

@@ -377,7 +377,13 @@ def test_the_command_trains_and_resumes(tmp_path):
             ["train", "ppo", "--setting", "network=falt"],
             "network must be one of flat, equivariant, got 'falt'",
         ),
-        (["train", "ppo", "--setting", "nets=3"], "unexpected keyword argument 'nets'"),
+        (
+            ["train", "ppo", "--setting", "nets=3"],
+            "ppo has no setting 'nets'; it has network=equivariant, hidden",
+        ),
+        (["train", "ppo", "--setting", "hidden=abc"], "hidden must be a list of whole numbers"),
+        (["train", "ppo", "--setting", "n_steps=0"], "n_steps must be at least 1, got 0"),
+        (["train", "ppo", "--setting", "log_std=x"], "log_std must be a number, got 'x'"),
     ],
 )
 def test_bad_arguments_say_what_is_allowed(arguments, message, tmp_path):
@@ -386,6 +392,7 @@ def test_bad_arguments_say_what_is_allowed(arguments, message, tmp_path):
         code, output = run(*arguments, "--out", str(tmp_path / "run"))
     assert code == 2
     assert message in output
+    assert not (tmp_path / "run").exists(), "the next try begins afresh"
 
 
 def test_the_table_is_printed_and_kept(tmp_path, capsys):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import ldp_gym
 from ldp_gym.channels import RandomizedResponse
 from ldp_gym.cli import app
 
@@ -15,6 +16,11 @@ CEILINGS = ["audit", "laplace-single", "--hypotheses", "[[1,0,0],[0,0.5,0.5]]", 
 def run(*arguments):
     result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200"})
     return result.exit_code, result.output
+
+
+def test_the_version_is_told():
+    assert run("--version") == (0, f"ldp-gym {ldp_gym.__version__}\n")
+    assert "audit" in run("--help")[1]
 
 
 def test_a_promise_that_holds_exits_0():

@@ -110,7 +110,7 @@ def charged(logits: torch.Tensor, rounds: Rounds, horizon: int) -> torch.Tensor:
 
 def fit(config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path | None = None) -> Model:
     """Train, or go on from a checkpoint; returns the model."""
-    settings, scenario = Settings(**config.settings), config.scenario
+    settings, scenario = config.read(Settings), config.scenario
     torch.set_num_threads(1)
     name = features_of(settings.network)
     features = FEATURES[name](scenario.game)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ldp_gym import Game
+from ldp_gym import Game, validation
 from ldp_gym.learners import Learner
 from ldp_gym.scenario import Scenario, scenario_of
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Settings = TypeVar("Settings", bound="DataclassInstance")
 
 _PACKAGES = ("ldp-gym", "numpy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
 
@@ -39,6 +44,31 @@ class Config:
         """As it will come back from JSON."""
         for name in ("game", "settings"):
             object.__setattr__(self, name, json.loads(json.dumps(dict(getattr(self, name)))))
+
+    def read(self, kind: type[Settings]) -> Settings:
+        """The algorithm's settings, with its defaults.
+
+        Raises:
+            ValueError: for one that it does not have, listing those it does, or of another type.
+        """
+        known = {setting.name: setting.default for setting in fields(kind)}
+        for name, value in self.settings.items():
+            if name not in known:
+                has = ", ".join(f"{setting}={default}" for setting, default in known.items())
+                raise ValueError(f"{self.algorithm} has no setting {name!r}; it has {has}")
+            default = known[name]
+            if isinstance(default, tuple):
+                if not isinstance(value, list):
+                    raise ValueError(
+                        f"{name} must be a list of whole numbers, such as [64,64], got {value!r}"
+                    )
+                for width in value:
+                    validation.whole(name, width, least=1)
+            elif isinstance(default, int):
+                validation.whole(name, value, least=1)
+            elif isinstance(default, float):
+                validation.real(name, value)
+        return kind(**self.settings)
 
     @property
     def scenario(self) -> Scenario:

@@ -116,7 +116,7 @@ class Policy(ActorCriticPolicy):
 
 def fit(config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path | None = None) -> Model:
     """Train, or go on from a checkpoint; returns the model."""
-    settings = Settings(**config.settings)
+    settings = config.read(Settings)
     games = make_games(config, features_of(settings.network), settings.num_envs, settings.logit_range)
     run = sb3.begin(
         PPO,

@@ -49,7 +49,7 @@ def fit(
     config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path | None = None
 ) -> TrainedPolicy:
     """Train, or go on from a checkpoint; returns the policy."""
-    settings = Settings(**config.settings)
+    settings = config.read(Settings)
     games = SB3VecEnv(make_games(config, "message", settings.num_envs, settings.logit_range))
     run = sb3.begin(
         RecurrentPPO,

@@ -47,7 +47,7 @@ def fit(
     config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path | None = None
 ) -> TrainedPolicy:
     """Train, or go on from a checkpoint (with an empty memory of rounds); returns the policy."""
-    settings = Settings(**config.settings)
+    settings = config.read(Settings)
     run = sb3.begin(
         SAC,
         "MlpPolicy",

@@ -84,7 +84,7 @@ def train(
     """
     module = import_module(ALGORITHMS[_known(config.algorithm)])
     # What cannot be trained says so now, before anything is played or written.
-    card = config.card(module.Settings(**config.settings))
+    card = config.card(config.read(module.Settings))
     decoder_of(config.scenario.channel)
     checkpoint = _checkpoint(card["config"], out, resume)
     out.mkdir(parents=True, exist_ok=True)
