@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ldp_gym.channels import Channel
 from ldp_gym.hypotheses import HypothesisClass
@@ -32,3 +33,15 @@ class Game:
     def num_labels(self) -> int:
         """M."""
         return self.channel.num_labels
+
+
+def game_of(env: Any) -> Game:
+    """The game that an environment plays, whatever is wrapped around it.
+
+    Raises:
+        TypeError: if it plays none.
+    """
+    game = getattr(env.unwrapped, "game", None)
+    if not isinstance(game, Game):
+        raise TypeError(f"expected an environment of LDPDist-v0, got {env}")
+    return game

@@ -362,9 +362,15 @@ class Classifiers(HypothesisClass):
     """
 
     def __init__(self, models: Sequence[Classifier], context_dim: int | None = None) -> None:
-        dim = context_dim or getattr(models[0], "n_features_in_", None)
+        takes = [getattr(model, "n_features_in_", None) for model in models]
+        dim = context_dim or next((features for features in takes if features is not None), None)
         if dim is None:
-            raise ValueError("context_dim is needed: the models do not say how many features they take")
+            raise ValueError(
+                f"context_dim is needed: {models[0]!r} does not say how many features it takes; is it fitted?"
+            )
+        for j, features in enumerate(takes):
+            if features not in (None, dim):
+                raise ValueError(f"hypothesis {j} takes {features} features, not context_dim={dim}")
         classes: list[Any] = [getattr(model, "classes_", None) for model in models]
         for j, labels in enumerate(classes):
             if not np.array_equal(labels, classes[0]):
@@ -408,6 +414,9 @@ def as_hypotheses(
         if "context_dim" not in known:
             raise ValueError("a list of callables needs context_dim, the length of their contexts")
         made = Callables(source, known["context_dim"])
+    elif isinstance(source, Sequence) and any(hasattr(f, "predict") for f in source):
+        without = next(f for f in source if not hasattr(f, "predict_proba"))
+        raise TypeError(f"classifiers need predict_proba, which {without!r} has not")
     elif source is None or np.isscalar(source) or callable(source) or hasattr(source, "predict_proba"):
         raise TypeError(
             f"hypotheses must be a name, a (K, M) table, a list of two or more callables or fitted "

@@ -153,8 +153,12 @@ class Pooled(Nature):
         super().__init__(context_dim)
         if pool is None:
             size = validation.whole("pool_size", pool_size, least=1)
-            pool = np.random.default_rng(pool_seed).standard_normal((size, self.context_dim))
-        self.pool = np.array(pool, dtype=np.float64)
+            rng = np.random.default_rng(validation.whole("pool_seed", pool_seed, least=0))
+            pool = rng.standard_normal((size, self.context_dim))
+        try:
+            self.pool = np.array(pool, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"a pool is an array of numbers, (P, d), got {pool!r}") from error
         if self.pool.ndim != 2 or self.pool.shape[1] != self.context_dim or not len(self.pool):
             raise ValueError(f"a pool has shape (P, d) with d={self.context_dim}, got {self.pool.shape}")
         sound = np.abs(self.pool) <= _LARGEST

@@ -61,7 +61,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         **rules: Any,
     ) -> None:
         self.num_envs = validation.whole("num_envs", num_envs, least=1)
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.autoreset_mode = _autoreset(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = validation.render_mode(render_mode, self.metadata["render_modes"])
         self.scenario = scenario_of(rules)
@@ -198,6 +198,14 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         """Draw the learner's weights ``(B, K)`` in the frames to come. Without a render mode, do nothing."""
         if self._referee.spectator is not None:
             self._referee.spectator.show(weights)
+
+
+def _autoreset(mode: str | AutoresetMode) -> AutoresetMode:
+    try:
+        return AutoresetMode(mode)
+    except ValueError as error:
+        known = ", ".join(known.value for known in AutoresetMode)
+        raise ValueError(f"autoreset_mode must be one of {known}, got {mode!r}") from error
 
 
 def _masked(info: dict[str, npt.NDArray[Any]], mask: BoolArray) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from ldp_gym import posterior, validation
 from ldp_gym.arrays import FloatArray
 from ldp_gym.clipping import Clipping
 from ldp_gym.env import LDPDistEnv
-from ldp_gym.game import Game
+from ldp_gym.game import Game, game_of
 from ldp_gym.vector_env import LDPDistVectorEnv
 
 
@@ -65,7 +65,7 @@ class _ActionView(gym.ActionWrapper[Any, Any, Any], gym.utils.RecordConstructorA
     def __init__(self, env: gym.Env[Any, Any], logit_range: float = 10.0) -> None:
         gym.utils.RecordConstructorArgs.__init__(self, logit_range=logit_range)
         gym.ActionWrapper.__init__(self, env)
-        self._view = self.view(env.unwrapped.game, logit_range)  # type: ignore[attr-defined]
+        self._view = self.view(game_of(env), logit_range)
         self.action_space = self._view.space
 
     def action(self, action: npt.ArrayLike) -> FloatArray:
@@ -77,7 +77,7 @@ class _VectorActionView(gym.vector.VectorActionWrapper):
 
     def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any], logit_range: float = 10.0) -> None:
         super().__init__(env)
-        self._view = self.view(env.unwrapped.game, logit_range)  # type: ignore[attr-defined]
+        self._view = self.view(game_of(env), logit_range)
         self.single_action_space = self._view.space
         self.action_space = batch_space(self._view.space, env.num_envs)
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gymnasium.vector.utils import batch_space
 
 from ldp_gym.arrays import BoolArray, FloatArray
-from ldp_gym.game import Game
+from ldp_gym.game import game_of
 from ldp_gym.wrappers.features import EvidenceFeatures, Features, MatchedFeatures, MessageFeatures
 
 Observation = Mapping[str, npt.NDArray[Any]]
@@ -29,7 +29,10 @@ class _View:
     features: type[Features]
 
     def __init__(self, env: Any) -> None:
-        self.game: Game = env.unwrapped.game
+        self.game = game_of(env)
+        shown = getattr(env, "single_observation_space", env.observation_space)
+        if not (isinstance(shown, gym.spaces.Dict) and "message" in shown.spaces):
+            raise TypeError(f"a view goes around what shows messages; {env} shows {shown}")
         self._features = self.features(self.game)
         self._candidates: FloatArray | None = None
         self.space = self._space(env)

@@ -183,6 +183,16 @@ def test_the_game_holds_the_public_rules_alone():
         ({"observe_candidates": 1}, TypeError, "observe_candidates must be True or False, got 1"),
         ({"channel_kwargs": 3}, TypeError, "channel_kwargs must be a dict of options, got 3"),
         ({"channel": "split", "channel_kwargs": {"x": 1}}, TypeError, "no option 'x'; its options: none"),
+        (
+            {"nature": "cycle", "nature_kwargs": {"pool": "abc"}},
+            ValueError,
+            "a pool is an array of numbers.*'abc'",
+        ),
+        (
+            {"nature": "cycle", "nature_kwargs": {"pool_seed": "x"}},
+            TypeError,
+            "pool_seed must be a whole number",
+        ),
         ({"hypotheses": 3}, TypeError, r"must be a name, a \(K, M\) table, .*; got 3"),
     ],
 )

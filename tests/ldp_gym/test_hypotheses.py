@@ -8,6 +8,7 @@ from scipy.linalg import hadamard
 from scipy.special import softmax
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
 from ldp_gym import CLASSES, theory
 from ldp_gym.hypotheses import (
@@ -126,6 +127,13 @@ def test_fitted_classifiers_form_a_class():
     other = LogisticRegression().fit(data, labels % 2)
     with pytest.raises(ValueError, match="hypothesis 1 has"):
         Classifiers([models[0], other])
+    narrow = LogisticRegression().fit(data[:, :4], labels)
+    with pytest.raises(ValueError, match="hypothesis 1 takes 4 features, not context_dim=5"):
+        as_hypotheses([models[0], narrow], {})
+    with pytest.raises(ValueError, match="is it fitted"):
+        as_hypotheses([LogisticRegression(), LogisticRegression()], {})
+    with pytest.raises(TypeError, match=r"classifiers need predict_proba, which LinearSVC\(\) has not"):
+        as_hypotheses([models[0], LinearSVC()], {})
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,11 @@ def test_async_environments_work(actions):
     envs.close()
 
 
+def test_an_unknown_autoreset_mode_is_named():
+    with pytest.raises(ValueError, match="autoreset_mode must be one of .*SameStep.*, got 'same'"):
+        ldp_gym.LDPDistVectorEnv(2, autoreset_mode="same")
+
+
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=str)
 def test_autoreset_modes_agree_with_gymnasium_s_own(mode, actions):
     """Games that end at different times: infos, final observations and masks as SyncVectorEnv has them."""

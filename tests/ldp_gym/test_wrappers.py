@@ -248,7 +248,9 @@ def test_the_checkers_pass_with_views(view, channel):
         warnings.simplefilter("error")
         for tolerated in ("A Box observation space m", "Your observation .*unconventional shape"):
             warnings.filterwarnings("ignore", message=f".*{tolerated}")
-        env = getattr(wrappers, view)(wrappers.MixtureAction(gym.make("LDPDist-v0", **settings(channel))))
+        env = getattr(wrappers, view)(
+            ldp_gym.wrappers.MixtureAction(gym.make("LDPDist-v0", **settings(channel)))
+        )
         sb3_check_env(env)
     for _ in range(3):
         assert env.observation_space.contains(env.reset()[0])
@@ -311,6 +313,20 @@ def test_wrappers_say_what_is_wrong(wrapper):
         env.step(np.full(env.action_space.shape, np.nan))
     with pytest.raises(gym.error.ResetNeeded, match="call reset"):
         MixtureAction(ldp_gym.LDPDistEnv()).step(np.zeros(8))
+
+
+def test_what_wrappers_go_around_is_checked():
+    other = gym.make("CartPole-v1")
+    for wrapper in (
+        ldp_gym.wrappers.Evidence,
+        ldp_gym.wrappers.MixtureAction,
+        ldp_gym.wrappers.SoftmaxAction,
+    ):
+        with pytest.raises(TypeError, match="expected an environment of LDPDist-v0, got .*CartPole"):
+            wrapper(other)
+    seen = ldp_gym.wrappers.Evidence(gym.make("LDPDist-v0"))
+    with pytest.raises(TypeError, match="goes around what shows messages; <Evidence"):
+        ldp_gym.wrappers.Evidence(seen)
 
 
 @pytest.mark.parametrize(
