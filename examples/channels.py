@@ -1,6 +1,7 @@
 """Which channel for which K, M and eps: the risk of Bayes on every pure channel, on random tables.
 
-A cell is the total KL in nats, the mean over classes and episodes, with its standard error.
+A cell is the total KL in nats, the mean over classes and episodes, with its standard error over the episodes:
+the classes are taken as they are.
 
     python examples/channels.py --shapes 8x16 8x256 32x1024 128x1024
     python examples/channels.py --shapes 8x16 32x256 --epsilons 0.5 1 2 4

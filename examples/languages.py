@@ -25,7 +25,7 @@ LANGUAGES = [
     "bg", "ca", "cs", "da", "de", "en", "es", "fi", "fr", "hu", "id", "it",
     "lt", "lv", "ms", "nb", "nl", "pl", "pt", "ro", "sk", "sl", "sv", "tr",
 ]  # fmt: skip
-CHANNELS = ["randomized-response", "laplace-single", "split", "adaptive-split", "identity"]
+CHANNELS = ["randomized-response", "laplace-single", "vote", "wheel", "split", "adaptive-split", "identity"]
 
 
 def word_table(words: int) -> np.ndarray:
