@@ -43,10 +43,11 @@ def estimates(
     if not scenario.hypotheses.constant:
         raise ValueError(f"estimates need a class without contexts, got {scenario.hypotheses!r}")
     count = validation.whole("episodes", episodes, least=1)
+    first = validation.whole("seed", seed, least=0)
     fixed = None if truth is None else scenario.valid_truth(truth)
     player = as_player(learner, scenario.game)
     total = np.zeros((count, scenario.game.num_labels))
-    plays = [(seed + i, fixed) for i in range(count)]
+    plays = [(first + i, fixed) for i in range(count)]
     for _, _, predictions in played(player, scenario, plays):
         total += predictions.sum(axis=1)
     return total / scenario.horizon

@@ -195,7 +195,7 @@ class Store:
             try:
                 from pyarrow import Table, parquet
             except ImportError as error:
-                raise ImportError("Parquet needs pyarrow: pip install pyarrow") from error
+                raise ImportError("Parquet needs pyarrow: pip install 'ldp-gym[bench]'") from error
             rows = list(self.rows())
             parquet.write_table(Table.from_pylist(rows), path)
             return len(rows)

@@ -161,6 +161,38 @@ def test_vector_channels_keep_their_delta_on_adversarial_classes(name, calibrati
         assert 0 <= bounds.lower <= bounds.upper
 
 
+@pytest.mark.parametrize("kind", [LaplaceVector, GaussianVector])
+def test_a_vector_with_half_the_noise_is_convicted(kind):
+    class Quiet(kind):
+        def _unit_scale(self):
+            return super()._unit_scale() / 2.0
+
+    table = np.array([[0.9, 0.1], [0.1, 0.9]])
+    options = {"epsilon": 1.0, "delta": 1e-5, "calibration": "tight"}
+    assert kind(2, 2, 100, **options).certificate(table).holds
+    assert not Quiet(2, 2, 100, **options).certificate(table).holds
+
+
+@pytest.mark.parametrize("kind", [LaplaceVector, GaussianVector])
+@pytest.mark.parametrize("horizon", [2, 3, 8])
+def test_the_bounds_on_delta_hold_where_labels_are_often_redrawn(kind, horizon):
+    """At small T the mixing counts. Against the true delta, from a million messages; error rate 1e-6."""
+    table = np.array([[0.9, 0.1], [0.2, 0.8]])
+    channel = kind(2, 2, horizon, epsilon=2.0, delta=1e-2, calibration="tight")
+    rng = np.random.default_rng(0)
+    for epsilon in (0.3, 1.0):
+        bounds = audit.exact_delta(channel, table, epsilon)
+        found = []
+        for y in (0, 1):
+            messages = channel.privatize(np.full(1_000_000, y), table, rng)
+            density = channel.log_density(messages, table)
+            excess = -np.expm1(np.minimum(epsilon + density[:, 1 - y] - density[:, y], 0.0))
+            found.append(excess.mean())
+        slack = math.sqrt(math.log(4 / 1e-6) / 2e6)
+        assert bounds.lower <= max(found) + slack
+        assert bounds.upper >= max(found) - slack
+
+
 def test_the_bounds_on_delta_meet_where_one_pair_has_every_range():
     """Two one-hot hypotheses over two labels: the same pair is the worst in both coordinates."""
     for cls in (LaplaceVector, GaussianVector):

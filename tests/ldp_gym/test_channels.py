@@ -10,6 +10,7 @@ from scipy import integrate, stats
 import ldp_gym
 from ldp_gym import theory
 from ldp_gym.channels import Channel, LaplaceSingle, LaplaceVector, RandomizedResponse
+from ldp_gym.channels.base import log_mixed
 from ldp_gym.channels.groups import _deal, _first
 from ldp_gym.channels.noisy import CALIBRATIONS
 from ldp_gym.channels.votes import ballots, votes
@@ -93,8 +94,8 @@ def test_randomized_response_sums_to_one_and_keeps_as_section_3_says():
     np.testing.assert_allclose(density.sum(axis=0), 1.0, rtol=1e-12)
     keep = math.exp(1.5) / (math.exp(1.5) + 3)
     np.testing.assert_allclose(np.diag(density), keep, rtol=1e-12)
-    eta = 1 / (math.exp(1.5) / 3 + 1)
-    np.testing.assert_allclose(1 - keep, eta, rtol=1e-12)
+    others = density[~np.eye(4, dtype=bool)]
+    np.testing.assert_allclose(others, 1 / (math.exp(1.5) + 3), rtol=1e-12)
 
 
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
@@ -388,6 +389,91 @@ def test_hypotheses_are_dealt_to_the_lightest_group():
         assert _first(members).T.tolist() == numbers
         assert (members.sum(axis=0) == 1).all()
         np.testing.assert_allclose(load, (members * line).sum(axis=1), atol=1e-12)
+
+
+def test_interactive_channels_ask_about_the_likely_ones():
+    """Each by hand, under a public posterior that is far from uniform."""
+    rng = np.random.default_rng(0)
+    public = np.array([0.7, 0.28, 0.01, 0.01])
+    pairs = make_channel("adaptive-scheffe", 4, 4, 50)._sides(rng.random((20_000, 2)), public) != 0.0
+    asked = (pairs[:, 0] & pairs[:, 1]).mean()
+    by_hand = 0.7 * 0.28 / 0.3 + 0.28 * 0.7 / 0.72
+    assert abs(asked - by_hand) < stats.norm.isf(ALPHA / 2) * 0.5 / math.sqrt(20_000)
+    wheel = make_channel("adaptive-wheel", 4, 4, 50)
+    np.testing.assert_allclose(wheel._stretches(np.eye(4), public), public)
+    assert wheel._arc(public)[0].item() == 0.5
+    assert wheel._arc(np.full(4, 0.25))[0].item() == pytest.approx(theory.best_share(1.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("adaptive-split", [-1, 1, 1]), ("adaptive-groups", [1, 2, 2, 1])]
+)
+def test_sides_are_compared_by_their_posterior_means(name, message):
+    """{1} against {2, 3}: with weights 9 to 1 the second decides for both, where the plain mean would not."""
+    table = np.array([[0.4, 0.3, 0.3], [0.5, 0.25, 0.25], [0.0, 0.5, 0.5]])
+    public = np.array([0.5, 0.45, 0.05])
+    channel = make_channel(name, 3, 3, 50)
+    weighted, plain = (w / w.sum() @ table[1:] for w in (public[1:], np.ones(2)))
+    likes_first = table[0] > weighted
+    assert (likes_first != (table[0] > plain)).any()
+    density = channel.log_density(np.array(message, dtype=channel.message_space.dtype), table, public)
+    keep = math.e / (1 + math.e)
+    np.testing.assert_allclose(np.exp(density), np.where(likes_first, keep, 1 - keep))
+
+
+def test_a_vote_s_sets_have_the_size_that_tells_most():
+    """On disjoint supports, exactly: I(truth; message) of sets of every size."""
+    for size, epsilon in ((8, 1.0), (8, 3.0), (20, 1.0), (20, 0.2)):
+        ratio, told = math.exp(epsilon), {}
+        for held in range(1, size):
+            inside = ratio * held / (ratio * held + size - held)  # the truth's name is in the set
+            told[held] = inside * math.log(inside * size / held)
+            told[held] += (1 - inside) * math.log((1 - inside) * size / (size - held))
+        best = max(told, key=told.get)
+        assert make_channel("vote", size, size, 50, epsilon=epsilon).size == best
+
+
+@pytest.mark.parametrize("name", [name for name in CHANNELS if ldp_gym.CHANNELS[name].reveals_losses])
+def test_what_is_known_of_a_loss_s_size_is_its_size(name):
+    channel = make_channel(name, 3, 5, 50, epsilon=2.0)
+    table = np.random.default_rng(2).dirichlet(np.ones(5), size=3)
+    public = np.full(3, 1 / 3) if channel.interactive else None
+    rng = np.random.default_rng(0)
+    messages = channel.privatize(rng.integers(5, size=50_000), table, rng, public)
+    estimates = channel.loss_estimates(messages, table, public)
+    spread = estimates.var(axis=0).mean()
+    known = channel.loss_variance(table)
+    assert spread < 1.05 * known
+    # The wheel's losses are in (0, 1], and the bound is for any in [-1, 1].
+    assert spread > (0.05 if "wheel" in name else 0.2) * known
+    nothing = np.zeros((2, *channel.message_shape))
+    assert (channel.loss_estimates(nothing, table, public) == 0.0).all()
+
+
+def test_log_densities_stay_finite_where_rounding_leaves_the_unit_interval():
+    for epsilon in (1.0, 60.0, 800.0):
+        density = log_mixed(np.array([1.0 + 1e-12, -1e-12]), 0.0, epsilon)
+        np.testing.assert_allclose(density, [0.0, -epsilon], atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["laplace-single", "laplace-vector", "gaussian-vector"])
+def test_one_offset_covers_every_coordinate(name):
+    """c' is made for the largest scale. Without a range the scale is 1, or the paper's if that is less."""
+    table = np.array([[0.5, 0.5], [0.99, 0.01]])
+    channel = make_channel(name, 2, 2, 100, calibration="tight")
+    noise = channel.noise(table)
+    assert noise.scale[0] != noise.scale[1]
+    assert noise.offset == pytest.approx(channel._reach * noise.scale.max())
+    assert noise.slope == pytest.approx(1 / (math.log(200) + 2 * noise.offset))
+    sharp = make_channel(name, 2, 2, 100, epsilon=50.0, calibration="tight").noise(np.full((2, 2), 0.5))
+    paper = make_channel(name, 2, 2, 100, epsilon=50.0, calibration="paper").noise(np.full((2, 2), 0.5))
+    assert (sharp.scale <= paper.scale).all()
+
+
+def test_a_loss_is_never_the_message_for_none_yet():
+    channel = make_channel("laplace-single", 2, 3, 100)
+    noise = channel.noise(TABLE[:2, :3])
+    assert channel.to_loss(noise.offset - np.log(3), noise.offset, noise.slope) != 0.0
 
 
 def test_votes_are_kept_for_what_cannot_change_alone():

@@ -113,6 +113,7 @@ def test_the_environment_is_found_without_an_import():
 
 def test_importing_is_light():
     heavy = ("scipy", "torch", "stable_baselines3", "ldp_agents", "rich", "pygame", "importlib.metadata")
+    heavy += ("matplotlib", "joblib", "pandas", "typer", "sqlite3")
     code = f"import sys, ldp_gym; print([m for m in {heavy} if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

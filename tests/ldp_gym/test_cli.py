@@ -53,6 +53,18 @@ def test_vectors_and_contexts(channel):
     assert "worst of 3 contexts" in output
 
 
+def test_the_certificate_is_that_of_the_worst_context():
+    found = []
+    for contexts in (1, 4, 16):
+        _, output = run(
+            "audit", "laplace-single", "--hypotheses", "softmax-linear", "--horizon", "50",
+            "--contexts", str(contexts), "--option", "clipping=paper",
+        )  # fmt: skip
+        found.append(float(re.search(r"found\W+eps = ([\d.]+)", output).group(1)))
+    assert found == sorted(found)
+    assert found[0] < found[-1]
+
+
 def test_the_black_box_never_acquits():
     code, output = run("audit", "randomized-response", "--trials", "20000")
     assert code == 0

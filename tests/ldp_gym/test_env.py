@@ -295,6 +295,28 @@ def test_a_class_that_gives_no_distributions_is_named(candidates, message):
         env.reset(seed=0)
 
 
+def test_a_chosen_truth_changes_nothing_but_the_truth():
+    drawn, chosen = ldp_gym.LDPDistEnv(reveal=True), ldp_gym.LDPDistEnv(reveal=True)
+    for seed in range(5):
+        observation, info = drawn.reset(seed=seed)
+        again, _ = chosen.reset(seed=seed, options={"truth": info["truth"]})
+        for _ in range(3):
+            assert np.array_equal(observation["context"], again["context"])
+            assert np.array_equal(observation["message"], again["message"])
+            observation, again = (env.step(np.full(16, 1 / 16))[0] for env in (drawn, chosen))
+
+
+@pytest.mark.parametrize("nature", ["adversary", "omniscient"])
+def test_a_nature_looks_at_the_class_that_is_played(nature):
+    game = {"nature": nature, "nature_kwargs": {"pool_size": 4}, "num_labels": 4, "horizon": 20}
+    redrawn = {**game, "redraw_hypotheses": True, "observe_candidates": True}
+    used = ldp_gym.LDPDistEnv(**redrawn)
+    used.reset(seed=1)
+    for seed in range(2, 6):
+        contexts = [env.reset(seed=seed)[0]["context"] for env in (used, ldp_gym.LDPDistEnv(**redrawn))]
+        assert np.array_equal(*contexts)
+
+
 def test_a_nature_that_gives_no_contexts_is_named():
     game = {"hypotheses": Careless([[1, 0, 0], [0.5, 0.5, 0]]), "horizon": 5}
     assert ldp_gym.LDPDistEnv(**game).reset(seed=0)

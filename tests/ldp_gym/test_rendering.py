@@ -147,6 +147,9 @@ def test_before_the_first_round_there_is_no_prediction():
     assert "prediction" in env.render()
     env.reset(seed=1)
     assert "prediction" not in env.render()
+    scene = env.unwrapped._referee.spectator.scene()
+    np.testing.assert_allclose(scene.posterior, 1 / 8)
+    assert scene.played == 0
 
 
 @pytest.mark.parametrize("mode", ["human", "rgb_array", "ansi"])

@@ -86,6 +86,17 @@ def test_randomized_response_s_rate_grows_with_m():
     assert math.isfinite(theory.randomized_response_rate(8, 10, 1000, 800.0))
 
 
+def test_pinsker_by_hand():
+    assert theory.tv_bound(2.0, 4) == 0.5
+
+
+def test_the_gap_s_factor_stops_growing_at_log_2():
+    """``min{(e^eps - 1)^2, 1} e^eps``: the minimum is 1 from eps = log 2 on."""
+    for epsilon, factor in ((0.1, math.expm1(0.1) ** 2), (math.log(2), 1.0), (1.0, 1.0), (3.0, 1.0)):
+        expected = math.sqrt(4 / (9 * 1000 * factor * math.exp(epsilon)))
+        assert math.isclose(theory.hadamard_gap(8, 1000, epsilon), expected, rel_tol=1e-12)
+
+
 def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match=r"num_hypotheses \(K\) must be at least 2, got 1"):
         theory.exp3_bound(1, 100, 1.0)

@@ -9,6 +9,7 @@ from conftest import CHANNELS, NATURES, play, settings
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import ldp_gym
+from ldp_gym import playback
 
 GAMES = (
     [settings(channel) for channel in CHANNELS]
@@ -69,6 +70,39 @@ def test_async_environments_work(actions):
     _, rewards, *_ = envs.step(actions[0, :2])
     np.testing.assert_allclose(rewards[1], single.step(actions[0, 1])[1])
     envs.close()
+
+
+STAGGERED = [
+    settings(channel="adaptive-split"),
+    settings(channel="adaptive-groups", hypotheses="dirichlet"),
+    settings(nature="adversary", nature_kwargs={"pool_size": 4}),
+    settings(nature="drift"),
+    settings(hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True),
+    settings("adaptive-wheel", hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True),
+]
+
+
+@pytest.mark.parametrize("game", STAGGERED, ids=str)
+def test_games_go_on_as_they_were_when_others_begin_anew(game, actions, monkeypatch):
+    """With blocks of four rounds: what the cohort keeps of those that stay decides all later blocks."""
+    monkeypatch.setattr(playback, "_LONGEST", 4)
+    envs = ldp_gym.LDPDistVectorEnv(4, autoreset_mode="Disabled", **game)
+    singles = [ldp_gym.LDPDistEnv(**game) for _ in range(4)]
+    shown, _ = envs.reset(seed=21)
+    alone = [env.reset(seed=21 + i)[0] for i, env in enumerate(singles)]
+    for t in range(30):
+        if t == 10:
+            mask = np.array([True, False, True, False])
+            shown, _ = envs.reset(seed=[51, 0, 53, 0], options={"reset_mask": mask})
+            alone[0], alone[2] = singles[0].reset(seed=51)[0], singles[2].reset(seed=53)[0]
+            assert not shown["message"][mask].any()
+            assert shown["message"][~mask].any(axis=-1).all()
+        for key, values in shown.items():
+            np.testing.assert_allclose(values, [each[key] for each in alone], rtol=1e-9, atol=1e-9)
+        shown, rewards, *_ = envs.step(actions[t])
+        steps = [env.step(actions[t, i]) for i, env in enumerate(singles)]
+        alone = [step[0] for step in steps]
+        np.testing.assert_allclose(rewards, [step[1] for step in steps], rtol=1e-9)
 
 
 def test_an_unknown_autoreset_mode_is_named():

@@ -27,7 +27,7 @@ class Config:
     """One training run.
 
     Attributes:
-        algorithm: a name of ``ldp_agents.rl.ALGORITHMS``.
+        algorithm: a name of ``ldp_agents.rl.train.ALGORITHMS``.
         game: keyword arguments of ``gym.make("LDPDist-v0", ...)``.
         steps: how many rounds to play.
         seed: of the games and of the network.
@@ -107,7 +107,3 @@ class Watch(Protocol):
 
     def __call__(self, steps: int, player: Callable[[], Player], save: Callable[[Path], None]) -> None:
         """So many rounds have been played; ``player`` and ``save`` give the model as it is now."""
-
-
-def unwatched(steps: int, player: Callable[[], Player], save: Callable[[Path], None]) -> None:
-    """A watch that does not look."""
