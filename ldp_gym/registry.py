@@ -112,6 +112,11 @@ class Registry(Generic[T]):
         return anything or option in parameters
 
 
+def is_ours(maker: Any) -> bool:
+    """Whether a class, or what else makes a party, comes with this package."""
+    return maker.__module__.partition(".")[0] in ("ldp_gym", "ldp_agents")
+
+
 def _parameters(maker: Callable[..., Any]) -> tuple[dict[str, inspect.Parameter], bool]:
     """What a maker takes by name, and whether it takes anything else too.
 

@@ -17,6 +17,7 @@ from ldp_gym.arrays import BoolArray, FloatArray, IntArray, Messages, at
 from ldp_gym.divergences import negentropy
 from ldp_gym.hypotheses import HypothesisClass
 from ldp_gym.nature import Stretch
+from ldp_gym.registry import is_ours
 from ldp_gym.sampling import cumulative, inverse, open_uniforms
 from ldp_gym.scenario import Opening, Scenario
 
@@ -121,7 +122,7 @@ class Episodes:
         if self._steady is not None:
             return self._steady
         candidates = self._hypotheses(self._context if contexts is None else contexts)
-        if not _is_ours(self.scenario.hypotheses):
+        if not is_ours(type(self.scenario.hypotheses)):
             self._check(candidates, contexts)
         distributions = at(candidates, self.truths[:, None], slice(None))
         law = Law(candidates, distributions, negentropy(distributions), cumulative(distributions))
@@ -160,7 +161,7 @@ class Episodes:
                 truths=self.truths if nature.leaks_truth else None,
             )
         )
-        if not _is_ours(nature):
+        if not is_ours(type(nature)):
             expected = (*shape, nature.context_dim)
             if contexts.shape != expected or not np.isfinite(contexts).all():
                 raise ValueError(
@@ -204,10 +205,6 @@ class Redrawn:
         candidates = np.stack([table[None] for table in each] if self.classes[0].constant else each)
         candidates.flags.writeable = False  # shared with every learner
         return candidates
-
-
-def _is_ours(party: object) -> bool:
-    return type(party).__module__.startswith("ldp_gym.")
 
 
 def _joined(tapes: list[Tape], *, constant: bool) -> Tape:

@@ -171,8 +171,7 @@ def capacity(epsilon: float) -> float:
         >>> round(capacity(1.0), 4)
         0.1233
     """
-    half = validation.positive("epsilon", epsilon) / 2.0
-    excess = half / math.tanh(half) - 1.0 + half  # D - 1, without the cancellation
+    excess = _excess(epsilon)
     if excess > 1e-2:
         return excess - math.log1p(excess)
     return sum((-1) ** n * excess**n / n for n in range(2, 9))
@@ -185,9 +184,13 @@ def best_share(epsilon: float) -> float:
         >>> round(best_share(1.0), 4)
         0.3387
     """
+    return _excess(epsilon) / math.expm1(epsilon) if epsilon < 700.0 else 0.0
+
+
+def _excess(epsilon: float) -> float:
+    """``D - 1``, without the cancellation."""
     half = validation.positive("epsilon", epsilon) / 2.0
-    excess = half / math.tanh(half) - 1.0 + half  # D - 1
-    return excess / math.expm1(epsilon) if epsilon < 700.0 else 0.0
+    return half / math.tanh(half) - 1.0 + half
 
 
 def information_limit(num_hypotheses: int, horizon: int, epsilon: float) -> float:
@@ -205,12 +208,17 @@ def information_limit(num_hypotheses: int, horizon: int, epsilon: float) -> floa
 
 
 def information_rate(
-    channel: Channel, candidates: FloatArray, weights: FloatArray | None = None, *, samples: int = 100_000
+    channel: Channel,
+    candidates: FloatArray,
+    weights: FloatArray | None = None,
+    *,
+    samples: int = 100_000,
+    seed: int = 0,
 ) -> InformationRate:
     """``I(truth; message)`` of one round under a posterior: :func:`ldp_gym.information.information_rate`."""
     from ldp_gym import information  # it is made of channels, and they of bounds
 
-    return information.information_rate(channel, candidates, weights, samples=samples)
+    return information.information_rate(channel, candidates, weights, samples=samples, seed=seed)
 
 
 # -- Shared pieces ------------------------------------------------------------------------------------

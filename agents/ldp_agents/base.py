@@ -82,7 +82,7 @@ class ExponentialWeights(Learner):
     horizon overflows them. As messages do not depend on predictions, a stretch of tape is a cumulative sum.
 
     Attributes:
-        rate: the learning rate ``eta``.
+        rate: the learning rate ``eta``, of a learner that has one for all rounds.
     """
 
     rate: float
@@ -154,10 +154,22 @@ class ExponentialWeights(Learner):
         return self._predict(np.swapaxes(self._weigh(totals, -2), -1, -2), candidates)
 
 
-class LiteralLearner(ExponentialWeights):
-    """The paper's learners to the letter: the message is the loss, and the prediction is smoothed.
+class SmoothedLearner(ExponentialWeights):
+    """Exponential weights whose prediction is smoothed as in the paper, so that its KL is finite.
 
-    ``p_hat_t = (1 - 1/T) sum_j w_j f_j(x_t) + (1/T) l / N'``, lines 5 and 6 of Algorithms 1 and 2.
+    ``p_hat_t = (1 - 1/T) sum_j w_j f_j(x_t) + (1/T) l / N'``, line 6 of Algorithms 1 and 2.
+    """
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        self._clipping: Clipping = getattr(game.channel, "clipping", None) or Clipping(game.horizon)
+
+    def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
+        return self._clipping.smooth(weights, candidates)
+
+
+class LossLearner(SmoothedLearner):
+    """A learner that needs a loss for each hypothesis.
 
     Args:
         game: the public rules; the channel must reveal losses.
@@ -173,11 +185,11 @@ class LiteralLearner(ExponentialWeights):
                 f"{type(self).__name__} reads a loss for each hypothesis, which the messages of "
                 f"{game.channel!r} are not; the learner 'bayes' reads every channel"
             )
-        self._clipping: Clipping = getattr(game.channel, "clipping", None) or Clipping(game.horizon)
+
+
+class LiteralLearner(LossLearner):
+    """The paper's learners to the letter: the message is the loss."""
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """The message itself."""
         return messages
-
-    def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
-        return self._clipping.smooth(weights, candidates)

@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from ldp_agents.base import LiteralLearner
+from ldp_agents.base import LossLearner
 from ldp_gym import Game, posterior
 from ldp_gym.arrays import FloatArray, Messages
 
 RATES = ("adaptive", "known")
 
 
-class CentredEXP3(LiteralLearner):
+class CentredEXP3(LossLearner):
     """Exponential weights on unbiased losses: the offset is public, so it is subtracted.
 
     Where one coordinate of K is revealed, the estimate is importance-weighted around the public centre of
@@ -41,16 +41,16 @@ class CentredEXP3(LiteralLearner):
         channel = self.game.channel
         estimates = channel.loss_estimates(messages, candidates)
         if self._known:
-            size = np.broadcast_to(channel.loss_variance(candidates), estimates.shape[:-1])
-            size = np.where(channel.is_none(messages), 0.0, size)
+            spread = np.broadcast_to(channel.loss_variance(candidates), estimates.shape[:-1])
+            spread = np.where(channel.is_none(messages), 0.0, spread)
         else:
-            size = estimates.var(axis=-1)
-        return np.concatenate([estimates, size[..., None]], axis=-1)
+            spread = estimates.var(axis=-1)
+        return np.concatenate([estimates, spread[..., None]], axis=-1)
 
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
-        losses, size = np.split(totals, [self.game.num_hypotheses], axis=axis)
+        losses, spread = np.split(totals, [self.game.num_hypotheses], axis=axis)
         rate = math.sqrt(2.0 * math.log(self.game.num_hypotheses)) / np.sqrt(
-            np.where(size > 0.0, size, np.inf)
+            np.where(spread > 0.0, spread, np.inf)
         )
         return posterior.weights(-rate * losses, axis=axis)
 

@@ -16,6 +16,7 @@ from ldp_gym.channels import CHANNELS
 from ldp_gym.hypotheses import CLASSES
 from ldp_gym.learners import LEARNERS, is_directory, learner_maker
 from ldp_gym.nature import NATURES
+from ldp_gym.registry import is_ours
 
 BLOCK = 25
 """How many episodes of one truth a cell plays, unless its suite says otherwise."""
@@ -105,7 +106,7 @@ def _sources(entry: Entry) -> dict[str, str]:
         name = entry.game.get(argument)
         if isinstance(name, str) and ":" in name:
             makers[name] = registry[name]
-    return sources | {name: _code(maker) for name, maker in makers.items() if not _is_ours(maker)}
+    return sources | {name: _code(maker) for name, maker in makers.items() if not is_ours(maker)}
 
 
 def _code(maker: Any) -> str:
@@ -120,15 +121,11 @@ def _fingerprint(files: list[Path]) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
-def _is_ours(maker: Any) -> bool:
-    return maker.__module__.partition(".")[0] in ("ldp_gym", "ldp_agents")
-
-
-def is_ours(learner: str) -> bool:
+def may_play_here(learner: str) -> bool:
     """Whether a learner's code comes with this package: others play in a process of their own.
 
     A trained model is numbers, and our code plays them; unless what is stored runs code when it is read.
     """
     if is_directory(learner):
         return not getattr(learner_maker(learner), "runs_stored_code", False)
-    return _is_ours(LEARNERS[learner])
+    return is_ours(LEARNERS[learner])

@@ -83,6 +83,7 @@ class Results:
             self.missing.append(entry)
         elif all(outcome.status == "done" for outcome in found):
             arrays = {
+                # Along the episodes: the axis before the last.
                 name: np.concatenate(
                     [o.arrays[name] for o in found], axis=max(found[0].arrays[name].ndim - 2, 0)
                 )

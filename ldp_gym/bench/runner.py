@@ -13,7 +13,7 @@ from typing import Any
 
 from ldp_gym import validation
 from ldp_gym.batch import estimates
-from ldp_gym.bench.entry import Cell, is_ours
+from ldp_gym.bench.entry import Cell, may_play_here
 from ldp_gym.bench.isolation import Isolated
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import Outcome, Store
@@ -22,6 +22,7 @@ from ldp_gym.channels import CHANNELS, NoPrivacyWarning
 from ldp_gym.evaluate import evaluate
 from ldp_gym.game import Game
 from ldp_gym.learners import IncompatibleChannelError, Learner, is_directory, learner_maker
+from ldp_gym.registry import is_ours
 from ldp_gym.testing import check_channel
 
 TIME_LIMIT = 600.0
@@ -100,7 +101,7 @@ def run(
 def _checked_channel(name: str) -> None:
     """A channel of somebody else's is held to the contract first."""
     maker = CHANNELS[name]
-    if not maker.__module__.startswith("ldp_gym."):
+    if not is_ours(maker):
         facts: dict[str, Any] = {"num_hypotheses": 4, "num_labels": 6, "horizon": 100}
         delta = 0.0 if getattr(maker, "pure", True) else 1e-5
         check_channel(CHANNELS.build(name, {**facts, "epsilon": 1.0, "delta": delta}, {}))
@@ -162,7 +163,7 @@ def play(cell: Cell, seconds: float = TIME_LIMIT) -> Outcome:
 
 def _arrays(cell: Cell, seconds: float) -> dict[str, Any]:
     entry = cell.entry
-    if is_ours(entry.learner):
+    if may_play_here(entry.learner):
         return _measured(cell, learner_maker(entry.learner, entry.options))
     if not is_directory(entry.learner):  # a trained model plays its own game, not a small one
         small = {name: entry.game[name] for name in _PROMISES if name in entry.game}

@@ -118,8 +118,10 @@ class AdaptiveGroups(Channel):
     def _doubt(self, roots: FloatArray, load: FloatArray, members: BoolArray) -> FloatArray:
         """The expected sum of the square roots of the next posterior, if supports are disjoint, ``(B,)``.
 
-        It is least, 1, where the truth is known. Entropy in its place asks too much about the likeliest
-        hypothesis alone, and is slow to find another when that one is wrong.
+        That is ``sum_g sqrt(p_g) sum_k sqrt(w_k q_g(k))``, where group g is named with probability ``q_g(k)``
+        if k is the truth, and with ``p_g`` on average. It is least, 1, where the truth is known. Entropy in
+        its place asks too much about the likeliest hypothesis alone, and is slow to find another when that
+        one is wrong.
         """
         ratio, root = math.exp(-self.epsilon), math.exp(-self.epsilon / 2.0)
         spread = (1.0 - root) * np.einsum("kb,gkb->gb", roots, members)

@@ -16,6 +16,7 @@ from ldp_gym import audit as audits
 from ldp_gym.arrays import FloatArray
 from ldp_gym.channels import Channel, NoPrivacyWarning
 from ldp_gym.cli.options import option_of
+from ldp_gym.registry import is_ours
 from ldp_gym.scenario import Scenario
 from ldp_gym.testing import check_channel
 
@@ -66,7 +67,7 @@ def audit(
         raise typer.BadParameter(str(error)) from error
 
     audited = scenario.channel
-    if not type(audited).__module__.startswith("ldp_gym."):
+    if not is_ours(type(audited)):
         try:
             check_channel(audited)  # a certificate is worth what the density says of the messages
         except AssertionError as error:

@@ -292,6 +292,50 @@ def test_centred_losses_are_unbiased(channel):
     assert estimates.var(axis=0).mean() <= scenario.channel.loss_variance(table) * 1.05
 
 
+@pytest.mark.parametrize("rate", ["adaptive", "known"])
+@pytest.mark.parametrize("channel", ["laplace-single", "split"])
+def test_the_centred_learner_line_by_line(rate, channel):
+    """``eta_t = sqrt(2 log K / V_t)``, where V_t sums the estimates' spread, or the channel's bound on it."""
+    game, tape = record(settings(channel, hypotheses="dirichlet"), 30)
+    player = ldp_agents.make("centred-exp3", game, rate=rate)
+    player.reset((1,))
+    sums, spread = np.zeros(4), 0.0
+    for t in range(30):
+        player.predict(tape.candidates)
+        player.update(tape.candidates, tape.messages[:, t])
+        estimates = game.channel.loss_estimates(tape.messages[0, t], tape.candidates)
+        sums += estimates
+        spread += (
+            estimates.var() if rate == "adaptive" else float(game.channel.loss_variance(tape.candidates))
+        )
+        expected = np.exp(-math.sqrt(2 * math.log(4) / spread) * (sums - sums.min()))
+        np.testing.assert_allclose(player.weights[0], expected / expected.sum(), rtol=1e-9)
+
+
+def test_follow_the_leader_by_hand():
+    """Leaders that tie share; the paper's smoothing is all that the others get."""
+    table = [[0.7, 0.2, 0.1], [0.7, 0.2, 0.1], [0.1, 0.2, 0.7]]
+    game, tape = record({"hypotheses": table, "channel": "randomized-response", "horizon": 10}, 5)
+    player = ldp_agents.make("mle", game)
+    player.reset((1,))
+    player.update(tape.candidates, np.array([1]))  # the first label was reported
+    np.testing.assert_allclose(player.weights, [[0.5, 0.5, 0.0]])
+    lengths = 3 * np.array([0.7, 0.2, 0.7])
+    expected = 0.9 * np.array([0.7, 0.2, 0.1]) + 0.1 * lengths / lengths.sum()
+    np.testing.assert_allclose(player.predict(tape.candidates)[0], expected)
+
+
+def test_the_literal_learner_smooths_by_its_channel_s_own_cells():
+    game, tape = record(
+        settings("laplace-single", hypotheses="dirichlet", channel_kwargs={"clipping": "paper"}), 5
+    )
+    player = ldp_agents.make("exp3", game)
+    player.reset((1,))
+    cells = np.ceil(6 * tape.candidates.max(axis=0) - 1e-9)
+    expected = (1 - 1 / 40) * tape.candidates.mean(axis=0) + cells / cells.sum() / 40
+    np.testing.assert_allclose(player.predict(tape.candidates)[0], expected)
+
+
 def test_centring_learns_where_the_literal_learner_does_not():
     """Paired on 40 episodes of T = 10,000; p below 1e-6."""
     from scipy import stats

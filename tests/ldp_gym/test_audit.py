@@ -173,6 +173,20 @@ def test_a_vector_with_half_the_noise_is_convicted(kind):
     assert not Quiet(2, 2, 100, **options).certificate(table).holds
 
 
+def test_a_vector_whose_promise_cannot_be_shown_is_not_certified():
+    """No pair of labels moves all three coordinates: the bounds are apart, and the upper one decides."""
+
+    class Quiet(GaussianVector):
+        def _unit_scale(self):
+            return super()._unit_scale() / 1.05
+
+    channel = Quiet(3, 3, 10_000, epsilon=1.0, delta=1e-5, calibration="tight")
+    table = np.full((3, 3), 0.05) + 0.85 * np.eye(3)
+    bounds = channel.delta_bounds(table, 1.0)
+    assert bounds.lower < 1e-5 < bounds.upper
+    assert not channel.certificate(table).holds
+
+
 @pytest.mark.parametrize("kind", [LaplaceVector, GaussianVector])
 @pytest.mark.parametrize("horizon", [2, 3, 8])
 def test_the_bounds_on_delta_hold_where_labels_are_often_redrawn(kind, horizon):

@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -109,6 +110,12 @@ def test_the_environment_is_found_without_an_import():
     code = "import gymnasium as gym; print(gym.make('ldp_gym:LDPDist-v0').reset(seed=0)[0]['message'].shape)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "(8,)"
+
+
+def test_the_version_is_the_same_everywhere():
+    root = Path(__file__).parents[2]
+    assert f'version = "{ldp_gym.__version__}"' in (root / "pyproject.toml").read_text()
+    assert f"version: {ldp_gym.__version__}" in (root / "CITATION.cff").read_text()
 
 
 def test_importing_is_light():

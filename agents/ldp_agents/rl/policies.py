@@ -126,10 +126,7 @@ class StoredPolicy:
 
 
 def _class(algorithm: str) -> Any:
-    if algorithm == "recurrent":
-        from sb3_contrib import RecurrentPPO
-
-        return RecurrentPPO
+    from sb3_contrib import RecurrentPPO
     from stable_baselines3 import SAC
 
-    return SAC
+    return {"recurrent": RecurrentPPO, "sac": SAC}[algorithm]

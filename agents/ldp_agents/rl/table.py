@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 
 import ldp_gym
-from ldp_agents.base import LiteralLearner
+from ldp_agents.base import LossLearner
 from ldp_agents.rl import load
 from ldp_agents.rl.config import Config
 from ldp_agents.rl.model import CARD
@@ -36,7 +36,7 @@ RATES = tuple(2.0**power for power in range(-18, 1))
 """The rates that centred EXP3 may choose from in hindsight."""
 
 
-class FixedRateEXP3(LiteralLearner):
+class FixedRateEXP3(LossLearner):
     """Exponential weights on the centred estimates at a given rate.
 
     Args:

@@ -16,8 +16,8 @@ class Classes(Sweep):
     title: ClassVar[str] = "Risk against K"
     claim: ClassVar[str] = (
         "The bound of Algorithm 2 grows like sqrt(K) up to logarithms. Where one of K coordinates is "
-        "revealed, Bayes needs K times as many rounds. T = 10,000, eps = 1; one table at each K, so that the "
-        "intervals are over its episodes, not over tables."
+        "revealed, Bayes needs K times as many rounds. T = 10,000, eps = 1; one table at each K, so that "
+        "the intervals are over its episodes, not over tables."
     )
     argument: ClassVar[str] = "num_hypotheses"
     values: ClassVar[tuple[float, ...]] = (4, 8, 16, 32, 64)

@@ -29,9 +29,8 @@ class Contexts(Suite):
     title: ClassVar[str] = "Who picks the contexts"
     claim: ClassVar[str] = (
         "The theorems hold for arbitrary contexts. An adversary on the public transcript leaves Bayes "
-        "optimal; an "
-        "omniscient one leaks the truth through its contexts, and there neither Bayes' optimality nor the "
-        "information limit holds. Softmax-linear class, K = 8, M = 16, eps = 1."
+        "optimal; an omniscient one leaks the truth through its contexts, and there neither Bayes' "
+        "optimality nor the information limit holds. Softmax-linear class, K = 8, M = 16, eps = 1."
     )
 
     def games(self, small: bool) -> list[Entry]:

@@ -16,8 +16,7 @@ class Epsilon(Sweep):
     title: ClassVar[str] = "Risk against eps"
     claim: ClassVar[str] = (
         "The bound of Algorithm 2 falls like 1/eps. A message tells about eps^2/8 nats at small eps, so "
-        "that Bayes "
-        "needs 1/eps^2 as many rounds. T = 10,000."
+        "that Bayes needs 1/eps^2 as many rounds. T = 10,000."
     )
     argument: ClassVar[str] = "epsilon"
     values: ClassVar[tuple[float, ...]] = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)

@@ -26,9 +26,8 @@ class Limit(Suite):
     name: ClassVar[str] = "limit"
     title: ClassVar[str] = "Against the information limit"
     claim: ClassVar[str] = (
-        "An eps-private message tells at most C(eps) nats about the truth, so on disjoint supports the "
-        "risk is at "
-        "least sum_t max(0, log K - (t - 1) C(eps)), interactive or not. eps = 1, uniform truth."
+        "An eps-private message tells at most C(eps) nats about the truth, so on disjoint supports the risk"
+        " is at least sum_t max(0, log K - (t - 1) C(eps)), interactive or not. eps = 1, uniform truth."
     )
 
     def games(self, small: bool) -> list[Entry]:

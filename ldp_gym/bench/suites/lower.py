@@ -8,6 +8,7 @@ from ldp_gym import theory
 from ldp_gym.bench.entry import Entry
 from ldp_gym.bench.suites.base import SUITES, Finding, Suite
 from ldp_gym.channels import CHANNELS
+from ldp_gym.registry import is_ours
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,7 +26,7 @@ def pure_channels(interactive: bool) -> list[str]:
     return [
         name
         for name in CHANNELS.names()
-        if CHANNELS[name].__module__.startswith("ldp_gym.")
+        if is_ours(CHANNELS[name])
         and getattr(CHANNELS[name], "pure", False)
         and name != "identity"
         and (interactive or not getattr(CHANNELS[name], "interactive", False))
@@ -39,9 +40,8 @@ class Lower(Suite):
     name: ClassVar[str] = "lower"
     title: ClassVar[str] = "The lower bound's class"
     claim: ClassVar[str] = (
-        "On the Hadamard class every pure, non-interactive channel pays at least a T / 132 for some "
-        "truth, whoever "
-        "learns (Theorem lowerbound)."
+        "On the Hadamard class every pure, non-interactive channel pays at least a T / 132 for some truth, "
+        "whoever learns (Theorem lowerbound)."
     )
 
     def games(self, small: bool) -> list[Entry]:

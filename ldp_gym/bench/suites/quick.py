@@ -34,8 +34,7 @@ class Quick(Suite):
     title: ClassVar[str] = "Every learner on the main channels of the default game"
     claim: ClassVar[str] = (
         "Under a uniform truth no learner has less risk than Bayes on the same channel. The row without "
-        "privacy "
-        "(identity) shows the price of privacy."
+        "privacy (identity) shows the price of privacy."
     )
 
     def games(self, small: bool) -> list[Entry]:

@@ -39,11 +39,10 @@ class TotalVariation(Suite):
     name: ClassVar[str] = "tv"
     title: ClassVar[str] = "Total variation, and estimates from a batch"
     claim: ClassVar[str] = (
-        "By Pinsker's inequality the averaged TV-risk is at most sqrt(KL-risk / 2T). The average "
-        "prediction is an "
-        "estimate no worse than that, and T_alpha rounds make it alpha-good; the run that most others "
-        "are near makes "
-        "it so with high probability. One Dirichlet(0.3) table, K = 8, M = 16, eps = 1."
+        "By Pinsker's inequality the averaged TV-risk is at most sqrt(KL-risk / 2T). The average prediction"
+        " is an estimate no worse than that, and T_alpha rounds make it alpha-good; the run that most "
+        "others are near makes it so with high probability. One Dirichlet(0.3) table, K = 8, M = 16, eps = "
+        "1."
     )
 
     def games(self, small: bool) -> list[Entry]:

@@ -28,9 +28,8 @@ class Unbounded(Suite):
     name: ClassVar[str] = "unbounded"
     title: ClassVar[str] = "Risk against M"
     claim: ClassVar[str] = (
-        "Randomized response pays for the number of labels; channels on the hypotheses do not, however "
-        "many labels "
-        "there are. A refined Dirichlet(0.3) table, K = 8, eps = 1, Bayes on each channel."
+        "Randomized response pays for the number of labels; channels on the hypotheses do not, however many"
+        " labels there are. A refined Dirichlet(0.3) table, K = 8, eps = 1, Bayes on each channel."
     )
 
     def games(self, small: bool) -> list[Entry]:

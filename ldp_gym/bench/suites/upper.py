@@ -40,11 +40,9 @@ class Upper(Suite):
     name: ClassVar[str] = "upper"
     title: ClassVar[str] = "Risk against T, below the theorems' bounds"
     claim: ClassVar[str] = (
-        "Algorithms 1 and 2 have risk of order sqrt(T) up to logarithms: at most the theorem's bound, "
-        "and of slope "
-        "less than 1 in log-log once they learn. One Dirichlet(0.3) table with K = 8, M = 16, eps = 1, "
-        "the first "
-        "hypothesis the truth at every T."
+        "Algorithms 1 and 2 have risk of order sqrt(T) up to logarithms: at most the theorem's bound, and "
+        "of slope less than 1 in log-log once they learn. One Dirichlet(0.3) table with K = 8, M = 16, eps "
+        "= 1, the first hypothesis the truth at every T."
     )
 
     def games(self, small: bool) -> list[Entry]:

@@ -15,6 +15,7 @@ import pytest
 import ldp_gym
 from ldp_gym import bench
 from ldp_gym.bench import Entry, Finding, Suite
+from ldp_gym.bench.store import Outcome
 
 CHANNELS = ("laplace-single", "split")
 LEARNERS = ("uniform", "exp3", "bayes")
@@ -76,6 +77,14 @@ def test_nothing_is_played_twice(tmp_path):
     assert not again
     bench.run(Tiny(), out=tmp_path, episodes=15, on_cell=lambda *cell: again.append(cell))
     assert len(again) == 6  # three more episodes of each entry
+
+
+def test_what_failed_is_played_again(expected, tmp_path):
+    cell = Tiny().entries()[0].cells(0)[0]
+    bench.Store(tmp_path).save(cell, Outcome("failed", {}, "a disk was full", 0.1))
+    results = bench.run(Tiny(), out=tmp_path)
+    assert not results.failures
+    assert table(results) == expected
 
 
 KILLED = """
