@@ -11,6 +11,7 @@ import inspect
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import gymnasium as gym
@@ -23,6 +24,26 @@ from ldp_gym.hypotheses import CLASSES, HypothesisClass, as_hypotheses
 from ldp_gym.nature import NATURES, Nature
 from ldp_gym.sampling import integers
 from ldp_gym.spaces import Simplex
+
+PROMISE = {"epsilon": 1.0, "delta": 0.0}
+"""What a named channel promises where nothing else is asked of it."""
+
+
+def asked(rules: Mapping[str, Any], name: str) -> Any:
+    """What ``gym.make``'s keyword arguments say of one of them: its value, or its default.
+
+    Example:
+        >>> asked({"horizon": 10}, "horizon"), asked({}, "horizon"), asked({}, "epsilon")
+        (10, 1000, 1.0)
+    """
+    value = rules.get(name)
+    return _defaults()[name] if value is None else value
+
+
+@cache
+def _defaults() -> dict[str, Any]:
+    parameters = inspect.signature(Scenario).parameters
+    return {name: parameter.default for name, parameter in parameters.items()} | PROMISE
 
 
 def scenario_of(rules: Mapping[str, Any]) -> Scenario:
@@ -120,7 +141,7 @@ class Scenario:
             **{name: value for name, value in promise.items() if value is not None},
         }
         if isinstance(channel, str):
-            facts = {"epsilon": 1.0, "delta": 0.0, **facts}
+            facts = {**PROMISE, **facts}
             made = CHANNELS.build(channel, facts, options)
         else:
             made = channel
@@ -233,7 +254,7 @@ def _known_epsilon(channel: str | Channel, epsilon: float | None) -> float:
     """The privacy level that a class may be made for."""
     if epsilon is None and isinstance(channel, Channel) and channel.epsilon < math.inf:
         return channel.epsilon
-    return 1.0 if epsilon is None else epsilon
+    return PROMISE["epsilon"] if epsilon is None else epsilon
 
 
 @dataclass(frozen=True)

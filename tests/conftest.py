@@ -23,6 +23,9 @@ M_FREE = ["laplace-single", "one-bit", "hybrid", "vote", "scheffe", "split", "wh
           "adaptive-split", "adaptive-wheel", "adaptive-groups"]  # fmt: skip
 """The channels that do not see that labels are cut into parts."""
 
+TABLE = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.1, 0.8, 0.0], [0.0, 0.9, 0.1, 0.0]])
+"""Three hypotheses; the last label is one that none allows."""
+
 NATURES = {
     "iid": {},
     "drift": {"rate": 0.3},

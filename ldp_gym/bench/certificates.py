@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,14 +14,14 @@ from ldp_gym.audit import Certificate
 from ldp_gym.bench.entry import Entry
 from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.channels import NoPrivacyWarning
-from ldp_gym.scenario import Scenario
+from ldp_gym.scenario import Scenario, asked
 
 LARGEST = 4096
 """Tables of more than K M entries are left to ``ldp-gym audit``: a report should not take minutes."""
 
 
-_PROMISE = {"channel_kwargs": {}, "epsilon": 1.0, "delta": 0.0, "hypotheses": "softmax-linear"}
-"""What a channel's certificate depends on, besides its name, with a game's defaults."""
+_GROUND = ("channel", "channel_kwargs", "epsilon", "delta", "hypotheses")
+"""What of a game a channel's certificate depends on."""
 
 
 @dataclass(frozen=True)
@@ -49,38 +47,18 @@ def certificates(entries: Iterable[Entry]) -> list[Audited]:
     """Audit the entries' channels: each once for every promise and kind of class, at one context."""
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
-        game = entry.game
-        promise = [game.get(name, default) for name, default in _PROMISE.items()]
-        groups.setdefault(repr([entry.channel, *promise]), []).append(entry)
+        ground = [asked(entry.game, name) for name in _GROUND]
+        groups.setdefault(repr(ground), []).append(entry)
     return [_audited(group) for group in groups.values()]
 
 
-def size(game: Mapping[str, Any]) -> tuple[int, int]:
-    """K and M of a game, whatever its channel."""
-    rest = ("channel", "channel_kwargs", "delta")
-    return _size(json.dumps({key: game[key] for key in game if key not in rest}))
-
-
-@cache  # the entries of a suite share a few games
-def _size(rules: str) -> tuple[int, int]:
-    hypotheses = Scenario(**json.loads(rules)).hypotheses
-    return hypotheses.num_hypotheses, hypotheses.num_labels
-
-
-def kind(game: Mapping[str, Any]) -> str:
-    """The class of a game, with its size."""
-    name = game.get("hypotheses", "softmax-linear")
-    num_hypotheses, num_labels = size(game)
-    return f"{name if isinstance(name, str) else 'table'}, K = {num_hypotheses}, M = {num_labels:,}"
-
-
 def _audited(group: list[Entry]) -> Audited:
-    sizes = [size(entry.game) for entry in group]
+    sizes = [entry.size for entry in group]
     smallest = min(range(len(group)), key=lambda i: sizes[i][0] * sizes[i][1])
     entry, (num_hypotheses, num_labels) = group[smallest], sizes[smallest]
 
     def said(certificate: Certificate | None, note: str = "") -> Audited:
-        return Audited(entry.channel, entry.game, kind(entry.game), certificate, note)
+        return Audited(entry.channel, entry.game, entry.kind, certificate, note)
 
     if num_hypotheses * num_labels > LARGEST:
         return said(None, "not audited here, its table is large: run ldp-gym audit")
@@ -136,7 +114,7 @@ def _labels(row: Audited) -> Value:
 COLUMNS: tuple[Column[Audited], ...] = (
     Column("Channel", lambda row: Value(row.channel)),
     Column("Class", lambda row: Value(row.hypotheses), common=True),
-    Column("T", lambda row: count(row.game.get("horizon", 1000)), numeric=True, common=True),
+    Column("T", lambda row: count(asked(row.game, "horizon")), numeric=True, common=True),
     Column("Promised ε", lambda row: _epsilon(row, "claimed_epsilon"), numeric=True),
     Column("Found ε", lambda row: _epsilon(row, "epsilon"), numeric=True),
     Column("Promised δ", lambda row: _delta(row, "claimed_delta"), numeric=True),

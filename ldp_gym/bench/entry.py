@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from ldp_gym.hypotheses import CLASSES
 from ldp_gym.learners import LEARNERS, is_directory, learner_maker
 from ldp_gym.nature import NATURES
 from ldp_gym.registry import is_ours
+from ldp_gym.scenario import Scenario, asked
 
 BLOCK = 25
 """How many episodes of one truth a cell plays, unless its suite says otherwise."""
@@ -48,12 +49,24 @@ class Entry:
     @property
     def channel(self) -> str:
         """The channel's name."""
-        return str(self.game.get("channel", "laplace-single"))
+        return str(asked(self.game, "channel"))
 
     @property
     def horizon(self) -> int:
         """T."""
-        return int(self.game.get("horizon", 1000))
+        return int(asked(self.game, "horizon"))
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """K and M."""
+        rest = ("channel", "channel_kwargs", "delta")  # whatever they are
+        return _size(json.dumps({name: self.game[name] for name in self.game if name not in rest}))
+
+    @property
+    def kind(self) -> str:
+        """The class of the game, with its size."""
+        name = asked(self.game, "hypotheses")
+        return "{}, K = {}, M = {:,}".format(name if isinstance(name, str) else "table", *self.size)
 
     def cells(self, seed: int) -> list[Cell]:
         """The entry in blocks of episodes. They do not depend on who plays them, or how many at a time."""
@@ -76,8 +89,8 @@ class Cell:
     @property
     def rounds(self) -> int:
         """How many rounds it plays: what its time goes with."""
-        size = int(self.entry.game.get("num_hypotheses") or 8) if self.entry.truth == "all" else 1
-        return self.entry.episodes * self.entry.horizon * size
+        truths = self.entry.size[0] if self.entry.truth == "all" else 1
+        return self.entry.episodes * self.entry.horizon * truths
 
     @cached_property
     def configuration(self) -> str:
@@ -91,6 +104,12 @@ class Cell:
     def key(self) -> str:
         """The configuration's fingerprint."""
         return hashlib.sha256(self.configuration.encode()).hexdigest()
+
+
+@cache  # the entries of a suite share a few games
+def _size(rules: str) -> tuple[int, int]:
+    hypotheses = Scenario(**json.loads(rules)).hypotheses
+    return hypotheses.num_hypotheses, hypotheses.num_labels
 
 
 def _sources(entry: Entry) -> dict[str, str]:

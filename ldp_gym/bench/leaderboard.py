@@ -10,11 +10,11 @@ import numpy as np
 
 from ldp_gym import theory
 from ldp_gym.bench import statistics
-from ldp_gym.bench.certificates import kind, size
 from ldp_gym.bench.entry import Entry
 from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.bench.results import Played, Results
 from ldp_gym.bench.statistics import Estimate
+from ldp_gym.scenario import asked
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def game(entry: Entry) -> str:
     facts = dict(entry.game)
     for said in ("hypotheses", "num_hypotheses", "num_labels", "channel", "horizon", "epsilon", "delta"):
         facts.pop(said, None)
-    words = [kind(entry.game)]
+    words = [entry.kind]
     words += [str(facts.pop("nature"))] if "nature" in facts else []
     for key, value in facts.items():
         options = value if isinstance(value, Mapping) else {key: value}
@@ -90,7 +90,7 @@ def _learner(row: Row) -> Value:
 
 
 def _promise(entry: Entry) -> tuple[float, float]:
-    return float(entry.game.get("epsilon", 1.0)), float(entry.game.get("delta", 0.0))
+    return float(asked(entry.game, "epsilon")), float(asked(entry.game, "delta"))
 
 
 def _privacy(row: Row) -> Value:
@@ -141,7 +141,7 @@ def _bound(row: Row) -> Value:
     entry = row.played.entry
     if entry.options or entry.game.get("channel_kwargs"):
         return NOTHING
-    num_hypotheses, _ = size(entry.game)
+    num_hypotheses, _ = entry.size
     epsilon, delta = _promise(entry)
     match entry.learner, entry.channel:
         case "exp3", "laplace-single":

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.bench.entry import Cell
+from ldp_gym.scenario import asked
 
 FILE = "results.sqlite"
 
@@ -169,7 +170,7 @@ class Store:
             shared = {
                 "learner": configuration["learner"],
                 "options": json.dumps(configuration["options"], sort_keys=True),
-                "channel": game.get("channel", "laplace-single"),
+                "channel": asked(game, "channel"),
                 "game": json.dumps(game, sort_keys=True),
                 "version": configuration["version"],
             }

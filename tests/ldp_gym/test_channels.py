@@ -4,21 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from conftest import ALPHA, CHANNELS, M_FREE, make_channel
+from conftest import ALPHA, CHANNELS, TABLE, make_channel
 from scipy import integrate, stats
 
 import ldp_gym
-from ldp_gym import theory
 from ldp_gym.channels import Channel, LaplaceSingle, LaplaceVector, RandomizedResponse
 from ldp_gym.channels.base import log_mixed
-from ldp_gym.channels.groups import _deal, _first
 from ldp_gym.channels.noisy import CALIBRATIONS
-from ldp_gym.channels.votes import ballots, votes
 from ldp_gym.clipping import RULES
 from ldp_gym.testing import check_channel
-
-TABLE = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.1, 0.8, 0.0], [0.0, 0.9, 0.1, 0.0]])
-"""Three hypotheses; the last label is one that none allows."""
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 4.0, 800.0])
@@ -257,29 +251,6 @@ def test_check_channel_passes_a_user_s_channel_and_catches_a_wrong_density():
 # -- Beyond the paper ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", M_FREE)
-def test_m_free_channels_do_not_see_that_labels_are_refined(name):
-    """With the same coins the message of a label is that of any of its parts, and so is its likelihood."""
-    rng = np.random.default_rng(0)
-    base = rng.dirichlet(np.full(6, 0.3), size=4)
-    fine = np.repeat(base, 7, axis=-1) / 7
-    channels = [make_channel(name, *table.shape, 50) for table in (base, fine)]
-    labels, coins = rng.integers(6, size=300), rng.random((300, channels[0].num_uniforms))
-    public = rng.dirichlet(np.ones(4)) if channels[0].interactive else None
-    coarse = channels[0].encode(labels, base, coins, public)
-    likelihood = channels[0].log_likelihood(coarse, base, public)
-    likelihood -= likelihood.max(axis=-1, keepdims=True)
-    for part in (0, 6):
-        messages = channels[1].encode(7 * labels + part, fine, coins, public)
-        shift = math.log(7) if name in ("one-bit", "hybrid") else 0.0  # their losses are log-likelihoods
-        np.testing.assert_allclose(
-            messages, np.where(coarse != 0.0, coarse + shift, 0.0), rtol=1e-7, atol=1e-9
-        )
-        refined = channels[1].log_likelihood(messages, fine, public)
-        refined -= refined.max(axis=-1, keepdims=True)
-        np.testing.assert_allclose(refined, likelihood, atol=1e-7)
-
-
 @pytest.mark.parametrize(
     ("name", "epsilon", "variance"),
     [
@@ -316,121 +287,6 @@ def test_randomized_reports_follow_their_density(name):
     rng = np.random.default_rng(0)
     reports = channel.randomize(np.full(200_000, 0.4), rng.random((200_000, channel._num_coins)))
     assert abs(reports.mean() - 0.4) < stats.norm.isf(ALPHA / 2) * reports.std() / math.sqrt(200_000)
-
-
-def test_a_comparison_by_hand():
-    """Hypotheses 0 and 1 against 2: the last label is liked better by 2, the first by the others."""
-    channel = make_channel("split", 3, 4, 50, epsilon=1.0)
-    keep = math.e / (1 + math.e)
-    message = np.array([-1.0, -1.0, 1.0])  # 0 and 1 won
-    mean = TABLE[:2].mean(axis=0)
-    likes = mean > TABLE[2]
-    assert likes.tolist() == [True, False, True, False]
-    np.testing.assert_allclose(np.exp(channel.log_density(message, TABLE)), np.where(likes, keep, 1 - keep))
-    by_hand = [np.log(sum(row * np.where(likes, keep, 1 - keep))) for row in TABLE]
-    np.testing.assert_allclose(channel.log_likelihood(message, TABLE), by_hand)
-    np.testing.assert_allclose(
-        channel.log_likelihood(-message, TABLE)[0], np.log(0.3 * keep + 0.7 * (1 - keep))
-    )
-
-
-def test_adaptive_sides_hold_about_half_of_the_posterior():
-    channel = make_channel("adaptive-split", 6, 4, 50)
-    weights = np.array([0.1, 0.05, 0.3, 0.25, 0.2, 0.1])
-    sides = channel._sides(np.random.default_rng(0).random((500, 6)), weights)
-    assert set(np.unique(sides)) == {-1.0, 1.0}
-    assert (sides[:, 0] == 1.0).all()
-    share = (sides > 0) @ weights
-    assert np.abs(share - 0.5).max() <= 0.15 + 1e-9  # half of the heaviest
-    top = channel._sides(
-        np.random.default_rng(0).random((50, 6)), np.array([0.9, 0.02, 0.02, 0.02, 0.02, 0.02])
-    )
-    assert (top == np.array([1, -1, -1, -1, -1, -1])).all()
-
-
-def test_groups_hold_equal_shares_of_the_posterior():
-    channel = make_channel("adaptive-groups", 6, 4, 50, epsilon=1.0)
-    assert channel.sizes == [2, 3]
-    weights = np.array([0.1, 0.05, 0.3, 0.25, 0.2, 0.1])
-    lots = np.random.default_rng(0).random((500, 6))
-    groups = channel._divide(lots, weights)
-    assert len(np.unique(groups, axis=0)) > 5  # whose turn it is, is drawn
-    shares = np.stack([(groups == number) @ weights for number in (1, 2, 3)])
-    assert np.abs(shares - 1 / 3).max() < 0.15
-    certain = channel._divide(lots, np.array([0.96, 0.02, 0.01, 0.01, 0.0, 0.0]))
-    assert (certain == np.array([1, 2, 2, 2, 2, 2])).all()  # the likeliest against all others
-    sizes = [make_channel("adaptive-groups", 20, 20, 50, epsilon=epsilon).sizes for epsilon in (0.1, 4, 800)]
-    assert sizes == [[2], [2, 3, 5, 9, 17], [2, 3, 5, 9, 17, 20]]
-
-
-def test_the_number_of_groups_leaves_least_doubt():
-    """Doubt is the expected sum of square roots of the next posterior: by Bayes' rule on every message."""
-    channel = make_channel("adaptive-groups", 7, 7, 50, epsilon=1.7)
-    weights = np.random.default_rng(3).dirichlet(np.ones(7))
-    groups = np.array([1, 2, 3, 3, 2, 1, 3])
-    by_hand = 0.0
-    for named in (1, 2, 3):
-        likelihood = np.exp(channel.log_likelihood(np.append(groups, named), np.eye(7), weights))
-        joint = likelihood * weights
-        by_hand += joint.sum() * np.sqrt(joint / joint.sum()).sum()
-    members = groups == np.array([[1], [2], [3]])
-    found = channel._doubt(np.sqrt(weights)[:, None], (members @ weights)[:, None], members[..., None])
-    np.testing.assert_allclose(found, by_hand, rtol=1e-12)
-
-
-def test_hypotheses_are_dealt_to_the_lightest_group():
-    unlike, alike = [0.4, 0.2, 0.15, 0.13, 0.1, 0.02], [1 / 6] * 6
-    line = np.array([unlike, alike]).T
-    for size, numbers in [
-        (2, [[1, 2, 2, 2, 1, 2], [1, 2, 1, 2, 1, 2]]),  # by hand; equals are in order
-        (3, [[1, 2, 3, 3, 2, 3], [1, 2, 3, 1, 2, 3]]),
-    ]:
-        load, members = _deal(line, size)
-        assert _first(members).T.tolist() == numbers
-        assert (members.sum(axis=0) == 1).all()
-        np.testing.assert_allclose(load, (members * line).sum(axis=1), atol=1e-12)
-
-
-def test_interactive_channels_ask_about_the_likely_ones():
-    """Each by hand, under a public posterior that is far from uniform."""
-    rng = np.random.default_rng(0)
-    public = np.array([0.7, 0.28, 0.01, 0.01])
-    pairs = make_channel("adaptive-scheffe", 4, 4, 50)._sides(rng.random((20_000, 2)), public) != 0.0
-    asked = (pairs[:, 0] & pairs[:, 1]).mean()
-    by_hand = 0.7 * 0.28 / 0.3 + 0.28 * 0.7 / 0.72
-    assert abs(asked - by_hand) < stats.norm.isf(ALPHA / 2) * 0.5 / math.sqrt(20_000)
-    wheel = make_channel("adaptive-wheel", 4, 4, 50)
-    np.testing.assert_allclose(wheel._stretches(np.eye(4), public), public)
-    assert wheel._arc(public)[0].item() == 0.5
-    assert wheel._arc(np.full(4, 0.25))[0].item() == pytest.approx(theory.best_share(1.0))
-
-
-@pytest.mark.parametrize(
-    ("name", "message"), [("adaptive-split", [-1, 1, 1]), ("adaptive-groups", [1, 2, 2, 1])]
-)
-def test_sides_are_compared_by_their_posterior_means(name, message):
-    """{1} against {2, 3}: with weights 9 to 1 the second decides for both, where the plain mean would not."""
-    table = np.array([[0.4, 0.3, 0.3], [0.5, 0.25, 0.25], [0.0, 0.5, 0.5]])
-    public = np.array([0.5, 0.45, 0.05])
-    channel = make_channel(name, 3, 3, 50)
-    weighted, plain = (w / w.sum() @ table[1:] for w in (public[1:], np.ones(2)))
-    likes_first = table[0] > weighted
-    assert (likes_first != (table[0] > plain)).any()
-    density = channel.log_density(np.array(message, dtype=channel.message_space.dtype), table, public)
-    keep = math.e / (1 + math.e)
-    np.testing.assert_allclose(np.exp(density), np.where(likes_first, keep, 1 - keep))
-
-
-def test_a_vote_s_sets_have_the_size_that_tells_most():
-    """On disjoint supports, exactly: I(truth; message) of sets of every size."""
-    for size, epsilon in ((8, 1.0), (8, 3.0), (20, 1.0), (20, 0.2)):
-        ratio, told = math.exp(epsilon), {}
-        for held in range(1, size):
-            inside = ratio * held / (ratio * held + size - held)  # the truth's name is in the set
-            told[held] = inside * math.log(inside * size / held)
-            told[held] += (1 - inside) * math.log((1 - inside) * size / (size - held))
-        best = max(told, key=told.get)
-        assert make_channel("vote", size, size, 50, epsilon=epsilon).size == best
 
 
 @pytest.mark.parametrize("name", [name for name in CHANNELS if ldp_gym.CHANNELS[name].reveals_losses])
@@ -476,40 +332,6 @@ def test_a_loss_is_never_the_message_for_none_yet():
     assert channel.to_loss(noise.offset - np.log(3), noise.offset, noise.slope) != 0.0
 
 
-def test_votes_are_kept_for_what_cannot_change_alone():
-    table = np.array([[0.7, 0.1, 0.2], [0.2, 0.1, 0.7]])
-    fixed = table.copy()
-    fixed.flags.writeable = False
-    assert votes(table).tolist() == votes(fixed).tolist() == [0, 0, 1]
-    np.testing.assert_allclose(ballots(table), [[0.8, 0.2], [0.3, 0.7]])
-    assert ballots(fixed) is ballots(fixed)
-    table[:] = table[::-1].copy()
-    view = np.broadcast_to(table, (4, 2, 3))  # read-only, but what it shows may change
-    assert votes(table).tolist() == [1, 0, 0]
-    assert votes(view)[0].tolist() == [1, 0, 0]
-    table[:] = table[::-1].copy()
-    assert votes(table).tolist() == votes(view)[0].tolist() == [0, 0, 1]
-    np.testing.assert_allclose(ballots(table), ballots(fixed))
-    assert not ballots(fixed).flags.writeable
-
-
-def test_groups_by_hand():
-    """Hypothesis 0, and 1 with 2 as one: the second label is liked best by the latter, weighted 1 to 3."""
-    channel = make_channel("adaptive-groups", 3, 4, 50, epsilon=1.0)
-    weights = np.array([0.6, 0.1, 0.3])
-    favours_second = (TABLE[1] * 0.25 + TABLE[2] * 0.75) > TABLE[0]
-    assert favours_second.tolist() == [False, True, True, False]
-    keep = math.e / (1 + math.e)
-    density = np.exp(channel.log_density(np.array([1, 2, 2, 2]), TABLE, weights))
-    np.testing.assert_allclose(density, np.where(favours_second, keep, 1 - keep))
-    other = np.exp(channel.log_density(np.array([1, 2, 2, 1]), TABLE, weights))
-    np.testing.assert_allclose(density + other, 1.0)
-    three = [np.exp(channel.log_density(np.array([2, 1, 3, named]), TABLE, weights)) for named in (1, 2, 3)]
-    np.testing.assert_allclose(sum(three), 1.0)
-    assert np.argmax(three, axis=0).tolist() == [1, 2, 0, 0]  # of nobody's label the first group is named
-    np.testing.assert_allclose(np.max(three), math.e / (math.e + 2))
-
-
 def test_hadamard_response_against_the_matrix():
     from scipy.linalg import hadamard
 
@@ -528,17 +350,6 @@ def test_subset_selection_s_sets_have_their_size_and_chance():
     hits = sets.sum(axis=0)
     assert stats.binomtest(int(hits[4]), 100_000, hold).pvalue > ALPHA
     assert stats.binomtest(int(hits[7]), 100_000, (channel.size - hold) / 9).pvalue > ALPHA
-
-
-def test_the_wheel_covers_the_best_share_on_average():
-    table = np.eye(12)
-    channel = make_channel("wheel", 12, 12, 50, epsilon=1.0)
-    messages = channel.privatize(np.zeros(50_000, dtype=int), table, np.random.default_rng(0))
-    arc = theory.best_share(1.0)
-    covered = messages <= arc
-    expected = arc * math.e / (arc * math.e + 1 - arc)
-    assert stats.binomtest(int(covered[:, 0].sum()), 50_000, expected).pvalue > ALPHA
-    assert set(covered.sum(axis=1)) == {4, 5}  # 12 r* = 4.06
 
 
 def test_label_channels_pay_for_refinement():

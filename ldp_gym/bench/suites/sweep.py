@@ -8,6 +8,7 @@ from ldp_gym import theory
 from ldp_gym.bench import statistics
 from ldp_gym.bench.entry import Entry
 from ldp_gym.bench.suites.base import Finding, Suite, on
+from ldp_gym.scenario import asked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -104,5 +105,5 @@ class Sweep(Suite):
 
 def _bound(played: Played) -> float:
     """Algorithm 2's theorem in this game."""
-    game = played.entry.game
-    return theory.exp3_bound(game["num_hypotheses"], played.entry.horizon, game.get("epsilon", 1.0))
+    entry = played.entry
+    return theory.exp3_bound(entry.size[0], entry.horizon, asked(entry.game, "epsilon"))
