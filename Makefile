@@ -22,7 +22,7 @@ docs: .venv/.all  ## the site, in build/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --site-dir build/site
 
 perf: .venv/.all  ## speed, as ratios against references measured in the same run
-	OMP_NUM_THREADS=1 $(BIN)/python tests/perf.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/perf.py
 
 .venv/.bench: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -34,10 +34,10 @@ perf: .venv/.all  ## speed, as ratios against references measured in the same ru
 	touch $@
 
 audit: .venv/.all  ## the full sweep: every pure channel on 20,000 adversarial classes
-	OMP_NUM_THREADS=1 $(BIN)/python tests/adversarial.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/adversarial_classes.py
 
 learned: .venv/.all  ## train the learned baselines and print the table of docs/learned.md; about an hour
-	OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m ldp_agents.rl.table --out results/learned
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/learned.py --out results/learned
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -15,8 +15,8 @@ import argparse
 import numpy as np
 from scipy.stats import binomtest
 
-from ldp_gym import CLASSES, batch, theory
-from ldp_gym.divergences import tv
+from ldp_gym import HYPOTHESES, batch, theory
+from ldp_gym.numerics.divergences import tv
 
 SIZE = 8  # K
 
@@ -47,7 +47,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     curves: dict[str, list[tuple[float, float]]] = {}
-    table = CLASSES["dirichlet"](SIZE)(np.zeros(1))
+    table = HYPOTHESES["dirichlet"](SIZE)(np.zeros(1))
     truths = np.arange(SIZE)[:, None]
     for channel, learner in PAIRS:
         print(f"{learner} on {channel}")
@@ -55,7 +55,7 @@ def main() -> None:
             estimates = averaged(channel, learner, users, arguments.episodes, arguments.epsilon)
             distance = tv(table[truths], estimates)
             half = 1.96 * distance.std(ddof=1) / np.sqrt(distance.size)
-            chosen = batch.selected(estimates, table)
+            chosen = batch.nearest_hypothesis(estimates, table)
             right = binomtest(int((chosen == truths).sum()), chosen.size)
             low, high = right.proportion_ci()
             curves.setdefault(f"{learner} on {channel}", []).append((distance.mean(), half))

@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 
 import ldp_agents
 import ldp_gym
-from ldp_gym.hypotheses import Classifiers
+from ldp_gym.hypotheses.classifiers import Classifiers
 
 CHANNELS = [
     "randomized-response",
@@ -64,7 +64,7 @@ def play(
     rng, predictions = np.random.default_rng(seed), []
     for now, label in zip(candidates, labels, strict=True):
         predictions.append(learner.predict(now))
-        public = learner.weights if channel.interactive else None
+        public = learner.weights if channel.adaptive else None
         learner.update(now, channel.privatize(label, now, rng, public))
     return np.stack(predictions), learner.weights
 

@@ -16,8 +16,9 @@ import gymnasium as gym
 import numpy as np
 
 import ldp_gym
-from ldp_gym import audit
-from ldp_gym.sampling import categorical
+from ldp_gym.numerics.sampling import categorical
+from ldp_gym.privacy import audit
+from ldp_gym.privacy.audit import certify
 from ldp_gym.testing import check_channel
 
 
@@ -69,7 +70,7 @@ def main() -> None:
     check_channel(textbook)
     check_channel(sharper)
     for name, channel in (("textbook", textbook), ("sharper", sharper), ("wrong", wrong)):
-        found = channel.certificate(table)
+        found = certify(channel, table)
         verdict = "holds" if found.holds else f"broken: labels {found.labels} at message {found.message}"
         print(f"{name:10s} claims eps = {epsilon:g}, has {found.epsilon:.4f}: {verdict}")
     heard = audit.estimate_epsilon(wrong, table, trials=200_000)

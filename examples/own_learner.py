@@ -9,7 +9,7 @@ import numpy as np
 
 import ldp_agents
 import ldp_gym
-from ldp_agents.testing import check_learner
+from ldp_gym.testing import check_learner
 
 
 class Hedge(ldp_agents.ExponentialWeights):

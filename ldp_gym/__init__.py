@@ -7,19 +7,21 @@
 
 import gymnasium as _gym
 
-from ldp_gym.channels import CHANNELS, Channel, NoPrivacyWarning
+from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.env import LDPDistEnv
-from ldp_gym.evaluate import Evaluation, evaluate
+from ldp_gym.errors import NoPrivacyWarning
+from ldp_gym.evaluation import Evaluation, evaluate
 from ldp_gym.game import Game
-from ldp_gym.hypotheses import CLASSES, HypothesisClass
+from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
 from ldp_gym.learners import LEARNERS
-from ldp_gym.nature import NATURES, Nature
+from ldp_gym.natures.base import NATURES, Nature
+from ldp_gym.privacy import audit
 from ldp_gym.spaces import Simplex
 from ldp_gym.vector_env import LDPDistVectorEnv
 
 __all__ = [
     "CHANNELS",
-    "CLASSES",
+    "HYPOTHESES",
     "LEARNERS",
     "NATURES",
     "Channel",
@@ -31,6 +33,7 @@ __all__ = [
     "Nature",
     "NoPrivacyWarning",
     "Simplex",
+    "audit",
     "evaluate",
 ]
 __version__ = "0.1.0"

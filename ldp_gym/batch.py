@@ -13,12 +13,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym import validation
-from ldp_gym.arrays import FloatArray, IntArray
-from ldp_gym.divergences import tv
-from ldp_gym.evaluate import as_player, as_scenario, played
+from ldp_gym.evaluation import as_player, as_scenario, play_blocks
 from ldp_gym.game import Game
 from ldp_gym.learners import Learner
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray, IntArray
+from ldp_gym.numerics.divergences import tv
 
 
 def estimates(
@@ -48,7 +48,7 @@ def estimates(
     player = as_player(learner, scenario.game)
     total = np.zeros((count, scenario.game.num_labels))
     plays = [(first + i, fixed) for i in range(count)]
-    for _, _, predictions in played(player, scenario, plays):
+    for _, _, predictions in play_blocks(player, scenario, plays):
         total += predictions.sum(axis=1)
     return total / scenario.horizon
 
@@ -69,6 +69,6 @@ def median_run(runs: FloatArray) -> int:
     return int(np.median(distances, axis=1).argmin())
 
 
-def selected(estimate: FloatArray, table: FloatArray) -> IntArray:
+def nearest_hypothesis(estimate: FloatArray, table: FloatArray) -> IntArray:
     """Hypothesis selection: which of the hypotheses ``(K, M)`` is nearest in TV to estimates ``(..., M)``."""
     return tv(table, np.asarray(estimate)[..., None, :]).argmin(axis=-1)

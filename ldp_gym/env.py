@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import ResetNeeded
 
-from ldp_gym import validation
-from ldp_gym.arrays import FloatArray
-from ldp_gym.referee import Referee, episode_generator, truth_option
-from ldp_gym.rendering import Frame, Screen
-from ldp_gym.scenario import scenario_of
+from ldp_gym.engine.referee import Referee, episode_generator, truth_option
+from ldp_gym.engine.scenario import scenario_of
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.rendering.painter import Frame
+from ldp_gym.rendering.screen import Screen
 
 Observation = dict[str, Any]
 
@@ -57,7 +58,7 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
 
     ## Arguments
 
-    Those of :class:`ldp_gym.scenario.Scenario`.
+    Those of :class:`ldp_gym.engine.scenario.Scenario`.
 
     Example:
         >>> import gymnasium as gym, ldp_gym

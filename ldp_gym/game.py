@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ldp_gym.channels import Channel
-from ldp_gym.hypotheses import HypothesisClass
+from ldp_gym.channels.base import Channel
+from ldp_gym.hypotheses.base import HypothesisClass
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ldp_gym.arrays import FloatArray, Messages, at_round
-from ldp_gym.channels.base import IncompatibleChannelError as IncompatibleChannelError
+from ldp_gym.errors import IncompatibleChannelError as IncompatibleChannelError
 from ldp_gym.game import Game
+from ldp_gym.numerics.arrays import FloatArray, Messages, at_round
 from ldp_gym.registry import Registry
 
 
@@ -38,7 +38,7 @@ class TapeLearner(Learner, Protocol):
     """A learner that can play many rounds at a time.
 
     Messages do not depend on predictions, so a learner whose state is a running sum plays a stretch of
-    tape at once. It must predict as if it were stepped: ``ldp_agents.testing.check_learner`` compares.
+    tape at once. It must predict as if it were stepped: ``ldp_gym.testing.check_learner`` compares.
     """
 
     def play(
@@ -47,7 +47,7 @@ class TapeLearner(Learner, Protocol):
         """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``.
 
         The log-likelihoods ``(B, n, K)`` of the hypotheses come along where the tape has worked them out: on
-        an interactive channel they depend on the public posterior before each round.
+        an adaptive channel they depend on the public posterior before each round.
         """
 
 
@@ -78,28 +78,28 @@ def _built(name: str, options: Mapping[str, Any], game: Game) -> Learner:
     return LEARNERS.build(name, {"game": game}, options)
 
 
-def predicted(player: Learner, candidates: FloatArray, games: int) -> FloatArray:
+def predict_checked(learner: Learner, candidates: FloatArray, games: int) -> FloatArray:
     """A learner's predictions ``(games, M)``, as an array of its own: a learner may use one buffer for all.
 
     Raises:
         ValueError: if they are of another shape.
     """
-    predictions, shape = np.array(player.predict(candidates)), (games, candidates.shape[-1])
+    predictions, shape = np.array(learner.predict(candidates)), (games, candidates.shape[-1])
     if predictions.shape != shape:
         raise ValueError(
-            f"{type(player).__name__}.predict() must return a prediction for each of {games} games, of shape "
+            f"{type(learner).__name__}.predict() must return a prediction per game, for {games} games of shape "
             f"{shape} (games, M), got {predictions.shape}: a learner plays a batch of games at once"
         )
     return predictions
 
 
-def stepped(
-    player: Learner, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
+def play_stepwise(
+    learner: Learner, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
 ) -> FloatArray:
     """:meth:`TapeLearner.play` for a learner that goes round by round, and keeps what it needs itself."""
     predictions = []
     for t in range(messages.shape[1]):
         now = candidates if candidates.ndim == 2 else at_round(candidates, t)
-        predictions.append(predicted(player, now, len(messages)))
-        player.update(now, messages[:, t])
+        predictions.append(predict_checked(learner, now, len(messages)))
+        learner.update(now, messages[:, t])
     return np.stack(predictions, axis=1)

@@ -1,13 +1,13 @@
 """The public posterior: what the transcript of contexts and messages implies about the truth.
 
-Anyone can compute it, so Nature's adversary and the interactive channels may act on it.
+Anyone can compute it, so Nature's adversary and the adaptive channels may act on it.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ldp_gym.arrays import FloatArray
+from ldp_gym.numerics.arrays import FloatArray
 
 _VANISHES = -745.2
 """Below it, exp is 0 in floats: and takes three times as long to say so as at minus infinity."""

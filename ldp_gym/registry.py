@@ -1,14 +1,14 @@
-"""Names for hypothesis classes, natures, channels and learners.
+"""Names for hypothesis classes, natures, channels, learners and suites.
 
-One way to look a thing up by name: what the package registers itself, what an installed package offers
-through an entry point, or ``"module:Object"`` for anything that can be imported.
+One way to look a thing up by name: an entry point, as this package and every other offers its own in
+``pyproject.toml``, or ``"module:Object"`` for anything that can be imported.
 """
 
 from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -17,104 +17,104 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
-Made = TypeVar("Made", bound=Callable[..., Any])
+
+_PACKAGES = ("ldp_gym", "ldp_agents")
 
 
-class Registry(Generic[T]):
+class Registry(Mapping[str, Callable[..., T]], Generic[T]):
     """Makers of one kind of thing, by name.
 
     Args:
         kind: what the makers make, for messages ("channel").
-        group: the entry-point group in which other packages offer theirs ("ldp_gym.channels").
+        group: the group of entry points in which packages offer theirs ("ldp_gym.channels").
 
     Example:
-        >>> shapes = Registry("shape")
-        >>> @shapes.register("square")
-        ... class Square:
-        ...     def __init__(self, side, colour="red"):
-        ...         self.side, self.colour = side, colour
-        >>> shapes.build("square", {"side": 2, "weight": 7}, {"colour": "blue"}).colour
-        'blue'
-        >>> shapes["sqare"]
+        >>> natures = Registry("nature", group="ldp_gym.natures")
+        >>> "drift" in natures
+        True
+        >>> natures.build("drift", {"context_dim": 2, "horizon": 7}, {"rate": 0.5}).rate
+        0.5
+        >>> natures["dirft"]
         Traceback (most recent call last):
         ...
-        ValueError: unknown shape 'sqare'; did you mean 'square'? Known: square. ...
+        ValueError: unknown nature 'dirft'; did you mean 'drift'? Known: adversary, cycle, drift, ...
     """
 
-    def __init__(self, kind: str, group: str | None = None) -> None:
+    def __init__(self, kind: str, group: str) -> None:
         self.kind = kind
         self.group = group
-        self._makers: dict[str, Callable[..., T]] = {}
-
-    def register(self, name: str) -> Callable[[Made], Made]:
-        """Decorator that gives a maker its name."""
-
-        def decorate(maker: Made) -> Made:
-            if name in self._makers:
-                raise ValueError(f"{self.kind} {name!r} is registered twice")
-            self._makers[name] = maker
-            return maker
-
-        return decorate
 
     @cached_property
-    def _offered(self) -> dict[str, EntryPoint]:
+    def _entry_points(self) -> dict[str, EntryPoint]:
         from importlib.metadata import entry_points  # half of what `import ldp_gym` would take
 
-        return {point.name: point for point in entry_points(group=self.group)} if self.group else {}
+        return {point.name: point for point in sorted(entry_points(group=self.group))}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entry_points)
+
+    def __len__(self) -> int:
+        return len(self._entry_points)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entry_points
 
     def names(self) -> list[str]:
-        """Every known name: those registered here, then the entry points'."""
-        return [*self._makers, *sorted(set(self._offered) - set(self._makers))]
+        """Every known name."""
+        return list(self)
 
     def __getitem__(self, name: str) -> Callable[..., T]:
-        if name in self._makers:
-            return self._makers[name]
+        if name in self:
+            maker: Callable[..., T] = self._entry_points[name].load()
+            return maker
         if ":" in name:
             return _import(name, self.kind)
-        if name in self._offered:
-            maker: Callable[..., T] = self._offered[name].load()
-            return maker
-        close = difflib.get_close_matches(name, self.names(), n=1, cutoff=0.5)
+        close = difflib.get_close_matches(name, self, n=1, cutoff=0.5)
         hint = f"; did you mean {close[0]!r}?" if close else "."
         raise ValueError(
-            f"unknown {self.kind} {name!r}{hint} Known: {', '.join(self.names())}. "
-            f"Your own goes by 'module:Object'."
+            f"unknown {self.kind} {name!r}{hint} Known: {', '.join(self)}. Your own goes by 'module:Object'."
         )
 
-    def build(self, name: str, offered: Mapping[str, Any], options: Mapping[str, Any]) -> T:
-        """Make ``name`` from the ``options`` a user gave and those ``offered`` facts that it asks for.
+    def build(self, name: str, game_parameters: Mapping[str, Any], options: Mapping[str, Any]) -> T:
+        """Make ``name`` from the ``options`` a user gave and those ``game_parameters`` that it takes.
 
         Raises:
-            TypeError: for an option that the maker does not take, listing those it does, that is for the game
-                to say, or that is missing.
+            TypeError: for an option that the maker does not take, listing those it does, that the game
+                decides, or that is missing.
         """
         maker = self[name]
         parameters, anything = _parameters(maker)
         for option in options:
-            if option in offered:
+            if option in game_parameters:
                 raise TypeError(
-                    f"{option!r} is the game's to say, not an option of {self.kind} {name!r}: "
-                    f"the game has {option}={offered[option]!r}"
+                    f"the game decides {option!r}, it is not an option of {self.kind} {name!r}: "
+                    f"the game has {option}={game_parameters[option]!r}"
                 )
             if option not in parameters and not anything:
-                takes = ", ".join(known for known in parameters if known not in offered) or "none"
+                takes = ", ".join(known for known in parameters if known not in game_parameters) or "none"
                 raise TypeError(f"{self.kind} {name!r} takes no option {option!r}; its options: {takes}")
-        facts = {key: value for key, value in offered.items() if anything or key in parameters}
+        taken = {key: value for key, value in game_parameters.items() if anything or key in parameters}
         for p in parameters.values():
-            if p.default is p.empty and p.name not in {**facts, **options}:
+            if p.default is p.empty and p.name not in {**taken, **options}:
                 raise TypeError(f"{self.kind} {name!r} needs the option {p.name!r}")
-        return maker(**{**facts, **options})
+        return maker(**{**taken, **options})
 
     def takes(self, name: str, option: str) -> bool:
         """Whether ``name`` is made with such an option."""
         parameters, anything = _parameters(self[name])
         return anything or option in parameters
 
+    def class_named(self, attribute: str, package: str) -> Any:
+        """The registered class of this name, for ``package.Class``; only its own module is imported."""
+        for point in self._entry_points.values():
+            if point.attr == attribute and point.module.startswith(f"{package}."):
+                return point.load()
+        raise AttributeError(f"module {package!r} has no attribute {attribute!r}")
 
-def is_ours(maker: Any) -> bool:
+
+def is_builtin(maker: Any) -> bool:
     """Whether a class, or what else makes a party, comes with this package."""
-    return maker.__module__.partition(".")[0] in ("ldp_gym", "ldp_agents")
+    return maker.__module__.partition(".")[0] in _PACKAGES
 
 
 def _parameters(maker: Callable[..., Any]) -> tuple[dict[str, inspect.Parameter], bool]:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
-from ldp_gym import validation
-from ldp_gym.arrays import FloatArray, row_sums
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray, row_sums
 
 TOLERANCE = 1e-4
 """How far an action may be from summing to one; within it, the action is renormalised."""

@@ -12,15 +12,17 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym import posterior
-from ldp_gym.arrays import FloatArray, Messages, at_round
-from ldp_gym.channels import Channel
+from ldp_gym.channels.base import Channel
+from ldp_gym.engine.scenario import Scenario, scenario_of
+from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.game import Game
-from ldp_gym.hypotheses import Dirichlet, HypothesisClass, SoftmaxLinear
-from ldp_gym.learners import Learner, TapeLearner, learner_maker, predicted
-from ldp_gym.nature import Nature, Stretch
-from ldp_gym.sampling import open_uniforms
-from ldp_gym.scenario import Scenario, scenario_of
-from ldp_gym.tape import Episodes, Tape
+from ldp_gym.hypotheses.base import HypothesisClass
+from ldp_gym.hypotheses.dirichlet import Dirichlet
+from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
+from ldp_gym.learners import Learner, TapeLearner, learner_maker, predict_checked
+from ldp_gym.natures.base import Nature, NatureView
+from ldp_gym.numerics.arrays import FloatArray, Messages, at_round
+from ldp_gym.numerics.sampling import open_uniforms
 
 ALPHA = 1e-6
 """The probability with which a correct implementation fails a statistical check."""
@@ -29,21 +31,21 @@ ALPHA = 1e-6
 def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
     """Candidates are distributions, deterministic, and the same for one context as for a batch."""
     size, labels, dim = hypotheses.num_hypotheses, hypotheses.num_labels, hypotheses.context_dim
-    _demand(size >= 2 and labels >= 2 and dim >= 1, f"K >= 2, M >= 2 and d >= 1, got {hypotheses!r}")
+    _require(size >= 2 and labels >= 2 and dim >= 1, f"K >= 2, M >= 2 and d >= 1, got {hypotheses!r}")
     contexts = np.random.default_rng(seed).standard_normal((2, 3, dim))
     candidates = hypotheses(contexts)
     expected = (size, labels) if hypotheses.constant else (2, 3, size, labels)
-    _demand(candidates.shape == expected, f"candidates of shape {expected}, got {candidates.shape}")
-    _demand(candidates.dtype == np.float64, f"float64 candidates, got {candidates.dtype}")
-    _demand(bool((candidates >= 0.0).all()), f"no negative probability, got {candidates.min()}")
+    _require(candidates.shape == expected, f"candidates of shape {expected}, got {candidates.shape}")
+    _require(candidates.dtype == np.float64, f"float64 candidates, got {candidates.dtype}")
+    _require(bool((candidates >= 0.0).all()), f"no negative probability, got {candidates.min()}")
     off = np.abs(candidates.sum(axis=-1) - 1.0).max()
-    _demand(off <= 1e-9, f"rows that sum to one, off by up to {off:.3g}")
+    _require(off <= 1e-9, f"rows that sum to one, off by up to {off:.3g}")
     again = hypotheses(contexts)
-    _demand(np.array_equal(candidates, again), "the same candidates when asked twice")
+    _require(np.array_equal(candidates, again), "the same candidates when asked twice")
     alone = hypotheses(contexts[1, 2])
-    _demand(alone.shape == (size, labels), f"candidates of one context of shape (K, M), got {alone.shape}")
+    _require(alone.shape == (size, labels), f"candidates of one context of shape (K, M), got {alone.shape}")
     batched = candidates if hypotheses.constant else candidates[1, 2]
-    _demand(np.allclose(alone, batched, rtol=1e-12, atol=1e-15), "the same candidates alone and in a batch")
+    _require(np.allclose(alone, batched, rtol=1e-12, atol=1e-15), "the same candidates alone and in a batch")
 
 
 def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed: int = 0) -> None:
@@ -61,7 +63,7 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
             numbers = uniforms[games, start : start + length]
             indices = np.broadcast_to(np.arange(start, start + numbers.shape[1]), numbers.shape[:2])
             part = nature.contexts(
-                Stretch(
+                NatureView(
                     numbers,
                     indices,
                     previous,
@@ -71,18 +73,20 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
                 )
             )
             shape = (*numbers.shape[:2], dim)
-            _demand(part.shape == shape, f"contexts of shape {shape}, got {part.shape}")
+            _require(part.shape == shape, f"contexts of shape {shape}, got {part.shape}")
             previous = part[:, -1]
             parts.append(part)
         return np.concatenate(parts, axis=1)
 
     one_by_one = play(slice(None), 1)
-    _demand(bool(np.isfinite(one_by_one).all()), "finite contexts")
+    _require(bool(np.isfinite(one_by_one).all()), "finite contexts")
     if not nature.adaptive:
-        _demand(np.allclose(one_by_one, play(slice(None), rounds), atol=1e-12), "the same contexts in blocks")
+        _require(
+            np.allclose(one_by_one, play(slice(None), rounds), atol=1e-12), "the same contexts in blocks"
+        )
     for game in range(batch):
         alone = play(slice(game, game + 1), 1)[0]
-        _demand(np.allclose(one_by_one[game], alone, atol=1e-12), "the same contexts alone and in a batch")
+        _require(np.allclose(one_by_one[game], alone, atol=1e-12), "the same contexts alone and in a batch")
 
 
 def check_channel(channel: Channel, samples: int = 20_000, seed: int = 0) -> None:
@@ -95,43 +99,43 @@ def check_channel(channel: Channel, samples: int = 20_000, seed: int = 0) -> Non
     size, labels = channel.num_hypotheses, channel.num_labels
     rng = np.random.default_rng(seed)
     table = Dirichlet(size, labels, class_seed=seed)(np.zeros(1))
-    public = rng.dirichlet(np.ones(size)) if channel.interactive else None
+    public = rng.dirichlet(np.ones(size)) if channel.adaptive else None
     drawn = rng.integers(labels, size=(4, 5))
     uniforms = open_uniforms([rng], (4, 5, channel.num_uniforms))[0]
     messages = channel.encode(drawn, table, uniforms, public)
 
     shape = (4, 5, *channel.message_shape)
-    _demand(messages.shape == shape, f"messages of shape {shape}, got {messages.shape}")
+    _require(messages.shape == shape, f"messages of shape {shape}, got {messages.shape}")
     for i, j in np.ndindex(4, 5):
         alone = channel.encode(drawn[i, j], table, uniforms[i, j], public)
-        _demand(np.allclose(alone, messages[i, j], rtol=1e-12), "the same message alone and in a batch")
+        _require(np.allclose(alone, messages[i, j], rtol=1e-12), "the same message alone and in a batch")
         message = messages[i, j]
         fits = channel.message_space.contains(message)
-        _demand(fits, f"messages in {channel.message_space}, got {message!r}")
+        _require(fits, f"messages in {channel.message_space}, got {message!r}")
     spread = np.broadcast_to(table, (4, 5, size, labels))
-    _demand(
+    _require(
         np.allclose(channel.encode(drawn, spread, uniforms, public), messages, rtol=1e-12),
         "the same message for a table and for its copies in every round",
     )
-    _demand(not channel.is_none(messages).any(), "no real message that is all zero")
+    _require(not channel.is_none(messages).any(), "no real message that is all zero")
 
     density = channel.log_density(messages, table, public)
-    _demand(density.shape == (4, 5, labels), f"log_density of shape (..., M), got {density.shape}")
+    _require(density.shape == (4, 5, labels), f"log_density of shape (..., M), got {density.shape}")
     likelihood = channel.log_likelihood(messages, table, public)
-    _demand(likelihood.shape == (4, 5, size), f"log_likelihood of shape (..., K), got {likelihood.shape}")
+    _require(likelihood.shape == (4, 5, size), f"log_likelihood of shape (..., K), got {likelihood.shape}")
     with np.errstate(divide="ignore"):
         by_hand = np.logaddexp.reduce(np.log(table) + density[..., None, :], axis=-1)
-    _demand(
+    _require(
         np.allclose(likelihood, by_hand, rtol=1e-9, atol=1e-9),
         "log_likelihood equal to log sum_y f_k[y] q(z | y)",
     )
     if isinstance(channel.message_space, gym.spaces.Discrete):
         reports = np.arange(1, int(channel.message_space.n))
         total = np.exp(channel.log_density(reports, table, public)).sum(axis=0)
-        _demand(np.allclose(total, 1.0), f"a density that sums to one over the messages, got {total[0]}")
+        _require(np.allclose(total, 1.0), f"a density that sums to one over the messages, got {total[0]}")
     nothing = np.zeros((2, *channel.message_shape), dtype=messages.dtype)
     silent = channel.log_likelihood(nothing, table, public)
-    _demand(bool((silent == 0.0).all()), f'log-likelihood 0 for "none yet", got {silent.ravel()[0]}')
+    _require(bool((silent == 0.0).all()), f'log-likelihood 0 for "none yet", got {silent.ravel()[0]}')
     _check_law(channel, table, public, samples, rng)
 
 
@@ -153,7 +157,7 @@ def _check_law(
     messages: Messages = channel.privatize(drawn, table, rng, public)
     density = channel.log_density(messages, table, public)
     own = density[np.arange(samples), drawn]
-    _demand(bool(np.isfinite(own).all()), "a positive density of every message that was sent")
+    _require(bool(np.isfinite(own).all()), "a positive density of every message that was sent")
     belief = posterior.weights(density)
     right = (drawn[:, None] == labels) - belief
     trust = (belief * right).sum(axis=-1, keepdims=True)
@@ -163,7 +167,7 @@ def _check_law(
     worst = int((np.abs(errors.mean(axis=0)) - slack).argmax())
     what = f"label {worst}" if worst < len(labels) else "the label that was sent"
     off = errors[:, worst].mean()
-    _demand(
+    _require(
         bool(abs(off) <= slack[worst]),
         f"messages that follow log_density: given the message, the probability of {what} is off by "
         f"{off:+.4f}, beyond {slack[worst]:.4f}",
@@ -188,8 +192,8 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **gam
     scenario = scenario_of(settings)
     maker = learner_maker(learner) if isinstance(learner, str) else learner
     batch, rounds = 3, scenario.horizon
-    openings = [scenario.opening(np.random.default_rng(seed + i)) for i in range(batch)]
-    tape = Episodes(scenario, openings).play(rounds)
+    starts = [scenario.start_episode(np.random.default_rng(seed + i)) for i in range(batch)]
+    tape = Episodes(scenario, starts).play(rounds)
     shared = tape.candidates.ndim == 2
 
     def stepped(player: Learner, games: list[int]) -> FloatArray:
@@ -200,29 +204,29 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **gam
             messages = tape.messages[games, t]
             seen, heard = candidates.copy(), messages.copy()
             try:
-                predictions.append(predicted(player, candidates, len(games)))
+                predictions.append(predict_checked(player, candidates, len(games)))
             except ValueError as error:
                 raise AssertionError(str(error)) from error
-            _demand(np.isrealobj(predictions[-1]), f"real predictions, got {predictions[-1].dtype}")
+            _require(np.isrealobj(predictions[-1]), f"real predictions, got {predictions[-1].dtype}")
             player.update(candidates, messages)
-            _demand(np.array_equal(seen, candidates), "the candidates left as they were")
-            _demand(np.array_equal(heard, messages), "the messages left as they were")
+            _require(np.array_equal(seen, candidates), "the candidates left as they were")
+            _require(np.array_equal(heard, messages), "the messages left as they were")
         return np.stack(predictions, axis=1)
 
     player = maker(scenario.game)
-    _demand(isinstance(player, Learner), f"a learner, with reset, predict and update; got {player!r}")
+    _require(isinstance(player, Learner), f"a learner, with reset, predict and update; got {player!r}")
     together = stepped(player, list(range(batch)))
     shape = (batch, rounds, scenario.game.num_labels)
-    _demand(together.shape == shape, f"predictions of shape {shape}, got {together.shape}")
-    _demand(bool(np.isfinite(together).all()), "finite predictions")
-    _demand(bool((together >= 0.0).all()), f"no negative probability, got {together.min()}")
+    _require(together.shape == shape, f"predictions of shape {shape}, got {together.shape}")
+    _require(bool(np.isfinite(together).all()), "finite predictions")
+    _require(bool((together >= 0.0).all()), f"no negative probability, got {together.min()}")
     off = np.abs(together.sum(axis=-1) - 1.0).max()
-    _demand(off <= 1e-6, f"predictions that sum to one, off by up to {off:.3g}")
+    _require(off <= 1e-6, f"predictions that sum to one, off by up to {off:.3g}")
     again = stepped(player, list(range(batch)))
-    _demand(np.allclose(again, together, atol=1e-9), "the same predictions after reset()")
+    _require(np.allclose(again, together, atol=1e-9), "the same predictions after reset()")
     for one in range(batch):
         alone = stepped(maker(scenario.game), [one])[0]
-        _demand(np.allclose(alone, together[one], atol=1e-9), "the same predictions alone and in a batch")
+        _require(np.allclose(alone, together[one], atol=1e-9), "the same predictions alone and in a batch")
     if isinstance(player, TapeLearner):
         player.reset((batch,))
         half = rounds // 2
@@ -235,7 +239,7 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **gam
             for part in (slice(0, half), slice(half, None))
         ]
         played = np.concatenate(parts, axis=1)
-        _demand(np.allclose(played, together, atol=1e-9), "play() to predict as stepping does")
+        _require(np.allclose(played, together, atol=1e-9), "play() to predict as stepping does")
     if hasattr(player, "act"):
         _check_acting(player, scenario, tape, together)
 
@@ -254,16 +258,16 @@ def _check_acting(player: Any, scenario: Scenario, tape: Tape, expected: FloatAr
     player.reset((batch,))
     for t in range(rounds):
         acted = player.act(observation(t))
-        _demand(np.allclose(acted, expected[:, t], atol=1e-9), "act() to predict as stepping does")
+        _require(np.allclose(acted, expected[:, t], atol=1e-9), "act() to predict as stepping does")
     again = np.arange(batch) % 2 == 0
     last = tape.messages[:, -1].copy()
     last[again] = 0  # some games begin anew, the others go on
     fresh = player.act({"message": last, "candidates": every[:, 0]})
-    _demand(
+    _require(
         np.allclose(fresh[again], expected[again, 0], atol=1e-9), "restart() to forget the games it names"
     )
 
 
-def _demand(condition: bool, what: str) -> None:
+def _require(condition: bool, what: str) -> None:
     if not condition:
         raise AssertionError(f"expected {what}")

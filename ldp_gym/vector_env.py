@@ -13,11 +13,12 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ldp_gym import validation
-from ldp_gym.arrays import BoolArray, FloatArray
-from ldp_gym.referee import Referee, episode_generator, truth_option
-from ldp_gym.rendering import Frame, Screen
-from ldp_gym.scenario import scenario_of
+from ldp_gym.engine.referee import Referee, episode_generator, truth_option
+from ldp_gym.engine.scenario import scenario_of
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import BoolArray, FloatArray
+from ldp_gym.rendering.painter import Frame
+from ldp_gym.rendering.screen import Screen
 from ldp_gym.spaces import Simplex
 
 Observations = dict[str, npt.NDArray[Any]]
@@ -33,7 +34,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         autoreset_mode: when a game that is over begins again: ``"NextStep"``, ``"SameStep"`` or
             ``"Disabled"`` (then ``reset(options={"reset_mask": mask})`` begins it).
         render_mode: ``"rgb_array"`` or ``"ansi"``: ``render()`` is then a tuple of frames, one for each game.
-        **rules: the arguments of :class:`ldp_gym.scenario.Scenario`.
+        **rules: the arguments of :class:`ldp_gym.engine.scenario.Scenario`.
 
     Example:
         >>> import gymnasium as gym, numpy as np, ldp_gym

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ldp_gym
-from ldp_gym.channels import Channel
+from ldp_gym.channels.base import Channel
 
 hypothesis.settings.register_profile("default", deadline=None, max_examples=60, derandomize=True)
 hypothesis.settings.load_profile("default")
@@ -34,7 +34,7 @@ NATURES = {
     "adversary": {"pool_size": 6},
     "omniscient": {"pool_size": 6},
 }
-CLASSES = {
+HYPOTHESES = {
     "softmax-linear": {},
     "dirichlet": {},
     "disjoint": {},

@@ -63,7 +63,7 @@ def test_every_name_in_the_readme_s_table_exists():
 
     row = {line.split("|")[1].strip(): line for line in README.splitlines() if line.startswith("| ")}
     for kind, registry in (
-        ("classes", ldp_gym.CLASSES),
+        ("classes", ldp_gym.HYPOTHESES),
         ("natures", ldp_gym.NATURES),
         ("channels", ldp_gym.CHANNELS),
         ("learners", ldp_gym.LEARNERS),
@@ -121,7 +121,7 @@ def reference(monkeypatch):
 
 def test_every_registered_name_has_a_page(reference):
     for kind, registry in (
-        ("classes", ldp_gym.CLASSES),
+        ("classes", ldp_gym.HYPOTHESES),
         ("natures", ldp_gym.NATURES),
         ("channels", ldp_gym.CHANNELS),
         ("learners", ldp_gym.LEARNERS),

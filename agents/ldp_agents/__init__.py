@@ -13,15 +13,14 @@
 from typing import Any
 
 from ldp_agents.base import ExponentialWeights, Learner
-from ldp_agents.baselines import Uniform
 from ldp_agents.bayes import Bayes
 from ldp_agents.centred import CentredEXP3, CentredWMA
 from ldp_agents.exp3 import EXP3
 from ldp_agents.mle import MLE
-from ldp_agents.noisy_mixture import NoisyMixture
+from ldp_agents.uniform import Uniform
 from ldp_agents.wma import WMA
 from ldp_gym import LEARNERS, Game
-from ldp_gym.learners import IncompatibleChannelError
+from ldp_gym.errors import IncompatibleChannelError
 
 __all__ = [
     "EXP3",
@@ -33,7 +32,6 @@ __all__ = [
     "ExponentialWeights",
     "IncompatibleChannelError",
     "Learner",
-    "NoisyMixture",
     "Uniform",
     "make",
 ]

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ldp_gym import Game, posterior
-from ldp_gym.arrays import BoolArray, FloatArray, Messages, mixture
-from ldp_gym.clipping import Clipping
-from ldp_gym.learners import IncompatibleChannelError, stepped
+from ldp_gym.calibration.clipping import Clipping
+from ldp_gym.errors import IncompatibleChannelError
+from ldp_gym.learners import play_stepwise
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, mixture
 
 
 class Learner(ABC):
@@ -19,7 +20,7 @@ class Learner(ABC):
 
     Define :meth:`predict`, :meth:`update` and, where there is a state, :meth:`reset` and :meth:`restart`;
     :meth:`act` and ``ldp_gym.evaluate`` follow.
-    ``ldp_agents.testing.check_learner`` holds a learner to this contract.
+    ``ldp_gym.testing.check_learner`` holds a learner to this contract.
 
     Args:
         game: the public rules.
@@ -91,7 +92,7 @@ class ExponentialWeights(Learner):
         """A subclass that predicts or learns in its own way is stepped, unless it says how it plays."""
         super().__init_subclass__(**options)
         if "play" not in vars(cls) and not vars(cls).keys().isdisjoint({"predict", "update", "weights"}):
-            cls.play = stepped  # type: ignore[method-assign, assignment]
+            cls.play = play_stepwise  # type: ignore[method-assign, assignment]
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ldp_agents.base import LossLearner
 from ldp_gym import Game, posterior
-from ldp_gym.arrays import FloatArray, Messages
+from ldp_gym.numerics.arrays import FloatArray, Messages
 
 RATES = ("adaptive", "known")
 

@@ -18,7 +18,7 @@ import griffe
 import ldp_agents
 import ldp_gym
 from ldp_gym.bench.suites import SUITES
-from ldp_gym.channels import Channel
+from ldp_gym.channels.base import Channel
 from ldp_gym.registry import Registry
 
 ENVIRONMENTS = {
@@ -27,7 +27,7 @@ ENVIRONMENTS = {
 }
 MODULES = {
     "The environment's arguments": [
-        "ldp_gym.scenario.Scenario",
+        "ldp_gym.engine.scenario.Scenario",
         "ldp_gym.game.Game",
         "ldp_gym.spaces.Simplex",
     ],
@@ -38,7 +38,7 @@ MODULES = {
         "ldp_gym.bench.runner",
         "ldp_gym.bench.suites.base",
         *[f"ldp_gym.bench.suites.{name}" for name in SUITES.names()],
-        "ldp_gym.bench.entry",
+        "ldp_gym.bench.experiment",
         "ldp_gym.bench.results",
         "ldp_gym.bench.statistics",
         "ldp_gym.bench.store",
@@ -46,16 +46,16 @@ MODULES = {
     ],
     "Learned baselines": [
         "ldp_agents.rl",
-        "ldp_agents.rl.train",
+        "ldp_agents.rl.training",
         "ldp_agents.rl.model",
         "ldp_agents.rl.vec_env",
     ],
     "Bounds and limits": ["ldp_gym.theory"],
     "Audits": ["ldp_gym.audit"],
-    "Contract checks": ["ldp_gym.testing", "ldp_agents.testing"],
+    "Contract checks": ["ldp_gym.testing", "ldp_gym.testing"],
     "Base classes": [
         "ldp_gym.hypotheses.HypothesisClass",
-        "ldp_gym.nature.Nature",
+        "ldp_gym.natures.Nature",
         "ldp_gym.channels.base.Channel",
         "ldp_gym.channels.base.IncompatibleChannelError",
         "ldp_gym.channels.identity.NoPrivacyWarning",
@@ -64,16 +64,16 @@ MODULES = {
         "ldp_agents.make",
     ],
     "The mathematics": [
-        "ldp_gym.clipping",
+        "ldp_gym.calibration.clipping",
         "ldp_gym.posterior",
-        "ldp_gym.divergences",
+        "ldp_gym.numerics.divergences",
         "ldp_gym.information",
-        "ldp_gym.accounting",
+        "ldp_gym.calibration.accounting",
     ],
     "Rendering": ["ldp_gym.rendering", "ldp_gym.spectator"],
 }
 REGISTRIES: dict[str, tuple[Registry[Any], str]] = {
-    "classes": (ldp_gym.CLASSES, "hypotheses"),
+    "classes": (ldp_gym.HYPOTHESES, "hypotheses"),
     "natures": (ldp_gym.NATURES, "nature"),
     "channels": (ldp_gym.CHANNELS, "channel"),
     "learners": (ldp_gym.LEARNERS, "learner"),
@@ -170,7 +170,7 @@ def _facts(name: str, maker: Callable[..., Any], argument: str) -> str:
         lines += [
             f"| privacy | {'none' if name == 'identity' else privacy} |",
             "|---|---|",
-            f"| interactive | {'yes: it reads the public posterior' if maker.interactive else 'no'} |",
+            f"| adaptive | {'yes: it reads the public posterior' if maker.adaptive else 'no'} |",
             f"| a message has | {'losses, one a hypothesis' if maker.reveals_losses else 'no losses'} |",
             f"| its space at K = 4, M = 6 | `{channel.message_space}` |",
             "",

@@ -8,12 +8,13 @@
 0
 """
 
-from ldp_gym.bench.entry import Entry
+from ldp_gym.bench.experiment import Entry
 from ldp_gym.bench.results import Played, Results
 from ldp_gym.bench.runner import run
 from ldp_gym.bench.statistics import Estimate
-from ldp_gym.bench.store import DamagedStoreError, Store
+from ldp_gym.bench.store import Store
 from ldp_gym.bench.suites import SUITES, Finding, Suite
+from ldp_gym.errors import DamagedStoreError
 
 __all__ = [
     "SUITES",

@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym.audit import Certificate
-from ldp_gym.bench.entry import Entry
+from ldp_gym.bench.experiment import Entry
 from ldp_gym.bench.page import NOTHING, Column, Value, count
-from ldp_gym.channels import NoPrivacyWarning
-from ldp_gym.scenario import Scenario, asked
+from ldp_gym.engine.scenario import Scenario, rule_value
+from ldp_gym.errors import NoPrivacyWarning
+from ldp_gym.privacy.certificate import Certificate, certify
 
 LARGEST = 4096
 """Tables of more than K M entries are left to ``ldp-gym audit``: a report should not take minutes."""
-
 
 _GROUND = ("channel", "channel_kwargs", "epsilon", "delta", "hypotheses")
 """What of a game a channel's certificate depends on."""
@@ -47,7 +46,7 @@ def certificates(entries: Iterable[Entry]) -> list[Audited]:
     """Audit the entries' channels: each once for every promise and kind of class, at one context."""
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
-        ground = [asked(entry.game, name) for name in _GROUND]
+        ground = [rule_value(entry.game, name) for name in _GROUND]
         groups.setdefault(repr(ground), []).append(entry)
     return [_audited(group) for group in groups.values()]
 
@@ -74,8 +73,8 @@ def _certificate(game: Mapping[str, Any]) -> Certificate:
         scenario = Scenario(**game)
     channel, hypotheses = scenario.channel, scenario.hypotheses
     context = np.random.default_rng(0).standard_normal(hypotheses.context_dim)
-    public = np.full(channel.num_hypotheses, 1.0 / channel.num_hypotheses) if channel.interactive else None
-    return channel.certificate(hypotheses(context), public)
+    public = np.full(channel.num_hypotheses, 1.0 / channel.num_hypotheses) if channel.adaptive else None
+    return certify(channel, hypotheses(context), public)
 
 
 # -- As a table ---------------------------------------------------------------------------------------------
@@ -114,7 +113,7 @@ def _labels(row: Audited) -> Value:
 COLUMNS: tuple[Column[Audited], ...] = (
     Column("Channel", lambda row: Value(row.channel)),
     Column("Class", lambda row: Value(row.hypotheses), common=True),
-    Column("T", lambda row: count(asked(row.game, "horizon")), numeric=True, common=True),
+    Column("T", lambda row: count(rule_value(row.game, "horizon")), numeric=True, common=True),
     Column("Promised ε", lambda row: _epsilon(row, "claimed_epsilon"), numeric=True),
     Column("Found ε", lambda row: _epsilon(row, "epsilon"), numeric=True),
     Column("Promised δ", lambda row: _delta(row, "claimed_delta"), numeric=True),

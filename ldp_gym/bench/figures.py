@@ -71,7 +71,7 @@ _OTHERS = [
 ]
 
 
-def drawn(suite: Suite, results: Results) -> Figure:
+def draw_figure(suite: Suite, results: Results) -> Figure:
     """A suite's figure, in this style."""
     with rc_context(STYLE):
         return suite.draw(results)

@@ -25,16 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym.arrays import FloatArray, Messages
+from ldp_gym.errors import IncompatibleChannelError, LearnerFailedError
 from ldp_gym.game import Game
-from ldp_gym.learners import IncompatibleChannelError, learner_maker
+from ldp_gym.learners import learner_maker
+from ldp_gym.numerics.arrays import FloatArray, Messages
 from ldp_gym.testing import check_learner
 
 _NAME = "ldp_gym.bench.isolation"
-
-
-class LearnerFailedError(RuntimeError):
-    """A learner in its own process has failed; the message has its traceback, or what became of it."""
 
 
 class Isolated:
@@ -116,7 +113,7 @@ class Isolated:
             answer, length = self._process.stdout.readline().split()
             value = self._process.stdout.read(int(length))
         except (OSError, ValueError) as error:
-            raise LearnerFailedError(self._obituary()) from error
+            raise LearnerFailedError(self._failure_message()) from error
         if answer == b"incompatible":
             raise IncompatibleChannelError(value.decode(errors="replace"))
         if answer == b"failed":
@@ -124,7 +121,7 @@ class Isolated:
         # Numbers alone: unpickling what a learner sends would let it act on this side.
         return np.load(io.BytesIO(value), allow_pickle=False)
 
-    def _obituary(self) -> str:
+    def _failure_message(self) -> str:
         if self._late.is_set():
             return f"{self.learner} took more than its {self.seconds:g} seconds"
         self._process.wait()

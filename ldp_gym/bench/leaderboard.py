@@ -10,11 +10,11 @@ import numpy as np
 
 from ldp_gym import theory
 from ldp_gym.bench import statistics
-from ldp_gym.bench.entry import Entry
+from ldp_gym.bench.experiment import Entry
 from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.bench.results import Played, Results
 from ldp_gym.bench.statistics import Estimate
-from ldp_gym.scenario import asked
+from ldp_gym.engine.scenario import rule_value
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _learner(row: Row) -> Value:
 
 
 def _promise(entry: Entry) -> tuple[float, float]:
-    return float(asked(entry.game, "epsilon")), float(asked(entry.game, "delta"))
+    return float(rule_value(entry.game, "epsilon")), float(rule_value(entry.game, "delta"))
 
 
 def _privacy(row: Row) -> Value:

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import ldp_gym
 from ldp_gym.bench import certificates, leaderboard
-from ldp_gym.bench.entry import Entry
+from ldp_gym.bench.experiment import Entry
 from ldp_gym.bench.page import Column, Html, Value, count, join, listing, page, picture, table, tag
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import FILE, Store
 from ldp_gym.bench.suites import SUITES, Suite
-from ldp_gym.channels import CHANNELS
+from ldp_gym.channels.base import CHANNELS
 from ldp_gym.learners import LEARNERS
 from ldp_gym.registry import Registry
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 PAGE = "report.html"
 
-ORDER = ("quick", "upper", "classes", "epsilon", "lower", "unbounded", "tv", "limit", "contexts")
+ORDER = ("quick", "upper", "num-hypotheses", "epsilon", "lower", "num-labels", "tv", "limit", "contexts")
 """In which the suites are shown: the leaderboard, then the paper's claims. Others follow by name."""
 
 
@@ -146,7 +146,7 @@ def _draw(section: Section, directory: Path) -> None:
         from ldp_gym.bench import figures
     except ImportError as error:
         raise ImportError(f"a report needs {error.name}: pip install 'ldp-gym[bench]'") from error
-    drawing: Figure = figures.drawn(section.suite, section.results)
+    drawing: Figure = figures.draw_figure(section.suite, section.results)
     directory.mkdir(exist_ok=True)
     section.svg = figures.save(drawing, directory / section.file)
 
@@ -324,7 +324,7 @@ def _certificates(entries: Sequence[Entry]) -> Html:
         tag(
             "p",
             "Each channel once for every promise and kind of class, on the smallest class of that kind, at "
-            "one context (and the uniform posterior, for an interactive channel). It is about one round in "
+            "one context (and the uniform posterior, for an adaptive channel). It is about one round in "
             "real arithmetic, and protects the label alone. ",
             tag("code", "ldp-gym audit CHANNEL"),
             " audits any game at many contexts.",

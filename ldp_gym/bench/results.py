@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ldp_gym.arrays import FloatArray, IntArray
 from ldp_gym.bench import statistics
-from ldp_gym.bench.entry import Entry
+from ldp_gym.bench.experiment import Entry
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Store
+from ldp_gym.numerics.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,19 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from ldp_gym import validation
 from ldp_gym.batch import estimates
-from ldp_gym.bench.entry import Cell, may_play_here
+from ldp_gym.bench.experiment import Cell, may_play_here
 from ldp_gym.bench.isolation import Isolated
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import Outcome, Store
 from ldp_gym.bench.suites import SUITES, Suite
-from ldp_gym.channels import CHANNELS, NoPrivacyWarning
-from ldp_gym.evaluate import evaluate
+from ldp_gym.channels.base import CHANNELS
+from ldp_gym.errors import IncompatibleChannelError, NoPrivacyWarning
+from ldp_gym.evaluation import evaluate
 from ldp_gym.game import Game
-from ldp_gym.learners import IncompatibleChannelError, Learner, is_directory, learner_maker
-from ldp_gym.registry import is_ours
+from ldp_gym.learners import Learner, is_directory, learner_maker
+from ldp_gym.numerics import validation
+from ldp_gym.registry import is_builtin
 from ldp_gym.testing import check_channel
 
 TIME_LIMIT = 600.0
@@ -101,7 +102,7 @@ def run(
 def _checked_channel(name: str) -> None:
     """A channel of somebody else's is held to the contract first."""
     maker = CHANNELS[name]
-    if not is_ours(maker):
+    if not is_builtin(maker):
         facts: dict[str, Any] = {"num_hypotheses": 4, "num_labels": 6, "horizon": 100}
         delta = 0.0 if getattr(maker, "pure", True) else 1e-5
         check_channel(CHANNELS.build(name, {**facts, "epsilon": 1.0, "delta": delta}, {}))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldp_gym.arrays import FloatArray
-from ldp_gym.evaluate import student_interval
+from ldp_gym.evaluation import student_interval
+from ldp_gym.numerics.arrays import FloatArray
 
 CONFIDENCE = 0.95
 _RESAMPLES = 2000

@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.bench.entry import Cell
-from ldp_gym.scenario import asked
+from ldp_gym.bench.experiment import Cell
+from ldp_gym.engine.scenario import rule_value
+from ldp_gym.errors import DamagedStoreError
 
 FILE = "results.sqlite"
 
@@ -41,10 +42,6 @@ CREATE TABLE IF NOT EXISTS runs (
     command TEXT NOT NULL, machine TEXT NOT NULL, versions TEXT NOT NULL, started TEXT NOT NULL, finished TEXT
 );
 """
-
-
-class DamagedStoreError(RuntimeError):
-    """The file with the results cannot be read. It is left as it is."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +167,7 @@ class Store:
             shared = {
                 "learner": configuration["learner"],
                 "options": json.dumps(configuration["options"], sort_keys=True),
-                "channel": asked(game, "channel"),
+                "channel": rule_value(game, "channel"),
                 "game": json.dumps(game, sort_keys=True),
                 "version": configuration["version"],
             }

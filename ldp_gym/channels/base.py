@@ -5,25 +5,19 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym import validation
-from ldp_gym.accounting import DeltaBounds
-from ldp_gym.arrays import BoolArray, FloatArray, IntArray, Messages
+from ldp_gym.calibration.accounting import DeltaBounds
+from ldp_gym.errors import IncompatibleChannelError
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages
+from ldp_gym.numerics.sampling import open_uniforms
 from ldp_gym.registry import Registry
-from ldp_gym.sampling import open_uniforms
-
-if TYPE_CHECKING:
-    from ldp_gym.audit import Certificate
 
 CHANNELS: Registry[Channel] = Registry("channel", group="ldp_gym.channels")
-
-
-class IncompatibleChannelError(ValueError):
-    """The learner does not understand the channel's messages."""
 
 
 class Channel(ABC):
@@ -31,7 +25,7 @@ class Channel(ABC):
 
     A channel of your own defines :attr:`message_space`, :attr:`num_uniforms`, :meth:`encode` and
     :meth:`log_density`; the exact likelihood of every hypothesis, and with it the Bayes learner, follow, and
-    so does the exact audit if the messages are finite (else define :meth:`extrema` too).
+    so does the exact audit if the messages are finite (else define :meth:`worst_case_messages` too).
     ``ldp_gym.testing.check_channel`` holds it to this contract.
 
     Labels are indices ``0..M-1``. The all-zero message means "none yet": it is what a learner sees before
@@ -46,12 +40,12 @@ class Channel(ABC):
         delta: 0 for a pure channel, in (0, 1) for one that needs it.
 
     Attributes:
-        interactive: whether the message depends on the public posterior.
+        adaptive: whether the message depends on the public posterior.
         reveals_losses: whether a message is a vector of K losses.
         pure: whether the channel promises delta = 0.
     """
 
-    interactive: ClassVar[bool] = False
+    adaptive: ClassVar[bool] = False
     reveals_losses: ClassVar[bool] = False
     pure: ClassVar[bool] = True
 
@@ -109,7 +103,7 @@ class Channel(ABC):
             labels: the users' labels.
             candidates: the public ``f_j(x_t)``, ``(..., K, M)``.
             uniforms: ``(..., num_uniforms)``, the private coins.
-            posterior: the public posterior ``(..., K)``, if the channel is interactive.
+            posterior: the public posterior ``(..., K)``, if the channel is adaptive.
         """
 
     @abstractmethod
@@ -131,10 +125,10 @@ class Channel(ABC):
         return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
 
     def _public(self, posterior: FloatArray | None) -> FloatArray:
-        """The public posterior, which an interactive channel must be given."""
+        """The public posterior, which an adaptive channel must be given."""
         if posterior is None:
             raise IncompatibleChannelError(
-                f"{self!r} is interactive: what a message says depends on the public posterior. Pass it, as "
+                f"{self!r} is adaptive: what a message says depends on the public posterior. Pass it, as "
                 f"ldp_agents.Bayes does with its own weights"
             )
         return posterior
@@ -165,16 +159,16 @@ class Channel(ABC):
 
     # -- What an audit needs ----------------------------------------------------------------------
 
-    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """Messages ``(S, *message_shape)`` among which the largest density ratio of all is found.
 
-        All messages, if they are finitely many; a channel with others says where its extrema can lie.
+        All messages, if they are finitely many; a channel with others says where it can lie.
         """
         if isinstance(self.message_space, gym.spaces.Discrete):
             return np.arange(1, int(self.message_space.n))
         raise TypeError(
-            f"{type(self).__name__} does not say where its density ratio is largest: define extrema(), or "
-            f"audit its messages with ldp_gym.audit.estimate_epsilon"
+            f"{type(self).__name__} does not say where its density ratio is largest: define "
+            f"worst_case_messages(), or audit its messages with ldp_gym.audit.estimate_epsilon"
         )
 
     def delta_bounds(self, candidates: FloatArray, epsilon: float) -> DeltaBounds:
@@ -188,12 +182,6 @@ class Channel(ABC):
         # Label by label: how much of its messages' probability exceeds e^eps times another's.
         excess = [np.maximum(density[:, [y]] - raised, 0.0).sum(axis=0).max() for y in range(self.num_labels)]
         return DeltaBounds(float(max(excess)), float(max(excess)))
-
-    def certificate(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Certificate:
-        """What an audit of the channel's claim finds at these candidates ``(K, M)``."""
-        from ldp_gym.audit import certify  # an audit is made of channels
-
-        return certify(self, candidates, posterior)
 
     def privatize(
         self,

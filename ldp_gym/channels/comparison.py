@@ -17,15 +17,20 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.arrays import BoolArray, FloatArray, IntArray, Messages, along, expectations, masses, mixture
-from ldp_gym.channels.base import CHANNELS, Channel, log_mixed
-from ldp_gym.sampling import categorical, integers
+from ldp_gym.channels.base import Channel, log_mixed
+from ldp_gym.numerics.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Messages,
+    expectations,
+    masses,
+    mixture,
+)
 
 _TIE = 1e-12
 """Mean probabilities that differ by less are equal: the last bit must not decide who likes a label better."""
 
-_HALF = 0.5 - 1e-9
-"""Half of the posterior, less the rounding of its sums."""
 
 _UNLIKELY = 1e-12
 """What a hypothesis' public weight is taken for when it has vanished."""
@@ -107,7 +112,7 @@ class Comparison(Channel):
         log_likelihood = log_mixed(np.where(won, chance, 1.0 - chance), self._log_keep, self.epsilon)
         return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
 
-    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """A few hundred random sides with both answers: a density takes two values: a ratio is eps or 0."""
         coins = np.random.default_rng(0).random((200, self._num_coins))
         sides = np.unique(self._sides(coins, posterior), axis=0)
@@ -131,7 +136,7 @@ class Pair(Comparison):
     def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
         return sides
 
-    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """The first hypothesis against each other, with both answers: if all of them tie, all pairs do."""
         sides = -np.eye(self.num_hypotheses)[1:]
         sides[:, 0] = 1.0
@@ -139,103 +144,6 @@ class Pair(Comparison):
 
     def _lowest(self, messages: Messages) -> FloatArray:
         return np.take_along_axis(messages, (messages != 0.0).argmax(axis=-1)[..., None], axis=-1)
-
-
-@CHANNELS.register("split")
-class Split(Division):
-    """A random half of the hypotheses against the rest (Comparison; non-interactive).
-
-    Use it when M is large and nothing is known of the truth: the bit depends on the label only through which
-    half likes it better, so labels can be refined without end.
-    """
-
-    @property
-    def _num_coins(self) -> int:
-        return self.num_hypotheses - 1
-
-    @property
-    def _company(self) -> int:
-        """How many join the first hypothesis in A."""
-        return (self.num_hypotheses - 1) // 2
-
-    def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
-        if not self._company:
-            return np.broadcast_to([1.0, -1.0], (*coins.shape[:-1], 2))
-        last = np.partition(coins, self._company - 1, axis=-1)[..., self._company - 1, None]
-        others = np.copysign(1.0, last - coins)
-        return np.concatenate([np.ones((*coins.shape[:-1], 1)), others], axis=-1)
-
-    def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
-        first = 1.0 / (self._company + 1)
-        second = 1.0 / (self.num_hypotheses - self._company - 1)
-        return sides * ((first + second) / 2.0) + (first - second) / 2.0  # `first` on A, `-second` on B
-
-
-@CHANNELS.register("scheffe")
-class Scheffe(Pair):
-    """A random pair of hypotheses, as in Scheffe's test (Gopi et al. 2020; non-interactive).
-
-    Use it for hypothesis selection as the literature has it; ``split`` uses every hypothesis in every round.
-    """
-
-    def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
-        one = integers(self.num_hypotheses, coins[..., 0])
-        other = integers(self.num_hypotheses - 1, coins[..., 1])
-        return _pair(one, other + (other >= one), self.num_hypotheses)
-
-
-@CHANNELS.register("adaptive-split")
-class AdaptiveSplit(Division):
-    """Two sides with about half of the public posterior each, and posterior-weighted means (interactive).
-
-    The hypotheses are put in a random order and cut where half of the posterior is reached. As the posterior
-    concentrates, the question becomes the likeliest hypothesis against all others.
-    """
-
-    interactive: ClassVar[bool] = True
-
-    @property
-    def _num_coins(self) -> int:
-        return self.num_hypotheses
-
-    def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
-        posterior = self._public(posterior)
-        posterior = np.broadcast_to(posterior, coins.shape)
-        order = np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1)  # who has half goes first, and alone
-        places = along(order)
-        weights = posterior.reshape(-1)[places]
-        centres = np.add.accumulate(weights, axis=-1)
-        centres -= weights / 2.0
-        first = np.where(centres < _HALF, 1.0, -1.0)
-        first[..., 0], first[..., -1] = 1.0, -1.0  # neither side is empty
-        sides = np.empty(coins.shape)
-        sides.reshape(-1)[places] = first
-        return sides * sides[..., :1]
-
-    def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
-        posterior = self._public(posterior)
-        signed = sides * np.maximum(posterior, _UNLIKELY)
-        first, second = (np.einsum("...k->...", np.maximum(part, 0.0)) for part in (signed, -signed))
-        # The sides' total weights, which "none yet" does not have.
-        total = np.where(sides > 0.0, first[..., None], second[..., None])
-        return signed / np.maximum(total, _UNLIKELY)
-
-
-@CHANNELS.register("adaptive-scheffe")
-class AdaptiveScheffe(Pair):
-    """A pair of hypotheses drawn from the public posterior (interactive).
-
-    The question that Gopi et al. (2020) ask in rounds, asked of those who are still in the running.
-    """
-
-    interactive: ClassVar[bool] = True
-
-    def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
-        posterior = self._public(posterior)
-        weights = np.broadcast_to(np.maximum(posterior, _UNLIKELY), (*coins.shape[:-1], self.num_hypotheses))
-        one = categorical(weights, coins[..., 0])
-        others = np.where(np.arange(self.num_hypotheses) == one[..., None], 0.0, weights)
-        return _pair(one, categorical(others, coins[..., 1]), self.num_hypotheses)
 
 
 def _pair(one: IntArray, other: IntArray, size: int) -> FloatArray:

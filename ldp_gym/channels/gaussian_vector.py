@@ -6,14 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldp_gym import accounting
-from ldp_gym.arrays import FloatArray
-from ldp_gym.channels.base import CHANNELS
-from ldp_gym.channels.noise import GAUSS, NoiseLaw
+from ldp_gym.calibration import accounting
+from ldp_gym.channels.noise_laws import GAUSS, NoiseLaw
 from ldp_gym.channels.vector import VectorChannel
+from ldp_gym.numerics.arrays import FloatArray
 
 
-@CHANNELS.register("gaussian-vector")
 class GaussianVector(VectorChannel):
     """The losses of all hypotheses, with Gaussian noise. Needs delta > 0.
 

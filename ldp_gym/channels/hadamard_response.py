@@ -7,12 +7,11 @@ import math
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.arrays import FloatArray, IntArray, Messages, masses
-from ldp_gym.channels.base import CHANNELS, Channel, log_mixed
-from ldp_gym.sampling import integers
+from ldp_gym.channels.base import Channel, log_mixed
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, masses
+from ldp_gym.numerics.sampling import integers
 
 
-@CHANNELS.register("hadamard-response")
 class HadamardResponse(Channel):
     """A random column in which the label's row of a Hadamard matrix is likely to be +1. Pure.
 
@@ -64,7 +63,7 @@ class HadamardResponse(Channel):
         says_yes = np.bitwise_count(columns & rows) % 2 == 0
         return np.where(says_yes, self._log_yes, self._log_yes - self.epsilon)
 
-    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """The second column, which says no to the first label and yes to the second: no ratio is larger."""
         return np.array([2])
 

@@ -5,15 +5,10 @@ from __future__ import annotations
 import math
 import warnings
 
-from ldp_gym.channels.base import CHANNELS
 from ldp_gym.channels.randomized_response import RandomizedResponse
+from ldp_gym.errors import NoPrivacyWarning
 
 
-class NoPrivacyWarning(UserWarning):
-    """A channel that reveals the labels is in use."""
-
-
-@CHANNELS.register("identity")
 class Identity(RandomizedResponse):
     """The label itself, in the clear: randomized response at ``eps = inf``.
 

@@ -7,15 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldp_gym.arrays import FloatArray, IntArray, Messages, at, placed
-from ldp_gym.channels.base import CHANNELS
+from ldp_gym.calibration.clipping import Cells
 from ldp_gym.channels.clipped import importance_weighted
-from ldp_gym.channels.noise import LAPLACE, NoiseLaw
+from ldp_gym.channels.noise_laws import LAPLACE, NoiseLaw
 from ldp_gym.channels.noisy import NoisyChannel
-from ldp_gym.clipping import Cells
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, one_hot
 
 
-@CHANNELS.register("laplace-single")
 class LaplaceSingle(NoisyChannel):
     """``Z_{t,J}`` of eq. (tildeypdp): the loss of a uniformly random hypothesis J, and 0 elsewhere. Pure.
 
@@ -43,7 +41,7 @@ class LaplaceSingle(NoisyChannel):
         noise = self.noise(candidates, cells)
         coordinate, level = self._one_level(labels, candidates, uniforms, cells)
         noisy = level + at(noise.scale, coordinate) * self.law.draw(uniforms[..., 3])
-        return placed(self.to_loss(noisy, noise.offset, noise.slope), coordinate, self.num_hypotheses)
+        return one_hot(self.to_loss(noisy, noise.offset, noise.slope), coordinate, self.num_hypotheses)
 
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
@@ -69,11 +67,11 @@ class LaplaceSingle(NoisyChannel):
     def loss_variance(self, candidates: FloatArray) -> FloatArray:
         return self.num_hypotheses * self._coordinate_variance(candidates).mean(axis=-1)
 
-    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """Of each coordinate, the message with the largest density ratio.
 
         Between two breakpoints ``log pbar_j[y]`` a mixture of Laplace densities is ``A e^v + B e^-v``, so the
-        ratio of two is monotone there, and it is constant in the tails: its extrema lie at breakpoints. There
+        ratio of two is monotone there, and it is constant in the tails: it is largest at a breakpoint. There
         the likeliest label is the one whose level it is, the unlikeliest the one farthest from it, and the
         average over all cells, which h_t mixes in, is a pair of running sums over the sorted levels.
         """

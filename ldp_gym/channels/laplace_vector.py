@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ldp_gym import accounting, theory
-from ldp_gym.arrays import FloatArray
-from ldp_gym.channels.base import CHANNELS
-from ldp_gym.channels.noise import LAPLACE, NoiseLaw
+from ldp_gym import theory
+from ldp_gym.calibration import accounting
+from ldp_gym.channels.noise_laws import LAPLACE, NoiseLaw
 from ldp_gym.channels.vector import VectorChannel
+from ldp_gym.numerics.arrays import FloatArray
 
 
-@CHANNELS.register("laplace-vector")
 class LaplaceVector(VectorChannel):
     """``Ytilde_t`` of eq. (tildey): the losses of all hypotheses, with Laplace noise. Needs delta > 0.
 

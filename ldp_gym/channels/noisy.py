@@ -8,11 +8,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ldp_gym import validation
-from ldp_gym.arrays import FloatArray
+from ldp_gym.calibration.clipping import Cells
 from ldp_gym.channels.clipped import NEGLIGIBLE, ClippedChannel
-from ldp_gym.channels.noise import NoiseLaw
-from ldp_gym.clipping import Cells
+from ldp_gym.channels.noise_laws import NoiseLaw
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray
 
 CALIBRATIONS = ("paper", "tight")
 

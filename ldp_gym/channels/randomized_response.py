@@ -8,12 +8,11 @@ from functools import cached_property
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.arrays import FloatArray, IntArray, Messages, masses
-from ldp_gym.channels.base import CHANNELS, Channel
-from ldp_gym.sampling import integers
+from ldp_gym.channels.base import Channel
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, masses
+from ldp_gym.numerics.sampling import integers
 
 
-@CHANNELS.register("randomized-response")
 class RandomizedResponse(Channel):
     """The label itself with probability ``e^eps / (e^eps + M - 1)``, else another, uniformly. Pure.
 
@@ -58,7 +57,7 @@ class RandomizedResponse(Channel):
         kept = np.asarray(messages)[..., None] == np.arange(1, self.num_labels + 1)
         return np.where(kept, self.log_keep, self.log_other)
 
-    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """Any message: they are all alike but for their names."""
         return np.array([1])
 

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import ClassVar
 
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym import theory
-from ldp_gym.arrays import FloatArray, IntArray, Messages, at, expectations
-from ldp_gym.channels.base import CHANNELS, Channel, log_mixed
-from ldp_gym.channels.votes import ballots, held_by_vote, votes
+from ldp_gym.channels.base import Channel, log_mixed
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations
 
 
 class SubsetChannel(Channel):
@@ -64,7 +61,6 @@ def _log_binomial(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
-@CHANNELS.register("subset-selection")
 class SubsetSelection(SubsetChannel):
     """Subset selection over the labels themselves (Ye and Barg 2018). Pure.
 
@@ -99,63 +95,6 @@ class SubsetSelection(SubsetChannel):
             self.is_none(messages)[..., None], 0.0, log_mixed(held, self._log_holds, self.epsilon)
         )
 
-    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """Any set: they are all alike but for their names."""
         return (np.arange(self.num_labels) < self.size).astype(np.int8)[None]
-
-
-@CHANNELS.register("vote")
-class Vote(SubsetChannel):
-    """The label votes for the hypothesis that likes it best; a random set hides the vote. Pure, free of M.
-
-    ``v(y) = argmax_j f_j(x)[y]``, the first of equals. The message is -1 for the hypotheses in the set and +1
-    for the others: a loss for each. Use it when hypotheses have labels of their own; where many hypotheses
-    share their labels, ``split`` loses less.
-    """
-
-    reveals_losses: ClassVar[bool] = True
-
-    @property
-    def num_names(self) -> int:
-        """K."""
-        return self.num_hypotheses
-
-    @property
-    def size(self) -> int:
-        """``r* K``, rounded, which tells most about a vote; Ye and Barg's size estimates its law best."""
-        share = round(theory.best_share(self.epsilon) * self.num_names)
-        return min(max(1, share), self.num_names - 1)
-
-    @property
-    def message_space(self) -> gym.spaces.Box:
-        """-1 in the set, +1 outside."""
-        return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
-
-    def encode(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
-    ) -> Messages:
-        chosen = at(votes(candidates), np.asarray(labels))
-        return 1.0 - 2.0 * self._draw(chosen, uniforms)
-
-    def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
-        held = held_by_vote((messages < 0.0).astype(np.float64), candidates)
-        return log_mixed(held, self._log_holds, self.epsilon)
-
-    def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
-        held = expectations(ballots(candidates), (messages < 0.0).astype(np.float64))
-        return np.where(
-            self.is_none(messages)[..., None], 0.0, log_mixed(held, self._log_holds, self.epsilon)
-        )
-
-    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
-        """A window of names that slides around: a density takes two values, so any ratio is eps or 0."""
-        names = np.arange(self.num_hypotheses)
-        return np.where((names - names[:, None]) % self.num_hypotheses < self.size, -1.0, 1.0)

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldp_gym.accounting import DeltaBounds
-from ldp_gym.arrays import FloatArray, IntArray, Messages, at, masses
+from ldp_gym.calibration.accounting import DeltaBounds
+from ldp_gym.calibration.clipping import Cells
 from ldp_gym.channels.noisy import NoisyChannel
-from ldp_gym.clipping import Cells
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, masses
 
 
 class VectorChannel(NoisyChannel):

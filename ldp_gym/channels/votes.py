@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.arrays import FloatArray, IntArray
+from ldp_gym.numerics.arrays import FloatArray, IntArray
 
 Result = TypeVar("Result", bound=npt.NDArray[Any])
 

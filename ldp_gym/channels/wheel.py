@@ -17,22 +17,21 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym import theory
-from ldp_gym.arrays import FloatArray, IntArray, Messages, at, expectations, mixture
-from ldp_gym.channels.base import CHANNELS, Channel, log_mixed
+from ldp_gym.calibration.capacity import best_share
+from ldp_gym.channels.base import Channel, log_mixed
 from ldp_gym.channels.votes import ballots, held_by_vote, votes
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, expectations, mixture
 
 
-@CHANNELS.register("wheel")
 class Wheel(Channel):
-    """The wheel of the uniform mixture. Pure, free of M, non-interactive.
+    """The wheel of the uniform mixture. Pure, free of M, non-adaptive.
 
     The message says how far behind the start of the arc each hypothesis stands, in (0, 1]: those below r are
     covered, so it is a loss for each.
 
     Privacy: an arc has one density if it covers the label's hypothesis and ``e^-eps`` times that if not, and
     the circle depends on public things alone. Use it where a few hypotheses have labels of their own: on 8 or
-    32 disjoint supports no other non-interactive channel here comes as close to the information limit.
+    32 disjoint supports no other non-adaptive channel here comes as close to the information limit.
 
     The base measure of :meth:`log_density` is the law of the order, times Lebesgue's for the arc's start.
     """
@@ -52,7 +51,7 @@ class Wheel(Channel):
     def _stretches(self, candidates: FloatArray, posterior: FloatArray | None) -> FloatArray:
         """The public probability of a vote for each hypothesis, ``(..., K)``."""
         weights = np.full(self.num_hypotheses, 1.0 / self.num_hypotheses)
-        if self.interactive:
+        if self.adaptive:
             weights = self._public(posterior)
         return mixture(weights, ballots(candidates))
 
@@ -63,7 +62,7 @@ class Wheel(Channel):
         that one against the rest.
         """
         longest = stretches.max(axis=-1, keepdims=True)
-        arc = np.clip(longest, theory.best_share(self.epsilon), 0.5)
+        arc = np.clip(longest, best_share(self.epsilon), 0.5)
         return arc, self.epsilon - np.logaddexp(np.log(arc) + self.epsilon, np.log1p(-arc))
 
     def _places(self, lots: FloatArray, stretches: FloatArray) -> FloatArray:
@@ -109,7 +108,7 @@ class Wheel(Channel):
         log_likelihood = log_mixed(expectations(ballots(candidates), covered), log_density, self.epsilon)
         return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
 
-    def extrema(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """An arc around each hypothesis: a density takes two values, so any ratio is eps or 0."""
         stretches = self._stretches(candidates, posterior)
         places = self._places(np.arange(self.num_hypotheses, dtype=np.float64), stretches)
@@ -121,10 +120,3 @@ def _behind(places: FloatArray, start: FloatArray) -> FloatArray:
     distance = places - start
     distance -= np.floor(distance)
     return np.where(distance <= 0.0, 1.0, distance)
-
-
-@CHANNELS.register("adaptive-wheel")
-class AdaptiveWheel(Wheel):
-    """The wheel of the public posterior's mixture: unlikely hypotheses huddle together (interactive)."""
-
-    interactive: ClassVar[bool] = True

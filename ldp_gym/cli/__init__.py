@@ -11,9 +11,9 @@ from ldp_gym import __version__
 try:
     import typer
 
-    from ldp_gym.cli.audit import audit
-    from ldp_gym.cli.bench import bench, export, report
-    from ldp_gym.cli.catalogue import catalogue
+    from ldp_gym.cli.auditing import audit
+    from ldp_gym.cli.benchmarking import bench, export, report
+    from ldp_gym.cli.listing import catalogue
 except ImportError as error:  # pragma: no cover - said once, by the command itself
     sys.exit(f"the command ldp-gym needs {error.name}: pip install 'ldp-gym[bench]'")
 

@@ -6,12 +6,7 @@ Of the action: numbers in [-1, 1] in, a distribution over the labels out (:class
 ``Vector`` before its name, for the vector environment. None of them sees the label, the truth or the reward.
 """
 
-from ldp_gym.wrappers.actions import (
-    MixtureAction,
-    SoftmaxAction,
-    VectorMixtureAction,
-    VectorSoftmaxAction,
-)
+from ldp_gym.wrappers.actions import MixtureAction, SoftmaxAction, VectorMixtureAction, VectorSoftmaxAction
 from ldp_gym.wrappers.observations import (
     DecodedMessage,
     Evidence,

@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector.utils import batch_space
 
-from ldp_gym import posterior, validation
-from ldp_gym.arrays import FloatArray
-from ldp_gym.clipping import Clipping
+from ldp_gym import posterior
+from ldp_gym.calibration.clipping import Clipping
 from ldp_gym.env import LDPDistEnv
 from ldp_gym.game import Game, game_of
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.vector_env import LDPDistVectorEnv
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector.utils import batch_space
 
-from ldp_gym.arrays import BoolArray, FloatArray
+from ldp_gym.features.sums import EvidenceFeatures, Features, MatchedFeatures, MessageFeatures
 from ldp_gym.game import game_of
-from ldp_gym.wrappers.features import EvidenceFeatures, Features, MatchedFeatures, MessageFeatures
+from ldp_gym.numerics.arrays import BoolArray, FloatArray
 
 Observation = Mapping[str, npt.NDArray[Any]]
 Shown = Any
@@ -162,7 +162,7 @@ class DecodedMessage(_ObservationView):
     """The observation with the public offset and scale of its message taken off, in float32.
 
     Args:
-        env: an LDPDist environment; its channel must not be interactive.
+        env: an LDPDist environment; its channel must not be adaptive.
 
     Example:
         >>> import gymnasium as gym, ldp_gym
@@ -179,10 +179,10 @@ class DecodedMessage(_ObservationView):
 class Evidence(_ObservationView):
     """The observation is the evidence so far: sums of decoded messages, of clipped ones, counts, and t / T.
 
-    A class that ignores its context needs no more: see :class:`ldp_gym.wrappers.features.EvidenceFeatures`.
+    A class that ignores its context needs no more: see :class:`ldp_gym.features.sums.EvidenceFeatures`.
 
     Args:
-        env: an LDPDist environment; its channel must not be interactive.
+        env: an LDPDist environment; its channel must not be adaptive.
 
     Example:
         >>> import gymnasium as gym, ldp_gym
@@ -197,10 +197,10 @@ class HypothesisFeatures(_ObservationView):
     """The observation is what the messages have said for each hypothesis, ``(K, 6)``.
 
     For classes whose contexts vary, or that are redrawn each episode: see
-    :class:`ldp_gym.wrappers.features.MatchedFeatures`.
+    :class:`ldp_gym.features.sums.MatchedFeatures`.
 
     Args:
-        env: an LDPDist environment; its channel must not be interactive.
+        env: an LDPDist environment; its channel must not be adaptive.
     """
 
     view = _Matched

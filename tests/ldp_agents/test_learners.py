@@ -10,17 +10,16 @@ from scipy.special import logsumexp
 
 import ldp_agents
 import ldp_gym
-from ldp_agents.rl.shipped import models
-from ldp_agents.testing import check_learner
+from ldp_agents.rl.pretrained import models
 from ldp_gym import LEARNERS, Game
-from ldp_gym.scenario import Scenario
-from ldp_gym.tape import Episodes
-from ldp_gym.testing import check_channel
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.tape import Episodes
+from ldp_gym.testing import check_channel, check_learner
 
 
 def record(game, rounds, seed=0):
     scenario = Scenario(**game)
-    tape = Episodes(scenario, [scenario.opening(np.random.default_rng(seed))]).play(rounds)
+    tape = Episodes(scenario, [scenario.start_episode(np.random.default_rng(seed))]).play(rounds)
     return scenario.game, tape
 
 
@@ -30,10 +29,8 @@ def test_every_learner_keeps_the_contract(name, channel):
     for more in ({}, {"hypotheses": "dirichlet", "horizon": 12}):
         game = settings(channel, **more)
         reads_losses = name in ("wma", "exp3", "centred-exp3", "centred-wma")
-        reads_labels = name == "noisy-mixture"
-        labels = channel in ("randomized-response", "identity")
         untrained = name in ("ppo", "amortized") and channel not in models(name)
-        if untrained or (reads_losses and channel in LOSSLESS) or (reads_labels and not labels):
+        if untrained or (reads_losses and channel in LOSSLESS):
             with pytest.raises(ldp_agents.IncompatibleChannelError, match="'bayes' reads every channel"):
                 ldp_agents.make(name, Scenario(**game).game)
         else:
@@ -77,7 +74,7 @@ def test_bayes_is_the_explicit_posterior(channel):
         f = tape.candidates[0, t]
         weights = np.exp(log_weights - logsumexp(log_weights))
         np.testing.assert_allclose(played[t], weights @ f, rtol=1e-9)
-        public = weights if game.channel.interactive else None
+        public = weights if game.channel.adaptive else None
         density = np.exp(game.channel.log_density(tape.messages[0, t], f, public))
         log_weights += np.log([sum(f[k, y] * density[y] for y in range(6)) for k in range(4)])
 
@@ -208,7 +205,7 @@ def test_names_and_options():
         ldp_agents.make("wma", game, rate="fast")
     assert isinstance(ldp_agents.make("ldp_agents.exp3:EXP3", game), ldp_agents.EXP3)
     env = gym.make("LDPDist-v0")
-    for learner in (ldp_agents.Bayes, ldp_agents.EXP3, ldp_agents.WMA, ldp_agents.NoisyMixture):
+    for learner in (ldp_agents.Bayes, ldp_agents.EXP3, ldp_agents.WMA):
         with pytest.raises(TypeError, match="made for a Game, such as env.unwrapped.game"):
             learner(env)
 
@@ -357,9 +354,3 @@ def test_follow_the_leader_follows(channel):
     np.testing.assert_allclose(learner._total, bayes._total, rtol=1e-9)
     assert learner.weights[0].max() == 1.0
     assert learner.weights[0].argmax() == bayes.weights[0].argmax()
-
-
-def test_the_noisy_mixture_is_bayes_on_randomized_response():
-    game = settings("randomized-response")
-    ours, bayes = (ldp_gym.evaluate(name, game, episodes=3).kl for name in ("noisy-mixture", "bayes"))
-    np.testing.assert_array_equal(ours, bayes)

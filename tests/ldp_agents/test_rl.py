@@ -18,21 +18,21 @@ from typer.testing import CliRunner
 
 import ldp_agents
 import ldp_gym
-from ldp_agents.rl import LearnedLearner, Model, SB3VecEnv, load, network
+from ldp_agents.rl import Model, ModelLearner, SB3VecEnv, load, network
 from ldp_agents.rl.amortized import Rounds, charged
 from ldp_agents.rl.config import Config
 from ldp_agents.rl.model import facts, features_of
 from ldp_agents.rl.policies import StoredPolicy
-from ldp_agents.rl.shipped import WEIGHTS_DIRECTORY, models
-from ldp_agents.rl.train import train
-from ldp_agents.testing import check_learner
+from ldp_agents.rl.pretrained import WEIGHTS_DIRECTORY, models
+from ldp_agents.rl.training import train
 from ldp_gym import wrappers
-from ldp_gym.bench.entry import Entry, may_play_here
+from ldp_gym.bench.experiment import Entry, may_play_here
 from ldp_gym.bench.runner import play
 from ldp_gym.cli import app
-from ldp_gym.divergences import kl
-from ldp_gym.scenario import Scenario
-from ldp_gym.wrappers.features import FEATURES
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.features.sums import FEATURES
+from ldp_gym.numerics.divergences import kl
+from ldp_gym.testing import check_learner
 
 KINDS = ("flat", "equivariant")
 EASY = {"hypotheses": "disjoint", "num_hypotheses": 4, "epsilon": 6.0, "horizon": 40}
@@ -190,7 +190,7 @@ def test_a_stored_model_is_the_model(tmp_path):
     model = untrained(Scenario(**game).game)
     model.save(tmp_path)
     for stored in (load(tmp_path), pickle.loads(pickle.dumps(load(str(tmp_path))))):
-        assert isinstance(stored(Scenario(**game).game), LearnedLearner)
+        assert isinstance(stored(Scenario(**game).game), ModelLearner)
         theirs, ours = (ldp_gym.evaluate(player, game, episodes=2).kl for player in (stored, model))
         np.testing.assert_allclose(theirs, ours, rtol=1e-4)  # stored in single precision
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 100_000
@@ -397,7 +397,7 @@ def test_bad_arguments_say_what_is_allowed(arguments, message, tmp_path):
 
 def test_the_table_is_printed_and_kept(tmp_path, capsys):
     """One row at the least size: a line for every reference and learner, and nothing is trained twice."""
-    from ldp_agents.rl.table import main
+    from learned import main
 
     given = ["--rows", "4", "--steps", "1", "--episodes", "2", "--out", str(tmp_path)]
     main(given)

@@ -5,7 +5,7 @@ import pytest
 
 import ldp_gym
 from ldp_gym import batch
-from ldp_gym.divergences import tv
+from ldp_gym.numerics.divergences import tv
 
 GAME = {"hypotheses": "dirichlet", "channel": "split", "horizon": 50}
 
@@ -27,7 +27,7 @@ def test_an_estimate_is_the_mean_prediction_of_its_seed():
 
 def test_the_nearest_hypothesis_is_selected():
     table = np.array([[0.5, 0.5], [0.9, 0.1]])
-    assert batch.selected(np.array([[0.9, 0.1], [0.45, 0.55]]), table).tolist() == [1, 0]
+    assert batch.nearest_hypothesis(np.array([[0.9, 0.1], [0.45, 0.55]]), table).tolist() == [1, 0]
 
 
 def test_the_median_run_is_within_three_alpha():

@@ -8,10 +8,12 @@ from conftest import ALPHA, CHANNELS, TABLE, make_channel
 from scipy import integrate, stats
 
 import ldp_gym
-from ldp_gym.channels import Channel, LaplaceSingle, LaplaceVector, RandomizedResponse
-from ldp_gym.channels.base import log_mixed
+from ldp_gym.calibration.clipping import RULES
+from ldp_gym.channels.base import Channel, log_mixed
+from ldp_gym.channels.laplace_single import LaplaceSingle
+from ldp_gym.channels.laplace_vector import LaplaceVector
 from ldp_gym.channels.noisy import CALIBRATIONS
-from ldp_gym.clipping import RULES
+from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.testing import check_channel
 
 
@@ -166,7 +168,7 @@ def test_pure_channels_keep_their_ratio(name, epsilon):
     """log q(z | y) - log q(z | y') <= eps on the messages themselves, labels that nobody allows included."""
     channel = make_channel(name, 3, 4, 100, epsilon=epsilon)
     rng = np.random.default_rng(0)
-    public = np.array([0.2, 0.5, 0.3]) if channel.interactive else None
+    public = np.array([0.2, 0.5, 0.3]) if channel.adaptive else None
     messages = channel.privatize(rng.integers(4, size=5000), TABLE, rng, public)
     density = channel.log_density(messages, TABLE, public)
     assert np.ptp(density, axis=-1).max() <= epsilon * (1 + 1e-9)
@@ -178,7 +180,7 @@ def test_labels_candidates_and_coins_broadcast(name):
     rng = np.random.default_rng(0)
     coins = rng.random((6, 5, channel.num_uniforms))
     spread = np.broadcast_to(TABLE, (6, 1, 3, 4))
-    public = np.array([0.2, 0.5, 0.3]) if channel.interactive else None
+    public = np.array([0.2, 0.5, 0.3]) if channel.adaptive else None
     expected = channel.encode(np.full((6, 5), 2), np.broadcast_to(TABLE, (6, 5, 3, 4)), coins, public)
     np.testing.assert_allclose(channel.encode(2, TABLE, coins, public), expected)
     np.testing.assert_allclose(channel.encode(np.full(5, 2), spread, coins, public), expected)
@@ -293,7 +295,7 @@ def test_randomized_reports_follow_their_density(name):
 def test_what_is_known_of_a_loss_s_size_is_its_size(name):
     channel = make_channel(name, 3, 5, 50, epsilon=2.0)
     table = np.random.default_rng(2).dirichlet(np.ones(5), size=3)
-    public = np.full(3, 1 / 3) if channel.interactive else None
+    public = np.full(3, 1 / 3) if channel.adaptive else None
     rng = np.random.default_rng(0)
     messages = channel.privatize(rng.integers(5, size=50_000), table, rng, public)
     estimates = channel.loss_estimates(messages, table, public)

@@ -8,7 +8,7 @@ from conftest import ALPHA, M_FREE, TABLE, make_channel
 from scipy import stats
 
 from ldp_gym import theory
-from ldp_gym.channels.groups import _deal, _first
+from ldp_gym.channels.adaptive_groups import _assign, _first
 from ldp_gym.channels.votes import ballots, votes
 
 
@@ -20,7 +20,7 @@ def test_m_free_channels_do_not_see_that_labels_are_refined(name):
     fine = np.repeat(base, 7, axis=-1) / 7
     channels = [make_channel(name, *table.shape, 50) for table in (base, fine)]
     labels, coins = rng.integers(6, size=300), rng.random((300, channels[0].num_uniforms))
-    public = rng.dirichlet(np.ones(4)) if channels[0].interactive else None
+    public = rng.dirichlet(np.ones(4)) if channels[0].adaptive else None
     coarse = channels[0].encode(labels, base, coins, public)
     likelihood = channels[0].log_likelihood(coarse, base, public)
     likelihood -= likelihood.max(axis=-1, keepdims=True)
@@ -91,7 +91,9 @@ def test_the_number_of_groups_leaves_least_doubt():
         joint = likelihood * weights
         by_hand += joint.sum() * np.sqrt(joint / joint.sum()).sum()
     members = groups == np.array([[1], [2], [3]])
-    found = channel._doubt(np.sqrt(weights)[:, None], (members @ weights)[:, None], members[..., None])
+    found = channel._expected_uncertainty(
+        np.sqrt(weights)[:, None], (members @ weights)[:, None], members[..., None]
+    )
     np.testing.assert_allclose(found, by_hand, rtol=1e-12)
 
 
@@ -102,7 +104,7 @@ def test_hypotheses_are_dealt_to_the_lightest_group():
         (2, [[1, 2, 2, 2, 1, 2], [1, 2, 1, 2, 1, 2]]),  # by hand; equals are in order
         (3, [[1, 2, 3, 3, 2, 3], [1, 2, 3, 1, 2, 3]]),
     ]:
-        load, members = _deal(line, size)
+        load, members = _assign(line, size)
         assert _first(members).T.tolist() == numbers
         assert (members.sum(axis=0) == 1).all()
         np.testing.assert_allclose(load, (members * line).sum(axis=1), atol=1e-12)

@@ -10,7 +10,7 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
-from conftest import CHANNELS, CLASSES, settings
+from conftest import CHANNELS, HYPOTHESES, settings
 from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as sb3_check_env
 
@@ -41,7 +41,7 @@ def strict():
 def variants():
     for channel in CHANNELS:
         yield pytest.param(settings(channel), id=channel)
-    for name, more in CLASSES.items():
+    for name, more in HYPOTHESES.items():
         yield pytest.param({"hypotheses": name, "horizon": 20, **more}, id=name)
     yield pytest.param({"hypotheses": "hadamard"}, id="hadamard")
     yield pytest.param({"observe_candidates": True, "horizon": 20}, id="candidates")

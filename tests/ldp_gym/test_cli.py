@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import ldp_gym
-from ldp_gym.channels import RandomizedResponse
+from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.cli import app
 
 CEILINGS = ["audit", "laplace-single", "--hypotheses", "[[1,0,0],[0,0.5,0.5]]", "--horizon", "100"]

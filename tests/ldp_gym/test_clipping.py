@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldp_gym.clipping import RULES, Clipping
+from ldp_gym.calibration.clipping import RULES, Clipping
 
 
 def tables(rng, size, labels):

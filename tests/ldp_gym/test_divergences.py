@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.special import rel_entr
 from scipy.stats import entropy
 
-from ldp_gym.divergences import kl, negentropy, tv
+from ldp_gym.numerics.divergences import kl, negentropy, tv
 
 
 @pytest.mark.parametrize("batch", [(), (3,), (40, 60)])  # below and above where the sums change their method

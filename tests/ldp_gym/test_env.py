@@ -8,7 +8,7 @@ import pytest
 from conftest import CHANNELS, NATURES, play, settings
 
 import ldp_gym
-from ldp_gym.divergences import kl, tv
+from ldp_gym.numerics.divergences import kl, tv
 
 
 def test_the_reward_is_the_capped_negative_kl(actions):
@@ -161,7 +161,7 @@ def test_the_game_holds_the_public_rules_alone():
             "needs a random class by its name",
         ),
         ({"channel_kwargs": {"gama": 1}}, TypeError, "takes no option 'gama'"),
-        ({"channel_kwargs": {"num_labels": 3}}, TypeError, "is the game's to say"),
+        ({"channel_kwargs": {"num_labels": 3}}, TypeError, "the game decides 'num_labels'"),
         ({"channel": None}, TypeError, "channel must be a name or a Channel"),
         ({"nature": ldp_gym.NATURES["iid"]}, TypeError, "nature must be a name or a Nature"),
         ({"hypotheses": None}, TypeError, "hypotheses must be a name"),
@@ -241,7 +241,7 @@ class Deaf(ldp_gym.CHANNELS["randomized-response"]):
         super().__init__(num_hypotheses, num_labels, horizon, epsilon=3.0)
 
 
-class Seeded(ldp_gym.CLASSES["dirichlet"]):
+class Seeded(ldp_gym.HYPOTHESES["dirichlet"]):
     def __init__(self, **options):
         super().__init__(**options)
 

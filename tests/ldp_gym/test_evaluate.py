@@ -12,7 +12,7 @@ from scipy import stats
 import ldp_agents
 import ldp_gym
 from ldp_gym import evaluate, theory
-from ldp_gym.scenario import Scenario
+from ldp_gym.engine.scenario import Scenario
 
 
 class Stepper:

@@ -10,24 +10,22 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from ldp_gym import CLASSES, theory
-from ldp_gym.hypotheses import (
-    Callables,
-    Classifiers,
-    Dirichlet,
-    Disjoint,
-    Hadamard,
-    Refined,
-    SoftmaxLinear,
-    Table,
-    as_hypotheses,
-)
+from ldp_gym import HYPOTHESES, theory
+from ldp_gym.hypotheses.callables import Callables
+from ldp_gym.hypotheses.classifiers import Classifiers
+from ldp_gym.hypotheses.dirichlet import Dirichlet
+from ldp_gym.hypotheses.disjoint import Disjoint
+from ldp_gym.hypotheses.hadamard import Hadamard
+from ldp_gym.hypotheses.refined import Refined
+from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
+from ldp_gym.hypotheses.sources import as_hypotheses
+from ldp_gym.hypotheses.table import Table
 from ldp_gym.testing import check_hypotheses
 
 
-@pytest.mark.parametrize("name", CLASSES.names())
+@pytest.mark.parametrize("name", HYPOTHESES.names())
 def test_every_named_class_keeps_the_contract(name):
-    check_hypotheses(CLASSES[name]())
+    check_hypotheses(HYPOTHESES[name]())
 
 
 def test_softmax_linear_is_the_softmax_of_its_logits():

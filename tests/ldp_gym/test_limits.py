@@ -10,8 +10,8 @@ from scipy import stats
 import ldp_agents
 import ldp_gym
 from ldp_gym import theory
-from ldp_gym.scenario import Scenario
-from ldp_gym.tape import Episodes
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.tape import Episodes
 
 PURE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].pure and name != "identity"]
 
@@ -73,8 +73,8 @@ def test_the_posterior_is_calibrated(channel):
     scenario = Scenario(
         hypotheses="dirichlet", num_hypotheses=5, channel=channel, delta=delta_of(channel), horizon=40
     )
-    openings = [scenario.opening(np.random.default_rng(seed)) for seed in range(2000)]
-    episodes = Episodes(scenario, openings)
+    starts = [scenario.start_episode(np.random.default_rng(seed)) for seed in range(2000)]
+    episodes = Episodes(scenario, starts)
     tape = episodes.play(12)
     learner = ldp_agents.Bayes(scenario.game)
     learner.reset((2000,))

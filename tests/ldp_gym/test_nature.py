@@ -5,10 +5,15 @@ from scipy import stats
 from scipy.special import rel_entr
 
 from ldp_gym import posterior
-from ldp_gym.hypotheses import SoftmaxLinear
-from ldp_gym.nature import IID, Adversary, Drift, Omniscient, Sequence, Stretch
-from ldp_gym.nature import NATURES as REGISTRY
-from ldp_gym.sampling import open_uniforms
+from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
+from ldp_gym.natures.adversary import Adversary
+from ldp_gym.natures.base import NATURES as REGISTRY
+from ldp_gym.natures.base import NatureView
+from ldp_gym.natures.drift import Drift
+from ldp_gym.natures.iid import IID
+from ldp_gym.natures.omniscient import Omniscient
+from ldp_gym.natures.sequence import Sequence
+from ldp_gym.numerics.sampling import open_uniforms
 from ldp_gym.testing import check_nature
 
 
@@ -20,7 +25,9 @@ def test_every_nature_keeps_the_contract(name):
 def stretch(nature, batch, rounds, **more):
     uniforms = open_uniforms([np.random.default_rng(0)], (batch, rounds, nature.num_uniforms))[0]
     indices = np.broadcast_to(np.arange(rounds), (batch, rounds))
-    return Stretch(uniforms, indices, np.zeros((batch, nature.context_dim)), SoftmaxLinear(4, 5, 2), **more)
+    return NatureView(
+        uniforms, indices, np.zeros((batch, nature.context_dim)), SoftmaxLinear(4, 5, 2), **more
+    )
 
 
 @pytest.mark.parametrize("nature", [IID(2), Drift(2, rate=0.4)])

@@ -15,9 +15,9 @@ from gymnasium.wrappers.vector import RecordVideo as VectorRecordVideo
 
 import ldp_agents
 import ldp_gym
-from ldp_gym import rendering, spectator
-from ldp_gym.divergences import kl
-from ldp_gym.spectator import Spectator
+from ldp_gym.numerics.divergences import kl
+from ldp_gym.rendering import history, painter, text
+from ldp_gym.rendering.history import FrameHistory
 
 
 @pytest.fixture(autouse=True)
@@ -51,12 +51,12 @@ def test_gymnasium_s_checker_renders_every_mode(mode):
 def test_every_channel_s_message_is_drawn(channel):
     env, _, _ = played(render_mode="rgb_array", **settings(channel))
     frame = env.render()
-    assert frame.shape == (rendering.HEIGHT, rendering.WIDTH, 3)
+    assert frame.shape == (painter.HEIGHT, painter.WIDTH, 3)
     assert frame.dtype == np.uint8
     panel = frame[380:570, 340:600]  # where the message is
     scalar = not env.unwrapped.game.channel.message_shape
     assert (panel < 100).all(axis=-1).any() != scalar, "bars for messages of several numbers"
-    assert "message" in rendering.text(env.unwrapped._referee.spectator.scene())
+    assert "message" in text.text(env.unwrapped._referee.spectator.scene())
 
 
 @pytest.mark.parametrize("labels", [2, 4, 120, 121, 10_000])
@@ -68,7 +68,7 @@ def test_any_number_of_labels_fits(labels):
     assert f"{labels:,} labels" in shown
     env, _, _ = played(render_mode="rgb_array", **game)
     strip = env.render()[84:300, 70:936]
-    for colour in (rendering._TRUTH, rendering._LEARNER):
+    for colour in (painter._TRUTH, painter._LEARNER):
         assert (strip == colour).all(axis=-1).any()
 
 
@@ -78,10 +78,10 @@ def test_bars_have_the_heights_of_the_masses():
     env.reset(seed=0)
     env.step([0.5, 0.5])
     strip = env.render()[84:300, 70:936]
-    blue = (strip == rendering._TRUTH).all(axis=-1).sum(axis=0)
+    blue = (strip == painter._TRUTH).all(axis=-1).sum(axis=0)
     left, right = blue[:433].max(), blue[433:].max()
     assert right / left == pytest.approx(3.0, rel=0.05)
-    red = (strip == rendering._LEARNER).all(axis=-1).sum(axis=0)
+    red = (strip == painter._LEARNER).all(axis=-1).sum(axis=0)
     assert red[:433].max() == red[433:].max() == pytest.approx(2 * left, rel=0.05)
 
 
@@ -103,7 +103,7 @@ def test_a_scene_says_what_happened():
 @pytest.mark.parametrize("channel", ["split", "adaptive-split"])
 @pytest.mark.parametrize("redrawn", [False, True])
 def test_a_scene_is_the_same_however_often_one_looks(channel, redrawn, monkeypatch):
-    monkeypatch.setattr(spectator, "_MOST_UNREAD", 7)
+    monkeypatch.setattr(history, "_MOST_UNREAD", 7)
     game = {"hypotheses": "dirichlet", "channel": channel, "horizon": 30}
     game |= {"redraw_hypotheses": redrawn, "observe_candidates": redrawn, "render_mode": "ansi"}
     scenes = []
@@ -164,7 +164,7 @@ def test_nobody_watches_without_a_render_mode(monkeypatch):
     def fail(*_):
         raise AssertionError("a spectator was asked to watch")
 
-    monkeypatch.setattr(Spectator, "__init__", fail)
+    monkeypatch.setattr(FrameHistory, "__init__", fail)
     env, _, losses = played(5)
     assert len(losses) == 5
     with pytest.warns(UserWarning, match="without a render mode"):
@@ -176,7 +176,7 @@ def test_an_infinite_loss_is_survived():
     env.reset(seed=0)
     for _ in range(3):
         env.step([1.0, 0.0])
-    assert env.render().shape == (rendering.HEIGHT, rendering.WIDTH, 3)
+    assert env.render().shape == (painter.HEIGHT, painter.WIDTH, 3)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from ldp_gym import posterior, validation
-from ldp_gym.sampling import categorical, cumulative, inverse, open_uniforms
+from ldp_gym import posterior
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.sampling import categorical, cumulative, inverse, open_uniforms
 
 
 class Zeros:

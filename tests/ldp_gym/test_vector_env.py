@@ -9,7 +9,7 @@ from conftest import CHANNELS, NATURES, play, settings
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import ldp_gym
-from ldp_gym import playback
+from ldp_gym.engine import playback
 
 GAMES = (
     [settings(channel) for channel in CHANNELS]
@@ -184,4 +184,4 @@ def test_many_partial_resets_leave_no_episodes_behind(actions):
             envs.reset(options={"reset_mask": mask})
         envs.step(actions[t % 40])
     cohorts = envs.unwrapped._referee._playback._cohorts
-    assert sum(len(cohort.episodes.openings) for cohort in cohorts) == 4
+    assert sum(len(cohort.episodes.starts) for cohort in cohorts) == 4

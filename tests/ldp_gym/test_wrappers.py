@@ -13,14 +13,14 @@ from stable_baselines3.common.env_checker import check_env as sb3_check_env
 
 import ldp_gym
 from ldp_gym import wrappers
-from ldp_gym.divergences import kl
-from ldp_gym.scenario import Scenario
-from ldp_gym.tape import Episodes
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.tape import Episodes
+from ldp_gym.features.decoding import CLIP, decoder_of
+from ldp_gym.features.sums import FEATURES
+from ldp_gym.numerics.divergences import kl
 from ldp_gym.wrappers import MixtureAction, SoftmaxAction, VectorMixtureAction, VectorSoftmaxAction
-from ldp_gym.wrappers.decoding import CLIP, decoder_of
-from ldp_gym.wrappers.features import FEATURES
 
-READABLE = [name for name in CHANNELS if not ldp_gym.CHANNELS[name].interactive]
+READABLE = [name for name in CHANNELS if not ldp_gym.CHANNELS[name].adaptive]
 NOISY = ["laplace-single", "laplace-vector", "gaussian-vector"]
 VIEWS = ["DecodedMessage", "Evidence", "HypothesisFeatures"]
 REDRAWN = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True, "horizon": 9}
@@ -28,8 +28,8 @@ REDRAWN = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candid
 
 def record(game, episodes, rounds, seed=0):
     scenario = Scenario(**game)
-    openings = [scenario.opening(np.random.default_rng(seed + i)) for i in range(episodes)]
-    return scenario.game, Episodes(scenario, openings).play(rounds)
+    starts = [scenario.start_episode(np.random.default_rng(seed + i)) for i in range(episodes)]
+    return scenario.game, Episodes(scenario, starts).play(rounds)
 
 
 # -- Decoding ---------------------------------------------------------------------------------------------

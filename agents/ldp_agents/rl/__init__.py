@@ -1,7 +1,7 @@
 """Learned baselines: trained on LDPDist-v0, and played through the learner's contract like any other.
 
 Playing a trained network needs NumPy alone; training needs the extra ``rl``
-(``pip install 'ldp-gym[rl]'``): :func:`ldp_agents.rl.train.train`, or the command ``ldp-gym train``.
+(``pip install 'ldp-gym[rl]'``): :func:`ldp_agents.rl.training.train`, or the command ``ldp-gym train``.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldp_agents.rl.config import Config, Player
-from ldp_agents.rl.model import CARD, WEIGHTS, LearnedLearner, Model
+from ldp_agents.rl.model import CARD, WEIGHTS, Model, ModelLearner
 from ldp_agents.rl.policies import PolicyLearner, StoredPolicy
 
 if TYPE_CHECKING:
     from ldp_agents.rl.vec_env import SB3VecEnv as SB3VecEnv
 
-__all__ = ["Config", "LearnedLearner", "Model", "PolicyLearner", "SB3VecEnv", "load"]
+__all__ = ["Config", "Model", "ModelLearner", "PolicyLearner", "SB3VecEnv", "load"]
 
 
 def load(directory: str | Path) -> Player:

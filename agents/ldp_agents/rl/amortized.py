@@ -15,13 +15,13 @@ import numpy as np
 import torch
 
 from ldp_agents.rl import network
-from ldp_agents.rl.config import Config, Watch
+from ldp_agents.rl.config import Config, ProgressCallback
 from ldp_agents.rl.model import Model, facts, features_of
 from ldp_agents.rl.torch_network import TorchNetwork
-from ldp_gym.referee import first_generator
-from ldp_gym.scenario import Scenario
-from ldp_gym.tape import Episodes
-from ldp_gym.wrappers.features import FEATURES, Features
+from ldp_gym.engine.referee import first_generator
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.tape import Episodes
+from ldp_gym.features.sums import FEATURES, Features
 
 _BLOCK = 100
 """How many rounds are simulated at a time."""
@@ -71,7 +71,7 @@ def simulate(
     """Some rounds of one episode a seed."""
     batch, parts = len(seeds), []
     episodes = Episodes(
-        scenario, [scenario.opening(first_generator(seed)) for seed in seeds], show_contexts=False
+        scenario, [scenario.start_episode(first_generator(seed)) for seed in seeds], show_contexts=False
     )
     features.reset((batch,))
     for start in range(0, scenario.horizon, _BLOCK):
@@ -108,7 +108,9 @@ def charged(logits: torch.Tensor, rounds: Rounds, horizon: int) -> torch.Tensor:
     return cost.sum(dim=-1)
 
 
-def fit(config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path | None = None) -> Model:
+def fit(
+    config: Config, watch: ProgressCallback, checkpoint: Path | None = None, logs: Path | None = None
+) -> Model:
     """Train, or go on from a checkpoint; returns the model."""
     settings, scenario = config.read(Settings), config.scenario
     torch.set_num_threads(1)

@@ -10,9 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ldp_gym import Game, validation
+from ldp_gym import Game
+from ldp_gym.engine.scenario import Scenario, scenario_of
 from ldp_gym.learners import Learner
-from ldp_gym.scenario import Scenario, scenario_of
+from ldp_gym.numerics import validation
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -27,7 +28,7 @@ class Config:
     """One training run.
 
     Attributes:
-        algorithm: a name of ``ldp_agents.rl.train.ALGORITHMS``.
+        algorithm: a name of ``ldp_agents.rl.training.ALGORITHMS``.
         game: keyword arguments of ``gym.make("LDPDist-v0", ...)``.
         steps: how many rounds to play.
         seed: of the games and of the network.
@@ -102,7 +103,7 @@ Player = Callable[[Game], Learner]
 """A trained model: makes a learner from a game."""
 
 
-class Watch(Protocol):
+class ProgressCallback(Protocol):
     """Who is told how a training run goes."""
 
     def __call__(self, steps: int, player: Callable[[], Player], save: Callable[[Path], None]) -> None:

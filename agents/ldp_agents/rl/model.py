@@ -14,10 +14,10 @@ import numpy as np
 from ldp_agents.base import Learner
 from ldp_agents.rl import network
 from ldp_gym import Game, posterior
-from ldp_gym.arrays import BoolArray, FloatArray, Messages
-from ldp_gym.clipping import Clipping
-from ldp_gym.learners import IncompatibleChannelError
-from ldp_gym.wrappers.features import FEATURES
+from ldp_gym.calibration.clipping import Clipping
+from ldp_gym.errors import IncompatibleChannelError
+from ldp_gym.features.sums import FEATURES
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
 
 WEIGHTS, CARD = "weights.npz", "model.json"
 """The two files of a model: its arrays, and what made them."""
@@ -105,9 +105,9 @@ class Model:
         """
         check_fit(self.needs, game)
 
-    def __call__(self, game: Game) -> LearnedLearner:
+    def __call__(self, game: Game) -> ModelLearner:
         """The model as a learner of the game."""
-        return LearnedLearner(game, self)
+        return ModelLearner(game, self)
 
     def save(self, directory: Path) -> None:
         """Write the model's two files."""
@@ -128,7 +128,7 @@ class Model:
         return cls(parameters, card.pop("features"), card.pop("trained_on"), card)
 
 
-class LearnedLearner(Learner):
+class ModelLearner(Learner):
     """Plays a trained model: its features of the transcript, its logits, and the paper's smoothed mixture.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym.arrays import FloatArray
+from ldp_gym.numerics.arrays import FloatArray
 
 Parameters = Mapping[str, Any]
 """Arrays or tensors by name: ``w0``, ``p0``, ``b0`` of the first layer, and so on; ``w``, ``b``, ``skip``."""

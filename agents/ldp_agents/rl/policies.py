@@ -13,9 +13,9 @@ import numpy as np
 from ldp_agents.base import Learner
 from ldp_agents.rl.model import CARD, check_fit
 from ldp_gym import Game, posterior
-from ldp_gym.arrays import BoolArray, FloatArray, Messages
-from ldp_gym.clipping import Clipping
-from ldp_gym.wrappers.features import FEATURES
+from ldp_gym.calibration.clipping import Clipping
+from ldp_gym.features.sums import FEATURES
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
 
 POLICY = "policy.zip"
 """The file of a stored policy, as SB3 saves it."""
@@ -27,7 +27,7 @@ class PolicyLearner(Learner):
     Args:
         game: the public rules.
         algorithm: the SB3 model.
-        features: a name of ``ldp_gym.wrappers.features.FEATURES``: what the policy observes.
+        features: a name of ``ldp_gym.features.sums.FEATURES``: what the policy observes.
         logit_range: that of ``MixtureAction``.
     """
 

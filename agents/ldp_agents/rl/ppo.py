@@ -17,7 +17,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
 from ldp_agents.rl import sb3
-from ldp_agents.rl.config import Config, Watch
+from ldp_agents.rl.config import Config, ProgressCallback
 from ldp_agents.rl.games import make_games
 from ldp_agents.rl.model import Model, facts, features_of
 from ldp_agents.rl.torch_network import TorchNetwork
@@ -114,7 +114,9 @@ class Policy(ActorCriticPolicy):
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)
 
 
-def fit(config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path | None = None) -> Model:
+def fit(
+    config: Config, watch: ProgressCallback, checkpoint: Path | None = None, logs: Path | None = None
+) -> Model:
     """Train, or go on from a checkpoint; returns the model."""
     settings = config.read(Settings)
     games = make_games(config, features_of(settings.network), settings.num_envs, settings.logit_range)
@@ -125,7 +127,7 @@ def fit(config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path
         config,
         checkpoint,
         logs,
-        learning_rate=sb3.Falling(settings.learning_rate),
+        learning_rate=sb3.LinearDecay(settings.learning_rate),
         n_steps=settings.n_steps,
         batch_size=settings.batch_size,
         n_epochs=settings.n_epochs,

@@ -10,7 +10,7 @@ from sb3_contrib import RecurrentPPO
 from stable_baselines3.common.vec_env import VecExtractDictObs
 
 from ldp_agents.rl import sb3
-from ldp_agents.rl.config import Config, Watch
+from ldp_agents.rl.config import Config, ProgressCallback
 from ldp_agents.rl.games import make_games
 from ldp_agents.rl.model import facts
 from ldp_agents.rl.policies import TrainedPolicy
@@ -46,7 +46,7 @@ class Settings:
 
 
 def fit(
-    config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path | None = None
+    config: Config, watch: ProgressCallback, checkpoint: Path | None = None, logs: Path | None = None
 ) -> TrainedPolicy:
     """Train, or go on from a checkpoint; returns the policy."""
     settings = config.read(Settings)
@@ -58,7 +58,7 @@ def fit(
         config,
         checkpoint,
         logs,
-        learning_rate=sb3.Falling(settings.learning_rate),
+        learning_rate=sb3.LinearDecay(settings.learning_rate),
         n_steps=settings.n_steps,
         batch_size=settings.batch_size,
         n_epochs=settings.n_epochs,

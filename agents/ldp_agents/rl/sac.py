@@ -8,7 +8,7 @@ from pathlib import Path
 from stable_baselines3 import SAC
 
 from ldp_agents.rl import sb3
-from ldp_agents.rl.config import Config, Watch
+from ldp_agents.rl.config import Config, ProgressCallback
 from ldp_agents.rl.games import make_games
 from ldp_agents.rl.model import facts
 from ldp_agents.rl.policies import TrainedPolicy
@@ -44,7 +44,7 @@ class Settings:
 
 
 def fit(
-    config: Config, watch: Watch, checkpoint: Path | None = None, logs: Path | None = None
+    config: Config, watch: ProgressCallback, checkpoint: Path | None = None, logs: Path | None = None
 ) -> TrainedPolicy:
     """Train, or go on from a checkpoint (with an empty memory of rounds); returns the policy."""
     settings = config.read(Settings)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
-from ldp_agents.rl.config import Config, Player, Watch
+from ldp_agents.rl.config import Config, Player, ProgressCallback
 from ldp_agents.rl.games import game_seed
 
 
@@ -39,7 +39,9 @@ def begin(
     return run
 
 
-def learn(run: Any, config: Config, watch: Watch, player: Callable[[], Player], log_interval: int) -> None:
+def learn(
+    run: Any, config: Config, watch: ProgressCallback, player: Callable[[], Player], log_interval: int
+) -> None:
     """Play what is left of a run's rounds."""
     run.learn(
         config.steps - run.num_timesteps,
@@ -58,7 +60,7 @@ class Report(BaseCallback):
         player: gives the model as it is.
     """
 
-    def __init__(self, watch: Watch, player: Callable[[], Player]) -> None:
+    def __init__(self, watch: ProgressCallback, player: Callable[[], Player]) -> None:
         super().__init__()
         self._watch, self._player = watch, player
 
@@ -69,7 +71,7 @@ class Report(BaseCallback):
         self._watch(self.num_timesteps, self._player, self.model.save)
 
 
-class Falling:
+class LinearDecay:
     """A learning rate that falls linearly to zero; a class, so that SB3 can store it.
 
     Args:

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from ldp_agents.rl import network
-from ldp_gym.arrays import FloatArray
+from ldp_gym.numerics.arrays import FloatArray
 
 
 class TorchNetwork(nn.Module):

@@ -1,21 +1,18 @@
 """The suites, one file each: what is run, its findings and its figure.
 
-============= ===================================================================================
-``quick``     every learner on the main channels of the default game
-``upper``     risk against T: the theorems' upper bounds, and where the literal learners learn
-``classes``   risk against K
-``epsilon``   risk against eps
-``lower``     the Hadamard class against the lower bound
-``unbounded`` risk against M: the paper's main point
-``tv``        total variation, online-to-batch conversion and the median trick
-``limit``     disjoint supports against the information limit
-``contexts``  natures from kind to omniscient
-============= ===================================================================================
+================== ===================================================================================
+``quick``          every learner on the main channels of the default game
+``upper``          risk against T: the theorems' upper bounds, and where the literal learners learn
+``num-hypotheses`` risk against K
+``epsilon``        risk against eps
+``lower``          the Hadamard class against the lower bound
+``num-labels``     risk against M: the paper's main point
+``tv``             total variation, online-to-batch conversion and the median trick
+``limit``          disjoint supports against the information limit
+``contexts``       natures from kind to omniscient
+================== ===================================================================================
 """
 
-from ldp_gym.bench.suites import classes, contexts, epsilon, limit, lower, quick, tv, unbounded, upper
 from ldp_gym.bench.suites.base import SIZES, SUITES, Finding, Suite
 
 __all__ = ["SIZES", "SUITES", "Finding", "Suite"]
-
-del classes, contexts, epsilon, limit, lower, quick, tv, unbounded, upper

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ldp_gym import validation
-from ldp_gym.bench.entry import Entry
-from ldp_gym.channels import CHANNELS
+from ldp_gym.bench.experiment import Entry
+from ldp_gym.channels.base import CHANNELS
+from ldp_gym.numerics import validation
 from ldp_gym.registry import Registry
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ldp_gym.bench.results import Results
 
-SUITES: Registry[Suite] = Registry("suite")
+SUITES: Registry[Suite] = Registry("suite", group="ldp_gym.suites")
 
 SIZES = ("default", "small")
 

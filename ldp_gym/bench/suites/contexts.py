@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ldp_gym.bench import statistics
-from ldp_gym.bench.entry import Entry
-from ldp_gym.bench.suites.base import SUITES, Finding, Suite
-from ldp_gym.nature import NATURES
+from ldp_gym.bench.experiment import Entry
+from ldp_gym.bench.suites.base import Finding, Suite
+from ldp_gym.natures.base import NATURES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,7 +21,6 @@ CHANNELS = ("laplace-single", "split")
 LEARNERS = ("uniform", "exp3", "centred-exp3", "bayes")
 
 
-@SUITES.register("contexts")
 class Contexts(Suite):
     """The default class against four natures."""
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ldp_gym.bench.suites.base import SUITES
 from ldp_gym.bench.suites.sweep import Sweep
 
 
-@SUITES.register("epsilon")
 class Epsilon(Sweep):
     """One Dirichlet(0.3) table with K = 8, M = 16 at privacy levels from 1/4 to 8."""
 

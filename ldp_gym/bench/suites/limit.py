@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from ldp_gym import theory
-from ldp_gym.bench.entry import Entry
+from ldp_gym.bench.experiment import Entry
 from ldp_gym.bench.statistics import Estimate
-from ldp_gym.bench.suites.base import SUITES, Finding, Suite
+from ldp_gym.bench.suites.base import Finding, Suite
 from ldp_gym.bench.suites.lower import pure_channels
-from ldp_gym.channels import CHANNELS
+from ldp_gym.channels.base import CHANNELS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 SIZES = (8, 32, 128)
 
 
-@SUITES.register("limit")
 class Limit(Suite):
     """Every pure channel with Bayes, as a multiple of what no eps-private system can go below."""
 
@@ -27,7 +26,7 @@ class Limit(Suite):
     title: ClassVar[str] = "Against the information limit"
     claim: ClassVar[str] = (
         "An eps-private message tells at most C(eps) nats about the truth, so on disjoint supports the risk"
-        " is at least sum_t max(0, log K - (t - 1) C(eps)), interactive or not. eps = 1, uniform truth."
+        " is at least sum_t max(0, log K - (t - 1) C(eps)), adaptive or not. eps = 1, uniform truth."
     )
 
     def games(self, small: bool) -> list[Entry]:
@@ -41,15 +40,15 @@ class Limit(Suite):
                 block=100,
             )
             for size in (SIZES[:1] if small else SIZES)
-            for channel in pure_channels(interactive=True)
+            for channel in pure_channels(adaptive=True)
         ]
 
     def findings(self, results: Results) -> list[Finding]:
         """The best channel with and without interaction, and that none is below."""
         found = []
         for size, lines in _by_size(results).items():
-            for kind, interactive in (("non-interactive", False), ("interactive", True)):
-                of_kind = [p for p in lines if CHANNELS[p.entry.channel].interactive is interactive]  # type: ignore[attr-defined]
+            for kind, adaptive in (("non-adaptive", False), ("adaptive", True)):
+                of_kind = [p for p in lines if CHANNELS[p.entry.channel].adaptive is adaptive]  # type: ignore[attr-defined]
                 if of_kind:
                     best = min(of_kind, key=lambda played: played.totals.mean())
                     found.append(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from ldp_gym import theory
-from ldp_gym.bench.entry import Entry
-from ldp_gym.bench.suites.base import SUITES, Finding, Suite
-from ldp_gym.channels import CHANNELS
-from ldp_gym.registry import is_ours
+from ldp_gym.bench.experiment import Entry
+from ldp_gym.bench.suites.base import Finding, Suite
+from ldp_gym.channels.base import CHANNELS
+from ldp_gym.registry import is_builtin
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,26 +21,25 @@ POINTS = ((8, 1_000, 1.0), (8, 10_000, 1.0), (32, 1_000, 1.0), (8, 1_000, 0.5))
 LEARNERS = ("bayes", "uniform")
 
 
-def pure_channels(interactive: bool) -> list[str]:
-    """The pure channels that come with the package, interactive ones among them or not."""
+def pure_channels(adaptive: bool) -> list[str]:
+    """The pure channels that come with the package, adaptive ones among them or not."""
     return [
         name
         for name in CHANNELS.names()
-        if is_ours(CHANNELS[name])
+        if is_builtin(CHANNELS[name])
         and getattr(CHANNELS[name], "pure", False)
         and name != "identity"
-        and (interactive or not getattr(CHANNELS[name], "interactive", False))
+        and (adaptive or not getattr(CHANNELS[name], "adaptive", False))
     ]
 
 
-@SUITES.register("lower")
 class Lower(Suite):
-    """Every pure, non-interactive channel, in the worst truth, with the better of Bayes and not learning."""
+    """Every pure, non-adaptive channel, in the worst truth, with the better of Bayes and not learning."""
 
     name: ClassVar[str] = "lower"
     title: ClassVar[str] = "The lower bound's class"
     claim: ClassVar[str] = (
-        "On the Hadamard class every pure, non-interactive channel pays at least a T / 132 for some truth, "
+        "On the Hadamard class every pure, non-adaptive channel pays at least a T / 132 for some truth, "
         "whoever learns (Theorem lowerbound)."
     )
 
@@ -62,7 +61,7 @@ class Lower(Suite):
                 block=4,
             )
             for size, horizon, epsilon in points
-            for channel in pure_channels(interactive=False)
+            for channel in pure_channels(adaptive=False)
             for learner in LEARNERS
         ]
 

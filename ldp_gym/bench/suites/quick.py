@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from ldp_gym.bench import statistics
-from ldp_gym.bench.entry import Entry
-from ldp_gym.bench.suites.base import SUITES, Finding, Suite, on
+from ldp_gym.bench.experiment import Entry
+from ldp_gym.bench.suites.base import Finding, Suite, on
 from ldp_gym.learners import LEARNERS
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ CHANNELS = (
 LEARNERS_SHOWN = ("uniform", "wma", "exp3", "centred-exp3", "mle", "ppo", "amortized", "bayes")
 
 
-@SUITES.register("quick")
 class Quick(Suite):
     """The leaderboard of the default game, in half a minute."""
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ldp_gym import theory
 from ldp_gym.bench import statistics
-from ldp_gym.bench.entry import Entry
+from ldp_gym.bench.experiment import Entry
 from ldp_gym.bench.suites.base import Finding, Suite, on
-from ldp_gym.scenario import asked
+from ldp_gym.engine.scenario import rule_value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -106,4 +106,4 @@ class Sweep(Suite):
 def _bound(played: Played) -> float:
     """Algorithm 2's theorem in this game."""
     entry = played.entry
-    return theory.exp3_bound(entry.size[0], entry.horizon, asked(entry.game, "epsilon"))
+    return theory.exp3_bound(entry.size[0], entry.horizon, rule_value(entry.game, "epsilon"))

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ldp_gym import batch, divergences, theory
+from ldp_gym import batch, theory
 from ldp_gym.bench import statistics
-from ldp_gym.bench.entry import Entry
-from ldp_gym.bench.suites.base import SUITES, Finding, Suite
-from ldp_gym.scenario import Scenario
+from ldp_gym.bench.experiment import Entry
+from ldp_gym.bench.suites.base import Finding, Suite
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.numerics import divergences
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ldp_gym.arrays import FloatArray
     from ldp_gym.bench.results import Played, Results
+    from ldp_gym.numerics.arrays import FloatArray
 
 GAME: dict[str, Any] = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 16}
 PAIRS = (
@@ -32,8 +33,7 @@ ALPHA = 0.1
 """The accuracy in TV at which sample complexities are compared."""
 
 
-@SUITES.register("tv")
-class TotalVariation(Suite):
+class TV(Suite):
     """Averaged TV-risk, online-to-batch conversion, hypothesis selection and the median trick."""
 
     name: ClassVar[str] = "tv"
@@ -85,7 +85,7 @@ class TotalVariation(Suite):
                 needed = f"at T = {good[0]:,}" if good else f"nowhere up to T = {line[-1].entry.horizon:,}"
                 complexity = theory.sample_complexity(8, ALPHA, 1.0)
                 last = line[-1]
-                right = float((batch.selected(last.estimates, _table(last)) == 0).mean())
+                right = float((batch.nearest_hypothesis(last.estimates, _table(last)) == 0).mean())
                 found.append(
                     Finding(
                         f"{learner} on {channel}: the average prediction is within {ALPHA} in TV on "

@@ -8,8 +8,8 @@ import numpy as np
 
 from ldp_gym import theory
 from ldp_gym.bench import statistics
-from ldp_gym.bench.entry import Entry
-from ldp_gym.bench.suites.base import DELTA, SUITES, Finding, Suite, on
+from ldp_gym.bench.experiment import Entry
+from ldp_gym.bench.suites.base import DELTA, Finding, Suite, on
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +33,6 @@ EPISODES = {10**3: 64, 10**4: 32, 10**5: 16, 10**6: 8, 10**7: 4, 10**8: 2}
 LONGEST = max(EPISODES)
 
 
-@SUITES.register("upper")
 class Upper(Suite):
     """EXP3 and WMA as the paper has them, over five decades of T."""
 

@@ -10,9 +10,9 @@ import time
 import numpy as np
 
 import ldp_agents
-from ldp_gym.channels import RandomizedResponse
+from ldp_gym.channels.randomized_response import RandomizedResponse
+from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.learners import stepped
-from ldp_gym.tape import Episodes, Tape
 
 
 class Honest(ldp_agents.EXP3):
@@ -128,7 +128,7 @@ class Parent(Late):
 
 
 class Reader(ldp_agents.ExponentialWeights):
-    """Reads likelihoods, and does not think of interactive channels."""
+    """Reads likelihoods, and does not think of adaptive channels."""
 
     rate = 0.5
 

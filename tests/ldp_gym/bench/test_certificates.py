@@ -3,7 +3,7 @@
 import pytest
 
 from ldp_gym.bench import Entry, certificates
-from ldp_gym.channels import RandomizedResponse
+from ldp_gym.channels.randomized_response import RandomizedResponse
 
 BROKEN = [[0, 0, 0, 1, 0], [2 / 9, 2 / 9, 3 / 9, 0, 2 / 9]]
 """On this table the paper's own clipping breaks Algorithm 2's promise: eps is 1.0333, not 1."""

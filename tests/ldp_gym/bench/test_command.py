@@ -69,7 +69,7 @@ def test_a_stranger_on_the_leaderboard(tmp_path):
 def test_the_list_has_everything():
     code, output = run("list")
     assert code == 0
-    registries = (SUITES, ldp_gym.LEARNERS, ldp_gym.CHANNELS, ldp_gym.CLASSES, ldp_gym.NATURES)
+    registries = (SUITES, ldp_gym.LEARNERS, ldp_gym.CHANNELS, ldp_gym.HYPOTHESES, ldp_gym.NATURES)
     for registry in registries:
         for name in registry.names():
             assert name in output

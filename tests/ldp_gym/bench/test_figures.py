@@ -43,7 +43,7 @@ def test_findings_and_figures_stand_on_any_part_of_the_results(name, episodes):
         results = Results(Invented(entries, share, rng), entries, 0)
         if results.played:
             assert all(finding.text for finding in suite.findings(results))
-            drawing = figures.drawn(suite, results)
+            drawing = figures.draw_figure(suite, results)
             assert any(panel.lines for panel in drawing.axes), "a figure shows something"
 
 
@@ -52,7 +52,7 @@ def test_every_suite_shows_a_learner_and_a_channel_that_were_added():
     for name in ("classes", "upper", "tv", "unbounded", "quick", "contexts"):
         suite = SUITES[name]()
         entries = suite.entries("small", learners=["noisy-mixture"], channels=["one-bit"])
-        drawing = figures.drawn(suite, Results(Invented(entries, 1.0, rng), entries, 0))
+        drawing = figures.draw_figure(suite, Results(Invented(entries, 1.0, rng), entries, 0))
         drawing.draw_without_rendering()
         outside = drawing.legends[0].get_window_extent().extents
         assert (outside[:2] > 0).all(), name

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ldp_gym
-from ldp_gym.bench.isolation import Isolated, LearnerFailedError
-from ldp_gym.learners import IncompatibleChannelError
+from ldp_gym.bench.isolation import Isolated
+from ldp_gym.errors import IncompatibleChannelError, LearnerFailedError
 
 GAME = {"hypotheses": "dirichlet", "horizon": 60}
 

@@ -8,8 +8,9 @@ import pytest
 from pyarrow import parquet
 
 import ldp_gym
-from ldp_gym.bench import DamagedStoreError, Entry, Store
+from ldp_gym.bench import Entry, Store
 from ldp_gym.bench.runner import play
+from ldp_gym.errors import DamagedStoreError
 
 ENTRY = Entry({"hypotheses": "dirichlet", "horizon": 30}, "exp3", episodes=5, block=2)
 

@@ -1,0 +1,19 @@
+"""What the others are measured against."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldp_agents.base import ExponentialWeights
+from ldp_gym.numerics.arrays import FloatArray, Messages
+
+
+class Uniform(ExponentialWeights):
+    """The uniform mixture of the candidates: it never learns."""
+
+    rate = 0.0
+
+    def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        """Nothing, whatever the message says."""
+        leading = messages.shape[: messages.ndim - len(self.game.channel.message_shape)]
+        return np.zeros((*leading, self.game.num_hypotheses))

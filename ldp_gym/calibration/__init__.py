@@ -1,0 +1,1 @@
+"""What channels are made with: accounting, noise scales, the clipped density, C(eps) and r*."""

@@ -1,0 +1,44 @@
+"""The paper's Laplace scales and offsets."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ldp_gym.numerics import validation
+
+if TYPE_CHECKING:
+    pass
+
+
+def vector_noise_scale(num_hypotheses: int, horizon: int, epsilon: float, delta: float) -> float:
+    """Algorithm 1's Laplace scale, ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``, eq. (tildey)."""
+    size, log_kt = (
+        validation.whole("num_hypotheses (K)", num_hypotheses, least=2),
+        log_range(num_hypotheses, horizon),
+    )
+    epsilon = validation.positive("epsilon", epsilon)
+    log_delta = -math.log(validation.fraction("delta", delta))
+    return (2.0 * math.sqrt(2.0 * size * log_delta) + math.sqrt(size * epsilon)) * log_kt / epsilon
+
+
+def single_noise_scale(num_hypotheses: int, horizon: int, epsilon: float) -> float:
+    """Algorithm 2's Laplace scale, ``log(KT) / eps``, eq. (tildeypdp)."""
+    return log_range(num_hypotheses, horizon) / validation.positive("epsilon", epsilon)
+
+
+def offset(num_hypotheses: int, horizon: int, noise_scale: float, gamma: float | None = None) -> float:
+    """``c'(gamma)``: the noise scale times ``gamma + log K + log T``, eqs. (cgamma) and (cpdpgamma)."""
+    return noise_scale * (resolved_gamma(gamma, horizon) + log_range(num_hypotheses, horizon))
+
+
+def log_range(num_hypotheses: int, horizon: int) -> float:
+    """``log(KT)``, the range of a clipped log-likelihood."""
+    return math.log(validation.whole("num_hypotheses (K)", num_hypotheses, least=2)) + math.log(
+        validation.whole("horizon (T)", horizon, least=2)
+    )
+
+
+def resolved_gamma(gamma: float | None, horizon: int) -> float:
+    """``gamma`` as given, or log T."""
+    return math.log(horizon) if gamma is None else validation.positive("gamma", gamma)

@@ -1,0 +1,197 @@
+"""Groups: the hypotheses in a few groups of equal posterior, and which of them likes the label best.
+
+The hypotheses are dealt into groups, the likely ones first, each to the group with the least of the public
+posterior so far. The user asks which group gives the label the largest posterior-weighted mean probability,
+and names it through randomized response over the groups.
+
+On disjoint supports all that counts of a channel is a family of sets of hypotheses: each message is ``e^eps``
+times likelier for those in its set (the extremal mechanisms of Kairouz, Oh and Viswanath 2016). It tells most
+if its set has the share r* of the posterior (:func:`ldp_gym.theory.best_share`), so there are about
+``1 / r*`` groups, and fewer when one hypothesis alone has more than that.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import ClassVar
+
+import gymnasium as gym
+import numpy as np
+
+from ldp_gym.calibration.capacity import best_share
+from ldp_gym.channels.base import Channel, log_mixed
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages, expectations, masses, mixture
+
+_LEAST = 1e-6
+"""What a hypothesis counts for at least, so that every group has a mean."""
+
+_TIE = 1e-9
+"""What differs by less is equal: the last bit depends on the shape of a batch, and must decide nothing."""
+
+
+class AdaptiveGroups(Channel):
+    """Which of a few groups of equal posterior likes the label best. Pure, free of M, adaptive.
+
+    The message has the number of each hypothesis' group, from 1, and at its end that of the group named.
+
+    Privacy: the groups do not depend on the label, and the right one of g is named with probability
+    ``e^eps / (e^eps + g - 1)``, each other with ``e^-eps`` times that. Use it with Bayes where rounds may
+    depend on earlier messages: on 8 or 32 disjoint supports no other channel here is as close to the limit.
+
+    The base measure of :meth:`log_density` is the law of the groups, times counting their names.
+    """
+
+    adaptive: ClassVar[bool] = True
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """How many groups there may be: 2, 3, 5, 9, ... and at most ``1 / r*``, rounded, or K."""
+        share = max(best_share(self.epsilon), 1.0 / self.num_hypotheses)
+        most = max(2, round(1.0 / share))
+        steps = (2**power + 1 for power in range(most.bit_length()))
+        return [*(size for size in steps if size < most), most]
+
+    @property
+    def num_uniforms(self) -> int:
+        """A lot for each hypothesis' turn, whether to name the right group, and which of the others."""
+        return self.num_hypotheses + 2
+
+    @property
+    def message_space(self) -> gym.spaces.MultiDiscrete:
+        """The group of each hypothesis, and the one that is named; 0 for none yet."""
+        return gym.spaces.MultiDiscrete([self.sizes[-1] + 1] * (self.num_hypotheses + 1))
+
+    def encode(
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: FloatArray | None = None,
+    ) -> Messages:
+        groups = self._divide(uniforms[..., :-2], posterior)
+        liked = masses(candidates, np.asarray(labels))
+        right = _favourites(np.einsum("g...k,...k->g...", self._shares(groups, posterior), liked))
+        count = np.maximum.reduce(groups, axis=-1)
+        wrong = 1 + (uniforms[..., -1] * (count - 1)).astype(np.int64)
+        wrong += wrong >= right
+        named = np.where(uniforms[..., -2] < np.exp(self._log_right)[count], right, wrong)
+        return np.concatenate([groups, named[..., None]], axis=-1)
+
+    @cached_property
+    def _log_right(self) -> FloatArray:
+        """The log probability of the right group, by the number of all groups, from 0."""
+        return -np.log1p(np.maximum(np.arange(self.sizes[-1] + 1) - 1, 1) * math.exp(-self.epsilon))
+
+    def is_none(self, messages: Messages) -> BoolArray:
+        """No group is named."""
+        return np.asarray(messages[..., -1] == 0)
+
+    def _weights(self, posterior: FloatArray | None) -> FloatArray:
+        return np.maximum(self._public(posterior), _LEAST)
+
+    # -- The groups -------------------------------------------------------------------------------
+
+    def _divide(self, lots: FloatArray, posterior: FloatArray | None) -> IntArray:
+        """The number of each hypothesis' group, ``(..., K)``, when lots ``(..., K)`` blur whose turn it is.
+
+        Of the possible numbers of groups the one after which the posterior is expected to be most certain.
+        """
+        weights = np.broadcast_to(self._weights(posterior), lots.shape)
+        # Hypotheses by games, (K, B), from here on: the long axis is the last.
+        by_game = weights.reshape(-1, self.num_hypotheses).T
+        turns = (-by_game * (0.5 + lots.reshape(-1, self.num_hypotheses).T)).argsort(axis=0)
+        places = turns * turns.shape[1] + np.arange(turns.shape[1])
+        line = by_game.reshape(-1)[places]
+        roots = np.sqrt(line)
+        deals = [_assign(line, size) for size in self.sizes]
+        doubts = [self._expected_uncertainty(roots, load, members) for load, members in deals]
+        chosen, least = _first(deals[0][1]), doubts[0]
+        for (_, members), doubt in zip(deals[1:], doubts[1:], strict=True):
+            better = doubt < least - _TIE
+            chosen, least = np.where(better, _first(members), chosen), np.where(better, doubt, least)
+        groups = np.empty(line.shape, dtype=np.int64)
+        groups.reshape(-1)[places] = chosen
+        return groups.T.reshape(lots.shape)
+
+    def _expected_uncertainty(self, roots: FloatArray, load: FloatArray, members: BoolArray) -> FloatArray:
+        """The expected sum of the square roots of the next posterior, if supports are disjoint, ``(B,)``.
+
+        That is ``sum_g sqrt(p_g) sum_k sqrt(w_k q_g(k))``, where group g is named with probability ``q_g(k)``
+        if k is the truth, and with ``p_g`` on average. It is least, 1, where the truth is known. Entropy in
+        its place asks too much about the likeliest hypothesis alone, and is slow to find another when that
+        one is wrong.
+        """
+        ratio, root = math.exp(-self.epsilon), math.exp(-self.epsilon / 2.0)
+        spread = (1.0 - root) * np.einsum("kb,gkb->gb", roots, members)
+        spread += root * np.add.reduce(roots, axis=0)
+        spread *= np.sqrt(ratio + (1.0 - ratio) * load)
+        doubt: FloatArray = np.add.reduce(spread, axis=0)
+        return doubt * math.exp(self._log_right[len(load)])
+
+    def _shares(self, groups: IntArray, posterior: FloatArray | None) -> FloatArray:
+        """What each hypothesis counts for in the mean of each group, ``(groups, ..., K)``."""
+        numbers = np.arange(1, self.sizes[-1] + 1).reshape(-1, *[1] * groups.ndim)
+        shares = self._weights(posterior) * (groups == numbers)
+        shares /= np.maximum(np.add.reduce(shares, axis=-1, keepdims=True), _LEAST)
+        return shares
+
+    # -- What a message tells ---------------------------------------------------------------------
+
+    def _fits(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Whose group was named, of all labels ``(..., M)``, and the log chance of that, ``(..., 1)``."""
+        groups, named = messages[..., :-1], messages[..., -1:]
+        favourites = _favourites(mixture(self._shares(groups, posterior), candidates))
+        count = np.maximum.reduce(groups, axis=-1, keepdims=True)
+        return (favourites == named).astype(np.float64), self._log_right[count]
+
+    def log_density(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        fits, log_right = self._fits(messages, candidates, posterior)
+        return log_mixed(fits, log_right, self.epsilon)
+
+    def log_likelihood(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        fits, log_right = self._fits(messages, candidates, posterior)
+        log_likelihood = log_mixed(expectations(candidates, fits), log_right, self.epsilon)
+        return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
+
+    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+        """A hundred divisions, each group named: a density takes two values, so any ratio is eps or 0."""
+        lots = np.random.default_rng(0).random((100, self.num_hypotheses))
+        divisions = np.unique(self._divide(lots, posterior), axis=0)
+        return np.array([[*groups, name] for groups in divisions for name in range(1, groups.max() + 1)])
+
+
+def _assign(line: FloatArray, size: int) -> tuple[FloatArray, BoolArray]:
+    """Deal hypotheses of weights ``(K, B)`` in turn to the lightest of so many groups.
+
+    Returned are the groups' weights, ``(size, B)``, and who is in them, ``(size, K, B)``.
+    """
+    members = np.empty((len(line), size, line.shape[1]), dtype=np.bool_)
+    members[:size] = np.eye(size, dtype=np.bool_)[..., None]  # the first get a group each
+    order = _TIE * np.arange(size)[:, None]  # of equals the first is lightest
+    load = line[:size] + order
+    for weight, lightest in zip(line[size:], members[size:], strict=True):
+        np.equal(load, np.minimum.reduce(load, axis=0), out=lightest)
+        load += weight * lightest
+    return load - order, members.transpose(1, 0, 2)
+
+
+def _favourites(means: FloatArray) -> IntArray:
+    """The number of the group with the largest mean ``(groups, ...)``, from 1, the first of equals."""
+    return _first(means >= np.maximum.reduce(means, axis=0) * (1.0 - _TIE))
+
+
+def _first(members: BoolArray) -> IntArray:
+    """The number of the first group ``(groups, ...)`` that has a member, from 1; one of them has it."""
+    passed = ~members[0]
+    number = passed + np.int64(1)
+    for group in members[1:-1]:
+        passed = passed & ~group
+        number += passed
+    return number

@@ -1,0 +1,52 @@
+"""Two sides of equal posterior."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from ldp_gym.channels.comparison import _UNLIKELY, Division
+from ldp_gym.numerics.arrays import (
+    FloatArray,
+    along,
+)
+
+_HALF = 0.5 - 1e-9
+"""Half of the posterior, less the rounding of its sums."""
+
+
+class AdaptiveSplit(Division):
+    """Two sides with about half of the public posterior each, and posterior-weighted means (adaptive).
+
+    The hypotheses are put in a random order and cut where half of the posterior is reached. As the posterior
+    concentrates, the question becomes the likeliest hypothesis against all others.
+    """
+
+    adaptive: ClassVar[bool] = True
+
+    @property
+    def _num_coins(self) -> int:
+        return self.num_hypotheses
+
+    def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
+        posterior = self._public(posterior)
+        posterior = np.broadcast_to(posterior, coins.shape)
+        order = np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1)  # who has half goes first, and alone
+        places = along(order)
+        weights = posterior.reshape(-1)[places]
+        centres = np.add.accumulate(weights, axis=-1)
+        centres -= weights / 2.0
+        first = np.where(centres < _HALF, 1.0, -1.0)
+        first[..., 0], first[..., -1] = 1.0, -1.0  # neither side is empty
+        sides = np.empty(coins.shape)
+        sides.reshape(-1)[places] = first
+        return sides * sides[..., :1]
+
+    def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
+        posterior = self._public(posterior)
+        signed = sides * np.maximum(posterior, _UNLIKELY)
+        first, second = (np.einsum("...k->...", np.maximum(part, 0.0)) for part in (signed, -signed))
+        # The sides' total weights, which "none yet" does not have.
+        total = np.where(sides > 0.0, first[..., None], second[..., None])
+        return signed / np.maximum(total, _UNLIKELY)

@@ -1,0 +1,76 @@
+"""One bit mixed with the piecewise mechanism."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ldp_gym.channels.one_bit import OneBit
+from ldp_gym.numerics.arrays import FloatArray
+
+
+class Hybrid(OneBit):
+    """One bit mixed with the piecewise mechanism (Wang et al. 2019), better than both. Pure.
+
+    With probability ``1 - e^(-eps/2)`` (0 below eps = 0.61) the report is a point of ``[-C', C']``, where
+    ``C' = (e^(eps/2) + 1) / (e^(eps/2) - 1)``, ``e^eps`` times denser on an interval of length C' - 1 around
+    t than elsewhere; otherwise it is one bit.
+
+    Privacy: which of the two is used does not depend on the value, and both are eps-private. Use it instead
+    of ``laplace-single`` at any eps.
+    """
+
+    _num_coins = 3  # which mechanism, inside or outside, and where; the one bit shares the last
+
+    @property
+    def _level(self) -> float:
+        """The piecewise mechanism's eps: beyond 20 its dense interval would run out of floats."""
+        return min(self.epsilon, 20.0)
+
+    @property
+    def _share(self) -> float:
+        """How often the piecewise mechanism is used."""
+        return -math.expm1(-self._level / 2.0) if self._level > 0.61 else 0.0
+
+    @property
+    def _reach(self) -> float:
+        """C'."""
+        return 1.0 / math.tanh(self._level / 4.0)
+
+    @property
+    def mean_square(self) -> float:
+        """That of t = 1: the piecewise mechanism's grows with t (Wang et al. 2019), and a bit's does not."""
+        below = math.expm1(self._level / 2.0)
+        piecewise = 1.0 + 1.0 / below + (below + 4.0) / (3.0 * below**2)
+        return self._share * piecewise + (1.0 - self._share) * super().mean_square
+
+    def _interval(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Where the piecewise mechanism is denser."""
+        values = np.clip(values, -1.0, 1.0)
+        low = (self._reach + 1.0) / 2.0 * values - (self._reach - 1.0) / 2.0
+        return low, low + self._reach - 1.0
+
+    def randomize(self, values: FloatArray, coins: FloatArray) -> FloatArray:
+        low, high = self._interval(values)
+        inside = coins[..., 1] < 1.0 / (1.0 + math.exp(-self._level / 2.0))
+        where = coins[..., 2]
+        outside = where * (self._reach + 1.0) - self._reach  # the rest of [-C', C'], closed up
+        outside = outside + np.where(outside >= low, high - low, 0.0)
+        point = np.where(inside, low + where * (high - low), outside)
+        bit = super().randomize(values, coins[..., 2:])
+        return np.where(coins[..., 0] < self._share, point, bit)
+
+    def report_density(self, reports: FloatArray, values: FloatArray) -> FloatArray:
+        low, high = self._interval(values)
+        dense = 1.0 / ((1.0 + math.exp(-self._level / 2.0)) * (self._reach - 1.0))
+        piecewise = np.where((low <= reports) & (reports <= high), dense, dense * math.exp(-self._level))
+        atom = np.isclose(np.abs(reports), self._bit, rtol=1e-9, atol=0.0)
+        bit = super().report_density(reports, values)
+        return np.where(atom, (1.0 - self._share) * bit, self._share * piecewise)
+
+    def extreme_reports(self, values: FloatArray) -> FloatArray:
+        """Both bits, and a point between any two ends of intervals: the density is constant there."""
+        ends = np.unique(np.concatenate([*self._interval(values), [-self._reach, self._reach]]))
+        between = (ends[:-1] + ends[1:]) / 2.0 if self._share else ends[:0]
+        return np.concatenate([super().extreme_reports(values), between])

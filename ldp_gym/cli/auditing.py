@@ -1,0 +1,209 @@
+"""``ldp-gym audit``: a channel's promise, checked."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ldp_gym.channels.base import Channel
+from ldp_gym.cli.options import option_of
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.errors import NoPrivacyWarning
+from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.privacy import audit as audits
+from ldp_gym.privacy.audit import certify
+from ldp_gym.registry import is_builtin
+from ldp_gym.testing import check_channel
+
+
+def audit(
+    channel: Annotated[str, typer.Argument(help="A channel's name, or your own as module:Class.")],
+    hypotheses: Annotated[
+        str, typer.Option(help="A class's name, module:Class, or a table as JSON: '[[1,0,0],[0,0.5,0.5]]'.")
+    ] = "dirichlet",
+    num_hypotheses: Annotated[int | None, typer.Option(help="K, for a named class.")] = None,
+    num_labels: Annotated[int | None, typer.Option(help="M, for a named class.")] = None,
+    class_seed: Annotated[int, typer.Option(help="The seed of a random class.")] = 0,
+    horizon: Annotated[int, typer.Option(help="T.")] = 1000,
+    epsilon: Annotated[float, typer.Option(help="What the channel is to promise.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="What the channel is to promise; 0 for pure channels.")] = 0.0,
+    option: Annotated[
+        list[str] | None, typer.Option(help="An option of the channel, as name=value; repeatable.")
+    ] = None,
+    contexts: Annotated[
+        int, typer.Option(min=1, help="How many random contexts to audit, where they matter.")
+    ] = 16,
+    trials: Annotated[int, typer.Option(min=0, help="Messages for the black-box audit; 0: none.")] = 0,
+    picture: Annotated[Path | None, typer.Option(help="Save the density ratio's picture here.")] = None,
+) -> None:
+    """Audit a channel's promise on a class. Exit status 1 if the promise is broken.
+
+    The certificate is for the worst of the contexts audited, and of an adaptive channel for the uniform
+    public posterior. A channel of your own is held to its contract first: its messages must follow its
+    density. A black-box audit can convict a channel and never acquit it.
+    """
+    console = Console()
+    try:
+        source = _table_or_name(hypotheses)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoPrivacyWarning)  # the table says it
+            scenario = Scenario(
+                hypotheses=source,
+                num_hypotheses=num_hypotheses,
+                num_labels=num_labels,
+                class_seed=class_seed,
+                channel=channel,
+                channel_kwargs=dict(option_of(text) for text in option or []),
+                epsilon=epsilon,
+                delta=delta,
+                horizon=horizon,
+            )
+    except (TypeError, ValueError) as error:
+        raise typer.BadParameter(str(error)) from error
+
+    audited = scenario.channel
+    if not is_builtin(type(audited)):
+        try:
+            check_channel(audited)  # a certificate is worth what the density says of the messages
+        except AssertionError as error:
+            raise typer.BadParameter(f"{audited!r} breaks its contract: {error}") from error
+    public = np.full(audited.num_hypotheses, 1.0 / audited.num_hypotheses) if audited.adaptive else None
+    tables = _tables(scenario, contexts)
+    try:
+        certificates = [certify(audited, table, public) for table in tables]
+        worst = max(range(len(tables)), key=lambda i: (certificates[i].epsilon, certificates[i].delta))
+        certificate, table = certificates[worst], tables[worst]
+        console.print(_certificate_table(audited, certificate, len(tables)))
+        losses = _privacy_losses(audited, table, certificate, public)
+        console.print(_histogram(losses, certificate))
+        if picture is not None:
+            _save_picture(picture, losses, certificate)
+            console.print(f"picture: {picture}")
+        broken = not certificate.holds or np.isinf(certificate.epsilon)
+    except (ImportError, TypeError) as error:
+        if not trials:
+            raise typer.BadParameter(f"{error}. Pass --trials to audit it from its messages") from error
+        console.print(f"no exact audit: {error}")
+        table, broken = tables[0], False
+    if trials:
+        try:
+            found = audits.estimate_epsilon(audited, table, trials=trials, delta=delta, posterior=public)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+        convicted = found.epsilon > audited.epsilon
+        broken = broken or convicted
+        verdict = "The promise is broken." if convicted else "That breaks no promise, and proves none."
+        console.print(
+            f"black box: eps >= {found.epsilon:.4f} with {found.confidence:.0%} confidence, from labels "
+            f"{found.labels[0]} and {found.labels[1]} by the event: {found.event}. {verdict}"
+        )
+    raise typer.Exit(1 if broken else 0)
+
+
+def _table_or_name(text: str) -> object:
+    if not text.lstrip().startswith("["):
+        return text
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"--hypotheses {text!r} is no table in JSON: {error}") from error
+
+
+def _tables(scenario: Scenario, contexts: int) -> list[FloatArray]:
+    """The candidates at each audited context."""
+    if scenario.hypotheses.constant:
+        return [scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))]
+    points = np.random.default_rng(0).standard_normal((contexts, scenario.hypotheses.context_dim))
+    return list(scenario.hypotheses(points))
+
+
+def _certificate_table(channel: Channel, certificate: audits.Certificate, contexts: int) -> Table:
+    table = Table(title=repr(channel), show_header=False)
+    table.add_row("promised", f"eps = {certificate.claimed_epsilon:g}, delta = {certificate.claimed_delta:g}")
+    table.add_row("found", f"eps = {certificate.epsilon:.9g}, delta = {certificate.delta:.6g}")
+    table.add_row("by", certificate.method + (f", worst of {contexts} contexts" if contexts > 1 else ""))
+    if channel.adaptive:
+        table.add_row("public posterior", "uniform")
+    if certificate.labels is not None:
+        table.add_row("worst labels", f"{certificate.labels[0]} against {certificate.labels[1]}")
+    if certificate.message is not None:
+        table.add_row("worst message", np.array2string(np.asarray(certificate.message), precision=4))
+    if np.isinf(certificate.claimed_epsilon):
+        verdict = "[bold red]no privacy at all"
+    else:
+        verdict = "[bold green]the promise holds" if certificate.holds else "[bold red]the promise is broken"
+    table.add_row("verdict", verdict)
+    return table
+
+
+def _privacy_losses(
+    channel: Channel, table: FloatArray, certificate: audits.Certificate, public: FloatArray | None
+) -> FloatArray:
+    """``log q(Z | y) - log q(Z | y')`` over messages Z of y, for the worst pair of labels."""
+    rng = np.random.default_rng(0)
+    if certificate.labels is not None:
+        y, other = certificate.labels
+    else:  # of some labels, the pair that typical messages tell apart best
+        some = np.arange(channel.num_labels)[:64]
+        density = channel.log_density(
+            channel.privatize(np.resize(some, 1000), table, rng, public), table, public
+        )
+        spread = (density[:, some, None] - density[:, None, some]).std(axis=0)
+        y, other = divmod(int(spread.argmax()), len(some))
+    count = max(500, min(20_000, 10**7 // channel.num_labels))
+    messages = channel.privatize(np.full(count, y), table, rng, public)
+    density = channel.log_density(messages, table, public)
+    return density[:, y] - density[:, other]
+
+
+def _histogram(losses: FloatArray, certificate: audits.Certificate, bins: int = 21, width: int = 50) -> str:
+    finite = losses[np.isfinite(losses)]
+    if not len(finite):
+        return "log density ratio: infinite in every message"
+    reach = max(np.abs(finite).max(), min(certificate.claimed_epsilon, 1e3)) * 1.02
+    counts, edges = np.histogram(finite, bins=bins, range=(-reach, reach))
+    lines = ["log density ratio of the worst pair, over messages of the first label:"]
+    for count, low, high in zip(counts, edges[:-1], edges[1:], strict=True):
+        bar = "█" * round(width * count / counts.max())
+        limit = any(low <= sign * certificate.claimed_epsilon < high for sign in (-1, 1))
+        lines.append(f"{(low + high) / 2:+8.3f} {'◄ eps' if limit else '     '} {bar}")
+    return "\n".join(lines)
+
+
+def _save_picture(path: Path, losses: FloatArray, certificate: audits.Certificate) -> None:
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise typer.BadParameter(
+            f"--picture needs matplotlib: pip install 'ldp-gym[bench]' ({error})"
+        ) from error
+    figure, axes = pyplot.subplots(figsize=(7, 4), layout="constrained")
+    axes.hist(losses[np.isfinite(losses)], bins=81, color="tab:blue")
+    for sign in (-1, 1):
+        if np.isfinite(certificate.claimed_epsilon):
+            axes.axvline(
+                sign * certificate.claimed_epsilon, color="black", linestyle="--", label="promised eps"
+            )
+        if np.isfinite(certificate.epsilon):
+            axes.axvline(sign * certificate.epsilon, color="tab:red", linestyle=":", label="found eps")
+    axes.set_xlabel("log q(Z | y) - log q(Z | y'), the worst pair of labels")
+    axes.set_ylabel("messages of label y")
+    handles, names = axes.get_legend_handles_labels()
+    if handles:
+        axes.legend(handles[:2], names[:2])
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"cannot save the picture: {error}") from error
+    finally:
+        pyplot.close(figure)

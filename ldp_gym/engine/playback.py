@@ -1,0 +1,150 @@
+"""The tape, one round at a time: what a referee of B games reads while it steps them.
+
+Rounds are recorded in blocks ahead of the referee. Games that begin together stay together as one cohort
+of episodes; a game that is reset alone leaves its cohort and becomes one of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldp_gym.engine.scenario import EpisodeStart, Scenario
+from ldp_gym.engine.tape import CONSTANT_FIELDS, Episodes
+from ldp_gym.numerics.arrays import FloatArray, IntArray
+
+_CELLS = 2**20
+"""How many numbers a block of tape may hold, 8 MiB."""
+
+_LONGEST = 256
+"""How many rounds a block of tape may hold: enough to make the cost of a block's calls vanish."""
+
+
+_EVERY = slice(None)
+
+
+@dataclass
+class ResetGroup:
+    """Games that began together: they are in the same round, and are recorded together.
+
+    Attributes:
+        games: which games they are.
+        episodes: their Nature and users.
+        played: how many rounds are over.
+        recorded: how many rounds have been recorded.
+        cursor: where in the recorded block the current round is.
+    """
+
+    games: IntArray
+    episodes: Episodes
+    played: int = 0
+    recorded: int = 0
+    cursor: int = 0
+
+    def leave(self, games: IntArray) -> None:
+        """Go on without some of the games."""
+        stay = ~np.isin(self.games, games)
+        if not stay.all():
+            self.games = self.games[stay]
+            self.episodes.keep(stay)
+
+
+class Playback:
+    """The current round of each of B games.
+
+    Args:
+        scenario: the game that is played.
+        num_games: B.
+    """
+
+    def __init__(self, scenario: Scenario, num_games: int) -> None:
+        self.scenario = scenario
+        self.truths = np.zeros(num_games, dtype=np.int64)
+        self.over = np.ones(num_games, dtype=np.bool_)
+        self._num_games = num_games
+        self._block = min(_LONGEST, scenario.rounds_at_a_time(num_games, _CELLS))
+        self._cohorts: list[ResetGroup] = []
+        self._fields = ["contexts", "distributions", "negentropies", "labels", "messages"]
+        if scenario.observe_candidates and not scenario.shares_table:
+            self._fields.append("candidates")
+        # What stays the same throughout an episode.
+        self._steady = CONSTANT_FIELDS if scenario.hypotheses.constant else frozenset()
+        self._record: dict[str, npt.NDArray[Any]] = {}
+        self._now: int | tuple[IntArray, IntArray] = 0
+
+    def begin(self, games: IntArray, starts: Sequence[EpisodeStart]) -> None:
+        """Begin new episodes in the given games."""
+        for cohort in self._cohorts:
+            cohort.leave(games)
+        self._cohorts = [cohort for cohort in self._cohorts if cohort.games.size]
+        self._cohorts.append(ResetGroup(games, Episodes(self.scenario, starts)))
+        self.truths[games] = self._cohorts[-1].episodes.truths
+        self.over[games] = False
+        self._record_block(self._cohorts[-1])
+        self._find()
+
+    def advance(self) -> None:
+        """Go to the next round; a game that is over stays in its last."""
+        horizon = self.scenario.horizon
+        for cohort in self._cohorts:
+            if cohort.played < horizon:
+                cohort.played += 1
+                if cohort.played == horizon:
+                    self.over[cohort.games] = True
+                elif cohort.played == cohort.recorded:
+                    self._record_block(cohort)
+                else:
+                    cohort.cursor += 1
+        self._find()
+
+    def _find(self) -> None:
+        """Note where in the record each game is."""
+        if len(self._cohorts) == 1:
+            self._now = self._cohorts[0].cursor
+            return
+        cursors = np.zeros(self._num_games, dtype=np.int64)
+        for cohort in self._cohorts:
+            cursors[cohort.games] = cohort.cursor
+        self._now = (cursors, np.arange(self._num_games))
+
+    def _record_block(self, cohort: ResetGroup) -> None:
+        """Record a cohort's next rounds, over those that it has played."""
+        rounds = min(self._block, self.scenario.horizon - cohort.recorded)
+        tape = cohort.episodes.play(rounds)
+        cohort.recorded += rounds
+        cohort.cursor = 0
+        # A cohort of all the games is copied without picking and sorting.
+        everyone = np.array_equal(cohort.games, np.arange(self._num_games))
+        games = _EVERY if everyone else cohort.games
+        for name in self._fields:
+            values = getattr(tape, name)
+            if name in self._steady:
+                self._room(name, (), values)[games] = values[:, 0]
+            else:
+                self._room(name, (self._block,), values)[:rounds, games] = np.swapaxes(values, 0, 1)
+
+    def _room(self, name: str, rounds: tuple[int, ...], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Where a field is recorded, round by round for all games; made when the first values come."""
+        if name not in self._record:
+            shape = (*rounds, self._num_games, *values.shape[2:])
+            self._record[name] = np.zeros(shape, dtype=values.dtype)
+        return self._record[name]
+
+    def now(self, name: str) -> npt.NDArray[Any]:
+        """A field of :class:`ldp_gym.engine.tape.Tape` in the current round of each game, ``(B, ...)``.
+
+        A view of the record: copy what others may keep. A game that is over shows its last round again.
+        """
+        return self._record[name] if name in self._steady else self._record[name][self._now]
+
+    @property
+    def candidates(self) -> FloatArray:
+        """The current candidates, ``(B, K, M)``."""
+        if "candidates" in self._fields:
+            return self.now("candidates").copy()
+        candidates = self.scenario.hypotheses(self.now("contexts"))
+        return np.array(np.broadcast_to(candidates, (self._num_games, *candidates.shape[-2:])))

@@ -1,0 +1,17 @@
+"""Every exception and warning of the package."""
+
+
+class IncompatibleChannelError(ValueError):
+    """The learner does not understand the channel's messages."""
+
+
+class NoPrivacyWarning(UserWarning):
+    """A channel that reveals the labels is in use."""
+
+
+class DamagedStoreError(RuntimeError):
+    """The file with the results cannot be read. It is left as it is."""
+
+
+class LearnerFailedError(RuntimeError):
+    """A learner in its own process has failed; the message has its traceback, or what became of it."""

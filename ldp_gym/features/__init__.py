@@ -1,0 +1,1 @@
+"""Public statistics of the messages: what learned agents see."""

@@ -1,0 +1,179 @@
+"""Running statistics of a transcript: what a policy without a memory can play on.
+
+Messages do not depend on what was predicted, so all that a policy can know of the truth is in sums over the
+messages so far. The wrappers keep these sums while an environment is stepped, and a trained learner keeps the
+same ones when it plays: both through the classes of this module, for one game, a batch of them, or a tape.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from ldp_gym.features.decoding import CLIP, Decoded, decoder_of
+from ldp_gym.game import Game
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
+from ldp_gym.numerics.divergences import kl
+
+
+class Features(ABC):
+    """Sums over the messages of an episode, and the view of them that a policy gets.
+
+    Args:
+        game: the public rules; the channel must not be adaptive.
+
+    Attributes:
+        shape: the shape of one game's features.
+    """
+
+    shape: tuple[int, ...]
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self.decoder = decoder_of(game.channel)
+        self.reset()
+
+    @property
+    @abstractmethod
+    def _num_sums(self) -> int:
+        """How many numbers are summed up."""
+
+    @abstractmethod
+    def _terms(self, decoded: Decoded) -> FloatArray:
+        """What decoded messages add to the sums, ``(..., num_sums)``."""
+
+    @abstractmethod
+    def _view(self, sums: FloatArray, rounds: FloatArray, candidates: FloatArray) -> FloatArray:
+        """The features ``(..., *shape)`` of sums over so many rounds ``(...)``, before these candidates."""
+
+    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
+        """Begin an episode in each of a batch of games."""
+        self._sums = np.zeros((*batch_shape, self._num_sums + 1))  # the last counts messages
+
+    def restart(self, mask: BoolArray) -> None:
+        """Begin a new episode in those games of the batch that ``mask`` selects."""
+        self._sums[mask] = 0.0
+
+    def update(self, candidates: FloatArray, messages: Messages) -> None:
+        """Take in the messages ``(..., *message_shape)`` of the round with these candidates."""
+        self._sums = self._sums + self._increments(candidates, messages)
+
+    def read(self, candidates: FloatArray) -> FloatArray:
+        """The features ``(..., *shape)`` now, before the round with these candidates."""
+        return self._view(self._sums[..., :-1], self._sums[..., -1], candidates)
+
+    def along(self, candidates: FloatArray, messages: Messages) -> FloatArray:
+        """The features before each round of a stretch of tape, ``(B, n, *shape)``; takes its messages in.
+
+        Args:
+            candidates: ``(B, n or 1, K, M)``, or ``(K, M)`` where all rounds share them.
+            messages: ``(B, n, *message_shape)``.
+        """
+        terms = self._increments(candidates, messages)
+        sums = np.empty(terms.shape)
+        sums[:, 0] = self._sums
+        sums[:, 1:] = terms[:, :-1]
+        np.cumsum(sums, axis=1, out=sums)
+        self._sums = sums[:, -1] + terms[:, -1]
+        return self._view(sums[..., :-1], sums[..., -1], candidates)
+
+    def _increments(self, candidates: FloatArray, messages: Messages) -> FloatArray:
+        messages = np.asarray(messages)
+        terms = self._terms(self.decoder.decode(messages, candidates))
+        some = ~self.game.channel.is_none(messages)
+        return np.concatenate([terms, some[..., None]], axis=-1)
+
+
+class MessageFeatures(Features):
+    """The last message, decoded: for a policy with a memory of its own."""
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        self.shape = (game.num_hypotheses,)
+
+    @property
+    def _num_sums(self) -> int:
+        return self.game.num_hypotheses
+
+    def _terms(self, decoded: Decoded) -> FloatArray:
+        return decoded.values
+
+    def _view(self, sums: FloatArray, rounds: FloatArray, candidates: FloatArray) -> FloatArray:
+        return sums
+
+    def update(self, candidates: FloatArray, messages: Messages) -> None:
+        """Forget what was before."""
+        self._sums = self._increments(candidates, messages)
+
+
+class EvidenceFeatures(Features):
+    """For each coordinate of the message: the sum of its decoded values, of clipped ones, and their number.
+
+    Sums are scaled by ``sqrt(K / T)`` where one coordinate of K is revealed a round (``1 / sqrt(T)`` where
+    all are), so that their noise at the horizon is of size one; counts by their expectation there. The last
+    feature is t / T. Enough for a constant class, whose coordinates always mean the same.
+    """
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        self.shape = (self._num_sums + 1,)
+        expected = game.horizon * self.decoder.share
+        scales = (expected**-0.5, expected**-0.5, 1.0 / expected)
+        self._scale = np.repeat(scales, game.num_hypotheses)
+
+    @property
+    def _num_sums(self) -> int:
+        return 3 * self.game.num_hypotheses
+
+    def _terms(self, decoded: Decoded) -> FloatArray:
+        values = decoded.values
+        return np.concatenate([values, np.clip(values, -CLIP, CLIP), decoded.shown], axis=-1)
+
+    def _view(self, sums: FloatArray, rounds: FloatArray, candidates: FloatArray) -> FloatArray:
+        return np.concatenate([sums * self._scale, rounds[..., None] / self.game.horizon], axis=-1)
+
+
+class MatchedFeatures(Features):
+    """For each hypothesis, what the messages have said for it: statistics matched to each round's candidates.
+
+    They mean the same whatever the context, the class or K, so a policy that treats hypotheses alike plays
+    them all. Per hypothesis, ``(K, 6)``:
+
+    - the matched sum a, the bounded one c, and the energy e, in nats (see ``decoding``), over 10;
+    - c over sqrt(1 + e), which is of size one whatever the horizon;
+    - log(1 + e);
+    - what is at stake now: the KL of its distribution from the uniform mixture of the candidates.
+    """
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        self.shape = (game.num_hypotheses, 6)
+
+    @property
+    def _num_sums(self) -> int:
+        return 3 * self.game.num_hypotheses
+
+    def _terms(self, decoded: Decoded) -> FloatArray:
+        return np.concatenate([decoded.matched, decoded.bounded, decoded.energy], axis=-1)
+
+    def _view(self, sums: FloatArray, rounds: FloatArray, candidates: FloatArray) -> FloatArray:
+        matched, bounded, energy = np.split(sums, 3, axis=-1)
+        stake = kl(candidates, candidates.mean(axis=-2, keepdims=True))
+        columns = (
+            matched / 10.0,
+            bounded / 10.0,
+            energy / 10.0,
+            bounded / np.sqrt(1.0 + energy),
+            np.log1p(energy),
+            np.broadcast_to(stake, energy.shape),
+        )
+        return np.stack(columns, axis=-1)
+
+
+FEATURES: dict[str, type[Features]] = {
+    "evidence": EvidenceFeatures,
+    "matched": MatchedFeatures,
+    "message": MessageFeatures,
+}
+"""The kinds of features by name, as a trained model's configuration has them."""

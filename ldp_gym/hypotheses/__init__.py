@@ -1,0 +1,34 @@
+"""The public class ``F = {f_1, ..., f_K}`` of distribution-valued functions ``f_j : R^d -> D([M])``.
+
+A :class:`HypothesisClass` maps contexts ``(..., d)`` to *candidates* ``(..., K, M)``, the distributions
+``f_1(x), ..., f_K(x)``. A class that ignores its context (``constant``) returns its ``(K, M)`` table with
+no leading axes, and everything downstream broadcasts.
+
+============================ ==============================================================
+name                         class
+============================ ==============================================================
+(a ``(K, M)`` array)         :class:`Table`, constant
+(a list of callables)        :class:`Callables`
+(a list of fitted models)    :class:`Classifiers`
+``"dirichlet"``              :class:`Dirichlet`, a random table
+``"softmax-linear"``         :class:`SoftmaxLinear`, so that contexts matter
+``"hadamard"``               :class:`Hadamard`, the lower bound's class (Appendix A)
+``"disjoint"``               :class:`Disjoint`, K supports that do not meet
+``"refined"``                :class:`Refined`, a base class with every label cut into equal parts
+============================ ==============================================================
+"""
+
+from typing import Any
+
+from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
+from ldp_gym.hypotheses.callables import Callables
+from ldp_gym.hypotheses.classifiers import Classifiers
+from ldp_gym.hypotheses.sources import as_hypotheses
+from ldp_gym.hypotheses.table import Table
+
+__all__ = ["HYPOTHESES", "Callables", "Classifiers", "HypothesisClass", "Table", "as_hypotheses"]
+
+
+def __getattr__(name: str) -> Any:
+    """A registered class of hypotheses by its Python class, such as ``ldp_gym.hypotheses.Dirichlet``."""
+    return HYPOTHESES.class_named(name, __name__)

@@ -1,0 +1,41 @@
+"""Supports that do not meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ldp_gym.hypotheses.table import Table
+from ldp_gym.numerics import validation
+
+
+class Disjoint(Table):
+    """K uniform distributions whose supports do not meet: one label names the truth.
+
+    Args:
+        num_hypotheses: K.
+        num_labels: M, at least K; spread over the supports as evenly as it goes. K when not given.
+        context_dim: d; the contexts carry nothing.
+        sizes: the number of labels of each support instead.
+    """
+
+    def __init__(
+        self,
+        num_hypotheses: int | None = None,
+        num_labels: int | None = None,
+        context_dim: int = 1,
+        sizes: Sequence[int] | None = None,
+    ) -> None:
+        if sizes is None:
+            size = validation.whole(
+                "num_hypotheses (K)", 8 if num_hypotheses is None else num_hypotheses, least=2
+            )
+            labels = validation.whole(
+                "num_labels (M)", size if num_labels is None else num_labels, least=size
+            )
+            sizes = [len(part) for part in np.array_split(np.arange(labels), size)]
+        widths = [validation.whole(f"sizes[{j}]", width, least=1) for j, width in enumerate(sizes)]
+        owners = np.repeat(np.arange(len(widths)), widths)
+        supports = owners == np.arange(len(widths))[:, None]
+        super().__init__(supports / np.array(widths, dtype=np.float64)[:, None], context_dim)

@@ -1,0 +1,89 @@
+"""The class of the lower bound (Appendix A)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ldp_gym.hypotheses.table import Table
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray
+
+
+class Hadamard(Table):
+    """The lower bound's class, eq. (distributionp) of Appendix A: pairs that no private channel tells apart.
+
+    ``num_hypotheses = 2K`` for K pairs; ``M = N``, the power of two with ``N/2 <= K <= N - 1``. Pair i uses
+    column i + 1 of the Sylvester-Hadamard matrix (column 1 is all ones)::
+
+        p_{i,1} = (1 - H_{i+1}) / N,    p_{i,2} = p_{i,1} + a H_{i+1} / N
+
+    Args:
+        num_hypotheses: 2K, even.
+        context_dim: d; the contexts carry nothing.
+        epsilon: the privacy level that the gap is made for.
+        horizon: the horizon T that the gap is made for.
+        gap: ``a`` in [0, 1]; from epsilon and the horizon when not given.
+    """
+
+    def __init__(
+        self,
+        num_hypotheses: int = 8,
+        context_dim: int = 1,
+        epsilon: float = 1.0,
+        horizon: int = 1000,
+        gap: float | None = None,
+    ) -> None:
+        size = validation.whole("num_hypotheses (2K, for K pairs)", num_hypotheses, least=2)
+        if size % 2:
+            raise ValueError(f"the Hadamard class comes in pairs: num_hypotheses must be even, got {size}")
+        pairs = size // 2
+        if gap is None:
+            gap = hadamard_gap(size, horizon, epsilon)
+        self.gap = validation.real("gap (a)", gap)
+        if not 0.0 <= self.gap <= 1.0:
+            raise ValueError(
+                f"the Hadamard class needs a gap a in [0, 1], got {self.gap:.6g}: "
+                f"raise the horizon to at least {hadamard_horizon(size, epsilon):.0f}"
+            )
+        order = 1 << pairs.bit_length()
+        columns = _sylvester(order)[1 : pairs + 1]
+        first = (1.0 - columns) / order
+        second = first + self.gap * columns / order
+        super().__init__(np.stack([first, second], axis=1).reshape(size, order), context_dim)
+
+
+def _sylvester(order: int) -> FloatArray:
+    """The Sylvester-Hadamard matrix of the given order, a power of two; it is symmetric."""
+    matrix = np.ones((1, 1))
+    while len(matrix) < order:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+    return matrix
+
+
+def _distinguishability(epsilon: float) -> float:
+    """``min{(e^eps - 1)^2, 1} e^eps``, infinite beyond the floats."""
+    epsilon = validation.positive("epsilon", epsilon)
+    if epsilon < 1e-150:
+        raise ValueError(f"epsilon must be at least 1e-150, so that its square is a float; got {epsilon}")
+    return min(math.expm1(min(epsilon, 1.0)) ** 2, 1.0) * (math.exp(epsilon) if epsilon < 700.0 else math.inf)
+
+
+def hadamard_gap(num_hypotheses: int, horizon: int, epsilon: float) -> float:
+    """``a`` of eq. (distributionp), for a class of ``num_hypotheses = 2K`` (K pairs)."""
+    rounds = validation.whole("horizon (T)", horizon, least=1)
+    return math.sqrt(
+        validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+        / 2.0
+        / (9.0 * rounds * _distinguishability(epsilon))
+    )
+
+
+def hadamard_horizon(num_hypotheses: int, epsilon: float) -> float:
+    """The least horizon of Theorem (lowerbound): below it the gap would exceed 1."""
+    return math.ceil(
+        validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+        / 2.0
+        / (9.0 * _distinguishability(epsilon))
+    )

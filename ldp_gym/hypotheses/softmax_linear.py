@@ -1,0 +1,43 @@
+"""Softmax of linear scores: contexts matter."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldp_gym.hypotheses.base import HypothesisClass
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray
+
+
+class SoftmaxLinear(HypothesisClass):
+    """``f_j(x) = softmax(W_j x)`` with standard normal weights ``W_j``: contexts matter.
+
+    Args:
+        num_hypotheses: K.
+        num_labels: M.
+        context_dim: d.
+        class_seed: the seed of the weights.
+        scale: the standard deviation of the weights; larger values give sharper distributions.
+    """
+
+    def __init__(
+        self,
+        num_hypotheses: int = 8,
+        num_labels: int = 16,
+        context_dim: int = 4,
+        class_seed: int = 0,
+        scale: float = 1.0,
+    ) -> None:
+        super().__init__(num_hypotheses, num_labels, context_dim)
+        shape = (self.num_hypotheses, self.num_labels, self.context_dim)
+        self.weights = np.random.default_rng(class_seed).standard_normal(shape)
+        self.weights *= validation.positive("scale", scale, most=1e100)
+        self.weights.flags.writeable = False
+
+    def __call__(self, contexts: FloatArray) -> FloatArray:
+        # einsum, not a BLAS product: its sums do not depend on the batch's shape, so neither do labels.
+        candidates: FloatArray = np.einsum("...d,kmd->...km", contexts, self.weights)
+        candidates -= candidates.max(axis=-1, keepdims=True)
+        np.exp(candidates, out=candidates)
+        candidates /= np.add.reduce(candidates, axis=-1, keepdims=True)
+        return candidates

@@ -1,0 +1,59 @@
+"""From what a user hands over to a hypothesis class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
+from ldp_gym.hypotheses.callables import Callables
+from ldp_gym.hypotheses.classifiers import Classifiers
+from ldp_gym.hypotheses.table import Table
+
+
+def as_hypotheses(
+    source: object, facts: Mapping[str, Any], options: Mapping[str, Any] | None = None
+) -> HypothesisClass:
+    """The class that ``source`` stands for: a name, a table, callables, classifiers, or a class itself.
+
+    Args:
+        source: see the table at the top of this module.
+        facts: what the game knows (``num_hypotheses``, ``num_labels``, ``context_dim``, ``class_seed``,
+            ``epsilon``, ``horizon``); ``None`` leaves the choice to the class.
+        options: the named class's own options.
+
+    Raises:
+        ValueError: if the class cannot be made, or contradicts a fact.
+    """
+    known = {key: value for key, value in facts.items() if value is not None}
+    if options and not isinstance(source, str):
+        raise TypeError(f"hypotheses_kwargs {sorted(options)} go with a named class, not with {source!r}")
+    if isinstance(source, HypothesisClass):
+        made = source
+    elif isinstance(source, str):
+        made = HYPOTHESES.build(source, known, options or {})
+    elif isinstance(source, Sequence) and source and all(hasattr(f, "predict_proba") for f in source):
+        made = Classifiers(source, known.get("context_dim"))
+    elif isinstance(source, Sequence) and source and all(callable(f) for f in source):
+        if "context_dim" not in known:
+            raise ValueError("a list of callables needs context_dim, the length of their contexts")
+        made = Callables(source, known["context_dim"])
+    elif isinstance(source, Sequence) and any(hasattr(f, "predict") for f in source):
+        without = next(f for f in source if not hasattr(f, "predict_proba"))
+        raise TypeError(f"classifiers need predict_proba, which {without!r} has not")
+    elif source is None or np.isscalar(source) or callable(source) or hasattr(source, "predict_proba"):
+        raise TypeError(
+            f"hypotheses must be a name, a (K, M) table, a list of two or more callables or fitted "
+            f"classifiers, or a HypothesisClass; got {source!r}"
+        )
+    else:
+        made = Table(source, known.get("context_dim", 1))  # type: ignore[arg-type]
+    for fact in ("num_hypotheses", "num_labels", "context_dim"):
+        if fact in known and known[fact] != getattr(made, fact):
+            raise ValueError(
+                f"{fact}={known[fact]} contradicts the hypotheses, which have {fact}={getattr(made, fact)}: "
+                f"{made!r}"
+            )
+    return made

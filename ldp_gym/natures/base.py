@@ -1,0 +1,70 @@
+"""Who picks the contexts, and what a nature may look at."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray, IntArray
+from ldp_gym.registry import Registry
+
+NATURES: Registry[Nature] = Registry("nature", group="ldp_gym.natures")
+
+
+@dataclass(frozen=True)
+class NatureView:
+    """What Nature may look at when it picks the contexts of n rounds of B episodes.
+
+    Attributes:
+        uniforms: ``(B, n, num_uniforms)``.
+        rounds: which rounds these are, counted from 0, ``(B, n)``.
+        previous: the context before the first of them, ``(B, d)``; anything in round 0.
+        hypotheses: the class, from contexts ``(..., d)`` to candidates ``(..., K, M)``.
+        posterior: the public posterior ``(B, K)``, for an adaptive nature alone; then n is 1.
+        truths: the truths' indices ``(B,)``, for a nature that leaks the truth alone.
+    """
+
+    uniforms: FloatArray
+    rounds: IntArray
+    previous: FloatArray
+    hypotheses: Callable[[FloatArray], FloatArray]
+    posterior: FloatArray | None = None
+    truths: IntArray | None = None
+
+
+class Nature(ABC):
+    """A rule for the contexts, as a pure function of uniforms and of what came before.
+
+    Args:
+        context_dim: d.
+
+    Attributes:
+        adaptive: whether the next context depends on the public posterior; then rounds are asked for one
+            at a time.
+        leaks_truth: whether the contexts depend on the truth other than through the public transcript, so
+            that they tell about it.
+    """
+
+    adaptive: ClassVar[bool] = False
+    leaks_truth: ClassVar[bool] = False
+
+    def __init__(self, context_dim: int) -> None:
+        self.context_dim = validation.whole("context_dim (d)", context_dim, least=1)
+
+    @property
+    @abstractmethod
+    def num_uniforms(self) -> int:
+        """How many uniforms one context takes."""
+
+    @abstractmethod
+    def contexts(self, stretch: NatureView) -> FloatArray:
+        """The contexts ``(B, n, d)`` of a stretch of n rounds of B episodes."""
+
+    def check_horizon(self, horizon: int) -> None:  # noqa: B027 - a nature without an end has nothing to check
+        """Raise a ValueError if there are no contexts for so many rounds."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(d={self.context_dim})"

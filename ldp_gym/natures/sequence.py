@@ -1,0 +1,27 @@
+"""A given list of contexts."""
+
+from __future__ import annotations
+
+import numpy.typing as npt
+
+from ldp_gym.natures.cycle import Cycle
+
+
+class Sequence(Cycle):
+    """The given contexts, one for each round.
+
+    Args:
+        context_dim: d.
+        sequence: ``(n, d)`` with n at least the horizon.
+    """
+
+    def __init__(self, context_dim: int, sequence: npt.ArrayLike) -> None:
+        super().__init__(context_dim, pool=sequence)
+
+    def check_horizon(self, horizon: int) -> None:
+        """The sequence must last; a cycle is another nature."""
+        if len(self.pool) < horizon:
+            raise ValueError(
+                f"the sequence has {len(self.pool)} contexts for a horizon of {horizon}; "
+                f"give at least {horizon}, or use the nature 'cycle' to repeat them"
+            )

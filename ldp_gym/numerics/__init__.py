@@ -1,0 +1,1 @@
+"""What everything is computed with: arrays, sampling, divergences, and the checks of arguments."""

@@ -1,0 +1,132 @@
+"""Batch-first arrays: the types, and the few operations the whole package shares.
+
+Every array has any number of leading axes ``...`` (none for one game, ``(B,)`` for games in lock step,
+``(B, n)`` for a stretch of a tape) and broadcasts over them. The *candidates* ``f_1(x_t), ..., f_K(x_t)``
+have shape ``(..., K, M)``; a class that ignores its context passes its ``(K, M)`` table as it is.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+Messages = npt.NDArray[Any]
+
+
+def at(array: npt.NDArray[Any], *index: IntArray | slice) -> npt.NDArray[Any]:
+    """Index the trailing axes elementwise, broadcasting over the leading ones.
+
+    ``at(candidates, j, y)`` is the array of ``candidates[..., j, y]`` where ``j`` and ``y`` have the
+    leading axes' shape, or one that broadcasts with it. Slices may stand at the end.
+
+    Example:
+        >>> table = np.array([[0.1, 0.9], [0.6, 0.4]])
+        >>> at(table, np.array([0, 1, 1]), np.array([1, 0, 1])).tolist()
+        [0.9, 0.6, 0.4]
+        >>> at(np.stack([table, table + 1]), np.array([1, 0]), slice(None)).tolist()
+        [[0.6, 0.4], [1.1, 1.9]]
+    """
+    leading = array.ndim - len(index)
+    grid = tuple(
+        np.arange(size).reshape(-1, *[1] * (leading - 1 - axis))
+        for axis, size in enumerate(array.shape[:leading])
+    )
+    return array[(*grid, *index)]
+
+
+def masses(candidates: FloatArray, labels: IntArray) -> FloatArray:
+    """What each hypothesis gives to the labels ``(...)``: ``f_1[y], ..., f_K[y]``, shape ``(..., K)``."""
+    if candidates.ndim == 2:
+        return candidates.take(labels, axis=1).transpose(*range(1, labels.ndim + 1), 0)
+    return at(np.swapaxes(candidates, -1, -2), labels, slice(None))
+
+
+def along(order: IntArray) -> IntArray:
+    """Where in a flat array of the same shape the indices ``(..., n)`` along the last axis point.
+
+    ``array.reshape(-1)[along(order)]`` takes each row in its order, in a third of ``take_along_axis``' time.
+    """
+    rows = np.arange(0, order.size, order.shape[-1])
+    return order + rows.reshape(*order.shape[:-1], 1)
+
+
+def one_hot(values: FloatArray, index: IntArray, size: int) -> FloatArray:
+    """Rows ``(..., size)`` with the values ``(...)`` at the given index, and 0 elsewhere.
+
+    Example:
+        >>> one_hot(np.array([0.5, 0.7]), np.array([2, 0]), 3).tolist()
+        [[0.0, 0.0, 0.5], [0.7, 0.0, 0.0]]
+    """
+    rows = np.zeros((*values.shape, size))
+    rows.reshape(-1)[np.arange(0, rows.size, size) + index.reshape(-1)] = values.reshape(-1)
+    return rows
+
+
+_SHORT = 4096
+"""Below so many numbers NumPy's overhead counts, above it its speed: the functions below pick by it."""
+
+
+def inner(a: FloatArray, b: FloatArray) -> FloatArray:
+    """``sum_y a[y] b[y]`` along the last axis, for what is charged.
+
+    What decides a label or a message must not depend on the shape of a batch, and this may in the last bit.
+    """
+    if b.size < _SHORT:
+        product: FloatArray = np.vecdot(a, b)
+        return product
+    if a.ndim == b.ndim > 1 and a.shape[-2] == 1:  # the same a in all rounds: a matrix product
+        return np.matmul(a, np.swapaxes(b, -1, -2))[..., 0, :]
+    return np.einsum("...m,...m->...", a, b)
+
+
+def row_sums(array: FloatArray) -> FloatArray:
+    """Sums along the last axis, with the same reservation as :func:`inner`."""
+    ones = _ones(array.shape[-1])  # a product with them takes a fraction of a reduction's time
+    return array @ ones if array.size >= _SHORT else array.dot(ones)
+
+
+@lru_cache(maxsize=8)
+def _ones(length: int) -> FloatArray:
+    return np.ones(length)
+
+
+def has_zero(array: FloatArray) -> bool:
+    """Whether an entry of a nonnegative array is zero."""
+    if array.size >= _SHORT:
+        return not bool(np.minimum.reduce(array, axis=None) > 0.0)
+    return int(np.count_nonzero(array)) < array.size
+
+
+def at_round(array: npt.NDArray[Any], t: int) -> npt.NDArray[Any]:
+    """Round ``t`` of an array ``(B, n, ...)`` whose round axis is 1 long where nothing changes."""
+    return array[:, t] if array.shape[1] > 1 else array[:, 0]
+
+
+def mixture(weights: FloatArray, candidates: FloatArray) -> FloatArray:
+    """The mixture ``sum_j w_j f_j``: weights ``(..., K)`` and candidates ``(..., K, M)`` to ``(..., M)``."""
+    if candidates.ndim > 2:
+        mixed: FloatArray = np.einsum("...k,...km->...m", weights, candidates)
+        return mixed
+    return _products(candidates.T, weights)
+
+
+def expectations(candidates: FloatArray, values: FloatArray) -> FloatArray:
+    """``sum_y f_k[y] v[y]`` of every hypothesis, ``(..., K)``, for values ``(..., M)``."""
+    if candidates.ndim == 2:
+        return _products(candidates, values)
+    return np.einsum("...km,...m->...k", candidates, values)
+
+
+def _products(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
+    """``matrix @ v`` of every vector ``(..., n)``."""
+    # What follows is elementwise, and runs along the games or the rounds: they are side by side in memory.
+    if vectors.ndim < 2 or vectors.shape[-2] == 1:  # one round of many games: one product, not many
+        flat = matrix @ vectors.reshape(-1, vectors.shape[-1]).T
+        return flat.T.reshape(*vectors.shape[:-1], len(matrix))
+    return np.swapaxes(matrix @ np.swapaxes(vectors, -1, -2), -1, -2)

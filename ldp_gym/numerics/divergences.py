@@ -1,0 +1,51 @@
+"""What a prediction costs: the KL divergence in nats, and the total variation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldp_gym.numerics.arrays import FloatArray, has_zero, inner, row_sums
+
+_ZERO = np.zeros(())
+"""An array, because NumPy compares small arrays with it faster than with a Python float."""
+
+
+def kl(p: FloatArray, q: FloatArray, negentropy_p: FloatArray | None = None) -> FloatArray:
+    """``KL(p, q) = sum_y p[y] log(p[y] / q[y])`` in nats along the last axis; inf where q misses p.
+
+    Args:
+        p: the truth, ``(..., M)``.
+        q: the prediction, ``(..., M)``.
+        negentropy_p: :func:`negentropy` of p, for who has it already.
+
+    Example:
+        >>> float(kl(np.array([0.5, 0.5]), np.array([0.25, 0.75])).round(6))
+        0.143841
+        >>> kl(np.array([1.0, 0.0]), np.array([[1.0, 0.0], [0.0, 1.0]])).tolist()
+        [0.0, inf]
+    """
+    if negentropy_p is None:
+        negentropy_p = negentropy(p)
+    if has_zero(q):
+        with np.errstate(divide="ignore"):  # a label that q misses costs inf; one that p misses too, nothing
+            log_q = np.where(p > 0.0, np.log(q), 0.0)
+    else:
+        log_q = np.log(q)
+    return np.maximum(negentropy_p - inner(p, log_q), _ZERO)
+
+
+def negentropy(p: FloatArray) -> FloatArray:
+    """``sum_y p[y] log p[y]`` along the last axis."""
+    return inner(p, np.log(np.where(p > 0.0, p, 1.0)))
+
+
+def tv(p: FloatArray, q: FloatArray) -> FloatArray:
+    """``|p - q|_TV = sum_y max(p[y] - q[y], 0)`` along the last axis.
+
+    Example:
+        >>> float(tv(np.array([0.5, 0.5]), np.array([0.25, 0.75])))
+        0.25
+    """
+    excess = np.subtract(p, q)
+    np.maximum(excess, _ZERO, out=excess)
+    return row_sums(excess)

@@ -1,0 +1,1 @@
+"""What is promised about privacy, and how it is checked."""

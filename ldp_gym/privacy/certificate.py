@@ -1,0 +1,56 @@
+"""A channel's promise beside what an exact audit finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ldp_gym.channels.base import Channel
+from ldp_gym.numerics.arrays import FloatArray, Messages
+from ldp_gym.privacy.exact import exact_delta, exact_epsilon
+
+TOLERANCE = 1e-9
+"""How far above its claim a channel may be in floats, relatively."""
+
+
+_ROUNDING = 1e-12
+"""How far off a difference of two log densities may be."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What an audit found of a channel at one class, beside what the channel claims.
+
+    Attributes:
+        epsilon: the eps that holds.
+        delta: the delta that holds with it.
+        claimed_epsilon: what the channel promises.
+        claimed_delta: what the channel promises.
+        method: how the figures were obtained.
+        labels: the pair of labels that is told apart best, where the method names one.
+        message: the message that tells them apart, where the method names one.
+    """
+
+    epsilon: float
+    delta: float
+    claimed_epsilon: float
+    claimed_delta: float
+    method: str
+    labels: tuple[int, int] | None = None
+    message: Messages | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim is met."""
+        within = self.epsilon <= self.claimed_epsilon * (1.0 + TOLERANCE) + _ROUNDING
+        return within and self.delta <= self.claimed_delta * (1.0 + TOLERANCE)
+
+
+def certify(channel: Channel, candidates: FloatArray, posterior: FloatArray | None = None) -> Certificate:
+    """Audit a channel's own claim at these candidates: exactly if it is pure, by its delta if it is not."""
+    claim = channel.epsilon, channel.delta
+    if channel.pure:
+        found = exact_epsilon(channel, candidates, posterior)
+        method = "exact density ratio over all labels"
+        return Certificate(found.epsilon, 0.0, *claim, method, found.labels, found.message)
+    bounds = exact_delta(channel, candidates, channel.epsilon)
+    return Certificate(channel.epsilon, bounds.upper, *claim, "accounted delta, an upper bound")

@@ -1,0 +1,88 @@
+"""Exact audits: the least eps and delta of a channel's declared density."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ldp_gym.calibration.accounting import DeltaBounds
+from ldp_gym.channels.base import Channel
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray, Messages
+
+_CELLS = 8_000_000
+"""How many numbers an audit holds at a time: 64 MB."""
+
+
+@dataclass(frozen=True)
+class ExactEpsilon:
+    """The largest log density ratio of a channel.
+
+    Attributes:
+        epsilon: the supremum over messages and label pairs of ``log q(z | y) - log q(z | y')``.
+        labels: the pair ``(y, y')`` that attains it.
+        message: the message z at which it does.
+    """
+
+    epsilon: float
+    labels: tuple[int, int]
+    message: Messages
+
+
+def exact_epsilon(
+    channel: Channel, candidates: FloatArray, posterior: FloatArray | None = None
+) -> ExactEpsilon:
+    """The least eps for which the channel's declared density is eps-LDP at these candidates ``(K, M)``.
+
+    Deterministic. The channel's :meth:`~ldp_gym.Channel.worst_case_messages` names messages among
+    which the supremum is found; labels that no hypothesis allows count too.
+
+    Example:
+        >>> from ldp_gym.channels import RandomizedResponse
+        >>> table = np.array([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]])
+        >>> round(exact_epsilon(RandomizedResponse(2, 3, 10, epsilon=1.5), table).epsilon, 9)
+        1.5
+    """
+    candidates = audited_table(channel, candidates)
+    messages = _worst_case_messages(channel, candidates, posterior)
+    found: ExactEpsilon | None = None
+    together = max(1, _CELLS // candidates.size)  # messages, so that many labels do not take all memory
+    for start in range(0, len(messages), together):
+        some = messages[start : start + together]
+        log_density = channel.log_density(some, candidates, posterior)
+        highest, lowest = log_density.max(axis=-1), log_density.min(axis=-1)
+        # Of a message that is never sent nobody learns anything.
+        ratios = np.subtract(highest, lowest, where=highest > -np.inf, out=np.full(len(some), -np.inf))
+        worst = int(ratios.argmax())
+        if found is None or ratios[worst] > found.epsilon:
+            labels = int(log_density[worst].argmax()), int(log_density[worst].argmin())
+            found = ExactEpsilon(float(ratios[worst]), labels, some[worst])
+    assert found is not None, "a channel has worst_case_messages"
+    return found
+
+
+def audited_table(channel: Channel, candidates: FloatArray) -> FloatArray:
+    """Candidates at one context, checked."""
+    table, expected = validation.distributions(candidates), (channel.num_hypotheses, channel.num_labels)
+    if table.shape != expected:
+        raise ValueError(
+            f"an audit of {channel!r} looks at one context, candidates of shape {expected}; got {table.shape}"
+        )
+    return table
+
+
+def _worst_case_messages(channel: Channel, candidates: FloatArray, posterior: FloatArray | None) -> Messages:
+    """The channel's own, unless a subclass has given it a density that they were not made for."""
+
+    def owner(name: str) -> type:
+        return next(cls for cls in type(channel).__mro__ if name in vars(cls))
+
+    if issubclass(owner("worst_case_messages"), owner("log_density")):
+        return channel.worst_case_messages(candidates, posterior)
+    return Channel.worst_case_messages(channel, candidates, posterior)
+
+
+def exact_delta(channel: Channel, candidates: FloatArray, epsilon: float) -> DeltaBounds:
+    """Bounds on the least delta for which the channel is (eps, delta)-LDP at these candidates ``(K, M)``."""
+    return channel.delta_bounds(audited_table(channel, candidates), validation.positive("epsilon", epsilon))

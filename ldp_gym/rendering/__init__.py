@@ -1,0 +1,1 @@
+"""What a person watching sees. Frames show the hidden truth."""

@@ -1,0 +1,172 @@
+"""The person watching: what a frame shows, kept round by round while the games are played.
+
+A spectator sees the hidden truth. Nothing that it keeps goes back into the game: observations, rewards and
+infos are the same with and without one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ldp_gym import posterior
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at_round, mixture
+from ldp_gym.numerics.divergences import kl
+from ldp_gym.spaces import TOLERANCE
+
+
+@dataclass(frozen=True)
+class FrameData:
+    """What there is to see of one game.
+
+    Attributes:
+        title: the rules, in a line.
+        played: how many rounds have been played.
+        horizon: T.
+        truth: the index of the true hypothesis.
+        distribution: the truth's ``f(x_t)`` in the round that was played last, ``(M,)``.
+        prediction: ``p_hat_t`` of that round; None before the first.
+        message: the message of that round; None before the first.
+        posterior: what the messages so far, that one included, say of the hypotheses, ``(K,)``.
+        weights: what the learner showed of its own weights, ``(K,)``, if it did.
+        losses: cumulative KL after each round, ``(played,)``.
+        uniform: the same of the uniform mixture of the hypotheses, which never learns.
+    """
+
+    title: str
+    played: int
+    horizon: int
+    truth: int
+    distribution: FloatArray
+    prediction: FloatArray | None
+    message: Messages | None
+    posterior: FloatArray
+    weights: FloatArray | None
+    losses: FloatArray
+    uniform: FloatArray
+
+
+@dataclass(frozen=True)
+class Round:
+    """What was played in a round of B games.
+
+    Attributes:
+        seen: the contexts ``(B, d)``; the candidates ``(B, K, M)`` where each episode has its own class.
+        distributions: the truths', ``(B, M)``.
+        predictions: what was predicted, ``(B, M)``.
+        messages: what was sent.
+        losses: what was charged, ``(B,)``.
+    """
+
+    seen: FloatArray
+    distributions: FloatArray
+    predictions: FloatArray
+    messages: Messages
+    losses: FloatArray
+
+
+_MOST_UNREAD = 256
+"""How many rounds a spectator keeps in mind before it works out what they tell."""
+
+
+@dataclass
+class _GameHistory:
+    """What is remembered of one game."""
+
+    truth: int
+    distribution: FloatArray
+    prediction: FloatArray | None = None
+    message: Messages | None = None
+    losses: list[float] = field(default_factory=list)
+    uniform: list[float] = field(default_factory=list)
+
+
+class FrameHistory:
+    """Watches B games.
+
+    Args:
+        scenario: the game that is played.
+        num_games: B.
+    """
+
+    def __init__(self, scenario: Scenario, num_games: int) -> None:
+        size = scenario.hypotheses.num_hypotheses
+        self._scenario = scenario
+        self._seats: dict[int, _GameHistory] = {}
+        self._log_posterior = posterior.prior((num_games,), size)
+        self._weights: FloatArray | None = None
+        self._unread: list[Round] = []
+
+    def begin(self, games: IntArray, truths: IntArray, distributions: FloatArray) -> None:
+        """The given games begin; ``truths (B,)`` and ``distributions (B, M)`` are of all of them."""
+        self._read()
+        for game in games.tolist():
+            self._seats[game] = _GameHistory(int(truths[game]), distributions[game].copy())
+        self._log_posterior[games] = posterior.prior((), self._log_posterior.shape[-1])
+        self._weights = None
+
+    def watch(self, round_: Round) -> None:
+        """A round of all games has been played."""
+        self._unread.append(round_)
+        if len(self._unread) == _MOST_UNREAD:
+            self._read()
+
+    def _read(self) -> None:
+        """Work out what the rounds since the last frame tell: at once, as it takes far longer one by one."""
+        if not self._unread:
+            return
+        rounds, self._unread = self._unread, []
+        seen, predictions, messages, losses, distributions = (
+            np.stack([getattr(played, name) for played in rounds], axis=1)
+            for name in ("seen", "predictions", "messages", "losses", "distributions")
+        )
+        candidates = seen if self._scenario.redraws else self._scenario.hypotheses(seen)
+        size = candidates.shape[-2]
+        uniform = kl(distributions, mixture(np.full((*losses.shape, size), 1.0 / size), candidates))
+        self._advance(messages, candidates)
+        for game, seat in self._seats.items():
+            seat.distribution = distributions[game, -1]
+            seat.prediction, seat.message = predictions[game, -1], messages[game, -1]
+            seat.losses.extend(losses[game].tolist())
+            seat.uniform.extend(uniform[game].tolist())
+
+    def _advance(self, messages: Messages, candidates: FloatArray) -> None:
+        channel = self._scenario.channel
+        if not channel.adaptive:
+            told = channel.log_likelihood(messages, candidates).sum(axis=1)
+            self._log_posterior = posterior.advance(self._log_posterior, told)
+            return
+        for t in range(messages.shape[1]):
+            now = candidates if candidates.ndim == 2 else at_round(candidates, t)
+            told = channel.log_likelihood(messages[:, t], now, posterior.weights(self._log_posterior))
+            self._log_posterior = posterior.advance(self._log_posterior, told)
+
+    def show(self, weights: npt.ArrayLike) -> None:
+        """Keep the learner's weights ``(B, K)``, or ``(K,)`` for all games, for the next frames."""
+        shown, size = np.asarray(weights, dtype=np.float64), self._log_posterior.shape[-1]
+        if shown.shape not in ((size,), self._log_posterior.shape):
+            raise ValueError(f"weights to show are one for each of K = {size} hypotheses, got {shown.shape}")
+        if not (shown.min() >= 0.0 and np.abs(shown.sum(axis=-1) - 1.0).max() <= TOLERANCE):
+            raise ValueError(f"weights to show must be nonnegative and sum to one, got {shown}")
+        self._weights = np.broadcast_to(shown, self._log_posterior.shape)
+
+    def scene(self, game: int = 0) -> FrameData:
+        """What there is to see of a game now."""
+        self._read()
+        seat, scenario = self._seats[game], self._scenario
+        return FrameData(
+            title=repr(scenario.channel),
+            played=len(seat.losses),
+            horizon=scenario.horizon,
+            truth=seat.truth,
+            distribution=seat.distribution,
+            prediction=seat.prediction,
+            message=seat.message,
+            posterior=posterior.weights(self._log_posterior[game]),
+            weights=None if self._weights is None else self._weights[game],
+            losses=np.cumsum(seat.losses),
+            uniform=np.cumsum(seat.uniform),
+        )

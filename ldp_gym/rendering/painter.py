@@ -1,0 +1,208 @@
+"""Frames as pictures."""
+
+from __future__ import annotations
+
+import os
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.error import DependencyNotInstalled
+
+from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.rendering.history import FrameData
+
+if TYPE_CHECKING:
+    import pygame
+from ldp_gym.rendering.summary import _groups, _labels_text, _message_bars, _message_text, _ordered, _power
+
+Frame = npt.NDArray[np.uint8]
+
+
+WIDTH, HEIGHT = 960, 600
+
+
+_BARS = 120
+
+
+_PAPER, _INK, _FAINT, _GRID = (255, 255, 255), (40, 40, 40), (125, 125, 125), (225, 225, 225)
+
+
+_TRUTH, _LEARNER, _PUBLIC = (120, 178, 217), (203, 75, 0), (150, 150, 150)
+
+
+def _load_pygame() -> ModuleType:
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    try:
+        import pygame
+    except ImportError as error:
+        raise DependencyNotInstalled(
+            "pictures and windows are drawn with pygame: pip install 'ldp-gym[render]' "
+            '(render_mode="ansi" needs nothing)'
+        ) from error
+    pygame.font.init()
+    return pygame
+
+
+class Painter:
+    """Draws scenes. It needs no screen; :class:`Window` does."""
+
+    def __init__(self) -> None:
+        self._pygame = _load_pygame()
+        self._fonts = {size: self._pygame.font.Font(None, size) for size in (20, 22, 26)}
+
+    def frame(self, scene: FrameData) -> Frame:
+        """The picture as Gymnasium has them, ``(height, width, 3)``."""
+        pixels: Frame = self._pygame.surfarray.array3d(self.surface(scene))
+        return np.ascontiguousarray(pixels.transpose(1, 0, 2))
+
+    def surface(self, scene: FrameData) -> pygame.Surface:
+        """The picture as pygame has them."""
+        self._canvas = self._pygame.Surface((WIDTH, HEIGHT))
+        self._canvas.fill(_PAPER)
+        self._write(scene.title, (24, 16), size=26)
+        self._write(f"round {scene.played:,} of {scene.horizon:,}", (WIDTH - 24, 16), size=26, right=True)
+        self._labels(scene, (70, 84, WIDTH - 94, 216))
+        self._beliefs(scene, (70, 386, 246, 176))
+        self._message(scene, (372, 386, 216, 176))
+        self._losses(scene, (650, 386, 286, 176))
+        return self._canvas
+
+    # -- The four panels ------------------------------------------------------------------------------
+
+    def _labels(self, scene: FrameData, box: tuple[int, int, int, int]) -> None:
+        labels = len(scene.distribution)
+        order, starts = _ordered(scene, _BARS), _groups(labels, _BARS)
+        truth = np.add.reduceat(scene.distribution[order], starts)
+        rows = [(truth, _TRUTH, 0.86)]
+        if scene.prediction is not None:
+            rows.append((np.add.reduceat(scene.prediction[order], starts), _LEARNER, 0.36))
+        power = _power(scene, _BARS)
+        top = _round_up(max(float(row.max()) for row, _, _ in rows))
+        self._axes(box, [top * share ** (1 / power) for share in (0.0, 0.5, 1.0)], 0.0, top, power)
+        for row, colour, width in rows:
+            self._bars(box, (row / top) ** power, colour, width)
+        names = [("truth", _TRUTH), ("prediction", _LEARNER)]
+        self._caption(box, _labels_text(scene, _BARS), names)
+        self._ticks_below(box, labels if labels <= _BARS else 0)
+
+    def _beliefs(self, scene: FrameData, box: tuple[int, int, int, int]) -> None:
+        size = len(scene.posterior)
+        starts = _groups(size, 64)
+        self._axes(box, [0.0, 0.5, 1.0], 0.0, 1.0)
+        names = [("posterior", _PUBLIC)]
+        self._bars(box, np.add.reduceat(scene.posterior, starts), _PUBLIC, 0.86)
+        if scene.weights is not None:
+            self._bars(box, np.add.reduceat(scene.weights, starts), _LEARNER, 0.36)
+            names.append(("learner", _LEARNER))
+        self._caption(box, f"{size:,} hypotheses", names)
+        self._ticks_below(box, size if size <= 64 else 0)
+        # A triangle below the truth.
+        slot = int(np.searchsorted(starts, scene.truth, side="right")) - 1
+        x, y = box[0] + (slot + 0.5) * box[2] / len(starts), box[1] + box[3] + 3
+        self._pygame.draw.polygon(self._canvas, _TRUTH, [(x, y), (x - 6, y + 9), (x + 6, y + 9)])
+
+    def _message(self, scene: FrameData, box: tuple[int, int, int, int]) -> None:
+        self._caption(box, "message: " + _message_text(scene), [])
+        bars = _message_bars(scene, 64)
+        if bars is None:
+            return
+        low, high = min(0.0, float(bars.min())), max(0.0, float(bars.max()))
+        low, high = -_round_up(-low) if low < 0.0 else 0.0, _round_up(high) if high > 0.0 else 0.0
+        self._axes(box, sorted({low, 0.0, high}), low, high)
+        self._bars(box, bars, _INK, 0.7, low, high)
+        self._ticks_below(box, len(bars) if scene.message is not None and len(scene.message) <= 64 else 0)
+
+    def _losses(self, scene: FrameData, box: tuple[int, int, int, int]) -> None:
+        curves = [("prediction", scene.losses, _LEARNER), ("uniform mixture", scene.uniform, _PUBLIC)]
+        finite = [curve[np.isfinite(curve)] for _, curve, _ in curves]
+        top = _round_up(max((float(curve.max()) for curve in finite if len(curve)), default=1.0))
+        self._axes(box, [0.0, top / 2, top], 0.0, top)
+        across = max(scene.played, 1)
+        for (_, _, colour), curve in zip(curves, finite, strict=True):
+            kept = np.unique(np.linspace(0, len(curve), 256).astype(np.int64))
+            heights = np.append(0.0, curve)[kept]
+            points = [
+                (box[0] + t / across * box[2], box[1] + box[3] - height / top * box[3])
+                for t, height in zip(kept.tolist(), heights.tolist(), strict=True)
+            ]
+            if len(points) > 1:
+                self._pygame.draw.lines(self._canvas, colour, False, points, 3)
+        now = f": {scene.losses[-1]:,.1f}, {scene.uniform[-1]:,.1f}" if scene.played else ""
+        self._caption(box, f"total KL in nats{now}", [(name, colour) for name, _, colour in curves])
+        self._write("0", (box[0], box[1] + box[3] + 6), colour=_FAINT)
+        self._write(f"{across:,}", (box[0] + box[2], box[1] + box[3] + 6), colour=_FAINT, right=True)
+
+    # -- Strokes --------------------------------------------------------------------------------------
+
+    def _write(
+        self,
+        words: str,
+        at: tuple[float, float],
+        *,
+        size: int = 20,
+        colour: tuple[int, int, int] = _INK,
+        right: bool = False,
+    ) -> int:
+        """Write at a corner, the upper left or the upper right; returns how wide it came out."""
+        image = self._fonts[size].render(words, True, colour)
+        self._canvas.blit(image, (at[0] - image.get_width() if right else at[0], at[1]))
+        width: int = image.get_width()
+        return width
+
+    def _caption(
+        self, box: tuple[int, int, int, int], words: str, names: list[tuple[str, tuple[int, int, int]]]
+    ) -> None:
+        """A panel's heading, and below it what its colours stand for."""
+        wide = box[2] > 600
+        self._write(words, (box[0], box[1] - (26 if wide else 44)), size=22)
+        x = box[0] + (box[2] - 190 if wide else 0)
+        for name, colour in names:
+            self._pygame.draw.rect(self._canvas, colour, (x, box[1] - 20, 11, 11))
+            x += 28 + self._write(name, (x + 16, box[1] - 22), colour=_FAINT)
+
+    def _axes(
+        self, box: tuple[int, int, int, int], ticks: list[float], low: float, high: float, power: float = 1.0
+    ) -> None:
+        for tick in ticks:
+            y = box[1] + box[3] * (1.0 - ((tick - low) / (high - low)) ** power)
+            self._pygame.draw.line(
+                self._canvas, _FAINT if tick == 0.0 else _GRID, (box[0], y), (box[0] + box[2], y)
+            )
+            self._write(f"{tick:.3g}", (box[0] - 8, y - 7), colour=_FAINT, right=True)
+
+    def _ticks_below(self, box: tuple[int, int, int, int], count: int) -> None:
+        """Number the bars, as many of them as there is room for."""
+        step = next(step for step in (1, 2, 5, 10, 20, 50, 100) if box[2] * step >= 30 * count)
+        for i in range(0, count, step):
+            x = box[0] + (i + 0.5) * box[2] / count
+            width = self._fonts[20].size(str(i))[0]
+            self._write(str(i), (x - width / 2, box[1] + box[3] + 14), colour=_FAINT)
+
+    def _bars(
+        self,
+        box: tuple[int, int, int, int],
+        heights: FloatArray,
+        colour: tuple[int, int, int],
+        width: float,
+        low: float = 0.0,
+        high: float = 1.0,
+    ) -> None:
+        slot, unit = box[2] / len(heights), box[3] / (high - low)
+        zero = box[1] + box[3] + low * unit
+        for i, height in enumerate((heights * unit).tolist()):
+            left = round(box[0] + (i + (1.0 - width) / 2.0) * slot)
+            right = max(left + 1, round(box[0] + (i + (1.0 + width) / 2.0) * slot))
+            top, bottom = sorted((round(zero - height), round(zero)))
+            if height != 0.0:
+                self._pygame.draw.rect(self._canvas, colour, (left, top, right - left, max(bottom - top, 1)))
+
+
+def _round_up(value: float) -> float:
+    """The next of 1, 1.2, 1.5, 2, 2.5, ... times a power of ten."""
+    if not value > 0.0:
+        return 1.0
+    unit = 10.0 ** np.floor(np.log10(value))
+    steps = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+    return float(unit * next(step for step in steps if step * unit >= value * (1 - 1e-9)))

@@ -1,0 +1,36 @@
+"""The paper's bounds with explicit constants, the information limit, and what one message tells. In nats."""
+
+from ldp_gym.calibration.capacity import best_share, capacity
+from ldp_gym.calibration.noise_scales import offset, single_noise_scale, vector_noise_scale
+from ldp_gym.hypotheses.hadamard import hadamard_gap, hadamard_horizon
+from ldp_gym.theory.bounds import (
+    exp3_bound,
+    lower_bound,
+    nonprivate_bound,
+    randomized_response_rate,
+    sample_complexity,
+    tv_bound,
+    wma_bound,
+)
+from ldp_gym.theory.information import InformationRate, information_rate
+from ldp_gym.theory.limit import information_limit
+
+__all__ = [
+    "InformationRate",
+    "best_share",
+    "capacity",
+    "exp3_bound",
+    "hadamard_gap",
+    "hadamard_horizon",
+    "information_limit",
+    "information_rate",
+    "lower_bound",
+    "nonprivate_bound",
+    "offset",
+    "randomized_response_rate",
+    "sample_complexity",
+    "single_noise_scale",
+    "tv_bound",
+    "vector_noise_scale",
+    "wma_bound",
+]

@@ -1,0 +1,128 @@
+"""The paper's bounds with explicit constants, in nats.
+
+``num_hypotheses`` is K, ``horizon`` is T. The upper bounds are those that the proofs give before they are
+wrapped in O(); ``gamma`` is log T unless given, as in the proof of Theorem 2.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ldp_gym.calibration.noise_scales import (
+    log_range,
+    offset,
+    resolved_gamma,
+    single_noise_scale,
+    vector_noise_scale,
+)
+from ldp_gym.hypotheses.hadamard import hadamard_gap, hadamard_horizon
+from ldp_gym.numerics import validation
+
+if TYPE_CHECKING:
+    pass
+
+
+_MOST_ROUNDS = 1e150
+"""Of which floats can still take the square."""
+
+
+def nonprivate_bound(num_hypotheses: int) -> float:
+    """``log K``: the risk of the Bayes mixture on the labels themselves, at any horizon (Section 1)."""
+    return math.log(validation.whole("num_hypotheses (K)", num_hypotheses, least=2))
+
+
+def wma_bound(
+    num_hypotheses: int, horizon: int, epsilon: float, delta: float, gamma: float | None = None
+) -> float:
+    """Algorithm 1's KL-risk: ``sqrt(2T log K) / c + 3 log(KT) + e^-gamma (T + 3) log(KT)``.
+
+    The proof of Theorem (klriskepsdeltadp): Lemma (wmbound) where the noise stays within c', and at most
+    ``log(KT)`` a round plus ``3 log(KT)`` where it does not, which has probability at most e^-gamma.
+    """
+    scale = vector_noise_scale(num_hypotheses, horizon, epsilon, delta)
+    return _upper_bound(num_hypotheses, horizon, scale, gamma, regret_factor=1.0)
+
+
+def exp3_bound(num_hypotheses: int, horizon: int, epsilon: float, gamma: float | None = None) -> float:
+    """Algorithm 2's KL-risk: ``sqrt(2TK log K) / c_pdp + 3 log(KT) + e^-gamma (T + 3) log(KT)``.
+
+    Theorem (klriskinteractive), by Lemma (wmboundpdp) and the same steps as :func:`wma_bound`.
+    """
+    scale = single_noise_scale(num_hypotheses, horizon, epsilon)
+    return _upper_bound(
+        num_hypotheses,
+        horizon,
+        scale,
+        gamma,
+        regret_factor=validation.whole("num_hypotheses (K)", num_hypotheses, least=2),
+    )
+
+
+def _upper_bound(
+    num_hypotheses: int, horizon: int, scale: float, gamma: float | None, regret_factor: float
+) -> float:
+    log_kt = log_range(num_hypotheses, horizon)
+    inverse_c = log_kt + 2.0 * offset(num_hypotheses, horizon, scale, gamma)
+    regret = math.sqrt(2.0 * horizon * regret_factor * math.log(num_hypotheses))
+    failure = math.exp(-resolved_gamma(gamma, horizon)) * (horizon + 3) * log_kt
+    return inverse_c * regret + 3.0 * log_kt + failure
+
+
+def tv_bound(kl_risk: float, horizon: int) -> float:
+    """Averaged TV-risk from a KL-risk: ``sqrt(risk / (2T))``, by Pinsker and Cauchy-Schwarz."""
+    if not validation.real("kl_risk", kl_risk) >= 0.0:
+        raise ValueError(f"kl_risk must be nonnegative, got {kl_risk}")
+    return math.sqrt(kl_risk / (2.0 * validation.whole("horizon (T)", horizon, least=1)))
+
+
+def sample_complexity(num_hypotheses: int, alpha: float, epsilon: float) -> int:
+    """``T_alpha``: the least horizon at which Algorithm 2's bound puts the averaged TV-risk below alpha.
+
+    The paper's ``O~(K / (eps^2 alpha^4))`` with its constants and logarithms.
+    """
+    alpha = validation.positive("alpha", alpha)
+
+    def enough(horizon: int) -> bool:
+        return tv_bound(exp3_bound(num_hypotheses, horizon, epsilon), horizon) <= alpha
+
+    high = 2
+    while not enough(high):
+        high *= 2
+        if high > _MOST_ROUNDS:
+            raise ValueError(
+                f"alpha={alpha:g} at epsilon={epsilon:g} takes more than {_MOST_ROUNDS:g} rounds"
+            )
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def randomized_response_rate(num_hypotheses: int, num_labels: int, horizon: int, epsilon: float) -> float:
+    """``sqrt(T log K) / c_eta`` with ``c_eta = (e^eps - 1) / (e^eps + M - 1)``, Section 3.
+
+    The rate quoted from Wu et al. (2023), without its constant: it grows with M.
+    """
+    epsilon = validation.positive("epsilon", epsilon)
+    # Divided through by e^eps, which overflows.
+    signal = -math.expm1(-epsilon) / (1.0 + (num_labels - 1) * math.exp(-epsilon))
+    return (
+        math.sqrt(horizon * math.log(validation.whole("num_hypotheses (K)", num_hypotheses, least=2)))
+        / signal
+    )
+
+
+def lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
+    """``a T / 132``: what every pure, non-adaptive channel pays on the Hadamard class, for some truth.
+
+    Theorem (lowerbound) with its proof's constant; ``num_hypotheses = 2K``, the size of the class.
+    """
+    gap = hadamard_gap(num_hypotheses, horizon, epsilon)
+    if gap > 1.0:
+        raise ValueError(
+            f"the lower bound needs a horizon of at least {hadamard_horizon(num_hypotheses, epsilon):.0f} "
+            f"for {num_hypotheses} hypotheses and epsilon={epsilon}, got {horizon}"
+        )
+    return gap * horizon / 132.0
