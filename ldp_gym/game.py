@@ -7,6 +7,7 @@ from typing import Any
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.hypotheses.base import HypothesisClass
+from ldp_gym.posterior import PublicPosterior
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,10 @@ class Game:
     channel: Channel
     horizon: int
 
+    def public_posterior(self, batch_shape: tuple[int, ...] = ()) -> PublicPosterior:
+        """The posterior that anyone can keep from the public transcript, before the first message."""
+        return PublicPosterior(self.num_hypotheses, batch_shape)
+
     @property
     def num_hypotheses(self) -> int:
         """K."""
@@ -35,13 +40,15 @@ class Game:
         return self.channel.num_labels
 
 
-def game_of(env: Any) -> Game:
-    """The game that an environment plays, whatever is wrapped around it.
+def game_of(source: Any) -> Game:
+    """The game that an environment plays, whatever is wrapped around it; a Game is its own.
 
     Raises:
-        TypeError: if it plays none.
+        TypeError: if there is none.
     """
-    game = getattr(env.unwrapped, "game", None)
+    if isinstance(source, Game):
+        return source
+    game = getattr(getattr(source, "unwrapped", None), "game", None)
     if not isinstance(game, Game):
-        raise TypeError(f"expected an environment of LDPDist-v0, got {env}")
+        raise TypeError(f"expected an environment of LDPDist-v0 or a Game, got {source!r}")
     return game

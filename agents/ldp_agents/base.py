@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym import Game, posterior
+from ldp_gym import Game
 from ldp_gym.calibration.clipping import Clipping
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.learners import play_stepwise
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, mixture
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, mixture, softmax
 
 
 class Learner(ABC):
@@ -50,18 +50,18 @@ class Learner(ABC):
     def act(self, observation: Mapping[str, Any]) -> FloatArray:
         """Learn from the observation's message, then predict: the learner as a Gymnasium agent.
 
-        Where there is no message yet an episode begins, and the learner begins anew by itself: in all games
-        of the batch or in some. The candidates come from the observation when it has them, else from the
-        game's class.
+        Where the observation's round is 0 there is no message yet: an episode begins, and the learner starts
+        over in these games of the batch. The candidates come from the observation when it has them, else from
+        the game's class.
         """
         candidates, message = self._candidates(observation), np.asarray(observation["message"])
-        begins = np.asarray(self.game.channel.is_none(message))
+        begins = np.asarray(observation["round"])[..., 0] == 0
         if begins.all():
             self.reset(begins.shape)
-        elif begins.any():
-            self.restart(begins)
-        if self._last_candidates is not None:
+        elif self._last_candidates is not None:
             self.update(self._last_candidates, message)
+            if begins.any():
+                self.restart(begins)
         self._last_candidates = candidates
         return self.predict(candidates)
 
@@ -80,19 +80,13 @@ class ExponentialWeights(Learner):
     """Weights ``w_j`` proportional to ``exp(-rate * L_j)``, where ``L_j`` sums up a loss estimate.
 
     WMA, EXP3 and Bayes differ only in :meth:`losses` and :attr:`rate`. The weights live in log space, so no
-    horizon overflows them. As messages do not depend on predictions, a stretch of tape is a cumulative sum.
+    horizon overflows them. As messages do not depend on predictions, a block of tape is a cumulative sum.
 
     Attributes:
         rate: the learning rate ``eta``, of a learner that has one for all rounds.
     """
 
     rate: float
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """A subclass that predicts or learns in its own way is stepped, unless it says how it plays."""
-        super().__init_subclass__(**options)
-        if "play" not in vars(cls) and not vars(cls).keys().isdisjoint({"predict", "update", "weights"}):
-            cls.play = play_stepwise  # type: ignore[method-assign, assignment]
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
@@ -124,7 +118,7 @@ class ExponentialWeights(Learner):
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
         """The weights that summed losses make, along the given axis. It may overwrite the totals."""
         totals *= -self.rate
-        return posterior.weights(totals, axis=axis, out=totals)
+        return softmax(totals, axis=axis, out=totals)
 
     def predict(self, candidates: FloatArray) -> FloatArray:
         """The weighted mixture of the candidates."""
@@ -141,7 +135,15 @@ class ExponentialWeights(Learner):
         self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
     ) -> FloatArray:
         """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
+        if self._has_own_steps:
+            return play_stepwise(self, candidates, messages)
         return self._play(candidates, self.losses(messages, candidates))
+
+    @property
+    def _has_own_steps(self) -> bool:
+        """Whether a subclass predicts or learns in its own way, so that a cumulative sum would miss it."""
+        own = ("predict", "update", "weights")
+        return any(getattr(type(self), name) is not getattr(ExponentialWeights, name) for name in own)
 
     def _play(self, candidates: FloatArray, losses: FloatArray) -> FloatArray:
         """The predictions of n rounds whose losses ``(B, n, K)`` are known."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ldp_agents.base import ExponentialWeights
-from ldp_gym import posterior
 from ldp_gym.learners import play_stepwise
-from ldp_gym.numerics.arrays import FloatArray, Messages
+from ldp_gym.numerics.arrays import FloatArray, Messages, softmax
 
 
 class Bayes(ExponentialWeights):
@@ -19,7 +18,7 @@ class Bayes(ExponentialWeights):
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """``-log sum_y f_k[y] q(z | y)``; an adaptive channel acts on the posterior that is ours too."""
-        public = posterior.weights(-self._total) if self.game.channel.adaptive else None
+        public = softmax(-self._total) if self.game.channel.adaptive else None
         return -self.game.channel.log_likelihood(messages, candidates, public)
 
     def play(

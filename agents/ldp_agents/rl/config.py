@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ldp_gym import Game
-from ldp_gym.engine.scenario import Scenario, scenario_of
+from ldp_gym.engine.scenario import Scenario
 from ldp_gym.learners import Learner
 from ldp_gym.numerics import validation
 
@@ -74,7 +74,7 @@ class Config:
     @property
     def scenario(self) -> Scenario:
         """The game that is trained on. A class that is redrawn shows its candidates."""
-        return scenario_of(self.rules)
+        return Scenario(**self.rules)
 
     @property
     def rules(self) -> dict[str, Any]:

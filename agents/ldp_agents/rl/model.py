@@ -13,11 +13,11 @@ import numpy as np
 
 from ldp_agents.base import Learner
 from ldp_agents.rl import network
-from ldp_gym import Game, posterior
+from ldp_gym import Game
 from ldp_gym.calibration.clipping import Clipping
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.features.sums import FEATURES
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, softmax
 
 WEIGHTS, CARD = "weights.npz", "model.json"
 """The two files of a model: its arrays, and what made them."""
@@ -161,7 +161,7 @@ class ModelLearner(Learner):
 
     def _predict(self, features: FloatArray, candidates: FloatArray) -> FloatArray:
         logits = network.logits(self.model.parameters, features)
-        return self._clipping.smooth(posterior.weights(logits), candidates)
+        return self._clipping.smooth(softmax(logits), candidates)
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
         """Take the message into the features."""
