@@ -39,6 +39,16 @@ class PublicPosterior:
         log_weights -= np.maximum.reduce(log_weights, axis=-1, keepdims=True)
         self._log_weights = log_weights
 
+    def along(self, log_likelihoods: FloatArray) -> FloatArray:
+        """The weights before each of n rounds ``(B, n, K)``; advances past them."""
+        before = np.empty(log_likelihoods.shape)
+        before[:, 0] = self._log_weights
+        before[:, 1:] = log_likelihoods[:, :-1]
+        np.cumsum(before, axis=1, out=before)
+        self._log_weights = before[:, -1]
+        self.advance(log_likelihoods[:, -1])
+        return softmax(before, out=before)
+
     def restart(self, games: BoolArray | IntArray) -> None:
         """Go back to the prior in those games."""
         self._log_weights[games] = 0.0

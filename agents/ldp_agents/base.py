@@ -84,9 +84,11 @@ class ExponentialWeights(Learner):
 
     Attributes:
         rate: the learning rate ``eta``, of a learner that has one for all rounds.
+        posterior: on an adaptive channel, the public posterior ``(..., K)`` before the messages at hand.
     """
 
     rate: float
+    posterior: FloatArray | None = None
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
@@ -96,14 +98,23 @@ class ExponentialWeights(Learner):
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """Each hypothesis' loss estimate ``(..., K)`` from messages ``(..., *message_shape)``."""
 
+    def _losses(
+        self, messages: Messages, candidates: FloatArray, log_likelihoods: FloatArray | None
+    ) -> FloatArray:
+        """The same, for a learner that can use the log-likelihoods ``(..., K)`` where they are known."""
+        return self.losses(messages, candidates)
+
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin with equal weights."""
         super().reset(batch_shape)
         self._total = np.zeros((*batch_shape, self._num_totals))
+        self._public = self.game.public_posterior(batch_shape) if self.game.channel.adaptive else None
 
     def restart(self, mask: BoolArray) -> None:
         """Begin with equal weights in the games of ``mask``."""
         self._total[mask] = 0.0
+        if self._public is not None:
+            self._public.restart(mask)
 
     @property
     def _num_totals(self) -> int:
@@ -129,32 +140,35 @@ class ExponentialWeights(Learner):
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
         """Add the message's losses."""
-        self._total = self._total + self.losses(np.asarray(message), candidates)
+        message, log_likelihood = np.asarray(message), None
+        if self._public is not None:
+            self.posterior = self._public.weights
+            log_likelihood = self.game.channel.log_likelihood(message, candidates, self.posterior)
+            self._public.advance(log_likelihood)
+        self._total = self._total + self._losses(message, candidates, log_likelihood)
 
     def play(
         self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
     ) -> FloatArray:
         """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
-        if self._has_own_steps:
+        if self._has_own_steps or (self._public is not None and log_likelihoods is None):
             return play_stepwise(self, candidates, messages)
-        return self._play(candidates, self.losses(messages, candidates))
-
-    @property
-    def _has_own_steps(self) -> bool:
-        """Whether a subclass predicts or learns in its own way, so that a cumulative sum would miss it."""
-        own = ("predict", "update", "weights")
-        return any(getattr(type(self), name) is not getattr(ExponentialWeights, name) for name in own)
-
-    def _play(self, candidates: FloatArray, losses: FloatArray) -> FloatArray:
-        """The predictions of n rounds whose losses ``(B, n, K)`` are known."""
+        if self._public is not None and log_likelihoods is not None:
+            self.posterior = self._public.along(log_likelihoods)
         # Rounds on the last axis: sums over hypotheses and over rounds are fastest that way.
-        losses = np.swapaxes(losses, -1, -2)
+        losses = np.swapaxes(self._losses(messages, candidates, log_likelihoods), -1, -2)
         totals = np.empty(losses.shape)
         totals[..., 0] = self._total
         totals[..., 1:] = losses[..., :-1]
         np.cumsum(totals, axis=-1, out=totals)
         self._total = totals[..., -1] + losses[..., -1]
         return self._predict(np.swapaxes(self._weigh(totals, -2), -1, -2), candidates)
+
+    @property
+    def _has_own_steps(self) -> bool:
+        """Whether a subclass predicts or learns in its own way, so that a cumulative sum would miss it."""
+        own = ("predict", "update", "weights")
+        return any(getattr(type(self), name) is not getattr(ExponentialWeights, name) for name in own)
 
 
 class SmoothedLearner(ExponentialWeights):
