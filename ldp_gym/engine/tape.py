@@ -94,31 +94,27 @@ class Episodes:
         scenario = self.scenario
         generators = [start.generator for start in self.starts]
         uniforms = open_uniforms(generators, (rounds, scenario.num_uniforms))
-        if not (scenario.channel.adaptive or (self._needs_contexts and scenario.nature.adaptive)):
-            return self._play(uniforms, None)
-        tapes = [self._play(uniforms[:, t : t + 1], self._posterior.weights) for t in range(rounds)]
+        if not self._nature_adapts:
+            return self._play(uniforms)
+        tapes = [self._play(uniforms[:, t : t + 1]) for t in range(rounds)]
         return _concatenated(tapes, scenario.constant_fields)
 
-    def _play(self, uniforms: FloatArray, public: FloatArray | None) -> Tape:
-        """The rounds whose uniforms ``(B, n, width)`` are given, under the public posterior ``(B, K)``."""
-        channel = self.scenario.channel
-        # A round's row: the context's uniforms, the truth's, the label's one, the channel's.
-        of_truth = self.scenario.nature.num_uniforms
-        label = of_truth + self.scenario.truth.num_uniforms
+    @property
+    def _nature_adapts(self) -> bool:
+        """Whether a context depends on the messages before it."""
+        return self._needs_contexts and self.scenario.nature.adaptive
+
+    def _play(self, uniforms: FloatArray) -> Tape:
+        """The rounds whose uniforms ``(B, n, num_uniforms)`` are given."""
         rounds = np.broadcast_to(self._round + np.arange(uniforms.shape[1]), uniforms.shape[:2])
-        of_truth_uniforms = uniforms[..., of_truth:label]
-        contexts = None
-        if self._needs_contexts:
-            contexts = self._contexts(uniforms[..., :of_truth], of_truth_uniforms, rounds, public)
-        now = self._round_distributions(of_truth_uniforms, rounds, contexts)
+        # A round's row: the context's uniforms, the truth's, the label's one, the channel's.
+        ends = np.cumsum([self.scenario.nature.num_uniforms, self.scenario.truth.num_uniforms, 1])
+        of_nature, of_truth, of_label, of_channel = np.split(uniforms, ends, axis=-1)
+        contexts = self._contexts(of_nature, of_truth, rounds) if self._needs_contexts else None
+        now = self._round_distributions(of_truth, rounds, contexts)
+        labels = inverse(now.cumulative, of_label[..., 0])
         self._round += uniforms.shape[1]
-        labels = inverse(now.cumulative, uniforms[..., label])
-        shown = public[:, None] if public is not None and channel.adaptive else None
-        messages = channel.encode(labels, now.candidates, uniforms[..., label + 1 :], shown)
-        log_likelihoods = None
-        if public is not None:
-            log_likelihoods = channel.log_likelihood(messages, now.candidates, shown)
-            self._posterior.advance(log_likelihoods[:, 0])
+        messages, log_likelihoods = self._send(labels, now.candidates, of_channel)
         return Tape(
             contexts,
             now.candidates,
@@ -129,6 +125,30 @@ class Episodes:
             messages,
             log_likelihoods,
         )
+
+    def _send(
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray
+    ) -> tuple[Messages, FloatArray | None]:
+        """The users' messages, and their log-likelihoods if someone acts on the public posterior."""
+        channel = self.scenario.channel
+        if not channel.adaptive:
+            messages = channel.encode(labels, candidates, uniforms)
+            if not self._nature_adapts:
+                return messages, None
+            log_likelihoods = channel.log_likelihood(messages, candidates)
+            self._posterior.advance(log_likelihoods[:, 0])
+            return messages, log_likelihoods
+        sent = []
+        for t in range(labels.shape[1]):
+            now = slice(t, t + 1)
+            here = candidates[:, now] if candidates.ndim > 2 and candidates.shape[1] > 1 else candidates
+            public = self._posterior.weights[:, None]
+            message = channel.encode(labels[:, now], here, uniforms[:, now], public)
+            log_likelihood = channel.log_likelihood(message, here, public)
+            self._posterior.advance(log_likelihood[:, 0])
+            sent.append((message, log_likelihood))
+        messages, log_likelihoods = (np.concatenate(parts, axis=1) for parts in zip(*sent, strict=True))
+        return messages, log_likelihoods
 
     def _round_distributions(
         self, uniforms: FloatArray, rounds: IntArray, contexts: FloatArray | None
@@ -183,9 +203,7 @@ class Episodes:
             )
         validation.distributions(distributions, f"{truth!r} in round")
 
-    def _contexts(
-        self, uniforms: FloatArray, of_truth: FloatArray, rounds: IntArray, public: FloatArray | None
-    ) -> FloatArray:
+    def _contexts(self, uniforms: FloatArray, of_truth: FloatArray, rounds: IntArray) -> FloatArray:
         """Nature's move."""
         nature, shape = self.scenario.nature, rounds.shape
 
@@ -208,7 +226,7 @@ class Episodes:
                 rounds=rounds,
                 previous=self._context,
                 hypotheses=self._hypotheses,
-                posterior=public if nature.adaptive else None,
+                posterior=self._posterior.weights if nature.adaptive else None,
                 truth=truth_at if nature.leaks_truth else None,
                 episode=self._truth if nature is self.scenario.truth.nature else None,
             )
