@@ -91,9 +91,7 @@ def main() -> None:
         excess.setdefault("a model at random", []).append(alone.mean() - alone.min())
 
     count = arguments.repeats
-    print(
-        f"eps = {arguments.epsilon:g}, {arguments.users} users, {count} splits of the data, {arguments.learner}"
-    )
+    print(f"{arguments.learner}, eps = {arguments.epsilon:g}, {arguments.users} users, {count} splits")
     print("excess log-loss per user, with half of a 95% interval; how often the best model leads in the end")
     for name, values in excess.items():
         half = student.ppf(0.975, count - 1) * np.std(values, ddof=1) / np.sqrt(count)
