@@ -1,6 +1,6 @@
 """The table of docs/learned.md: every learned baseline against the references, on the same episodes.
 
-python -m ldp_agents.rl.table --out results/learned
+python benchmarks/learned.py --out results/learned
 
 Each cell is trained once and kept: a run that was stopped goes on where it was.
 """

@@ -42,7 +42,7 @@ def train(
     The bar shows its total KL on held-out episodes beside those of the reference learners.
     """
     try:
-        from ldp_agents.rl import train as training
+        from ldp_agents.rl import training
 
         rounds = steps or training.default_steps(algorithm)
     except ImportError as error:
