@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ldp_gym.calibration.clipping import Clipping
 from ldp_gym.channels.base import Channel
+from ldp_gym.channels.clipped import ClippedChannel
 from ldp_gym.hypotheses.base import HypothesisClass
 
 
@@ -34,14 +36,19 @@ class Game:
         """M."""
         return self.channel.num_labels
 
+    @property
+    def clipping(self) -> Clipping:
+        """What smooths the paper's predictions: the channel's own clipping, or one without ceilings."""
+        return self.channel.clipping if isinstance(self.channel, ClippedChannel) else Clipping(self.horizon)
+
 
 def game_of(env: Any) -> Game:
-    """The game that an environment plays, whatever is wrapped around it.
+    """The game that an environment plays, single or vector, whatever is wrapped around it; a Game as it is.
 
     Raises:
         TypeError: if it plays none.
     """
-    game = getattr(env.unwrapped, "game", None)
+    game = env if isinstance(env, Game) else getattr(getattr(env, "unwrapped", env), "game", None)
     if not isinstance(game, Game):
-        raise TypeError(f"expected an environment of LDPDist-v0, got {env}")
+        raise TypeError(f"expected an environment of LDPDist-v0, got {env}, which is neither that nor a Game")
     return game
