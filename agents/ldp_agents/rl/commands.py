@@ -11,7 +11,6 @@ from rich.console import Console
 from ldp_agents.rl import shipping
 from ldp_agents.rl.config import Config
 from ldp_agents.rl.pretrained import WEIGHTS_DIRECTORY
-from ldp_gym.cli.options import option_of
 
 
 def train(
@@ -45,6 +44,10 @@ def train(
 
     The bar shows its total KL on held-out episodes beside those of the reference learners.
     """
+    from ldp_gym.cli.options import (
+        option_of,
+    )  # the command `ldp-gym` imports this module while it is imported
+
     try:
         from ldp_agents.rl import algorithms, training
     except ImportError as error:
