@@ -3,17 +3,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types docs perf audit learned clean
+.PHONY: demo test lint types layers docs perf audit learned clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
 
-test: .venv/.all lint types docs  ## every check and every test; says which it left out, and why
+test: .venv/.all lint types layers docs  ## every check and every test; says which it left out, and why
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -rs
 
 lint: .venv/.all
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+layers: .venv/.all  ## who may import whom: pyproject.toml has the layers
+	$(BIN)/lint-imports --no-cache
 
 types: .venv/.all
 	$(BIN)/mypy

@@ -26,7 +26,7 @@ from ldp_agents.rl.config import Config
 from ldp_agents.rl.model import CARD
 from ldp_agents.rl.training import SCORES, train
 from ldp_gym import Game
-from ldp_gym.engine.scenario import scenario_of
+from ldp_gym.engine.scenario import Scenario
 from ldp_gym.numerics.arrays import FloatArray, Messages
 
 TABLE = {"hypotheses": "dirichlet"}
@@ -124,7 +124,7 @@ def lines(rows: Sequence[Row], options: argparse.Namespace, console: Console) ->
 
 def _references(title: str, rules: Mapping[str, Any], episodes: int, bayes: FloatArray) -> Iterator[str]:
     totals = {"uniform": _total("uniform", rules, episodes)}
-    if scenario_of(rules).channel.reveals_losses:
+    if Scenario(**rules).channel.reveals_losses:
         totals |= {name: _total(name, rules, episodes) for name in ("exp3", "centred-exp3")}
         rate, totals_at_best = _best_rate(rules, episodes)
         totals[f"centred-exp3, best rate in hindsight ({rate:.3g})"] = totals_at_best

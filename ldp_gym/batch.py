@@ -13,9 +13,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.evaluation import as_player, as_scenario, play_blocks
+from ldp_gym.evaluation import as_scenario, play_blocks
 from ldp_gym.game import Game
-from ldp_gym.learners import Learner
+from ldp_gym.learners import Learner, build_learner
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray
 from ldp_gym.numerics.divergences import tv
@@ -45,10 +45,10 @@ def estimates(
     count = validation.whole("episodes", episodes, least=1)
     first = validation.whole("seed", seed, least=0)
     fixed = None if truth is None else scenario.valid_truth(truth)
-    player = as_player(learner, scenario.game)
+    made = build_learner(learner, scenario.game)
     total = np.zeros((count, scenario.game.num_labels))
     plays = [(first + i, fixed) for i in range(count)]
-    for _, _, predictions in play_blocks(player, scenario, plays):
+    for _, _, predictions in play_blocks(made, scenario, plays):
         total += predictions.sum(axis=1)
     return total / scenario.horizon
 

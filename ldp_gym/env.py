@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 from gymnasium.error import ResetNeeded
 
-from ldp_gym.engine.referee import Referee, episode_generator, truth_option
-from ldp_gym.engine.scenario import scenario_of
+from ldp_gym.engine.referee import Referee, truth_option
+from ldp_gym.engine.rules import Rules
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.seeding import episode_generator
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.rendering.history import FrameHistory
 from ldp_gym.rendering.painter import Frame
 from ldp_gym.rendering.screen import Screen
 
@@ -29,25 +32,36 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
     labels; a user draws a label from the truth's ``f(x_t)`` and reveals only a privatized message; and the
     agent is charged ``KL(f(x_t), p_hat_t)``.
 
-    ## Observation
+    ## Observation Space
 
-    A ``Dict``: ``context``, ``x_t`` in ``R^d``; ``message``, the last round's ``Ytilde_{t-1}``, all zero
-    before the first; and with ``observe_candidates=True`` also ``candidates``, the ``f_j(x_t)``, ``(K, M)``.
+    A ``Dict``:
+
+    - ``round``: how many messages there have been, ``0..T``. 0 means that there is no message yet;
+    - ``context``: ``x_t`` in ``R^d``;
+    - ``message``: the last round's message, a point of the channel's ``message_space``. In round 0 there is
+      none, and the zeros shown mean nothing;
+    - ``candidates``, with ``observe_candidates=True``: the ``f_j(x_t)``, ``(K, M)``.
+
     When the game is over there is no next context: the last one is shown again beside the last message.
 
-    ## Action
+    ## Action Space
 
     A point of ``Simplex(M)``, checked and renormalised. ``ldp_gym.wrappers`` turns logits into one.
 
-    ## Reward
+    ## Rewards
 
     ``-min(KL, max_loss)`` in nats, always finite. It is an objective to train and score with. It depends on
     the hidden truth and tells about it: **a learner that reads it, or ``info``, does not play this game.**
     ``info["kl"]`` and ``info["tv"]`` are exact; with ``reveal=True`` info holds ``truth`` and ``label`` too.
 
-    ## End
+    ## Starting State
 
-    The game terminates after T rounds. ``reset(options={"truth": j})`` chooses the truth of one episode.
+    ``reset(seed=s)`` draws the truth (and the class, with ``redraw_hypotheses=True``) and the first context.
+    ``reset(options={"truth": j})`` chooses the truth of one episode.
+
+    ## Episode End
+
+    The episode terminates after T rounds. It is never truncated.
 
     ## Rendering
 
@@ -58,14 +72,18 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
 
     ## Arguments
 
-    Those of :class:`ldp_gym.engine.scenario.Scenario`.
+    ``render_mode``, and the rules of the game: see :class:`ldp_gym.engine.rules.Rules`.
+
+    ## Version History
+
+    - v0: the first version.
 
     Example:
         >>> import gymnasium as gym, ldp_gym
         >>> env = gym.make("LDPDist-v0", hypotheses=[[0.5, 0.5], [0.9, 0.1]], horizon=3)
         >>> observation, info = env.reset(seed=0)
-        >>> observation["message"]
-        array([0., 0.])
+        >>> observation["round"], observation["message"]
+        (array([0]), array([0., 0.]))
         >>> observation, reward, terminated, truncated, info = env.step([0.6, 0.4])
         >>> round(reward, 4), sorted(info)
         (-0.2263, ['kl', 'tv'])
@@ -73,14 +91,15 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
 
     metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 8}
 
-    def __init__(self, *, render_mode: str | None = None, **rules: Any) -> None:
+    def __init__(self, *, render_mode: str | None = None, **rules: Unpack[Rules]) -> None:
         self.render_mode = validation.render_mode(render_mode, self.metadata["render_modes"])
-        self.scenario = scenario_of(rules)
+        self.scenario = Scenario(**rules)
         self.game = self.scenario.game
         self.observation_space = self.scenario.observation_space
         self._simplex = self.scenario.action_space
         self.action_space: gym.Space[Any] = self._simplex
-        self._referee = Referee(self.scenario, 1, watched=render_mode is not None)
+        self._history = None if render_mode is None else FrameHistory(self.scenario, 1)
+        self._referee = Referee(self.scenario, 1, self._history)
         self._screen: Screen | None = None
         self._begun, self._over = False, True
 
@@ -106,12 +125,12 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
         """Predict the distribution of this round's label."""
         if self._over:
             raise ResetNeeded("the game is over, or has not begun: call reset() before step()")
-        judged = self._referee.judge(self._simplex.distribution(action)[None])
+        rewards, judged = self._referee.judge(self._simplex.distribution(action)[None])
         info = {key: value.item() for key, value in judged.items()}
         self._over = self._referee.over.item()
         if self.render_mode == "human":
             self.render()
-        return self._observation(), 0.0 - min(info["kl"], self.scenario.max_loss), self._over, False, info
+        return self._observation(), rewards.item(), self._over, False, info
 
     def _observation(self) -> Observation:
         return {key: value[0] for key, value in self._referee.observe().items()}
@@ -128,19 +147,19 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
 
     def render(self) -> Frame | str | None:
         """What a person watching sees of the round that was played last, the hidden truth included."""
-        if self._referee.spectator is None or self.render_mode is None:
+        if self._history is None or self.render_mode is None:
             gym.logger.warn('render() without a render mode: make the environment with render_mode="ansi"')
             return None
         if not self._begun:
             raise ResetNeeded("the game has not begun: call reset() before render()")
         if self._screen is None:
             self._screen = Screen(self.render_mode, self.metadata["render_fps"])
-        return self._screen.show(self._referee.spectator.scene())
+        return self._screen.show(self._history.frame_data())
 
     def show(self, weights: npt.ArrayLike) -> None:
         """Draw the learner's weights ``(K,)`` in the frames to come. Without a render mode, do nothing."""
-        if self._referee.spectator is not None:
-            self._referee.spectator.show(weights)
+        if self._history is not None:
+            self._history.show(weights)
 
     def close(self) -> None:
         """Close the window, if there is one."""

@@ -10,19 +10,18 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.engine.referee import first_generator
-from ldp_gym.engine.scenario import Scenario, scenario_of
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.seeding import first_generator
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.env import LDPDistEnv
 from ldp_gym.game import Game
-from ldp_gym.learners import Learner, TapeLearner, learner_maker, play_stepwise
+from ldp_gym.learners import Learner, TapeLearner, build_learner, play_stepwise
 from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray, IntArray, row_sums
+from ldp_gym.numerics.arrays import FloatArray, IntArray
 from ldp_gym.numerics.divergences import kl, tv
-from ldp_gym.spaces import TOLERANCE
 
 _CELLS = 600_000
-"""How many numbers a stretch of tape may hold: 5 MiB, which mostly stays in a processor's cache."""
+"""How many numbers a block of tape may hold: 5 MiB, which mostly stays in a processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def evaluate(
     """Play a learner and return its cumulative losses. The learner never sees them.
 
     Episode i is the environment's episode under ``reset(seed=seed + i)``. A learner that can play a tape
-    (every exponential-weights learner) does, in blocks; any other is play_stepwise, all episodes in lock step.
+    (every exponential-weights learner) does, in blocks; any other is stepped, all episodes at once.
 
     Args:
         learner: a learner's name, a trained model's directory, or what makes a learner from the public
@@ -115,13 +114,13 @@ def evaluate(
         truths = list(range(scenario.hypotheses.num_hypotheses))
     else:
         truths = [None if truth is None else scenario.valid_truth(truth)]
-    player = as_player(learner, scenario.game)
+    made = build_learner(learner, scenario.game)
     plays = [(seed + i, j) for j in truths for i in range(count)]
-    in_stretches = isinstance(player, TapeLearner) and not scenario.channel.adaptive
-    together = _episodes_at_a_time(scenario, in_stretches)
+    in_blocks = isinstance(made, TapeLearner) and not scenario.channel.adaptive
+    together = _episodes_at_a_time(scenario, in_blocks)
     losses = np.concatenate(
         [
-            _losses(player, scenario, plays[start : start + together], rounds, progress)
+            _losses(made, scenario, plays[start : start + together], rounds, progress)
             for start in range(0, len(plays), together)
         ],
         axis=1,
@@ -134,26 +133,12 @@ def evaluate(
 def as_scenario(env: object) -> Scenario:
     """The scenario of keyword arguments, or of an environment."""
     if isinstance(env, Mapping):
-        return scenario_of({name: value for name, value in env.items() if name != "render_mode"})
+        return Scenario(**{name: value for name, value in env.items() if name != "render_mode"})
     if isinstance(env, gym.Env) and isinstance(env.unwrapped, LDPDistEnv):
         return env.unwrapped.scenario
     raise TypeError(
         f'env must be a dict of gym.make("LDPDist-v0", ...) arguments or such an environment, got {env!r}'
     )
-
-
-def as_player(learner: str | Callable[[Game], Learner], game: Game) -> Learner:
-    """The learner of a name, or of what makes one, for a game."""
-    if isinstance(learner, str):
-        return learner_maker(learner)(game)
-    if not callable(learner):
-        raise TypeError(
-            f"learner must be a name or make a learner from a game, such as its class; got {learner!r}"
-        )
-    player = learner(game)
-    if not isinstance(player, Learner):
-        raise TypeError(f"a learner has reset, predict and update; {learner!r} made {player!r}")
-    return player
 
 
 def _checkpoints(horizon: int, given: Sequence[int] | None) -> IntArray:
@@ -169,14 +154,14 @@ def _checkpoints(horizon: int, given: Sequence[int] | None) -> IntArray:
     return np.unique([*rounds, horizon])
 
 
-def _episodes_at_a_time(scenario: Scenario, in_stretches: bool) -> int:
-    """How many episodes fill a block: long stretches of a few, or a few rounds of many."""
-    rounds = min(scenario.horizon, 256 if in_stretches else 4)
+def _episodes_at_a_time(scenario: Scenario, in_blocks: bool) -> int:
+    """How many episodes are played together: many rounds of a few, or a few rounds of many."""
+    rounds = min(scenario.horizon, 256 if in_blocks else 4)
     return max(1, min(1024, _CELLS // (rounds * scenario.footprint)))
 
 
 def _losses(
-    player: Learner,
+    learner: Learner,
     scenario: Scenario,
     plays: Sequence[tuple[int, int | None]],
     checkpoints: IntArray,
@@ -184,7 +169,7 @@ def _losses(
 ) -> FloatArray:
     """Cumulative KL and TV at the checkpoints, ``(2, episodes, len(checkpoints))``."""
     sums = np.zeros((2, len(plays), len(checkpoints)))
-    for start, tape, predictions in play_blocks(player, scenario, plays, progress):
+    for start, tape, predictions in play_blocks(learner, scenario, plays, progress):
         rounds = predictions.shape[1]
         # The block's rounds fall into segments that end at checkpoints.
         first, last = np.searchsorted(checkpoints, (start, start + rounds - 1), side="right")
@@ -196,7 +181,7 @@ def _losses(
 
 
 def play_blocks(
-    player: Learner,
+    learner: Learner,
     scenario: Scenario,
     plays: Sequence[tuple[int, int | None]],
     progress: Callable[[int], None] | None = None,
@@ -208,8 +193,8 @@ def play_blocks(
     """
     starts = [scenario.start_episode(first_generator(seed), truth) for seed, truth in plays]
     tapes = Episodes(scenario, starts, show_contexts=False)
-    player.reset((len(plays),))
-    play = player.play if isinstance(player, TapeLearner) else partial(play_stepwise, player)
+    learner.reset((len(plays),))
+    play = learner.play if isinstance(learner, TapeLearner) else partial(play_stepwise, learner)
     block = scenario.rounds_at_a_time(len(plays), _CELLS)
     for start in range(0, scenario.horizon, block):
         rounds = min(block, scenario.horizon - start)
@@ -225,14 +210,11 @@ def play_blocks(
 
 
 def _validated(predictions: FloatArray, shape: tuple[int, ...], start: int) -> FloatArray:
-    """Predictions ``(B, n, M)`` as the environment would take them: checked, and renormalised where off."""
+    """Predictions ``(B, n, M)`` as the environment would take them."""
     if predictions.shape != shape:
         raise ValueError(f"predictions of a block must have shape {shape} (B, n, M), got {predictions.shape}")
-    total = row_sums(predictions)
-    off = np.abs(total - 1.0).max()
-    if not (np.minimum.reduce(predictions, axis=None) >= 0.0 and off <= TOLERANCE):
-        wrong = (predictions < 0.0).any(axis=-1) | ~(np.abs(total - 1.0) <= TOLERANCE)
-        game, t = np.argwhere(wrong)[0]
-        fault = validation.fault_of_distributions(predictions[game, t], TOLERANCE)
-        raise ValueError(f"the learner's prediction in round {start + t + 1}{fault}")
-    return predictions if off < 1e-12 else predictions / total[..., None]
+    return validation.predictions(
+        predictions,
+        lambda row: f"the learner's prediction in round {start + row[-1] + 1}",
+        "a prediction is a distribution over the labels",
+    )

@@ -9,6 +9,7 @@ from ldp_gym.calibration.clipping import Clipping
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.clipped import ClippedChannel
 from ldp_gym.hypotheses.base import HypothesisClass
+from ldp_gym.posterior import PublicPosterior
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,10 @@ class Game:
     channel: Channel
     horizon: int
 
+    def public_posterior(self, batch_shape: tuple[int, ...] = ()) -> PublicPosterior:
+        """The posterior that anyone can keep from the public transcript, before the first message."""
+        return PublicPosterior(self.num_hypotheses, batch_shape)
+
     @property
     def num_hypotheses(self) -> int:
         """K."""
@@ -42,13 +47,15 @@ class Game:
         return self.channel.clipping if isinstance(self.channel, ClippedChannel) else Clipping(self.horizon)
 
 
-def game_of(env: Any) -> Game:
-    """The game that an environment plays, single or vector, whatever is wrapped around it; a Game as it is.
+def game_of(source: Any) -> Game:
+    """The game that an environment plays, whatever is wrapped around it; a Game is its own.
 
     Raises:
-        TypeError: if it plays none.
+        TypeError: if there is none.
     """
-    game = env if isinstance(env, Game) else getattr(getattr(env, "unwrapped", env), "game", None)
+    if isinstance(source, Game):
+        return source
+    game = getattr(getattr(source, "unwrapped", None), "game", None)
     if not isinstance(game, Game):
-        raise TypeError(f"expected an environment of LDPDist-v0, got {env}, which is neither that nor a Game")
+        raise TypeError(f"expected an environment of LDPDist-v0 or a Game, got {source!r}")
     return game

@@ -66,7 +66,29 @@ def learner_maker(name: str, options: Mapping[str, Any] | None = None) -> Callab
     if is_directory(name):
         return LOADERS["directory"](name)
     LEARNERS[name]  # an unknown name is an error now, not when a game is played
-    return partial(_built, name, dict(options or {}))
+    return partial(_build, name, dict(options or {}))
+
+
+def build_learner(
+    learner: str | Callable[[Game], Learner], game: Game, options: Mapping[str, Any] | None = None
+) -> Learner:
+    """The learner of a name, or of what makes one, for a game.
+
+    Args:
+        learner: a learner's name, ``module:Class``, a trained model's directory, or what makes a learner.
+        game: the public rules.
+        options: of a learner by its name.
+    """
+    if isinstance(learner, str):
+        return learner_maker(learner, options)(game)
+    if not callable(learner):
+        raise TypeError(
+            f"learner must be a name or make a learner from a game, such as its class; got {learner!r}"
+        )
+    made = learner(game)
+    if not isinstance(made, Learner):
+        raise TypeError(f"a learner has reset, predict and update; {learner!r} made {made!r}")
+    return made
 
 
 def is_directory(name: str) -> bool:
@@ -74,7 +96,7 @@ def is_directory(name: str) -> bool:
     return name not in LEARNERS.names() and Path(name).is_dir()
 
 
-def _built(name: str, options: Mapping[str, Any], game: Game) -> Learner:
+def _build(name: str, options: Mapping[str, Any], game: Game) -> Learner:
     return LEARNERS.build(name, {"game": game}, options)
 
 
@@ -87,7 +109,7 @@ def predict_checked(learner: Learner, candidates: FloatArray, games: int) -> Flo
     predictions, shape = np.array(learner.predict(candidates)), (games, candidates.shape[-1])
     if predictions.shape != shape:
         raise ValueError(
-            f"{type(learner).__name__}.predict() must return a prediction per game, for {games} games of shape "
+            f"{type(learner).__name__}.predict() must return a prediction per game, here of shape "
             f"{shape} (games, M), got {predictions.shape}: a learner plays a batch of games at once"
         )
     return predictions

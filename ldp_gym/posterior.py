@@ -7,31 +7,52 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldp_gym.numerics.arrays import FloatArray
-
-_VANISHES = -745.2
-"""Below it, exp is 0 in floats: and takes three times as long to say so as at minus infinity."""
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, softmax
 
 
-def prior(batch_shape: tuple[int, ...], num_hypotheses: int) -> FloatArray:
-    """Log weights ``(..., K)``, up to a constant, before the first message: all hypotheses alike.
+class PublicPosterior:
+    """The posterior of a batch of games under a uniform prior, advanced message by message.
 
-    Games are side by side in memory, not the few hypotheses: what is made of the weights runs along games.
+    Args:
+        num_hypotheses: K.
+        batch_shape: the games.
+
+    Example:
+        >>> posterior = PublicPosterior(2)
+        >>> posterior.advance(np.log([0.2, 0.6]))
+        >>> posterior.weights.round(2).tolist()
+        [0.25, 0.75]
     """
-    return np.moveaxis(np.zeros((num_hypotheses, *batch_shape)), 0, -1)
 
+    def __init__(self, num_hypotheses: int, batch_shape: tuple[int, ...] = ()) -> None:
+        # Games are side by side in memory: what is made of the weights runs along them.
+        self._log_weights = np.moveaxis(np.zeros((num_hypotheses, *batch_shape)), 0, -1)
 
-def advance(log_weights: FloatArray, log_likelihood: FloatArray) -> FloatArray:
-    """Bayes' rule: log weights, the largest 0, after a message of the given log-likelihood ``(..., K)``."""
-    log_weights = log_weights + log_likelihood
-    log_weights -= np.maximum.reduce(log_weights, axis=-1, keepdims=True)
-    return log_weights
+    @property
+    def weights(self) -> FloatArray:
+        """The weights ``(..., K)``, summing to one."""
+        return softmax(self._log_weights)
 
+    def advance(self, log_likelihood: FloatArray) -> None:
+        """Bayes' rule, for messages of the given log-likelihood ``(..., K)``."""
+        log_weights = self._log_weights + log_likelihood
+        log_weights -= np.maximum.reduce(log_weights, axis=-1, keepdims=True)
+        self._log_weights = log_weights
 
-def weights(log_weights: FloatArray, axis: int = -1, out: FloatArray | None = None) -> FloatArray:
-    """The weights ``(..., K)``, summing to one, of log weights up to a constant."""
-    relative = np.subtract(log_weights, np.maximum.reduce(log_weights, axis=axis, keepdims=True), out=out)
-    np.copyto(relative, -np.inf, where=relative < _VANISHES)
-    np.exp(relative, out=relative)
-    relative /= np.add.reduce(relative, axis=axis, keepdims=True)
-    return relative
+    def along(self, log_likelihoods: FloatArray) -> FloatArray:
+        """The weights before each of n rounds ``(B, n, K)``; advances past them."""
+        before = np.empty(log_likelihoods.shape)
+        before[:, 0] = self._log_weights
+        before[:, 1:] = log_likelihoods[:, :-1]
+        np.cumsum(before, axis=1, out=before)
+        self._log_weights = before[:, -1]
+        self.advance(log_likelihoods[:, -1])
+        return softmax(before, out=before)
+
+    def restart(self, games: BoolArray | IntArray) -> None:
+        """Go back to the prior in those games."""
+        self._log_weights[games] = 0.0
+
+    def keep(self, games: BoolArray | IntArray) -> None:
+        """Go on with those games alone."""
+        self._log_weights = self._log_weights[games]

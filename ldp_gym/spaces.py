@@ -11,10 +11,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
 from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray, row_sums
-
-TOLERANCE = 1e-4
-"""How far an action may be from summing to one; within it, the action is renormalised."""
+from ldp_gym.numerics.arrays import FloatArray
 
 _ADVICE = (
     "an action is a distribution over the labels; ldp_gym.wrappers.MixtureAction and SoftmaxAction turn "
@@ -61,7 +58,7 @@ class Simplex(spaces.Box):
         return True
 
     def distribution(self, action: npt.ArrayLike) -> FloatArray:
-        """``action`` as distributions that sum to one to the last bit.
+        """``action`` as distributions, checked and renormalised.
 
         Raises:
             ValueError: saying what is wrong with it, by how much, and what to do instead.
@@ -69,22 +66,17 @@ class Simplex(spaces.Box):
         point = np.asarray(action, dtype=np.float64)
         if point.shape != self.shape:
             raise ValueError(f"an action has shape {self.shape}, got {point.shape}; {_ADVICE}")
-        total = row_sums(point)
-        off = np.abs(total - 1.0).max() if point.ndim > 1 else abs(float(total) - 1.0)
-        # Comparisons that NaN fails too; only a failure pays for finding the culprit. An argmin costs half
-        # of a min on short arrays.
-        if not (point.item(point.argmin()) >= 0.0 and off <= TOLERANCE):
-            subject = "the action of game" if point.ndim > 1 else "the action"
-            fault = validation.fault_of_distributions(point, TOLERANCE)
-            raise ValueError(f"{subject}{fault}; {_ADVICE}")
-        normalised: FloatArray = np.divide(point, total[..., None] if point.ndim > 1 else total)
-        return normalised
+        return validation.predictions(point, _name_action, _ADVICE)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Simplex) and self.shape == other.shape
 
     def __repr__(self) -> str:
         return f"Simplex({', '.join(map(str, self.shape))})"
+
+
+def _name_action(row: list[int]) -> str:
+    return f"the action of game {row[-1]}" if row else "the action"
 
 
 @batch_space.register(Simplex)

@@ -11,9 +11,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym import posterior
 from ldp_gym.channels.base import Channel
-from ldp_gym.engine.scenario import Scenario, scenario_of
+from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.game import Game
 from ldp_gym.hypotheses.base import HypothesisClass
@@ -21,7 +20,7 @@ from ldp_gym.hypotheses.dirichlet import Dirichlet
 from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
 from ldp_gym.learners import Learner, TapeLearner, learner_maker, predict_checked
 from ldp_gym.natures.base import Nature, NatureView
-from ldp_gym.numerics.arrays import FloatArray, Messages, at_round
+from ldp_gym.numerics.arrays import FloatArray, Messages, at_round, softmax
 from ldp_gym.numerics.sampling import open_uniforms
 
 ALPHA = 1e-6
@@ -90,7 +89,7 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
 
 
 def check_channel(channel: Channel, samples: int = 20_000, seed: int = 0) -> None:
-    """Messages follow ``log_density``, batches agree with single draws, and "none yet" tells nothing.
+    """Messages follow ``log_density``, and batches agree with single draws.
 
     The statistical part fails a correct channel with probability at most 1e-6.
     """
@@ -117,7 +116,6 @@ def check_channel(channel: Channel, samples: int = 20_000, seed: int = 0) -> Non
         np.allclose(channel.encode(drawn, spread, uniforms, public), messages, rtol=1e-12),
         "the same message for a table and for its copies in every round",
     )
-    _require(not channel.is_none(messages).any(), "no real message that is all zero")
 
     density = channel.log_density(messages, table, public)
     _require(density.shape == (4, 5, labels), f"log_density of shape (..., M), got {density.shape}")
@@ -130,12 +128,9 @@ def check_channel(channel: Channel, samples: int = 20_000, seed: int = 0) -> Non
         "log_likelihood equal to log sum_y f_k[y] q(z | y)",
     )
     if isinstance(channel.message_space, gym.spaces.Discrete):
-        reports = np.arange(1, int(channel.message_space.n))
+        reports = np.arange(int(channel.message_space.n))
         total = np.exp(channel.log_density(reports, table, public)).sum(axis=0)
         _require(np.allclose(total, 1.0), f"a density that sums to one over the messages, got {total[0]}")
-    nothing = np.zeros((2, *channel.message_shape), dtype=messages.dtype)
-    silent = channel.log_likelihood(nothing, table, public)
-    _require(bool((silent == 0.0).all()), f'log-likelihood 0 for "none yet", got {silent.ravel()[0]}')
     _check_law(channel, table, public, samples, rng)
 
 
@@ -158,7 +153,7 @@ def _check_law(
     density = channel.log_density(messages, table, public)
     own = density[np.arange(samples), drawn]
     _require(bool(np.isfinite(own).all()), "a positive density of every message that was sent")
-    belief = posterior.weights(density)
+    belief = softmax(density)
     right = (drawn[:, None] == labels) - belief
     trust = (belief * right).sum(axis=-1, keepdims=True)
     errors = np.concatenate([right, trust], axis=-1)
@@ -189,7 +184,7 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **gam
     """
     small = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 12}
     settings = game if "hypotheses" in game else {**small, **game}
-    scenario = scenario_of(settings)
+    scenario = Scenario(**settings)
     maker = learner_maker(learner) if isinstance(learner, str) else learner
     batch, rounds = 3, scenario.horizon
     starts = [scenario.start_episode(np.random.default_rng(seed + i)) for i in range(batch)]
@@ -245,7 +240,7 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **gam
 
 
 def _check_acting(player: Any, scenario: Scenario, tape: Tape, expected: FloatArray) -> None:
-    """``act`` predicts as stepping does, and ``restart`` begins some games anew."""
+    """``act`` predicts as stepping does, and ``restart`` starts some games over."""
     batch, rounds = expected.shape[:2]
     nothing = np.zeros_like(tape.messages[:, 0])
     every = np.broadcast_to(
@@ -253,16 +248,17 @@ def _check_acting(player: Any, scenario: Scenario, tape: Tape, expected: FloatAr
     )
 
     def observation(t: int) -> dict[str, Any]:
-        return {"message": nothing if t == 0 else tape.messages[:, t - 1], "candidates": every[:, t]}
+        message = nothing if t == 0 else tape.messages[:, t - 1]
+        return {"round": np.full((batch, 1), t), "message": message, "candidates": every[:, t]}
 
     player.reset((batch,))
     for t in range(rounds):
         acted = player.act(observation(t))
         _require(np.allclose(acted, expected[:, t], atol=1e-9), "act() to predict as stepping does")
     again = np.arange(batch) % 2 == 0
-    last = tape.messages[:, -1].copy()
-    last[again] = 0  # some games begin anew, the others go on
-    fresh = player.act({"message": last, "candidates": every[:, 0]})
+    # Some games start over, the others go on.
+    reached = np.where(again, 0, rounds)[:, None]
+    fresh = player.act({"round": reached, "message": tape.messages[:, -1], "candidates": every[:, 0]})
     _require(
         np.allclose(fresh[again], expected[again, 0], atol=1e-9), "restart() to forget the games it names"
     )

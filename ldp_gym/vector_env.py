@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium as gym
 import numpy as np
@@ -13,10 +13,13 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ldp_gym.engine.referee import Referee, episode_generator, truth_option
-from ldp_gym.engine.scenario import scenario_of
+from ldp_gym.engine.referee import Referee, truth_option
+from ldp_gym.engine.rules import Rules
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.seeding import episode_generator
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray
+from ldp_gym.rendering.history import FrameHistory
 from ldp_gym.rendering.painter import Frame
 from ldp_gym.rendering.screen import Screen
 from ldp_gym.spaces import Simplex
@@ -34,7 +37,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         autoreset_mode: when a game that is over begins again: ``"NextStep"``, ``"SameStep"`` or
             ``"Disabled"`` (then ``reset(options={"reset_mask": mask})`` begins it).
         render_mode: ``"rgb_array"`` or ``"ansi"``: ``render()`` is then a tuple of frames, one for each game.
-        **rules: the arguments of :class:`ldp_gym.engine.scenario.Scenario`.
+        **rules: see :class:`ldp_gym.engine.rules.Rules`.
 
     Example:
         >>> import gymnasium as gym, numpy as np, ldp_gym
@@ -59,20 +62,21 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         *,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
-        **rules: Any,
+        **rules: Unpack[Rules],
     ) -> None:
         self.num_envs = validation.whole("num_envs", num_envs, least=1)
         self.autoreset_mode = _autoreset(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = validation.render_mode(render_mode, self.metadata["render_modes"])
-        self.scenario = scenario_of(rules)
+        self.scenario = Scenario(**rules)
         self.game = self.scenario.game
         self.single_observation_space = self.scenario.observation_space
         self.single_action_space = self.scenario.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self._simplex = Simplex(self.game.num_labels, (self.num_envs,))
         self.action_space = self._simplex
-        self._referee = Referee(self.scenario, self.num_envs, watched=render_mode is not None)
+        self._history = None if render_mode is None else FrameHistory(self.scenario, self.num_envs)
+        self._referee = Referee(self.scenario, self.num_envs, self._history)
         self._screen: Screen | None = None
         self._roots: list[np.random.Generator | None] = [None] * self.num_envs
         self._over = np.ones(self.num_envs, dtype=np.bool_)
@@ -101,9 +105,9 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         resetting = self._over
         if resetting.any():
             actions = self._without(actions, resetting)
-        info = self._referee.judge(self._simplex.distribution(actions))
+        rewards, info = self._referee.judge(self._simplex.distribution(actions))
         over = self._referee.over & ~resetting
-        rewards = np.where(resetting, 0.0, 0.0 - np.minimum(info["kl"], self.scenario.max_loss))
+        rewards = np.where(resetting, 0.0, rewards)
         infos = _masked(info, ~resetting)
         self._over = over
         if resetting.any():
@@ -114,7 +118,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         return self._referee.observe(), rewards, over.copy(), np.zeros_like(over), infos
 
     def _without(self, actions: npt.ArrayLike, resetting: BoolArray) -> FloatArray:
-        """The actions, with a placeholder where a game begins anew and its action is not played."""
+        """The actions, with a placeholder where a game starts over and its action is not played."""
         begun = all(self._roots[game] is not None for game in np.flatnonzero(resetting))
         if self.autoreset_mode is not AutoresetMode.NEXT_STEP or not begun:
             raise ResetNeeded(
@@ -186,19 +190,19 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
 
     def render(self) -> tuple[Frame | str | None, ...] | None:  # type: ignore[override]
         """A frame of each game, the hidden truth included."""
-        if self._referee.spectator is None or self.render_mode is None:
+        if self._history is None or self.render_mode is None:
             gym.logger.warn('render() without a render mode: make the environments with render_mode="ansi"')
             return None
         if None in self._roots:
             raise ResetNeeded("the games have not begun: call reset() before render()")
         if self._screen is None:
             self._screen = Screen(self.render_mode, self.metadata["render_fps"])
-        return tuple(self._screen.show(self._referee.spectator.scene(game)) for game in range(self.num_envs))
+        return tuple(self._screen.show(self._history.frame_data(game)) for game in range(self.num_envs))
 
     def show(self, weights: npt.ArrayLike) -> None:
         """Draw the learner's weights ``(B, K)`` in the frames to come. Without a render mode, do nothing."""
-        if self._referee.spectator is not None:
-            self._referee.spectator.show(weights)
+        if self._history is not None:
+            self._history.show(weights)
 
 
 def _autoreset(mode: str | AutoresetMode) -> AutoresetMode:

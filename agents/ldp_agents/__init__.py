@@ -24,7 +24,7 @@ from ldp_agents.wma import WMA
 from ldp_gym import Game
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.game import game_of
-from ldp_gym.learners import learner_maker
+from ldp_gym.learners import build_learner
 
 __all__ = [
     "EXP3",
@@ -56,5 +56,5 @@ def make(
         TypeError: for an option that it does not take, or if ``env`` is something else.
         ValueError: if there is no learner of that name; the message suggests the nearest.
     """
-    learner: Learner = learner_maker(name, options)(game_of(env))  # type: ignore[assignment]
+    learner: Learner = build_learner(name, game_of(env), options)  # type: ignore[assignment]
     return learner

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym import Game, posterior
+from ldp_gym import Game
 from ldp_gym.calibration.clipping import Clipping
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.learners import play_stepwise
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, mixture
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, mixture, softmax
 
 
 class Learner(ABC):
@@ -50,18 +50,18 @@ class Learner(ABC):
     def act(self, observation: Mapping[str, Any]) -> FloatArray:
         """Learn from the observation's message, then predict: the learner as a Gymnasium agent.
 
-        Where there is no message yet an episode begins, and the learner begins anew by itself: in all games
-        of the batch or in some. The candidates come from the observation when it has them, else from the
-        game's class.
+        Where the observation's round is 0 there is no message yet: an episode begins, and the learner starts
+        over in these games of the batch. The candidates come from the observation when it has them, else from
+        the game's class.
         """
         candidates, message = self._candidates(observation), np.asarray(observation["message"])
-        begins = np.asarray(self.game.channel.is_none(message))
+        begins = np.asarray(observation["round"])[..., 0] == 0
         if begins.all():
             self.reset(begins.shape)
-        elif begins.any():
-            self.restart(begins)
-        if self._last_candidates is not None:
+        elif self._last_candidates is not None:
             self.update(self._last_candidates, message)
+            if begins.any():
+                self.restart(begins)
         self._last_candidates = candidates
         return self.predict(candidates)
 
@@ -80,19 +80,15 @@ class ExponentialWeights(Learner):
     """Weights ``w_j`` proportional to ``exp(-rate * L_j)``, where ``L_j`` sums up a loss estimate.
 
     WMA, EXP3 and Bayes differ only in :meth:`losses` and :attr:`rate`. The weights live in log space, so no
-    horizon overflows them. As messages do not depend on predictions, a stretch of tape is a cumulative sum.
+    horizon overflows them. As messages do not depend on predictions, a block of tape is a cumulative sum.
 
     Attributes:
         rate: the learning rate ``eta``, of a learner that has one for all rounds.
+        posterior: on an adaptive channel, the public posterior ``(..., K)`` before the messages at hand.
     """
 
     rate: float
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """A subclass that predicts or learns in its own way is stepped, unless it says how it plays."""
-        super().__init_subclass__(**options)
-        if "play" not in vars(cls) and not vars(cls).keys().isdisjoint({"predict", "update", "weights"}):
-            cls.play = play_stepwise  # type: ignore[method-assign, assignment]
+    posterior: FloatArray | None = None
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
@@ -102,14 +98,23 @@ class ExponentialWeights(Learner):
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """Each hypothesis' loss estimate ``(..., K)`` from messages ``(..., *message_shape)``."""
 
+    def _losses(
+        self, messages: Messages, candidates: FloatArray, log_likelihoods: FloatArray | None
+    ) -> FloatArray:
+        """The same, for a learner that can use the log-likelihoods ``(..., K)`` where they are known."""
+        return self.losses(messages, candidates)
+
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin with equal weights."""
         super().reset(batch_shape)
         self._total = np.zeros((*batch_shape, self._num_totals))
+        self._public = self.game.public_posterior(batch_shape) if self.game.channel.adaptive else None
 
     def restart(self, mask: BoolArray) -> None:
         """Begin with equal weights in the games of ``mask``."""
         self._total[mask] = 0.0
+        if self._public is not None:
+            self._public.restart(mask)
 
     @property
     def _num_totals(self) -> int:
@@ -124,7 +129,7 @@ class ExponentialWeights(Learner):
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
         """The weights that summed losses make, along the given axis. It may overwrite the totals."""
         totals *= -self.rate
-        return posterior.weights(totals, axis=axis, out=totals)
+        return softmax(totals, axis=axis, out=totals)
 
     def predict(self, candidates: FloatArray) -> FloatArray:
         """The weighted mixture of the candidates."""
@@ -135,24 +140,35 @@ class ExponentialWeights(Learner):
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
         """Add the message's losses."""
-        self._total = self._total + self.losses(np.asarray(message), candidates)
+        message, log_likelihood = np.asarray(message), None
+        if self._public is not None:
+            self.posterior = self._public.weights
+            log_likelihood = self.game.channel.log_likelihood(message, candidates, self.posterior)
+            self._public.advance(log_likelihood)
+        self._total = self._total + self._losses(message, candidates, log_likelihood)
 
     def play(
         self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
     ) -> FloatArray:
         """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
-        return self._play(candidates, self.losses(messages, candidates))
-
-    def _play(self, candidates: FloatArray, losses: FloatArray) -> FloatArray:
-        """The predictions of n rounds whose losses ``(B, n, K)`` are known."""
+        if self._has_own_steps or (self._public is not None and log_likelihoods is None):
+            return play_stepwise(self, candidates, messages)
+        if self._public is not None and log_likelihoods is not None:
+            self.posterior = self._public.along(log_likelihoods)
         # Rounds on the last axis: sums over hypotheses and over rounds are fastest that way.
-        losses = np.swapaxes(losses, -1, -2)
+        losses = np.swapaxes(self._losses(messages, candidates, log_likelihoods), -1, -2)
         totals = np.empty(losses.shape)
         totals[..., 0] = self._total
         totals[..., 1:] = losses[..., :-1]
         np.cumsum(totals, axis=-1, out=totals)
         self._total = totals[..., -1] + losses[..., -1]
         return self._predict(np.swapaxes(self._weigh(totals, -2), -1, -2), candidates)
+
+    @property
+    def _has_own_steps(self) -> bool:
+        """Whether a subclass predicts or learns in its own way, so that a cumulative sum would miss it."""
+        own = ("predict", "update", "weights")
+        return any(getattr(type(self), name) is not getattr(ExponentialWeights, name) for name in own)
 
 
 class SmoothedLearner(ExponentialWeights):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from ldp_agents.base import ExponentialWeights
-from ldp_gym import posterior
-from ldp_gym.learners import play_stepwise
 from ldp_gym.numerics.arrays import FloatArray, Messages
 
 
@@ -18,16 +16,10 @@ class Bayes(ExponentialWeights):
     rate = 1.0
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """``-log sum_y f_k[y] q(z | y)``; an adaptive channel acts on the posterior that is ours too."""
-        public = posterior.weights(-self._total) if self.game.channel.adaptive else None
-        return -self.game.channel.log_likelihood(messages, candidates, public)
+        """``-log sum_y f_k[y] q(z | y)``."""
+        return -self.game.channel.log_likelihood(messages, candidates, self.posterior)
 
-    def play(
-        self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
+    def _losses(
+        self, messages: Messages, candidates: FloatArray, log_likelihoods: FloatArray | None
     ) -> FloatArray:
-        """Predict and learn n rounds; on an adaptive channel without the log-likelihoods, in steps."""
-        if log_likelihoods is None:
-            if self.game.channel.adaptive:
-                return play_stepwise(self, candidates, messages)
-            log_likelihoods = self.game.channel.log_likelihood(messages, candidates)
-        return self._play(candidates, -log_likelihoods)
+        return self.losses(messages, candidates) if log_likelihoods is None else -log_likelihoods

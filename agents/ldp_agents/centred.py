@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from ldp_agents.base import LossLearner
-from ldp_gym import Game, posterior
-from ldp_gym.numerics.arrays import FloatArray, Messages
+from ldp_gym import Game
+from ldp_gym.numerics.arrays import FloatArray, Messages, softmax
 
 RATES = ("adaptive", "known")
 
@@ -42,7 +42,6 @@ class CentredEXP3(LossLearner):
         estimates = channel.loss_estimates(messages, candidates)
         if self._known:
             spread = np.broadcast_to(channel.loss_variance(candidates), estimates.shape[:-1])
-            spread = np.where(channel.is_none(messages), 0.0, spread)
         else:
             spread = estimates.var(axis=-1)
         return np.concatenate([estimates, spread[..., None]], axis=-1)
@@ -52,7 +51,7 @@ class CentredEXP3(LossLearner):
         rate = math.sqrt(2.0 * math.log(self.game.num_hypotheses)) / np.sqrt(
             np.where(spread > 0.0, spread, np.inf)
         )
-        return posterior.weights(-rate * losses, axis=axis)
+        return softmax(-rate * losses, axis=axis)
 
 
 class CentredWMA(CentredEXP3):

@@ -12,7 +12,8 @@ import numpy as np
 
 from ldp_gym.bench.experiment import Entry
 from ldp_gym.bench.page import NOTHING, Column, Value, count
-from ldp_gym.engine.scenario import Scenario, rule_value
+from ldp_gym.engine.rules import rule_value
+from ldp_gym.engine.scenario import Scenario
 from ldp_gym.errors import NoPrivacyWarning
 from ldp_gym.privacy.certificate import Certificate, certify
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import ldp_gym
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.engine.scenario import Scenario, rule_value
+from ldp_gym.engine.rules import rule_value
+from ldp_gym.engine.scenario import Scenario
 from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.learners import LEARNERS, is_directory, learner_maker
 from ldp_gym.natures.base import NATURES

@@ -14,7 +14,7 @@ from ldp_gym.bench.experiment import Entry
 from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.bench.results import Played, Results
 from ldp_gym.bench.statistics import Estimate
-from ldp_gym.engine.scenario import rule_value
+from ldp_gym.engine.rules import rule_value
 
 
 @dataclass(frozen=True)

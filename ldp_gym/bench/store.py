@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.bench.experiment import Cell
-from ldp_gym.engine.scenario import rule_value
+from ldp_gym.engine.rules import rule_value
 from ldp_gym.errors import DamagedStoreError
 
 FILE = "results.sqlite"

@@ -33,7 +33,7 @@ _TIE = 1e-9
 class AdaptiveGroups(Channel):
     """Which of a few groups of equal posterior likes the label best. Pure, free of M, adaptive.
 
-    The message has the number of each hypothesis' group, from 1, and at its end that of the group named.
+    The message has the number of each hypothesis' group, and at its end that of the group named.
 
     Privacy: the groups do not depend on the label, and the right one of g is named with probability
     ``e^eps / (e^eps + g - 1)``, each other with ``e^-eps`` times that. Use it with Bayes where rounds may
@@ -59,8 +59,8 @@ class AdaptiveGroups(Channel):
 
     @property
     def message_space(self) -> gym.spaces.MultiDiscrete:
-        """The group of each hypothesis, and the one that is named; 0 for none yet."""
-        return gym.spaces.MultiDiscrete([self.sizes[-1] + 1] * (self.num_hypotheses + 1))
+        """The group of each hypothesis, and the one that is named."""
+        return gym.spaces.MultiDiscrete([self.sizes[-1]] * (self.num_hypotheses + 1))
 
     def encode(
         self,
@@ -72,8 +72,8 @@ class AdaptiveGroups(Channel):
         groups = self._divide(uniforms[..., :-2], posterior)
         liked = masses(candidates, np.asarray(labels))
         right = _favourites(np.einsum("g...k,...k->g...", self._shares(groups, posterior), liked))
-        count = np.maximum.reduce(groups, axis=-1)
-        wrong = 1 + (uniforms[..., -1] * (count - 1)).astype(np.int64)
+        count = np.maximum.reduce(groups, axis=-1) + 1
+        wrong = (uniforms[..., -1] * (count - 1)).astype(np.int64)
         wrong += wrong >= right
         named = np.where(uniforms[..., -2] < np.exp(self._log_right)[count], right, wrong)
         return np.concatenate([groups, named[..., None]], axis=-1)
@@ -82,10 +82,6 @@ class AdaptiveGroups(Channel):
     def _log_right(self) -> FloatArray:
         """The log probability of the right group, by the number of all groups, from 0."""
         return -np.log1p(np.maximum(np.arange(self.sizes[-1] + 1) - 1, 1) * math.exp(-self.epsilon))
-
-    def is_none(self, messages: Messages) -> BoolArray:
-        """No group is named."""
-        return np.asarray(messages[..., -1] == 0)
 
     def _weights(self, posterior: FloatArray | None) -> FloatArray:
         return np.maximum(self._public(posterior), _LEAST)
@@ -131,7 +127,7 @@ class AdaptiveGroups(Channel):
 
     def _shares(self, groups: IntArray, posterior: FloatArray | None) -> FloatArray:
         """What each hypothesis counts for in the mean of each group, ``(groups, ..., K)``."""
-        numbers = np.arange(1, self.sizes[-1] + 1).reshape(-1, *[1] * groups.ndim)
+        numbers = np.arange(self.sizes[-1]).reshape(-1, *[1] * groups.ndim)
         shares = self._weights(posterior) * (groups == numbers)
         shares /= np.maximum(np.add.reduce(shares, axis=-1, keepdims=True), _LEAST)
         return shares
@@ -144,7 +140,7 @@ class AdaptiveGroups(Channel):
         """Whose group was named, of all labels ``(..., M)``, and the log chance of that, ``(..., 1)``."""
         groups, named = messages[..., :-1], messages[..., -1:]
         favourites = _favourites(mixture(self._shares(groups, posterior), candidates))
-        count = np.maximum.reduce(groups, axis=-1, keepdims=True)
+        count = np.maximum.reduce(groups, axis=-1, keepdims=True) + 1
         return (favourites == named).astype(np.float64), self._log_right[count]
 
     def log_density(
@@ -157,14 +153,13 @@ class AdaptiveGroups(Channel):
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         fits, log_right = self._fits(messages, candidates, posterior)
-        log_likelihood = log_mixed(expectations(candidates, fits), log_right, self.epsilon)
-        return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
+        return log_mixed(expectations(candidates, fits), log_right, self.epsilon)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """A hundred divisions, each group named: a density takes two values, so any ratio is eps or 0."""
         lots = np.random.default_rng(0).random((100, self.num_hypotheses))
         divisions = np.unique(self._divide(lots, posterior), axis=0)
-        return np.array([[*groups, name] for groups in divisions for name in range(1, groups.max() + 1)])
+        return np.array([[*groups, name] for groups in divisions for name in range(groups.max() + 1)])
 
 
 def _assign(line: FloatArray, size: int) -> tuple[FloatArray, BoolArray]:
@@ -183,14 +178,14 @@ def _assign(line: FloatArray, size: int) -> tuple[FloatArray, BoolArray]:
 
 
 def _favourites(means: FloatArray) -> IntArray:
-    """The number of the group with the largest mean ``(groups, ...)``, from 1, the first of equals."""
+    """The number of the group with the largest mean ``(groups, ...)``, the first of equals."""
     return _first(means >= np.maximum.reduce(means, axis=0) * (1.0 - _TIE))
 
 
 def _first(members: BoolArray) -> IntArray:
-    """The number of the first group ``(groups, ...)`` that has a member, from 1; one of them has it."""
+    """The number of the first group ``(groups, ...)`` that has a member; one of them has it."""
     passed = ~members[0]
-    number = passed + np.int64(1)
+    number = passed.astype(np.int64)
     for group in members[1:-1]:
         passed = passed & ~group
         number += passed

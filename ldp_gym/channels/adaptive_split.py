@@ -47,6 +47,5 @@ class AdaptiveSplit(Division):
         posterior = self._public(posterior)
         signed = sides * np.maximum(posterior, _UNLIKELY)
         first, second = (np.einsum("...k->...", np.maximum(part, 0.0)) for part in (signed, -signed))
-        # The sides' total weights, which "none yet" does not have.
         total = np.where(sides > 0.0, first[..., None], second[..., None])
         return signed / np.maximum(total, _UNLIKELY)

@@ -13,7 +13,7 @@ import numpy as np
 from ldp_gym.calibration.accounting import DeltaBounds
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages
 from ldp_gym.numerics.sampling import open_uniforms
 from ldp_gym.registry import Registry
 
@@ -28,9 +28,8 @@ class Channel(ABC):
     so does the exact audit if the messages are finite (else define :meth:`worst_case_messages` too).
     ``ldp_gym.testing.check_channel`` holds it to this contract.
 
-    Labels are indices ``0..M-1``. The all-zero message means "none yet": it is what a learner sees before
-    the first round, no real message equals it, and its log-likelihood is 0. A message in ``R^K`` is a vector
-    of losses, where smaller means likelier (``reveals_losses``).
+    Labels are indices ``0..M-1``. Every point of the message space may be a message. A message in ``R^K`` is
+    a vector of losses, where smaller means likelier (``reveals_losses``).
 
     Args:
         num_hypotheses: K.
@@ -115,14 +114,13 @@ class Channel(ABC):
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        """``log sum_y f_k[y] q(z | y)`` of every hypothesis, ``(..., K)``; 0 for "none yet"."""
+        """``log sum_y f_k[y] q(z | y)`` of every hypothesis, ``(..., K)``."""
         log_density = self.log_density(messages, candidates, posterior)
         peak = log_density.max(axis=-1)
         density = np.exp(log_density - peak[..., None])
         likelihood = np.einsum("...km,...m->...k", candidates, density)
         with np.errstate(divide="ignore"):  # a hypothesis that rules the message out
-            log_likelihood = np.log(likelihood) + peak[..., None]
-        return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
+            return np.log(likelihood) + peak[..., None]
 
     def _public(self, posterior: FloatArray | None) -> FloatArray:
         """The public posterior, which an adaptive channel must be given."""
@@ -133,18 +131,12 @@ class Channel(ABC):
             )
         return posterior
 
-    def is_none(self, messages: Messages) -> BoolArray:
-        """Where messages ``(..., *message_shape)`` are "none yet"."""
-        nothing: BoolArray = messages == 0
-        axes = tuple(range(-len(self.message_shape), 0))
-        return np.asarray(nothing.all(axis=axes)) if axes else nothing
-
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         """Estimates ``(..., K)`` of the hypotheses' losses, for a channel that reveals losses.
 
-        The public part that tells nothing is taken out. 0 for "none yet".
+        The public part that tells nothing is taken out.
         """
         if not self.reveals_losses:
             raise TypeError(f"the messages of {self!r} are no losses")
@@ -165,7 +157,7 @@ class Channel(ABC):
         All messages, if they are finitely many; a channel with others says where it can lie.
         """
         if isinstance(self.message_space, gym.spaces.Discrete):
-            return np.arange(1, int(self.message_space.n))
+            return np.arange(int(self.message_space.n))
         raise TypeError(
             f"{type(self).__name__} does not say where its density ratio is largest: define "
             f"worst_case_messages(), or audit its messages with ldp_gym.audit.estimate_epsilon"
@@ -177,7 +169,7 @@ class Channel(ABC):
             raise TypeError(
                 f"{type(self).__name__} does not say how to account its delta: define delta_bounds()"
             )
-        log_density = self.log_density(np.arange(1, int(self.message_space.n)), candidates)
+        log_density = self.log_density(np.arange(int(self.message_space.n)), candidates)
         density, raised = np.exp(log_density), np.exp(np.minimum(log_density + epsilon, 700.0))
         # Label by label: how much of its messages' probability exceeds e^eps times another's.
         excess = [np.maximum(density[:, [y]] - raised, 0.0).sum(axis=0).max() for y in range(self.num_labels)]

@@ -118,17 +118,15 @@ class ClippedChannel(Channel):
         """See :meth:`Channel.log_likelihood`; the mixing keeps every density within reach of floats."""
         density, log_scale = self._density(messages, candidates)
         with np.errstate(divide="ignore"):
-            likelihood = np.log(np.einsum("...km,...m->...k", candidates, density)) + log_scale
-        return np.where(self.is_none(messages)[..., None], 0.0, likelihood)
+            return np.log(np.einsum("...km,...m->...k", candidates, density)) + log_scale
 
 
 def importance_weighted(
     messages: Messages, revealed: FloatArray, lowest: FloatArray, highest: FloatArray
 ) -> FloatArray:
-    """Unbiased losses ``(..., K)`` from one revealed log-likelihood out of K; 0 for "none yet".
+    """Unbiased losses ``(..., K)`` from one revealed log-likelihood out of K.
 
     Every coordinate has its range's centre for a baseline; the one that was revealed is corrected K-fold.
     """
     shown, centre = messages != 0.0, (lowest + highest) / 2.0
-    estimate = -centre - messages.shape[-1] * np.where(shown, revealed - centre, 0.0)
-    return np.where(shown.any(axis=-1, keepdims=True), estimate, 0.0)
+    return -centre - messages.shape[-1] * np.where(shown, revealed - centre, 0.0)

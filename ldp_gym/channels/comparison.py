@@ -109,8 +109,7 @@ class Comparison(Channel):
     ) -> FloatArray:
         prefers, won = self._prefers(messages, candidates, posterior)
         chance = expectations(candidates, prefers)  # of each hypothesis, that A likes it better
-        log_likelihood = log_mixed(np.where(won, chance, 1.0 - chance), self._log_keep, self.epsilon)
-        return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
+        return log_mixed(np.where(won, chance, 1.0 - chance), self._log_keep, self.epsilon)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """A few hundred random sides with both answers: a density takes two values: a ratio is eps or 0."""

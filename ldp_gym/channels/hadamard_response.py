@@ -15,8 +15,8 @@ from ldp_gym.numerics.sampling import integers
 class HadamardResponse(Channel):
     """A random column in which the label's row of a Hadamard matrix is likely to be +1. Pure.
 
-    With N the least power of two above M, the message is a column z in ``1..N``, ``e^eps`` times likelier if
-    the Sylvester-Hadamard matrix has +1 in row y + 1 (row 0 is all ones) than if it has -1. Use it where
+    With N the least power of two above M, the message is a column z in ``0..N-1``, ``e^eps`` times likelier
+    if the Sylvester-Hadamard matrix has +1 in row y + 1 (row 0 is all ones) than if it has -1. Use it where
     subset selection's messages are too long, at eps up to about 1: half of the columns say yes to a label,
     which is too many at larger eps.
 
@@ -39,8 +39,8 @@ class HadamardResponse(Channel):
 
     @property
     def message_space(self) -> gym.spaces.Discrete:
-        """The columns from 1, and 0 for none yet."""
-        return gym.spaces.Discrete(self.order + 1)
+        """The columns."""
+        return gym.spaces.Discrete(self.order)
 
     def encode(
         self,
@@ -54,26 +54,25 @@ class HadamardResponse(Channel):
         says_yes = np.bitwise_count(rows & columns) % 2 == 0
         wanted = uniforms[..., 1] < 1.0 / (1.0 + math.exp(-self.epsilon))
         # A bit that the row has turns a column of one kind into one of the other, one to one.
-        return np.where(says_yes == wanted, columns, columns ^ (rows & -rows)) + 1
+        return np.where(says_yes == wanted, columns, columns ^ (rows & -rows))
 
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        columns, rows = np.asarray(messages)[..., None] - 1, np.arange(1, self.num_labels + 1)
+        columns, rows = np.asarray(messages)[..., None], np.arange(1, self.num_labels + 1)
         says_yes = np.bitwise_count(columns & rows) % 2 == 0
         return np.where(says_yes, self._log_yes, self._log_yes - self.epsilon)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """The second column, which says no to the first label and yes to the second: no ratio is larger."""
-        return np.array([2])
+        return np.array([1])
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        spectrum = masses(_walsh(candidates, self.order), np.maximum(messages - 1, 0))
+        spectrum = masses(_walsh(candidates, self.order), np.asarray(messages))
         chance = (1.0 + spectrum) / 2.0  # of a yes
-        log_likelihood = log_mixed(chance, self._log_yes, self.epsilon)
-        return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
+        return log_mixed(chance, self._log_yes, self.epsilon)
 
 
 def _walsh(candidates: FloatArray, order: int) -> FloatArray:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ldp_gym import theory
 from ldp_gym.calibration import accounting
+from ldp_gym.calibration.noise_scales import vector_noise_scale
 from ldp_gym.channels.noise_laws import LAPLACE, NoiseLaw
 from ldp_gym.channels.vector import VectorChannel
 from ldp_gym.numerics.arrays import FloatArray
@@ -25,7 +25,7 @@ class LaplaceVector(VectorChannel):
         return accounting.laplace_vector_scale(self.num_hypotheses, self.epsilon, self.delta)
 
     def _paper_scale(self) -> float:
-        return theory.vector_noise_scale(self.num_hypotheses, self.horizon, self.epsilon, self.delta)
+        return vector_noise_scale(self.num_hypotheses, self.horizon, self.epsilon, self.delta)
 
     def _delta(self, shifts: FloatArray, epsilon: float) -> accounting.DeltaBounds:
         return accounting.laplace_delta(shifts, epsilon)

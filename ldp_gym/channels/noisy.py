@@ -109,7 +109,7 @@ class NoisyChannel(ClippedChannel):
     def to_loss(self, log_likelihood: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
         """The loss that a noisy log-likelihood turns into, eq. (tildey)."""
         losses = -slope * (log_likelihood + (np.log(self.num_labels) - offset))
-        # An exact zero would read as "none yet".
+        # An exact zero stands for "not revealed" where one coordinate of K is.
         return np.where(losses == 0.0, np.finfo(np.float64).tiny, losses)
 
     def from_loss(self, losses: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from ldp_gym.numerics.sampling import integers
 class RandomizedResponse(Channel):
     """The label itself with probability ``e^eps / (e^eps + M - 1)``, else another, uniformly. Pure.
 
-    The message is the reported label in ``1..M``, and 0 for "none yet".
+    The message is the reported label.
 
     Privacy: any report is ``e^eps`` times likelier from its own label than from another, and never more.
     The chance to hear the truth falls as ``e^eps / M``: use it where M is small.
@@ -38,8 +38,8 @@ class RandomizedResponse(Channel):
 
     @property
     def message_space(self) -> gym.spaces.Discrete:
-        """The labels from 1, and 0 for none yet."""
-        return gym.spaces.Discrete(self.num_labels + 1)
+        """The labels."""
+        return gym.spaces.Discrete(self.num_labels)
 
     def encode(
         self,
@@ -49,25 +49,24 @@ class RandomizedResponse(Channel):
         posterior: FloatArray | None = None,
     ) -> Messages:
         others = (labels + 1 + integers(self.num_labels - 1, uniforms[..., 1])) % self.num_labels
-        return np.where(uniforms[..., 0] < math.exp(self.log_keep), labels, others) + 1
+        return np.where(uniforms[..., 0] < math.exp(self.log_keep), labels, others)
 
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        kept = np.asarray(messages)[..., None] == np.arange(1, self.num_labels + 1)
+        kept = np.asarray(messages)[..., None] == np.arange(self.num_labels)
         return np.where(kept, self.log_keep, self.log_other)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """Any message: they are all alike but for their names."""
-        return np.array([1])
+        return np.array([0])
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         """See :meth:`Channel.log_likelihood`; only the reported label's masses are looked at."""
-        reported = masses(candidates, np.maximum(messages - 1, 0))
+        reported = masses(candidates, np.asarray(messages))
         with np.errstate(divide="ignore"):
-            log_likelihood = np.logaddexp(
+            return np.logaddexp(
                 self.log_keep + np.log(reported), self.log_other + np.log1p(-np.minimum(reported, 1.0))
             )
-        return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)

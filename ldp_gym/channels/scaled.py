@@ -68,7 +68,7 @@ class ScaledChannel(ClippedChannel):
         centre, half = (at(side, coordinate) for side in self._scaling(candidates, cells))
         value = _scaled(level, centre, half)
         loss = -(centre + half * self.randomize(value, uniforms[..., 3:]))
-        loss = np.where(loss == 0.0, np.finfo(np.float64).tiny, loss)  # zero would read as "none yet"
+        loss = np.where(loss == 0.0, np.finfo(np.float64).tiny, loss)  # zero stands for "not revealed"
         return one_hot(loss, coordinate, self.num_hypotheses)
 
     def _log_kernel(

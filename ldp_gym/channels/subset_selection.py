@@ -91,9 +91,7 @@ class SubsetSelection(SubsetChannel):
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         held = expectations(candidates, messages.astype(np.float64))
-        return np.where(
-            self.is_none(messages)[..., None], 0.0, log_mixed(held, self._log_holds, self.epsilon)
-        )
+        return log_mixed(held, self._log_holds, self.epsilon)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """Any set: they are all alike but for their names."""

@@ -61,8 +61,7 @@ class VectorChannel(NoisyChannel):
     ) -> FloatArray:
         """The noisy log-likelihoods themselves, without the public offset."""
         noise = self.noise(candidates)
-        losses = -self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
-        return np.where(self.is_none(messages)[..., None], 0.0, losses)
+        return -self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
 
     def loss_variance(self, candidates: FloatArray) -> FloatArray:
         return self._coordinate_variance(candidates).mean(axis=-1)

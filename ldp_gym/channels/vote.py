@@ -60,9 +60,7 @@ class Vote(SubsetChannel):
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         held = expectations(ballots(candidates), (messages < 0.0).astype(np.float64))
-        return np.where(
-            self.is_none(messages)[..., None], 0.0, log_mixed(held, self._log_holds, self.epsilon)
-        )
+        return log_mixed(held, self._log_holds, self.epsilon)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """A window of names that slides around: a density takes two values, so any ratio is eps or 0."""

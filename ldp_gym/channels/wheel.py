@@ -105,8 +105,7 @@ class Wheel(Channel):
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         covered, log_density = self._covered(messages, candidates, posterior)
-        log_likelihood = log_mixed(expectations(ballots(candidates), covered), log_density, self.epsilon)
-        return np.where(self.is_none(messages)[..., None], 0.0, log_likelihood)
+        return log_mixed(expectations(ballots(candidates), covered), log_density, self.epsilon)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """An arc around each hypothesis: a density takes two values, so any ratio is eps or 0."""

@@ -1,7 +1,7 @@
 """The tape, one round at a time: what a referee of B games reads while it steps them.
 
-Rounds are recorded in blocks ahead of the referee. Games that begin together stay together as one cohort
-of episodes; a game that is reset alone leaves its cohort and becomes one of its own.
+Rounds are recorded in blocks ahead of the referee. Games that begin together stay together as one group
+of episodes; a game that is reset alone leaves its group and becomes one of its own.
 """
 
 from __future__ import annotations
@@ -67,67 +67,67 @@ class Playback:
         self.over = np.ones(num_games, dtype=np.bool_)
         self._num_games = num_games
         self._block = min(_LONGEST, scenario.rounds_at_a_time(num_games, _CELLS))
-        self._cohorts: list[ResetGroup] = []
+        self._groups: list[ResetGroup] = []
         self._fields = ["contexts", "distributions", "negentropies", "labels", "messages"]
         if scenario.observe_candidates and not scenario.shares_table:
             self._fields.append("candidates")
         # What stays the same throughout an episode.
-        self._steady = CONSTANT_FIELDS if scenario.hypotheses.constant else frozenset()
+        self._constant = CONSTANT_FIELDS if scenario.hypotheses.constant else frozenset()
         self._record: dict[str, npt.NDArray[Any]] = {}
         self._now: int | tuple[IntArray, IntArray] = 0
 
     def begin(self, games: IntArray, starts: Sequence[EpisodeStart]) -> None:
         """Begin new episodes in the given games."""
-        for cohort in self._cohorts:
-            cohort.leave(games)
-        self._cohorts = [cohort for cohort in self._cohorts if cohort.games.size]
-        self._cohorts.append(ResetGroup(games, Episodes(self.scenario, starts)))
-        self.truths[games] = self._cohorts[-1].episodes.truths
+        for group in self._groups:
+            group.leave(games)
+        self._groups = [group for group in self._groups if group.games.size]
+        self._groups.append(ResetGroup(games, Episodes(self.scenario, starts)))
+        self.truths[games] = self._groups[-1].episodes.truths
         self.over[games] = False
-        self._record_block(self._cohorts[-1])
-        self._find()
+        self._record_block(self._groups[-1])
+        self._locate()
 
     def advance(self) -> None:
         """Go to the next round; a game that is over stays in its last."""
         horizon = self.scenario.horizon
-        for cohort in self._cohorts:
-            if cohort.played < horizon:
-                cohort.played += 1
-                if cohort.played == horizon:
-                    self.over[cohort.games] = True
-                elif cohort.played == cohort.recorded:
-                    self._record_block(cohort)
+        for group in self._groups:
+            if group.played < horizon:
+                group.played += 1
+                if group.played == horizon:
+                    self.over[group.games] = True
+                elif group.played == group.recorded:
+                    self._record_block(group)
                 else:
-                    cohort.cursor += 1
-        self._find()
+                    group.cursor += 1
+        self._locate()
 
-    def _find(self) -> None:
+    def _locate(self) -> None:
         """Note where in the record each game is."""
-        if len(self._cohorts) == 1:
-            self._now = self._cohorts[0].cursor
+        if len(self._groups) == 1:
+            self._now = self._groups[0].cursor
             return
         cursors = np.zeros(self._num_games, dtype=np.int64)
-        for cohort in self._cohorts:
-            cursors[cohort.games] = cohort.cursor
+        for group in self._groups:
+            cursors[group.games] = group.cursor
         self._now = (cursors, np.arange(self._num_games))
 
-    def _record_block(self, cohort: ResetGroup) -> None:
-        """Record a cohort's next rounds, over those that it has played."""
-        rounds = min(self._block, self.scenario.horizon - cohort.recorded)
-        tape = cohort.episodes.play(rounds)
-        cohort.recorded += rounds
-        cohort.cursor = 0
-        # A cohort of all the games is copied without picking and sorting.
-        everyone = np.array_equal(cohort.games, np.arange(self._num_games))
-        games = _EVERY if everyone else cohort.games
+    def _record_block(self, group: ResetGroup) -> None:
+        """Record a group's next rounds, over those that it has played."""
+        rounds = min(self._block, self.scenario.horizon - group.recorded)
+        tape = group.episodes.play(rounds)
+        group.recorded += rounds
+        group.cursor = 0
+        # A group of all the games is copied without picking and sorting.
+        everyone = np.array_equal(group.games, np.arange(self._num_games))
+        games = _EVERY if everyone else group.games
         for name in self._fields:
             values = getattr(tape, name)
-            if name in self._steady:
-                self._room(name, (), values)[games] = values[:, 0]
+            if name in self._constant:
+                self._buffer(name, (), values)[games] = values[:, 0]
             else:
-                self._room(name, (self._block,), values)[:rounds, games] = np.swapaxes(values, 0, 1)
+                self._buffer(name, (self._block,), values)[:rounds, games] = np.swapaxes(values, 0, 1)
 
-    def _room(self, name: str, rounds: tuple[int, ...], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _buffer(self, name: str, rounds: tuple[int, ...], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Where a field is recorded, round by round for all games; made when the first values come."""
         if name not in self._record:
             shape = (*rounds, self._num_games, *values.shape[2:])
@@ -139,7 +139,7 @@ class Playback:
 
         A view of the record: copy what others may keep. A game that is over shows its last round again.
         """
-        return self._record[name] if name in self._steady else self._record[name][self._now]
+        return self._record[name] if name in self._constant else self._record[name][self._now]
 
     @property
     def candidates(self) -> FloatArray:

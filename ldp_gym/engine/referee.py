@@ -6,16 +6,45 @@ One game is the case B = 1. Single and vector environment are thin views of this
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.engine.playback import Playback
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.numerics.divergences import kl, tv
-from ldp_gym.rendering.history import FrameHistory, Round
+
+
+@dataclass(frozen=True)
+class Round:
+    """What was played in a round of B games.
+
+    Attributes:
+        seen: the contexts ``(B, d)``; the candidates ``(B, K, M)`` where each episode has its own class.
+        distributions: the truths', ``(B, M)``.
+        predictions: what was predicted, ``(B, M)``.
+        messages: what was sent.
+        losses: what was charged, ``(B,)``.
+    """
+
+    seen: FloatArray
+    distributions: FloatArray
+    predictions: FloatArray
+    messages: Messages
+    losses: FloatArray
+
+
+class Spectator(Protocol):
+    """Someone who watches the games, the hidden truth included, and changes nothing in them."""
+
+    def begin(self, games: IntArray, truths: IntArray, distributions: FloatArray) -> None:
+        """The given games begin; ``truths (B,)`` and ``distributions (B, M)`` are of all of them."""
+
+    def watch(self, round_: Round) -> None:
+        """A round of all games has been played."""
 
 
 class Referee:
@@ -24,13 +53,14 @@ class Referee:
     Args:
         scenario: the game.
         num_games: B.
-        watched: whether to seat a spectator, who sees what a frame shows.
+        spectator: who watches, if anyone does.
     """
 
-    def __init__(self, scenario: Scenario, num_games: int, *, watched: bool = False) -> None:
+    def __init__(self, scenario: Scenario, num_games: int, spectator: Spectator | None = None) -> None:
         self.scenario = scenario
-        self.spectator = FrameHistory(scenario, num_games) if watched else None
+        self._spectator = spectator
         self._playback = Playback(scenario, num_games)
+        self._rounds = np.zeros((num_games, 1), dtype=np.int64)
         space = scenario.channel.message_space
         self._messages = np.zeros((num_games, *scenario.channel.message_shape), dtype=space.dtype)
 
@@ -39,20 +69,29 @@ class Referee:
     ) -> dict[str, npt.NDArray[Any]]:
         """Begin new episodes in the given games, each with its own generator; returns their info."""
         self._playback.begin(games, [self.scenario.start_episode(rng, truth) for rng in generators])
+        self._rounds[games] = 0
         self._messages[games] = 0
-        if self.spectator is not None:
-            self.spectator.begin(games, self._playback.truths, self._playback.now("distributions"))
+        if self._spectator is not None:
+            self._spectator.begin(games, self._playback.truths, self._playback.now("distributions"))
         return {"truth": self._playback.truths.copy()} if self.scenario.reveal else {}
 
     def observe(self) -> dict[str, npt.NDArray[Any]]:
-        """What the learners see now, theirs to keep: contexts, last messages, and candidates on request."""
-        observations = {"context": self._playback.now("contexts").copy(), "message": self._messages.copy()}
+        """What the learners see now, theirs to keep: rounds, contexts, messages, candidates on request."""
+        observations = {
+            "round": self._rounds.copy(),
+            "context": self._playback.now("contexts").copy(),
+            "message": self._messages.copy(),
+        }
         if self.scenario.observe_candidates:
             observations["candidates"] = self._playback.candidates
         return observations
 
-    def judge(self, predictions: FloatArray) -> dict[str, npt.NDArray[Any]]:
-        """Charge the predictions ``(B, M)`` of the current round, and go on to the next; returns the info."""
+    def judge(self, predictions: FloatArray) -> tuple[FloatArray, dict[str, npt.NDArray[Any]]]:
+        """Charge the predictions ``(B, M)`` of the current round, and go on to the next.
+
+        Returns:
+            The rewards ``(B,)``, ``-min(KL, max_loss)``, and the info.
+        """
         truth = self._playback.now("distributions")
         info: dict[str, npt.NDArray[Any]] = {
             "kl": kl(truth, predictions, self._playback.now("negentropies")),
@@ -61,13 +100,14 @@ class Referee:
         if self.scenario.reveal:
             info |= {"truth": self._playback.truths.copy(), "label": self._playback.now("labels").copy()}
         np.copyto(self._messages, self._playback.now("messages"))
-        if self.spectator is not None:
+        if self._spectator is not None:
             seen = self._playback.now("candidates" if self.scenario.redraws else "contexts")
-            self.spectator.watch(
+            self._spectator.watch(
                 Round(seen.copy(), truth.copy(), predictions.copy(), self._messages.copy(), info["kl"])
             )
+        self._rounds += ~self._playback.over[:, None]
         self._playback.advance()
-        return info
+        return 0.0 - np.minimum(info["kl"], self.scenario.max_loss), info
 
     @property
     def over(self) -> BoolArray:
@@ -78,20 +118,6 @@ class Referee:
     def candidates(self) -> FloatArray:
         """The public ``f_j(x_t)`` of the current round, ``(B, K, M)``."""
         return self._playback.candidates
-
-
-def episode_generator(root: np.random.Generator) -> np.random.Generator:
-    """The next episode's own generator, a child of the environment's.
-
-    It depends on the seed and on how many came before: not on how far earlier tapes were recorded, nor on
-    what a wrapper draws from the environment's generator.
-    """
-    return root.spawn(1)[0]
-
-
-def first_generator(seed: int) -> np.random.Generator:
-    """The generator of the episode that ``reset(seed=seed)`` begins."""
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed).spawn(1)[0]))
 
 
 def truth_option(scenario: Scenario, options: Mapping[str, Any] | None) -> int | None:

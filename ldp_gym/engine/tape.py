@@ -12,7 +12,6 @@ from functools import cache
 
 import numpy as np
 
-from ldp_gym import posterior
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.natures.base import NatureView
@@ -76,18 +75,18 @@ class Episodes:
             if scenario.redraws
             else scenario.hypotheses
         )
-        self._steady: Law | None = None
+        self._constant: RoundDistributions | None = None
         self._round = 0
         self._context = np.zeros((batch, scenario.hypotheses.context_dim))
-        self._log_posterior = posterior.prior((batch,), scenario.hypotheses.num_hypotheses)
+        self._posterior = scenario.game.public_posterior((batch,))
 
     def keep(self, which: BoolArray) -> None:
         """Go on with some of the episodes alone."""
         kept = np.flatnonzero(which)
         self.starts = [self.starts[i] for i in kept]
         self.truths, self._context = self.truths[kept], self._context[kept]
-        self._log_posterior = self._log_posterior[kept]
-        self._steady = None
+        self._posterior.keep(kept)
+        self._constant = None
         if self.scenario.redraws:
             self._hypotheses = Redrawn([opening.hypotheses for opening in self.starts])
 
@@ -98,38 +97,40 @@ class Episodes:
         uniforms = open_uniforms([opening.generator for opening in self.starts], (rounds, width))
         if not (scenario.channel.adaptive or (self._needs_contexts and scenario.nature.adaptive)):
             return self._play(uniforms, None)
-        tapes = [
-            self._play(uniforms[:, t : t + 1], posterior.weights(self._log_posterior)) for t in range(rounds)
-        ]
-        return _joined(tapes, constant=scenario.hypotheses.constant)
+        tapes = [self._play(uniforms[:, t : t + 1], self._posterior.weights) for t in range(rounds)]
+        return _concatenated(tapes, constant=scenario.hypotheses.constant)
 
     def _play(self, uniforms: FloatArray, public: FloatArray | None) -> Tape:
         """The rounds whose uniforms ``(B, n, width)`` are given, under the public posterior ``(B, K)``."""
         nature, channel = self.scenario.nature, self.scenario.channel
         label = nature.num_uniforms  # a round's row: the context's uniforms, the label's one, the channel's
         contexts = self._contexts(uniforms[..., :label], public) if self._needs_contexts else None
-        law = self._law(contexts)
-        labels = inverse(law.cumulative, uniforms[..., label])
+        now = self._round_distributions(contexts)
+        labels = inverse(now.cumulative, uniforms[..., label])
         shown = public[:, None] if public is not None and channel.adaptive else None
-        messages = channel.encode(labels, law.candidates, uniforms[..., label + 1 :], shown)
-        told = None
+        messages = channel.encode(labels, now.candidates, uniforms[..., label + 1 :], shown)
+        log_likelihoods = None
         if public is not None:
-            told = channel.log_likelihood(messages, law.candidates, shown)
-            self._log_posterior = posterior.advance(self._log_posterior, told[:, 0])
-        return Tape(contexts, law.candidates, law.distributions, law.negentropies, labels, messages, told)
+            log_likelihoods = channel.log_likelihood(messages, now.candidates, shown)
+            self._posterior.advance(log_likelihoods[:, 0])
+        return Tape(
+            contexts, now.candidates, now.distributions, now.negentropies, labels, messages, log_likelihoods
+        )
 
-    def _law(self, contexts: FloatArray | None) -> Law:
+    def _round_distributions(self, contexts: FloatArray | None) -> RoundDistributions:
         """What the candidates and the truth say at these contexts; worked out once for a constant class."""
-        if self._steady is not None:
-            return self._steady
+        if self._constant is not None:
+            return self._constant
         candidates = self._hypotheses(self._context if contexts is None else contexts)
         if not is_builtin(type(self.scenario.hypotheses)):
             self._check(candidates, contexts)
         distributions = at(candidates, self.truths[:, None], slice(None))
-        law = Law(candidates, distributions, negentropy(distributions), cumulative(distributions))
+        now = RoundDistributions(
+            candidates, distributions, negentropy(distributions), cumulative(distributions)
+        )
         if self.scenario.hypotheses.constant:
-            self._steady = law
-        return law
+            self._constant = now
+        return now
 
     def _check(self, candidates: FloatArray, contexts: FloatArray | None) -> None:
         """Somebody else's class is held to its word: what it gives are distributions."""
@@ -184,7 +185,7 @@ def _keep_freed_memory() -> None:
 
 
 @dataclass(frozen=True)
-class Law:
+class RoundDistributions:
     """What labels come from: fields of :class:`Tape`, and the truth's distribution functions."""
 
     candidates: FloatArray
@@ -208,7 +209,7 @@ class Redrawn:
         return candidates
 
 
-def _joined(tapes: list[Tape], *, constant: bool) -> Tape:
+def _concatenated(tapes: list[Tape], *, constant: bool) -> Tape:
     """Tapes of one round each, in a row. What does not change from round to round stays as it is."""
     first = tapes[0]
     unchanged = CONSTANT_FIELDS if constant else frozenset()

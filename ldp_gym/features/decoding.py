@@ -58,7 +58,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def decode(self, messages: Messages, candidates: FloatArray) -> Decoded:
-        """What messages ``(..., *message_shape)`` say at candidates ``(..., K, M)``; zeros for "none yet"."""
+        """What messages ``(..., *message_shape)`` say at candidates ``(..., K, M)``."""
 
 
 class NoisyDecoder(Decoder):
@@ -116,9 +116,7 @@ class ScoreDecoder(Decoder):
         log_likelihood = self.channel.log_likelihood(messages, candidates)
         likelihood = np.exp(log_likelihood - log_likelihood.max(axis=-1, keepdims=True))
         values = likelihood / likelihood.mean(axis=-1, keepdims=True) - 1.0
-        some = ~self.channel.is_none(messages)[..., None]
-        shown = np.broadcast_to(some, values.shape).astype(np.float64)
-        return Decoded(values, shown, values, np.clip(values, -CLIP, CLIP), np.square(values))
+        return Decoded(values, np.ones(values.shape), values, np.clip(values, -CLIP, CLIP), np.square(values))
 
 
 @singledispatch

@@ -45,13 +45,13 @@ class Refined(HypothesisClass):
             num_labels = validation.whole("num_labels (M)", num_labels, least=2)
         if num_labels is not None and num_labels % self.parts:
             raise ValueError(f"num_labels must be a multiple of parts={self.parts}, got {num_labels}")
-        facts = {
+        base_parameters = {
             "num_hypotheses": num_hypotheses,
             "num_labels": None if num_labels is None else num_labels // self.parts,
             "context_dim": context_dim,
             "class_seed": class_seed,
         }
-        self.base = as_hypotheses(base, facts, base_options)
+        self.base = as_hypotheses(base, base_parameters, base_options)
         super().__init__(self.base.num_hypotheses, self.base.num_labels * self.parts, self.base.context_dim)
         self.constant = self.base.constant
         self._table = self._refine(np.zeros(self.context_dim)) if self.constant else None

@@ -14,20 +14,20 @@ from ldp_gym.hypotheses.table import Table
 
 
 def as_hypotheses(
-    source: object, facts: Mapping[str, Any], options: Mapping[str, Any] | None = None
+    source: object, game_parameters: Mapping[str, Any], options: Mapping[str, Any] | None = None
 ) -> HypothesisClass:
     """The class that ``source`` stands for: a name, a table, callables, classifiers, or a class itself.
 
     Args:
         source: see the table at the top of this module.
-        facts: what the game knows (``num_hypotheses``, ``num_labels``, ``context_dim``, ``class_seed``,
-            ``epsilon``, ``horizon``); ``None`` leaves the choice to the class.
+        game_parameters: what the game knows (``num_hypotheses``, ``num_labels``, ``context_dim``,
+            ``class_seed``, ``epsilon``, ``horizon``); ``None`` leaves the choice to the class.
         options: the named class's own options.
 
     Raises:
-        ValueError: if the class cannot be made, or contradicts a fact.
+        ValueError: if the class cannot be made, or contradicts the game.
     """
-    known = {key: value for key, value in facts.items() if value is not None}
+    known = {key: value for key, value in game_parameters.items() if value is not None}
     if options and not isinstance(source, str):
         raise TypeError(f"hypotheses_kwargs {sorted(options)} go with a named class, not with {source!r}")
     if isinstance(source, HypothesisClass):
@@ -50,10 +50,10 @@ def as_hypotheses(
         )
     else:
         made = Table(source, known.get("context_dim", 1))  # type: ignore[arg-type]
-    for fact in ("num_hypotheses", "num_labels", "context_dim"):
-        if fact in known and known[fact] != getattr(made, fact):
+    for name in ("num_hypotheses", "num_labels", "context_dim"):
+        if name in known and known[name] != getattr(made, name):
             raise ValueError(
-                f"{fact}={known[fact]} contradicts the hypotheses, which have {fact}={getattr(made, fact)}: "
+                f"{name}={known[name]} contradicts the hypotheses, which have {name}={getattr(made, name)}: "
                 f"{made!r}"
             )
     return made

@@ -130,3 +130,16 @@ def _products(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
         flat = matrix @ vectors.reshape(-1, vectors.shape[-1]).T
         return flat.T.reshape(*vectors.shape[:-1], len(matrix))
     return np.swapaxes(matrix @ np.swapaxes(vectors, -1, -2), -1, -2)
+
+
+_VANISHES = -745.2
+"""Below it, exp is 0 in floats: and takes three times as long to say so as at minus infinity."""
+
+
+def softmax(log_weights: FloatArray, axis: int = -1, out: FloatArray | None = None) -> FloatArray:
+    """The weights ``(..., K)``, summing to one, of log weights up to a constant."""
+    relative = np.subtract(log_weights, np.maximum.reduce(log_weights, axis=axis, keepdims=True), out=out)
+    np.copyto(relative, -np.inf, where=relative < _VANISHES)
+    np.exp(relative, out=relative)
+    relative /= np.add.reduce(relative, axis=axis, keepdims=True)
+    return relative

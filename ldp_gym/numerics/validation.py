@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.arrays import FloatArray, row_sums
 
 ROW_TOLERANCE = 1e-5
 """How far a hypothesis' probabilities may be from summing to one before they are refused."""
+
+PREDICTION_TOLERANCE = 1e-4
+"""How far a prediction may be from summing to one; within it, the prediction is renormalised."""
+
+_ROUNDING = 1e-12
+"""How far from one a sum may be by rounding alone."""
 
 
 def whole(name: str, value: object, *, least: int) -> int:
@@ -101,27 +107,55 @@ def distributions(values: npt.ArrayLike) -> FloatArray:
         raise ValueError(f"probabilities must form a rectangular array of numbers: {error}") from error
     if table.ndim == 0 or table.size == 0:
         raise ValueError(f"probabilities need at least one label, got shape {table.shape}")
-    total = np.add.reduce(table, axis=-1, keepdims=True)
-    # Comparisons that NaN fails too; only a failure pays for finding the culprit.
-    if not (table.min() >= 0.0 and np.abs(total - 1.0).max() <= ROW_TOLERANCE):
-        fault = fault_of_distributions(table, ROW_TOLERANCE)
-        raise ValueError(f"hypothesis{fault}; every hypothesis is a distribution over the labels")
-    normalised: FloatArray = table / total
+    total = row_totals(
+        table, ROW_TOLERANCE, _hypothesis, "every hypothesis is a distribution over the labels"
+    )
+    normalised: FloatArray = table / total[..., None]
     normalised[normalised < np.finfo(np.float64).tiny] = 0.0  # too small for its reciprocal to be a float
     return normalised
 
 
-def fault_of_distributions(table: FloatArray, tolerance: float) -> str:
-    """The first row ``(..., M)`` that is no distribution, by its last index, and why."""
+def predictions(values: FloatArray, name_row: Callable[[list[int]], str], advice: str) -> FloatArray:
+    """Predictions ``(..., M)`` as they are charged: checked, and renormalised where they are off.
+
+    Args:
+        values: what was predicted.
+        name_row: what to call a prediction, from its index, in the error.
+        advice: what to do instead, in the error.
+
+    Raises:
+        ValueError: saying which prediction is wrong, how, and by how much.
+    """
+    total = row_totals(values, PREDICTION_TOLERANCE, name_row, advice)
+    if np.abs(total - 1.0).max() < _ROUNDING:
+        return values
+    renormalised: FloatArray = np.divide(values, total[..., None])
+    return renormalised
+
+
+def row_totals(
+    table: FloatArray, tolerance: float, name_row: Callable[[list[int]], str], advice: str
+) -> FloatArray:
+    """The sums of the rows ``(..., M)``, which are nonnegative and sum to one within the tolerance.
+
+    Raises:
+        ValueError: naming the first row that is no distribution, and why.
+    """
+    total = np.asarray(row_sums(table))
+    # Comparisons that NaN fails too; only a failure pays for finding the culprit.
+    if np.minimum.reduce(table, axis=None) >= 0.0 and np.abs(total - 1.0).max() <= tolerance:
+        return total
     for wrong, what in ((np.isnan(table), "NaN"), (table < 0.0, "negative")):
         if wrong.any():
             *row, label = (int(i) for i in np.argwhere(wrong)[0])
-            return f"{_which(row)} has a {what} probability at label {label}: {table[(*row, label)]}"
-    total = np.asarray(table.sum(axis=-1))
+            value = table[(*row, label)]
+            raise ValueError(f"{name_row(row)} has a {what} probability at label {label}: {value}; {advice}")
     row = [int(i) for i in np.argwhere(~(np.abs(total - 1.0) <= tolerance))[0]]
     off = float(total[tuple(row)])
-    return f"{_which(row)} sums to {off:.9g}, off one by {off - 1.0:+.3g} (allowed: {tolerance:g})"
+    raise ValueError(
+        f"{name_row(row)} sums to {off:.9g}, off one by {off - 1.0:+.3g} (allowed: {tolerance:g}); {advice}"
+    )
 
 
-def _which(row: list[int]) -> str:
-    return f" {row[-1]}" if row else ""
+def _hypothesis(row: list[int]) -> str:
+    return f"hypothesis {row[-1]}" if row else "the hypothesis"

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym import posterior
+from ldp_gym.engine.referee import Round
 from ldp_gym.engine.scenario import Scenario
+from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at_round, mixture
 from ldp_gym.numerics.divergences import kl
-from ldp_gym.spaces import TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -49,25 +49,6 @@ class FrameData:
     uniform: FloatArray
 
 
-@dataclass(frozen=True)
-class Round:
-    """What was played in a round of B games.
-
-    Attributes:
-        seen: the contexts ``(B, d)``; the candidates ``(B, K, M)`` where each episode has its own class.
-        distributions: the truths', ``(B, M)``.
-        predictions: what was predicted, ``(B, M)``.
-        messages: what was sent.
-        losses: what was charged, ``(B,)``.
-    """
-
-    seen: FloatArray
-    distributions: FloatArray
-    predictions: FloatArray
-    messages: Messages
-    losses: FloatArray
-
-
 _MOST_UNREAD = 256
 """How many rounds a spectator keeps in mind before it works out what they tell."""
 
@@ -93,10 +74,9 @@ class FrameHistory:
     """
 
     def __init__(self, scenario: Scenario, num_games: int) -> None:
-        size = scenario.hypotheses.num_hypotheses
         self._scenario = scenario
-        self._seats: dict[int, _GameHistory] = {}
-        self._log_posterior = posterior.prior((num_games,), size)
+        self._games: dict[int, _GameHistory] = {}
+        self._posterior = scenario.game.public_posterior((num_games,))
         self._weights: FloatArray | None = None
         self._unread: list[Round] = []
 
@@ -104,8 +84,8 @@ class FrameHistory:
         """The given games begin; ``truths (B,)`` and ``distributions (B, M)`` are of all of them."""
         self._read()
         for game in games.tolist():
-            self._seats[game] = _GameHistory(int(truths[game]), distributions[game].copy())
-        self._log_posterior[games] = posterior.prior((), self._log_posterior.shape[-1])
+            self._games[game] = _GameHistory(int(truths[game]), distributions[game].copy())
+        self._posterior.restart(games)
         self._weights = None
 
     def watch(self, round_: Round) -> None:
@@ -127,46 +107,45 @@ class FrameHistory:
         size = candidates.shape[-2]
         uniform = kl(distributions, mixture(np.full((*losses.shape, size), 1.0 / size), candidates))
         self._advance(messages, candidates)
-        for game, seat in self._seats.items():
-            seat.distribution = distributions[game, -1]
-            seat.prediction, seat.message = predictions[game, -1], messages[game, -1]
-            seat.losses.extend(losses[game].tolist())
-            seat.uniform.extend(uniform[game].tolist())
+        for game, history in self._games.items():
+            history.distribution = distributions[game, -1]
+            history.prediction, history.message = predictions[game, -1], messages[game, -1]
+            history.losses.extend(losses[game].tolist())
+            history.uniform.extend(uniform[game].tolist())
 
     def _advance(self, messages: Messages, candidates: FloatArray) -> None:
         channel = self._scenario.channel
         if not channel.adaptive:
-            told = channel.log_likelihood(messages, candidates).sum(axis=1)
-            self._log_posterior = posterior.advance(self._log_posterior, told)
+            self._posterior.advance(channel.log_likelihood(messages, candidates).sum(axis=1))
             return
         for t in range(messages.shape[1]):
             now = candidates if candidates.ndim == 2 else at_round(candidates, t)
-            told = channel.log_likelihood(messages[:, t], now, posterior.weights(self._log_posterior))
-            self._log_posterior = posterior.advance(self._log_posterior, told)
+            self._posterior.advance(channel.log_likelihood(messages[:, t], now, self._posterior.weights))
 
     def show(self, weights: npt.ArrayLike) -> None:
         """Keep the learner's weights ``(B, K)``, or ``(K,)`` for all games, for the next frames."""
-        shown, size = np.asarray(weights, dtype=np.float64), self._log_posterior.shape[-1]
-        if shown.shape not in ((size,), self._log_posterior.shape):
-            raise ValueError(f"weights to show are one for each of K = {size} hypotheses, got {shown.shape}")
-        if not (shown.min() >= 0.0 and np.abs(shown.sum(axis=-1) - 1.0).max() <= TOLERANCE):
-            raise ValueError(f"weights to show must be nonnegative and sum to one, got {shown}")
-        self._weights = np.broadcast_to(shown, self._log_posterior.shape)
+        shown, expected = np.asarray(weights, dtype=np.float64), self._posterior.weights.shape
+        if shown.shape not in (expected[-1:], expected):
+            raise ValueError(
+                f"weights to show are one per hypothesis, K = {expected[-1]}, got shape {shown.shape}"
+            )
+        shown = validation.predictions(shown, lambda _: "what is shown of the weights", "weights sum to one")
+        self._weights = np.broadcast_to(shown, expected)
 
-    def scene(self, game: int = 0) -> FrameData:
+    def frame_data(self, game: int = 0) -> FrameData:
         """What there is to see of a game now."""
         self._read()
-        seat, scenario = self._seats[game], self._scenario
+        history, scenario = self._games[game], self._scenario
         return FrameData(
             title=repr(scenario.channel),
-            played=len(seat.losses),
+            played=len(history.losses),
             horizon=scenario.horizon,
-            truth=seat.truth,
-            distribution=seat.distribution,
-            prediction=seat.prediction,
-            message=seat.message,
-            posterior=posterior.weights(self._log_posterior[game]),
+            truth=history.truth,
+            distribution=history.distribution,
+            prediction=history.prediction,
+            message=history.message,
+            posterior=self._posterior.weights[game],
             weights=None if self._weights is None else self._weights[game],
-            losses=np.cumsum(seat.losses),
-            uniform=np.cumsum(seat.uniform),
+            losses=np.cumsum(history.losses),
+            uniform=np.cumsum(history.uniform),
         )

@@ -46,80 +46,80 @@ def _load_pygame() -> ModuleType:
 
 
 class Painter:
-    """Draws scenes. It needs no screen; :class:`Window` does."""
+    """Draws frames. It needs no screen; :class:`Window` does."""
 
     def __init__(self) -> None:
         self._pygame = _load_pygame()
         self._fonts = {size: self._pygame.font.Font(None, size) for size in (20, 22, 26)}
 
-    def frame(self, scene: FrameData) -> Frame:
+    def frame(self, data: FrameData) -> Frame:
         """The picture as Gymnasium has them, ``(height, width, 3)``."""
-        pixels: Frame = self._pygame.surfarray.array3d(self.surface(scene))
+        pixels: Frame = self._pygame.surfarray.array3d(self.surface(data))
         return np.ascontiguousarray(pixels.transpose(1, 0, 2))
 
-    def surface(self, scene: FrameData) -> pygame.Surface:
+    def surface(self, data: FrameData) -> pygame.Surface:
         """The picture as pygame has them."""
         self._canvas = self._pygame.Surface((WIDTH, HEIGHT))
         self._canvas.fill(_PAPER)
-        self._write(scene.title, (24, 16), size=26)
-        self._write(f"round {scene.played:,} of {scene.horizon:,}", (WIDTH - 24, 16), size=26, right=True)
-        self._labels(scene, (70, 84, WIDTH - 94, 216))
-        self._beliefs(scene, (70, 386, 246, 176))
-        self._message(scene, (372, 386, 216, 176))
-        self._losses(scene, (650, 386, 286, 176))
+        self._write(data.title, (24, 16), size=26)
+        self._write(f"round {data.played:,} of {data.horizon:,}", (WIDTH - 24, 16), size=26, right=True)
+        self._labels(data, (70, 84, WIDTH - 94, 216))
+        self._beliefs(data, (70, 386, 246, 176))
+        self._message(data, (372, 386, 216, 176))
+        self._losses(data, (650, 386, 286, 176))
         return self._canvas
 
     # -- The four panels ------------------------------------------------------------------------------
 
-    def _labels(self, scene: FrameData, box: tuple[int, int, int, int]) -> None:
-        labels = len(scene.distribution)
-        order, starts = _ordered(scene, _BARS), _groups(labels, _BARS)
-        truth = np.add.reduceat(scene.distribution[order], starts)
+    def _labels(self, data: FrameData, box: tuple[int, int, int, int]) -> None:
+        labels = len(data.distribution)
+        order, starts = _ordered(data, _BARS), _groups(labels, _BARS)
+        truth = np.add.reduceat(data.distribution[order], starts)
         rows = [(truth, _TRUTH, 0.86)]
-        if scene.prediction is not None:
-            rows.append((np.add.reduceat(scene.prediction[order], starts), _LEARNER, 0.36))
-        power = _power(scene, _BARS)
+        if data.prediction is not None:
+            rows.append((np.add.reduceat(data.prediction[order], starts), _LEARNER, 0.36))
+        power = _power(data, _BARS)
         top = _round_up(max(float(row.max()) for row, _, _ in rows))
         self._axes(box, [top * share ** (1 / power) for share in (0.0, 0.5, 1.0)], 0.0, top, power)
         for row, colour, width in rows:
             self._bars(box, (row / top) ** power, colour, width)
         names = [("truth", _TRUTH), ("prediction", _LEARNER)]
-        self._caption(box, _labels_text(scene, _BARS), names)
+        self._caption(box, _labels_text(data, _BARS), names)
         self._ticks_below(box, labels if labels <= _BARS else 0)
 
-    def _beliefs(self, scene: FrameData, box: tuple[int, int, int, int]) -> None:
-        size = len(scene.posterior)
+    def _beliefs(self, data: FrameData, box: tuple[int, int, int, int]) -> None:
+        size = len(data.posterior)
         starts = _groups(size, 64)
         self._axes(box, [0.0, 0.5, 1.0], 0.0, 1.0)
         names = [("posterior", _PUBLIC)]
-        self._bars(box, np.add.reduceat(scene.posterior, starts), _PUBLIC, 0.86)
-        if scene.weights is not None:
-            self._bars(box, np.add.reduceat(scene.weights, starts), _LEARNER, 0.36)
+        self._bars(box, np.add.reduceat(data.posterior, starts), _PUBLIC, 0.86)
+        if data.weights is not None:
+            self._bars(box, np.add.reduceat(data.weights, starts), _LEARNER, 0.36)
             names.append(("learner", _LEARNER))
         self._caption(box, f"{size:,} hypotheses", names)
         self._ticks_below(box, size if size <= 64 else 0)
         # A triangle below the truth.
-        slot = int(np.searchsorted(starts, scene.truth, side="right")) - 1
+        slot = int(np.searchsorted(starts, data.truth, side="right")) - 1
         x, y = box[0] + (slot + 0.5) * box[2] / len(starts), box[1] + box[3] + 3
         self._pygame.draw.polygon(self._canvas, _TRUTH, [(x, y), (x - 6, y + 9), (x + 6, y + 9)])
 
-    def _message(self, scene: FrameData, box: tuple[int, int, int, int]) -> None:
-        self._caption(box, "message: " + _message_text(scene), [])
-        bars = _message_bars(scene, 64)
+    def _message(self, data: FrameData, box: tuple[int, int, int, int]) -> None:
+        self._caption(box, "message: " + _message_text(data), [])
+        bars = _message_bars(data, 64)
         if bars is None:
             return
         low, high = min(0.0, float(bars.min())), max(0.0, float(bars.max()))
         low, high = -_round_up(-low) if low < 0.0 else 0.0, _round_up(high) if high > 0.0 else 0.0
         self._axes(box, sorted({low, 0.0, high}), low, high)
         self._bars(box, bars, _INK, 0.7, low, high)
-        self._ticks_below(box, len(bars) if scene.message is not None and len(scene.message) <= 64 else 0)
+        self._ticks_below(box, len(bars) if data.message is not None and len(data.message) <= 64 else 0)
 
-    def _losses(self, scene: FrameData, box: tuple[int, int, int, int]) -> None:
-        curves = [("prediction", scene.losses, _LEARNER), ("uniform mixture", scene.uniform, _PUBLIC)]
+    def _losses(self, data: FrameData, box: tuple[int, int, int, int]) -> None:
+        curves = [("prediction", data.losses, _LEARNER), ("uniform mixture", data.uniform, _PUBLIC)]
         finite = [curve[np.isfinite(curve)] for _, curve, _ in curves]
         top = _round_up(max((float(curve.max()) for curve in finite if len(curve)), default=1.0))
         self._axes(box, [0.0, top / 2, top], 0.0, top)
-        across = max(scene.played, 1)
+        across = max(data.played, 1)
         for (_, _, colour), curve in zip(curves, finite, strict=True):
             kept = np.unique(np.linspace(0, len(curve), 256).astype(np.int64))
             heights = np.append(0.0, curve)[kept]
@@ -129,7 +129,7 @@ class Painter:
             ]
             if len(points) > 1:
                 self._pygame.draw.lines(self._canvas, colour, False, points, 3)
-        now = f": {scene.losses[-1]:,.1f}, {scene.uniform[-1]:,.1f}" if scene.played else ""
+        now = f": {data.losses[-1]:,.1f}, {data.uniform[-1]:,.1f}" if data.played else ""
         self._caption(box, f"total KL in nats{now}", [(name, colour) for name, _, colour in curves])
         self._write("0", (box[0], box[1] + box[3] + 6), colour=_FAINT)
         self._write(f"{across:,}", (box[0] + box[2], box[1] + box[3] + 6), colour=_FAINT, right=True)

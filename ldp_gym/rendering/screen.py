@@ -13,7 +13,7 @@ from ldp_gym.rendering.text import text
 
 
 class Screen:
-    """Shows one scene after the other, in one of Gymnasium's render modes.
+    """Shows one data after the other, in one of Gymnasium's render modes.
 
     Args:
         mode: ``"ansi"`` for text, ``"rgb_array"`` for a picture, ``"human"`` for a window.
@@ -29,13 +29,13 @@ class Screen:
         """A copy draws with brushes of its own: what pygame holds cannot be copied."""
         return Screen, self._settings
 
-    def show(self, scene: FrameData) -> Frame | str | None:
-        """The scene as text or as a picture, or None when it is in the window."""
+    def show(self, data: FrameData) -> Frame | str | None:
+        """The data as text or as a picture, or None when it is in the window."""
         if self._painter is None:
-            return text(scene)
+            return text(data)
         if self._window is None:
-            return self._painter.frame(scene)
-        self._window.show(self._painter.surface(scene))
+            return self._painter.frame(data)
+        self._window.show(self._painter.surface(data))
         return None
 
     def close(self) -> None:

@@ -18,45 +18,45 @@ def _groups(length: int, most: int) -> IntArray:
     return np.linspace(0, length, min(length, most), endpoint=False).astype(np.int64)
 
 
-def _ordered(scene: FrameData, most: int) -> IntArray:
+def _ordered(data: FrameData, most: int) -> IntArray:
     """The order in which labels are drawn: as they come if they fit, else the truth's likeliest first."""
-    labels = len(scene.distribution)
-    return np.arange(labels) if labels <= most else np.argsort(-scene.distribution, kind="stable")
+    labels = len(data.distribution)
+    return np.arange(labels) if labels <= most else np.argsort(-data.distribution, kind="stable")
 
 
-def _message_bars(scene: FrameData, most: int) -> FloatArray | None:
+def _message_bars(data: FrameData, most: int) -> FloatArray | None:
     """A message with several numbers, as bars: the means of groups where there are too many of them."""
-    if scene.message is None or scene.message.ndim == 0:
+    if data.message is None or data.message.ndim == 0:
         return None
-    values = scene.message.astype(np.float64)
-    if len(values) == len(scene.distribution):  # it speaks of labels
-        values = values[_ordered(scene, most)]
+    values = data.message.astype(np.float64)
+    if len(values) == len(data.distribution):  # it speaks of labels
+        values = values[_ordered(data, most)]
     starts = _groups(len(values), most)
     means: FloatArray = np.add.reduceat(values, starts) / np.diff(starts, append=len(values))
     return means
 
 
-def _message_text(scene: FrameData) -> str:
+def _message_text(data: FrameData) -> str:
     """A message in a few words."""
-    if scene.message is None:
+    if data.message is None:
         return "none yet"
-    if scene.message.ndim == 0:
-        return f"report {int(scene.message):,}"
-    told = np.flatnonzero(scene.message)
+    if data.message.ndim == 0:
+        return f"report {int(data.message):,}"
+    told = np.flatnonzero(data.message)
     if len(told) == 1:
-        return f"{scene.message[told[0]]:.3g} at {told[0]}"
-    if scene.message.dtype == np.int8:
-        return f"a set of {len(told):,} out of {len(scene.message):,}"
-    return f"{len(scene.message):,} numbers, {scene.message.min():.3g} to {scene.message.max():.3g}"
+        return f"{data.message[told[0]]:.3g} at {told[0]}"
+    if data.message.dtype == np.int8:
+        return f"a set of {len(told):,} out of {len(data.message):,}"
+    return f"{len(data.message):,} numbers, {data.message.min():.3g} to {data.message.max():.3g}"
 
 
-def _labels_text(scene: FrameData, most: int) -> str:
-    labels = len(scene.distribution)
+def _labels_text(data: FrameData, most: int) -> str:
+    labels = len(data.distribution)
     if labels <= most:
         return f"{labels} labels"
     return f"{labels:,} labels in {most} groups, the truth's likeliest first; square-root scale"
 
 
-def _power(scene: FrameData, most: int) -> float:
+def _power(data: FrameData, most: int) -> float:
     """Groups go from most of the mass to next to nothing: the square root shows both ends."""
-    return 1.0 if len(scene.distribution) <= most else 0.5
+    return 1.0 if len(data.distribution) <= most else 0.5

@@ -20,31 +20,31 @@ _ACROSS = 64
 """How many bars a line of text has room for."""
 
 
-def text(scene: FrameData) -> str:
-    """A scene in a few lines for the terminal."""
-    order, starts = _ordered(scene, _ACROSS), _groups(len(scene.distribution), _ACROSS)
-    shown = {"truth": scene.distribution}
-    if scene.prediction is not None:
-        shown["prediction"] = scene.prediction
-    power = _power(scene, _ACROSS)
+def text(data: FrameData) -> str:
+    """A data in a few lines for the terminal."""
+    order, starts = _ordered(data, _ACROSS), _groups(len(data.distribution), _ACROSS)
+    shown = {"truth": data.distribution}
+    if data.prediction is not None:
+        shown["prediction"] = data.prediction
+    power = _power(data, _ACROSS)
     masses = {name: np.add.reduceat(values[order], starts) ** power for name, values in shown.items()}
     top = max(row.max() for row in masses.values())
-    lines = [scene.title, f"round {scene.played:,} of {scene.horizon:,}; {_labels_text(scene, _ACROSS)}"]
+    lines = [data.title, f"round {data.played:,} of {data.horizon:,}; {_labels_text(data, _ACROSS)}"]
     lines += [f"{name:12s}{_spark(row, top)}" for name, row in masses.items()]
-    beliefs = {"posterior": scene.posterior} | ({} if scene.weights is None else {"weights": scene.weights})
-    starts = _groups(len(scene.posterior), _ACROSS)
+    beliefs = {"posterior": data.posterior} | ({} if data.weights is None else {"weights": data.weights})
+    starts = _groups(len(data.posterior), _ACROSS)
     for name, belief in beliefs.items():
-        note = f"{belief[scene.truth]:.3f} on the truth, hypothesis {scene.truth}"
+        note = f"{belief[data.truth]:.3f} on the truth, hypothesis {data.truth}"
         lines.append(f"{name:12s}{_spark(np.add.reduceat(belief, starts), 1.0)}  {note}")
-    bars = _message_bars(scene, _ACROSS)
+    bars = _message_bars(data, _ACROSS)
     marks = ""
     if bars is not None:
         low = min(0.0, float(bars.min()))
         marks = _spark(bars - low, max(float(bars.max()) - low, 1e-300)) + "  "
-    lines.append(f"{'message':12s}{marks}{_message_text(scene)}")
-    if scene.played:
+    lines.append(f"{'message':12s}{marks}{_message_text(data)}")
+    if data.played:
         lines.append(
-            f"{'total KL':12s}{scene.losses[-1]:.3f} nats, the uniform mixture's {scene.uniform[-1]:.3f}"
+            f"{'total KL':12s}{data.losses[-1]:.3f} nats, the uniform mixture's {data.uniform[-1]:.3f}"
         )
     return "\n".join(lines) + "\n"
 

@@ -51,7 +51,7 @@ def information_rate(
     prior = validation.distributions(np.full(size, 1.0 / size) if weights is None else weights)
     public = prior if channel.adaptive else None
     if isinstance(channel.message_space, gym.spaces.Discrete):
-        messages = np.arange(1, int(channel.message_space.n))
+        messages = np.arange(int(channel.message_space.n))
         log_likelihood = channel.log_likelihood(messages, candidates, public)
         with np.errstate(invalid="ignore"):
             gain = log_likelihood - _log_mean(log_likelihood, prior)

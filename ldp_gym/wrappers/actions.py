@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector.utils import batch_space
 
-from ldp_gym import posterior
 from ldp_gym.calibration.clipping import Clipping
 from ldp_gym.env import LDPDistEnv
 from ldp_gym.game import Game, game_of
 from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.arrays import FloatArray, softmax
 from ldp_gym.vector_env import LDPDistVectorEnv
 
 
@@ -36,7 +35,7 @@ class _Logits:
             raise ValueError(
                 f"an action is {size} finite numbers in [-1, 1], got shape {logits.shape}: {action!r}"
             )
-        return posterior.weights(self.scale * logits)
+        return softmax(self.scale * logits)
 
 
 class _Mixture(_Logits):

@@ -63,8 +63,7 @@ class _View:
         shown = None
         if final is not None:  # the last round is shown again, as the environment does
             shown = self._compose(self._features.read(self._candidates), final)
-        # No message is all zero but the one before the first round.
-        self._features.restart(self.game.channel.is_none(message))
+        self._features.restart(np.asarray(observation["round"])[..., 0] == 0)  # these begin a new episode
         return self._show(observation), shown
 
     def _show(self, observation: Observation) -> Shown:

@@ -33,7 +33,5 @@ def test_a_trained_model_goes_by_its_directory(tmp_path):
 
 @pytest.mark.parametrize("other", [gym.make("CartPole-v1"), {"horizon": 5}, None])
 def test_what_plays_no_game_is_named(other):
-    with pytest.raises(
-        TypeError, match="expected an environment of LDPDist-v0, got .* neither that nor a Game"
-    ):
+    with pytest.raises(TypeError, match="expected an environment of LDPDist-v0 or a Game, got"):
         ldp_agents.make("bayes", other)

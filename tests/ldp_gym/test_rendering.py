@@ -56,7 +56,7 @@ def test_every_channel_s_message_is_drawn(channel):
     panel = frame[380:570, 340:600]  # where the message is
     scalar = not env.unwrapped.game.channel.message_shape
     assert (panel < 100).all(axis=-1).any() != scalar, "bars for messages of several numbers"
-    assert "message" in text.text(env.unwrapped._referee.spectator.scene())
+    assert "message" in text.text(env.unwrapped._history.frame_data())
 
 
 @pytest.mark.parametrize("labels", [2, 4, 120, 121, 10_000])
@@ -88,7 +88,7 @@ def test_bars_have_the_heights_of_the_masses():
 def test_a_scene_says_what_happened():
     game = {"hypotheses": "dirichlet", "channel": "adaptive-split", "horizon": 50, "reveal": True}
     env, player, losses = played(30, render_mode="ansi", **game)
-    scene = env.unwrapped._referee.spectator.scene()
+    scene = env.unwrapped._history.frame_data()
     assert scene.played == 30
     assert scene.losses == pytest.approx(np.cumsum(losses), rel=1e-12)
     candidates = env.unwrapped.candidates
@@ -114,7 +114,7 @@ def test_a_scene_is_the_same_however_often_one_looks(channel, redrawn, monkeypat
             envs.step(np.full((3, 16), 1 / 16))
             if often:
                 envs.render()
-        scenes.append([envs.unwrapped._referee.spectator.scene(i) for i in range(3)])
+        scenes.append([envs.unwrapped._history.frame_data(i) for i in range(3)])
     for rarely, often in zip(*scenes, strict=True):
         assert rarely.played == often.played == 9
         for name in ("distribution", "prediction", "message", "losses", "uniform"):
@@ -147,7 +147,7 @@ def test_before_the_first_round_there_is_no_prediction():
     assert "prediction" in env.render()
     env.reset(seed=1)
     assert "prediction" not in env.render()
-    scene = env.unwrapped._referee.spectator.scene()
+    scene = env.unwrapped._history.frame_data()
     np.testing.assert_allclose(scene.posterior, 1 / 8)
     assert scene.played == 0
 

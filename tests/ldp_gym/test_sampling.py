@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ldp_gym import posterior
 from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import softmax
 from ldp_gym.numerics.sampling import categorical, cumulative, inverse, open_uniforms
 
 
@@ -25,7 +25,7 @@ def test_an_index_begins_where_the_one_before_ends():
 
 
 def test_weights_that_floats_can_hold_are_kept():
-    weights = posterior.weights(np.array([0.0, -40.0, -700.0, -800.0]))
+    weights = softmax(np.array([0.0, -40.0, -700.0, -800.0]))
     np.testing.assert_allclose(weights[:3], np.exp([0.0, -40.0, -700.0]), rtol=1e-12)
     assert weights[3] == 0.0
 

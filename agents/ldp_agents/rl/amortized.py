@@ -19,8 +19,8 @@ from ldp_agents.rl import network
 from ldp_agents.rl.model import Model, game_parameters
 from ldp_agents.rl.run import Run
 from ldp_agents.rl.torch_network import TorchNetwork
-from ldp_gym.engine.referee import first_generator
 from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.seeding import first_generator
 from ldp_gym.engine.tape import Episodes
 from ldp_gym.features.sums import FEATURES, Features
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ldp_gym.engine.scenario import Scenario, scenario_of
+from ldp_gym.engine.scenario import Scenario
 from ldp_gym.numerics import validation
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Config:
     @property
     def scenario(self) -> Scenario:
         """The rules, checked and turned into parties."""
-        return scenario_of(self.rules)
+        return Scenario(**self.rules)
 
     def card(self, settings: Any) -> dict[str, Any]:
         """The configuration, with all of the algorithm's settings, and the versions: what made a model."""

@@ -14,10 +14,10 @@ import numpy as np
 from ldp_agents.base import Learner
 from ldp_agents.rl import network
 from ldp_agents.rl.config import differences
-from ldp_gym import Game, posterior
+from ldp_gym import Game
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.features.sums import FEATURES
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, softmax
 
 WEIGHTS, CARD = "weights.npz", "model.json"
 """The two files of a model: its arrays, and what made them."""
@@ -137,7 +137,7 @@ class ModelLearner(Learner):
 
     def _predict(self, features: FloatArray, candidates: FloatArray) -> FloatArray:
         logits = network.logits(self.model.parameters, features)
-        return self.game.clipping.smooth(posterior.weights(logits), candidates)
+        return self.game.clipping.smooth(softmax(logits), candidates)
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
         """Take the message into the features."""

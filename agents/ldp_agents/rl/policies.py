@@ -12,9 +12,9 @@ import numpy as np
 
 from ldp_agents.base import Learner
 from ldp_agents.rl.model import CARD, check_fit
-from ldp_gym import Game, posterior
+from ldp_gym import Game
 from ldp_gym.features.sums import FEATURES
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, softmax
 
 POLICY = "policy.zip"
 """The file of a stored policy, as SB3 saves it."""
@@ -61,7 +61,7 @@ class PolicyLearner(Learner):
                 flat, state=self._memory, episode_start=self._begins.reshape(-1), deterministic=True
             )
             self._begins = np.zeros(batch, dtype=np.bool_)
-            self._weights = posterior.weights(self._range * action.astype(np.float64).reshape(*batch, -1))
+            self._weights = softmax(self._range * action.astype(np.float64).reshape(*batch, -1))
         return self.game.clipping.smooth(self._weights, candidates)
 
     def update(self, candidates: FloatArray, message: Messages) -> None:

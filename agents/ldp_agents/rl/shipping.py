@@ -11,7 +11,7 @@ from ldp_agents.rl.loading import load
 from ldp_agents.rl.model import CARD, WEIGHTS, Model, game_parameters
 from ldp_agents.rl.run import LearnerFactory
 from ldp_gym import CHANNELS, evaluate
-from ldp_gym.engine.scenario import scenario_of
+from ldp_gym.engine.scenario import Scenario
 
 MOST_BYTES = 100_000
 """How large the two files of a model may be together."""
@@ -92,7 +92,7 @@ def _default_channel(model: Model, config: Config) -> str:
     channel = next((name for name in CHANNELS if CHANNELS[name] is kind), None)
     if channel is None:
         raise ValueError(f"{kind.__name__} goes by no name: only models of registered channels ship")
-    default = scenario_of({"channel": channel, "delta": model.trained_on["delta"]}).game
+    default = Scenario(channel=channel, delta=model.trained_on["delta"]).game
     if differ := differences(model.trained_on, game_parameters(default)):
         raise ValueError(f"models ship that were trained on the default game, this one has {differ}")
     return channel

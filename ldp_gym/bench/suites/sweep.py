@@ -8,7 +8,7 @@ from ldp_gym import theory
 from ldp_gym.bench import statistics
 from ldp_gym.bench.experiment import Entry
 from ldp_gym.bench.suites.base import Finding, Suite, on
-from ldp_gym.engine.scenario import rule_value
+from ldp_gym.engine.rules import rule_value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

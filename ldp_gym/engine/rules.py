@@ -1,0 +1,116 @@
+"""The rules: the keyword arguments of ``gym.make("LDPDist-v0", ...)``, their types and their defaults."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    from ldp_gym.channels.base import Channel
+    from ldp_gym.natures.base import Nature
+
+
+class Rules(TypedDict, total=False):
+    """What is played.
+
+    Attributes:
+        hypotheses: the class F: a name, a ``(K, M)`` table (array or nested lists), a list of callables, a
+            list of fitted classifiers, or a HypothesisClass.
+        num_hypotheses: K; a named class has its own default, 8.
+        num_labels: M; a named class has its own default, 16 for ``softmax-linear`` and ``dirichlet``.
+        context_dim: d; a named class has its own default, 4 for ``softmax-linear`` and 1 for the others.
+        class_seed: the seed of a random class.
+        hypotheses_kwargs: further options of a named class.
+        channel: how users privatize: a name, ``"module:Object"``, or a Channel.
+        channel_kwargs: further options of a named channel.
+        epsilon: a named channel's privacy level; 1 by default.
+        delta: a named channel's delta; 0, as for all pure channels, by default.
+        horizon: T.
+        nature: who picks the contexts: a name or a Nature.
+        nature_kwargs: further options of a named nature.
+        truth: the index of the truth in ``0..K-1``, or "uniform" to draw it each episode.
+        observe_candidates: whether the observations hold the candidates ``f_j(x_t)``.
+        redraw_hypotheses: whether each episode draws a new class of the named family.
+        reveal: whether info holds the truth and the labels. For debugging and analysis only.
+        max_loss: where the reward caps the KL, so that it is always finite.
+    """
+
+    hypotheses: object
+    num_hypotheses: int | None
+    num_labels: int | None
+    context_dim: int | None
+    class_seed: int
+    hypotheses_kwargs: Mapping[str, Any] | None
+    channel: str | Channel
+    channel_kwargs: Mapping[str, Any] | None
+    epsilon: float | None
+    delta: float | None
+    horizon: int
+    nature: str | Nature
+    nature_kwargs: Mapping[str, Any] | None
+    truth: int | str
+    observe_candidates: bool
+    redraw_hypotheses: bool
+    reveal: bool
+    max_loss: float
+
+
+DEFAULTS: Rules = {
+    "hypotheses": "softmax-linear",
+    "num_hypotheses": None,
+    "num_labels": None,
+    "context_dim": None,
+    "class_seed": 0,
+    "hypotheses_kwargs": None,
+    "channel": "laplace-single",
+    "channel_kwargs": None,
+    "epsilon": None,
+    "delta": None,
+    "horizon": 1000,
+    "nature": "iid",
+    "nature_kwargs": None,
+    "truth": "uniform",
+    "observe_candidates": False,
+    "redraw_hypotheses": False,
+    "reveal": False,
+    "max_loss": 100.0,
+}
+
+DEFAULT_PRIVACY = {"epsilon": 1.0, "delta": 0.0}
+"""What a named channel promises where nothing else is asked of it."""
+
+
+def complete_rules(rules: Mapping[str, Any]) -> Rules:
+    """The rules with every default spelled out.
+
+    Raises:
+        TypeError: for a rule that there is not, naming the nearest.
+
+    Example:
+        >>> complete_rules({"horizon": 10})["channel"]
+        'laplace-single'
+        >>> complete_rules({"horizn": 10})
+        Traceback (most recent call last):
+        ...
+        TypeError: LDPDist-v0 got an unexpected keyword argument 'horizn'; did you mean 'horizon'? ...
+    """
+    for name in rules:
+        if name not in DEFAULTS:
+            close = difflib.get_close_matches(name, DEFAULTS, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else "."
+            raise TypeError(
+                f"LDPDist-v0 got an unexpected keyword argument {name!r}{hint} It takes {', '.join(DEFAULTS)}"
+            )
+    return {**DEFAULTS, **rules}  # type: ignore[typeddict-item]
+
+
+def rule_value(rules: Mapping[str, Any], name: str) -> Any:
+    """What the rules say of one of them: its value, or its default.
+
+    Example:
+        >>> rule_value({"horizon": 10}, "horizon"), rule_value({}, "horizon"), rule_value({}, "epsilon")
+        (10, 1000, 1.0)
+    """
+    value = rules.get(name)
+    return {**DEFAULTS, **DEFAULT_PRIVACY}[name] if value is None else value
