@@ -44,7 +44,7 @@ def estimates(
         raise ValueError(f"estimates need a class without contexts, got {scenario.hypotheses!r}")
     count = validation.whole("episodes", episodes, least=1)
     first = validation.whole("seed", seed, least=0)
-    fixed = None if truth is None else scenario.valid_truth(truth)
+    fixed = None if truth is None else scenario.valid_member(truth)
     made = build_learner(learner, scenario.game)
     total = np.zeros((count, scenario.game.num_labels))
     plays = [(first + i, fixed) for i in range(count)]

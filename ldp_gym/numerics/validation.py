@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.numerics.arrays import FloatArray, row_sums
+from ldp_gym.numerics.arrays import FloatArray, IntArray, row_sums
 
 ROW_TOLERANCE = 1e-5
 """How far a hypothesis' probabilities may be from summing to one before they are refused."""
 
 PREDICTION_TOLERANCE = 1e-4
 """How far a prediction may be from summing to one; within it, the prediction is renormalised."""
+
+_LARGEST_CONTEXT = 1e100
+"""Contexts beyond it would overflow in the classes."""
 
 _ROUNDING = 1e-12
 """How far from one a sum may be by rounding alone."""
@@ -88,6 +91,66 @@ def index(name: str, value: object, size: int) -> int:
     return number
 
 
+def indices(name: str, values: object, size: int) -> IntArray:
+    """``values`` as distinct or repeated indices into ``size`` things."""
+    if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str):
+        raise TypeError(f"{name} must be a list of indices, got {values!r}")
+    return np.array([index(name, value, size) for value in values], dtype=np.int64)
+
+
+def share(name: str, value: object) -> float:
+    """``value`` as a float in [0, 1]."""
+    number = real(name, value)
+    if not 0.0 <= number <= 1.0:
+        raise ValueError(f"{name} must lie in [0, 1], got {number}")
+    return number
+
+
+def row(name: str, values: npt.ArrayLike, length: int) -> FloatArray:
+    """``values`` as one distribution over ``length`` things."""
+    numbers = numeric(name, values)
+    if numbers.shape != (length,):
+        raise ValueError(f"{name} must be {length} probabilities, one per label, got shape {numbers.shape}")
+    normalised: FloatArray = distributions(numbers, name)
+    normalised.flags.writeable = False
+    return normalised
+
+
+def contexts(name: str, values: Any, context_dim: int) -> FloatArray:
+    """``values`` as finite contexts ``(n, d)``; a list of numbers where d is 1."""
+    numbers = numeric(name, values)
+    if numbers.ndim == 1 and context_dim == 1:
+        numbers = numbers[:, None]
+    if numbers.ndim != 2 or numbers.shape[1] != context_dim or not len(numbers):
+        raise ValueError(f"{name} must have shape (n, d) with d = {context_dim}, got {numbers.shape}")
+    sound = np.abs(numbers) <= _LARGEST_CONTEXT
+    if not sound.all():
+        where = tuple(int(i) for i in np.argwhere(~sound)[0])
+        raise ValueError(
+            f"{name} must be finite and within {_LARGEST_CONTEXT:g}, got {numbers[where]} in row {where[0]}"
+        )
+    numbers.flags.writeable = False
+    return numbers
+
+
+def numeric(name: str, values: Any) -> FloatArray:
+    """``values`` as a new array of floats: real numbers, no text, dates or missing values of other kinds."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must form a rectangular array of numbers: {error}") from error
+    if array.dtype == object:
+        try:
+            array = np.array(array.tolist(), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{name} must be numbers, got {array.ravel()[:3].tolist()!r}: {error}"
+            ) from error
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be numbers, got {array.dtype} such as {array.ravel()[:1].tolist()!r}")
+    return np.array(array, dtype=np.float64)
+
+
 def render_mode(mode: str | None, known: list[str]) -> str | None:
     """``mode`` as one of the ``known`` render modes, or None."""
     if mode is not None and mode not in known:
@@ -95,8 +158,12 @@ def render_mode(mode: str | None, known: list[str]) -> str | None:
     return mode
 
 
-def distributions(values: npt.ArrayLike) -> FloatArray:
-    """Hypotheses' ``values`` as distributions along the last axis, normalised to the last bit.
+def distributions(values: npt.ArrayLike, name: str = "hypothesis") -> FloatArray:
+    """``values`` as distributions along the last axis, normalised to the last bit.
+
+    Args:
+        values: ``(..., M)``.
+        name: what to call a row in an error; the index of the axis before the last stands behind it.
 
     Raises:
         ValueError: saying which hypothesis (the axis before the last) is wrong, how, and by how much.
@@ -108,7 +175,10 @@ def distributions(values: npt.ArrayLike) -> FloatArray:
     if table.ndim == 0 or table.size == 0:
         raise ValueError(f"probabilities need at least one label, got shape {table.shape}")
     total = row_totals(
-        table, ROW_TOLERANCE, _hypothesis, "every hypothesis is a distribution over the labels"
+        table,
+        ROW_TOLERANCE,
+        lambda row: f"{name} {row[-1]}" if row else name,
+        "probabilities are nonnegative and sum to one",
     )
     normalised: FloatArray = table / total[..., None]
     normalised[normalised < np.finfo(np.float64).tiny] = 0.0  # too small for its reciprocal to be a float
@@ -155,7 +225,3 @@ def row_totals(
     raise ValueError(
         f"{name_row(row)} sums to {off:.9g}, off one by {off - 1.0:+.3g} (allowed: {tolerance:g}); {advice}"
     )
-
-
-def _hypothesis(row: list[int]) -> str:
-    return f"hypothesis {row[-1]}" if row else "the hypothesis"
