@@ -46,7 +46,9 @@ MODULES = {
     ],
     "Learned baselines": [
         "ldp_agents.rl",
+        "ldp_agents.rl.algorithms",
         "ldp_agents.rl.training",
+        "ldp_agents.rl.shipping",
         "ldp_agents.rl.model",
         "ldp_agents.rl.vec_env",
     ],
