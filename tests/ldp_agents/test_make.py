@@ -29,6 +29,8 @@ def test_a_trained_model_goes_by_its_directory(tmp_path):
     learner = ldp_agents.make(str(tmp_path), env)
     assert isinstance(learner, ModelLearner)
     assert learner.act(env.reset(seed=0)[0]).shape == (6,)
+    with pytest.raises(TypeError, match="takes no option 'rate'"):
+        ldp_agents.make(str(tmp_path), env, rate=2.0)
 
 
 @pytest.mark.parametrize("other", [gym.make("CartPole-v1"), {"horizon": 5}, None])

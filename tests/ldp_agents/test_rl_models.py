@@ -97,6 +97,7 @@ def test_a_model_smooths_its_mixture_as_the_paper_s_learners_do():
         observation, _ = env.reset(seed=0)
         ours, theirs = (make(env.unwrapped.game).act(observation) for make in (model, ldp_agents.EXP3))
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+        np.testing.assert_allclose(wrappers.MixtureAction(env).action(np.zeros(4)), theirs, rtol=1e-12)
 
 
 def test_a_stored_model_is_the_model(tmp_path):
