@@ -24,7 +24,7 @@ def tilted(x):
 
 
 class Alternating(Truth):
-    """A truth of one's own: the first hypothesis in even rounds, the second in odd ones, and a private coin."""
+    """A truth of one's own: two hypotheses take turns, and a coin of each round puts noise in."""
 
     constant = False
     num_uniforms = 1
