@@ -58,11 +58,11 @@ def test_an_export_has_rows(directory, tmp_path):
     assert f"{len(lines) - 1:,} rows" in output
 
 
-def test_a_stranger_on_the_leaderboard(tmp_path):
+def test_a_third_party_learner_on_the_leaderboard(tmp_path):
     arguments = ("bench", "upper", "--size", "small", "--episodes", 2, "--jobs", 2, "--out", tmp_path)
-    code, output = run(*arguments, "--learner", "strangers:Crasher")
+    code, output = run(*arguments, "--learner", "third_party:Crasher")
     assert code == 1
-    assert "strangers:Crasher" in output
+    assert "third_party:Crasher" in output
     assert "ZeroDivisionError" in output
 
 

@@ -49,9 +49,9 @@ def test_findings_and_figures_stand_on_any_part_of_the_results(name, episodes):
 
 def test_every_suite_shows_a_learner_and_a_channel_that_were_added():
     rng = np.random.default_rng(0)
-    for name in ("classes", "upper", "tv", "unbounded", "quick", "contexts"):
+    for name in ("num-hypotheses", "upper", "tv", "num-labels", "quick", "contexts"):
         suite = SUITES[name]()
-        entries = suite.entries("small", learners=["noisy-mixture"], channels=["one-bit"])
+        entries = suite.entries("small", learners=["centred-wma"], channels=["one-bit"])
         drawing = figures.draw_figure(suite, Results(Invented(entries, 1.0, rng), entries, 0))
         drawing.draw_without_rendering()
         outside = drawing.legends[0].get_window_extent().extents
@@ -59,7 +59,7 @@ def test_every_suite_shows_a_learner_and_a_channel_that_were_added():
         assert (outside[2:] < drawing.bbox.size).all(), name
         legend = [text.get_text() for text in drawing.legends[0].get_texts()]
         titles = [panel.get_title() for panel in drawing.axes]
-        assert any("noisy-mixture" in text for text in legend), name
+        assert any("centred-wma" in text for text in legend), name
         assert any("one-bit" in text for text in legend + titles), name
 
 

@@ -13,7 +13,7 @@ GAME = {"hypotheses": "dirichlet", "horizon": 60}
 
 
 def played(learner, game=GAME, seconds=60.0, episodes=3):
-    with Isolated(f"strangers:{learner}", {}, seconds) as player:
+    with Isolated(f"third_party:{learner}", {}, seconds) as player:
         return ldp_gym.evaluate(player, game, episodes=episodes)
 
 
@@ -76,13 +76,13 @@ def test_what_is_no_number_is_named():
 def test_there_is_nothing_to_find_in_its_process():
     assert np.isfinite(played("Spy").kl).all()
     with pytest.raises(RuntimeError, match="found .* tapes"):  # in this process there would be
-        ldp_gym.evaluate("strangers:Spy", GAME, episodes=3)
+        ldp_gym.evaluate("third_party:Spy", GAME, episodes=3)
 
 
 def test_messages_to_come_are_not_there():
     assert np.isfinite(played("Prophet").kl).all()
     with pytest.raises(RuntimeError, match="messages to come"):  # in this process they would be
-        ldp_gym.evaluate("strangers:Prophet", GAME, episodes=3)
+        ldp_gym.evaluate("third_party:Prophet", GAME, episodes=3)
 
 
 def test_a_learner_that_does_not_understand_says_so():
@@ -92,7 +92,7 @@ def test_a_learner_that_does_not_understand_says_so():
 
 def test_the_contract_is_checked():
     with (
-        Isolated("strangers:Negative", {}, 60.0) as player,
+        Isolated("third_party:Negative", {}, 60.0) as player,
         pytest.raises(LearnerFailedError, match="negative"),
     ):
         player.check({})

@@ -20,7 +20,7 @@ EVIL = "hostile_learner:</td><script>window.hacked = 1</script>"
 TRACEBACK = (
     'Traceback\n  File "own.py", line 1\nValueError: </code></pre><img src=x onerror="window.hacked = 2">'
 )
-MODULE = f"from ldp_agents.baselines import Uniform\nglobals()[{EVIL.partition(':')[2]!r}] = Uniform\n"
+MODULE = f"from ldp_agents.uniform import Uniform\nglobals()[{EVIL.partition(':')[2]!r}] = Uniform\n"
 SETTINGS = {"size": "small", "episodes": 4}
 
 

@@ -1,4 +1,4 @@
-"""Runs: the same for any number of jobs, on a cluster, after a kill; and strangers are contained."""
+"""Runs: the same for any number of jobs, on a cluster, after a kill; and third-party learners are contained."""
 
 import contextlib
 import os
@@ -154,8 +154,8 @@ def test_a_cluster_whose_worker_is_killed(expected, tmp_path):
     assert table(results) == expected
 
 
-def test_strangers_are_contained(expected, tmp_path):
-    learners = [f"strangers:{name}" for name in ("Honest", "Crasher", "Quitter", "NotANumber", "Negative")]
+def test_third_party_learners_are_contained(expected, tmp_path):
+    learners = [f"third_party:{name}" for name in ("Honest", "Crasher", "Quitter", "NotANumber", "Negative")]
     results = bench.run(Tiny(), out=tmp_path, learners=learners, size="small", jobs=2)
     told = {failure.entry.learner.partition(":")[2]: failure.message for failure in results.failures}
     assert "ZeroDivisionError" in told.pop("Crasher")
@@ -164,26 +164,26 @@ def test_strangers_are_contained(expected, tmp_path):
     assert "no negative probability" in told.pop("Negative")
     assert not told
     found = table(results)
-    assert {key: value for key, value in found.items() if "strangers" not in key} == expected
-    stranger, ours = (
+    assert {key: value for key, value in found.items() if "third_party" not in key} == expected
+    third_party, ours = (
         results[f"{name} on split, T = 400"][0]
-        for results, name in ((found, "strangers:Honest"), (expected, "exp3"))
+        for results, name in ((found, "third_party:Honest"), (expected, "exp3"))
     )
-    np.testing.assert_allclose(stranger, ours, rtol=1e-9)
+    np.testing.assert_allclose(third_party, ours, rtol=1e-9)
 
 
 def test_a_sleeper_fails_alone(tmp_path):
     results = bench.run(
-        Tiny(), out=tmp_path, learners=["strangers:Sleeper"], episodes=1, time_limit=3, jobs=2
+        Tiny(), out=tmp_path, learners=["third_party:Sleeper"], episodes=1, time_limit=3, jobs=2
     )
-    assert {failure.entry.learner for failure in results.failures} == {"strangers:Sleeper"}
+    assert {failure.entry.learner for failure in results.failures} == {"third_party:Sleeper"}
     assert "more than its 3 seconds" in results.failures[0].message
     assert len(results.played) == 6
 
 
 def test_a_channel_that_breaks_fails_alone(expected, tmp_path):
-    results = bench.run(Tiny(), out=tmp_path, channels=["strangers:Broken"], size="small")
-    assert {failure.entry.channel for failure in results.failures} == {"strangers:Broken"}
+    results = bench.run(Tiny(), out=tmp_path, channels=["third_party:Broken"], size="small")
+    assert {failure.entry.channel for failure in results.failures} == {"third_party:Broken"}
     assert "out of order" in results.failures[0].message
     assert table(results) == expected
 

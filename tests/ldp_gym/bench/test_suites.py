@@ -27,7 +27,7 @@ def test_it_runs_and_draws(played, name, tmp_path):
 
 
 def test_the_paper_s_main_point(played):
-    marks = {f.text.partition(":")[0]: f.holds for f in SUITES["unbounded"]().findings(played["unbounded"])}
+    marks = {f.text.partition(":")[0]: f.holds for f in SUITES["num-labels"]().findings(played["num-labels"])}
     assert marks["randomized-response"]
     assert marks["split"]
 
