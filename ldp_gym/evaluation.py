@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from ldp_gym.learners import Learner, TapeLearner, learner_maker, play_stepwise
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray, row_sums
 from ldp_gym.numerics.divergences import kl, tv
+from ldp_gym.numerics.intervals import largest_mean_interval
 from ldp_gym.spaces import TOLERANCE
 
 _CELLS = 600_000
@@ -34,16 +35,19 @@ class Evaluation:
         kl: cumulative KL in nats, ``(episodes, len(rounds))``, or ``(K, episodes, len(rounds))`` when every
             truth was played.
         tv: cumulative total variation, in the same shape.
+        average_prediction: ``mean_t p_hat_t`` of each episode, ``(episodes, M)``, where it was asked for;
+            ``(K, episodes, M)`` when every truth was played.
     """
 
     rounds: IntArray
     kl: FloatArray
     tv: FloatArray
+    average_prediction: FloatArray | None = None
 
     @property
     def risk(self) -> float:
         """The mean total KL; over the worst truth, when every truth was played."""
-        return float(self.kl[..., -1].mean(axis=-1).max())
+        return float(self.at_worst_truth().kl[:, -1].mean())
 
     @property
     def worst_truth(self) -> int:
@@ -52,26 +56,21 @@ class Evaluation:
             raise ValueError('only evaluate(..., truth="all") compares truths')
         return int(self.kl[..., -1].mean(axis=-1).argmax())
 
+    def at_worst_truth(self) -> Evaluation:
+        """The episodes of the worst truth, when every truth was played; else all there are."""
+        if self.kl.ndim == 2:
+            return self
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "rounds"}
+        worst = self.worst_truth
+        return replace(self, **{name: value[worst] for name, value in values.items() if value is not None})
+
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Student's confidence interval of :attr:`risk`, over the episodes."""
+        """The confidence interval of :attr:`risk`, over the episodes."""
         confidence = validation.fraction("confidence", confidence)
         totals = self.kl[..., -1]
         if totals.shape[-1] < 2:
             raise ValueError(f"an interval needs at least 2 episodes, got {totals.shape[-1]}")
-        return student_interval(np.atleast_2d(totals), confidence)
-
-
-def student_interval(samples: FloatArray, confidence: float) -> tuple[float, float]:
-    """Student's interval of the largest of K expectations, from samples ``(K, n)``.
-
-    All K have intervals at ``1 - (1 - confidence) / K``, so that it covers the largest whichever it is.
-    """
-    from scipy.stats import t  # imported here: evaluating does not need it
-
-    size, count = samples.shape
-    means, errors = samples.mean(axis=-1), samples.std(axis=-1, ddof=1) / np.sqrt(count)
-    halves = errors * t.ppf(1.0 - (1.0 - confidence) / (2 * size), count - 1)
-    return float((means - halves).max()), float((means + halves).max())
+        return largest_mean_interval(np.atleast_2d(totals), confidence)
 
 
 def evaluate(
@@ -82,6 +81,7 @@ def evaluate(
     seed: int = 0,
     truth: int | str | None = None,
     checkpoints: Sequence[int] | None = None,
+    averages: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Evaluation:
     """Play a learner and return its cumulative losses. The learner never sees them.
@@ -98,6 +98,7 @@ def evaluate(
         truth: an index for every episode, "all" to play the episodes once with each truth, or None for the
             environment's own rule.
         checkpoints: the rounds at which to keep the sums; log-spaced when not given.
+        averages: whether to keep the episodes' average predictions too, of a class without contexts.
         progress: called with the number of rounds played after each block.
 
     Example:
@@ -110,6 +111,8 @@ def evaluate(
     count = validation.whole("episodes", episodes, least=1)
     seed = validation.whole("seed", seed, least=0)
     rounds = _checkpoints(scenario.horizon, checkpoints)
+    if averages and not scenario.hypotheses.constant:
+        raise ValueError(f"average predictions need a class without contexts, got {scenario.hypotheses!r}")
     truths: list[int | None]
     if truth == "all":
         truths = list(range(scenario.hypotheses.num_hypotheses))
@@ -119,16 +122,16 @@ def evaluate(
     plays = [(seed + i, j) for j in truths for i in range(count)]
     in_stretches = isinstance(player, TapeLearner) and not scenario.channel.adaptive
     together = _episodes_at_a_time(scenario, in_stretches)
-    losses = np.concatenate(
-        [
-            _losses(player, scenario, plays[start : start + together], rounds, progress)
-            for start in range(0, len(plays), together)
-        ],
-        axis=1,
-    )
+    predicted = np.zeros((len(plays), scenario.game.num_labels)) if averages else None
+    losses = []
+    for start in range(0, len(plays), together):
+        some = slice(start, start + together)
+        sums = None if predicted is None else predicted[some]
+        losses.append(_losses(player, scenario, plays[some], rounds, sums, progress))
     shape = (len(truths), count) if truth == "all" else (count,)
-    kl_sums, tv_sums = losses.reshape(2, *shape, len(rounds))
-    return Evaluation(rounds, kl_sums, tv_sums)
+    kl_sums, tv_sums = np.concatenate(losses, axis=1).reshape(2, *shape, len(rounds))
+    average = None if predicted is None else (predicted / scenario.horizon).reshape(*shape, -1)
+    return Evaluation(rounds, kl_sums, tv_sums, average)
 
 
 def as_scenario(env: object) -> Scenario:
@@ -180,9 +183,13 @@ def _losses(
     scenario: Scenario,
     plays: Sequence[tuple[int, int | None]],
     checkpoints: IntArray,
+    predicted: FloatArray | None,
     progress: Callable[[int], None] | None,
 ) -> FloatArray:
-    """Cumulative KL and TV at the checkpoints, ``(2, episodes, len(checkpoints))``."""
+    """Cumulative KL and TV at the checkpoints, ``(2, episodes, len(checkpoints))``.
+
+    The predictions are added to ``predicted``, ``(episodes, M)``, if there is such an array.
+    """
     sums = np.zeros((2, len(plays), len(checkpoints)))
     for start, tape, predictions in play_blocks(player, scenario, plays, progress):
         rounds = predictions.shape[1]
@@ -192,6 +199,8 @@ def _losses(
         losses = kl(tape.distributions, predictions, tape.negentropies), tv(tape.distributions, predictions)
         for total, loss in zip(sums, losses, strict=True):
             total[:, first : last + 1] += np.add.reduceat(loss, edges, axis=1)
+        if predicted is not None:
+            predicted += predictions.sum(axis=1)
     return np.cumsum(sums, axis=-1)
 
 
