@@ -98,11 +98,16 @@ class Experiment:
         rules |= {name: float(rules[name]) for name in ("epsilon", "delta", "max_loss")}
         return json.dumps(rules, sort_keys=True, default=repr)
 
-    @cached_property
-    def identity(self) -> str:
-        """What is played, in one canonical line; not how often, nor in which blocks."""
-        what = [self.canonical_rules, self.learner, dict(self.options), self.truth, self.averages]
-        return json.dumps(what, sort_keys=True)
+    @property
+    def what(self) -> dict[str, Any]:
+        """What is played; not how often, nor in which blocks."""
+        return {
+            "rules": json.loads(self.canonical_rules),
+            "learner": self.learner,
+            "options": dict(self.options),
+            "truth": self.truth,
+            "averages": self.averages,
+        }
 
     def cells(self, seed: int) -> list[Cell]:
         """Its episodes in blocks. They do not depend on who plays them, or how many at a time."""
@@ -140,18 +145,8 @@ class Cell:
     @cached_property
     def configuration(self) -> str:
         """Everything that its result depends on, in one canonical line."""
-        experiment = self.experiment
-        facts = {
-            "rules": json.loads(experiment.canonical_rules),
-            "learner": experiment.learner,
-            "options": dict(experiment.options),
-            "episodes": experiment.episodes,
-            "truth": experiment.truth,
-            "averages": experiment.averages,
-            "seed": self.seed,
-            "version": ldp_gym.__version__,
-            "sources": dict(self.sources),
-        }
+        version = {"version": ldp_gym.__version__, "sources": dict(self.sources)}
+        facts = {**self.experiment.what, "episodes": self.experiment.episodes, "seed": self.seed, **version}
         return json.dumps(facts, sort_keys=True, allow_nan=False)
 
     @cached_property

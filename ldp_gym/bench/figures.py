@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.bench import statistics
+from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.results import Results
 from ldp_gym.bench.statistics import Estimate
 
 if TYPE_CHECKING:  # imported where it draws: playing does not need it
@@ -198,6 +200,18 @@ def draw_points(
             color=hue,
             linewidth=1,
         )
+
+
+def draw_lines(axes: Axes, results: Results, position: Callable[[Experiment], float]) -> None:
+    """The risk of each learner on each channel along a quantity, with its slope in the legend."""
+    for i, (learner, channel) in enumerate(results.pairs):
+        line = results.line(learner, channel, position)
+        x, label = [position(r.experiment) for r in line], f"{learner} on {channel}"
+        if len(line) > 1:
+            label += f"\n{slope_label(statistics.slope(x, [r.totals for r in line]))}"
+        beside, hue = shift_apart(x, i, len(results.pairs)), pair_colour(learner, channel, i)
+        draw_points(axes, beside, [r.risk for r in line], label, hue)
+    axes.set_ylabel("total KL (nats)")
 
 
 def draw_dots(

@@ -36,14 +36,12 @@ class Row:
 
 def rows(results: Results) -> list[Row]:
     """Game by game and channel by channel in the suite's order, in each the least risk first."""
-    games: dict[str, list[ExperimentResult]] = {}
-    for result in results.successes:
-        games.setdefault(result.experiment.canonical_rules, []).append(result)
-    ranked = [sorted(group, key=lambda result: result.risk.value) for group in games.values()]
+    games = results.group(lambda experiment: experiment.canonical_rules).values()
+    ranked = [sorted(game, key=lambda result: result.risk.value) for game in games]
     return [
         Row(result, i == 0, _score(results, result), _gap(results, result))
-        for group in ranked
-        for i, result in enumerate(group)
+        for game in ranked
+        for i, result in enumerate(game)
     ]
 
 

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Store
 from ldp_gym.evaluation import Evaluation
 from ldp_gym.numerics.arrays import FloatArray
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -117,20 +120,27 @@ class Results:
         """The results of a learner on a channel along a quantity, the horizon unless another is given."""
         return sorted(self.select(learner=learner, channel=channel), key=lambda r: position(r.experiment))
 
+    def group(self, key: Callable[[Experiment], T]) -> dict[T, list[ExperimentResult]]:
+        """The results of the experiments that share a key, in the suite's order."""
+        groups: dict[T, list[ExperimentResult]] = {}
+        for result in self.successes:
+            groups.setdefault(key(result.experiment), []).append(result)
+        return groups
+
     @property
     def channels(self) -> list[str]:
         """The channels that have results, in the suite's order."""
-        return list(dict.fromkeys(result.channel for result in self.successes))
+        return list(self.group(lambda experiment: experiment.channel))
 
     @property
     def learners(self) -> list[str]:
         """The learners that have results, in the suite's order."""
-        return list(dict.fromkeys(result.learner for result in self.successes))
+        return list(self.group(lambda experiment: experiment.learner))
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """The learners and channels that have results together, in the suite's order."""
-        return list(dict.fromkeys((result.learner, result.channel) for result in self.successes))
+        return list(self.group(lambda experiment: (experiment.learner, experiment.channel)))
 
     def same_tapes(self, experiment: Experiment, learner: str) -> ExperimentResult | None:
         """Another learner in the same game on the same seeds, if it has played."""

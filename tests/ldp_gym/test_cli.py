@@ -89,7 +89,7 @@ def test_the_black_box_never_acquits():
     assert "breaks no promise, and proves none" in output
 
 
-def test_an_interactive_channel_is_audited_at_the_uniform_posterior():
+def test_an_adaptive_channel_is_audited_at_the_uniform_posterior():
     code, output = run("audit", "adaptive-split")
     assert code == 0
     assert "the promise holds" in output

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from ldp_agents.rl.config import Config
+from ldp_gym.bench.store import DIRECTORY
 from ldp_gym.cli.options import option_of
 
 
@@ -33,7 +34,7 @@ def train(
         typer.Option(help="A setting of the algorithm, as name=value, such as network=flat; repeatable."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Where the model goes; results/ALGORITHM if not given.")
+        Path | None, typer.Option(help="Where the model goes; ldp-gym-results/ALGORITHM if not given.")
     ] = None,
     resume: Annotated[bool, typer.Option(help="Go on from the checkpoint in that directory.")] = False,
 ) -> None:
@@ -67,7 +68,7 @@ def train(
         }
         settings = dict(option_of(text) for text in setting or [])
         config = Config(algorithm, game, rounds, seed, settings)
-        directory = out or Path("results") / algorithm
+        directory = out or DIRECTORY / algorithm
         console = Console()
         training.train(config, directory, resume=resume, console=console)
     except (TypeError, ValueError, FileExistsError) as error:

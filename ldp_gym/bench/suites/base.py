@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -123,5 +124,5 @@ def _unique(experiments: Iterable[Experiment]) -> list[Experiment]:
     """The experiments without those that play the same again."""
     found: dict[str, Experiment] = {}
     for experiment in experiments:
-        found.setdefault(experiment.identity, experiment)
+        found.setdefault(json.dumps(experiment.what, sort_keys=True), experiment)
     return list(found.values())

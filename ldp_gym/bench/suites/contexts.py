@@ -8,7 +8,7 @@ import numpy as np
 
 from ldp_gym.bench import figures, statistics
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.results import ExperimentResult, Results
+from ldp_gym.bench.results import Results
 from ldp_gym.bench.suites.base import Finding, Suite
 from ldp_gym.natures.base import NATURES
 
@@ -50,7 +50,7 @@ class Contexts(Suite):
     def findings(self, results: Results) -> list[Finding]:
         """Whether Bayes is best where it must be."""
         found = []
-        for nature, channel, lines in _groups(results):
+        for (nature, channel), lines in results.group(_nature_and_channel).items():
             best = min(lines, key=lambda result: result.totals.mean())
             bayes = next((r for r in lines if r.learner == "bayes"), best)
             leaks = NATURES.class_of(nature).leaks_truth
@@ -66,7 +66,7 @@ class Contexts(Suite):
     def draw(self, results: Results) -> Figure:
         """Risk of every learner against every nature."""
         channels, learners = results.channels, results.learners
-        natures = list(dict.fromkeys(r.experiment.rules["nature"] for r in results.successes))
+        natures = list(results.group(lambda experiment: experiment.rules["nature"]))
         drawing, axes = figures.new_figure(len(channels), width=4.4, height=3.0, sharey=True)
         for panel, channel in zip(axes.flat, channels, strict=True):
             for i, learner in enumerate(learners):
@@ -85,8 +85,5 @@ class Contexts(Suite):
         return drawing
 
 
-def _groups(results: Results) -> list[tuple[str, str, list[ExperimentResult]]]:
-    groups: dict[tuple[str, str], list[ExperimentResult]] = {}
-    for result in results.successes:
-        groups.setdefault((result.experiment.rules["nature"], result.channel), []).append(result)
-    return [(nature, channel, lines) for (nature, channel), lines in groups.items()]
+def _nature_and_channel(experiment: Experiment) -> tuple[str, str]:
+    return experiment.rules["nature"], experiment.channel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, ClassVar
 
 from ldp_gym import theory
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 NUMS_HYPOTHESES = (8, 32, 128)
 """The values of K."""
+
+_POSITION = operator.attrgetter("num_hypotheses")
 
 
 class Limit(Suite):
@@ -48,7 +51,7 @@ class Limit(Suite):
     def findings(self, results: Results) -> list[Finding]:
         """The best adaptive and non-adaptive channel, and that none is below."""
         found = []
-        for k, lines in _by_num_hypotheses(results).items():
+        for k, lines in results.group(_POSITION).items():
             for kind, adaptive in (("non-adaptive", False), ("adaptive", True)):
                 of_kind = [r for r in lines if CHANNELS.class_of(r.channel).adaptive is adaptive]
                 if of_kind:
@@ -69,7 +72,7 @@ class Limit(Suite):
 
     def draw(self, results: Results) -> Figure:
         """Multiples of the limit, one panel per K."""
-        groups = _by_num_hypotheses(results)
+        groups = results.group(_POSITION)
         drawing, axes = figures.new_figure(
             len(groups), width=max(3.2, 5.0 / len(groups)), height=3.6, sharey=True
         )
@@ -93,10 +96,3 @@ def _name(result: ExperimentResult) -> str:
 def _multiple(result: ExperimentResult) -> Estimate:
     limit, risk = theory.information_limit(result.experiment.num_hypotheses, result.horizon, 1.0), result.risk
     return Estimate(risk.value / limit, risk.low / limit, risk.high / limit)
-
-
-def _by_num_hypotheses(results: Results) -> dict[int, list[ExperimentResult]]:
-    groups: dict[int, list[ExperimentResult]] = {}
-    for result in results.successes:
-        groups.setdefault(result.experiment.num_hypotheses, []).append(result)
-    return groups

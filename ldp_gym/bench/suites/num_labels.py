@@ -79,19 +79,9 @@ class NumLabels(Suite):
         """Risk against M."""
         drawing, axes = figures.new_figure(width=7.0, height=3.8)
         panel = axes[0, 0]
-        pairs = results.pairs
-        for i, (learner, channel) in enumerate(pairs):
-            line = results.line(learner, channel, _POSITION)
-            x = [r.experiment.num_labels for r in line]
-            label = channel if learner == "bayes" else f"{learner} on {channel}"
-            hue = figures.colour(channel if learner == "bayes" else learner, i)
-            if len(line) > 1:
-                label += f"\n{figures.slope_label(statistics.slope(x, [r.totals for r in line]))}"
-            figures.draw_points(
-                panel, figures.shift_apart(x, i, len(pairs)), [r.risk for r in line], label, hue
-            )
-        panel.set(xlabel="number of labels M", ylabel="total KL of Bayes (nats)")
-        figures.set_log_scale(panel, "x", sorted({r.experiment.num_labels for r in results.select()}))
+        figures.draw_lines(panel, results, _POSITION)
+        panel.set_xlabel("number of labels M")
+        figures.set_log_scale(panel, "x", sorted(results.group(_POSITION)))
         figures.set_log_scale(panel, "y")
         figures.add_legend(drawing)
         return drawing

@@ -58,7 +58,7 @@ class Sweep(Suite):
         """Measured slopes beside the predicted ones."""
         found = []
         for learner, channel in PAIRS:
-            line = self._line(results, learner, channel)
+            line = results.line(learner, channel, self._position)
             if len(line) < 2 or learner == "uniform":
                 continue
             slope = statistics.slope([self._position(r.experiment) for r in line], [r.totals for r in line])
@@ -73,17 +73,8 @@ class Sweep(Suite):
         """Risk against the argument."""
         drawing, axes = figures.new_figure(width=7.6, height=3.8)
         panel = axes[0, 0]
-        pairs = results.pairs
-        for i, (learner, channel) in enumerate(pairs):
-            line = self._line(results, learner, channel)
-            x = [self._position(r.experiment) for r in line]
-            label, hue = f"{learner} on {channel}", figures.pair_colour(learner, channel, i)
-            if len(line) > 1:
-                label += f"\n{figures.slope_label(statistics.slope(x, [r.totals for r in line]))}"
-            figures.draw_points(
-                panel, figures.shift_apart(x, i, len(pairs)), [r.risk for r in line], label, hue
-            )
-        line = self._line(results, "exp3", "laplace-single")
+        figures.draw_lines(panel, results, self._position)
+        line = results.line("exp3", "laplace-single", self._position)
         panel.plot(
             [self._position(r.experiment) for r in line],
             [_bound(r) for r in line],
@@ -91,17 +82,14 @@ class Sweep(Suite):
             color=figures.colour("exp3"),
             label="bound of EXP3",
         )
-        panel.set(xlabel=self.symbol, ylabel="total KL (nats)")
-        figures.set_log_scale(panel, "x", sorted({self._position(r.experiment) for r in results.select()}))
+        panel.set_xlabel(self.symbol)
+        figures.set_log_scale(panel, "x", sorted(results.group(self._position)))
         figures.set_log_scale(panel, "y")
         figures.add_legend(drawing)
         return drawing
 
     def _position(self, experiment: Experiment) -> float:
         return float(experiment.rules[self.argument])
-
-    def _line(self, results: Results, learner: str, channel: str) -> list[ExperimentResult]:
-        return results.line(learner, channel, self._position)
 
 
 def _bound(result: ExperimentResult) -> float:

@@ -63,7 +63,7 @@ def test_a_sleeper_s_children_are_ended_with_it():
     assert time.monotonic() - start < 600  # not the hour that the child would sleep
 
 
-def test_an_interactive_channel_cannot_be_read_without_the_posterior():
+def test_an_adaptive_channel_cannot_be_read_without_the_posterior():
     with pytest.raises(IncompatibleChannelError, match="public posterior"):
         played("Reader", {**GAME, "channel": "adaptive-split"})
 
