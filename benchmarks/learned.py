@@ -1,6 +1,6 @@
 """The table of docs/learned.md: every learned baseline against the references, on the same episodes.
 
-python benchmarks/learned.py --out results/learned
+python benchmarks/learned.py --out ldp-gym-results/learned
 
 Each cell is trained once and kept: a run that was stopped goes on where it was.
 """
@@ -195,7 +195,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, default=Path("results/learned"), help="where the models go")
+    parser.add_argument(
+        "--out", type=Path, default=Path("ldp-gym-results/learned"), help="where the models go"
+    )
     parser.add_argument("--episodes", type=int, default=512, help="paired episodes per cell (default 512)")
     parser.add_argument("--seeds", type=int, default=3, help="training seeds at most (default 3)")
     parser.add_argument("--steps", type=int, help="rounds of training, the algorithms' own if not given")

@@ -18,7 +18,7 @@ from ldp_gym.engine.scenario import Scenario
 from ldp_gym.errors import NoPrivacyWarning
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.privacy import audit as audits
-from ldp_gym.privacy.audit import certify
+from ldp_gym.privacy.audit import certify, uniform_posterior
 from ldp_gym.registry import is_builtin
 from ldp_gym.testing import check_channel
 
@@ -51,11 +51,10 @@ def audit(
     """
     console = Console()
     try:
-        source = _table_or_name(hypotheses)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoPrivacyWarning)  # the table says it
             scenario = Scenario(
-                hypotheses=source,
+                hypotheses=_table_or_name(hypotheses),
                 num_hypotheses=num_hypotheses,
                 num_labels=num_labels,
                 class_seed=class_seed,
@@ -74,7 +73,7 @@ def audit(
             check_channel(audited)  # a certificate is worth what the density says of the messages
         except AssertionError as error:
             raise typer.BadParameter(f"{audited!r} breaks its contract: {error}") from error
-    public = np.full(audited.num_hypotheses, 1.0 / audited.num_hypotheses) if audited.adaptive else None
+    public = uniform_posterior(audited)
     tables = _tables(scenario, contexts)
     try:
         certificates = [certify(audited, table, public) for table in tables]
@@ -86,7 +85,7 @@ def audit(
         if picture is not None:
             _save_picture(picture, losses, certificate)
             console.print(f"picture: {picture}")
-        broken = not certificate.holds or np.isinf(certificate.epsilon)
+        broken = _is_broken(certificate)
     except (ImportError, TypeError) as error:
         if not trials:
             raise typer.BadParameter(f"{error}. Pass --trials to audit it from its messages") from error
@@ -135,12 +134,14 @@ def _certificate_table(channel: Channel, certificate: audits.Certificate, contex
         table.add_row("worst labels", f"{certificate.labels[0]} against {certificate.labels[1]}")
     if certificate.message is not None:
         table.add_row("worst message", np.array2string(np.asarray(certificate.message), precision=4))
-    if np.isinf(certificate.claimed_epsilon):
-        verdict = "[bold red]no privacy at all"
-    else:
-        verdict = "[bold green]the promise holds" if certificate.holds else "[bold red]the promise is broken"
-    table.add_row("verdict", verdict)
+    colour = "red" if _is_broken(certificate) else "green"
+    table.add_row("verdict", f"[bold {colour}]{certificate.verdict}")
     return table
+
+
+def _is_broken(certificate: audits.Certificate) -> bool:
+    """A promise of no privacy is none."""
+    return not certificate.holds or bool(np.isinf(certificate.claimed_epsilon))
 
 
 def _privacy_losses(

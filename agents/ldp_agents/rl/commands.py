@@ -11,6 +11,7 @@ from rich.console import Console
 from ldp_agents.rl import shipping
 from ldp_agents.rl.config import Config
 from ldp_agents.rl.pretrained import WEIGHTS_DIRECTORY
+from ldp_gym.bench.store import DIRECTORY
 
 
 def train(
@@ -66,7 +67,7 @@ def train(
         "horizon": horizon,
         **{name: value for name, value in given.items() if value is not None},
     }
-    directory, console = out or Path("results") / algorithm, Console()
+    directory, console = out or DIRECTORY / algorithm, Console()
     try:
         if option:
             rules["channel_kwargs"] = dict(map(option_of, option))
