@@ -42,11 +42,13 @@ class Channel(ABC):
         adaptive: whether the message depends on the public posterior.
         reveals_losses: whether a message is a vector of K losses.
         pure: whether the channel promises delta = 0.
+        free_of_num_labels: whether cutting every label into equal parts changes no message's law, whatever M.
     """
 
     adaptive: ClassVar[bool] = False
     reveals_losses: ClassVar[bool] = False
     pure: ClassVar[bool] = True
+    free_of_num_labels: ClassVar[bool] = False
 
     def __init__(
         self,
