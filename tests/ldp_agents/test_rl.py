@@ -11,7 +11,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from conftest import ALPHA, settings
+from helpers import ALPHA
+from helpers import small_rules as settings
 from scipy.stats import t as student
 from stable_baselines3.common.vec_env import DummyVecEnv
 from typer.testing import CliRunner

@@ -5,27 +5,27 @@ import math
 import gymnasium as gym
 import numpy as np
 import pytest
-from conftest import CHANNELS, NATURES, play, settings
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from helpers import CHANNELS, NATURES, play, small_rules
 
 import ldp_gym
 from ldp_gym.engine import playback
 
 GAMES = (
-    [settings(channel) for channel in CHANNELS]
-    + [settings("randomized-response", nature) for nature in NATURES]
+    [small_rules(channel) for channel in CHANNELS]
+    + [small_rules("randomized-response", nature) for nature in NATURES]
     + [
-        settings(observe_candidates=True),
-        settings(hypotheses="dirichlet"),
-        settings(hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True),
-        settings(
+        small_rules(observe_candidates=True),
+        small_rules(hypotheses="dirichlet"),
+        small_rules(hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True),
+        small_rules(
             hypotheses="softmax-linear",
             observe_candidates=True,
             redraw_hypotheses=True,
             nature="adversary",
             nature_kwargs={"pool_size": 4},
         ),
-        settings(hypotheses="dirichlet", nature="adversary", nature_kwargs={"pool_size": 4}),
+        small_rules(hypotheses="dirichlet", nature="adversary", nature_kwargs={"pool_size": 4}),
     ]
 )
 
@@ -63,8 +63,8 @@ def test_single_sync_and_native_environments_play_the_same_game(game, actions):
 
 
 def test_async_environments_work(actions):
-    envs = gym.make_vec("LDPDist-v0", num_envs=2, vectorization_mode="async", **settings())
-    single = gym.make("LDPDist-v0", **settings())
+    envs = gym.make_vec("LDPDist-v0", num_envs=2, vectorization_mode="async", **small_rules())
+    single = gym.make("LDPDist-v0", **small_rules())
     observations, _ = envs.reset(seed=3)
     np.testing.assert_allclose(observations["context"][1], single.reset(seed=4)[0]["context"])
     _, rewards, *_ = envs.step(actions[0, :2])
@@ -73,12 +73,12 @@ def test_async_environments_work(actions):
 
 
 STAGGERED = [
-    settings(channel="adaptive-split"),
-    settings(channel="adaptive-groups", hypotheses="dirichlet"),
-    settings(nature="adversary", nature_kwargs={"pool_size": 4}),
-    settings(nature="drift"),
-    settings(hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True),
-    settings("adaptive-wheel", hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True),
+    small_rules(channel="adaptive-split"),
+    small_rules(channel="adaptive-groups", hypotheses="dirichlet"),
+    small_rules(nature="adversary", nature_kwargs={"pool_size": 4}),
+    small_rules(nature="drift"),
+    small_rules(hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True),
+    small_rules("adaptive-wheel", hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True),
 ]
 
 
@@ -113,7 +113,7 @@ def test_an_unknown_autoreset_mode_is_named():
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=str)
 def test_autoreset_modes_agree_with_gymnasium_s_own(mode, actions):
     """Games that end at different times: infos, final observations and masks as SyncVectorEnv has them."""
-    game = settings(horizon=5, reveal=True)
+    game = small_rules(horizon=5, reveal=True)
     native = gym.make_vec("LDPDist-v0", num_envs=4, autoreset_mode=mode.value, **game)
     sync = SyncVectorEnv([lambda: gym.make("LDPDist-v0", **game)] * 4, autoreset_mode=mode)
     assert native.metadata["autoreset_mode"] is mode
@@ -175,7 +175,7 @@ def test_adaptive_natures_choose_alike_in_any_batch_long_after_the_truth_is_know
 
 
 def test_many_partial_resets_leave_no_episodes_behind(actions):
-    envs = gym.make_vec("LDPDist-v0", num_envs=4, **settings(hypotheses="dirichlet"))
+    envs = gym.make_vec("LDPDist-v0", num_envs=4, **small_rules(hypotheses="dirichlet"))
     envs.reset(seed=0)
     rng = np.random.default_rng(0)
     for t in range(200):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import ALPHA, M_FREE, TABLE, make_channel
+from helpers import ALPHA, FREE_OF_NUM_LABELS, TABLE, make_channel
 from scipy import stats
 
 from ldp_gym import theory
@@ -12,7 +12,7 @@ from ldp_gym.channels.adaptive_groups import _assign, _first
 from ldp_gym.channels.votes import ballots, votes
 
 
-@pytest.mark.parametrize("name", M_FREE)
+@pytest.mark.parametrize("name", FREE_OF_NUM_LABELS)
 def test_m_free_channels_do_not_see_that_labels_are_refined(name):
     """With the same coins the message of a label is that of any of its parts, and so is its likelihood."""
     rng = np.random.default_rng(0)

@@ -3,13 +3,11 @@ import math
 
 import numpy as np
 import pytest
-from conftest import CHANNELS, make_channel
+from helpers import PURE, make_channel
 from scipy import optimize
 
 import ldp_gym
 from ldp_gym import theory
-
-PURE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].pure and name != "identity"]
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])

@@ -7,11 +7,11 @@ import sys
 import gymnasium as gym
 import numpy as np
 import pytest
-from conftest import CHANNELS, settings
 from gymnasium.error import DependencyNotInstalled, ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import RecordVideo
 from gymnasium.wrappers.vector import RecordVideo as VectorRecordVideo
+from helpers import CHANNELS, small_rules
 
 import ldp_agents
 import ldp_gym
@@ -49,7 +49,7 @@ def test_gymnasium_s_checker_renders_every_mode(mode):
 
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_every_channel_s_message_is_drawn(channel):
-    env, _, _ = played(render_mode="rgb_array", **settings(channel))
+    env, _, _ = played(render_mode="rgb_array", **small_rules(channel))
     frame = env.render()
     assert frame.shape == (painter.HEIGHT, painter.WIDTH, 3)
     assert frame.dtype == np.uint8
