@@ -249,7 +249,7 @@ def test_follow_the_leader_by_hand():
     game, tape = record({"hypotheses": table, "channel": "randomized-response", "horizon": 10}, 5)
     player = ldp_agents.make("mle", game)
     player.reset((1,))
-    player.update(tape.candidates, np.array([1]))  # the first label was reported
+    player.update(tape.candidates, np.array([0]))  # the first label was reported
     np.testing.assert_allclose(player.weights, [[0.5, 0.5, 0.0]])
     lengths = 3 * np.array([0.7, 0.2, 0.7])
     expected = 0.9 * np.array([0.7, 0.2, 0.1]) + 0.1 * lengths / lengths.sum()

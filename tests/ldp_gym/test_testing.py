@@ -22,14 +22,14 @@ class Leaky(Channel):
     @property
     def message_space(self):
 
-        return gym.spaces.Discrete(3)
+        return gym.spaces.Discrete(2)
 
     def encode(self, labels, candidates, uniforms, posterior=None):
         keep = uniforms[..., 0] < 1 / (1 + math.exp(-self.epsilon))
-        return np.where(keep, labels % 2, 1 - labels % 2) + 1
+        return np.where(keep, labels % 2, 1 - labels % 2)
 
     def log_density(self, messages, candidates, posterior=None):
-        same = np.asarray(messages)[..., None] - 1 == np.arange(self.num_labels) % 2
+        same = np.asarray(messages)[..., None] == np.arange(self.num_labels) % 2
         return -np.logaddexp(0, np.where(same, -1, 1) * self.epsilon * self.claimed)
 
 

@@ -72,10 +72,10 @@ def test_groups_hold_equal_shares_of_the_posterior():
     lots = np.random.default_rng(0).random((500, 6))
     groups = channel._divide(lots, weights)
     assert len(np.unique(groups, axis=0)) > 5  # whose turn it is, is drawn
-    shares = np.stack([(groups == number) @ weights for number in (1, 2, 3)])
+    shares = np.stack([(groups == number) @ weights for number in range(3)])
     assert np.abs(shares - 1 / 3).max() < 0.15
     certain = channel._divide(lots, np.array([0.96, 0.02, 0.01, 0.01, 0.0, 0.0]))
-    assert (certain == np.array([1, 2, 2, 2, 2, 2])).all()  # the likeliest against all others
+    assert (certain == np.array([0, 1, 1, 1, 1, 1])).all()  # the likeliest against all others
     sizes = [make_channel("adaptive-groups", 20, 20, 50, epsilon=epsilon).sizes for epsilon in (0.1, 4, 800)]
     assert sizes == [[2], [2, 3, 5, 9, 17], [2, 3, 5, 9, 17, 20]]
 
@@ -84,13 +84,13 @@ def test_the_number_of_groups_leaves_least_doubt():
     """Doubt is the expected sum of square roots of the next posterior: by Bayes' rule on every message."""
     channel = make_channel("adaptive-groups", 7, 7, 50, epsilon=1.7)
     weights = np.random.default_rng(3).dirichlet(np.ones(7))
-    groups = np.array([1, 2, 3, 3, 2, 1, 3])
+    groups = np.array([0, 1, 2, 2, 1, 0, 2])
     by_hand = 0.0
-    for named in (1, 2, 3):
+    for named in range(3):
         likelihood = np.exp(channel.log_likelihood(np.append(groups, named), np.eye(7), weights))
         joint = likelihood * weights
         by_hand += joint.sum() * np.sqrt(joint / joint.sum()).sum()
-    members = groups == np.array([[1], [2], [3]])
+    members = groups == np.array([[0], [1], [2]])
     found = channel._expected_uncertainty(
         np.sqrt(weights)[:, None], (members @ weights)[:, None], members[..., None]
     )
@@ -101,8 +101,8 @@ def test_hypotheses_are_dealt_to_the_lightest_group():
     unlike, alike = [0.4, 0.2, 0.15, 0.13, 0.1, 0.02], [1 / 6] * 6
     line = np.array([unlike, alike]).T
     for size, numbers in [
-        (2, [[1, 2, 2, 2, 1, 2], [1, 2, 1, 2, 1, 2]]),  # by hand; equals are in order
-        (3, [[1, 2, 3, 3, 2, 3], [1, 2, 3, 1, 2, 3]]),
+        (2, [[0, 1, 1, 1, 0, 1], [0, 1, 0, 1, 0, 1]]),  # by hand; equals are in order
+        (3, [[0, 1, 2, 2, 1, 2], [0, 1, 2, 0, 1, 2]]),
     ]:
         load, members = _assign(line, size)
         assert _first(members).T.tolist() == numbers
@@ -125,7 +125,7 @@ def test_interactive_channels_ask_about_the_likely_ones():
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("adaptive-split", [-1, 1, 1]), ("adaptive-groups", [1, 2, 2, 1])]
+    ("name", "message"), [("adaptive-split", [-1, 1, 1]), ("adaptive-groups", [0, 1, 1, 0])]
 )
 def test_sides_are_compared_by_their_posterior_means(name, message):
     """{1} against {2, 3}: with weights 9 to 1 the second decides for both, where the plain mean would not."""
@@ -176,11 +176,11 @@ def test_groups_by_hand():
     favours_second = (TABLE[1] * 0.25 + TABLE[2] * 0.75) > TABLE[0]
     assert favours_second.tolist() == [False, True, True, False]
     keep = math.e / (1 + math.e)
-    density = np.exp(channel.log_density(np.array([1, 2, 2, 2]), TABLE, weights))
+    density = np.exp(channel.log_density(np.array([0, 1, 1, 1]), TABLE, weights))
     np.testing.assert_allclose(density, np.where(favours_second, keep, 1 - keep))
-    other = np.exp(channel.log_density(np.array([1, 2, 2, 1]), TABLE, weights))
+    other = np.exp(channel.log_density(np.array([0, 1, 1, 0]), TABLE, weights))
     np.testing.assert_allclose(density + other, 1.0)
-    three = [np.exp(channel.log_density(np.array([2, 1, 3, named]), TABLE, weights)) for named in (1, 2, 3)]
+    three = [np.exp(channel.log_density(np.array([1, 0, 2, named]), TABLE, weights)) for named in range(3)]
     np.testing.assert_allclose(sum(three), 1.0)
     assert np.argmax(three, axis=0).tolist() == [1, 2, 0, 0]  # of nobody's label the first group is named
     np.testing.assert_allclose(np.max(three), math.e / (math.e + 2))

@@ -193,7 +193,7 @@ def test_one_offset_covers_every_coordinate(name):
     assert (sharp.scale <= paper.scale).all()
 
 
-def test_a_loss_is_never_the_message_for_none_yet():
+def test_a_revealed_loss_is_never_zero():
     channel = make_channel("laplace-single", 2, 3, 100)
     noise = channel.noise(TABLE[:2, :3])
     assert channel.to_loss(noise.offset - np.log(3), noise.offset, noise.slope) != 0.0

@@ -69,7 +69,7 @@ def test_groups_tell_almost_all_that_a_message_can(epsilon, share):
     told = most = 0.0
     for weights in rng.dirichlet(np.ones(6), size=40):
         groups = channel._divide(rng.random(6), weights)
-        messages = np.array([[*groups, named] for named in range(1, groups.max() + 1)])
+        messages = np.array([[*groups, named] for named in range(groups.max() + 1)])
         likelihood = np.exp(channel.log_likelihood(messages, np.eye(6), weights))
         mean = likelihood @ weights
         information = ((likelihood * np.log(likelihood / mean[:, None])) @ weights).sum()

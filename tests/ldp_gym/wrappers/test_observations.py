@@ -1,4 +1,4 @@
-"""The views for RL: decoded messages against their law, features against sums, single against vector."""
+"""The views for RL: single against vector, and that they show nothing hidden."""
 
 import warnings
 
@@ -18,20 +18,11 @@ VIEWS = ["DecodedMessage", "Evidence", "HypothesisFeatures"]
 REDRAWN = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True, "horizon": 9}
 
 
-# -- Decoding ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("channel", ["adaptive-split", "adaptive-wheel"])
 @pytest.mark.parametrize("view", VIEWS)
 def test_an_interactive_channel_is_refused(view, channel):
     with pytest.raises(ValueError, match="depends on the public posterior"):
         getattr(wrappers, view)(gym.make("LDPDist-v0", **small_rules(channel)))
-
-
-# -- Features ---------------------------------------------------------------------------------------------
-
-
-# -- Views ------------------------------------------------------------------------------------------------
 
 
 def leaves(shown):
@@ -133,9 +124,6 @@ def test_views_do_not_depend_on_truth_label_or_reward_but_by_the_message(view):
     rng = np.random.default_rng(0)
     for _ in range(30):
         assert_same(plain.step(rng.dirichlet(np.ones(6)))[0], deceived.step(rng.dirichlet(np.ones(6)))[0])
-
-
-# -- Actions ------------------------------------------------------------------------------------------
 
 
 def test_what_wrappers_go_around_is_checked():
