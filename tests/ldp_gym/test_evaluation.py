@@ -97,7 +97,7 @@ def test_a_learner_without_a_tape_is_stepped():
         (lambda shape: np.ones(shape), "in round 1 sums to 6, off one by"),
         (lambda shape: np.full(shape, np.nan), "has a NaN probability"),
         (lambda shape: np.full(shape, (1 + 2e-4) / shape[-1]), r"off one by \+0.0002 \(allowed: 0.0001\)"),
-        (lambda shape: np.ones(shape[-1]), "must return a prediction for each of 3 games"),
+        (lambda shape: np.ones(shape[-1]), "must return a prediction per game, here of shape \\(3, 6\\)"),
     ],
 )
 def test_unsound_predictions_are_refused(prediction, message):

@@ -85,7 +85,7 @@ class Absent(ldp_agents.EXP3):
     [
         (Peeking, "play\\(\\) to predict as stepping does"),
         (Negative, "no negative probability"),
-        (Single, r"each of 3 games, of shape \(3, 5\) \(games, M\), got \(5,\)"),
+        (Single, r"per game, here of shape \(3, 5\) \(games, M\), got \(5,\)"),
         (lambda game: 7, "a learner, with reset, predict and update; got 7"),
         (Forgetful, "restart\\(\\) to forget"),
         (Absent, "act\\(\\) to predict as stepping does"),

@@ -172,16 +172,3 @@ def test_adaptive_natures_choose_alike_in_any_batch_long_after_the_truth_is_know
         contexts = [env.step(uniform)[0]["context"] for env in alone]
     total = ldp_gym.evaluate("uniform", game, episodes=64).kl[0, -1]
     assert math.isclose(total, ldp_gym.evaluate("uniform", game, episodes=1).kl[0, -1], rel_tol=1e-9)
-
-
-def test_many_partial_resets_leave_no_episodes_behind(actions):
-    envs = gym.make_vec("LDPDist-v0", num_envs=4, **small_rules(hypotheses="dirichlet"))
-    envs.reset(seed=0)
-    rng = np.random.default_rng(0)
-    for t in range(200):
-        mask = rng.random(4) < 0.5
-        if mask.any():
-            envs.reset(options={"reset_mask": mask})
-        envs.step(actions[t % 40])
-    cohorts = envs.unwrapped._referee._playback._cohorts
-    assert sum(len(cohort.episodes.starts) for cohort in cohorts) == 4

@@ -19,7 +19,7 @@ def test_the_default_game_is_the_design_s():
     assert type(scenario.nature) is ldp_gym.NATURES["iid"]
     assert (channel.epsilon, channel.delta, scenario.horizon) == (1.0, 0.0, 1000)
     assert (scenario.truth, scenario.max_loss) == ("uniform", 100.0)
-    assert not (scenario.observe_candidates or scenario.redraws or scenario.reveal)
+    assert (scenario.observe_candidates, scenario.redraws, scenario.reveal) == (False, False, False)
 
 
 def test_every_rule_has_a_type_a_default_and_a_word():

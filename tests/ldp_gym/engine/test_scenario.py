@@ -2,10 +2,14 @@
 
 import math
 
+import gymnasium as gym
 import numpy as np
 import pytest
+from helpers import ALPHA, small_rules
+from scipy import stats
 
 import ldp_gym
+from ldp_gym.engine.scenario import Scenario
 
 
 @pytest.mark.parametrize(
@@ -135,3 +139,60 @@ def test_what_a_subclass_hands_on_comes_from_the_game():
     assert not np.array_equal(*tables)
     redrawn = {"hypotheses": f"{__name__}:Seeded", "redraw_hypotheses": True, "observe_candidates": True}
     ldp_gym.LDPDistEnv(**redrawn).reset(seed=0)
+
+
+def test_a_scenario_says_what_is_seen_and_done():
+    scenario = Scenario(**small_rules("randomized-response", observe_candidates=True))
+    spaces = scenario.observation_space.spaces
+    assert set(spaces) == {"round", "context", "message", "candidates"}
+    assert spaces["round"] == gym.spaces.Box(0, 40, (1,), dtype=np.int64)
+    assert spaces["context"].shape == (3,)
+    assert spaces["message"] == gym.spaces.Discrete(6)
+    assert spaces["candidates"].shape == (4, 6)
+    assert scenario.action_space == ldp_gym.Simplex(6)
+    assert "candidates" not in Scenario(**small_rules()).observation_space.spaces
+
+
+def test_a_truth_is_drawn_even_where_it_is_given():
+    """So that episodes of different truths share all else."""
+    scenario = Scenario(**small_rules())
+    starts = [scenario.start_episode(np.random.default_rng(3), truth) for truth in (None, 0, 1)]
+    assert starts[1].truth == 0
+    assert starts[2].truth == 1
+    assert 0 <= starts[0].truth < 4
+    assert len({start.generator.random() for start in starts}) == 1
+    fixed = Scenario(**small_rules(truth=2)).start_episode(np.random.default_rng(3))
+    assert fixed.truth == 2
+
+
+def test_every_truth_is_as_likely():
+    """4,000 episodes: a chi-square test at error rate 1e-6."""
+    scenario = Scenario(**small_rules())
+    truths = [scenario.start_episode(np.random.default_rng(seed)).truth for seed in range(4000)]
+    assert stats.chisquare(np.bincount(truths, minlength=4)).pvalue > ALPHA
+
+
+def test_a_redrawn_class_is_the_episode_s_own():
+    rules = small_rules(hypotheses="dirichlet", redraw_hypotheses=True, observe_candidates=True)
+    scenario = Scenario(**rules)
+    tables = [scenario.start_episode(np.random.default_rng(s)).hypotheses.table for s in (1, 1, 2)]
+    np.testing.assert_array_equal(tables[0], tables[1])
+    assert not np.array_equal(tables[0], tables[2])
+    assert scenario.game.hypotheses is None
+    plain = Scenario(**small_rules())
+    assert plain.start_episode(np.random.default_rng(1)).hypotheses is plain.hypotheses
+
+
+def test_all_episodes_share_the_table_of_a_constant_class():
+    redrawn = {"redraw_hypotheses": True, "observe_candidates": True}
+    assert Scenario(**small_rules(hypotheses="dirichlet")).shares_table
+    assert not Scenario(**small_rules()).shares_table
+    assert not Scenario(**small_rules(hypotheses="dirichlet", **redrawn)).shares_table
+
+
+def test_blocks_fit_the_memory_that_is_given():
+    scenario = Scenario(**small_rules(horizon=1000))
+    assert scenario.rounds_at_a_time(1, 10**9) == 1000, "no more than the horizon"
+    assert scenario.rounds_at_a_time(10**6, 10) == 1, "and at least one"
+    rounds = scenario.rounds_at_a_time(5, 10_000)
+    assert rounds * 5 * scenario.footprint <= 10_000 < (rounds + 1) * 5 * scenario.footprint

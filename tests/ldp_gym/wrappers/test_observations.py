@@ -133,7 +133,7 @@ def test_what_wrappers_go_around_is_checked():
         ldp_gym.wrappers.MixtureAction,
         ldp_gym.wrappers.SoftmaxAction,
     ):
-        with pytest.raises(TypeError, match="expected an environment of LDPDist-v0, got .*CartPole"):
+        with pytest.raises(TypeError, match="environment of LDPDist-v0 or a Game, got .*CartPole"):
             wrapper(other)
     seen = ldp_gym.wrappers.Evidence(gym.make("LDPDist-v0"))
     with pytest.raises(TypeError, match="goes around what shows messages; <Evidence"):
