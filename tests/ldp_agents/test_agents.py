@@ -156,10 +156,14 @@ def test_acting_on_observations_is_predicting_and_updating():
         observation, *_ = env.step(prediction)
 
 
-@pytest.mark.parametrize("name", ["exp3", "centred-exp3", "bayes", "mle"])
-def test_acting_begins_anew_by_itself(name):
+@pytest.mark.parametrize(
+    ("name", "channel"),
+    [("exp3", "laplace-single"), ("centred-exp3", "laplace-single"), ("mle", "randomized-response")]
+    + [("bayes", channel) for channel in CHANNELS],
+)
+def test_acting_starts_over_by_itself(name, channel):
     """Games that begin at different times, and nobody calls reset: as a new learner for each episode."""
-    game = small_rules(horizon=6)
+    game = small_rules(channel, horizon=6)
     envs = gym.make_vec("LDPDist-v0", num_envs=3, autoreset_mode="Disabled", **game)
     together = ldp_agents.make(name, envs.unwrapped.game)
     observations, _ = envs.reset(seed=0)
@@ -279,12 +283,12 @@ def test_centring_learns_where_the_literal_learner_does_not():
 @pytest.mark.parametrize("channel", ["randomized-response", "adaptive-split"])
 def test_follow_the_leader_follows(channel):
     game, tape = record(small_rules(channel, epsilon=3.0), 40)
-    learner = ldp_agents.MLE(game)
-    learner.reset((1,))
-    learner.play(tape.candidates, tape.messages)
-    bayes = ldp_agents.Bayes(game)
-    bayes.reset((1,))
-    bayes.play(tape.candidates, tape.messages)
-    np.testing.assert_allclose(learner._total, bayes._total, rtol=1e-9)
-    assert learner.weights[0].max() == 1.0
-    assert learner.weights[0].argmax() == bayes.weights[0].argmax()
+    learners = ldp_agents.MLE(game), ldp_agents.Bayes(game)
+    for learner in learners:
+        learner.reset((1,))
+    for t in range(40):
+        for learner in learners:
+            learner.update(tape.candidates[:, t], tape.messages[:, t])
+        leader, posterior = (learner.weights[0] for learner in learners)
+        assert leader.max() == 1.0
+        assert leader.argmax() == posterior.argmax()

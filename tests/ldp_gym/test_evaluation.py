@@ -139,6 +139,48 @@ def test_predictions_within_the_tolerance_are_renormalised_as_in_the_environment
     np.testing.assert_allclose(ours.kl, exact.kl, rtol=1e-9)
 
 
+class Quiet(ldp_gym.Channel):
+    """A channel of one's own that says nothing about most labels: its message is then all zeros."""
+
+    num_uniforms = 1
+
+    @property
+    def message_space(self):
+        return gym.spaces.MultiBinary(self.num_hypotheses)
+
+    def _keep(self):
+        return 1 / (1 + math.exp(-self.epsilon))
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        speaks = (np.asarray(labels) == 0) == (uniforms[..., 0] < self._keep())
+        return np.repeat(speaks[..., None], self.num_hypotheses, axis=-1).astype(np.int8)
+
+    def log_density(self, messages, candidates, posterior=None):
+        fits = (messages[..., :1] == 1) == (np.arange(self.num_labels) == 0)
+        return np.where(fits, math.log(self._keep()), math.log(1 - self._keep()))
+
+
+@pytest.mark.parametrize("name", ["bayes", "mle"])
+def test_a_message_of_zeros_is_a_message(name):
+    """Environment, vector environment and evaluate agree: what is none yet is said by the round alone."""
+    rules = small_rules(f"{__name__}:Quiet", epsilon=3.0)
+    learner = partial(ldp_agents.make, name)
+    result = evaluate(learner, rules, episodes=3, seed=20)
+    kl, tv = stepped(learner, rules, range(20, 23))
+    np.testing.assert_allclose(result.kl, kl[:, result.rounds - 1], rtol=1e-9)
+    np.testing.assert_allclose(result.tv, tv[:, result.rounds - 1], rtol=1e-9)
+    envs = gym.make_vec("LDPDist-v0", num_envs=3, **rules)
+    player = learner(envs.unwrapped.game)
+    observations, _ = envs.reset(seed=20)
+    totals, silent = np.zeros(3), 0
+    for _ in range(40):
+        observations, _, _, _, infos = envs.step(player.act(observations))
+        totals += infos["kl"]
+        silent += (~observations["message"].any(axis=-1)).sum()
+    assert silent > 40, "most messages are zeros"
+    np.testing.assert_allclose(totals, result.kl[:, -1], rtol=1e-9)
+
+
 def test_a_learner_goes_by_its_name():
     by_name, by_class = (
         evaluate(learner, small_rules(), episodes=2) for learner in ("exp3", ldp_agents.EXP3)

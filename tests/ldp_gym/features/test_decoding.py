@@ -76,12 +76,3 @@ def test_any_other_message_decodes_to_its_likelihood_ratio(channel):
     np.testing.assert_allclose(decoded.values, expected, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(decoded.energy, expected**2, rtol=1e-9, atol=1e-12)
     assert (decoded.shown == 1.0).all()
-
-
-@pytest.mark.parametrize("channel", READABLE)
-def test_none_yet_decodes_to_nothing(channel):
-    game = Scenario(**small_rules(channel)).game
-    f = game.hypotheses(np.zeros((2, 3)))
-    nothing = np.zeros((2, *game.channel.message_shape), dtype=game.channel.message_space.dtype)
-    for part in decoder_of(game.channel).decode(nothing, f):
-        assert not part.any()

@@ -65,6 +65,21 @@ def test_single_and_vector_views_agree(game, view, mode):
             ours = [env.reset()[0] for env in alone]
 
 
+@pytest.mark.parametrize("channel", [name for name in CHANNELS if not ldp_gym.CHANNELS[name].adaptive])
+def test_before_the_first_message_there_is_nothing_to_see(channel):
+    """At the first reset and at later ones: no sums, and no decoded message, whatever the channel."""
+    views = [getattr(wrappers, view)(gym.make("LDPDist-v0", **small_rules(channel))) for view in VIEWS]
+    message, evidence, features = views
+    for _ in range(2):
+        assert not message.reset(seed=0)[0]["message"].any()
+        assert not evidence.reset(seed=0)[0].any()
+        assert not features.reset(seed=0)[0][:, :5].any()  # what is at stake is seen at once
+        for view in views:
+            for _ in range(3):
+                shown = view.step(np.full(6, 1 / 6))[0]
+            assert any(leaf.any() for leaf in leaves(shown))
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_reset_of_some_games_leaves_the_others_evidence(view):
     game = small_rules(horizon=30)
