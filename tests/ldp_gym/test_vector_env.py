@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from helpers import CHANNELS, NATURES, play, small_rules
 
 import ldp_gym
-from ldp_gym.engine import playback
+from ldp_gym.engine.scenario import Scenario
 
 GAMES = (
     [small_rules(channel) for channel in CHANNELS]
@@ -84,8 +84,8 @@ STAGGERED = [
 
 @pytest.mark.parametrize("game", STAGGERED, ids=str)
 def test_games_go_on_as_they_were_when_others_begin_anew(game, actions, monkeypatch):
-    """With blocks of four rounds: what the cohort keeps of those that stay decides all later blocks."""
-    monkeypatch.setattr(playback, "_LONGEST", 4)
+    """With blocks of four rounds: what is kept of those that stay decides all later blocks."""
+    monkeypatch.setattr(Scenario, "rounds_at_a_time", lambda self, episodes, cells: 4)
     envs = ldp_gym.LDPDistVectorEnv(4, autoreset_mode="Disabled", **game)
     singles = [ldp_gym.LDPDistEnv(**game) for _ in range(4)]
     shown, _ = envs.reset(seed=21)
@@ -95,8 +95,8 @@ def test_games_go_on_as_they_were_when_others_begin_anew(game, actions, monkeypa
             mask = np.array([True, False, True, False])
             shown, _ = envs.reset(seed=[51, 0, 53, 0], options={"reset_mask": mask})
             alone[0], alone[2] = singles[0].reset(seed=51)[0], singles[2].reset(seed=53)[0]
+            assert shown["round"][:, 0].tolist() == [0, 10, 0, 10]
             assert not shown["message"][mask].any()
-            assert shown["message"][~mask].any(axis=-1).all()
         for key, values in shown.items():
             np.testing.assert_allclose(values, [each[key] for each in alone], rtol=1e-9, atol=1e-9)
         shown, rewards, *_ = envs.step(actions[t])

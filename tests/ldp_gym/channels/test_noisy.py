@@ -186,7 +186,9 @@ def test_one_offset_covers_every_coordinate(name):
     channel = make_channel(name, 2, 2, 100, calibration="tight")
     noise = channel.noise(table)
     assert noise.scale[0] != noise.scale[1]
-    assert noise.offset == pytest.approx(channel._reach * noise.scale.max())
+    tail = 2 * math.log(100) + math.log(2)  # gamma + log(KT)
+    reach = math.sqrt(2 * (tail + math.log(2))) if name == "gaussian-vector" else tail
+    assert noise.offset == pytest.approx(reach * noise.scale.max())
     assert noise.slope == pytest.approx(1 / (math.log(200) + 2 * noise.offset))
     sharp = make_channel(name, 2, 2, 100, epsilon=50.0, calibration="tight").noise(np.full((2, 2), 0.5))
     paper = make_channel(name, 2, 2, 100, epsilon=50.0, calibration="paper").noise(np.full((2, 2), 0.5))

@@ -68,7 +68,7 @@ def test_groups_tell_almost_all_that_a_message_can(epsilon, share):
     rng = np.random.default_rng(0)
     told = most = 0.0
     for weights in rng.dirichlet(np.ones(6), size=40):
-        groups = channel._divide(rng.random(6), weights)
+        groups = channel.privatize(0, np.eye(6), rng, weights)[:-1]
         messages = np.array([[*groups, named] for named in range(groups.max() + 1)])
         likelihood = np.exp(channel.log_likelihood(messages, np.eye(6), weights))
         mean = likelihood @ weights
