@@ -159,11 +159,7 @@ def _report(sections: Sequence[Section], runs: Sequence[Mapping[str, Any]], dire
         tag(
             "header",
             tag("h1", title),
-            *(
-                tag("p", f"Broken promise: {audit}.", class_="bad")
-                for audit in audits.values()
-                if audit.broken
-            ),
+            *(tag("p", f"Broken promise: {audit}.", class_="bad") for audit in audits if audit.broken),
             _summary(sections),
             _contents(sections) if len(sections) > 1 else Html(),
             tag("h3", "To reproduce it", id="reproduce"),

@@ -31,7 +31,7 @@ def warn_of_broken_promise(channel: Channel, candidates: FloatArray) -> None:
     if not certificate.holds:
         warnings.warn(
             f"{channel!r} breaks its promise: it has epsilon = {certificate.epsilon:.6g}, delta = "
-            f"{certificate.delta:.4g} at the game's candidates. What is learned from it is less private",
+            f"{certificate.delta:.4g} at the game's candidates. Less is private than it claims",
             BrokenPromiseWarning,
             stacklevel=3,
         )
