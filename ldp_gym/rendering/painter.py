@@ -40,6 +40,7 @@ TRUTH, LEARNER, _PUBLIC = (120, 178, 217), (203, 75, 0), (150, 150, 150)
 
 
 def load_pygame() -> ModuleType:
+    """The module pygame, or an error that says how to install it."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     try:
         import pygame

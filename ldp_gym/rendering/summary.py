@@ -51,6 +51,7 @@ def message_text(data: FrameData) -> str:
 
 
 def labels_text(data: FrameData, most: int) -> str:
+    """How many labels there are, and how they are drawn."""
     labels = len(data.distribution)
     if labels <= most:
         return f"{labels} labels"
