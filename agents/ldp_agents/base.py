@@ -194,8 +194,8 @@ class LiteralLearner(SmoothedLearner):
         super().__init__(game)
         if not game.channel.reveals_losses:
             raise IncompatibleChannelError(
-                f"{type(self).__name__} reads a noisy log-likelihood of each hypothesis, which the messages of "
-                f"{game.channel!r} are not; 'centred-exp3' and 'bayes' read every channel"
+                f"{type(self).__name__} reads a noisy log-likelihood of each hypothesis, which is not what "
+                f"{game.channel!r} sends; 'centred-exp3' and 'bayes' read every channel"
             )
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:

@@ -146,7 +146,7 @@ class AdaptiveGroups(Channel):
     def _votes(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Each group's share of a label's vote, ``(groups, ..., M)``, and 1 for the named, ``(groups, ..., 1)``."""
+        """Each group's share of labels' votes, ``(groups, ..., M)``; 1 for the named ``(groups, ..., 1)``."""
         groups = messages[..., :-1]
         count = np.maximum.reduce(groups, axis=-1, keepdims=True) + 1
         winners = _winners(mixture(self._shares(groups, posterior), candidates), count).astype(np.float64)

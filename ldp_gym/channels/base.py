@@ -43,14 +43,14 @@ class Channel(ABC):
         adaptive: whether the message depends on the public posterior.
         reveals_losses: whether a message is a noisy log-likelihood of each hypothesis, as a loss: what the
             paper's own learners read.
-        needs_few_contexts: whether it is made for candidates that take few values in a game.
+        most_tables: how many tables of candidates a game may have at most, if there is a limit.
         pure: whether the channel promises delta = 0.
         free_of_num_labels: whether cutting every label into equal parts changes no message's law, whatever M.
     """
 
     adaptive: ClassVar[bool] = False
     reveals_losses: ClassVar[bool] = False
-    needs_few_contexts: ClassVar[bool] = False
+    most_tables: ClassVar[int | None] = None
     pure: ClassVar[bool] = True
     free_of_num_labels: ClassVar[bool] = False
 

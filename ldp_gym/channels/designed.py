@@ -12,11 +12,7 @@ import numpy as np
 from ldp_gym.calibration import extremal
 from ldp_gym.channels.base import Channel, log_mixed
 from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages
-
-MOST_TABLES = 64
-"""For how many tables of candidates one channel is designed at most."""
 
 MOST_LABELS = 4096
 """For how many labels a channel is designed at most."""
@@ -42,7 +38,7 @@ class Designed(Channel):
     The base measure of :meth:`log_density` counts numbers.
     """
 
-    needs_few_contexts: ClassVar[bool] = True
+    most_tables: ClassVar[int | None] = 64
     num_uniforms = 1
 
     def __init__(
@@ -88,11 +84,6 @@ class Designed(Channel):
         weights = np.random.default_rng(0).standard_normal(tables.shape[1:])
         marks = np.round(np.einsum("nkm,km->n", tables, weights), _DIGITS - 3)
         _, first, which = np.unique(marks, return_index=True, return_inverse=True)
-        if len(first) > MOST_TABLES:
-            raise IncompatibleChannelError(
-                f"{self!r} is designed for each table of candidates, for {MOST_TABLES} at most, and got "
-                f"{len(first)} at once: use a constant class or a small pool of contexts, or 'split'"
-            )
         keys = [self._key(tables[i]) for i in first]
         plans = [_plan(key, self.epsilon, self.horizon, self.num_messages) for key in keys]
         return plans, which.reshape(candidates.shape[:-2])
@@ -172,7 +163,7 @@ class _Plan(NamedTuple):
     losses: FloatArray
 
 
-@lru_cache(maxsize=MOST_TABLES)
+@lru_cache(maxsize=128)
 def _plan(key: _Key, epsilon: float, horizon: int, num_messages: int) -> _Plan:
     """Design the channel for a table, and work out what it says."""
     table, low = key.table, math.exp(-epsilon)

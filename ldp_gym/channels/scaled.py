@@ -47,7 +47,7 @@ class ScaledChannel(ClippedChannel):
 
     @abstractmethod
     def pieces(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Reports, one for every piece on which the densities of the values ``(M,)`` are constant; its size."""
+        """A report for every piece on which the densities of values ``(M,)`` are constant, and its size."""
 
     @property
     def num_uniforms(self) -> int:
@@ -71,9 +71,13 @@ class ScaledChannel(ClippedChannel):
         coordinate, level = self._one_level(labels, candidates, uniforms, cells)
         centre, half = (at(side, coordinate) for side in self._scaling(candidates, cells))
         value = _scaled(level, centre, half)
-        loss = -(centre + half * self.randomize(value, uniforms[..., 3:]))
-        loss = np.where(loss == 0.0, np.finfo(np.float64).tiny, loss)  # zero stands for "not revealed"
-        return one_hot(loss, coordinate, self.num_hypotheses)
+        return self._reveal(centre + half * self.randomize(value, uniforms[..., 3:]), coordinate)
+
+    def _reveal(self, log_likelihoods: FloatArray, coordinates: IntArray) -> Messages:
+        """Messages that reveal reported log-likelihoods ``(...)`` of coordinates ``(...)``."""
+        losses = -log_likelihoods
+        losses = np.where(losses == 0.0, np.finfo(np.float64).tiny, losses)  # zero stands for "not revealed"
+        return one_hot(losses, coordinates, self.num_hypotheses)
 
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
@@ -110,9 +114,7 @@ class ScaledChannel(ClippedChannel):
             reports, lengths = np.zeros(1), np.ones(1)  # where there is no range, there is one report
             if half > 0.0:
                 reports, lengths = self.pieces(np.unique(_scaled(levels[j], centre, half)))
-            messages.append(
-                one_hot(-(centre + half * reports), np.full(len(reports), j), self.num_hypotheses)
-            )
+            messages.append(self._reveal(centre + half * reports, np.full(len(reports), j)))
             weights.append(lengths)
         return complete_list(np.concatenate(messages), np.log(np.concatenate(weights)))
 

@@ -5,8 +5,8 @@ Given the public coins, most channels have messages that fit a label or do not: 
 label of hypothesis k, the likelihood of k is ``P_k(z) = L(z) (e^-eps + (1 - e^-eps) c_k(z))``.
 
 Under the law P the quadratic score ``sum_z' P_k(z')^2 / L(z') - 2 P_k(z) / L(z)`` has the expectation
-``sum_z (P_k(z) - P(z))^2 / L(z)``, up to what does not depend on k: the least at ``P_k = P``. Probabilities sum
-to one for every label, so ``sum_z L(z) c_k(z)`` is the same for all k. Up to a factor and a constant it is
+``sum_z (P_k(z) - P(z))^2 / L(z)``, up to what does not depend on k: the least at ``P_k = P``. For every label
+probabilities sum to one, so ``sum_z L(z) c_k(z)`` is the same for all k. Up to a factor and a constant it is
 
     ``(1 - e^-eps) sum_z' L(z') c_k(z')^2 - 2 c_k(z)``.
 
