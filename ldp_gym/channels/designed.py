@@ -18,7 +18,7 @@ MOST_LABELS = 4096
 """For how many labels a channel is designed at most."""
 
 _DIGITS = 12
-"""To how many digits tables are told apart: the last bit must not lead to another design."""
+"""To how many digits a table is designed for: the last bit must not lead to another design."""
 
 
 class Designed(Channel):
@@ -69,13 +69,9 @@ class Designed(Channel):
 
     def design(self, candidates: FloatArray) -> extremal.Design:
         """The design for candidates ``(K, M)``: its sets and masses, and its duality gap."""
-        return _plan(self._key(candidates), self.epsilon, self.horizon, self.num_messages).design
+        return _design(_key(np.round(candidates, _DIGITS)), self.epsilon, self.horizon, self.num_messages)
 
     # -- One plan per table ---------------------------------------------------------------------------
-
-    def _key(self, table: FloatArray) -> _Key:
-        rounded = np.round(table, _DIGITS) + 0.0  # no negative zero
-        return _Key(rounded.shape[0], rounded.shape[1], rounded.tobytes())
 
     def _plans(self, candidates: FloatArray) -> tuple[list[_Plan], IntArray]:
         """The plans of all tables among the candidates, and the number of each one's plan, ``(...)``."""
@@ -84,8 +80,7 @@ class Designed(Channel):
         weights = np.random.default_rng(0).standard_normal(tables.shape[1:])
         marks = np.round(np.einsum("nkm,km->n", tables, weights), _DIGITS - 3)
         _, first, which = np.unique(marks, return_index=True, return_inverse=True)
-        keys = [self._key(tables[i]) for i in first]
-        plans = [_plan(key, self.epsilon, self.horizon, self.num_messages) for key in keys]
+        plans = [_plan(_key(tables[i]), self.epsilon, self.horizon, self.num_messages) for i in first]
         return plans, which.reshape(candidates.shape[:-2])
 
     def _look_up(self, messages: Messages, candidates: FloatArray, field: str) -> FloatArray:
@@ -149,26 +144,34 @@ class _Plan(NamedTuple):
     """All that the channel says at one table, by message.
 
     Attributes:
-        design: the sets and their masses.
         cumulative: the distribution functions of the messages from each label, ``(M, N)``.
         log_density: ``(N, M)``.
         log_likelihood: ``(N, K)``.
         losses: ``(N, K)``.
     """
 
-    design: extremal.Design
     cumulative: FloatArray
     log_density: FloatArray
     log_likelihood: FloatArray
     losses: FloatArray
 
 
+def _key(table: FloatArray) -> _Key:
+    num_hypotheses, num_labels = table.shape
+    return _Key(num_hypotheses, num_labels, (table + 0.0).tobytes())  # no negative zero
+
+
+@lru_cache(maxsize=128)
+def _design(key: _Key, epsilon: float, horizon: int, num_messages: int) -> extremal.Design:
+    return extremal.design(key.table, epsilon, horizon, num_messages)
+
+
 @lru_cache(maxsize=128)
 def _plan(key: _Key, epsilon: float, horizon: int, num_messages: int) -> _Plan:
     """Design the channel for a table, and work out what it says."""
-    table, low = key.table, math.exp(-epsilon)
-    design = extremal.design(table, epsilon, horizon, num_messages)
-    family = design.family.scaled(low)
+    table = key.table
+    design = _design(_key(np.round(table, _DIGITS)), epsilon, horizon, num_messages)
+    family = design.family.scaled(math.exp(-epsilon))
     numbers = np.arange(num_messages) % len(family.masses)  # a set has one number or more
     copies = np.bincount(numbers)
     sets, masses = family.sets[numbers], (family.masses / copies)[numbers]
@@ -178,7 +181,6 @@ def _plan(key: _Key, epsilon: float, horizon: int, num_messages: int) -> _Plan:
     cumulative = np.cumsum(np.exp(log_density), axis=0).T
     squares = np.einsum("n,nk->k", masses, np.square(chances))
     return _Plan(
-        design,
         cumulative / cumulative[:, -1:],
         log_density,
         log_mixed(chances.copy(), log_masses, epsilon),

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.divergences import kl
 
 _STEEPEST = 25.0
 """The largest eps that a channel is chosen for: beyond it ``e^-eps`` is lost in a probability's rounding."""
@@ -76,7 +77,4 @@ class Table:
     @cached_property
     def prices(self) -> FloatArray:
         """``p_ij = KL(f_i, (f_i + f_j) / 2)``, ``(K, K)``."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            terms = [np.log(2.0 * f / (f + self.candidates)) for f in self.candidates]
-        rows = zip(self.candidates, terms, strict=True)
-        return np.stack([np.where(f > 0.0, f * term, 0.0).sum(axis=-1) for f, term in rows])
+        return np.stack([kl(f, (f + self.candidates) / 2.0) for f in self.candidates])
