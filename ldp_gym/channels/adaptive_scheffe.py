@@ -28,7 +28,7 @@ class AdaptiveScheffe(Pair):
 
     def _all_sides(self, posterior: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
         weights = np.maximum(self._public(posterior), _UNLIKELY)
-        weights = weights / weights.sum()
+        others = (1.0 - np.eye(self.num_hypotheses)) @ weights  # without the cancellation of 1 - w
         one, other = np.triu_indices(self.num_hypotheses, 1)
-        chances = weights[one] * weights[other] * (1.0 / (1.0 - weights[one]) + 1.0 / (1.0 - weights[other]))
-        return self._pairs(), chances
+        chances = weights[one] * weights[other] * (1.0 / others[one] + 1.0 / others[other])
+        return self._pairs(), chances / weights.sum()

@@ -39,9 +39,10 @@ class CoverSearch:
         self._found: dict[tuple[int, int], FloatArray] = {}
 
     def first(self) -> list[Family]:
-        """Channels to begin with: the votes, the labels' names if they are few, and random covers."""
+        """Channels to begin with: random covers, the votes, and the labels' names if they are few."""
         candidates, size = self._table.candidates, self._table.num_hypotheses
         covers = [cover for g, w in self._shapes for cover in self._random(g, w)]
+        covers += list(_join(self._rng.standard_normal((1, 2, self._table.num_labels)), 1))
         covers.append((candidates.argmax(axis=0) == np.arange(size)[:, None]).astype(np.float64))
         if self._table.num_labels <= _MOST_SETS:
             covers.append(np.eye(self._table.num_labels))
@@ -61,7 +62,7 @@ class CoverSearch:
             scores = np.array([self._table.scores(f.sets, slopes) @ f.masses for f in made])
             order = np.argsort(-scores, kind="stable")
             self._found[g, w] = covers[order]
-            families += [made[i] for i in order[:_FINDS] if scores[i] > 0.0]
+            families += [made[i] for i in order[:_FINDS] if len(made[i].masses)]
             most = max(most, float(scores.max()))
         return families, most
 

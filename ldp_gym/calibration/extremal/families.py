@@ -59,7 +59,7 @@ class Table:
         """``D_ij``, ``(K, K)``."""
         laws = self.laws(family.sets)
         logs, weighed = np.log(laws), laws * family.masses[:, None]
-        return (weighed * logs).sum(axis=0)[:, None] - weighed.T @ logs
+        return np.maximum((weighed * logs).sum(axis=0)[:, None] - weighed.T @ logs, 0.0)
 
     def scores(self, sets: FloatArray, slopes: FloatArray) -> FloatArray:
         """``sum_ij u_ij P_i log(P_i / P_j)`` of sets ``(..., M)``: what a unit of mass on them adds."""

@@ -71,6 +71,8 @@ class Mixture:
 
     def add(self, channels: Sequence[Family]) -> None:
         """Take in more channels, and mix all of them again."""
+        if not channels:
+            return
         told = [self._table.information(channel)[self._pairs] for channel in channels]
         self._channels += channels
         self._told = np.concatenate([self._told, np.array(told)])
@@ -94,7 +96,8 @@ class Mixture:
     def _settle(self) -> None:
         """Weights of least cost, by multiplicative steps (Silvey, Titterington and Torgersen 1978)."""
         for _ in range(_ROUNDS):
-            weights = self._weights * np.sqrt(self._told @ self._pair_slopes)
+            gains = self._told @ self._pair_slopes
+            weights = self._weights * np.sqrt(gains + np.finfo(np.float64).tiny)  # twins gain nothing
             weights /= weights.sum()
             change = np.abs(weights - self._weights).max()
             self._weights = weights
