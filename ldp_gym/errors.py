@@ -2,7 +2,7 @@
 
 
 class IncompatibleChannelError(ValueError):
-    """The learner does not understand the channel's messages."""
+    """The channel does not fit: a learner cannot read it, or it is not made for the game."""
 
 
 class NoPrivacyWarning(UserWarning):

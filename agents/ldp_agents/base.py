@@ -180,27 +180,23 @@ class SmoothedLearner(ExponentialWeights):
         return self.game.clipping.smooth(weights, candidates)
 
 
-class LossLearner(SmoothedLearner):
-    """A learner that needs a loss for each hypothesis.
+class LiteralLearner(SmoothedLearner):
+    """The paper's learners to the letter: the message, a noisy log-likelihood per hypothesis, is the loss.
 
     Args:
         game: the public rules; the channel must reveal losses.
 
     Raises:
-        IncompatibleChannelError: if its messages are no losses.
+        IncompatibleChannelError: if its messages are no noisy log-likelihoods.
     """
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
         if not game.channel.reveals_losses:
             raise IncompatibleChannelError(
-                f"{type(self).__name__} reads a loss for each hypothesis, which the messages of "
-                f"{game.channel!r} are not; the learner 'bayes' reads every channel"
+                f"{type(self).__name__} reads a noisy log-likelihood of each hypothesis, which is not what "
+                f"{game.channel!r} sends; 'centred-exp3' and 'bayes' read every channel"
             )
-
-
-class LiteralLearner(LossLearner):
-    """The paper's learners to the letter: the message is the loss."""
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """The message itself."""

@@ -7,10 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from ldp_gym.channels.comparison import _UNLIKELY, Division
-from ldp_gym.numerics.arrays import (
-    FloatArray,
-    along,
-)
+from ldp_gym.channels.listing import MOST_ORDERED, all_orders
+from ldp_gym.numerics.arrays import FloatArray, along
 
 _HALF = 0.5 - 1e-9
 """Half of the posterior, less the rounding of its sums."""
@@ -42,6 +40,15 @@ class AdaptiveSplit(Division):
         sides = np.empty(coins.shape)
         sides.reshape(-1)[places] = first
         return sides * sides[..., :1]
+
+    def _all_sides(self, posterior: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
+        if self.num_hypotheses > MOST_ORDERED:
+            return None
+        orders = all_orders(self.num_hypotheses)  # as coins, numbers that come in this order
+        sides, counts = np.unique(
+            self._sides(orders.astype(np.float64), posterior), axis=0, return_counts=True
+        )
+        return sides, counts / len(orders)
 
     def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
         posterior = self._public(posterior)

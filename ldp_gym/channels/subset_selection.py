@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from itertools import combinations
 
 import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Channel, log_mixed
+from ldp_gym.channels.listing import MOST_MESSAGES, MessageList, complete_list, list_windows, num_circles
+from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations
 
 
@@ -48,13 +51,39 @@ class SubsetChannel(Channel):
         """Whether the set holds the name, and a lot for every name."""
         return 1 + self.num_names
 
+    @property
+    def _hold(self) -> float:
+        """How likely a set holds the user's own name."""
+        return math.exp(self._log_holds + _log_binomial(self.num_names - 1, self.size - 1))
+
     def _draw(self, names: IntArray, uniforms: FloatArray) -> FloatArray:
         """Sets ``(..., N)`` as zeros and ones: the w names with the smallest lots, the own first or last."""
-        hold = math.exp(self._log_holds + _log_binomial(self.num_names - 1, self.size - 1))
-        own = np.where(uniforms[..., 0] < hold, -1.0, 2.0)
+        own = np.where(uniforms[..., 0] < self._hold, -1.0, 2.0)
         lots = np.where(np.arange(self.num_names) == names[..., None], own[..., None], uniforms[..., 1:])
         last = np.partition(lots, self.size - 1, axis=-1)[..., self.size - 1, None]
         return (lots <= last).astype(np.float64)
+
+    def _squares(self, laws: FloatArray) -> FloatArray:
+        """``sum_S L c_k(S)^2`` of hypotheses whose names have laws ``(..., K, N)``, up to a constant.
+
+        Two names are in the same set with one probability, whichever they are, and a name with itself more
+        often: by ``a - b``, where a set holds the own name with probability a and another with b.
+        """
+        hold = self._hold
+        other = (self.size - hold) / (self.num_names - 1)
+        squares: FloatArray = np.square(laws).sum(axis=-1)
+        return (hold - other) / -math.expm1(-self.epsilon) * squares
+
+    def _list_sets(self) -> MessageList:
+        """All sets, as zeros and ones ``(n, N)``, if they are few."""
+        names, size = self.num_names, self.size
+        if math.comb(names, size) <= MOST_MESSAGES:
+            chosen = np.array(list(combinations(range(names), size)))
+            sets = np.zeros((len(chosen), names))
+            np.put_along_axis(sets, chosen, 1.0, axis=-1)
+            return complete_list(sets)
+        draws = num_circles(names)
+        return list_windows(names, np.full(draws, size), np.full(draws, _log_binomial(names, size)))
 
 
 def _log_binomial(n: int, k: int) -> float:
@@ -92,6 +121,16 @@ class SubsetSelection(SubsetChannel):
     ) -> FloatArray:
         held = expectations(candidates, messages.astype(np.float64))
         return log_mixed(held, self._log_holds, self.epsilon)
+
+    def loss_estimates(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        held = expectations(candidates, messages.astype(np.float64))
+        return quadratic_losses(held, self._squares(candidates), self.epsilon)
+
+    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+        listed = self._list_sets()
+        return listed._replace(messages=listed.messages.astype(np.int8))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """Any set: they are all alike but for their names."""

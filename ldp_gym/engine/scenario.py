@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.engine.rules import DEFAULT_HORIZON, DEFAULT_PRIVACY, Rules, complete_rules
+from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.game import Game
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
 from ldp_gym.hypotheses.sources import as_hypotheses
@@ -68,6 +69,7 @@ class Scenario:
         self.nature = self._nature(
             given["nature"], validation.options("nature_kwargs", given["nature_kwargs"])
         )
+        self._check_tables()
         self.game = Game(None if self.redraws else self.hypotheses, self.channel, self.horizon)
 
     # -- Making the parties ---------------------------------------------------------------------------
@@ -145,6 +147,18 @@ class Scenario:
         if not self.observe_candidates:
             raise ValueError(
                 "redraw_hypotheses needs observe_candidates=True: a learner must see the class it plays"
+            )
+
+    def _check_tables(self) -> None:
+        """A channel that is made for few tables of candidates gets no more."""
+        most, contexts = self.channel.most_tables, self.nature.num_contexts
+        if most is None or self.shares_table:
+            return
+        if self.redraws or contexts is None or contexts > most:
+            raise IncompatibleChannelError(
+                f"{self.channel!r} is made again for every table of candidates, and for {most} of them at "
+                f"most. Use a constant class such as 'dirichlet', or a nature with a pool of up to {most} "
+                f"contexts, such as 'cycle'; or a channel for any number of contexts, such as 'split'"
             )
 
     def _member(self, class_seed: int) -> HypothesisClass:

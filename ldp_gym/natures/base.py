@@ -47,12 +47,14 @@ class Nature(ABC):
         context_dim: d.
 
     Attributes:
+        num_contexts: how many contexts there are to pick from, if that is known.
         adaptive: whether the next context depends on the public posterior; then rounds are asked for one
             at a time.
         leaks_truth: whether the contexts depend on the truth other than through the public transcript, so
             that they tell about it.
     """
 
+    num_contexts: int | None = None
     adaptive: ClassVar[bool] = False
     leaks_truth: ClassVar[bool] = False
 

@@ -34,3 +34,4 @@ class Pooled(Nature):
             rng = np.random.default_rng(validation.whole("pool_seed", pool_seed, least=0))
             pool = rng.standard_normal((size, self.context_dim))
         self.pool = validation.contexts("the contexts to pick from", pool, self.context_dim)
+        self.num_contexts = len(self.pool)

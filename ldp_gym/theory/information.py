@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Channel
@@ -30,14 +29,15 @@ def information_rate(
 ) -> InformationRate:
     """The information that a round's message carries about the truth, when it has the given weights.
 
-    Exact where the messages are few and can be listed; else from ``samples`` messages, with its error. For an
-    eps-private channel it is never above :func:`ldp_gym.theory.capacity`.
+    Exact where the messages can be listed. Where public coins make them too many, the mean over draws of the
+    coins of what is exact given each: never above :func:`ldp_gym.theory.capacity`. Real-valued messages are
+    sampled.
 
     Args:
         channel: the channel.
         candidates: the class at the context, ``(K, M)``.
         weights: the posterior, ``(K,)``; uniform when not given. An adaptive channel acts on it.
-        samples: how many messages to draw where they cannot be listed.
+        samples: how many messages to draw where they are real-valued.
         seed: of those messages.
 
     Example:
@@ -50,22 +50,37 @@ def information_rate(
     size = channel.num_hypotheses
     prior = validation.distributions(np.full(size, 1.0 / size) if weights is None else weights)
     public = prior if channel.adaptive else None
-    if isinstance(channel.message_space, gym.spaces.Discrete):
-        messages = np.arange(int(channel.message_space.n))
-        log_likelihood = channel.log_likelihood(messages, candidates, public)
-        with np.errstate(invalid="ignore"):
-            gain = log_likelihood - _log_mean(log_likelihood, prior)
-        told = np.isfinite(log_likelihood) & (
-            prior > 0.0
-        )  # a message that a hypothesis never sends tells none
-        terms = np.exp(log_likelihood, where=told, out=np.zeros_like(gain)) * np.where(told, gain, 0.0)
-        return InformationRate(float(terms.sum(axis=0) @ prior), 0.0)
+    try:
+        listed = channel.list_messages(candidates, public)
+    except TypeError:
+        return _sampled(channel, candidates, prior, public, samples, seed)
+    log_likelihood = channel.log_likelihood(listed.messages, candidates, public)
+    with np.errstate(invalid="ignore"):
+        gain = log_likelihood - _log_mean(log_likelihood, prior)
+    told = np.isfinite(log_likelihood) & (prior > 0.0)  # what a hypothesis never sends tells nothing
+    chance = np.exp(log_likelihood + listed.log_weights[:, None], where=told, out=np.zeros_like(gain))
+    terms = np.einsum("nk,k->n", chance * np.where(told, gain, 0.0), prior)
+    if listed.complete:
+        return InformationRate(float(terms.sum()), 0.0)
+    rates = np.bincount(listed.draws, terms)  # the parts of the mean over draws
+    error = rates.std(ddof=1) * np.sqrt(len(rates))
+    return InformationRate(float(rates.sum()), float(error))
+
+
+def _sampled(
+    channel: Channel,
+    candidates: FloatArray,
+    prior: FloatArray,
+    public: FloatArray | None,
+    samples: int,
+    seed: int,
+) -> InformationRate:
+    """The same from random messages."""
     rng = np.random.default_rng(seed)
     truths = categorical(prior, rng.random(samples))
     labels = categorical(candidates[truths], rng.random(samples))
-    log_likelihood = channel.log_likelihood(
-        channel.privatize(labels, candidates, rng, public), candidates, public
-    )
+    messages = channel.privatize(labels, candidates, rng, public)
+    log_likelihood = channel.log_likelihood(messages, candidates, public)
     gain = log_likelihood[np.arange(samples), truths] - _log_mean(log_likelihood, prior)[:, 0]
     return InformationRate(float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(samples)))
 
