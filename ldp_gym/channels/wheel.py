@@ -22,6 +22,9 @@ from ldp_gym.channels.base import Channel, log_mixed
 from ldp_gym.channels.votes import ballots, held_by_vote, votes
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, expectations, mixture
 
+_STEPS = 2.0**40
+"""Into how many steps the circle is divided."""
+
 
 class Wheel(Channel):
     """The wheel of the uniform mixture. Pure, free of M, non-adaptive.
@@ -71,7 +74,7 @@ class Wheel(Channel):
         lengths = np.take_along_axis(np.broadcast_to(stretches, lots.shape), order, axis=-1)
         places = np.empty(lots.shape)
         np.put_along_axis(places, order, np.cumsum(lengths, axis=-1) - lengths / 2.0, axis=-1)
-        return places
+        return _on_grid(places)
 
     def encode(
         self,
@@ -86,7 +89,7 @@ class Wheel(Channel):
         arc, log_density = (side[..., 0] for side in self._arc(stretches))
         covers = uniforms[..., -2] < arc * np.exp(log_density)
         start = at(places, chosen) + np.where(covers, -arc, 1.0 - arc) * uniforms[..., -1]
-        return _behind(places, start[..., None])
+        return _behind(places, _on_grid(start)[..., None])
 
     def _covered(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
@@ -112,6 +115,14 @@ class Wheel(Channel):
         stretches = self._stretches(candidates, posterior)
         places = self._places(np.arange(self.num_hypotheses, dtype=np.float64), stretches)
         return _behind(places, places[:, None] - self._arc(stretches)[0] / 2.0)
+
+
+def _on_grid(places: FloatArray) -> FloatArray:
+    """Places on the circle in whole steps: their differences are exact, whatever they are.
+
+    Otherwise the last bits of a message show how it was rounded, and with it whose place the arc was put at.
+    """
+    return np.floor(places * _STEPS) / _STEPS
 
 
 def _behind(places: FloatArray, start: FloatArray) -> FloatArray:
