@@ -1,6 +1,6 @@
 """The table of docs/learned.md: every learned baseline against the references, on the same episodes.
 
-python -m ldp_agents.rl.table --out results/learned
+python benchmarks/learned.py --out ldp-gym-results/learned
 
 Each cell is trained once and kept: a run that was stopped goes on where it was.
 """
@@ -21,9 +21,10 @@ from rich.console import Console
 import ldp_gym
 from ldp_agents.base import LossLearner
 from ldp_agents.rl import load
+from ldp_agents.rl.algorithms import algorithm_of
 from ldp_agents.rl.config import Config
 from ldp_agents.rl.model import CARD
-from ldp_agents.rl.training import SCORES, default_steps, train
+from ldp_agents.rl.training import SCORES, train
 from ldp_gym import Game
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.numerics.arrays import FloatArray, Messages
@@ -55,18 +56,18 @@ class FixedRateEXP3(LossLearner):
 
 @dataclass(frozen=True)
 class Row:
-    """A game, the algorithms that train on it, and other games that the models play without training.
+    """The rules of a game, the algorithms that train on it, and other games for the models as they are.
 
     Attributes:
         title: what the game is.
-        game: keyword arguments of ``gym.make("LDPDist-v0", ...)``.
+        rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``.
         algorithms: names, or names with settings: ``"ppo flat"`` has ``network="flat"``.
         seeds: how many training seeds.
-        unseen: further games by title.
+        unseen: the rules of further games, by title.
     """
 
     title: str
-    game: Mapping[str, Any]
+    rules: Mapping[str, Any]
     algorithms: Sequence[str] = ("amortized", "ppo")
     seeds: int = 3
     unseen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -110,33 +111,33 @@ def lines(rows: Sequence[Row], options: argparse.Namespace, console: Console) ->
                 continue
             # A flat network plays the class that it was trained on, and no other.
             unseen = {} if name.endswith("flat") else row.unseen
-            for title, game in {row.title: row.game, **unseen}.items():
+            for title, rules in {row.title: row.rules, **unseen}.items():
                 if title not in references:
-                    references[title] = _total("bayes", game, episodes)
-                    yield from _references(title, game, episodes, references[title])
+                    references[title] = _total("bayes", rules, episodes)
+                    yield from _references(title, rules, episodes, references[title])
                 bayes = references[title]
-                totals = [_total(load(path), game, episodes) for path in trained]
+                totals = [_total(load(path), rules, episodes) for path in trained]
                 ratios = [total.mean() / bayes.mean() for total in totals]
                 minutes = [_minutes(path) for path in trained] if title == row.title else []
                 yield _line(title, name, totals, ratios, minutes)
 
 
-def _references(title: str, game: Mapping[str, Any], episodes: int, bayes: FloatArray) -> Iterator[str]:
-    totals = {"uniform": _total("uniform", game, episodes)}
-    if Scenario(**game).channel.reveals_losses:
-        totals |= {name: _total(name, game, episodes) for name in ("exp3", "centred-exp3")}
-        rate, totals_at_best = _best_rate(game, episodes)
+def _references(title: str, rules: Mapping[str, Any], episodes: int, bayes: FloatArray) -> Iterator[str]:
+    totals = {"uniform": _total("uniform", rules, episodes)}
+    if Scenario(**rules).channel.reveals_losses:
+        totals |= {name: _total(name, rules, episodes) for name in ("exp3", "centred-exp3")}
+        rate, totals_at_best = _best_rate(rules, episodes)
         totals[f"centred-exp3, best rate in hindsight ({rate:.3g})"] = totals_at_best
     totals["bayes"] = bayes
     for name, total in totals.items():
         yield _line(title, name, [total], [total.mean() / bayes.mean()], [])
 
 
-def _best_rate(game: Mapping[str, Any], episodes: int) -> tuple[float, FloatArray]:
+def _best_rate(rules: Mapping[str, Any], episodes: int) -> tuple[float, FloatArray]:
     """The rate of the least risk: found on a few of the episodes, then among its neighbours on all."""
 
     def play(rate: float, count: int) -> FloatArray:
-        return _total(partial(FixedRateEXP3, rate=rate), game, count)
+        return _total(partial(FixedRateEXP3, rate=rate), rules, count)
 
     risks = [play(rate, min(64, episodes)).mean() for rate in RATES]
     near = int(np.argmin(risks))
@@ -163,7 +164,7 @@ def _run(row: Row, name: str, seed: int, options: argparse.Namespace) -> tuple[P
     """The directory and the configuration of one run."""
     algorithm, _, network = name.partition(" ")
     settings = {"network": network} if network else {}
-    config = Config(algorithm, row.game, options.steps or default_steps(algorithm), seed, settings)
+    config = Config(algorithm, row.rules, options.steps or algorithm_of(algorithm).steps, seed, settings)
     slug = "".join(letter if letter.isalnum() else "-" for letter in f"{row.title}-{name}")
     return options.out / f"{slug}-{seed}", config
 
@@ -183,9 +184,9 @@ def _minutes(path: Path) -> float:
     return minutes
 
 
-def _total(learner: Any, game: Mapping[str, Any], episodes: int) -> FloatArray:
+def _total(learner: Any, rules: Mapping[str, Any], episodes: int) -> FloatArray:
     """The total KL of each episode."""
-    totals: FloatArray = ldp_gym.evaluate(learner, game, episodes=episodes).kl[:, -1]
+    totals: FloatArray = ldp_gym.evaluate(learner, rules, episodes=episodes).kl[:, -1]
     return totals
 
 
@@ -194,8 +195,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, default=Path("results/learned"), help="where the models go")
-    parser.add_argument("--episodes", type=int, default=512, help="paired episodes a cell (default 512)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("ldp-gym-results/learned"), help="where the models go"
+    )
+    parser.add_argument("--episodes", type=int, default=512, help="paired episodes per cell (default 512)")
     parser.add_argument("--seeds", type=int, default=3, help="training seeds at most (default 3)")
     parser.add_argument("--steps", type=int, help="rounds of training, the algorithms' own if not given")
     parser.add_argument("--kept", action="store_true", help="print what is trained already, train nothing")

@@ -75,15 +75,18 @@ def evaluated(name: str, episodes: int = 4, horizon: int = 100_000, **game: obje
 def benchmarked() -> int:
     """The suite ``quick`` through the runner, store and all."""
     with tempfile.TemporaryDirectory() as directory:
-        return sum(played.entry.episodes for played in bench.run("quick", episodes=10, out=directory).played)
+        return sum(
+            result.experiment.episodes
+            for result in bench.run("quick", episodes=10, jobs=1, out=directory).successes
+        )
 
 
 def only_evaluated() -> int:
-    """The same entries through ``evaluate`` alone."""
+    """The same experiments through ``evaluate`` alone."""
     episodes = 0
-    for entry in bench.SUITES["quick"]().entries(episodes=10):
+    for experiment in bench.SUITES["quick"]().experiments(episodes=10):
         with contextlib.suppress(ldp_agents.IncompatibleChannelError):
-            ldp_gym.evaluate(entry.learner, entry.game, episodes=10)
+            ldp_gym.evaluate(experiment.learner, experiment.rules, episodes=10)
             episodes += 10
     return episodes
 

@@ -13,7 +13,7 @@ import ldp_gym  # noqa: F401 - registers LDPDist-v0
 
 def main() -> None:
     env = gym.make("LDPDist-v0", channel="randomized-response", epsilon=2.0, horizon=200)
-    learner = ldp_agents.make("bayes", env.unwrapped.game)
+    learner = ldp_agents.make("bayes", env)
 
     observation, _ = env.reset(seed=0)
     total, over = 0.0, False

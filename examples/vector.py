@@ -21,7 +21,7 @@ import ldp_gym
 
 def one_by_one(rules: dict, games: int) -> np.ndarray:
     env = gym.make("LDPDist-v0", **rules).unwrapped
-    learner = ldp_agents.make("bayes", env.game)
+    learner = ldp_agents.make("bayes", env)
     totals = np.zeros(games)
     for game in range(games):
         observation, _ = env.reset(seed=game)
@@ -34,7 +34,7 @@ def one_by_one(rules: dict, games: int) -> np.ndarray:
 
 def in_lock_step(rules: dict, games: int) -> np.ndarray:
     envs = gym.make_vec("LDPDist-v0", num_envs=games, **rules).unwrapped
-    learner = ldp_agents.make("bayes", envs.game)
+    learner = ldp_agents.make("bayes", envs)
     observations, _ = envs.reset(seed=0)
     totals = np.zeros(games)
     for _ in range(rules["horizon"]):

@@ -17,6 +17,7 @@ from ldp_gym.learners import LEARNERS
 from ldp_gym.natures.base import NATURES, Nature
 from ldp_gym.privacy import audit
 from ldp_gym.spaces import Simplex
+from ldp_gym.truths.base import TRUTHS, Truth
 from ldp_gym.vector_env import LDPDistVectorEnv
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "HYPOTHESES",
     "LEARNERS",
     "NATURES",
+    "TRUTHS",
     "Channel",
     "Evaluation",
     "Game",
@@ -33,6 +35,7 @@ __all__ = [
     "Nature",
     "NoPrivacyWarning",
     "Simplex",
+    "Truth",
     "audit",
     "evaluate",
 ]

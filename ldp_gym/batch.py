@@ -13,10 +13,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.evaluation import as_scenario, play_blocks
+from ldp_gym.evaluation import evaluate
 from ldp_gym.game import Game
-from ldp_gym.learners import Learner, build_learner
-from ldp_gym.numerics import validation
+from ldp_gym.learners import Learner
 from ldp_gym.numerics.arrays import FloatArray, IntArray
 from ldp_gym.numerics.divergences import tv
 
@@ -39,18 +38,9 @@ def estimates(
         >>> estimates("bayes", game, episodes=2, truth=1).round(1).tolist()
         [[0.9, 0.1], [0.9, 0.1]]
     """
-    scenario = as_scenario(env)
-    if not scenario.hypotheses.constant:
-        raise ValueError(f"estimates need a class without contexts, got {scenario.hypotheses!r}")
-    count = validation.whole("episodes", episodes, least=1)
-    first = validation.whole("seed", seed, least=0)
-    fixed = None if truth is None else scenario.valid_truth(truth)
-    made = build_learner(learner, scenario.game)
-    total = np.zeros((count, scenario.game.num_labels))
-    plays = [(first + i, fixed) for i in range(count)]
-    for _, _, predictions in play_blocks(made, scenario, plays):
-        total += predictions.sum(axis=1)
-    return total / scenario.horizon
+    played = evaluate(learner, env, episodes=episodes, seed=seed, truth=truth, averages=True)
+    assert played.average_prediction is not None, "asked for"
+    return played.average_prediction
 
 
 def median_run(runs: FloatArray) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import ResetNeeded
 
-from ldp_gym.engine.referee import Referee, truth_option
+from ldp_gym.engine.referee import Referee, member_option
 from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import episode_generator
@@ -27,10 +27,11 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
 
     ## Description
 
-    Nature hides one of K known functions ``f_1, ..., f_K`` from contexts in ``R^d`` to distributions over
-    M labels. Each round it reveals a context ``x_t``; the agent outputs a distribution ``p_hat_t`` over the
-    labels; a user draws a label from the truth's ``f(x_t)`` and reveals only a privatized message; and the
-    agent is charged ``KL(f(x_t), p_hat_t)``.
+    K functions ``f_1, ..., f_K`` from contexts in ``R^d`` to distributions over M labels are public. Nature
+    hides a truth: one of them, or anything else (``truth=``). Each round it reveals a context ``x_t``; the
+    agent outputs a distribution ``p_hat_t`` over the labels; a user draws a label from the truth's
+    distribution ``p*_t`` and reveals only a privatized message; and the agent is charged
+    ``KL(p*_t, p_hat_t)``.
 
     ## Observation Space
 
@@ -52,7 +53,8 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
 
     ``-min(KL, max_loss)`` in nats, always finite. It is an objective to train and score with. It depends on
     the hidden truth and tells about it: **a learner that reads it, or ``info``, does not play this game.**
-    ``info["kl"]`` and ``info["tv"]`` are exact; with ``reveal=True`` info holds ``truth`` and ``label`` too.
+    ``info["kl"]`` and ``info["tv"]`` are exact; with ``reveal=True`` info holds ``truth`` (the member, -1
+    where it is none), ``label`` and ``comparator`` (what each hypothesis would be charged) too.
 
     ## Starting State
 
@@ -114,19 +116,19 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
         """
         super().reset(seed=seed)
         generator = episode_generator(self.np_random)
-        truth = truth_option(self.scenario, options)
-        info = self._referee.begin(np.zeros(1, dtype=np.int64), [generator], truth)
+        member = member_option(self.scenario, options)
+        info = self._referee.begin(np.zeros(1, dtype=np.int64), [generator], member)
         self._begun, self._over = True, False
         if self.render_mode == "human":
             self.render()
-        return self._observation(), {key: value.item() for key, value in info.items()}
+        return self._observation(), _of_one_game(info)
 
     def step(self, action: npt.ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Predict the distribution of this round's label."""
         if self._over:
             raise ResetNeeded("the game is over, or has not begun: call reset() before step()")
         rewards, judged = self._referee.judge(self._simplex.distribution(action)[None])
-        info = {key: value.item() for key, value in judged.items()}
+        info = _of_one_game(judged)
         self._over = self._referee.over.item()
         if self.render_mode == "human":
             self.render()
@@ -166,3 +168,8 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
         if self._screen is not None:
             self._screen.close()
             self._screen = None
+
+
+def _of_one_game(info: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    """The only game's info: Python numbers, and an array where there are several."""
+    return {key: value.item() if value.ndim == 1 else value[0] for key, value in info.items()}

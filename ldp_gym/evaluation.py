@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -18,26 +18,35 @@ from ldp_gym.game import Game
 from ldp_gym.learners import Learner, TapeLearner, build_learner, play_stepwise
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray
-from ldp_gym.numerics.divergences import kl, tv
+from ldp_gym.numerics.divergences import kl, kl_to_each, tv
+from ldp_gym.numerics.intervals import largest_mean_interval
 
 _CELLS = 600_000
 """How many numbers a block of tape may hold: 5 MiB, which mostly stays in a processor's cache."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """The losses of a learner, summed up to each checkpoint.
 
+    Where every truth was played, all arrays but ``rounds`` have a leading axis of K truths.
+
     Attributes:
         rounds: the checkpoints, in rounds played; the last is the horizon.
-        kl: cumulative KL in nats, ``(episodes, len(rounds))``, or ``(K, episodes, len(rounds))`` when every
-            truth was played.
+        kl: cumulative KL in nats, ``(episodes, len(rounds))``.
         tv: cumulative total variation, in the same shape.
+        comparator: what every hypothesis would have been charged, ``sum_t KL(p*_t, f_j(x_t))``,
+            ``(episodes, K)``.
+        weights: the learner's last weights, ``(episodes, K)``; None where it has none.
+        average_prediction: ``mean_t p_hat_t``, ``(episodes, M)``; None where it was not asked for.
     """
 
     rounds: IntArray
     kl: FloatArray
     tv: FloatArray
+    comparator: FloatArray
+    weights: FloatArray | None = None
+    average_prediction: FloatArray | None = None
 
     @property
     def risk(self) -> float:
@@ -51,26 +60,66 @@ class Evaluation:
             raise ValueError('only evaluate(..., truth="all") compares truths')
         return int(self.kl[..., -1].mean(axis=-1).argmax())
 
+    def at_worst_truth(self) -> Evaluation:
+        """The episodes of the worst truth, when every truth was played; else all there are."""
+        if self.kl.ndim == 2:
+            return self
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "rounds"}
+        worst = self.worst_truth
+        return replace(self, **{name: value[worst] for name, value in values.items() if value is not None})
+
+    @property
+    def opt(self) -> FloatArray:
+        """OPT, ``(episodes,)``: what the best hypothesis would be charged; 0 where one is the truth."""
+        return self.comparator.min(axis=-1)
+
+    @property
+    def regret(self) -> FloatArray:
+        """The total KL less OPT, ``(episodes,)``; -inf where every hypothesis misses a label that came."""
+        return self.kl[..., -1] - self.opt
+
+    @property
+    def found(self) -> float | None:
+        """How often the heaviest weight was on the best hypothesis; None where the learner has no weights."""
+        if self.weights is None:
+            return None
+        return float((self.weights.argmax(axis=-1) == self.comparator.argmin(axis=-1)).mean())
+
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Student's confidence interval of :attr:`risk`, over the episodes."""
+        """The confidence interval of :attr:`risk`, over the episodes."""
         confidence = validation.fraction("confidence", confidence)
         totals = self.kl[..., -1]
         if totals.shape[-1] < 2:
             raise ValueError(f"an interval needs at least 2 episodes, got {totals.shape[-1]}")
-        return student_interval(np.atleast_2d(totals), confidence)
+        return largest_mean_interval(np.atleast_2d(totals), confidence)
+
+    def __repr__(self) -> str:
+        return f"Evaluation(risk={self.risk:.4g}, episodes={self.kl.shape[-2]}, T={self.rounds[-1]})"
+
+    def __str__(self) -> str:
+        episodes, horizon = self.kl.shape[-2], int(self.rounds[-1])
+        lines = [f"risk    {self.risk:,.2f} nats over {horizon:,} rounds, {episodes} episodes"]
+        if self.kl.ndim == 3:
+            lines[0] += f", worst truth {self.worst_truth} of {len(self.kl)}"
+        if episodes > 1 and np.isfinite(self.kl[..., -1]).all():
+            low, high = self.interval()
+            lines[0] += f", 95% interval [{low:,.2f}, {high:,.2f}]"
+        infinite = ~np.isfinite(self.opt)
+        if infinite.any():
+            lines.append(
+                f"regret  none: OPT is infinite in {int(infinite.sum())} of {infinite.size} episodes, where "
+                f"every hypothesis gave a label that came probability 0"
+            )
+        else:
+            lines.append(
+                f"regret  {self.regret.mean():,.2f} over the best hypothesis, OPT {self.opt.mean():,.2f}"
+            )
+        if self.found is not None:
+            lines.append(f"found   the best hypothesis in {self.found:.0%} of the episodes")
+        return "\n".join(lines)
 
 
-def student_interval(samples: FloatArray, confidence: float) -> tuple[float, float]:
-    """Student's interval of the largest of K expectations, from samples ``(K, n)``.
-
-    All K have intervals at ``1 - (1 - confidence) / K``, so that it covers the largest whichever it is.
-    """
-    from scipy.stats import t  # imported here: evaluating does not need it
-
-    size, count = samples.shape
-    means, errors = samples.mean(axis=-1), samples.std(axis=-1, ddof=1) / np.sqrt(count)
-    halves = errors * t.ppf(1.0 - (1.0 - confidence) / (2 * size), count - 1)
-    return float((means - halves).max()), float((means + halves).max())
+_PER_EPISODE = tuple(field.name for field in fields(Evaluation) if field.name != "rounds")
 
 
 def evaluate(
@@ -81,6 +130,7 @@ def evaluate(
     seed: int = 0,
     truth: int | str | None = None,
     checkpoints: Sequence[int] | None = None,
+    averages: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Evaluation:
     """Play a learner and return its cumulative losses. The learner never sees them.
@@ -94,9 +144,10 @@ def evaluate(
         env: keyword arguments of ``gym.make("LDPDist-v0", ...)``, or such an environment.
         episodes: how many.
         seed: the first episode's seed.
-        truth: an index for every episode, "all" to play the episodes once with each truth, or None for the
-            environment's own rule.
+        truth: the index of a member for every episode, "all" to play the episodes once with each member, or
+            None for the truth of the rules. An error where the rules name another truth than a member.
         checkpoints: the rounds at which to keep the sums; log-spaced when not given.
+        averages: whether to keep the episodes' average predictions too, of a class without contexts.
         progress: called with the number of rounds played after each block.
 
     Example:
@@ -109,25 +160,32 @@ def evaluate(
     count = validation.whole("episodes", episodes, least=1)
     seed = validation.whole("seed", seed, least=0)
     rounds = _checkpoints(scenario.horizon, checkpoints)
-    truths: list[int | None]
-    if truth == "all":
-        truths = list(range(scenario.hypotheses.num_hypotheses))
-    else:
-        truths = [None if truth is None else scenario.valid_truth(truth)]
+    if averages and not scenario.hypotheses.constant:
+        raise ValueError(f"average predictions need a class without contexts, got {scenario.hypotheses!r}")
+    members = _members(scenario, truth)
     made = build_learner(learner, scenario.game)
-    plays = [(seed + i, j) for j in truths for i in range(count)]
-    in_blocks = isinstance(made, TapeLearner) and not scenario.channel.adaptive
-    together = _episodes_at_a_time(scenario, in_blocks)
-    losses = np.concatenate(
-        [
-            _losses(made, scenario, plays[start : start + together], rounds, progress)
-            for start in range(0, len(plays), together)
-        ],
-        axis=1,
-    )
-    shape = (len(truths), count) if truth == "all" else (count,)
-    kl_sums, tv_sums = losses.reshape(2, *shape, len(rounds))
-    return Evaluation(rounds, kl_sums, tv_sums)
+    plays = [(seed + i, member) for member in members for i in range(count)]
+    together = _episodes_at_a_time(scenario, isinstance(made, TapeLearner) and not scenario.channel.adaptive)
+    parts = [
+        _play(made, scenario, plays[start : start + together], rounds, averages, progress)
+        for start in range(0, len(plays), together)
+    ]
+    shape = (len(members), count) if truth == "all" else (count,)
+
+    def joined(name: str) -> Any:
+        values = [getattr(part, name) for part in parts]
+        return None if values[0] is None else np.concatenate(values).reshape(*shape, values[0].shape[-1])
+
+    return replace(parts[0], **{name: joined(name) for name in _PER_EPISODE})
+
+
+def _members(scenario: Scenario, truth: int | str | None) -> list[int | None]:
+    """The members that replace an episode's own truth, in turn; None leaves it."""
+    if truth is None:
+        return [None]
+    if truth != "all":
+        return [scenario.valid_member(truth)]
+    return [scenario.valid_member(member) for member in range(scenario.hypotheses.num_hypotheses)]
 
 
 def as_scenario(env: object) -> Scenario:
@@ -160,15 +218,18 @@ def _episodes_at_a_time(scenario: Scenario, in_blocks: bool) -> int:
     return max(1, min(1024, _CELLS // (rounds * scenario.footprint)))
 
 
-def _losses(
+def _play(
     learner: Learner,
     scenario: Scenario,
     plays: Sequence[tuple[int, int | None]],
     checkpoints: IntArray,
+    averages: bool,
     progress: Callable[[int], None] | None,
-) -> FloatArray:
-    """Cumulative KL and TV at the checkpoints, ``(2, episodes, len(checkpoints))``."""
+) -> Evaluation:
+    """Some of the episodes, all played together."""
+    total_prediction = np.zeros((len(plays), scenario.game.num_labels)) if averages else None
     sums = np.zeros((2, len(plays), len(checkpoints)))
+    comparator = np.zeros((len(plays), scenario.game.num_hypotheses))
     for start, tape, predictions in play_blocks(learner, scenario, plays, progress):
         rounds = predictions.shape[1]
         # The block's rounds fall into segments that end at checkpoints.
@@ -177,7 +238,16 @@ def _losses(
         losses = kl(tape.distributions, predictions, tape.negentropies), tv(tape.distributions, predictions)
         for total, loss in zip(sums, losses, strict=True):
             total[:, first : last + 1] += np.add.reduceat(loss, edges, axis=1)
-    return np.cumsum(sums, axis=-1)
+        if total_prediction is not None:
+            total_prediction += predictions.sum(axis=1)
+        charged = kl_to_each(tape.distributions, tape.candidates, tape.negentropies)
+        comparator += charged.sum(axis=1) * (rounds / charged.shape[1])  # one for all rounds, or one each
+    kl_sums, tv_sums = np.cumsum(sums, axis=-1)
+    weights = getattr(learner, "weights", None)
+    if weights is not None:
+        weights = np.broadcast_to(np.asarray(weights, dtype=np.float64), comparator.shape).copy()
+    average = None if total_prediction is None else total_prediction / scenario.horizon
+    return Evaluation(checkpoints, kl_sums, tv_sums, comparator, weights, average)
 
 
 def play_blocks(

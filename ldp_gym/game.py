@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ldp_gym.calibration.clipping import Clipping
 from ldp_gym.channels.base import Channel
+from ldp_gym.channels.clipped import ClippedChannel
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.posterior import PublicPosterior
 
@@ -38,6 +40,11 @@ class Game:
     def num_labels(self) -> int:
         """M."""
         return self.channel.num_labels
+
+    @property
+    def clipping(self) -> Clipping:
+        """What smooths the paper's predictions: the channel's own clipping, or one without ceilings."""
+        return self.channel.clipping if isinstance(self.channel, ClippedChannel) else Clipping(self.horizon)
 
 
 def game_of(source: Any) -> Game:

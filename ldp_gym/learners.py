@@ -64,7 +64,7 @@ def learner_maker(name: str, options: Mapping[str, Any] | None = None) -> Callab
         ValueError: if there is no such learner; the message suggests the nearest name.
     """
     if is_directory(name):
-        return LOADERS["directory"](name)
+        return LOADERS.build("directory", {"directory": name}, options or {})
     LEARNERS[name]  # an unknown name is an error now, not when a game is played
     return partial(_build, name, dict(options or {}))
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_PACKAGES = ("ldp_gym", "ldp_agents")
+PACKAGES = ("ldp_gym", "ldp_agents")
+"""Where what comes with this package is."""
 
 
 class Registry(Mapping[str, Callable[..., T]], Generic[T]):
@@ -69,11 +70,41 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
             return maker
         if ":" in name:
             return _import(name, self.kind)
+        raise self._unknown(name)
+
+    def _unknown(self, name: str) -> ValueError:
         close = difflib.get_close_matches(name, self, n=1, cutoff=0.5)
         hint = f"; did you mean {close[0]!r}?" if close else "."
-        raise ValueError(
+        return ValueError(
             f"unknown {self.kind} {name!r}{hint} Known: {', '.join(self)}. Your own goes by 'module:Object'."
         )
+
+    def class_of(self, name: str) -> type[T]:
+        """The class of that name, to read what it declares.
+
+        Raises:
+            TypeError: if something else makes it, which declares nothing.
+        """
+        maker = self[name]
+        if not isinstance(maker, type):
+            raise TypeError(f"the {self.kind} {name!r} must be a class, got {maker!r}")
+        return maker
+
+    def package_of(self, name: str) -> str:
+        """The package, or module outside of any, that offers ``name``; it is not imported for it."""
+        if name not in self and ":" not in name:
+            raise self._unknown(name)
+        module = self._entry_points[name].module if name in self else name.partition(":")[0]
+        return module.partition(".")[0]
+
+    def is_builtin(self, name: str) -> bool:
+        """Whether what goes by ``name`` comes with this package; it is not imported for it."""
+        return self.package_of(name) in PACKAGES
+
+    def defaults(self, name: str) -> dict[str, Any]:
+        """What ``name`` is made with where nothing else is said."""
+        parameters, _ = _parameters(self[name])
+        return {p.name: p.default for p in parameters.values() if p.default is not p.empty}
 
     def build(self, name: str, game_parameters: Mapping[str, Any], options: Mapping[str, Any]) -> T:
         """Make ``name`` from the ``options`` a user gave and those ``game_parameters`` that it takes.
@@ -114,7 +145,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
 
 def is_builtin(maker: Any) -> bool:
     """Whether a class, or what else makes a party, comes with this package."""
-    return maker.__module__.partition(".")[0] in _PACKAGES
+    return maker.__module__.partition(".")[0] in PACKAGES
 
 
 def _parameters(maker: Callable[..., Any]) -> tuple[dict[str, inspect.Parameter], bool]:

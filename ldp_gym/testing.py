@@ -6,6 +6,7 @@ Each check raises an ``AssertionError`` that says what broke; passing them is no
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -20,9 +21,10 @@ from ldp_gym.hypotheses.dirichlet import Dirichlet
 from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
 from ldp_gym.learners import Learner, TapeLearner, learner_maker, predict_checked
 from ldp_gym.natures.base import Nature, NatureView
-from ldp_gym.numerics.arrays import FloatArray, at_round
+from ldp_gym.numerics.arrays import FloatArray, IntArray, at_round
 from ldp_gym.numerics.sampling import open_uniforms
 from ldp_gym.privacy.honesty import find_lie
+from ldp_gym.truths.base import Truth, TruthView, pick
 
 
 def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
@@ -52,7 +54,7 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
     rng = np.random.default_rng(seed)
     uniforms = open_uniforms([rng], (batch, rounds, nature.num_uniforms))[0]
     public = rng.dirichlet(np.ones(hypotheses.num_hypotheses), size=batch)
-    truths = rng.integers(hypotheses.num_hypotheses, size=batch)
+    members = rng.integers(hypotheses.num_hypotheses, size=(batch, 1))
 
     def play(games: slice, length: int) -> FloatArray:
         previous, parts = np.zeros((len(range(*games.indices(batch))), dim)), []
@@ -66,7 +68,7 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
                     previous,
                     hypotheses,
                     public[games] if nature.adaptive else None,
-                    truths[games] if nature.leaks_truth else None,
+                    partial(_member_at, members[games]) if nature.leaks_truth else None,
                 )
             )
             shape = (*numbers.shape[:2], dim)
@@ -84,6 +86,65 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
     for game in range(batch):
         alone = play(slice(game, game + 1), 1)[0]
         _require(np.allclose(one_by_one[game], alone, atol=1e-12), "the same contexts alone and in a batch")
+
+
+def _member_at(members: IntArray, contexts: FloatArray, candidates: FloatArray) -> FloatArray:
+    return pick(candidates, members)
+
+
+def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: int = 0) -> None:
+    """Distributions, the same whether rounds and episodes come one at a time or many; members are members.
+
+    Args:
+        truth: the truth.
+        hypotheses: the class that it was made for; 4 softmax-linear hypotheses over 5 labels, d = 2, when not
+            given.
+        seed: of the episodes.
+    """
+    if not isinstance(truth, Truth):
+        raise TypeError(f"check_truth takes a Truth (made, not its class or name), got {truth!r}")
+    hypotheses = hypotheses or SoftmaxLinear(4, 5, 2)
+    batch, rounds = 3, min(6, truth.num_rounds or 6)
+    rng = np.random.default_rng(seed)
+    drawn = open_uniforms([rng], (batch, truth.num_episode_uniforms))[0]
+    uniforms = open_uniforms([rng], (batch, rounds, truth.num_uniforms))[0]
+    contexts = rng.standard_normal((batch, rounds, hypotheses.context_dim))
+    candidates = hypotheses(contexts)
+    shape = (batch, rounds, hypotheses.num_hypotheses, hypotheses.num_labels)
+    candidates = np.broadcast_to(candidates, shape)
+    episode = truth.draw_episode(drawn)
+    _require(len(episode) == batch, f"draw_episode() to give one row per episode, got shape {episode.shape}")
+
+    def view(games: slice, part: slice) -> TruthView:
+        indices = np.broadcast_to(
+            np.arange(rounds)[part], (len(range(batch)[games]), len(range(rounds)[part]))
+        )
+        return TruthView(
+            truth.draw_episode(drawn[games]),
+            uniforms[games, part],
+            indices,
+            contexts[games, part],
+            candidates[games, part],
+        )
+
+    everything = view(slice(None), slice(None))
+    at_once = np.broadcast_to(truth.distributions(everything), (*shape[:2], shape[-1]))
+    _require(bool((at_once >= 0.0).all()), f"no negative probability, got {at_once.min()}")
+    off = np.abs(at_once.sum(axis=-1) - 1.0).max()
+    _require(off <= 1e-9, f"distributions that sum to one, off by up to {off:.3g}")
+    members = np.broadcast_to(truth.members(everything), shape[:2])
+    _require(bool((members < shape[2]).all()), f"members in 0..{shape[2] - 1} or -1, got {members.max()}")
+    is_member = members >= 0
+    named = np.take_along_axis(candidates, np.maximum(members, 0)[..., None, None], axis=-2)[..., 0, :]
+    _require(
+        np.allclose(at_once[is_member], named[is_member]),
+        "the distribution of the member that members() names",
+    )
+    for game, t in np.ndindex(batch, rounds):
+        alone = truth.distributions(view(slice(game, game + 1), slice(t, t + 1)))[0, 0]
+        _require(
+            np.allclose(alone, at_once[game, t], atol=1e-12), "the same distribution alone and in a batch"
+        )
 
 
 def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -> None:

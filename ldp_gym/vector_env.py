@@ -13,7 +13,7 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ldp_gym.engine.referee import Referee, truth_option
+from ldp_gym.engine.referee import Referee, member_option
 from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import episode_generator
@@ -95,7 +95,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         """
         options = dict(options or {})
         mask = self._reset_mask(options.pop("reset_mask", None))
-        infos = self._begin(mask, self._seeds(seed), truth_option(self.scenario, options))
+        infos = self._begin(mask, self._seeds(seed), member_option(self.scenario, options))
         return self._referee.observe(), infos
 
     def step(
@@ -130,12 +130,12 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         return actions
 
     def _begin(
-        self, mask: BoolArray, seeds: Sequence[int | None] | None = None, truth: int | None = None
+        self, mask: BoolArray, seeds: Sequence[int | None] | None = None, member: int | None = None
     ) -> dict[str, Any]:
         """Begin an episode in the games of ``mask``; returns their infos."""
         games = np.flatnonzero(mask)
         generators = [self._generator(game, seeds[game] if seeds else None) for game in games.tolist()]
-        info = self._referee.begin(games, generators, truth)
+        info = self._referee.begin(games, generators, member)
         self._over = self._over & ~mask
         return _masked(info, mask)
 
@@ -218,7 +218,7 @@ def _masked(info: dict[str, npt.NDArray[Any]], mask: BoolArray) -> dict[str, Any
     infos: dict[str, Any] = {}
     everyone = mask.all()
     for key, values in info.items():
-        infos[key] = values if everyone else np.where(mask, values, np.zeros_like(values))
+        infos[key] = values if everyone else np.where(_along(mask, values), values, np.zeros_like(values))
         infos[f"_{key}"] = mask.copy()
     return infos
 
@@ -228,6 +228,11 @@ def _merged(infos: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
     merged = dict(infos)
     for key in [key for key in others if f"_{key}" in others]:
         mask = others[f"_{key}"]
-        merged[key] = np.where(mask, others[key], infos.get(key, others[key]))
+        merged[key] = np.where(_along(mask, others[key]), others[key], infos.get(key, others[key]))
         merged[f"_{key}"] = mask | infos.get(f"_{key}", False)
     return merged
+
+
+def _along(mask: BoolArray, values: npt.NDArray[Any]) -> BoolArray:
+    """A mask of the games in the shape of values of theirs."""
+    return mask.reshape(-1, *[1] * (values.ndim - 1))

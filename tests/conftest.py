@@ -19,8 +19,7 @@ ALPHA = 1e-6
 
 CHANNELS = ldp_gym.CHANNELS.names()
 LOSSLESS = {name for name in CHANNELS if not ldp_gym.CHANNELS[name].reveals_losses}
-M_FREE = ["laplace-single", "one-bit", "hybrid", "vote", "scheffe", "split", "wheel", "adaptive-scheffe",
-          "adaptive-split", "adaptive-wheel", "adaptive-groups"]  # fmt: skip
+M_FREE = [name for name in CHANNELS if ldp_gym.CHANNELS.class_of(name).free_of_num_labels]
 """The channels that do not see that labels are cut into parts."""
 
 TABLE = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.1, 0.8, 0.0], [0.0, 0.9, 0.1, 0.0]])

@@ -3,7 +3,7 @@
 >>> import gymnasium as gym
 >>> import ldp_agents, ldp_gym
 >>> env = gym.make("LDPDist-v0", horizon=5)
->>> learner = ldp_agents.make("exp3", env.unwrapped.game)
+>>> learner = ldp_agents.make("exp3", env)
 >>> observation, _ = env.reset(seed=0)
 >>> over = False
 >>> while not over:
@@ -12,6 +12,8 @@
 
 from typing import Any
 
+import gymnasium as gym
+
 from ldp_agents.base import ExponentialWeights, Learner
 from ldp_agents.bayes import Bayes
 from ldp_agents.centred import CentredEXP3, CentredWMA
@@ -19,8 +21,10 @@ from ldp_agents.exp3 import EXP3
 from ldp_agents.mle import MLE
 from ldp_agents.uniform import Uniform
 from ldp_agents.wma import WMA
-from ldp_gym import LEARNERS, Game
+from ldp_gym import Game
 from ldp_gym.errors import IncompatibleChannelError
+from ldp_gym.game import game_of
+from ldp_gym.learners import build_learner
 
 __all__ = [
     "EXP3",
@@ -37,12 +41,20 @@ __all__ = [
 ]
 
 
-def make(name: str, game: Game, **options: Any) -> Learner:
-    """The learner of the given name (or ``"module:Class"``), made for the game.
+def make(
+    name: str, env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any] | Game, **options: Any
+) -> Learner:
+    """The learner of a name, made for an environment.
+
+    Args:
+        name: a registered name, ``"module:Class"``, or the directory of a trained model.
+        env: an environment of LDPDist-v0, single or vector, wrapped or not, or its Game.
+        options: the learner's own.
 
     Raises:
         IncompatibleChannelError: if it does not understand the messages of the game's channel.
+        TypeError: for an option that it does not take, or if ``env`` is something else.
         ValueError: if there is no learner of that name; the message suggests the nearest.
     """
-    learner: Learner = LEARNERS.build(name, {"game": game}, options)  # type: ignore[assignment]
+    learner: Learner = build_learner(name, game_of(env), options)  # type: ignore[assignment]
     return learner

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ldp_gym import Game
-from ldp_gym.calibration.clipping import Clipping
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.learners import play_stepwise
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, mixture, softmax
@@ -177,12 +176,8 @@ class SmoothedLearner(ExponentialWeights):
     ``p_hat_t = (1 - 1/T) sum_j w_j f_j(x_t) + (1/T) l / N'``, line 6 of Algorithms 1 and 2.
     """
 
-    def __init__(self, game: Game) -> None:
-        super().__init__(game)
-        self._clipping: Clipping = getattr(game.channel, "clipping", None) or Clipping(game.horizon)
-
     def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
-        return self._clipping.smooth(weights, candidates)
+        return self.game.clipping.smooth(weights, candidates)
 
 
 class LossLearner(SmoothedLearner):

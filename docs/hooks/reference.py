@@ -37,7 +37,7 @@ MODULES = {
     "The benchmark": [
         "ldp_gym.bench.runner",
         "ldp_gym.bench.suites.base",
-        *[f"ldp_gym.bench.suites.{name}" for name in SUITES.names()],
+        *[f"ldp_gym.bench.suites.{name.replace('-', '_')}" for name in SUITES],
         "ldp_gym.bench.experiment",
         "ldp_gym.bench.results",
         "ldp_gym.bench.statistics",
@@ -46,7 +46,9 @@ MODULES = {
     ],
     "Learned baselines": [
         "ldp_agents.rl",
+        "ldp_agents.rl.algorithms",
         "ldp_agents.rl.training",
+        "ldp_agents.rl.shipping",
         "ldp_agents.rl.model",
         "ldp_agents.rl.vec_env",
     ],

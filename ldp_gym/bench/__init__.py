@@ -1,15 +1,15 @@
-"""The benchmark: suites that measure the paper's claims, and a leaderboard for every learner and channel.
+"""The benchmark: suites that measure the paper's claims, and a leaderboard of every learner and channel.
 
 >>> from ldp_gym import bench
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as directory:
-...     results = bench.run("limit", size="small", episodes=2, out=directory)
+...     results = bench.run("limit", size="small", episodes=2, jobs=1, out=directory)
 >>> len(results.failures)
 0
 """
 
-from ldp_gym.bench.experiment import Entry
-from ldp_gym.bench.results import Played, Results
+from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.runner import run
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Store
@@ -19,10 +19,10 @@ from ldp_gym.errors import DamagedStoreError
 __all__ = [
     "SUITES",
     "DamagedStoreError",
-    "Entry",
     "Estimate",
+    "Experiment",
+    "ExperimentResult",
     "Finding",
-    "Played",
     "Results",
     "Store",
     "Suite",

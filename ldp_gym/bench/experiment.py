@@ -1,78 +1,125 @@
-"""What a suite asks for, and the cells it is cut into."""
+"""What a suite plays, the cells it is cut into, and their keys."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import ldp_gym
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.engine.rules import rule_value
+from ldp_gym.engine.rules import DEFAULTS, rule_value
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.learners import LEARNERS, is_directory, learner_maker
 from ldp_gym.natures.base import NATURES
-from ldp_gym.registry import is_builtin
+from ldp_gym.registry import PACKAGES, Registry
+from ldp_gym.truths.base import TRUTHS
 
 BLOCK = 25
 """How many episodes of one truth a cell plays, unless its suite says otherwise."""
 
+_PARTIES: dict[str, Registry[Any]] = {
+    "hypotheses": HYPOTHESES,
+    "truth": TRUTHS,
+    "channel": CHANNELS,
+    "nature": NATURES,
+}
+"""The rules that name a party of the game; the party's options stand beside it, in ``..._kwargs``."""
+
 
 @dataclass(frozen=True)
-class Entry:
+class Experiment:
     """A learner in a game, for a number of episodes.
 
     Attributes:
-        game: keyword arguments of ``gym.make("LDPDist-v0", ...)``: names, numbers and lists, so that they go
+        rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``: names, numbers and lists, so that they go
             through JSON.
         learner: a learner's name, your own as ``module:Class``, or a trained model's directory.
         options: the learner's options.
         episodes: how many; episode i has seed ``seed + i``, whoever plays it.
         truth: as in :func:`ldp_gym.evaluate`.
-        estimates: whether to keep the episodes' average predictions (:mod:`ldp_gym.batch`) instead of losses.
+        averages: whether to keep the average predictions too, as in :func:`ldp_gym.evaluate`.
         block: how many episodes a cell plays.
     """
 
-    game: Mapping[str, Any]
+    rules: Mapping[str, Any]
     learner: str
     options: Mapping[str, Any] = field(default_factory=dict)
     episodes: int = 32
     truth: int | str | None = None
-    estimates: bool = False
+    averages: bool = False
     block: int = BLOCK
 
     @property
     def channel(self) -> str:
         """The channel's name."""
-        return str(rule_value(self.game, "channel"))
+        return str(rule_value(self.rules, "channel"))
 
     @property
     def horizon(self) -> int:
         """T."""
-        return int(rule_value(self.game, "horizon"))
+        return int(rule_value(self.rules, "horizon"))
 
     @property
-    def size(self) -> tuple[int, int]:
-        """K and M."""
-        rest = ("channel", "channel_kwargs", "delta")  # whatever they are
-        return _size(json.dumps({name: self.game[name] for name in self.game if name not in rest}))
+    def num_hypotheses(self) -> int:
+        """K."""
+        return self._scenario.hypotheses.num_hypotheses
 
     @property
-    def kind(self) -> str:
-        """The class of the game, with its size."""
-        name = rule_value(self.game, "hypotheses")
-        return "{}, K = {}, M = {:,}".format(name if isinstance(name, str) else "table", *self.size)
+    def num_labels(self) -> int:
+        """M."""
+        return self._scenario.hypotheses.num_labels
+
+    @property
+    def _scenario(self) -> Scenario:
+        irrelevant = ("channel", "channel_kwargs", "delta")  # to the class
+        return _scenario(
+            json.dumps({name: self.rules[name] for name in self.rules if name not in irrelevant})
+        )
+
+    @property
+    def hypotheses(self) -> str:
+        """The class of the game in words, with K and M."""
+        name = rule_value(self.rules, "hypotheses")
+        family = name if isinstance(name, str) else "table"
+        return f"{family}, K = {self.num_hypotheses}, M = {self.num_labels:,}"
+
+    @cached_property
+    def canonical_rules(self) -> str:
+        """The rules in one line: a game with its defaults spelled out is the same game."""
+        rules = {name: rule_value(self.rules, name) for name in DEFAULTS}
+        for party, registry in _PARTIES.items():
+            options = dict(rules[f"{party}_kwargs"] or {})
+            if isinstance(rules[party], str):
+                for option, default in registry.defaults(rules[party]).items():
+                    known = rules if option in rules else options
+                    known[option] = default if known.get(option) is None else known[option]
+            rules[f"{party}_kwargs"] = options
+        rules |= {name: float(rules[name]) for name in ("epsilon", "delta", "max_loss")}
+        return json.dumps(rules, sort_keys=True, default=repr)
+
+    @property
+    def what(self) -> dict[str, Any]:
+        """What is played; not how often, nor in which blocks."""
+        return {
+            "rules": json.loads(self.canonical_rules),
+            "learner": self.learner,
+            "options": dict(self.options),
+            "truth": self.truth,
+            "averages": self.averages,
+        }
 
     def cells(self, seed: int) -> list[Cell]:
-        """The entry in blocks of episodes. They do not depend on who plays them, or how many at a time."""
+        """Its episodes in blocks. They do not depend on who plays them, or how many at a time."""
+        sources = _sources(self)
         return [
-            Cell(replace(self, episodes=min(self.block, self.episodes - start)), seed + start)
+            Cell(replace(self, episodes=min(self.block, self.episodes - start)), seed + start, sources)
             for start in range(0, self.episodes, self.block)
         ]
 
@@ -82,23 +129,30 @@ class Entry:
 
 @dataclass(frozen=True)
 class Cell:
-    """A block of an entry's episodes: the unit of work, of storage and of resumption."""
+    """A block of an experiment's episodes: the unit of work, of storage and of resumption.
 
-    entry: Entry
+    Attributes:
+        experiment: what is played.
+        seed: the first episode's.
+        sources: the fingerprints of the code and models that play it, by name.
+    """
+
+    experiment: Experiment
     seed: int
+    sources: Mapping[str, str]
 
     @property
     def rounds(self) -> int:
         """How many rounds it plays: what its time goes with."""
-        truths = self.entry.size[0] if self.entry.truth == "all" else 1
-        return self.entry.episodes * self.entry.horizon * truths
+        experiment = self.experiment
+        truths = experiment.num_hypotheses if experiment.truth == "all" else 1
+        return experiment.episodes * experiment.horizon * truths
 
     @cached_property
     def configuration(self) -> str:
         """Everything that its result depends on, in one canonical line."""
-        facts = asdict(self.entry)
-        del facts["block"]  # how the work is cut changes no result
-        facts |= {"seed": self.seed, "version": ldp_gym.__version__, "sources": _sources(self.entry)}
+        version = {"version": ldp_gym.__version__, "sources": dict(self.sources)}
+        facts = {**self.experiment.what, "episodes": self.experiment.episodes, "seed": self.seed, **version}
         return json.dumps(facts, sort_keys=True, allow_nan=False)
 
     @cached_property
@@ -107,37 +161,69 @@ class Cell:
         return hashlib.sha256(self.configuration.encode()).hexdigest()
 
 
-@cache  # the entries of a suite share a few games
-def _size(rules: str) -> tuple[int, int]:
-    hypotheses = Scenario(**json.loads(rules)).hypotheses
-    return hypotheses.num_hypotheses, hypotheses.num_labels
+@cache  # the experiments of a suite share a few classes
+def _scenario(rules: str) -> Scenario:
+    return Scenario(**json.loads(rules))
 
 
-def _sources(entry: Entry) -> dict[str, str]:
-    """The fingerprints of code and models that are not ours: changed, they are another configuration."""
-    if is_directory(entry.learner):
-        files = sorted(path for path in Path(entry.learner).iterdir() if path.is_file())
-        makers: dict[str, Any] = {}
-        sources = {entry.learner: _fingerprint(files)}
-    else:
-        makers, sources = {entry.learner: LEARNERS[entry.learner]}, {}
-    makers[entry.channel] = CHANNELS[entry.channel]
-    for registry, argument in ((HYPOTHESES, "hypotheses"), (NATURES, "nature")):
-        name = entry.game.get(argument)
-        if isinstance(name, str) and ":" in name:
-            makers[name] = registry[name]
-    return sources | {name: _code(maker) for name, maker in makers.items() if not is_builtin(maker)}
+# -- The code that a result depends on ----------------------------------------------------------------------
 
 
-def _code(maker: Any) -> str:
-    """The fingerprint of the package that something was made in, or of its module if that is in none."""
-    top = import_module(maker.__module__.partition(".")[0])
-    if hasattr(top, "__path__"):
-        return _fingerprint(sorted(path for folder in top.__path__ for path in Path(folder).rglob("*.py")))
-    return _fingerprint([Path(top.__file__)]) if top.__file__ else ""
+def _sources(experiment: Experiment) -> dict[str, str]:
+    """The fingerprints of all code and models that play: changed, they are another configuration."""
+    sources = {"ldp-gym": own_code(), experiment.learner: learner_code(experiment.learner)}
+    for party, registry in _PARTIES.items():
+        name = rule_value(experiment.rules, party)
+        if isinstance(name, str):
+            sources[name] = package_code(registry, name)
+    return {name: code for name, code in sources.items() if code != own_code() or name == "ldp-gym"}
 
 
-def _fingerprint(files: list[Path]) -> str:
+@cache  # it stays as it was imported
+def own_code() -> str:
+    """The fingerprint of this package, and of the weights that come with it."""
+    folders = [folder for package in PACKAGES for folder in _places(package)]
+    shown = {
+        folder / name for folder in folders for name in ("bench", "cli", "rendering")
+    }  # changes no result
+    files = [path for folder in folders for path in folder.rglob("*") if not shown & set(path.parents)]
+    return _fingerprint(path for path in files if path.suffix != ".pyc")
+
+
+def package_code(registry: Registry[Any], name: str) -> str:
+    """The fingerprint of the package, or module outside of any, that offers a name. It is not imported.
+
+    Raises:
+        ValueError: if there is no such package.
+    """
+    if registry.is_builtin(name):
+        return own_code()
+    try:
+        places = _places(registry.package_of(name))
+    except (ImportError, ValueError) as error:
+        raise ValueError(f"cannot import {registry.kind} {name!r}: {error}") from error
+    return _fingerprint(
+        path for place in places for path in ([place] if place.is_file() else place.rglob("*.py"))
+    )
+
+
+def learner_code(learner: str) -> str:
+    """The fingerprint of a learner's package, or of a trained model's files."""
+    if is_directory(learner):
+        return _fingerprint(Path(learner).iterdir())
+    return package_code(LEARNERS, learner)
+
+
+def _places(package: str) -> list[Path]:
+    """A package's folders, or the file of a module."""
+    spec = find_spec(package)
+    if spec is None:
+        raise ImportError(f"No module named {package!r}")
+    return [Path(place) for place in spec.submodule_search_locations or [spec.origin or ""]]
+
+
+def _fingerprint(paths: Iterable[Path]) -> str:
+    files = sorted(path for path in paths if path.is_file())
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
@@ -148,4 +234,4 @@ def may_play_here(learner: str) -> bool:
     """
     if is_directory(learner):
         return not getattr(learner_maker(learner), "runs_stored_code", False)
-    return is_builtin(LEARNERS[learner])
+    return LEARNERS.is_builtin(learner)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib import rc_context
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
+from ldp_gym.bench import statistics
+from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.results import Results
 from ldp_gym.bench.statistics import Estimate
 
-if TYPE_CHECKING:
-    from ldp_gym.bench.results import Results
-    from ldp_gym.bench.suites import Suite
+if TYPE_CHECKING:  # imported where it draws: playing does not need it
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+P = ParamSpec("P")
 
 STYLE: Any = {
     "font.size": 9,
@@ -71,14 +71,18 @@ _OTHERS = [
 ]
 
 
-def draw_figure(suite: Suite, results: Results) -> Figure:
-    """A suite's figure, in this style."""
+def in_style(draw: Callable[P, Figure], *arguments: P.args, **options: P.kwargs) -> Figure:
+    """What ``draw`` draws, in this style."""
+    from matplotlib import rc_context
+
     with rc_context(STYLE):
-        return suite.draw(results)
+        return draw(*arguments, **options)
 
 
 def save(drawing: Figure, path: Path) -> str:
     """Save a figure as ``path.svg`` and ``path.png``; returns the SVG."""
+    from matplotlib import rc_context
+
     svg = path.with_suffix(".svg")
     # The same figure is the same file: no date, and no version of what drew it.
     nothing: Any = dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -89,10 +93,13 @@ def save(drawing: Figure, path: Path) -> str:
     return svg.read_text("utf-8")
 
 
-def figure(
+def new_figure(
     columns: int = 1, rows: int = 1, *, width: float = 3.6, height: float = 2.9, **options: Any
 ) -> tuple[Figure, Any]:
     """A figure and its axes, ``(rows, columns)`` of them."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     drawing = Figure(figsize=(width * columns, height * rows), layout="constrained")
     FigureCanvasAgg(drawing)
     return drawing, drawing.subplots(rows, columns, squeeze=False, **options)
@@ -110,7 +117,7 @@ def pair_colour(learner: str, channel: str, position: int) -> str:
     return colour(channel if learner == "bayes" else "", position)
 
 
-def legend(drawing: Figure) -> None:
+def add_legend(drawing: Figure) -> None:
     """One legend for all of a figure's panels, beside them: it never lies on the data."""
     named = {
         name: handle
@@ -123,7 +130,7 @@ def legend(drawing: Figure) -> None:
     drawing.legend(named.values(), named.keys(), loc="outside right center")
 
 
-def logarithmic(axes: Axes, which: Literal["x", "y"], ticks: Sequence[float] | None = None) -> None:
+def set_log_scale(axes: Axes, which: Literal["x", "y"], ticks: Sequence[float] | None = None) -> None:
     """A logarithmic axis with numbers that are read at a glance; call it when all is drawn.
 
     Args:
@@ -131,6 +138,8 @@ def logarithmic(axes: Axes, which: Literal["x", "y"], ticks: Sequence[float] | N
         which: of its axes.
         ticks: where there is something to mark; else decades, and parts of them if they are few.
     """
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+
     axes.set(**{f"{which}scale": "log"})
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = axis.get_view_interval()
@@ -150,34 +159,33 @@ def _plain(value: float, _: object = None) -> str:
     return f"$10^{{{exponent}}}$" if factor == 1 else f"${factor}\\cdot 10^{{{exponent}}}$"
 
 
-def apart(x: Sequence[float], position: int, count: int) -> list[float]:
+def shift_apart(x: Sequence[float], position: int, count: int) -> list[float]:
     """Positions on a logarithmic axis, moved a little: one of ``count`` series must not hide another."""
     step = (max(x) / min(x)) ** 0.01 if x else 1.0
     return [at * step ** (position - (count - 1) / 2.0) for at in x]
 
 
-def sloped(slope: Estimate) -> str:
+def slope_label(slope: Estimate) -> str:
     """A fitted slope, for a legend.
 
     Example:
-        >>> sloped(Estimate(0.5, 0.4, 0.6))
+        >>> slope_label(Estimate(0.5, 0.4, 0.6))
         'slope 0.50 ± 0.10'
     """
     known = math.isfinite(slope.low)
     return f"slope {slope.value:z.2f}" + (f" ± {slope.half:.2f}" if known else "")
 
 
-def band(axes: Axes, x: npt.ArrayLike, samples: npt.NDArray[Any], label: str, hue: str) -> None:
-    """The mean of samples ``(episodes, n)`` along x, with a 95% interval of its logarithm as a band."""
-    mean = samples.mean(axis=0)
-    axes.plot(x, mean, label=label, color=hue)
+def draw_band(axes: Axes, x: npt.ArrayLike, samples: npt.NDArray[Any], label: str, hue: str) -> None:
+    """The mean of samples ``(episodes, n)`` along x, with its interval as a band."""
+    means = [statistics.mean(column) for column in samples.T]
+    axes.plot(x, [mean.value for mean in means], label=label, color=hue)
     if len(samples) > 1:
-        error = samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
-        factor = np.exp(1.96 * error / np.where(mean > 0.0, mean, 1.0))
-        axes.fill_between(np.asarray(x), mean / factor, mean * factor, color=hue, alpha=0.15, linewidth=0)
+        low, high = [mean.low for mean in means], [mean.high for mean in means]
+        axes.fill_between(np.asarray(x), low, high, color=hue, alpha=0.15, linewidth=0)
 
 
-def points(
+def draw_points(
     axes: Axes, x: Sequence[float], estimates: Sequence[Estimate], label: str, hue: str, **style: Any
 ) -> None:
     """Estimates along x, joined by a line, with their intervals."""
@@ -194,7 +202,19 @@ def points(
         )
 
 
-def dots(
+def draw_lines(axes: Axes, results: Results, position: Callable[[Experiment], float]) -> None:
+    """The risk of each learner on each channel along a quantity, with its slope in the legend."""
+    for i, (learner, channel) in enumerate(results.pairs):
+        line = results.line(learner, channel, position)
+        x, label = [position(r.experiment) for r in line], f"{learner} on {channel}"
+        if len(line) > 1:
+            label += f"\n{slope_label(statistics.slope(x, [r.totals for r in line]))}"
+        beside, hue = shift_apart(x, i, len(results.pairs)), pair_colour(learner, channel, i)
+        draw_points(axes, beside, [r.risk for r in line], label, hue)
+    axes.set_ylabel("total KL (nats)")
+
+
+def draw_dots(
     axes: Axes, names: Sequence[str], estimates: Sequence[Estimate | None], hue: str, reference: float
 ) -> None:
     """Estimates by name with their intervals, the first on top, and a reference to compare them with."""
@@ -212,4 +232,4 @@ def dots(
     axes.axvline(reference, color="black", linestyle=":")
     axes.set_yticks(places, names)
     axes.set_ylim(-0.7, len(names) - 0.3)
-    logarithmic(axes, "x")
+    set_log_scale(axes, "x")

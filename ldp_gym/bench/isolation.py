@@ -1,6 +1,6 @@
 """A learner in a process of its own, with nothing in its memory but the public game.
 
-Messages do not depend on predictions. So a learner of somebody else's gets candidates and messages through a
+Messages do not depend on predictions. So a third-party learner gets candidates and messages through a
 pipe, round by round, and sends predictions back as plain numbers. Labels, truths, losses and messages to come
 stay on this side. It may crash, exit or sleep; its own process pays for it.
 
@@ -34,7 +34,7 @@ from ldp_gym.testing import check_learner
 _NAME = "ldp_gym.bench.isolation"
 
 
-class Isolated:
+class IsolatedLearner:
     """A learner by its name, played in a process of its own, within a time limit.
 
     Args:
@@ -60,7 +60,7 @@ class Isolated:
         self._watch.daemon = True
         self._watch.start()
 
-    def __enter__(self) -> Isolated:
+    def __enter__(self) -> IsolatedLearner:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -79,11 +79,15 @@ class Isolated:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    def check(self, game: Mapping[str, Any]) -> None:
-        """Hold it to the contract of learners, on a small game of the same channel."""
-        self._ask("check", self.learner, self.options, dict(game))
+    def find(self) -> None:
+        """Import it, and nothing more."""
+        self._ask("find", self.learner)
 
-    def __call__(self, game: Game) -> Isolated:
+    def check(self, rules: Mapping[str, Any]) -> None:
+        """Hold it to the contract of learners, on a small game of the same channel."""
+        self._ask("check", self.learner, self.options, dict(rules))
+
+    def __call__(self, game: Game) -> IsolatedLearner:
         """Make the learner for a game, as its class would."""
         self._ask("make", self.learner, self.options, game)
         return self
@@ -130,15 +134,18 @@ class Isolated:
         return f"the process of {self.learner} ended with status {self._process.returncode}\n{last}".rstrip()
 
 
-class _Host:
+class _Worker:
     """The other side: makes the learner, and does what it is asked."""
 
     def __init__(self) -> None:
         self.learner: Any = None
         self.candidates: FloatArray | None = None
 
-    def check(self, name: str, options: dict[str, Any], game: dict[str, Any]) -> None:
-        check_learner(learner_maker(name, options), **game)
+    def find(self, name: str) -> None:
+        learner_maker(name)
+
+    def check(self, name: str, options: dict[str, Any], rules: dict[str, Any]) -> None:
+        check_learner(learner_maker(name, options), **rules)
 
     def make(self, name: str, options: dict[str, Any], game: Game) -> None:
         self.learner = learner_maker(name, options)(game)
@@ -161,7 +168,7 @@ def _serve() -> None:
     # What the learner prints must not end up among the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    host = _Host()
+    worker = _Worker()
     while True:
         try:
             what, *arguments = pickle.load(requests)
@@ -169,7 +176,7 @@ def _serve() -> None:
             return
         try:
             value = io.BytesIO()
-            returned = getattr(host, what)(*arguments)
+            returned = getattr(worker, what)(*arguments)
             np.save(value, np.zeros(0) if returned is None else returned, allow_pickle=False)
             answer, content = b"done", value.getvalue()
         except IncompatibleChannelError as error:

@@ -84,23 +84,24 @@ class Column(Generic[Row]):
     common: bool = False
 
 
-def table(columns: Sequence[Column[Row]], rows: Sequence[Row], *, label: str, identifier: str) -> Html:
-    """A table that a click on a header sorts.
+def layout(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> tuple[str, dict[Column[Row], list[Value]]]:
+    """What all rows of a table share, in words, and the values of the columns that are left to show.
 
     A column that says nothing in any row is left out.
     """
-    cells = {column.title: [column.value(row) for row in rows] for column in columns}
-    shared = {
-        column.title: cells[column.title][0].text
-        for column in columns
-        if column.common and len(set(cells[column.title])) == 1
-    }
-    shown = [
-        column
-        for column in columns
-        if column.title not in shared and any(value.text for value in cells[column.title])
-    ]
-    facts = "; ".join(f"{title}: {text}" for title, text in shared.items() if text)
+    shared, shown = [], {}
+    for column in columns:
+        values = [column.value(row) for row in rows]
+        if column.common and len(set(values)) == 1:
+            shared += [f"{column.title}: {values[0].text}"] if values[0].text else []
+        elif any(value.text for value in values):
+            shown[column] = values
+    return f"In every row: {'; '.join(shared)}." if shared else "", shown
+
+
+def table(columns: Sequence[Column[Row]], rows: Sequence[Row], *, label: str, identifier: str) -> Html:
+    """A table that a click on a header sorts, below what all its rows share."""
+    shared, shown = layout(columns, rows)
     head = join(
         tag(
             "th",
@@ -112,11 +113,11 @@ def table(columns: Sequence[Column[Row]], rows: Sequence[Row], *, label: str, id
         for column in shown
     )
     body = join(
-        tag("tr", *(_cell(column, cells[column.title][i]) for column in shown)) for i in range(len(rows))
+        tag("tr", *(_cell(column, values[i]) for column, values in shown.items())) for i in range(len(rows))
     )
     return join(
         [
-            tag("p", f"In every row: {facts}.", class_="shared") if facts else Html(),
+            tag("p", shared, class_="shared") if shared else Html(),
             tag(
                 "div",
                 tag(

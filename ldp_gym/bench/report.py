@@ -4,7 +4,7 @@
 >>> from ldp_gym.bench import report
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as directory:
-...     results = bench.run("limit", size="small", episodes=2, out=directory)
+...     results = bench.run("limit", size="small", episodes=2, jobs=1, out=directory)
 ...     report.write(directory).name
 'report.html'
 """
@@ -12,30 +12,23 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ldp_gym
-from ldp_gym.bench import certificates, leaderboard
-from ldp_gym.bench.experiment import Entry
+from ldp_gym.bench import certificates, figures, leaderboard
+from ldp_gym.bench.experiment import Experiment, learner_code, own_code
 from ldp_gym.bench.page import Column, Html, Value, count, join, listing, page, picture, table, tag
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import FILE, Store
 from ldp_gym.bench.suites import SUITES, Suite
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.learners import LEARNERS
-from ldp_gym.registry import Registry
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PAGE = "report.html"
-
-ORDER = ("quick", "upper", "num-hypotheses", "epsilon", "lower", "num-labels", "tv", "limit", "contexts")
-"""In which the suites are shown: the leaderboard, then the paper's claims. Others follow by name."""
 
 
 def write(directory: str | Path) -> Path:
@@ -60,7 +53,8 @@ def write(directory: str | Path) -> Path:
     runs = store.runs()
     if not runs:
         raise FileNotFoundError(f"{directory / FILE} has no runs yet: run ldp-gym bench --out {directory}")
-    sections = [_gathered(store, name, runs) for name in _ordered({run["suite"] for run in runs})]
+    sections = [_gather(store, name, runs) for name in sorted({run["suite"] for run in runs})]
+    sections.sort(key=lambda section: section.suite.order if section.suite else math.inf)
     for section in sections:
         _draw(section, directory / "figures")
     path = directory / PAGE
@@ -99,54 +93,56 @@ class Section:
         return self.name.replace(":", "-").replace(".", "-")
 
 
-def _ordered(names: set[str]) -> list[str]:
-    return [name for name in ORDER if name in names] + sorted(names - set(ORDER))
-
-
-def _gathered(store: Store, name: str, runs: Sequence[Mapping[str, Any]]) -> Section:
+def _gather(store: Store, name: str, runs: Sequence[Mapping[str, Any]]) -> Section:
     latest = {json.dumps(run["settings"], sort_keys=True): run for run in runs if run["suite"] == name}
     *others, run = sorted(latest.values(), key=lambda run: run["id"])
     section = Section(name, run, others)
     try:
         section.suite = SUITES[name]()
     except Exception as error:  # somebody else's module may fail in any way when it is imported
-        section.notes.append(f"Its entries are not known here: {error}")
+        section.notes.append(f"Its experiments are not known here: {error}")
         return section
-    if run["versions"].get("ldp-gym") != ldp_gym.__version__:
+    then, now = ((facts.get("ldp-gym"), facts.get("code")) for facts in (run["versions"], _code_here()))
+    if then != now:
         section.notes.append(
-            f"It was run with ldp-gym {run['versions'].get('ldp-gym')}, and this is {ldp_gym.__version__}: "
-            f"results of another version do not count."
+            f"It was run with ldp-gym {then[0]} (code {then[1]}), and this is {now[0]} (code {now[1]}): "
+            f"results of another version or other code do not count."
         )
     settings = run["settings"]
-    learners = _importable(settings["learners"], LEARNERS, section)
-    channels = _importable(settings["channels"], CHANNELS, section)
-    entries = section.suite.entries(
-        settings["size"], learners=learners, channels=channels, episodes=settings["episodes"]
+    experiments = section.suite.experiments(
+        settings["size"],
+        learners=_known("learner", settings["learners"], learner_code, section),
+        channels=_known("channel", settings["channels"], CHANNELS.class_of, section),
+        episodes=settings["episodes"],
     )
-    section.results = Results(store, entries, settings["seed"])
+    section.results = Results(store, experiments, settings["seed"])
     return section
 
 
-def _importable(names: Sequence[str], registry: Registry[Any], section: Section) -> list[str]:
+def _code_here() -> dict[str, str]:
+    return {"ldp-gym": ldp_gym.__version__, "code": own_code()[:12]}
+
+
+def _known(kind: str, names: Sequence[str], find: Callable[[str], object], section: Section) -> list[str]:
+    """The names that are found here; a note says of the others that they are left out."""
     found = []
     for name in names:
         try:
-            registry[name]
-        except Exception as error:  # somebody else's module may fail in any way when it is imported
-            section.notes.append(f"The {registry.kind} {name} is left out: {error}")
+            find(name)
+        except Exception as error:  # as above
+            section.notes.append(f"The {kind} {name} is left out: {error}")
         else:
             found.append(name)
     return found
 
 
 def _draw(section: Section, directory: Path) -> None:
-    if section.suite is None or section.results is None or not section.results.played:
+    if section.suite is None or section.results is None or not section.results.successes:
         return
     try:
-        from ldp_gym.bench import figures
+        drawing = figures.in_style(section.suite.draw, section.results)
     except ImportError as error:
         raise ImportError(f"a report needs {error.name}: pip install 'ldp-gym[bench]'") from error
-    drawing: Figure = figures.draw_figure(section.suite, section.results)
     directory.mkdir(exist_ok=True)
     section.svg = figures.save(drawing, directory / section.file)
 
@@ -155,7 +151,7 @@ def _draw(section: Section, directory: Path) -> None:
 
 
 def _report(sections: Sequence[Section], runs: Sequence[Mapping[str, Any]], directory: Path) -> Html:
-    entries = [entry for section in sections if section.results for entry in section.results.entries]
+    experiments = [e for section in sections if section.results for e in section.results.experiments]
     title = "Online distribution learning under local differential privacy: benchmark"
     return page(
         title,
@@ -167,7 +163,7 @@ def _report(sections: Sequence[Section], runs: Sequence[Mapping[str, Any]], dire
             tag("h3", "To reproduce it", id="reproduce"),
             tag("pre", tag("code", _commands([section.run for section in sections], directory))),
         ),
-        tag("main", *(_section(section, directory) for section in sections), _certificates(entries)),
+        tag("main", *(_section(section, directory) for section in sections), _certificates(experiments)),
         tag("footer", _reading(), _provenance(runs)),
     )
 
@@ -178,11 +174,11 @@ def _summary(sections: Sequence[Section]) -> Html:
     findings = [
         finding.holds
         for section in sections
-        if section.suite and section.results and section.results.played
+        if section.suite and section.results and section.results.successes
         for finding in section.suite.findings(section.results)
         if finding.holds is not None
     ]
-    played = sum(len(result.played) for result in results)
+    played = sum(len(result.successes) for result in results)
     failed = sum(len(result.failures) for result in results)
     missing = sum(len(result.missing) for result in results)
     counts = f"{played} played, {failed} failed, {missing} not finished (a learner in a game on a channel)"
@@ -193,7 +189,7 @@ def _summary(sections: Sequence[Section]) -> Html:
         else f"{_time(last['started'])}, not finished",
         "Machine": last["machine"],
         "Versions": _versions(last),
-        "Entries": join([counts, *(part for name in failures for part in ("; ", _failures(name)))]),
+        "Experiments": join([counts, *(part for name in failures for part in ("; ", _failures(name)))]),
         "Findings": f"{sum(findings)} of {len(findings)} that have a claim to meet are as claimed",
     }
     return tag("dl", *(join([tag("dt", name), tag("dd", value)]) for name, value in facts.items()))
@@ -237,15 +233,15 @@ def _section(section: Section, directory: Path) -> Html:
         ]
     if section.suite and section.results:
         parts.append(tag("p", section.suite.claim, class_="claim"))
-        if section.results.played:
-            parts += _measured(section, section.suite, section.results)
+        if section.results.successes:
+            parts += _measurements(section, section.suite, section.results)
         else:
             parts.append(tag("p", "Nothing of it has been played to the end yet."))
-        parts += _unplayed(section, section.results, directory)
+        parts += _unfinished(section, section.results, directory)
     return tag("section", *parts, id=section.name)
 
 
-def _measured(section: Section, suite: Suite, results: Results) -> list[str]:
+def _measurements(section: Section, suite: Suite, results: Results) -> list[str]:
     marks = {True: "as claimed", False: "NOT as claimed"}
     styles = {True: "good", False: "bad", None: None}
     findings = [
@@ -267,33 +263,29 @@ def _measured(section: Section, suite: Suite, results: Results) -> list[str]:
         tag("div", picture(section.svg or "", label=suite.title, prefix=section.name)),
         tag("figcaption", f"{suite.title}. Bands and bars are 95% intervals. The same in {files}."),
     )
-    heading = "Leaderboard" if section.name == "quick" else "Every entry"
-    rows = leaderboard.rows(results)
-    aside = len(results.played) - len(rows)
-    note = f"{aside} further entries keep average predictions instead of risks: they are in the findings."
+    heading = "Leaderboard" if suite.ranks_learners else "Every experiment"
     return [
         tag("h3", "Findings"),
         tag("ul", *findings, class_="findings"),
         figure,
         tag("h3", heading),
-        tag("p", note, class_="quiet") if aside else Html(),
         table(
             leaderboard.COLUMNS,
-            rows,
+            leaderboard.rows(results),
             label=f"{heading}: {suite.title}",
-            identifier=f"{section.name}-entries",
+            identifier=f"{section.name}-experiments",
         ),
     ]
 
 
-def _unplayed(section: Section, results: Results, directory: Path) -> list[str]:
+def _unfinished(section: Section, results: Results, directory: Path) -> list[str]:
     parts: list[str] = []
     if results.failures:
         parts.append(tag("h3", f"Failed: {len(results.failures)}", id=f"{section.name}-failures"))
         parts += [
             tag(
                 "details",
-                tag("summary", f"{failure.entry}: ", tag("code", _last_line(failure.message))),
+                tag("summary", f"{failure.experiment}: ", tag("code", _last_line(failure.message))),
                 tag("pre", tag("code", failure.message)),
             )
             for failure in results.failures
@@ -306,7 +298,7 @@ def _unplayed(section: Section, results: Results, directory: Path) -> list[str]:
             tag(
                 "details",
                 tag("summary", "Which"),
-                listing(f"{entry} ({leaderboard.game(entry)})" for entry in results.missing),
+                listing(f"{missing} ({leaderboard.describe_game(missing)})" for missing in results.missing),
             ),
         ]
     return parts
@@ -317,13 +309,13 @@ def _last_line(message: str) -> str:
     return lines[-1][:200]
 
 
-def _certificates(entries: Sequence[Entry]) -> Html:
+def _certificates(experiments: Sequence[Experiment]) -> Html:
     return tag(
         "section",
         tag("h2", "Certificates of the channels used"),
         tag(
             "p",
-            "Each channel once for every promise and kind of class, on the smallest class of that kind, at "
+            "Each channel once per promise and kind of class, on the smallest class of that kind, at "
             "one context (and the uniform posterior, for an adaptive channel). It is about one round in "
             "real arithmetic, and protects the label alone. ",
             tag("code", "ldp-gym audit CHANNEL"),
@@ -332,7 +324,7 @@ def _certificates(entries: Sequence[Entry]) -> Html:
         ),
         table(
             certificates.COLUMNS,
-            certificates.certificates(entries),
+            certificates.audit_channels(experiments),
             label="Certificates",
             identifier="certificate-table",
         ),
@@ -352,10 +344,9 @@ def _reading() -> Html:
             "In each round a learner predicts a label's distribution, and is charged the KL divergence of "
             "the truth from its prediction, in nats; it sees a private message about the label and never the "
             "charge. The risk is the sum over T rounds, in expectation: the mean over episodes, with a 95% "
-            "interval, by percentile bootstrap (Student's below 30 episodes). Where every truth was played, "
-            "it is that of the worst one, and the interval holds for all truths at once. All learners in a "
-            "game play the same tapes (contexts, labels and messages), so that their differences are paired "
-            "episode by episode.",
+            "interval over the episodes. Where every truth was played, it is that of the worst one, and the "
+            "interval holds for all truths at once. All learners in a game play the same tapes (contexts, "
+            "labels and messages), so that their differences are paired episode by episode.",
         ),
         tag(
             "p",

@@ -1,123 +1,162 @@
-"""What a suite has measured, entry by entry."""
+"""What a suite has measured, experiment by experiment."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
 from ldp_gym.bench import statistics
-from ldp_gym.bench.experiment import Entry
+from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Store
-from ldp_gym.numerics.arrays import FloatArray, IntArray
+from ldp_gym.evaluation import Evaluation
+from ldp_gym.numerics.arrays import FloatArray
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Played:
-    """An entry's episodes, all of its cells together.
+class ExperimentResult:
+    """An experiment's episodes, all of its cells together.
 
     Attributes:
-        entry: what was played.
-        rounds: the checkpoints.
-        kl: cumulative KL, ``(episodes, len(rounds))``, or ``(K, episodes, len(rounds))`` with every truth.
-        tv: cumulative total variation, likewise.
-        estimates: average predictions ``(episodes, M)``, of an entry that asked for them.
+        experiment: what was played.
+        evaluation: its losses.
         seconds: how long its cells took together.
     """
 
-    entry: Entry
-    rounds: IntArray
-    kl: FloatArray
-    tv: FloatArray
-    estimates: FloatArray
+    experiment: Experiment
+    evaluation: Evaluation
     seconds: float
+
+    @property
+    def learner(self) -> str:
+        """Who played."""
+        return self.experiment.learner
+
+    @property
+    def channel(self) -> str:
+        """On which channel."""
+        return self.experiment.channel
+
+    @property
+    def horizon(self) -> int:
+        """T."""
+        return self.experiment.horizon
 
     @property
     def totals(self) -> FloatArray:
         """The episodes' total KL; of the worst truth, where every truth was played."""
-        totals: FloatArray = self.kl[..., -1]
-        return totals if totals.ndim == 1 else totals[totals.mean(axis=-1).argmax()]
+        return self.evaluation.at_worst_truth().kl[:, -1]
 
     @cached_property
     def risk(self) -> Estimate:
         """The mean total KL with its 95% interval; over the worst truth, where every truth was played."""
-        return statistics.mean(self.totals) if self.kl.ndim == 2 else statistics.worst(self.kl[..., -1])
+        return statistics.largest_mean(np.atleast_2d(self.evaluation.kl[..., -1]))
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an entry has no result: its learner or channel failed in some cell."""
+    """Why an experiment has no result: its learner or channel failed in some cell."""
 
-    entry: Entry
+    experiment: Experiment
     message: str
 
 
 class Results:
-    """The results of a suite's entries.
+    """The results of a suite's experiments.
 
     Args:
         store: where they are.
-        entries: which.
+        experiments: which.
         seed: of the first episode.
+
+    Attributes:
+        successes: the experiments that were played to the end, in the suite's order.
+        failures: those of which a cell failed.
+        missing: those of which a cell has not been played yet.
     """
 
-    def __init__(self, store: Store, entries: Sequence[Entry], seed: int) -> None:
-        self.entries = list(entries)
+    def __init__(self, store: Store, experiments: Sequence[Experiment], seed: int) -> None:
+        self.experiments = list(experiments)
         self.seed = seed
-        self.played: list[Played] = []
+        self.successes: list[ExperimentResult] = []
         self.failures: list[Failure] = []
-        self.missing: list[Entry] = []
-        for entry in self.entries:
-            self._gather(store, entry)
+        self.missing: list[Experiment] = []
+        for experiment in self.experiments:
+            self._gather(store, experiment)
 
-    def _gather(self, store: Store, entry: Entry) -> None:
-        outcomes = [store.outcome(cell.key) for cell in entry.cells(self.seed)]
+    def _gather(self, store: Store, experiment: Experiment) -> None:
+        outcomes = [store.outcome(cell.key) for cell in experiment.cells(self.seed)]
         found = [outcome for outcome in outcomes if outcome is not None]
         failed = [outcome for outcome in found if outcome.status == "failed"]
         if failed:
-            self.failures.append(Failure(entry, failed[0].message or "no message"))
+            self.failures.append(Failure(experiment, failed[0].message or "no message"))
         elif len(found) < len(outcomes):
-            self.missing.append(entry)
-        elif all(outcome.status == "done" for outcome in found):
-            arrays = {
-                # Along the episodes: the axis before the last.
-                name: np.concatenate(
-                    [o.arrays[name] for o in found], axis=max(found[0].arrays[name].ndim - 2, 0)
-                )
-                for name in found[0].arrays
-                if name != "rounds"
-            }
-            nothing = np.empty((0, 0))
-            self.played.append(
-                Played(
-                    entry,
-                    found[0].arrays.get("rounds", np.empty(0, dtype=np.int64)),
-                    arrays.get("kl", nothing),
-                    arrays.get("tv", nothing),
-                    arrays.get("estimates", nothing),
-                    sum(outcome.seconds for outcome in found),
-                )
-            )
+            self.missing.append(experiment)
+        elif evaluations := [outcome.evaluation for outcome in found if outcome.evaluation is not None]:
+            seconds = sum(outcome.seconds for outcome in found)
+            self.successes.append(ExperimentResult(experiment, _join(evaluations), seconds))
 
-    def of(
-        self, *, learner: str | None = None, channel: str | None = None, estimates: bool = False
-    ) -> list[Played]:
-        """What was played by a learner, on a channel, for losses or for estimates, in the suite's order."""
+    def select(self, *, learner: str | None = None, channel: str | None = None) -> list[ExperimentResult]:
+        """The results of a learner, on a channel, in the suite's order."""
         return [
-            played
-            for played in self.played
-            if learner in (None, played.entry.learner)
-            and channel in (None, played.entry.channel)
-            and played.entry.estimates is estimates
+            result
+            for result in self.successes
+            if learner in (None, result.learner) and channel in (None, result.channel)
         ]
 
-    def same_tapes(self, entry: Entry, learner: str) -> Played | None:
+    def line(
+        self,
+        learner: str,
+        channel: str,
+        position: Callable[[Experiment], float] = operator.attrgetter("horizon"),
+    ) -> list[ExperimentResult]:
+        """The results of a learner on a channel along a quantity, the horizon unless another is given."""
+        return sorted(self.select(learner=learner, channel=channel), key=lambda r: position(r.experiment))
+
+    def group(self, key: Callable[[Experiment], T]) -> dict[T, list[ExperimentResult]]:
+        """The results of the experiments that share a key, in the suite's order."""
+        groups: dict[T, list[ExperimentResult]] = {}
+        for result in self.successes:
+            groups.setdefault(key(result.experiment), []).append(result)
+        return groups
+
+    @property
+    def channels(self) -> list[str]:
+        """The channels that have results, in the suite's order."""
+        return list(self.group(lambda experiment: experiment.channel))
+
+    @property
+    def learners(self) -> list[str]:
+        """The learners that have results, in the suite's order."""
+        return list(self.group(lambda experiment: experiment.learner))
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The learners and channels that have results together, in the suite's order."""
+        return list(self.group(lambda experiment: (experiment.learner, experiment.channel)))
+
+    def same_tapes(self, experiment: Experiment, learner: str) -> ExperimentResult | None:
         """Another learner in the same game on the same seeds, if it has played."""
-        for played in self.of(learner=learner):
-            other = played.entry
-            if (other.game, other.truth, other.episodes) == (entry.game, entry.truth, entry.episodes):
-                return played
+        wanted = experiment.canonical_rules, experiment.truth, experiment.episodes
+        for result in self.select(learner=learner):
+            other = result.experiment
+            if (other.canonical_rules, other.truth, other.episodes) == wanted:
+                return result
         return None
+
+
+def _join(parts: Sequence[Evaluation]) -> Evaluation:
+    """Evaluations of the same game one after the other, along the episodes: the axis before the last."""
+    values = {
+        name: [getattr(part, name) for part in parts]
+        for name in (field.name for field in fields(Evaluation))
+        if name != "rounds" and getattr(parts[0], name) is not None
+    }
+    return replace(parts[0], **{name: np.concatenate(value, axis=-2) for name, value in values.items()})

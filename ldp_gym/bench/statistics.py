@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldp_gym.evaluation import student_interval
 from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.intervals import largest_mean_interval, mean_interval
 
 CONFIDENCE = 0.95
-_RESAMPLES = 2000
-_FEW = 30
 
 
 @dataclass(frozen=True)
@@ -47,9 +45,7 @@ class Estimate:
 
 
 def mean(samples: FloatArray) -> Estimate:
-    """The mean with its bootstrap interval: risk is an expectation. One sample has none.
-
-    Below 30 samples the bootstrap's interval is too short, and Student's stands in for it.
+    """The mean of samples ``(n,)`` with its interval: risk is an expectation. One sample has none.
 
     Example:
         >>> estimate = mean(np.arange(100.0))
@@ -58,41 +54,20 @@ def mean(samples: FloatArray) -> Estimate:
         >>> mean(np.array([3.0, 3.0, 3.0]))
         Estimate(value=3.0, low=3.0, high=3.0)
     """
-    samples = np.asarray(samples, dtype=np.float64)
-    centre = float(samples.mean())
-    if len(samples) < 2 or not np.isfinite(samples).all():
-        return Estimate(centre, -np.inf, np.inf)
-    if np.ptp(samples) == 0.0:
-        return Estimate(centre, centre, centre)
-    if len(samples) < _FEW:
-        return Estimate(centre, *student_interval(samples[None], CONFIDENCE))
-    from scipy.stats import bootstrap  # imported here: it takes a while, and evaluating does not need it
-
-    interval = bootstrap(
-        (samples,),
-        np.mean,
-        confidence_level=CONFIDENCE,
-        n_resamples=_RESAMPLES,
-        method="percentile",
-        rng=np.random.default_rng(0),
-    ).confidence_interval
-    return Estimate(centre, float(interval.low), float(interval.high))
+    return Estimate(float(np.mean(samples)), *mean_interval(samples, CONFIDENCE))
 
 
-def worst(samples: FloatArray) -> Estimate:
+def largest_mean(samples: FloatArray) -> Estimate:
     """The largest of K means, of samples ``(K, n)``, with its interval.
 
-    It covers the largest expectation whichever it is: all K have intervals of ``1 - (1 - 95%) / K``. The
-    value itself is the largest mean, which is a little too large on average.
+    It covers the largest expectation whichever it is. The value itself is the largest mean, which is a little
+    too large on average.
 
     Example:
-        >>> worst(np.array([[1.0, 3.0], [5.0, 5.0]])).value
+        >>> largest_mean(np.array([[1.0, 3.0], [5.0, 5.0]])).value
         5.0
     """
-    largest = float(samples.mean(axis=-1).max())
-    if samples.shape[-1] < 2 or not np.isfinite(samples).all():
-        return Estimate(largest, -np.inf, np.inf)
-    return Estimate(largest, *student_interval(samples, CONFIDENCE))
+    return Estimate(float(samples.mean(axis=-1).max()), *largest_mean_interval(samples, CONFIDENCE))
 
 
 def difference(samples: FloatArray, others: FloatArray) -> Estimate:
@@ -125,7 +100,7 @@ def slope(positions: Sequence[float], samples: Sequence[FloatArray]) -> Estimate
         >>> round(found.value, 6), found.contains(1.0)
         (1.0, True)
     """
-    from scipy.stats import t  # imported here, as above
+    from scipy.stats import t  # imported here: it takes a while, and playing does not need it
 
     x = np.log(np.asarray(positions, dtype=np.float64))
     means = np.array([np.mean(values) for values in samples])

@@ -1,7 +1,7 @@
-"""Where results are kept: one SQLite file in an output directory, one transaction a cell.
+"""Where results are kept: one SQLite file in an output directory, one transaction per cell.
 
-A run that was killed finds what it had finished; another configuration, version or seed has another key, so
-old and new results never mix.
+A run that was killed finds what it had finished; another configuration, code or seed has another key, so old
+and new results never mix.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -23,19 +23,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.bench.experiment import Cell
-from ldp_gym.engine.rules import rule_value
+from ldp_gym.bench.experiment import Cell, own_code
 from ldp_gym.errors import DamagedStoreError
+from ldp_gym.evaluation import Evaluation
+
+DIRECTORY = Path("ldp-gym-results")
+"""Where results go, unless another place is given."""
 
 FILE = "results.sqlite"
 
-COLUMNS = ("learner", "options", "channel", "game", "version", "truth", "seed", "round", "kl", "tv")
-"""Of an export: one row for each episode and checkpoint."""
+COLUMNS = ("learner", "options", "channel", "rules", "version", "truth", "seed", "round", "kl", "tv")
+"""Of an export: one row per episode and checkpoint."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS cells (
     key TEXT PRIMARY KEY, configuration TEXT NOT NULL, status TEXT NOT NULL, message TEXT,
-    arrays BLOB, seconds REAL NOT NULL, finished TEXT NOT NULL
+    evaluation BLOB, seconds REAL NOT NULL, finished TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS runs (
     id INTEGER PRIMARY KEY, suite TEXT NOT NULL, settings TEXT NOT NULL, keys TEXT NOT NULL,
@@ -50,13 +53,13 @@ class Outcome:
 
     Attributes:
         status: "done", "incompatible" (the learner does not understand the channel), or "failed".
-        arrays: its results, by name, if it is done.
+        evaluation: its results, if it is done.
         message: why not, if it is not: for a failure the traceback.
         seconds: how long it took.
     """
 
     status: str
-    arrays: Mapping[str, npt.NDArray[Any]]
+    evaluation: Evaluation | None
     message: str | None
     seconds: float
 
@@ -80,7 +83,7 @@ class Store:
                 if state != "ok":
                     raise sqlite3.DatabaseError(state)
                 database.executescript(_SCHEMA)
-                database.execute("SELECT key, configuration, status, arrays FROM cells LIMIT 1")
+                database.execute("SELECT key, configuration, status, evaluation FROM cells LIMIT 1")
         except sqlite3.DatabaseError as error:
             raise DamagedStoreError(
                 f"{self.path} cannot be read ({error}). It is left as it is: move it away, or choose another "
@@ -96,13 +99,10 @@ class Store:
 
     def save(self, cell: Cell, outcome: Outcome) -> None:
         """Keep a cell's outcome, in one transaction."""
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, allow_pickle=False, **outcome.arrays)
-        row = (cell.key, cell.configuration, outcome.status, outcome.message, buffer.getvalue())
+        blob = None if outcome.evaluation is None else _pack(outcome.evaluation)
+        row = (cell.key, cell.configuration, outcome.status, outcome.message, blob, outcome.seconds, _now())
         with self._open() as database:
-            database.execute(
-                "INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, outcome.seconds, _now())
-            )
+            database.execute("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def finished(self) -> set[str]:
         """The keys of cells that need no playing: those that failed are tried again."""
@@ -112,14 +112,13 @@ class Store:
 
     def outcome(self, key: str) -> Outcome | None:
         """What became of a cell, if it has been played."""
-        query = "SELECT status, message, arrays, seconds FROM cells WHERE key = ?"
+        query = "SELECT status, evaluation, message, seconds FROM cells WHERE key = ?"
         with self._open() as database:
             row = database.execute(query, (key,)).fetchone()
         if row is None:
             return None
-        status, message, blob, seconds = row
-        with np.load(io.BytesIO(blob)) as arrays:
-            return Outcome(status, dict(arrays), message, seconds)
+        status, blob, message, seconds = row
+        return Outcome(status, None if blob is None else Evaluation(**_unpack(blob)), message, seconds)
 
     # -- Runs ---------------------------------------------------------------------------------------------
 
@@ -152,26 +151,21 @@ class Store:
     # -- Export -------------------------------------------------------------------------------------------
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One row for each episode and checkpoint of every cell that is done."""
+        """One row per episode and checkpoint of every cell that is done."""
+        query = "SELECT configuration, evaluation FROM cells WHERE status = 'done' ORDER BY configuration"
         with self._open() as database:
-            cells = database.execute(
-                "SELECT key, configuration FROM cells WHERE status = 'done' ORDER BY configuration"
-            ).fetchall()
-        for key, text in cells:
-            outcome = self.outcome(key)
-            assert outcome is not None
-            if "kl" not in outcome.arrays:
-                continue
-            configuration = json.loads(text)
-            game = configuration["game"]
+            cells = database.execute(query).fetchall()
+        for text, blob in cells:
+            configuration, arrays = json.loads(text), _unpack(blob)
+            rules = configuration["rules"]
             shared = {
                 "learner": configuration["learner"],
                 "options": json.dumps(configuration["options"], sort_keys=True),
-                "channel": rule_value(game, "channel"),
-                "game": json.dumps(game, sort_keys=True),
+                "channel": rules["channel"],
+                "rules": json.dumps(rules, sort_keys=True),
                 "version": configuration["version"],
             }
-            kl, tv, rounds = (outcome.arrays[name] for name in ("kl", "tv", "rounds"))
+            kl, tv, rounds = (arrays[name] for name in ("kl", "tv", "rounds"))
             for index in np.ndindex(kl.shape):
                 yield shared | {
                     "truth": index[0] if kl.ndim == 3 else configuration["truth"],
@@ -200,10 +194,23 @@ class Store:
         raise ValueError(f"an export ends in .csv or .parquet, got {path.name!r}")
 
 
+def _pack(evaluation: Evaluation) -> bytes:
+    buffer = io.BytesIO()
+    arrays = {name: array for name, array in asdict(evaluation).items() if array is not None}
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    return buffer.getvalue()
+
+
+def _unpack(blob: bytes) -> dict[str, npt.NDArray[Any]]:
+    with np.load(io.BytesIO(blob)) as arrays:
+        return dict(arrays)
+
+
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _versions() -> dict[str, str]:
-    packages = ("ldp-gym", "numpy", "scipy", "gymnasium")
-    return {"python": platform.python_version(), **{package: version(package) for package in packages}}
+    """Of what results depend on; the package's own code goes by its fingerprint too."""
+    packages = {name: version(name) for name in ("ldp-gym", "numpy", "scipy", "gymnasium")}
+    return {"python": platform.python_version(), **packages, "code": own_code()[:12]}

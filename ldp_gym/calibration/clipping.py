@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray, at, has_zero, mixture
 from ldp_gym.numerics.sampling import categorical
 
@@ -53,7 +54,7 @@ class Clipping:
         if rule not in RULES:
             raise ValueError(f"clipping must be one of {', '.join(RULES)}, got {rule!r}")
         self.rule = rule
-        self.mixing = 1.0 / horizon
+        self.mixing = 1.0 / validation.whole("horizon (T)", horizon, least=1)
 
     def cells(self, candidates: FloatArray) -> Cells:
         """Eq. (ntprime): the cells that candidates ``(..., K, M)`` give their labels."""
@@ -82,12 +83,16 @@ class Clipping:
             length, np.finfo(np.float64).tiny
         ) + self.mixing / total
 
+    def smooth_candidates(self, candidates: FloatArray) -> FloatArray:
+        """``(1 - 1/T) f_j + (1/T) l / N'``: the law of the label of ``h_t(y)`` under each hypothesis."""
+        smooth = (1.0 - self.mixing) * candidates
+        smooth += self.mixing * self.cells(candidates).shares[..., None, :]
+        return smooth
+
     def smooth(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
         """The paper's prediction, ``p_hat[y] = sum_{y' in S_y} pbar_t[y']``, from weights ``(..., K)``.
 
         That is ``(1 - 1/T) sum_j w_j f_j + (1/T) l / N'``, and as the weights sum to one, the mixture of the
-        smoothed candidates: of a constant class these are one small table for all rounds.
+        smooth candidates: of a constant class these are one small table for all rounds.
         """
-        smoothed = (1.0 - self.mixing) * candidates
-        smoothed += self.mixing * self.cells(candidates).shares[..., None, :]
-        return mixture(weights, smoothed)
+        return mixture(weights, self.smooth_candidates(candidates))

@@ -43,6 +43,7 @@ class AdaptiveGroups(Channel):
     """
 
     adaptive: ClassVar[bool] = True
+    free_of_num_labels: ClassVar[bool] = True
 
     @cached_property
     def sizes(self) -> list[int]:

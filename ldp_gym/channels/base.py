@@ -42,11 +42,13 @@ class Channel(ABC):
         adaptive: whether the message depends on the public posterior.
         reveals_losses: whether a message is a vector of K losses.
         pure: whether the channel promises delta = 0.
+        free_of_num_labels: whether cutting every label into equal parts changes no message's law, whatever M.
     """
 
     adaptive: ClassVar[bool] = False
     reveals_losses: ClassVar[bool] = False
     pure: ClassVar[bool] = True
+    free_of_num_labels: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -182,8 +184,15 @@ class Channel(ABC):
         rng: np.random.Generator,
         posterior: FloatArray | None = None,
     ) -> Messages:
-        """The messages of labels ``(...)``, with coins from ``rng``."""
-        labels = np.asarray(labels)
+        """The messages of labels ``(...)``, with coins from ``rng``.
+
+        Raises:
+            ValueError: for what is no label, or candidates or a posterior that are no distributions.
+        """
+        labels = validation.labels(labels, self.num_labels)
+        candidates = validation.candidates(candidates, self.num_hypotheses, self.num_labels)
+        if posterior is not None:
+            posterior = validation.posterior(posterior, self.num_hypotheses)
         uniforms = open_uniforms([rng], (*labels.shape, self.num_uniforms))[0]
         return self.encode(labels, candidates, uniforms, posterior)
 

@@ -44,6 +44,7 @@ class Comparison(Channel):
     """
 
     reveals_losses: ClassVar[bool] = True
+    free_of_num_labels: ClassVar[bool] = True
 
     @property
     @abstractmethod

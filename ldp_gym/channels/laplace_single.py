@@ -25,6 +25,7 @@ class LaplaceSingle(NoisyChannel):
     """
 
     law: ClassVar[NoiseLaw] = LAPLACE
+    free_of_num_labels: ClassVar[bool] = True
     num_uniforms = 4  # two for h_t, the coordinate, the noise
 
     def _unit_scale(self) -> float:

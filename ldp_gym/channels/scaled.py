@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ class ScaledChannel(ClippedChannel):
 
     The base measure of :meth:`log_density` counts coordinates, and within one is the mechanism's.
     """
+
+    free_of_num_labels: ClassVar[bool] = True
 
     @property
     @abstractmethod

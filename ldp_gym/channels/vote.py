@@ -23,6 +23,7 @@ class Vote(SubsetChannel):
     """
 
     reveals_losses: ClassVar[bool] = True
+    free_of_num_labels: ClassVar[bool] = True
 
     @property
     def num_names(self) -> int:

@@ -40,6 +40,7 @@ class Wheel(Channel):
     """
 
     reveals_losses: ClassVar[bool] = True
+    free_of_num_labels: ClassVar[bool] = True
 
     @property
     def num_uniforms(self) -> int:

@@ -1,8 +1,11 @@
-"""The command ``ldp-gym``, one module a subcommand."""
+"""The command ``ldp-gym``, one module per subcommand.
+
+Its extra is ``bench``: where that is missing, the import raises an ImportError that says so, and the console
+script (:mod:`ldp_gym.__main__`) prints it.
+"""
 
 from __future__ import annotations
 
-import sys
 from importlib.metadata import entry_points
 from typing import Annotated
 
@@ -14,8 +17,9 @@ try:
     from ldp_gym.cli.auditing import audit
     from ldp_gym.cli.benchmarking import bench, export, report
     from ldp_gym.cli.listing import catalogue
-except ImportError as error:  # pragma: no cover - said once, by the command itself
-    sys.exit(f"the command ldp-gym needs {error.name}: pip install 'ldp-gym[bench]'")
+except ModuleNotFoundError as error:
+    message = f"the command ldp-gym needs {error.name}: pip install 'ldp-gym[bench]'"
+    raise ImportError(message, name=error.name) from error
 
 app = typer.Typer(
     help="Benchmark learners, audit channels and train agents of LDPDist-v0.",
@@ -25,7 +29,7 @@ app = typer.Typer(
 )
 
 
-def _tell(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"ldp-gym {__version__}")
         raise typer.Exit
@@ -34,7 +38,8 @@ def _tell(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_tell, is_eager=True, help="Print the version, and stop.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop."),
     ] = False,
 ) -> None:
     pass
@@ -47,9 +52,3 @@ app.command(name="list")(catalogue)
 app.command()(audit)
 for _command in entry_points(group="ldp_gym.commands"):  # other packages' own; ours come first
     app.command(name=_command.name)(_command.load())
-
-
-def main() -> None:
-    """The entry point. Modules in the working directory count: a learner of one's own is often there."""
-    sys.path.insert(0, "")
-    app()

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     Progress,
@@ -22,14 +23,15 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from ldp_gym.bench import leaderboard
 from ldp_gym.bench.experiment import Cell
-from ldp_gym.bench.results import Played, Results
+from ldp_gym.bench.page import layout
+from ldp_gym.bench.report import write
+from ldp_gym.bench.results import Results
 from ldp_gym.bench.runner import TIME_LIMIT, run
-from ldp_gym.bench.store import FILE, Outcome, Store
+from ldp_gym.bench.store import DIRECTORY, FILE, Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, Suite
 from ldp_gym.errors import DamagedStoreError
-
-OUT = Path("ldp-gym-results")
 
 Directory = Annotated[Path, typer.Argument(help="The directory that `ldp-gym bench` wrote to.")]
 
@@ -45,14 +47,14 @@ def bench(
     ] = None,
     episodes: Annotated[int | None, typer.Option(min=1, help="Instead of the suite's own numbers.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The first episode's seed.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Cells at a time; -1: one on each core.")] = -1,
-    out: Annotated[Path, typer.Option(help="Where results go, and where a killed run goes on.")] = OUT,
+    jobs: Annotated[int, typer.Option(help="Cells at a time; -1: one per core.")] = -1,
+    out: Annotated[Path, typer.Option(help="Where results go, and where a killed run goes on.")] = DIRECTORY,
     size: Annotated[str, typer.Option(help=f"{' or '.join(SIZES)}.")] = "default",
     dask: Annotated[
         str | None, typer.Option(help="A Dask scheduler's address, to play there instead.")
     ] = None,
     time_limit: Annotated[
-        float, typer.Option(min=1e-3, help="Seconds for each cell of a learner that is not ours.")
+        float, typer.Option(min=1e-3, help="Seconds per cell of a third-party learner.")
     ] = TIME_LIMIT,
 ) -> None:
     """Play suites, print what follows from them, and write a report.
@@ -91,10 +93,8 @@ def bench(
     raise typer.Exit(1 if failed else 0)
 
 
-def report(directory: Directory = OUT) -> None:
+def report(directory: Directory = DIRECTORY) -> None:
     """Write the report: one HTML page that opens offline, and its figures as SVG and PNG."""
-    from ldp_gym.bench.report import write
-
     console = Console()
     store = _existing(directory)
     if not store.runs():
@@ -104,7 +104,7 @@ def report(directory: Directory = OUT) -> None:
 
 def export(
     file: Annotated[Path, typer.Argument(help="A .csv or .parquet file to write.")],
-    directory: Directory = OUT,
+    directory: Directory = DIRECTORY,
 ) -> None:
     """Write every episode's losses to a CSV or Parquet file."""
     try:
@@ -125,7 +125,7 @@ def _existing(directory: Path) -> Store:
 
 
 class _Rate(ProgressColumn):
-    """Rounds played a second."""
+    """Rounds per second."""
 
     def render(self, task: Task) -> Text:
         played, seconds = task.fields["rounds"], task.elapsed or 0.0
@@ -133,7 +133,7 @@ class _Rate(ProgressColumn):
 
 
 class _Bar:
-    """Cells done, rounds a second, and the time left, which goes with the rounds."""
+    """Cells done, rounds per second, and the time left, which goes with the rounds."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -149,8 +149,8 @@ class _Bar:
         self._done += 1
         self._rounds += cell.rounds
         self._progress.update(self._task, advance=cell.rounds, rounds=self._rounds)
-        failed = f" [red]failed: {cell.entry.learner}[/red]" if outcome.status == "failed" else ""
-        self._show(f"{cell.entry}{failed}")
+        failed = f" [red]failed: {cell.experiment.learner}[/red]" if outcome.status == "failed" else ""
+        self._show(f"{cell.experiment}{failed}")
 
     def _show(self, text: str) -> None:
         self._progress.update(self._task, description=text, cells=f"{self._done}/{self._cells} cells")
@@ -174,61 +174,24 @@ def _bar(console: Console) -> Iterator[_Bar]:
 def _print(console: Console, suite: Suite, results: Results) -> None:
     """The suite's leaderboard and findings."""
     console.rule(f"{suite.name}: {suite.title}")
-    if suite.name == "quick":
-        for learners in _columns(results, console.width):
-            console.print(_leaderboard(results, learners))
+    if suite.ranks_learners and results.successes:
+        _print_leaderboard(console, results)
     for finding in suite.findings(results):
         mark = {True: "[green]✓[/green]", False: "[red]✗[/red]", None: "·"}[finding.holds]
         console.print(f" {mark} {finding.text}", highlight=False)
     for failure in results.failures:
-        console.print(f" [red]failed[/red] {failure.entry}: {failure.message.strip().splitlines()[-1]}")
+        console.print(f" [red]failed[/red] {failure.experiment}: {failure.message.strip().splitlines()[-1]}")
 
 
-def _columns(results: Results, width: int) -> list[list[str]]:
-    """The learners, in as many tables as a terminal of this width needs."""
-    tables: list[list[str]] = []
-    room = 0
-    for learner in dict.fromkeys(entry.learner for entry in results.entries):
-        needed = 1 + max(5, *(len(line) for line in _label(learner).split("\n")))
-        if room < needed:
-            tables.append([])
-            room = max(width - 20, needed)  # beside the channels
-        tables[-1].append(learner)
-        room -= needed
-    return tables
-
-
-def _label(learner: str) -> str:
-    """A learner as a column's head: without its module, in short lines."""
-    return learner.rpartition(":")[2].rpartition("/")[2].replace("-", "-\n")
-
-
-def _leaderboard(results: Results, learners: list[str]) -> Table:
-    """Risk by channel and learner; a dash where a learner does not read a channel, or has not finished."""
-    some = results.entries[0]
-    table = Table(
-        title=f"Total KL (nats) over T = {some.horizon:,} rounds, {some.episodes} episodes, "
-        "± half of a 95% interval",
-        box=None,
-        padding=(0, 0, 0, 1),
-    )
-    table.add_column("channel", no_wrap=True)
-    for learner in learners:
-        table.add_column(_label(learner), justify="right", no_wrap=True)
-    failed = {(failure.entry.channel, failure.entry.learner) for failure in results.failures}
-    for channel in dict.fromkeys(entry.channel for entry in results.entries):
-        found = {played.entry.learner: played for played in results.of(channel=channel)}
-        cells = [
-            "[red]failed[/red]" if (channel, learner) in failed else _cell(found.get(learner))
-            for learner in learners
-        ]
-        table.add_row(channel, *cells)
-    return table
-
-
-def _cell(played: Played | None) -> str:
-    if played is None:
-        return "-"
-    risk = played.risk
-    digits = 0 if risk.value >= 100 else 1
-    return f"{risk.value:,.{digits}f}\n±{risk.half:.{digits}f}"
+def _print_leaderboard(console: Console, results: Results) -> None:
+    """The report's leaderboard, as far as a terminal has room for it."""
+    rows = leaderboard.rows(results)
+    shared, shown = layout(leaderboard.COLUMNS, rows)
+    brief = {column: values for column, values in shown.items() if column.title in leaderboard.BRIEF}
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in brief:
+        table.add_column(column.title, justify="right" if column.numeric else "left", no_wrap=True)
+    for i, row in enumerate(rows):
+        texts = [escape(values[i].text) for values in brief.values()]
+        table.add_row(*texts, style="bold" if row.best else None)
+    console.print(shared, table, "", sep="\n", highlight=False)

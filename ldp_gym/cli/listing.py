@@ -1,4 +1,4 @@
-"""``ldp-gym list``: everything that is registered, with a line each."""
+"""``ldp-gym list``: everything that is registered, one line each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def catalogue() -> None:
             table.add_row(f"[bold]{name}[/bold]", _line(registry, name))
         console.print(table, end="\n\n")
     console.print(
-        "Your own goes by 'module:Class', or by an entry point in ldp_gym.learners or ldp_gym.channels."
+        "Your own goes by 'module:Class', or by an entry point in a group such as ldp_gym.learners."
     )
 
 

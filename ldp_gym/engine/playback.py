@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
-from ldp_gym.engine.tape import CONSTANT_FIELDS, Episodes
+from ldp_gym.engine.tape import Episodes
 from ldp_gym.numerics.arrays import FloatArray, IntArray
 
 _CELLS = 2**20
@@ -63,16 +63,15 @@ class Playback:
 
     def __init__(self, scenario: Scenario, num_games: int) -> None:
         self.scenario = scenario
-        self.truths = np.zeros(num_games, dtype=np.int64)
         self.over = np.ones(num_games, dtype=np.bool_)
         self._num_games = num_games
         self._block = min(_LONGEST, scenario.rounds_at_a_time(num_games, _CELLS))
         self._groups: list[ResetGroup] = []
-        self._fields = ["contexts", "distributions", "negentropies", "labels", "messages"]
+        self._fields = ["contexts", "distributions", "negentropies", "members", "labels", "messages"]
         if scenario.observe_candidates and not scenario.shares_table:
             self._fields.append("candidates")
         # What stays the same throughout an episode.
-        self._constant = CONSTANT_FIELDS if scenario.hypotheses.constant else frozenset()
+        self._constant = scenario.constant_fields
         self._record: dict[str, npt.NDArray[Any]] = {}
         self._now: int | tuple[IntArray, IntArray] = 0
 
@@ -82,7 +81,6 @@ class Playback:
             group.leave(games)
         self._groups = [group for group in self._groups if group.games.size]
         self._groups.append(ResetGroup(games, Episodes(self.scenario, starts)))
-        self.truths[games] = self._groups[-1].episodes.truths
         self.over[games] = False
         self._record_block(self._groups[-1])
         self._locate()

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ldp_gym.engine.playback import Playback
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages
-from ldp_gym.numerics.divergences import kl, tv
+from ldp_gym.numerics.divergences import kl, kl_to_each, tv
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Round:
 
     Attributes:
         seen: the contexts ``(B, d)``; the candidates ``(B, K, M)`` where each episode has its own class.
+        members: which hypothesis the truth is, -1 where it is none, ``(B,)``.
         distributions: the truths', ``(B, M)``.
         predictions: what was predicted, ``(B, M)``.
         messages: what was sent.
@@ -31,6 +32,7 @@ class Round:
     """
 
     seen: FloatArray
+    members: IntArray
     distributions: FloatArray
     predictions: FloatArray
     messages: Messages
@@ -40,8 +42,8 @@ class Round:
 class Spectator(Protocol):
     """Someone who watches the games, the hidden truth included, and changes nothing in them."""
 
-    def begin(self, games: IntArray, truths: IntArray, distributions: FloatArray) -> None:
-        """The given games begin; ``truths (B,)`` and ``distributions (B, M)`` are of all of them."""
+    def begin(self, games: IntArray, members: IntArray, distributions: FloatArray) -> None:
+        """The given games begin; ``members (B,)`` and ``distributions (B, M)`` are of all of them."""
 
     def watch(self, round_: Round) -> None:
         """A round of all games has been played."""
@@ -65,15 +67,16 @@ class Referee:
         self._messages = np.zeros((num_games, *scenario.channel.message_shape), dtype=space.dtype)
 
     def begin(
-        self, games: IntArray, generators: Sequence[np.random.Generator], truth: int | None = None
+        self, games: IntArray, generators: Sequence[np.random.Generator], member: int | None = None
     ) -> dict[str, npt.NDArray[Any]]:
         """Begin new episodes in the given games, each with its own generator; returns their info."""
-        self._playback.begin(games, [self.scenario.start_episode(rng, truth) for rng in generators])
+        self._playback.begin(games, [self.scenario.start_episode(rng, member) for rng in generators])
         self._rounds[games] = 0
         self._messages[games] = 0
         if self._spectator is not None:
-            self._spectator.begin(games, self._playback.truths, self._playback.now("distributions"))
-        return {"truth": self._playback.truths.copy()} if self.scenario.reveal else {}
+            members, distributions = self._playback.now("members"), self._playback.now("distributions")
+            self._spectator.begin(games, members, distributions)
+        return {"truth": self._playback.now("members").copy()} if self.scenario.reveal else {}
 
     def observe(self) -> dict[str, npt.NDArray[Any]]:
         """What the learners see now, theirs to keep: rounds, contexts, messages, candidates on request."""
@@ -98,12 +101,25 @@ class Referee:
             "tv": tv(truth, predictions),
         }
         if self.scenario.reveal:
-            info |= {"truth": self._playback.truths.copy(), "label": self._playback.now("labels").copy()}
+            info |= {
+                "truth": self._playback.now("members").copy(),
+                "label": self._playback.now("labels").copy(),
+                "comparator": kl_to_each(
+                    truth, self._playback.candidates, self._playback.now("negentropies")
+                ),
+            }
         np.copyto(self._messages, self._playback.now("messages"))
         if self._spectator is not None:
             seen = self._playback.now("candidates" if self.scenario.redraws else "contexts")
             self._spectator.watch(
-                Round(seen.copy(), truth.copy(), predictions.copy(), self._messages.copy(), info["kl"])
+                Round(
+                    seen.copy(),
+                    self._playback.now("members").copy(),
+                    truth.copy(),
+                    predictions.copy(),
+                    self._messages.copy(),
+                    info["kl"],
+                )
             )
         self._rounds += ~self._playback.over[:, None]
         self._playback.advance()
@@ -120,9 +136,9 @@ class Referee:
         return self._playback.candidates
 
 
-def truth_option(scenario: Scenario, options: Mapping[str, Any] | None) -> int | None:
-    """The truth that ``reset(options={"truth": j})`` asks for."""
+def member_option(scenario: Scenario, options: Mapping[str, Any] | None) -> int | None:
+    """The member that ``reset(options={"truth": j})`` asks for."""
     unknown = set(options or {}) - {"truth"}
     if unknown:
         raise ValueError(f"unknown reset options {sorted(unknown)}; the known one is 'truth'")
-    return scenario.valid_truth(options["truth"]) if options and "truth" in options else None
+    return scenario.valid_member(options["truth"]) if options and "truth" in options else None

@@ -26,10 +26,14 @@ class Rules(TypedDict, total=False):
         channel_kwargs: further options of a named channel.
         epsilon: a named channel's privacy level; 1 by default.
         delta: a named channel's delta; 0, as for all pure channels, by default.
-        horizon: T.
-        nature: who picks the contexts: a name or a Nature.
+        horizon: T; 1000 by default, and the number of rows where the truth is replayed.
+        nature: who picks the contexts: a name or a Nature; ``"iid"`` by default. Fitted classifiers have no
+            default: what they were fitted on must be said.
         nature_kwargs: further options of a named nature.
-        truth: the index of the truth in ``0..K-1``, or "uniform" to draw it each episode.
+        truth: what labels are drawn from: "uniform" for a member drawn each episode, its index, another name
+            (``"mixture"``, ``"contaminated"``, ``"switching"``, ``"replay"``), a row of M probabilities, a
+            callable from contexts, a fitted classifier, or a Truth.
+        truth_kwargs: further options of a named truth.
         observe_candidates: whether the observations hold the candidates ``f_j(x_t)``.
         redraw_hypotheses: whether each episode draws a new class of the named family.
         reveal: whether info holds the truth and the labels. For debugging and analysis only.
@@ -46,10 +50,11 @@ class Rules(TypedDict, total=False):
     channel_kwargs: Mapping[str, Any] | None
     epsilon: float | None
     delta: float | None
-    horizon: int
-    nature: str | Nature
+    horizon: int | None
+    nature: str | Nature | None
     nature_kwargs: Mapping[str, Any] | None
-    truth: int | str
+    truth: object
+    truth_kwargs: Mapping[str, Any] | None
     observe_candidates: bool
     redraw_hypotheses: bool
     reveal: bool
@@ -67,15 +72,18 @@ DEFAULTS: Rules = {
     "channel_kwargs": None,
     "epsilon": None,
     "delta": None,
-    "horizon": 1000,
-    "nature": "iid",
+    "horizon": None,
+    "nature": None,
     "nature_kwargs": None,
     "truth": "uniform",
+    "truth_kwargs": None,
     "observe_candidates": False,
     "redraw_hypotheses": False,
     "reveal": False,
     "max_loss": 100.0,
 }
+
+DEFAULT_HORIZON = 1000
 
 DEFAULT_PRIVACY = {"epsilon": 1.0, "delta": 0.0}
 """What a named channel promises where nothing else is asked of it."""
@@ -113,4 +121,5 @@ def rule_value(rules: Mapping[str, Any], name: str) -> Any:
         (10, 1000, 1.0)
     """
     value = rules.get(name)
-    return {**DEFAULTS, **DEFAULT_PRIVACY}[name] if value is None else value
+    defaults = {**DEFAULTS, **DEFAULT_PRIVACY, "horizon": DEFAULT_HORIZON, "nature": "iid"}
+    return defaults[name] if value is None else value

@@ -13,16 +13,19 @@ from typing import Any, Unpack
 
 import gymnasium as gym
 import numpy as np
+import numpy.typing as npt
 
 from ldp_gym.channels.base import CHANNELS, Channel
-from ldp_gym.engine.rules import DEFAULT_PRIVACY, Rules, complete_rules
+from ldp_gym.engine.rules import DEFAULT_HORIZON, DEFAULT_PRIVACY, Rules, complete_rules
 from ldp_gym.game import Game
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
 from ldp_gym.hypotheses.sources import as_hypotheses
 from ldp_gym.natures.base import NATURES, Nature
 from ldp_gym.numerics import validation
-from ldp_gym.numerics.sampling import integers
+from ldp_gym.numerics.sampling import open_uniforms
 from ldp_gym.spaces import Simplex
+from ldp_gym.truths.member import Member
+from ldp_gym.truths.sources import as_truth
 
 
 class Scenario:
@@ -34,7 +37,8 @@ class Scenario:
 
     def __init__(self, **rules: Unpack[Rules]) -> None:
         given = complete_rules(rules)
-        self.horizon = validation.whole("horizon (T)", given["horizon"], least=2)
+        horizon = DEFAULT_HORIZON if given["horizon"] is None else given["horizon"]
+        horizon = validation.whole("horizon (T)", horizon, least=2)
         epsilon, channel = given["epsilon"], given["channel"]
         if epsilon is not None and not validation.real("epsilon", epsilon) > 0.0:
             raise ValueError(f"epsilon must be positive, got {epsilon}")  # the channel checks the rest
@@ -48,13 +52,16 @@ class Scenario:
             "context_dim": given["context_dim"],
             "class_seed": validation.whole("class_seed", given["class_seed"], least=0),
             "epsilon": _known_epsilon(channel, epsilon),
-            "horizon": self.horizon,
+            "horizon": horizon,
         }
         self._class_options = validation.options("hypotheses_kwargs", given["hypotheses_kwargs"])
         self.hypotheses = as_hypotheses(self._class_source, self._class_parameters, self._class_options)
         self.redraws = validation.flag("redraw_hypotheses", given["redraw_hypotheses"])
         if self.redraws:
             self._check_redrawable()
+        truth_options = validation.options("truth_kwargs", given["truth_kwargs"])
+        self.truth = as_truth(given["truth"], self.hypotheses, horizon, truth_options)
+        self.horizon = self._horizon(horizon, chosen=given["horizon"] is not None)
         promise = {"epsilon": epsilon, "delta": given["delta"]}
         options = validation.options("channel_kwargs", given["channel_kwargs"])
         self.channel = self._channel(channel, promise, options)
@@ -62,8 +69,6 @@ class Scenario:
             given["nature"], validation.options("nature_kwargs", given["nature_kwargs"])
         )
         self.game = Game(None if self.redraws else self.hypotheses, self.channel, self.horizon)
-        truth = given["truth"]
-        self.truth = truth if truth == "uniform" else self.valid_truth(truth)
 
     # -- Making the parties ---------------------------------------------------------------------------
 
@@ -92,8 +97,31 @@ class Scenario:
                 raise ValueError(f"{made!r} was made for {name}={has}, not for the game's {value}")
         return made
 
-    def _nature(self, nature: str | Nature, options: Mapping[str, Any]) -> Nature:
+    def _horizon(self, horizon: int, *, chosen: bool) -> int:
+        """T: the one that was chosen, else as many rounds as the truth has, else the default."""
+        rounds = self.truth.num_rounds
+        if rounds is None:
+            return horizon
+        if chosen and horizon > rounds:
+            raise ValueError(f"horizon={horizon} is more than the {rounds} rounds of {self.truth!r}")
+        return horizon if chosen else rounds
+
+    def _nature(self, nature: str | Nature | None, options: Mapping[str, Any]) -> Nature:
         dim = self.hypotheses.context_dim
+        if self.truth.nature is not None:
+            if nature is not None or options:
+                raise ValueError(
+                    f"{self.truth!r} brings its contexts along: leave out nature={nature!r} and nature_kwargs"
+                )
+            return self.truth.nature
+        if nature is None:
+            nature = self.hypotheses.default_nature
+        if nature is None:
+            raise ValueError(
+                f'{self.hypotheses!r} takes contexts of its own kind: give them as data, truth="replay" with '
+                f'truth_kwargs={{"contexts": X, "labels": y}}, or as a list, nature="sequence" (or "cycle") '
+                f'with nature_kwargs={{"contexts": X}}; nature="iid" asks for standard normal ones'
+            )
         if isinstance(nature, str):
             nature = NATURES.build(nature, {"context_dim": dim}, options)
         elif not isinstance(nature, Nature):
@@ -124,26 +152,28 @@ class Scenario:
         parameters = {**self._class_parameters, "class_seed": class_seed}
         return as_hypotheses(self._class_source, parameters, self._class_options)
 
-    # -- Beginning an episode -------------------------------------------------------------------------
+    # -- Starting an episode -------------------------------------------------------------------------
 
-    def valid_truth(self, truth: object) -> int:
-        """``truth`` as the index of a hypothesis."""
+    def valid_member(self, truth: object) -> int:
+        """``truth`` as the index of a hypothesis that replaces the member of an episode."""
+        if not isinstance(self.truth, Member):
+            raise ValueError(f"a member cannot be chosen where the rules have another truth, {self.truth!r}")
         num_hypotheses = self.hypotheses.num_hypotheses
         if isinstance(truth, str):
-            raise ValueError(
-                f"truth must be an index in 0..{num_hypotheses - 1} (or 'uniform' when the environment "
-                f"is made), got {truth!r}"
-            )
+            raise ValueError(f"truth must be an index in 0..{num_hypotheses - 1} here, got {truth!r}")
         return validation.index("truth", truth, num_hypotheses)
 
-    def start_episode(self, generator: np.random.Generator, truth: int | None = None) -> EpisodeStart:
-        """Nature's first move with an episode's own generator: the truth, and the class if it is redrawn.
+    def start_episode(self, generator: np.random.Generator, member: int | None = None) -> EpisodeStart:
+        """How an episode starts with its own generator: what its truth draws, and the class if it is redrawn.
 
-        The truth is drawn even where it is given, so that episodes of different truths share all else.
+        Args:
+            generator: the episode's.
+            member: the truth, where it is chosen for this episode. All else is as if it were not.
         """
-        drawn = int(integers(self.hypotheses.num_hypotheses, generator.random(1))[0])
-        if truth is None:
-            truth = drawn if self.truth == "uniform" else int(self.truth)
+        uniforms = open_uniforms([generator], (1, self.truth.num_episode_uniforms))[0]
+        truth = self.truth.draw_episode(uniforms)[0]
+        if member is not None:
+            truth = np.full_like(truth, member)
         hypotheses = self.hypotheses
         if self.redraws:
             hypotheses = self._member(int(generator.integers(2**63)))
@@ -176,10 +206,23 @@ class Scenario:
         return self.hypotheses.constant and not self.redraws
 
     @property
+    def num_uniforms(self) -> int:
+        """How many uniforms one round takes: the context's, the truth's, the label's one, the channel's."""
+        return self.nature.num_uniforms + self.truth.num_uniforms + 1 + self.channel.num_uniforms
+
+    @property
+    def constant_fields(self) -> frozenset[str]:
+        """The fields of a tape that do not change within an episode."""
+        if not self.hypotheses.constant:
+            return frozenset()
+        truth = {"distributions", "negentropies", "members"} if self.truth.constant else set()
+        return frozenset({"candidates", *truth})
+
+    @property
     def footprint(self) -> int:
         """About how many numbers one round of one episode takes on a tape."""
         num_hypotheses, num_labels = self.hypotheses.num_hypotheses, self.hypotheses.num_labels
-        drawn = self.nature.num_uniforms + self.hypotheses.context_dim + self.channel.num_uniforms
+        drawn = self.num_uniforms + self.hypotheses.context_dim
         return drawn + (num_hypotheses + num_labels if self.shares_table else num_hypotheses * num_labels)
 
     def rounds_at_a_time(self, episodes: int, cells: int) -> int:
@@ -196,8 +239,8 @@ def _known_epsilon(channel: str | Channel, epsilon: float | None) -> float:
 
 @dataclass(frozen=True)
 class EpisodeStart:
-    """How one episode begins: its generator, its truth and its class."""
+    """How one episode starts: its generator, what its truth has drawn, and its class."""
 
     generator: np.random.Generator
-    truth: int
+    truth: npt.NDArray[Any]
     hypotheses: HypothesisClass

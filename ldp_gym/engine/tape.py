@@ -16,10 +16,11 @@ from ldp_gym.engine.scenario import EpisodeStart, Scenario
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.natures.base import NatureView
 from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages, at
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.numerics.divergences import negentropy
 from ldp_gym.numerics.sampling import cumulative, inverse, open_uniforms
 from ldp_gym.registry import is_builtin
+from ldp_gym.truths.base import TruthView
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,9 @@ class Tape:
         contexts: ``x_t``, ``(B, n, d)``; none where nobody looks at them.
         candidates: ``f_j(x_t)``: ``(B, n, K, M)``; a round axis of 1 where they do not change within an
             episode, and the bare ``(K, M)`` table where all episodes share it.
-        distributions: the truth's ``f(x_t)``, ``(B, n or 1, M)``. For the referee alone.
+        distributions: the truth's, ``(B, n or 1, M)``. For the referee alone.
         negentropies: of these distributions, ``(B, n or 1)``; the KL needs it. For the referee alone.
+        members: which hypothesis the truth is, -1 where it is none, ``(B, n or 1)``. For the referee alone.
         labels: ``Y_t``, ``(B, n)``. For the referee alone.
         messages: ``Ytilde_t``, ``(B, n, *message_shape)``.
         log_likelihoods: of each hypothesis, ``(B, n, K)``; none where nobody acts on the public posterior,
@@ -42,13 +44,10 @@ class Tape:
     candidates: FloatArray
     distributions: FloatArray
     negentropies: FloatArray
+    members: IntArray
     labels: IntArray
     messages: Messages
     log_likelihoods: FloatArray | None = None
-
-
-CONSTANT_FIELDS = frozenset({"candidates", "distributions", "negentropies"})
-"""The fields that do not change within an episode of a constant class."""
 
 
 class Episodes:
@@ -66,14 +65,14 @@ class Episodes:
     ) -> None:
         _keep_freed_memory()
         self.scenario = scenario
-        self._needs_contexts = show_contexts or not scenario.hypotheses.constant
+        self._needs_contexts = (
+            show_contexts or scenario.truth.needs_contexts or not scenario.hypotheses.constant
+        )
         self.starts = list(starts)
         batch = len(self.starts)
-        self.truths = np.array([opening.truth for opening in self.starts], dtype=np.int64)
+        self._truth = np.stack([start.truth for start in self.starts])
         self._hypotheses: HypothesisClass | Redrawn = (
-            Redrawn([opening.hypotheses for opening in self.starts])
-            if scenario.redraws
-            else scenario.hypotheses
+            Redrawn([start.hypotheses for start in self.starts]) if scenario.redraws else scenario.hypotheses
         )
         self._constant: RoundDistributions | None = None
         self._round = 0
@@ -84,51 +83,95 @@ class Episodes:
         """Go on with some of the episodes alone."""
         kept = np.flatnonzero(which)
         self.starts = [self.starts[i] for i in kept]
-        self.truths, self._context = self.truths[kept], self._context[kept]
+        self._truth, self._context = self._truth[kept], self._context[kept]
         self._posterior.keep(kept)
         self._constant = None
         if self.scenario.redraws:
-            self._hypotheses = Redrawn([opening.hypotheses for opening in self.starts])
+            self._hypotheses = Redrawn([start.hypotheses for start in self.starts])
 
     def play(self, rounds: int) -> Tape:
         """The next rounds of every episode."""
         scenario = self.scenario
-        width = scenario.nature.num_uniforms + 1 + scenario.channel.num_uniforms
-        uniforms = open_uniforms([opening.generator for opening in self.starts], (rounds, width))
-        if not (scenario.channel.adaptive or (self._needs_contexts and scenario.nature.adaptive)):
-            return self._play(uniforms, None)
-        tapes = [self._play(uniforms[:, t : t + 1], self._posterior.weights) for t in range(rounds)]
-        return _concatenated(tapes, constant=scenario.hypotheses.constant)
+        generators = [start.generator for start in self.starts]
+        uniforms = open_uniforms(generators, (rounds, scenario.num_uniforms))
+        if not self._nature_adapts:
+            return self._play(uniforms)
+        tapes = [self._play(uniforms[:, t : t + 1]) for t in range(rounds)]
+        return _concatenated(tapes, scenario.constant_fields)
 
-    def _play(self, uniforms: FloatArray, public: FloatArray | None) -> Tape:
-        """The rounds whose uniforms ``(B, n, width)`` are given, under the public posterior ``(B, K)``."""
-        nature, channel = self.scenario.nature, self.scenario.channel
-        label = nature.num_uniforms  # a round's row: the context's uniforms, the label's one, the channel's
-        contexts = self._contexts(uniforms[..., :label], public) if self._needs_contexts else None
-        now = self._round_distributions(contexts)
-        labels = inverse(now.cumulative, uniforms[..., label])
-        shown = public[:, None] if public is not None and channel.adaptive else None
-        messages = channel.encode(labels, now.candidates, uniforms[..., label + 1 :], shown)
-        log_likelihoods = None
-        if public is not None:
-            log_likelihoods = channel.log_likelihood(messages, now.candidates, shown)
-            self._posterior.advance(log_likelihoods[:, 0])
+    @property
+    def _nature_adapts(self) -> bool:
+        """Whether a context depends on the messages before it."""
+        return self._needs_contexts and self.scenario.nature.adaptive
+
+    def _play(self, uniforms: FloatArray) -> Tape:
+        """The rounds whose uniforms ``(B, n, num_uniforms)`` are given."""
+        rounds = np.broadcast_to(self._round + np.arange(uniforms.shape[1]), uniforms.shape[:2])
+        # A round's row: the context's uniforms, the truth's, the label's one, the channel's.
+        ends = np.cumsum([self.scenario.nature.num_uniforms, self.scenario.truth.num_uniforms, 1])
+        of_nature, of_truth, of_label, of_channel = np.split(uniforms, ends, axis=-1)
+        contexts = self._contexts(of_nature, of_truth, rounds) if self._needs_contexts else None
+        now = self._round_distributions(of_truth, rounds, contexts)
+        labels = inverse(now.cumulative, of_label[..., 0])
+        self._round += uniforms.shape[1]
+        messages, log_likelihoods = self._send(labels, now.candidates, of_channel)
         return Tape(
-            contexts, now.candidates, now.distributions, now.negentropies, labels, messages, log_likelihoods
+            contexts,
+            now.candidates,
+            now.distributions,
+            now.negentropies,
+            now.members,
+            labels,
+            messages,
+            log_likelihoods,
         )
 
-    def _round_distributions(self, contexts: FloatArray | None) -> RoundDistributions:
-        """What the candidates and the truth say at these contexts; worked out once for a constant class."""
+    def _send(
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray
+    ) -> tuple[Messages, FloatArray | None]:
+        """The users' messages, and their log-likelihoods if someone acts on the public posterior."""
+        channel = self.scenario.channel
+        if not channel.adaptive:
+            messages = channel.encode(labels, candidates, uniforms)
+            if not self._nature_adapts:
+                return messages, None
+            log_likelihoods = channel.log_likelihood(messages, candidates)
+            self._posterior.advance(log_likelihoods[:, 0])
+            return messages, log_likelihoods
+        sent = []
+        for t in range(labels.shape[1]):
+            now = slice(t, t + 1)
+            here = candidates[:, now] if candidates.ndim > 2 and candidates.shape[1] > 1 else candidates
+            public = self._posterior.weights[:, None]
+            message = channel.encode(labels[:, now], here, uniforms[:, now], public)
+            log_likelihood = channel.log_likelihood(message, here, public)
+            self._posterior.advance(log_likelihood[:, 0])
+            sent.append((message, log_likelihood))
+        messages, log_likelihoods = (np.concatenate(parts, axis=1) for parts in zip(*sent, strict=True))
+        return messages, log_likelihoods
+
+    def _round_distributions(
+        self, uniforms: FloatArray, rounds: IntArray, contexts: FloatArray | None
+    ) -> RoundDistributions:
+        """What the candidates and the truth say in these rounds; worked out once where nothing changes."""
         if self._constant is not None:
             return self._constant
         candidates = self._hypotheses(self._context if contexts is None else contexts)
         if not is_builtin(type(self.scenario.hypotheses)):
             self._check(candidates, contexts)
-        distributions = at(candidates, self.truths[:, None], slice(None))
+        truth = self.scenario.truth
+        view = TruthView(self._truth, uniforms, rounds, contexts, _with_rounds(candidates))
+        distributions = truth.distributions(view)
+        if not is_builtin(type(truth)):
+            self._check_truth(distributions, rounds.shape)
         now = RoundDistributions(
-            candidates, distributions, negentropy(distributions), cumulative(distributions)
+            candidates,
+            distributions,
+            negentropy(distributions),
+            truth.members(view),
+            cumulative(distributions),
         )
-        if self.scenario.hypotheses.constant:
+        if "distributions" in self.scenario.constant_fields:
             self._constant = now
         return now
 
@@ -150,17 +193,42 @@ class Episodes:
         except ValueError as error:
             raise ValueError(f"{hypotheses!r} gives wrong candidates: {error}") from error
 
-    def _contexts(self, uniforms: FloatArray, public: FloatArray | None) -> FloatArray:
+    def _check_truth(self, distributions: FloatArray, shape: tuple[int, ...]) -> None:
+        """Somebody else's truth is held to its word: what it gives are distributions."""
+        truth, num_labels = self.scenario.truth, self.scenario.hypotheses.num_labels
+        expected = (*shape, num_labels), (shape[0], 1, num_labels)
+        if distributions.shape not in expected:
+            raise ValueError(
+                f"{truth!r} must give distributions of shape {expected[0]}, got {distributions.shape}"
+            )
+        validation.distributions(distributions, f"{truth!r} in round")
+
+    def _contexts(self, uniforms: FloatArray, of_truth: FloatArray, rounds: IntArray) -> FloatArray:
         """Nature's move."""
-        nature, shape = self.scenario.nature, uniforms.shape[:2]
+        nature, shape = self.scenario.nature, rounds.shape
+
+        def truth_at(contexts: FloatArray, candidates: FloatArray) -> FloatArray:
+            """The truth of this round at other contexts, side by side on the axis of the rounds."""
+            pool = (shape[0], contexts.shape[1])
+            return self.scenario.truth.distributions(
+                TruthView(
+                    self._truth,
+                    np.broadcast_to(of_truth, (*pool, of_truth.shape[-1])),
+                    np.broadcast_to(rounds, pool),
+                    np.broadcast_to(contexts, (*pool, contexts.shape[-1])),
+                    _with_rounds(candidates),
+                )
+            )
+
         contexts = nature.contexts(
             NatureView(
                 uniforms=uniforms,
-                rounds=np.broadcast_to(np.arange(self._round, self._round + shape[1]), shape),
+                rounds=rounds,
                 previous=self._context,
                 hypotheses=self._hypotheses,
-                posterior=public if nature.adaptive else None,
-                truths=self.truths if nature.leaks_truth else None,
+                posterior=self._posterior.weights if nature.adaptive else None,
+                truth=truth_at if nature.leaks_truth else None,
+                episode=self._truth if nature is self.scenario.truth.nature else None,
             )
         )
         if not is_builtin(type(nature)):
@@ -169,7 +237,6 @@ class Episodes:
                 raise ValueError(
                     f"{nature!r} must give finite contexts of shape {expected}, got {contexts!r}"
                 )
-        self._round += shape[1]
         self._context = contexts[:, -1]
         return contexts
 
@@ -191,6 +258,7 @@ class RoundDistributions:
     candidates: FloatArray
     distributions: FloatArray
     negentropies: FloatArray
+    members: IntArray
     cumulative: FloatArray
 
 
@@ -209,10 +277,14 @@ class Redrawn:
         return candidates
 
 
-def _concatenated(tapes: list[Tape], *, constant: bool) -> Tape:
+def _with_rounds(candidates: FloatArray) -> FloatArray:
+    """Candidates ``(B or 1, n or 1, K, M)``, also where all episodes share one table ``(K, M)``."""
+    return candidates[None, None] if candidates.ndim == 2 else candidates
+
+
+def _concatenated(tapes: list[Tape], unchanged: frozenset[str]) -> Tape:
     """Tapes of one round each, in a row. What does not change from round to round stays as it is."""
     first = tapes[0]
-    unchanged = CONSTANT_FIELDS if constant else frozenset()
     return Tape(
         **{
             field.name: getattr(first, field.name)

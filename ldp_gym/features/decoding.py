@@ -81,7 +81,7 @@ class NoisyDecoder(Decoder):
         cells = clipping.cells(candidates)
         density = clipping.density(candidates, cells.lengths[..., None, :], cells.total[..., None])
         # The law of h_t(y) under each hypothesis, and the mean of each coordinate under it, (..., k, j).
-        clipped = (1.0 - clipping.mixing) * candidates + clipping.mixing * cells.shares[..., None, :]
+        clipped = clipping.smooth_candidates(candidates)
         means = clipped @ np.swapaxes(np.log(density), -1, -2)
         centre = means.mean(axis=-2)
         noise = channel.noise(candidates, cells)

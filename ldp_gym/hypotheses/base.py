@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy.typing as npt
 
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
@@ -19,9 +22,13 @@ class HypothesisClass(ABC):
         num_labels: M, at least 2.
         context_dim: d, at least 1.
         constant: whether the candidates are the same for every context.
+        classes: the names of the labels ``(M,)``, where they have some.
+        default_nature: who picks the contexts if the rules do not say; None where contexts must be given.
     """
 
     constant: bool = False
+    classes: npt.NDArray[Any] | None = None
+    default_nature: ClassVar[str | None] = "iid"
 
     def __init__(self, num_hypotheses: int, num_labels: int, context_dim: int) -> None:
         self.num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)

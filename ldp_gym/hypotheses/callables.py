@@ -32,17 +32,13 @@ class Callables(HypothesisClass):
 
     def __init__(self, functions: Sequence[Callable[[FloatArray], Any]], context_dim: int) -> None:
         dim = validation.whole("context_dim (d)", context_dim, least=1)
-        probe = np.random.default_rng(0).standard_normal((3, dim))
-        rows = [np.stack([np.asarray(f(x), dtype=np.float64) for x in probe]) for f in functions]
-        for j, row in enumerate(rows):
-            if row.ndim != 2 or row.shape != rows[0].shape:
-                raise ValueError(
-                    f"hypothesis {j} must map a context ({dim},) to a distribution over the labels that all "
-                    f"share, {rows[0].shape[1:]}; got shape {row.shape[1:]}"
-                )
-        super().__init__(len(rows), rows[0].shape[1] if rows else 0, dim)
-        self.functions = [_batched(f, probe, row) for f, row in zip(functions, rows, strict=True)]
-        self(probe)
+        first = np.shape(functions[0](_probe(dim)[0]))
+        num_labels = first[0] if len(first) == 1 else 0
+        super().__init__(len(functions), num_labels, dim)
+        self.functions = [
+            batched_function(f, dim, num_labels, f"hypothesis {j}") for j, f in enumerate(functions)
+        ]
+        self(_probe(dim))
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         return validation.distributions(np.stack([f(contexts) for f in self.functions], axis=-2))
@@ -59,10 +55,29 @@ class _OneByOne:
         return np.stack(rows).reshape(*contexts.shape[:-1], -1)
 
 
-def _batched(
-    function: Callable[[FloatArray], Any], probe: FloatArray, rows: FloatArray
+def _probe(context_dim: int) -> FloatArray:
+    """A few contexts on which a function is tried."""
+    return np.random.default_rng(0).standard_normal((3, context_dim))
+
+
+def batched_function(
+    function: Callable[[FloatArray], Any], context_dim: int, num_labels: int, name: str
 ) -> Callable[[FloatArray], Any]:
-    """``function`` itself if it already maps batches row by row, else one that does."""
+    """``function`` itself if it already maps batches row by row, else one that does.
+
+    Args:
+        function: maps one context ``(d,)`` to a distribution ``(M,)``.
+        context_dim: d.
+        num_labels: M.
+        name: what to call it in an error.
+    """
+    probe = _probe(context_dim)
+    rows = np.stack([np.asarray(function(x), dtype=np.float64) for x in probe])
+    if rows.shape != (len(probe), num_labels):
+        raise ValueError(
+            f"{name} must map a context ({context_dim},) to a distribution over the labels, ({num_labels},); "
+            f"got shape {rows.shape[1:]}"
+        )
     for batch, expected in ((probe, rows), (probe[None], rows[None]), (probe[:1, None], rows[:1, None])):
         try:
             at_once = np.asarray(function(batch), dtype=np.float64)

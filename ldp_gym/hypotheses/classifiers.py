@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -19,13 +20,22 @@ class Classifier(Protocol):
         """Class probabilities ``(n, M)`` of the rows of ``X (n, d)``."""
 
 
+def probabilities_of(model: Classifier, rows: FloatArray) -> FloatArray:
+    """``predict_proba`` of rows ``(n, d)``, quiet about the names of a data frame that it was fitted on."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return np.asarray(model.predict_proba(rows), dtype=np.float64)
+
+
 class Classifiers(HypothesisClass):
-    """K fitted classifiers; the truth is the one whose probabilities the users' labels follow.
+    """K fitted classifiers. Contexts are what they were fitted on: the rules say where they come from.
 
     Args:
         models: fitted models with ``predict_proba``, all over the same classes.
         context_dim: d; from the models' ``n_features_in_`` when not given.
     """
+
+    default_nature: ClassVar[str | None] = None
 
     def __init__(self, models: Sequence[Classifier], context_dim: int | None = None) -> None:
         takes = [getattr(model, "n_features_in_", None) for model in models]
@@ -45,9 +55,10 @@ class Classifiers(HypothesisClass):
                     f"hypothesis 0 has {classes[0]}"
                 )
         self.models = list(models)
-        super().__init__(len(models), models[0].predict_proba(np.zeros((1, dim))).shape[-1], dim)
+        self.classes = None if classes[0] is None else np.asarray(classes[0])
+        super().__init__(len(models), probabilities_of(models[0], np.zeros((1, dim))).shape[-1], dim)
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         rows = contexts.reshape(-1, self.context_dim)
-        candidates = np.stack([model.predict_proba(rows) for model in self.models], axis=-2)
+        candidates = np.stack([probabilities_of(model, rows) for model in self.models], axis=-2)
         return validation.distributions(candidates.reshape(*contexts.shape[:-1], *candidates.shape[1:]))

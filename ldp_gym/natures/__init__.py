@@ -4,7 +4,7 @@
 name                 contexts
 ==================== ================================================================================
 ``"iid"``            independent standard normal
-``"sequence"``       a given list, one for each round
+``"sequence"``       a given list, one per round
 ``"cycle"``          a pool, over and over
 ``"drift"``          a stationary walk, each context close to the last
 ``"adversary"``      from a pool, the one with the largest posterior-expected KL

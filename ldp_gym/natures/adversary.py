@@ -25,23 +25,23 @@ class Adversary(Pooled):
     adaptive: ClassVar[bool] = True
     _kept: tuple[object, FloatArray] | None = None
 
-    def contexts(self, stretch: NatureView) -> FloatArray:
-        scores = self._scores(self._pool_candidates(stretch), stretch)
-        scores = np.broadcast_to(scores, (len(stretch.rounds), len(self.pool)))
+    def contexts(self, view: NatureView) -> FloatArray:
+        scores = self._scores(self._pool_candidates(view), view)
+        scores = np.broadcast_to(scores, (len(view.rounds), len(self.pool)))
         # The first within rounding of the best: the last bit depends on the batch, the choice must not.
         best = scores >= scores.max(axis=-1, keepdims=True) - _ROUNDING
         return self.pool[best.argmax(axis=-1)][:, None]
 
-    def _scores(self, candidates: FloatArray, stretch: NatureView) -> FloatArray:
+    def _scores(self, candidates: FloatArray, view: NatureView) -> FloatArray:
         """How much each context of the pool is worth to Nature, ``(B, P)``."""
-        weights = _public(stretch.posterior)
+        weights = _public(view.posterior)
         spread = np.einsum("...k,...k->...", weights, negentropy(candidates))
         return spread - negentropy(mixture(weights, candidates))
 
-    def _pool_candidates(self, stretch: NatureView) -> FloatArray:
+    def _pool_candidates(self, view: NatureView) -> FloatArray:
         """The candidates ``(B or 1, P, K, M)`` of the pool, kept while the class stays the same."""
-        if self._kept is None or self._kept[0] is not stretch.hypotheses:
-            self._kept = (stretch.hypotheses, stretch.hypotheses(self.pool[None]))
+        if self._kept is None or self._kept[0] is not view.hypotheses:
+            self._kept = (view.hypotheses, view.hypotheses(self.pool[None]))
         return self._kept[1]
 
 

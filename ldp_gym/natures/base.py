@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy.typing as npt
 
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray
@@ -24,7 +26,9 @@ class NatureView:
         previous: the context before the first of them, ``(B, d)``; anything in round 0.
         hypotheses: the class, from contexts ``(..., d)`` to candidates ``(..., K, M)``.
         posterior: the public posterior ``(B, K)``, for an adaptive nature alone; then n is 1.
-        truths: the truths' indices ``(B,)``, for a nature that leaks the truth alone.
+        truth: the truth's distributions ``(B, P, M)`` in this round at P other contexts, from contexts
+            ``(1, P, d)`` and candidates ``(B or 1, P, K, M)``; for a nature that leaks the truth alone.
+        episode: what a truth has drawn for the episodes, for a nature that it brings along alone.
     """
 
     uniforms: FloatArray
@@ -32,7 +36,8 @@ class NatureView:
     previous: FloatArray
     hypotheses: Callable[[FloatArray], FloatArray]
     posterior: FloatArray | None = None
-    truths: IntArray | None = None
+    truth: Callable[[FloatArray, FloatArray], FloatArray] | None = None
+    episode: npt.NDArray[Any] | None = None
 
 
 class Nature(ABC):
@@ -60,8 +65,8 @@ class Nature(ABC):
         """How many uniforms one context takes."""
 
     @abstractmethod
-    def contexts(self, stretch: NatureView) -> FloatArray:
-        """The contexts ``(B, n, d)`` of a stretch of n rounds of B episodes."""
+    def contexts(self, view: NatureView) -> FloatArray:
+        """The contexts ``(B, n, d)`` of n rounds of B episodes."""
 
     def check_horizon(self, horizon: int) -> None:  # noqa: B027 - a nature without an end has nothing to check
         """Raise a ValueError if there are no contexts for so many rounds."""

@@ -1,6 +1,8 @@
-"""A pool, over and over."""
+"""Given contexts, over and over."""
 
 from __future__ import annotations
+
+import numpy.typing as npt
 
 from ldp_gym.natures.base import NatureView
 from ldp_gym.natures.pool import Pooled
@@ -8,7 +10,23 @@ from ldp_gym.numerics.arrays import FloatArray
 
 
 class Cycle(Pooled):
-    """The pool from its beginning, over and over."""
+    """The given contexts from their beginning, over and over.
 
-    def contexts(self, stretch: NatureView) -> FloatArray:
-        return self.pool[stretch.rounds % len(self.pool)]
+    Args:
+        context_dim: d.
+        contexts: ``(P, d)``; ``pool_size`` standard normal ones when not given.
+        pool_size: P.
+        pool_seed: the seed of contexts that are not given.
+    """
+
+    def __init__(
+        self,
+        context_dim: int,
+        contexts: npt.ArrayLike | None = None,
+        pool_size: int = 32,
+        pool_seed: int = 0,
+    ) -> None:
+        super().__init__(context_dim, contexts, pool_size, pool_seed)
+
+    def contexts(self, view: NatureView) -> FloatArray:
+        return self.pool[view.rounds % len(self.pool)]

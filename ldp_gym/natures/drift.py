@@ -25,11 +25,11 @@ class Drift(IID):
         if self.rate > 1.0:
             raise ValueError(f"rate must lie in (0, 1], got {self.rate}")
 
-    def contexts(self, stretch: NatureView) -> FloatArray:
-        contexts, previous = normal(stretch.uniforms), stretch.previous
+    def contexts(self, view: NatureView) -> FloatArray:
+        contexts, previous = normal(view.uniforms), view.previous
         keep = np.sqrt(1.0 - self.rate**2)
         for t in range(contexts.shape[1]):
             step = contexts[:, t]
-            previous = np.where(stretch.rounds[:, t, None] == 0, step, keep * previous + self.rate * step)
+            previous = np.where(view.rounds[:, t, None] == 0, step, keep * previous + self.rate * step)
             contexts[:, t] = previous
         return contexts

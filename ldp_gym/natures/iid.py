@@ -15,5 +15,5 @@ class IID(Nature):
         """One for each coordinate."""
         return self.context_dim
 
-    def contexts(self, stretch: NatureView) -> FloatArray:
-        return normal(stretch.uniforms)
+    def contexts(self, view: NatureView) -> FloatArray:
+        return normal(view.uniforms)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from ldp_gym.natures.adversary import Adversary, _public
 from ldp_gym.natures.base import NatureView
-from ldp_gym.numerics.arrays import FloatArray, at, mixture
+from ldp_gym.numerics.arrays import FloatArray, mixture
 from ldp_gym.numerics.divergences import kl
 
 
@@ -19,7 +19,7 @@ class Omniscient(Adversary):
 
     leaks_truth: ClassVar[bool] = True
 
-    def _scores(self, candidates: FloatArray, stretch: NatureView) -> FloatArray:
-        assert stretch.truths is not None, "a nature that leaks the truth gets it"
-        truth = at(candidates, stretch.truths[:, None], slice(None))
-        return kl(truth, mixture(_public(stretch.posterior), candidates))
+    def _scores(self, candidates: FloatArray, view: NatureView) -> FloatArray:
+        assert view.truth is not None, "a nature that leaks the truth gets it"
+        truth = view.truth(self.pool[None], candidates)
+        return kl(truth, mixture(_public(view.posterior), candidates))

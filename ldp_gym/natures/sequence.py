@@ -8,15 +8,15 @@ from ldp_gym.natures.cycle import Cycle
 
 
 class Sequence(Cycle):
-    """The given contexts, one for each round.
+    """The given contexts, one per round.
 
     Args:
         context_dim: d.
-        sequence: ``(n, d)`` with n at least the horizon.
+        contexts: ``(n, d)`` with n at least the horizon.
     """
 
-    def __init__(self, context_dim: int, sequence: npt.ArrayLike) -> None:
-        super().__init__(context_dim, pool=sequence)
+    def __init__(self, context_dim: int, contexts: npt.ArrayLike) -> None:
+        super().__init__(context_dim, contexts)
 
     def check_horizon(self, horizon: int) -> None:
         """The sequence must last; a cycle is another nature."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldp_gym.numerics.arrays import FloatArray, has_zero, inner, row_sums
+from ldp_gym.numerics.arrays import FloatArray, expectations, has_zero, inner, row_sums
 
 _ZERO = np.zeros(())
 """An array, because NumPy compares small arrays with it faster than with a Python float."""
@@ -16,7 +16,7 @@ def kl(p: FloatArray, q: FloatArray, negentropy_p: FloatArray | None = None) -> 
     Args:
         p: the truth, ``(..., M)``.
         q: the prediction, ``(..., M)``.
-        negentropy_p: :func:`negentropy` of p, for who has it already.
+        negentropy_p: :func:`negentropy` of p, where it is known.
 
     Example:
         >>> float(kl(np.array([0.5, 0.5]), np.array([0.25, 0.75])).round(6))
@@ -32,6 +32,22 @@ def kl(p: FloatArray, q: FloatArray, negentropy_p: FloatArray | None = None) -> 
     else:
         log_q = np.log(q)
     return np.maximum(negentropy_p - inner(p, log_q), _ZERO)
+
+
+def kl_to_each(p: FloatArray, candidates: FloatArray, negentropy_p: FloatArray) -> FloatArray:
+    """``KL(p, f_k)`` of every hypothesis, ``(..., K)``, from p ``(..., M)`` and candidates ``(..., K, M)``.
+
+    Example:
+        >>> p, table = np.array([1.0, 0.0]), np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+        >>> kl_to_each(p, table, negentropy(p)).round(3).tolist()
+        [0.0, inf, 0.693]
+    """
+    log_candidates = np.log(np.where(candidates > 0.0, candidates, 1.0))
+    divergences = np.maximum(negentropy_p[..., None] - expectations(log_candidates, p), _ZERO)
+    if has_zero(candidates):
+        missed = expectations((candidates == 0.0).astype(np.float64), p)
+        divergences[missed > 0.0] = np.inf
+    return divergences
 
 
 def negentropy(p: FloatArray) -> FloatArray:

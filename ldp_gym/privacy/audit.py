@@ -17,7 +17,7 @@ All of it is about one round, in real arithmetic, and protects the label alone.
 
 from ldp_gym.calibration.accounting import DeltaBounds
 from ldp_gym.privacy.black_box import EpsilonEstimate, estimate_epsilon
-from ldp_gym.privacy.certificate import Certificate, certify
+from ldp_gym.privacy.certificate import Certificate, certify, uniform_posterior
 from ldp_gym.privacy.exact import ExactEpsilon, exact_delta, exact_epsilon
 
 __all__ = [
@@ -29,4 +29,5 @@ __all__ = [
     "estimate_epsilon",
     "exact_delta",
     "exact_epsilon",
+    "uniform_posterior",
 ]

@@ -100,7 +100,7 @@ def bet(sample: Sample) -> Iterator[Wealth]:
 
 
 def _bet_on_sharpness(sample: Sample) -> Iterator[Wealth]:
-    """Stake ``pi^(1 + power)``: right if messages tell more, or less, than declared, somewhere or everywhere."""
+    """Stake ``pi^(1 + power)``, which is right if messages tell more, or less, than declared."""
     log_beliefs = np.log(np.where(sample.beliefs > 0.0, sample.beliefs, 1.0))
     for power in _POWERS:
         gains = _gains(sample, slice(None), power * log_beliefs)

@@ -10,7 +10,7 @@ import numpy as np
 from ldp_gym.channels.base import Channel
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray
-from ldp_gym.privacy.exact import audited_posterior, audited_table
+from ldp_gym.privacy.exact import audited_posterior
 from ldp_gym.privacy.questions import Labelled, Question, Tree, grow, promising, varying
 
 _CAUTION = 1e-6
@@ -57,8 +57,8 @@ class EpsilonEstimate:
     def usage(self) -> str:
         """What became of the messages, in words."""
         return (
-            f"{self.trials:,} messages: {self.explored:,} to choose labels and event, which cannot test them, "
-            f"and {self.tested:,} of each of the two labels to test"
+            f"{self.trials:,} messages: {self.explored:,} to choose two labels and an event, which therefore "
+            f"cannot test it, and {self.tested:,} of each of the two to test it"
         )
 
 
@@ -74,7 +74,7 @@ def estimate_epsilon(
 ) -> EpsilonEstimate:
     """A lower bound on a channel's eps from its messages alone (it needs ``privatize``).
 
-    A quarter of the messages, of all labels, goes into finding a pair of labels, a quarter, of those two, into
+    A quarter of the messages, of all labels, goes into finding two labels, a quarter, of those two, into
     finding an event that tells them apart, and half into testing it. As the event is fixed before the test,
     the Clopper-Pearson bounds on its two probabilities hold, and ``eps >= log((p_low - delta) / p'_high)``
     with the given confidence.
@@ -91,10 +91,11 @@ def estimate_epsilon(
         posterior: the public posterior, for an adaptive channel.
         seed: of the messages.
     """
-    candidates, posterior = audited_table(channel, candidates), audited_posterior(channel, posterior)
+    candidates = validation.one_context(candidates, channel.num_hypotheses, channel.num_labels)
+    posterior = audited_posterior(channel, posterior)
     confidence = validation.fraction("confidence", confidence)
     delta = validation.probability_below_one("delta", delta)
-    trials = validation.whole("trials", trials, least=20 * channel.num_labels)
+    trials = validate_trials(trials, channel.num_labels)
     rng = np.random.default_rng(seed)
 
     def draw(label: int, count: int) -> FloatArray:
@@ -121,6 +122,11 @@ def estimate_epsilon(
     )
 
 
+def validate_trials(trials: int, num_labels: int) -> int:
+    """``trials`` as a number of messages that suffices for so many labels."""
+    return validation.whole("trials", trials, least=20 * num_labels)
+
+
 @dataclass(frozen=True)
 class _Event:
     """A set of messages: those that end in some cells of a tree.
@@ -140,11 +146,12 @@ class _Event:
 
     def __str__(self) -> str:
         paths = self.tree.paths()
-        return " or ".join(paths[cell] for cell in sorted(self.cells.tolist())) or "nothing"
+        first, others = paths[int(self.cells[0])] or "any message", len(self.cells) - 1
+        return f"{first} (or {others} other combinations of answers)" if others else first
 
 
 def _best_event(messages: list[FloatArray], delta: float) -> _Event:
-    """The event and the pair of labels with the largest confident ratio, from messages ``(n, F)`` per label."""
+    """The event and the two labels with the largest confident ratio, from messages ``(n, F)`` per label."""
     num_labels, each = len(messages), len(messages[0])
     labels, everything = np.repeat(np.arange(num_labels), each), np.concatenate(messages)
     flat = 1.0 / num_labels
@@ -154,8 +161,9 @@ def _best_event(messages: list[FloatArray], delta: float) -> _Event:
     tree = grow(labelled, [*_projections(messages), *promising(labelled)], _DEPTH)
     places = labels * tree.num_cells + tree.cells(everything)
     counts = np.bincount(places, minlength=num_labels * tree.num_cells).reshape(num_labels, -1)
-    best = max((_best_cells(counts, pair, each, delta) for pair in _pairs(counts)), key=lambda found: found[0])
-    return _Event(tree, best[1], best[2])
+    found = [_best_cells(counts, pair, each, delta) for pair in _pairs(counts)]
+    _, cells, pair = max(found, key=lambda one: one[0])
+    return _Event(tree, cells, pair)
 
 
 def _projections(messages: list[FloatArray]) -> Iterator[Question]:
@@ -168,8 +176,12 @@ def _projections(messages: list[FloatArray]) -> Iterator[Question]:
     distance = np.square(means[:, None] - means).sum(axis=-1)
     one, other = np.unravel_index(distance.argmax(), distance.shape)
     weights = (means[one] - means[other]) / spread
-    for cut in np.unique(np.quantile(everything @ weights, np.linspace(0.0, 1.0, _CUTS + 2)[1:-1])):
-        yield Question(f"a projection is at least {cut:.6g}", lambda m, cut=cut: m @ weights >= cut)
+
+    def above(cut: float) -> Question:
+        return Question(f"a projection is at least {cut:.6g}", lambda some: some @ weights >= cut)
+
+    cuts = np.quantile(everything @ weights, np.linspace(0.0, 1.0, _CUTS + 2)[1:-1])
+    yield from (above(float(cut)) for cut in np.unique(cuts))
 
 
 def _pairs(counts: IntArray) -> list[tuple[int, int]]:
@@ -185,7 +197,7 @@ def _best_cells(
 ) -> tuple[float, IntArray, tuple[int, int]]:
     """The confident ratio of two labels, the cells in which it is reached, and the pair."""
     one, other = counts[pair[0]], counts[pair[1]]
-    order = np.argsort((other + 0.5) / (one + 0.5), kind="stable")  # the likelier for the first label, the sooner
+    order = np.argsort((other + 0.5) / (one + 0.5), kind="stable")  # first what is likelier for the one
     bounds = _epsilon_bound(np.cumsum(one[order]), np.cumsum(other[order]), each, _CAUTION, delta)
     best = int(bounds.argmax())
     return float(bounds[best]), order[: best + 1], pair

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+import numpy as np
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.numerics.arrays import FloatArray, Messages
@@ -43,6 +46,18 @@ class Certificate:
         """Whether the claim is met."""
         within = self.epsilon <= self.claimed_epsilon * (1.0 + TOLERANCE) + _ROUNDING
         return within and self.delta <= self.claimed_delta * (1.0 + TOLERANCE)
+
+    @property
+    def verdict(self) -> str:
+        """What that means, in words."""
+        if math.isinf(self.claimed_epsilon):
+            return "no privacy at all"
+        return "the promise holds" if self.holds else "the promise is broken"
+
+
+def uniform_posterior(channel: Channel) -> FloatArray | None:
+    """The public posterior before any message, for an adaptive channel; None for any other."""
+    return np.full(channel.num_hypotheses, 1.0 / channel.num_hypotheses) if channel.adaptive else None
 
 
 def certify(channel: Channel, candidates: FloatArray, posterior: FloatArray | None = None) -> Certificate:

@@ -26,7 +26,7 @@ class FrameData:
         title: the rules, in a line.
         played: how many rounds have been played.
         horizon: T.
-        truth: the index of the true hypothesis.
+        truth: the index of the true hypothesis in that round, -1 where it is none.
         distribution: the truth's ``f(x_t)`` in the round that was played last, ``(M,)``.
         prediction: ``p_hat_t`` of that round; None before the first.
         message: the message of that round; None before the first.
@@ -80,11 +80,11 @@ class FrameHistory:
         self._weights: FloatArray | None = None
         self._unread: list[Round] = []
 
-    def begin(self, games: IntArray, truths: IntArray, distributions: FloatArray) -> None:
-        """The given games begin; ``truths (B,)`` and ``distributions (B, M)`` are of all of them."""
+    def begin(self, games: IntArray, members: IntArray, distributions: FloatArray) -> None:
+        """The given games begin; ``members (B,)`` and ``distributions (B, M)`` are of all of them."""
         self._read()
         for game in games.tolist():
-            self._games[game] = _GameHistory(int(truths[game]), distributions[game].copy())
+            self._games[game] = _GameHistory(int(members[game]), distributions[game].copy())
         self._posterior.restart(games)
         self._weights = None
 
@@ -99,16 +99,16 @@ class FrameHistory:
         if not self._unread:
             return
         rounds, self._unread = self._unread, []
-        seen, predictions, messages, losses, distributions = (
+        seen, members, predictions, messages, losses, distributions = (
             np.stack([getattr(played, name) for played in rounds], axis=1)
-            for name in ("seen", "predictions", "messages", "losses", "distributions")
+            for name in ("seen", "members", "predictions", "messages", "losses", "distributions")
         )
         candidates = seen if self._scenario.redraws else self._scenario.hypotheses(seen)
         size = candidates.shape[-2]
         uniform = kl(distributions, mixture(np.full((*losses.shape, size), 1.0 / size), candidates))
         self._advance(messages, candidates)
         for game, history in self._games.items():
-            history.distribution = distributions[game, -1]
+            history.truth, history.distribution = int(members[game, -1]), distributions[game, -1]
             history.prediction, history.message = predictions[game, -1], messages[game, -1]
             history.losses.extend(losses[game].tolist())
             history.uniform.extend(uniform[game].tolist())

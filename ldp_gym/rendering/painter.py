@@ -98,6 +98,8 @@ class Painter:
             names.append(("learner", _LEARNER))
         self._caption(box, f"{size:,} hypotheses", names)
         self._ticks_below(box, size if size <= 64 else 0)
+        if data.truth < 0:
+            return
         # A triangle below the truth.
         slot = int(np.searchsorted(starts, data.truth, side="right")) - 1
         x, y = box[0] + (slot + 0.5) * box[2] / len(starts), box[1] + box[3] + 3

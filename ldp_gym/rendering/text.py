@@ -34,7 +34,11 @@ def text(data: FrameData) -> str:
     beliefs = {"posterior": data.posterior} | ({} if data.weights is None else {"weights": data.weights})
     starts = _groups(len(data.posterior), _ACROSS)
     for name, belief in beliefs.items():
-        note = f"{belief[data.truth]:.3f} on the truth, hypothesis {data.truth}"
+        note = (
+            f"{belief[data.truth]:.3f} on the truth, hypothesis {data.truth}"
+            if data.truth >= 0
+            else "the truth is no member"
+        )
         lines.append(f"{name:12s}{_spark(np.add.reduceat(belief, starts), 1.0)}  {note}")
     bars = _message_bars(data, _ACROSS)
     marks = ""

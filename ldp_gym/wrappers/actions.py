@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector.utils import batch_space
 
-from ldp_gym.calibration.clipping import Clipping
 from ldp_gym.env import LDPDistEnv
 from ldp_gym.game import Game, game_of
 from ldp_gym.numerics import validation
@@ -43,7 +42,7 @@ class _Mixture(_Logits):
 
     def __init__(self, game: Game, logit_range: float) -> None:
         super().__init__(game.num_hypotheses, logit_range)
-        self.clipping = Clipping(game.horizon)
+        self.clipping = game.clipping
 
     def predict(self, action: npt.ArrayLike, env: LDPDistEnv | LDPDistVectorEnv) -> FloatArray:
         return self.clipping.smooth(self.weights(action), env.candidates)

@@ -25,6 +25,22 @@ def test_an_estimate_is_the_mean_prediction_of_its_seed():
         batch.estimates("bayes", GAME, episodes=2, seed=-1)
 
 
+def test_average_predictions_stand_beside_the_losses():
+    alone = ldp_gym.evaluate("bayes", GAME, episodes=3)
+    both = ldp_gym.evaluate("bayes", GAME, episodes=3, averages=True)
+    assert alone.average_prediction is None
+    np.testing.assert_array_equal(both.kl, alone.kl)
+    every = ldp_gym.evaluate("bayes", GAME, episodes=3, truth="all", averages=True)
+    assert every.average_prediction.shape == (8, 3, 16)
+    np.testing.assert_allclose(
+        every.average_prediction[5], batch.estimates("bayes", GAME, episodes=3, truth=5)
+    )
+    worst = every.at_worst_truth()
+    np.testing.assert_array_equal(worst.average_prediction, every.average_prediction[every.worst_truth])
+    with pytest.raises(ValueError, match="class without contexts"):
+        ldp_gym.evaluate("bayes", {"horizon": 10}, episodes=1, averages=True)
+
+
 def test_the_nearest_hypothesis_is_selected():
     table = np.array([[0.5, 0.5], [0.9, 0.1]])
     assert batch.nearest_hypothesis(np.array([[0.9, 0.1], [0.45, 0.55]]), table).tolist() == [1, 0]

@@ -1,6 +1,8 @@
 """The command line, as a user types it."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -21,6 +23,22 @@ def run(*arguments):
 def test_the_version_is_told():
     assert run("--version") == (0, f"ldp-gym {ldp_gym.__version__}\n")
     assert "audit" in run("--help")[1]
+
+
+WITHOUT_EXTRA = "import sys; sys.modules['typer'] = None; "
+
+
+def test_without_the_extra_the_import_says_what_to_install():
+    program = WITHOUT_EXTRA + "import ldp_gym.cli"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "ImportError: the command ldp-gym needs typer: pip install 'ldp-gym[bench]'" in done.stderr
+
+
+def test_without_the_extra_the_command_says_what_to_install():
+    program = WITHOUT_EXTRA + "from ldp_gym.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "the command ldp-gym needs typer: pip install 'ldp-gym[bench]'\n"
 
 
 def test_a_promise_that_holds_exits_0():
@@ -71,7 +89,7 @@ def test_the_black_box_never_acquits():
     assert "breaks no promise, and proves none" in output
 
 
-def test_an_interactive_channel_is_audited_at_the_uniform_posterior():
+def test_an_adaptive_channel_is_audited_at_the_uniform_posterior():
     code, output = run("audit", "adaptive-split")
     assert code == 0
     assert "the promise holds" in output

@@ -145,7 +145,7 @@ def test_a_learner_goes_by_its_name():
     with pytest.raises(TypeError, match="make a learner from a game"):
         evaluate(ldp_agents.EXP3(Scenario().game), settings(), episodes=2)
     with pytest.raises(TypeError, match="such as env.unwrapped.game"):
-        ldp_agents.make("exp3", gym.make("LDPDist-v0"))
+        ldp_agents.EXP3(gym.make("LDPDist-v0"))
 
 
 def test_every_truth_and_the_worst():

@@ -6,35 +6,17 @@ Playing a trained network needs NumPy alone; training needs the extra ``rl``
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ldp_agents.rl.config import Config, Player
-from ldp_agents.rl.model import CARD, WEIGHTS, Model, ModelLearner
-from ldp_agents.rl.policies import PolicyLearner, StoredPolicy
+from ldp_agents.rl.config import Config
+from ldp_agents.rl.loading import load
+from ldp_agents.rl.model import Model, ModelLearner
+from ldp_agents.rl.policies import PolicyLearner
 
 if TYPE_CHECKING:
     from ldp_agents.rl.vec_env import SB3VecEnv as SB3VecEnv
 
 __all__ = ["Config", "Model", "ModelLearner", "PolicyLearner", "SB3VecEnv", "load"]
-
-
-def load(directory: str | Path) -> Player:
-    """A trained model from its directory: a callable from Game to Learner that other processes can get too.
-
-    It checks that it fits the game, and says what differs.
-
-    Raises:
-        FileNotFoundError: if there is no model in the directory.
-    """
-    path = Path(directory)
-    if not (path / CARD).exists():
-        raise FileNotFoundError(
-            f"no trained model in {path}: it has no {CARD}; 'ldp-gym train --out' makes one"
-        )
-    if (path / WEIGHTS).exists():
-        return Model.read(path)
-    return StoredPolicy(path)
 
 
 def __getattr__(name: str) -> Any:

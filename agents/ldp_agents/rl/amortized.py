@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch.utils.tensorboard import SummaryWriter
 
 from ldp_agents.rl import network
-from ldp_agents.rl.config import Config, ProgressCallback
-from ldp_agents.rl.model import Model, facts, features_of
+from ldp_agents.rl.model import Model, game_parameters
+from ldp_agents.rl.run import Run
 from ldp_agents.rl.torch_network import TorchNetwork
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import first_generator
@@ -41,7 +42,7 @@ class Settings:
         kept: how many of a hundred rounds, picked at random, are learned from.
         passes: how often each is.
         batch_size: of a gradient step.
-        learning_rate: at the beginning; it falls linearly to zero.
+        learning_rate: at the start; it falls linearly to zero.
     """
 
     network: str = "equivariant"
@@ -53,23 +54,23 @@ class Settings:
     learning_rate: float = 3e-3
 
     def __post_init__(self) -> None:
-        """A network that there is."""
-        features_of(self.network)
+        """A network that exists."""
+        network.features_of(self.network)
 
 
 class Rounds(NamedTuple):
-    """Rounds to learn from: features, candidates ``f_j(x_t)``, and the truth's distribution."""
+    """Rounds to learn from: features, the smooth candidates, and the truth's distribution."""
 
     features: torch.Tensor
-    candidates: torch.Tensor
+    smooth: torch.Tensor
     truth: torch.Tensor
 
 
 def simulate(
     scenario: Scenario, features: Features, seeds: Sequence[int], kept: int, rng: np.random.Generator
 ) -> Rounds:
-    """Some rounds of one episode a seed."""
-    batch, parts = len(seeds), []
+    """Some rounds of one episode per seed."""
+    batch, clipping, parts = len(seeds), scenario.game.clipping, []
     episodes = Episodes(
         scenario, [scenario.start_episode(first_generator(seed)) for seed in seeds], show_contexts=False
     )
@@ -77,14 +78,13 @@ def simulate(
     for start in range(0, scenario.horizon, _BLOCK):
         rounds = min(_BLOCK, scenario.horizon - start)
         tape = episodes.play(rounds)
-        seen = features.along(tape.candidates, tape.messages)
         pick = np.arange(batch)[:, None], rng.integers(rounds, size=(batch, max(1, kept * rounds // _BLOCK)))
-        table = tape.candidates.shape[-2:]
+        smooth = clipping.smooth_candidates(tape.candidates)
         parts.append(
             (
-                seen[pick],
-                np.broadcast_to(tape.candidates, (batch, rounds, *table))[pick],
-                np.broadcast_to(tape.distributions, (batch, rounds, table[-1]))[pick],
+                features.along(tape.candidates, tape.messages)[pick],
+                np.broadcast_to(smooth, (batch, rounds, *smooth.shape[-2:]))[pick],
+                np.broadcast_to(tape.distributions, (batch, rounds, smooth.shape[-1]))[pick],
             )
         )
     return Rounds(*(_tensor(np.concatenate(part, axis=1)) for part in zip(*parts, strict=True)))
@@ -95,72 +95,65 @@ def _tensor(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(array.reshape(-1, *array.shape[2:]).astype(np.float32))
 
 
-def charged(logits: torch.Tensor, rounds: Rounds, horizon: int) -> torch.Tensor:
-    """``KL(f(x_t), p_hat_t)`` of the smoothed mixture by these logits, which ``MixtureAction`` plays."""
-    weights = torch.softmax(logits, dim=-1)
-    lengths = rounds.candidates.amax(dim=-2)
-    shares = lengths / lengths.sum(dim=-1, keepdim=True)
-    mixed = torch.einsum("bk,bkm->bm", weights, rounds.candidates)
-    prediction = (1.0 - 1.0 / horizon) * mixed + shares / horizon
+def mixture_kl(logits: torch.Tensor, rounds: Rounds) -> torch.Tensor:
+    """``KL(p*_t, p_hat_t)`` of the smooth mixture by these logits, which ``MixtureAction`` plays."""
+    prediction = torch.einsum("bk,bkm->bm", torch.softmax(logits, dim=-1), rounds.smooth)
     truth = rounds.truth
     # A label that the truth never draws costs nothing, even if the prediction gives it nothing.
     cost = torch.xlogy(truth, truth) - truth * torch.log(prediction.clamp_min(torch.finfo().tiny))
     return cost.sum(dim=-1)
 
 
-def fit(
-    config: Config, watch: ProgressCallback, checkpoint: Path | None = None, logs: Path | None = None
-) -> Model:
+def fit(run: Run[Settings]) -> Model:
     """Train, or go on from a checkpoint; returns the model."""
-    settings, scenario = config.read(Settings), config.scenario
+    config, settings, scenario = run.config, run.settings, run.config.scenario
     torch.set_num_threads(1)
-    name = features_of(settings.network)
+    name, trained_on = network.features_of(settings.network), game_parameters(scenario.game)
     features = FEATURES[name](scenario.game)
-    size = scenario.game.num_hypotheses
-    outputs = 1 if settings.network == "equivariant" else size
+    outputs = network.num_outputs(settings.network, scenario.game.num_hypotheses)
     net = TorchNetwork(settings.network, features.shape, outputs, settings.hidden, config.seed)
     optimizer = torch.optim.Adam(net.parameters(), lr=settings.learning_rate)
     steps = 0
-    if checkpoint is not None:
-        state = torch.load(checkpoint, weights_only=True)
+    if run.checkpoint is not None:
+        state = torch.load(run.checkpoint, weights_only=True)
         net.load_state_dict(state["network"])
         optimizer.load_state_dict(state["optimizer"])
         steps = state["steps"]
-    writer = _writer(logs)
-    trained_on = facts(scenario.game)
 
-    def player() -> Model:
-        return Model(net.numpy(), name, trained_on, config.card(settings))
+    def make_model() -> Model:
+        return Model(net.numpy(), name, trained_on, run.card)
 
     def save(path: Path) -> None:
         torch.save({"network": net.state_dict(), "optimizer": optimizer.state_dict(), "steps": steps}, path)
 
-    while steps < config.steps:
-        rng = np.random.default_rng([config.seed, steps])
-        seeds = rng.integers(2**62, size=settings.episodes).tolist()
-        rounds = simulate(scenario, features, seeds, settings.kept, rng)
-        rate = settings.learning_rate * (1.0 - steps / config.steps)
-        for group in optimizer.param_groups:
-            group["lr"] = rate
-        for _ in range(settings.passes):
-            order = torch.from_numpy(rng.permutation(len(rounds.truth)))
-            for part in order.split(settings.batch_size):
-                batch = Rounds(*(tensor[part] for tensor in rounds))
-                logits = network.logits(net.arrays, batch.features)
-                loss = charged(logits, batch, scenario.horizon).mean()
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-        steps += settings.episodes * scenario.horizon
-        if writer is not None:
-            writer.add_scalar("train/kl_per_round", loss.item(), steps)
-        watch(steps, player, save)
-    return player()
+    with SummaryWriter(str(run.logs)) as writer:
+        while steps < config.steps:
+            rng = np.random.default_rng([config.seed, steps])
+            seeds = rng.integers(2**62, size=settings.episodes).tolist()
+            rounds = simulate(scenario, features, seeds, settings.kept, rng)
+            for group in optimizer.param_groups:
+                group["lr"] = settings.learning_rate * (1.0 - steps / config.steps)
+            loss = _descend(net, optimizer, rounds, settings, rng)
+            steps += settings.episodes * scenario.horizon
+            writer.add_scalar("train/kl_per_round", loss, steps)
+            run.progress(steps, make_model, save)
+    return make_model()
 
 
-def _writer(logs: Path | None) -> Any:
-    if logs is None:
-        return None
-    from torch.utils.tensorboard import SummaryWriter
-
-    return SummaryWriter(str(logs))
+def _descend(
+    net: TorchNetwork,
+    optimizer: torch.optim.Optimizer,
+    rounds: Rounds,
+    settings: Settings,
+    rng: np.random.Generator,
+) -> float:
+    """Gradient steps on the rounds; returns the last step's KL per round."""
+    for _ in range(settings.passes):
+        order = torch.from_numpy(rng.permutation(len(rounds.truth)))
+        for part in order.split(settings.batch_size):
+            batch = Rounds(*(tensor[part] for tensor in rounds))
+            loss = mixture_kl(network.logits(net.arrays, batch.features), batch).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return float(loss.item())

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ldp_gym import Game
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.learners import Learner
 from ldp_gym.numerics import validation
 
 if TYPE_CHECKING:
@@ -28,23 +25,25 @@ class Config:
     """One training run.
 
     Attributes:
-        algorithm: a name of ``ldp_agents.rl.training.ALGORITHMS``.
-        game: keyword arguments of ``gym.make("LDPDist-v0", ...)``.
+        algorithm: a name of ``ldp_agents.rl.algorithms.ALGORITHMS``.
+        rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``; a class that is redrawn shows its
+            candidates.
         steps: how many rounds to play.
-        seed: of the games and of the network.
+        seed: of the episodes and of the network.
         settings: the algorithm's own, where they are not its defaults.
     """
 
     algorithm: str
-    game: Mapping[str, Any]
+    rules: Mapping[str, Any]
     steps: int
     seed: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """As it will come back from JSON."""
-        for name in ("game", "settings"):
-            object.__setattr__(self, name, json.loads(json.dumps(dict(getattr(self, name)))))
+        shown = {"observe_candidates": True} if self.rules.get("redraw_hypotheses") else {}
+        object.__setattr__(self, "rules", _through_json({**self.rules, **shown}))
+        object.__setattr__(self, "settings", _through_json(dict(self.settings)))
 
     def read(self, kind: type[Settings]) -> Settings:
         """The algorithm's settings, with its defaults.
@@ -73,19 +72,19 @@ class Config:
 
     @property
     def scenario(self) -> Scenario:
-        """The game that is trained on. A class that is redrawn shows its candidates."""
+        """The rules, checked and turned into parties."""
         return Scenario(**self.rules)
-
-    @property
-    def rules(self) -> dict[str, Any]:
-        """The game's keyword arguments; a class that is redrawn shows its candidates."""
-        shown = {"observe_candidates": True} if self.game.get("redraw_hypotheses") else {}
-        return {**self.game, **shown}
 
     def card(self, settings: Any) -> dict[str, Any]:
         """The configuration, with all of the algorithm's settings, and the versions: what made a model."""
-        whole = {**asdict(self), "settings": asdict(settings)}
-        return {"config": json.loads(json.dumps(whole)), "versions": versions()}
+        return {
+            "config": _through_json({**asdict(self), "settings": asdict(settings)}),
+            "versions": versions(),
+        }
+
+
+def _through_json(value: dict[str, Any]) -> Any:
+    return json.loads(json.dumps(value))
 
 
 def versions() -> dict[str, str]:
@@ -99,12 +98,13 @@ def versions() -> dict[str, str]:
     return found
 
 
-Player = Callable[[Game], Learner]
-"""A trained model: makes a learner from a game."""
+def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
+    """In which entries of ``first`` the second differs, in words; empty if in none.
 
-
-class ProgressCallback(Protocol):
-    """Who is told how a training run goes."""
-
-    def __call__(self, steps: int, player: Callable[[], Player], save: Callable[[Path], None]) -> None:
-        """So many rounds have been played; ``player`` and ``save`` give the model as it is now."""
+    Example:
+        >>> differences({"K": 4, "M": 6}, {"K": 5, "M": 6})
+        'K 4 (not 5)'
+    """
+    return ", ".join(
+        f"{key} {value} (not {second.get(key)})" for key, value in first.items() if second.get(key) != value
+    )

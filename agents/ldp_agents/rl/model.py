@@ -13,8 +13,8 @@ import numpy as np
 
 from ldp_agents.base import Learner
 from ldp_agents.rl import network
+from ldp_agents.rl.config import differences
 from ldp_gym import Game
-from ldp_gym.calibration.clipping import Clipping
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.features.sums import FEATURES
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, softmax
@@ -22,22 +22,9 @@ from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, softmax
 WEIGHTS, CARD = "weights.npz", "model.json"
 """The two files of a model: its arrays, and what made them."""
 
-_FEATURES_OF = {"flat": "evidence", "equivariant": "matched"}
 
-
-def features_of(kind: str) -> str:
-    """The name of the features that a kind of network reads.
-
-    Raises:
-        ValueError: if there is no such kind.
-    """
-    if kind not in _FEATURES_OF:
-        raise ValueError(f"network must be one of {', '.join(_FEATURES_OF)}, got {kind!r}")
-    return _FEATURES_OF[kind]
-
-
-def facts(game: Game) -> dict[str, Any]:
-    """What a model may depend on, as JSON has it."""
+def game_parameters(game: Game) -> dict[str, Any]:
+    """What of a game a model may depend on, as JSON has it."""
     channel = game.channel
     return {
         "channel": type(channel).__name__,
@@ -61,16 +48,14 @@ def _fingerprint(game: Game) -> str:
 
 
 def check_fit(needs: Mapping[str, Any], game: Game) -> None:
-    """See whether a game has the facts that a model needs.
+    """See whether a game has the parameters that a model needs.
 
     Raises:
         IncompatibleChannelError: if it has not, saying what differs.
     """
-    found = facts(game)
-    differ = [f"{fact} {value} (not {found[fact]})" for fact, value in needs.items() if found[fact] != value]
-    if differ:
+    if differ := differences(needs, game_parameters(game)):
         raise IncompatibleChannelError(
-            f"the model was trained for {', '.join(differ)}: train one for this game with 'ldp-gym train'; "
+            f"the model was trained for {differ}: train one for this game with 'ldp-gym train'; "
             f"the learner 'bayes' reads every channel"
         )
 
@@ -82,7 +67,7 @@ class Model:
     Attributes:
         parameters: the network's arrays.
         features: the name of the features that it reads.
-        trained_on: the :func:`facts` of the game.
+        trained_on: the :func:`game_parameters` of the game.
         card: the configuration and the versions that made it; nothing here reads it.
     """
 
@@ -93,17 +78,9 @@ class Model:
 
     @property
     def needs(self) -> dict[str, Any]:
-        """The facts that a game must share: the channel's; and all others, unless it is equivariant."""
+        """The parameters that a game must share: the channel's; and all others, unless it is equivariant."""
         free = {"K", "M", "T", "class"} if network.is_equivariant(self.parameters) else set()
-        return {fact: value for fact, value in self.trained_on.items() if fact not in free}
-
-    def check(self, game: Game) -> None:
-        """See whether the model fits the game.
-
-        Raises:
-            IncompatibleChannelError: if it does not, saying what differs.
-        """
-        check_fit(self.needs, game)
+        return {name: value for name, value in self.trained_on.items() if name not in free}
 
     def __call__(self, game: Game) -> ModelLearner:
         """The model as a learner of the game."""
@@ -129,7 +106,7 @@ class Model:
 
 
 class ModelLearner(Learner):
-    """Plays a trained model: its features of the transcript, its logits, and the paper's smoothed mixture.
+    """Plays a trained model: its features of the transcript, its logits, and the paper's smooth mixture.
 
     Args:
         game: the public rules.
@@ -141,10 +118,9 @@ class ModelLearner(Learner):
 
     def __init__(self, game: Game, model: Model) -> None:
         super().__init__(game)
-        model.check(game)
+        check_fit(model.needs, game)
         self.model = model
         self._features = FEATURES[model.features](game)
-        self._clipping = Clipping(game.horizon)
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin without evidence."""
@@ -161,7 +137,7 @@ class ModelLearner(Learner):
 
     def _predict(self, features: FloatArray, candidates: FloatArray) -> FloatArray:
         logits = network.logits(self.model.parameters, features)
-        return self._clipping.smooth(softmax(logits), candidates)
+        return self.game.clipping.smooth(softmax(logits), candidates)
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
         """Take the message into the features."""

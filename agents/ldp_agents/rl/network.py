@@ -20,10 +20,29 @@ _GAIN = 10.0
 """How much faster than the layers the straight way learns: features are scaled to be small."""
 
 
+_FEATURES_OF = {"flat": "evidence", "equivariant": "matched"}
+
+
+def features_of(kind: str) -> str:
+    """The name of the features that a kind of network reads.
+
+    Raises:
+        ValueError: if there is no such kind.
+    """
+    if kind not in _FEATURES_OF:
+        raise ValueError(f"network must be one of {', '.join(_FEATURES_OF)}, got {kind!r}")
+    return _FEATURES_OF[kind]
+
+
+def num_outputs(kind: str, num_hypotheses: int) -> int:
+    """How many numbers a network must have come out to give K logits: an equivariant one has K of each."""
+    return 1 if kind == "equivariant" else num_hypotheses
+
+
 def make(
     kind: str, features: tuple[int, ...], outputs: int, hidden: tuple[int, ...], rng: np.random.Generator
 ) -> dict[str, FloatArray]:
-    """New parameters: layers as He has them, and an output that begins near zero.
+    """New parameters: layers initialised as by He et al. (2015), and an output that is near zero at first.
 
     Args:
         kind: ``"flat"``: all features at once; ``"equivariant"``: hypothesis by hypothesis, ``(K, F)``.
@@ -34,12 +53,12 @@ def make(
     """
     width = features[-1]
     parameters: dict[str, FloatArray] = {"skip": np.zeros((width, outputs))}
-    for i, size in enumerate(hidden):
-        parameters[f"w{i}"] = rng.standard_normal((width, size)) * np.sqrt(2.0 / width)
+    for i, layer_width in enumerate(hidden):
+        parameters[f"w{i}"] = rng.standard_normal((width, layer_width)) * np.sqrt(2.0 / width)
         if kind == "equivariant":
-            parameters[f"p{i}"] = rng.standard_normal((width, size)) * np.sqrt(1.0 / width)
-        parameters[f"b{i}"] = np.zeros(size)
-        width = size
+            parameters[f"p{i}"] = rng.standard_normal((width, layer_width)) * np.sqrt(1.0 / width)
+        parameters[f"b{i}"] = np.zeros(layer_width)
+        width = layer_width
     parameters["w"] = rng.standard_normal((width, outputs)) * (0.1 / np.sqrt(width))
     parameters["b"] = np.zeros(outputs)
     return parameters

@@ -6,14 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ldp_agents.base import Learner
 from ldp_agents.rl.model import CARD, check_fit
 from ldp_gym import Game
-from ldp_gym.calibration.clipping import Clipping
 from ldp_gym.features.sums import FEATURES
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, softmax
 
@@ -36,7 +35,6 @@ class PolicyLearner(Learner):
         self.algorithm = algorithm
         self._features = FEATURES[features](game)
         self._range = logit_range
-        self._clipping = Clipping(game.horizon)
         self.reset()
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
@@ -55,7 +53,7 @@ class PolicyLearner(Learner):
 
     def predict(self, candidates: FloatArray) -> FloatArray:
         """The mixture of the candidates by the policy's mean action."""
-        if self._weights is None:  # the policy acts, and remembers, once a round
+        if self._weights is None:  # the policy acts, and remembers, once per round
             seen = self._features.read(candidates).astype(np.float32)
             batch = self._begins.shape
             flat = seen.reshape(-1, *self._features.shape)
@@ -64,7 +62,7 @@ class PolicyLearner(Learner):
             )
             self._begins = np.zeros(batch, dtype=np.bool_)
             self._weights = softmax(self._range * action.astype(np.float64).reshape(*batch, -1))
-        return self._clipping.smooth(self._weights, candidates)
+        return self.game.clipping.smooth(self._weights, candidates)
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
         """Take the message into the features."""
@@ -80,7 +78,7 @@ class TrainedPolicy:
         algorithm: the SB3 model.
         features: what it observes, by name.
         logit_range: that of its actions.
-        trained_on: the facts of the game that it was trained on, all of which a game must share.
+        trained_on: the parameters of the game that it was trained on, all of which a game must share.
         card: the configuration and the versions that made it.
     """
 
@@ -99,34 +97,5 @@ class TrainedPolicy:
         """Write the policy, and beside it what made it."""
         directory.mkdir(parents=True, exist_ok=True)
         self.algorithm.save(directory / POLICY)
-        facts = {name: getattr(self, name) for name in ("features", "logit_range", "trained_on")}
-        (directory / CARD).write_text(json.dumps({**facts, **self.card}, indent=2) + "\n")
-
-
-@dataclass(frozen=True)
-class StoredPolicy:
-    """A policy on disk, read when it is asked for a learner: it can be sent to another process.
-
-    Reading it runs whatever code was pickled into it: take policies from people whom you trust.
-
-    Attributes:
-        directory: where it is stored.
-    """
-
-    directory: Path
-    runs_stored_code: ClassVar[bool] = True
-
-    def __call__(self, game: Game) -> PolicyLearner:
-        """The policy as a learner of the game."""
-        card = json.loads((self.directory / CARD).read_text())
-        check_fit(card["trained_on"], game)
-        kind = _class(card["config"]["algorithm"])
-        algorithm = kind.load(self.directory / POLICY, device="cpu")
-        return PolicyLearner(game, algorithm, card["features"], card["logit_range"])
-
-
-def _class(algorithm: str) -> Any:
-    from sb3_contrib import RecurrentPPO
-    from stable_baselines3 import SAC
-
-    return {"recurrent": RecurrentPPO, "sac": SAC}[algorithm]
+        plays = {name: getattr(self, name) for name in ("features", "logit_range", "trained_on")}
+        (directory / CARD).write_text(json.dumps({**plays, **self.card}, indent=2) + "\n")

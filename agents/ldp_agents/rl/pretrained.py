@@ -11,18 +11,18 @@ from ldp_gym import CHANNELS, Game
 from ldp_gym.errors import IncompatibleChannelError
 
 WEIGHTS_DIRECTORY = Path(__file__).parent / "weights"
-"""A model a channel: ``weights/<algorithm>/<channel>``, each with the configuration that made it."""
+"""One model per channel, ``weights/<algorithm>/<channel>``, with the configuration that made it."""
 
 
 @cache
 def models(algorithm: str) -> dict[str, Model]:
-    """The shipped models of an algorithm, by the name of their channel."""
+    """The pretrained models of an algorithm, by the name of their channel."""
     directories = sorted((WEIGHTS_DIRECTORY / algorithm).iterdir())
     return {path.name: Model.read(path) for path in directories if (path / CARD).exists()}
 
 
 class Pretrained(ModelLearner):
-    """A shipped model: equivariant, trained on the default game, and for the channels that it was trained on.
+    """A model that comes with the package: equivariant, trained on the default game of each of some channels.
 
     It treats hypotheses alike and reads statistics matched to the candidates, so it plays any class, K, M and
     T of its channel; it was trained, and is at its best, on the default game (see docs/learned.md).
@@ -49,12 +49,12 @@ class Pretrained(ModelLearner):
 
 
 class PretrainedPPO(Pretrained):
-    """PPO, as ``ldp-gym train ppo`` makes it: the default game, one model a channel."""
+    """PPO, as ``ldp-gym train ppo`` makes it, one model per channel."""
 
     algorithm = "ppo"
 
 
 class PretrainedAmortized(Pretrained):
-    """Amortized inference, as ``ldp-gym train amortized`` makes it: the default game, one model a channel."""
+    """Amortized inference, as ``ldp-gym train amortized`` makes it, one model per channel."""
 
     algorithm = "amortized"

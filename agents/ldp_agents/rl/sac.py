@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from stable_baselines3 import SAC
 
 from ldp_agents.rl import sb3
-from ldp_agents.rl.config import Config, ProgressCallback
-from ldp_agents.rl.games import make_games
-from ldp_agents.rl.model import facts
+from ldp_agents.rl.model import game_parameters
 from ldp_agents.rl.policies import TrainedPolicy
-from ldp_agents.rl.vec_env import SB3VecEnv
+from ldp_agents.rl.run import Run
+from ldp_agents.rl.training_env import make_training_env
 
 STEPS = 250_000
 """How many rounds are enough for the default game."""
@@ -24,9 +22,9 @@ class Settings:
 
     Attributes:
         hidden: the widths of the hidden layers.
-        num_envs: games in lock step.
+        num_envs: environments in lock step.
         batch_size: of a gradient step.
-        gradient_steps: how many follow a round of all games.
+        gradient_steps: how many follow a round of all environments.
         learning_rate: of all networks.
         buffer_size: how many rounds are remembered.
         entropy: the weight of the entropy; small, as the best logits are hardly random.
@@ -43,18 +41,14 @@ class Settings:
     logit_range: float = 10.0
 
 
-def fit(
-    config: Config, watch: ProgressCallback, checkpoint: Path | None = None, logs: Path | None = None
-) -> TrainedPolicy:
+def fit(run: Run[Settings]) -> TrainedPolicy:
     """Train, or go on from a checkpoint (with an empty memory of rounds); returns the policy."""
-    settings = config.read(Settings)
-    run = sb3.begin(
+    config, settings = run.config, run.settings
+    agent = sb3.begin(
         SAC,
         "MlpPolicy",
-        SB3VecEnv(make_games(config, "evidence", settings.num_envs, settings.logit_range)),
-        config,
-        checkpoint,
-        logs,
+        make_training_env(config, "evidence", settings.num_envs, settings.logit_range),
+        run,
         learning_rate=settings.learning_rate,
         buffer_size=settings.buffer_size,
         learning_starts=16 * settings.num_envs,
@@ -64,8 +58,6 @@ def fit(
         gradient_steps=settings.gradient_steps,
         policy_kwargs={"net_arch": list(settings.hidden)},
     )
-    trained = TrainedPolicy(
-        run, "evidence", settings.logit_range, facts(config.scenario.game), config.card(settings)
-    )
-    sb3.learn(run, config, watch, lambda: trained, log_interval=100)
-    return trained
+    parameters = game_parameters(config.scenario.game)
+    trained = TrainedPolicy(agent, "evidence", settings.logit_range, parameters, run.card)
+    return sb3.learn(agent, run, lambda: trained, log_interval=100)

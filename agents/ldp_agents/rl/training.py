@@ -6,54 +6,25 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch.utils.tensorboard import SummaryWriter
 
 import ldp_gym
-from ldp_agents.rl.config import Config, Player
+from ldp_agents.rl.algorithms import algorithm_of
+from ldp_agents.rl.config import Config, differences
+from ldp_agents.rl.run import LearnerFactory, Run, TrainedModel
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.features.decoding import decoder_of
-
-ALGORITHMS = {
-    "ppo": "ldp_agents.rl.ppo",
-    "amortized": "ldp_agents.rl.amortized",
-    "recurrent": "ldp_agents.rl.recurrent",
-    "sac": "ldp_agents.rl.sac",
-}
-"""The baselines, and the modules that train them."""
 
 REFERENCES = ("uniform", "exp3", "bayes")
 CONFIG, CHECKPOINT, SCORES, LOGS = "config.json", "checkpoint.zip", "scores.jsonl", "tensorboard"
 
 _HELD_OUT = 10**9
 """The seed of the first episode that scores a run: none that it trains on."""
-
-
-def default_steps(algorithm: str) -> int:
-    """How many rounds a baseline needs."""
-    steps: int = import_module(ALGORITHMS[_known(algorithm)]).STEPS
-    return steps
-
-
-def _known(algorithm: str) -> str:
-    if algorithm not in ALGORITHMS:
-        raise ValueError(f"unknown algorithm {algorithm!r}; known: {', '.join(ALGORITHMS)}")
-    return algorithm
-
-
-class Trained(Protocol):
-    """A trained model."""
-
-    def __call__(self, game: ldp_gym.Game) -> Any:
-        """The model as a learner."""
-
-    def save(self, directory: Path) -> None:
-        """Write its files."""
 
 
 def train(
@@ -64,7 +35,7 @@ def train(
     console: Console | None = None,
     scores: int = 20,
     episodes: int = 64,
-) -> Trained:
+) -> TrainedModel:
     """Train a baseline and leave it in a directory.
 
     The directory gets the model, which :func:`ldp_agents.rl.load` reads; ``config.json`` with the versions;
@@ -73,7 +44,7 @@ def train(
     Args:
         config: what to train, on what.
         out: the directory.
-        resume: go on from the checkpoint that is there, with the same configuration (more steps are fine).
+        resume: go on from the checkpoint in the directory, with the same configuration (more steps are fine).
         console: where to show progress; nowhere when not given.
         scores: how often to score the model, and keep a checkpoint.
         episodes: how many held-out episodes a score plays.
@@ -82,14 +53,15 @@ def train(
         FileExistsError: if there is a run in the directory and ``resume`` is not set.
         ValueError: if the run there has another configuration, or there is no such algorithm.
     """
-    module = import_module(ALGORITHMS[_known(config.algorithm)])
     # What cannot be trained says so now, before anything is played or written.
-    card = config.card(config.read(module.Settings))
+    algorithm = algorithm_of(config.algorithm)
+    settings = config.read(algorithm.settings)
     decoder_of(config.scenario.channel)
+    card = config.card(settings)
     checkpoint = _checkpoint(card["config"], out, resume)
     out.mkdir(parents=True, exist_ok=True)
     (out / CONFIG).write_text(json.dumps(card, indent=2) + "\n")
-    risks = {name: _risk(name, config.rules, episodes) for name in REFERENCES}
+    references = {name: _risk(name, config.rules, episodes) for name in REFERENCES}
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
@@ -99,12 +71,12 @@ def train(
         console=console or Console(quiet=True),
     )
     with bar, SummaryWriter(str(out / LOGS / "score")) as writer:
-        task = bar.add_task(config.algorithm, total=config.steps, score=_told(None, risks))
-        watch = _Scores(config, out, scores, episodes, risks, writer, bar, task)
-        trained: Trained = module.fit(config, watch, checkpoint, out / LOGS)
-        trained.save(out)
-        watch.score(config.steps, trained)
-    return trained
+        task = bar.add_task(config.algorithm, total=config.steps, score=_score_text(None, references))
+        progress = _Recorder(config, out, scores, episodes, references, writer, bar, task)
+        model = algorithm.fit(Run(config, settings, card, progress, checkpoint, out / LOGS))
+        model.save(out)
+        progress.score(config.steps, model)
+    return model
 
 
 def _checkpoint(now: Mapping[str, Any], out: Path, resume: bool) -> Path | None:
@@ -114,68 +86,65 @@ def _checkpoint(now: Mapping[str, Any], out: Path, resume: bool) -> Path | None:
     if not resume:
         raise FileExistsError(f"{out} holds a run already: resume it, or choose another directory")
     before = json.loads((out / CONFIG).read_text())["config"]
-    differ = [
-        f"{key} {before[key]!r} (not {now[key]!r})"
-        for key in now
-        if key != "steps" and now[key] != before[key]
-    ]
-    if differ:
-        raise ValueError(f"the run in {out} has {', '.join(differ)}: resume it as it was")
+    if differ := differences({**before, "steps": now["steps"]}, now):
+        raise ValueError(f"the run in {out} has {differ}: resume it as it was")
     return out / CHECKPOINT if (out / CHECKPOINT).exists() else None
 
 
-def _risk(learner: str | Player, game: Mapping[str, Any], episodes: int) -> float | None:
+def _risk(learner: str | LearnerFactory, rules: Mapping[str, Any], episodes: int) -> float | None:
     try:
-        return ldp_gym.evaluate(learner, game, episodes=episodes, seed=_HELD_OUT).risk
+        return ldp_gym.evaluate(learner, rules, episodes=episodes, seed=_HELD_OUT).risk
     except IncompatibleChannelError:
         return None
 
 
-def _told(risk: float | None, risks: Mapping[str, float | None]) -> str:
-    references = ", ".join(f"{name} {value:.1f}" for name, value in risks.items() if value is not None)
-    return f"KL {'-' if risk is None else f'{risk:.1f}'}  ({references})"
+def _score_text(risk: float | None, references: Mapping[str, float | None]) -> str:
+    others = ", ".join(f"{name} {value:.1f}" for name, value in references.items() if value is not None)
+    return f"KL {'-' if risk is None else f'{risk:.1f}'}  ({others})"
 
 
 @dataclass
-class _Scores:
-    """Scores a run as it goes, and keeps its checkpoints."""
+class _Recorder:
+    """Scores a run as it goes, and keeps its checkpoints: the run's :class:`ProgressCallback`."""
 
     config: Config
     out: Path
     scores: int
     episodes: int
-    risks: Mapping[str, float | None]
+    references: Mapping[str, float | None]
     writer: Any
     bar: Progress
     task: Any
-    scored: int = -1
-    began: float = 0.0
+    num_scored: int = -1
+    start_time: float = 0.0
 
     def __post_init__(self) -> None:
         earlier = (self.out / SCORES).read_text().splitlines() if (self.out / SCORES).exists() else []
         spent = json.loads(earlier[-1])["cpu_seconds"] if earlier else 0.0
-        self.began = time.process_time() - spent
+        self.start_time = time.process_time() - spent
 
-    def __call__(self, steps: int, player: Callable[[], Player], save: Callable[[Path], None]) -> None:
+    def __call__(
+        self, steps: int, make_model: Callable[[], LearnerFactory], save: Callable[[Path], None]
+    ) -> None:
         self.bar.update(self.task, completed=min(steps, self.config.steps))
         due = steps * self.scores // self.config.steps
-        if self.scored < 0:
-            self.scored = due
-        if due > self.scored:
-            self.scored = due
+        if self.num_scored < 0:
+            self.num_scored = due
+        if due > self.num_scored:
+            self.num_scored = due
             # Renamed when complete: a run that is stopped while it saves keeps the one before.
             part = self.out / f"part-{CHECKPOINT}"
             save(part)
             part.replace(self.out / CHECKPOINT)
             if steps < self.config.steps:
-                self.score(steps, player())
+                self.score(steps, make_model())
 
-    def score(self, steps: int, player: Player) -> None:
-        """Play held-out episodes."""
-        risk = _risk(player, self.config.rules, self.episodes)
-        self.bar.update(self.task, score=_told(risk, self.risks))
+    def score(self, steps: int, model: LearnerFactory) -> None:
+        """Play held-out episodes, and write down what they cost."""
+        risk = _risk(model, self.config.rules, self.episodes)
+        self.bar.update(self.task, score=_score_text(risk, self.references))
         self.writer.add_scalar("score/kl", risk, steps)
-        cpu = round(time.process_time() - self.began, 1)
-        line = {"steps": steps, "kl": risk, "cpu_seconds": cpu, **self.risks}
+        cpu_seconds = round(time.process_time() - self.start_time, 1)
+        line = {"steps": steps, "kl": risk, "cpu_seconds": cpu_seconds, **self.references}
         with (self.out / SCORES).open("a") as file:
             file.write(json.dumps(line) + "\n")

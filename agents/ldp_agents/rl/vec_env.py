@@ -71,13 +71,13 @@ class SB3VecEnv(VecEnv):
         if ended is not None:
             last = _rows(final_info, self.num_envs)
             begun = [dict(row) for row in rows]
-            for game in np.flatnonzero(ended):
-                begun[game].pop("TimeLimit.truncated")
-                self.reset_infos[game] = begun[game]
-                rows[game] = {
-                    **last[game],
-                    "TimeLimit.truncated": bool(truncated[game] and not over[game]),
-                    "terminal_observation": final_obs[game],
+            for i in np.flatnonzero(ended):
+                begun[i].pop("TimeLimit.truncated")
+                self.reset_infos[i] = begun[i]
+                rows[i] = {
+                    **last[i],
+                    "TimeLimit.truncated": bool(truncated[i] and not over[i]),
+                    "terminal_observation": final_obs[i],
                 }
         return observations, rewards.astype(np.float32), (over | truncated), rows
 
@@ -113,9 +113,9 @@ class SB3VecEnv(VecEnv):
         return [found for _ in self._get_indices(indices)]
 
 
-def _rows(infos: dict[str, Any], games: int) -> list[dict[str, Any]]:
-    """Gymnasium's vector infos, each key beside a mask, as a dict for each game."""
-    rows: list[dict[str, Any]] = [{} for _ in range(games)]
+def _rows(infos: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
+    """Gymnasium's vector infos, each key beside a mask, as one dict per game."""
+    rows: list[dict[str, Any]] = [{} for _ in range(num_envs)]
     for key, values in infos.items():
         if key.startswith("_") or f"_{key}" not in infos:
             continue
@@ -124,6 +124,6 @@ def _rows(infos: dict[str, Any], games: int) -> list[dict[str, Any]]:
             for row, value in zip(rows, listed, strict=True):
                 row[key] = value
         else:
-            for game in np.flatnonzero(infos[f"_{key}"]):
-                rows[int(game)][key] = listed[int(game)]
+            for i in np.flatnonzero(infos[f"_{key}"]):
+                rows[i][key] = listed[i]
     return rows

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ldp_gym.bench.experiment import Entry
+from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.results import Results
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.numerics import validation
 from ldp_gym.registry import Registry
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from ldp_gym.bench.results import Results
 
 SUITES: Registry[Suite] = Registry("suite", group="ldp_gym.suites")
 
@@ -44,18 +44,22 @@ class Finding:
 class Suite(ABC):
     """One claim, and how it is measured.
 
-    A suite of your own defines :meth:`games`, :meth:`findings` and :meth:`draw`. It is run as an instance by
-    :func:`ldp_gym.bench.run`, or by ``ldp-gym bench module:Class``.
+    A suite of your own defines :meth:`own_experiments`, :meth:`findings` and :meth:`draw`. It is run as an
+    instance by :func:`ldp_gym.bench.run`, or by ``ldp-gym bench module:Class``.
 
     Attributes:
         name: what it is called on the command line.
         title: a line about it.
         claim: what the paper, or theory, says.
+        order: its place among the suites of a report, the smallest first.
+        ranks_learners: whether its table is a leaderboard, to be printed too.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     claim: ClassVar[str]
+    order: ClassVar[int] = 100
+    ranks_learners: ClassVar[bool] = False
 
     @property
     def address(self) -> str:
@@ -65,8 +69,8 @@ class Suite(ABC):
         return self.name if known else f"{maker.__module__}:{maker.__qualname__}"
 
     @abstractmethod
-    def games(self, small: bool) -> list[Entry]:
-        """The suite's own entries."""
+    def own_experiments(self, small: bool) -> list[Experiment]:
+        """The suite's own experiments."""
 
     @abstractmethod
     def findings(self, results: Results) -> list[Finding]:
@@ -76,59 +80,49 @@ class Suite(ABC):
     def draw(self, results: Results) -> Figure:
         """The figure."""
 
-    def entries(
+    def experiments(
         self,
         size: str = "default",
         *,
         learners: Sequence[str] = (),
         channels: Sequence[str] = (),
         episodes: int | None = None,
-    ) -> list[Entry]:
-        """The suite's entries, with further learners and channels in its games."""
+    ) -> list[Experiment]:
+        """The suite's experiments, with further learners and channels in its games."""
         if size not in SIZES:
             raise ValueError(f"size must be one of {', '.join(SIZES)}, got {size!r}")
-        entries = self.games(small=size == "small")
+        experiments = self.own_experiments(small=size == "small")
         if episodes is not None:
             count = validation.whole("episodes", episodes, least=1)
-            entries = [replace(entry, episodes=count) for entry in entries]
-        entries += _unique(
-            replace(entry, game=_on(channel, entry.game)) for channel in channels for entry in entries
+            experiments = [replace(experiment, episodes=count) for experiment in experiments]
+        experiments += _unique(
+            replace(experiment, rules=_move(experiment.rules, channel))
+            for channel in channels
+            for experiment in experiments
         )
-        entries += _unique(
-            replace(entry, learner=learner, options={})
+        experiments += _unique(
+            replace(experiment, learner=learner, options={})
             for learner in learners
-            for entry in entries
-            if entry.horizon <= _LONGEST
+            for experiment in experiments
+            if experiment.horizon <= _LONGEST
         )
-        return _unique(entries)
+        return _unique(experiments)
 
 
-def _on(channel: str, game: Mapping[str, Any]) -> dict[str, Any]:
+def _move(rules: Mapping[str, Any], channel: str) -> dict[str, Any]:
     """The same game on another channel."""
-    kept = {key: value for key, value in game.items() if key not in ("channel_kwargs", "delta")}
+    kept = {name: value for name, value in rules.items() if name not in ("channel_kwargs", "delta")}
     return kept | on(channel)
 
 
 def on(channel: str) -> dict[str, Any]:
     """A channel with the delta it needs, as keyword arguments of a game."""
-    pure = getattr(CHANNELS[channel], "pure", True)
-    return {"channel": channel} if pure else {"channel": channel, "delta": DELTA}
+    return {"channel": channel} | ({} if CHANNELS.class_of(channel).pure else {"delta": DELTA})
 
 
-def _unique(entries: Any) -> list[Entry]:
-    """The entries without those that play the same again."""
-    found: dict[str, Entry] = {}
-    for entry in entries:
-        found.setdefault(
-            repr(
-                (
-                    sorted(entry.game.items(), key=str),
-                    entry.learner,
-                    sorted(entry.options.items()),
-                    entry.truth,
-                    entry.estimates,
-                )
-            ),
-            entry,
-        )
+def _unique(experiments: Iterable[Experiment]) -> list[Experiment]:
+    """The experiments without those that play the same again."""
+    found: dict[str, Experiment] = {}
+    for experiment in experiments:
+        found.setdefault(json.dumps(experiment.what, sort_keys=True), experiment)
     return list(found.values())

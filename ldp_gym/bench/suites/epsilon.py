@@ -16,6 +16,7 @@ class Epsilon(Sweep):
         "The bound of Algorithm 2 falls like 1/eps. A message tells about eps^2/8 nats at small eps, so "
         "that Bayes needs 1/eps^2 as many rounds. T = 10,000."
     )
+    order: ClassVar[int] = 40
     argument: ClassVar[str] = "epsilon"
     values: ClassVar[tuple[float, ...]] = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
     symbol: ClassVar[str] = "eps"

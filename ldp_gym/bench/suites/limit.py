@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, ClassVar
 
 from ldp_gym import theory
-from ldp_gym.bench.experiment import Entry
+from ldp_gym.bench import figures
+from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.suites.base import Finding, Suite
 from ldp_gym.bench.suites.lower import pure_channels
@@ -14,9 +17,10 @@ from ldp_gym.channels.base import CHANNELS
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ldp_gym.bench.results import Played, Results
+NUMS_HYPOTHESES = (8, 32, 128)
+"""The values of K."""
 
-SIZES = (8, 32, 128)
+_POSITION = operator.attrgetter("num_hypotheses")
 
 
 class Limit(Suite):
@@ -28,76 +32,67 @@ class Limit(Suite):
         "An eps-private message tells at most C(eps) nats about the truth, so on disjoint supports the risk"
         " is at least sum_t max(0, log K - (t - 1) C(eps)), adaptive or not. eps = 1, uniform truth."
     )
+    order: ClassVar[int] = 80
 
-    def games(self, small: bool) -> list[Entry]:
+    def own_experiments(self, small: bool) -> list[Experiment]:
         """Disjoint supports of one label each."""
         horizon, episodes = (300, 20) if small else (900, 400)
         return [
-            Entry(
-                {"hypotheses": "disjoint", "num_hypotheses": size, "channel": channel, "horizon": horizon},
+            Experiment(
+                {"hypotheses": "disjoint", "num_hypotheses": k, "channel": channel, "horizon": horizon},
                 "bayes",
                 episodes=episodes,
                 block=100,
             )
-            for size in (SIZES[:1] if small else SIZES)
+            for k in (NUMS_HYPOTHESES[:1] if small else NUMS_HYPOTHESES)
             for channel in pure_channels(adaptive=True)
         ]
 
     def findings(self, results: Results) -> list[Finding]:
-        """The best channel with and without interaction, and that none is below."""
+        """The best adaptive and non-adaptive channel, and that none is below."""
         found = []
-        for size, lines in _by_size(results).items():
+        for k, lines in results.group(_POSITION).items():
             for kind, adaptive in (("non-adaptive", False), ("adaptive", True)):
-                of_kind = [p for p in lines if CHANNELS[p.entry.channel].adaptive is adaptive]  # type: ignore[attr-defined]
+                of_kind = [r for r in lines if CHANNELS.class_of(r.channel).adaptive is adaptive]
                 if of_kind:
-                    best = min(of_kind, key=lambda played: played.totals.mean())
+                    best = min(of_kind, key=lambda result: result.totals.mean())
                     found.append(
-                        Finding(
-                            f"K = {size}, {kind}: {best.entry.channel} has {_multiple(best)} times the limit."
-                        )
+                        Finding(f"K = {k}, {kind}: {best.channel} has {_multiple(best)} times the limit.")
                     )
-            below = [p.entry.channel for p in lines if _multiple(p).high < 1.0]
+            below = [r.channel for r in lines if _multiple(r).high < 1.0]
             found.append(
                 Finding(
-                    f"K = {size}: none of {len(lines)} channels is below the limit."
+                    f"K = {k}: none of {len(lines)} channels is below the limit."
                     if not below
-                    else f"K = {size}: below the limit: {', '.join(below)}.",
+                    else f"K = {k}: below the limit: {', '.join(below)}.",
                     not below,
                 )
             )
         return found
 
     def draw(self, results: Results) -> Figure:
-        """Multiples of the limit, one panel a K."""
-        from ldp_gym.bench import figures
-
-        groups = _by_size(results)
-        drawn, axes = figures.figure(len(groups), width=max(3.2, 5.0 / len(groups)), height=3.6, sharey=True)
+        """Multiples of the limit, one panel per K."""
+        groups = results.group(_POSITION)
+        drawing, axes = figures.new_figure(
+            len(groups), width=max(3.2, 5.0 / len(groups)), height=3.6, sharey=True
+        )
         # The largest K decides the order, and a name stands for the learner too where that is not Bayes.
-        last = {_name(p): p.risk.value for lines in groups.values() for p in lines}
+        last = {_name(r): r.risk.value for lines in groups.values() for r in lines}
         names = sorted(last, key=lambda name: last[name])
-        for panel, (size, lines) in zip(axes.flat, groups.items(), strict=True):
-            multiples = {_name(played): _multiple(played) for played in lines}
-            figures.dots(panel, names, [multiples.get(name) for name in names], figures.colour("bayes"), 1.0)
-            panel.set_title(f"K = {size}")
-        drawn.supxlabel("risk of Bayes as a multiple of the information limit (dotted)")
-        return drawn
+        for panel, (k, lines) in zip(axes.flat, groups.items(), strict=True):
+            multiples = {_name(result): _multiple(result) for result in lines}
+            figures.draw_dots(
+                panel, names, [multiples.get(name) for name in names], figures.colour("bayes"), 1.0
+            )
+            panel.set_title(f"K = {k}")
+        drawing.supxlabel("risk of Bayes as a multiple of the information limit (dotted)")
+        return drawing
 
 
-def _name(played: Played) -> str:
-    entry = played.entry
-    return entry.channel if entry.learner == "bayes" else f"{entry.learner} on {entry.channel}"
+def _name(result: ExperimentResult) -> str:
+    return result.channel if result.learner == "bayes" else f"{result.learner} on {result.channel}"
 
 
-def _multiple(played: Played) -> Estimate:
-    game = played.entry.game
-    limit = theory.information_limit(game["num_hypotheses"], game["horizon"], 1.0)
-    risk = played.risk
+def _multiple(result: ExperimentResult) -> Estimate:
+    limit, risk = theory.information_limit(result.experiment.num_hypotheses, result.horizon, 1.0), result.risk
     return Estimate(risk.value / limit, risk.low / limit, risk.high / limit)
-
-
-def _by_size(results: Results) -> dict[int, list[Played]]:
-    groups: dict[int, list[Played]] = {}
-    for played in results.played:
-        groups.setdefault(played.entry.game["num_hypotheses"], []).append(played)
-    return groups

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from ldp_gym import theory
-from ldp_gym.bench.experiment import Entry
+from ldp_gym.bench import figures
+from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.suites.base import Finding, Suite
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.registry import is_builtin
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from ldp_gym.bench.results import Played, Results
 
 POINTS = ((8, 1_000, 1.0), (8, 10_000, 1.0), (32, 1_000, 1.0), (8, 1_000, 0.5))
 """num_hypotheses = 2K, T and eps."""
@@ -23,14 +22,13 @@ LEARNERS = ("bayes", "uniform")
 
 def pure_channels(adaptive: bool) -> list[str]:
     """The pure channels that come with the package, adaptive ones among them or not."""
-    return [
-        name
-        for name in CHANNELS.names()
-        if is_builtin(CHANNELS[name])
-        and getattr(CHANNELS[name], "pure", False)
-        and name != "identity"
-        and (adaptive or not getattr(CHANNELS[name], "adaptive", False))
-    ]
+    found = []
+    for name in CHANNELS:
+        if CHANNELS.is_builtin(name) and name != "identity":
+            channel = CHANNELS.class_of(name)
+            if channel.pure and (adaptive or not channel.adaptive):
+                found.append(name)
+    return found
 
 
 class Lower(Suite):
@@ -40,17 +38,18 @@ class Lower(Suite):
     title: ClassVar[str] = "The lower bound's class"
     claim: ClassVar[str] = (
         "On the Hadamard class every pure, non-adaptive channel pays at least a T / 132 for some truth, "
-        "whoever learns (Theorem lowerbound)."
+        "whoever learns (Appendix A)."
     )
+    order: ClassVar[int] = 50
 
-    def games(self, small: bool) -> list[Entry]:
+    def own_experiments(self, small: bool) -> list[Experiment]:
         """All truths, at a base point and at others that differ from it in T, K or eps."""
         points, episodes = (((8, 200, 1.0), (8, 400, 1.0)), 4) if small else (POINTS, 16)
         return [
-            Entry(
+            Experiment(
                 {
                     "hypotheses": "hadamard",
-                    "num_hypotheses": size,
+                    "num_hypotheses": num_hypotheses,
                     "horizon": horizon,
                     "epsilon": epsilon,
                     "channel": channel,
@@ -60,7 +59,7 @@ class Lower(Suite):
                 truth="all",
                 block=4,
             )
-            for size, horizon, epsilon in points
+            for num_hypotheses, horizon, epsilon in points
             for channel in pure_channels(adaptive=False)
             for learner in LEARNERS
         ]
@@ -69,16 +68,14 @@ class Lower(Suite):
         """The least multiple of the bound, at each point."""
         found = []
         for point, lines in _by_point(results).items():
-            ratios = {
-                played.entry.channel: played.totals.mean() / theory.lower_bound(*point) for played in lines
-            }
+            ratios = {result.channel: result.totals.mean() / theory.lower_bound(*point) for result in lines}
             least = min(ratios, key=lambda channel: ratios[channel])
-            best = next(played for played in lines if played.entry.channel == least)
+            best = next(result for result in lines if result.channel == least)
             found.append(
                 Finding(
                     f"2K = {point[0]}, T = {point[1]:,}, eps = {point[2]:g}: the best of {len(ratios)} "
                     f"channels, {least} "
-                    f"with {best.entry.learner}, has {ratios[least]:,.0f} times the lower bound "
+                    f"with {best.learner}, has {ratios[least]:,.0f} times the lower bound "
                     f"({theory.lower_bound(*point):.3g} nats).",
                     best.risk.low >= theory.lower_bound(*point),
                 )
@@ -87,28 +84,30 @@ class Lower(Suite):
 
     def draw(self, results: Results) -> Figure:
         """The worst truth's risk on each channel, and the bound."""
-        from ldp_gym.bench import figures
-
         groups = _by_point(results)
-        drawn, axes = figures.figure(len(groups), width=max(2.6, 5.0 / len(groups)), height=3.4, sharey=True)
-        best = {p.entry.channel: p.risk.value for lines in reversed(groups.values()) for p in lines}
+        drawing, axes = figures.new_figure(
+            len(groups), width=max(2.6, 5.0 / len(groups)), height=3.4, sharey=True
+        )
+        best = {r.channel: r.risk.value for lines in reversed(groups.values()) for r in lines}
         names = sorted(best, key=lambda channel: best[channel])
         for panel, (point, lines) in zip(axes.flat, groups.items(), strict=True):
-            risks = {played.entry.channel: played.risk for played in lines}
+            risks = {result.channel: result.risk for result in lines}
             bound = theory.lower_bound(*point)
-            figures.dots(panel, names, [risks.get(name) for name in names], figures.colour("bayes"), bound)
+            figures.draw_dots(
+                panel, names, [risks.get(name) for name in names], figures.colour("bayes"), bound
+            )
             panel.set_title(f"2K = {point[0]}, T = {point[1]:,}, eps = {point[2]:g}")
-        drawn.supxlabel("total KL (nats), worst truth, best learner; dotted: the lower bound")
-        return drawn
+        drawing.supxlabel("total KL (nats), worst truth, best learner; dotted: the lower bound")
+        return drawing
 
 
-def _by_point(results: Results) -> dict[tuple[int, int, float], list[Played]]:
+def _by_point(results: Results) -> dict[tuple[int, int, float], list[ExperimentResult]]:
     """For each point, the better learner on every channel."""
-    groups: dict[tuple[int, int, float], dict[str, Played]] = {}
-    for played in results.played:
-        game = played.entry.game
-        best = groups.setdefault((game["num_hypotheses"], game["horizon"], game["epsilon"]), {})
-        other = best.get(played.entry.channel)
-        if other is None or played.totals.mean() < other.totals.mean():
-            best[played.entry.channel] = played
+    groups: dict[tuple[int, int, float], dict[str, ExperimentResult]] = {}
+    for result in results.successes:
+        point = result.experiment.num_hypotheses, result.horizon, result.experiment.rules["epsilon"]
+        best = groups.setdefault(point, {})
+        other = best.get(result.channel)
+        if other is None or result.totals.mean() < other.totals.mean():
+            best[result.channel] = result
     return {point: list(lines.values()) for point, lines in groups.items()}

@@ -17,6 +17,7 @@ class NumHypotheses(Sweep):
         "revealed, Bayes needs K times as many rounds. T = 10,000, eps = 1; one table at each K, so that "
         "the intervals are over its episodes, not over tables."
     )
+    order: ClassVar[int] = 30
     argument: ClassVar[str] = "num_hypotheses"
     values: ClassVar[tuple[float, ...]] = (4, 8, 16, 32, 64)
     symbol: ClassVar[str] = "K"

@@ -1,19 +1,18 @@
-"""Risk against one number of the game: what the suites ``classes`` and ``epsilon`` share."""
+"""Risk against one number of the game: what the suites ``num-hypotheses`` and ``epsilon`` share."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ldp_gym import theory
-from ldp_gym.bench import statistics
-from ldp_gym.bench.experiment import Entry
+from ldp_gym.bench import figures, statistics
+from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.suites.base import Finding, Suite, on
 from ldp_gym.engine.rules import rule_value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from ldp_gym.bench.results import Played, Results
 
 PAIRS = (
     ("uniform", "laplace-single"),
@@ -41,11 +40,11 @@ class Sweep(Suite):
     predicted: ClassVar[dict[tuple[str, str], tuple[float, str]]]
     settings: ClassVar[dict[str, Any]]
 
-    def games(self, small: bool) -> list[Entry]:
+    def own_experiments(self, small: bool) -> list[Experiment]:
         """All pairs at all values."""
         horizon, episodes = (200, 6) if small else (10_000, 32)
         return [
-            Entry(
+            Experiment(
                 {**self.settings, **on(channel), self.argument: value, "horizon": horizon},
                 learner,
                 episodes=episodes,
@@ -59,10 +58,10 @@ class Sweep(Suite):
         """Measured slopes beside the predicted ones."""
         found = []
         for learner, channel in PAIRS:
-            line = self._line(results, learner, channel)
+            line = results.line(learner, channel, self._position)
             if len(line) < 2 or learner == "uniform":
                 continue
-            slope = statistics.slope([p.entry.game[self.argument] for p in line], [p.totals for p in line])
+            slope = statistics.slope([self._position(r.experiment) for r in line], [r.totals for r in line])
             text = f"{learner} on {channel}: risk against {self.symbol} has slope {slope}"
             if (learner, channel) in self.predicted:
                 value, why = self.predicted[learner, channel]
@@ -72,38 +71,28 @@ class Sweep(Suite):
 
     def draw(self, results: Results) -> Figure:
         """Risk against the argument."""
-        from ldp_gym.bench import figures
-
-        drawn, axes = figures.figure(width=7.6, height=3.8)
+        drawing, axes = figures.new_figure(width=7.6, height=3.8)
         panel = axes[0, 0]
-        pairs = list(dict.fromkeys((p.entry.learner, p.entry.channel) for p in results.of()))
-        for i, (learner, channel) in enumerate(pairs):
-            line = self._line(results, learner, channel)
-            x = [p.entry.game[self.argument] for p in line]
-            label, hue = f"{learner} on {channel}", figures.pair_colour(learner, channel, i)
-            if len(line) > 1:
-                label += f"\n{figures.sloped(statistics.slope(x, [p.totals for p in line]))}"
-            figures.points(panel, figures.apart(x, i, len(pairs)), [p.risk for p in line], label, hue)
-        line = self._line(results, "exp3", "laplace-single")
+        figures.draw_lines(panel, results, self._position)
+        line = results.line("exp3", "laplace-single", self._position)
         panel.plot(
-            [p.entry.game[self.argument] for p in line],
-            [_bound(p) for p in line],
+            [self._position(r.experiment) for r in line],
+            [_bound(r) for r in line],
             ":",
             color=figures.colour("exp3"),
             label="bound of EXP3",
         )
-        panel.set(xlabel=self.symbol, ylabel="total KL (nats)")
-        figures.logarithmic(panel, "x", sorted({p.entry.game[self.argument] for p in results.of()}))
-        figures.logarithmic(panel, "y")
-        figures.legend(drawn)
-        return drawn
+        panel.set_xlabel(self.symbol)
+        figures.set_log_scale(panel, "x", sorted(results.group(self._position)))
+        figures.set_log_scale(panel, "y")
+        figures.add_legend(drawing)
+        return drawing
 
-    def _line(self, results: Results, learner: str, channel: str) -> list[Played]:
-        line = results.of(learner=learner, channel=channel)
-        return sorted(line, key=lambda played: played.entry.game[self.argument])
+    def _position(self, experiment: Experiment) -> float:
+        return float(experiment.rules[self.argument])
 
 
-def _bound(played: Played) -> float:
+def _bound(result: ExperimentResult) -> float:
     """Algorithm 2's theorem in this game."""
-    entry = played.entry
-    return theory.exp3_bound(entry.size[0], entry.horizon, rule_value(entry.game, "epsilon"))
+    epsilon = rule_value(result.experiment.rules, "epsilon")
+    return theory.exp3_bound(result.experiment.num_hypotheses, result.horizon, epsilon)

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ldp_gym import batch, theory
-from ldp_gym.bench import statistics
-from ldp_gym.bench.experiment import Entry
+from ldp_gym.bench import figures, statistics
+from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.suites.base import Finding, Suite
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.numerics import divergences
+from ldp_gym.numerics.arrays import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from ldp_gym.bench.results import Played, Results
-    from ldp_gym.numerics.arrays import FloatArray
 
 GAME: dict[str, Any] = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 16}
 PAIRS = (
@@ -44,124 +43,113 @@ class TV(Suite):
         "others are near makes it so with high probability. One Dirichlet(0.3) table, K = 8, M = 16, eps = "
         "1."
     )
+    order: ClassVar[int] = 70
 
-    def games(self, small: bool) -> list[Entry]:
-        """Losses at every T, and estimates at every T for one truth."""
+    def own_experiments(self, small: bool) -> list[Experiment]:
+        """Losses and average predictions at every T, for one truth."""
         horizons, episodes = ((100, 300), 18) if small else ((100, 300, 1_000, 3_000, 10_000, 100_000), 90)
         return [
-            Entry(
+            Experiment(
                 {**GAME, "channel": channel, "horizon": horizon},
                 learner,
                 episodes=episodes if horizon <= 10_000 else 18,
                 truth=0,
-                estimates=estimates,
+                averages=True,
                 block=18,
             )
-            for estimates in (False, True)
             for learner, channel in PAIRS
             for horizon in horizons
         ]
 
     def findings(self, results: Results) -> list[Finding]:
         """The bound, the conversion, T_alpha and the trick."""
-        found = []
         above = [
-            f"{p.entry}"
-            for p in results.of()
-            if p.tv[:, -1].mean() / p.entry.horizon > theory.tv_bound(float(p.totals.mean()), p.entry.horizon)
+            str(result.experiment)
+            for result in results.successes
+            if _averaged_tv(result).mean() > theory.tv_bound(result.risk.value, result.horizon)
         ]
-        found.append(
+        found = [
             Finding(
                 "Averaged TV-risk exceeds Pinsker's bound: " + "; ".join(above)
                 if above
                 else "The averaged TV-risk is below Pinsker's bound from the measured KL-risk everywhere.",
                 False if above else None,  # it is a theorem about these very numbers
             )
-        )
+        ]
+        complexity = theory.sample_complexity(8, ALPHA, 1.0)
         for learner, channel in PAIRS:
-            line = _line(results, learner, channel, estimates=True)
-            good = [p.entry.horizon for p in line if _distances(p).mean() <= ALPHA]
-            if line:
-                needed = f"at T = {good[0]:,}" if good else f"nowhere up to T = {line[-1].entry.horizon:,}"
-                complexity = theory.sample_complexity(8, ALPHA, 1.0)
+            if line := results.line(learner, channel):
                 last = line[-1]
-                right = float((batch.nearest_hypothesis(last.estimates, _table(last)) == 0).mean())
+                good = [r.horizon for r in line if _distances(r).mean() <= ALPHA]
+                needed = f"at T = {good[0]:,}" if good else f"nowhere up to T = {last.horizon:,}"
+                right = float((batch.nearest_hypothesis(_estimates(last), _table(last)) == 0).mean())
                 found.append(
                     Finding(
-                        f"{learner} on {channel}: the average prediction is within {ALPHA} in TV on "
-                        f"average {needed} "
-                        f"(T_alpha of Algorithm 2's bound: {complexity:,}); at T = {last.entry.horizon:,} "
-                        f"the nearest "
-                        f"hypothesis is the truth in {right:.0%} of runs."
+                        f"{learner} on {channel}: the average prediction is within {ALPHA} in TV on average "
+                        f"{needed} (T_alpha of Algorithm 2's bound: {complexity:,}); at T = {last.horizon:,} "
+                        f"the nearest hypothesis is the truth in {right:.0%} of runs."
                     )
                 )
-        for played in _line(results, "bayes", "laplace-single", estimates=True):
-            single, boosted = _distances(played), _boosted(played)
+        for result in results.line("bayes", "laplace-single"):
+            single, boosted = (np.quantile(tv, 0.9) for tv in (_distances(result), _median_distances(result)))
             found.append(
                 Finding(
-                    f"Median trick, Bayes on laplace-single, T = {played.entry.horizon:,}: the 90th "
-                    f"percentile of the TV distance is {np.quantile(single, 0.9):.3f} with one run and "
-                    f"{np.quantile(boosted, 0.9):.3f} with the median of {RUNS}."
+                    f"Median trick, Bayes on laplace-single, T = {result.horizon:,}: the 90th percentile of "
+                    f"TV is {single:.3f} with one run and {boosted:.3f} with the median of {RUNS}."
                 )
             )
         return found
 
     def draw(self, results: Results) -> Figure:
         """Averaged TV-risk with Pinsker's bound; estimates and the trick."""
-        from ldp_gym.bench import figures
-
-        drawn, axes = figures.figure(2, width=4.8, height=3.4, sharey=True)
-        pairs = list(dict.fromkeys((p.entry.learner, p.entry.channel) for p in results.played))
-        for i, (learner, channel) in enumerate(pairs):
-            hue = figures.pair_colour(learner, channel, i)
-            line = _line(results, learner, channel, estimates=False)
-            x = [p.entry.horizon for p in line]
-            beside = figures.apart(x, i, len(pairs))
-            risks = [statistics.mean(p.tv[:, -1] / p.entry.horizon) for p in line]
-            figures.points(axes[0, 0], beside, risks, f"{learner} on {channel}", hue)
-            pinsker = [theory.tv_bound(float(p.totals.mean()), p.entry.horizon) for p in line]
-            axes[0, 0].plot(x, pinsker, ":", color=hue)
-            line = _line(results, learner, channel, estimates=True)
-            x = [p.entry.horizon for p in line]
-            beside = figures.apart(x, i, len(pairs))
-            figures.points(
-                axes[0, 1],
-                beside,
-                [statistics.mean(_distances(p)) for p in line],
-                f"{learner} on {channel}",
-                hue,
-            )
-            axes[0, 1].plot(x, [_boosted(p).mean() for p in line], "--", color=hue)
-        axes[0, 0].set(title="averaged TV-risk\n(dotted: Pinsker's bound)", ylabel="total variation")
-        axes[0, 1].set(title=f"TV of the average prediction\n(dashed: median of {RUNS} runs)")
-        horizons = sorted({p.entry.horizon for p in results.played})
+        drawing, axes = figures.new_figure(2, width=4.8, height=3.4, sharey=True)
+        online, offline = axes.flat
+        for i, (learner, channel) in enumerate(results.pairs):
+            label, hue = f"{learner} on {channel}", figures.pair_colour(learner, channel, i)
+            line = results.line(learner, channel)
+            x = [r.horizon for r in line]
+            beside = figures.shift_apart(x, i, len(results.pairs))
+            figures.draw_points(online, beside, [statistics.mean(_averaged_tv(r)) for r in line], label, hue)
+            online.plot(x, [theory.tv_bound(r.risk.value, r.horizon) for r in line], ":", color=hue)
+            figures.draw_points(offline, beside, [statistics.mean(_distances(r)) for r in line], label, hue)
+            offline.plot(x, [_median_distances(r).mean() for r in line], "--", color=hue)
+        online.set(title="averaged TV-risk\n(dotted: Pinsker's bound)", ylabel="total variation")
+        offline.set(title=f"TV of the average prediction\n(dashed: median of {RUNS} runs)")
+        horizons = sorted({r.horizon for r in results.successes})
         for panel in axes.flat:
             panel.set_xlabel("T")
-            figures.logarithmic(panel, "x", horizons)
-            figures.logarithmic(panel, "y")
-        figures.legend(drawn)
-        return drawn
+            figures.set_log_scale(panel, "x", horizons)
+            figures.set_log_scale(panel, "y")
+        figures.add_legend(drawing)
+        return drawing
 
 
-def _line(results: Results, learner: str, channel: str, *, estimates: bool) -> list[Played]:
-    line = results.of(learner=learner, channel=channel, estimates=estimates)
-    return sorted(line, key=lambda played: played.entry.horizon)
+def _averaged_tv(result: ExperimentResult) -> FloatArray:
+    """Each run's TV from the truth, on average over its rounds."""
+    return result.evaluation.tv[:, -1] / result.horizon
 
 
-def _table(played: Played) -> FloatArray:
-    return Scenario(**played.entry.game).hypotheses(np.zeros(1))
+def _estimates(result: ExperimentResult) -> FloatArray:
+    """Each run's average prediction."""
+    assert result.evaluation.average_prediction is not None, "asked for"
+    return result.evaluation.average_prediction
 
 
-def _distances(played: Played) -> FloatArray:
+def _table(result: ExperimentResult) -> FloatArray:
+    return Scenario(**result.experiment.rules).hypotheses(np.zeros(1))
+
+
+def _distances(result: ExperimentResult) -> FloatArray:
     """TV between each run's average prediction and the truth, the first hypothesis."""
-    return divergences.tv(_table(played)[0], played.estimates)
+    return divergences.tv(_table(result)[0], _estimates(result))
 
 
-def _boosted(played: Played) -> FloatArray:
+def _median_distances(result: ExperimentResult) -> FloatArray:
     """The same of the run that the median trick picks, out of every ``RUNS``."""
-    groups = len(played.estimates) // RUNS
+    estimates = _estimates(result)
+    groups = len(estimates) // RUNS
     if groups == 0:
         return np.array([np.nan])
-    runs = played.estimates[: groups * RUNS].reshape(groups, RUNS, -1)
+    runs = estimates[: groups * RUNS].reshape(groups, RUNS, -1)
     picked = np.stack([group[batch.median_run(group)] for group in runs])
-    return divergences.tv(_table(played)[0], picked)
+    return divergences.tv(_table(result)[0], picked)

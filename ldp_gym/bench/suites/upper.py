@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ldp_gym import theory
-from ldp_gym.bench import statistics
-from ldp_gym.bench.experiment import Entry
+from ldp_gym.bench import figures, statistics
+from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.suites.base import DELTA, Finding, Suite, on
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ldp_gym.bench.results import Played, Results
-
-SIZE = 8
-GAME: dict[str, Any] = {"hypotheses": "dirichlet", "num_hypotheses": SIZE, "num_labels": 16}
+NUM_HYPOTHESES = 8
+GAME: dict[str, Any] = {"hypotheses": "dirichlet", "num_hypotheses": NUM_HYPOTHESES, "num_labels": 16}
 
 PAIRS = (
     ("exp3", "laplace-single", 10**8),
@@ -43,12 +42,13 @@ class Upper(Suite):
         "of slope less than 1 in log-log once they learn. One Dirichlet(0.3) table with K = 8, M = 16, eps "
         "= 1, the first hypothesis the truth at every T."
     )
+    order: ClassVar[int] = 20
 
-    def games(self, small: bool) -> list[Entry]:
+    def own_experiments(self, small: bool) -> list[Experiment]:
         """Each horizon is a game of its own: noise, clipping and rates are made for it."""
         longest = 10**4 if small else LONGEST
         return [
-            Entry(
+            Experiment(
                 {**GAME, **on(channel), "horizon": horizon},
                 learner,
                 episodes=max(2, episodes // 8) if small else episodes,
@@ -63,18 +63,18 @@ class Upper(Suite):
     def findings(self, results: Results) -> list[Finding]:
         """Slopes, where the linear regime ends, and the bounds."""
         found = []
-        idle = _line(results, "uniform", "laplace-single")
-        per_round = float(idle[0].totals.mean() / idle[0].entry.horizon) if idle else np.nan
+        idle = results.line("uniform", "laplace-single")
+        per_round = float(idle[0].totals.mean() / idle[0].horizon) if idle else np.nan
         for learner, channel, _ in PAIRS:
-            line = _line(results, learner, channel)
+            line = results.line(learner, channel)
             if learner != "uniform" and len(line) > 1:
                 found.append(_regime(line, per_round))
         for learner, channel, bound in (
             ("exp3", "laplace-single", exp3_bound),
             ("wma", "laplace-vector", wma_bound),
         ):
-            line = _line(results, learner, channel)
-            worst = max((p.totals.max() / bound(p.entry.horizon) for p in line), default=0.0)
+            line = results.line(learner, channel)
+            worst = max((r.totals.max() / bound(r.horizon) for r in line), default=0.0)
             if line:
                 found.append(
                     Finding(
@@ -86,20 +86,18 @@ class Upper(Suite):
 
     def draw(self, results: Results) -> Figure:
         """Risk and bounds against T."""
-        from ldp_gym.bench import figures
-
-        drawn, axes = figures.figure(width=8.2, height=4.4)
+        drawing, axes = figures.new_figure(width=8.2, height=4.4)
         panel = axes[0, 0]
-        pairs = list(dict.fromkeys((p.entry.learner, p.entry.channel) for p in results.of()))
+        pairs = results.pairs
         for i, (learner, channel) in enumerate(pairs):
-            line = _line(results, learner, channel)
-            x = [p.entry.horizon for p in line]
+            line = results.line(learner, channel)
+            x = [r.horizon for r in line]
             label, hue = f"{learner} on {channel}", figures.pair_colour(learner, channel, i)
             if len(line) > 1:
-                slope = statistics.slope(x[-2:], [p.totals for p in line[-2:]])
-                label += f"\n{figures.sloped(slope)} at the end"
-            figures.points(panel, x, [p.risk for p in line], label, hue)
-        horizons = sorted({p.entry.horizon for p in results.played})
+                slope = statistics.slope(x[-2:], [r.totals for r in line[-2:]])
+                label += f"\n{figures.slope_label(slope)} at the end"
+            figures.draw_points(panel, x, [r.risk for r in line], label, hue)
+        horizons = sorted({r.horizon for r in results.successes})
         panel.plot(
             horizons,
             [exp3_bound(t) for t in horizons],
@@ -110,46 +108,42 @@ class Upper(Suite):
         panel.plot(
             horizons, [wma_bound(t) for t in horizons], ":", color=figures.colour("wma"), label="bound of WMA"
         )
-        idle = _line(results, "uniform", "laplace-single")
+        idle = results.line("uniform", "laplace-single")
         if idle:  # it never learns: beyond what was played, it goes on like that
             last = idle[-1]
-            beyond = [t for t in horizons if t >= last.entry.horizon]
-            each = last.totals.mean() / last.entry.horizon
+            beyond = [t for t in horizons if t >= last.horizon]
+            each = last.totals.mean() / last.horizon
             panel.plot(
                 beyond, [each * t for t in beyond], "--", color=figures.colour("uniform"), linewidth=1.0
             )
         panel.set(xlabel="horizon T", ylabel="total KL (nats)")
-        figures.logarithmic(panel, "x", horizons)
-        figures.logarithmic(panel, "y")
-        figures.legend(drawn)
-        return drawn
+        figures.set_log_scale(panel, "x", horizons)
+        figures.set_log_scale(panel, "y")
+        figures.add_legend(drawing)
+        return drawing
 
 
 def exp3_bound(horizon: int) -> float:
     """Algorithm 2's theorem in this game."""
-    return theory.exp3_bound(SIZE, horizon, 1.0)
+    return theory.exp3_bound(NUM_HYPOTHESES, horizon, 1.0)
 
 
 def wma_bound(horizon: int) -> float:
     """Algorithm 1's theorem in this game."""
-    return theory.wma_bound(SIZE, horizon, 1.0, DELTA)
+    return theory.wma_bound(NUM_HYPOTHESES, horizon, 1.0, DELTA)
 
 
-def _line(results: Results, learner: str, channel: str) -> list[Played]:
-    return sorted(results.of(learner=learner, channel=channel), key=lambda played: played.entry.horizon)
-
-
-def _regime(line: list[Played], per_round: float) -> Finding:
+def _regime(line: list[ExperimentResult], per_round: float) -> Finding:
     """The slope over the last decade, and how the risk compares with that of the uniform mixture."""
-    learner, channel = line[0].entry.learner, line[0].entry.channel
+    learner, channel = line[0].learner, line[0].channel
     before, last = line[-2:]
-    slope = statistics.slope([before.entry.horizon, last.entry.horizon], [before.totals, last.totals])
-    shares = {p.entry.horizon: p.totals.mean() / (per_round * p.entry.horizon) for p in line}
+    slope = statistics.slope([before.horizon, last.horizon], [before.totals, last.totals])
+    shares = {r.horizon: r.totals.mean() / (per_round * r.horizon) for r in line}
     learns = [f"{horizon:,}" for horizon, share in shares.items() if share < 0.5]
     start = f"from T = {learns[0]}" if learns else "nowhere"
     return Finding(
-        f"{learner} on {channel}: slope {slope} between T = {before.entry.horizon:,} and "
-        f"{last.entry.horizon:,}; below half of the uniform mixture's risk {start}; at the end it has "
-        f"{shares[last.entry.horizon]:.2g} of it.",
-        slope.high < 1.0 if learner == "exp3" and last.entry.horizon == LONGEST else None,
+        f"{learner} on {channel}: slope {slope} between T = {before.horizon:,} and "
+        f"{last.horizon:,}; below half of the uniform mixture's risk {start}; at the end it has "
+        f"{shares[last.horizon]:.2g} of it.",
+        slope.high < 1.0 if learner == "exp3" and last.horizon == LONGEST else None,
     )

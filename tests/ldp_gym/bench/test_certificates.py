@@ -2,7 +2,7 @@
 
 import pytest
 
-from ldp_gym.bench import Entry, certificates
+from ldp_gym.bench import Experiment, certificates
 from ldp_gym.channels.randomized_response import RandomizedResponse
 
 BROKEN = [[0, 0, 0, 1, 0], [2 / 9, 2 / 9, 3 / 9, 0, 2 / 9]]
@@ -12,12 +12,12 @@ BROKEN = [[0, 0, 0, 1, 0], [2 / 9, 2 / 9, 3 / 9, 0, 2 / 9]]
 class Secretive(RandomizedResponse):
     """A channel that does not let itself be audited."""
 
-    def certificate(self, candidates, posterior=None):
+    def worst_case_messages(self, candidates, posterior=None):
         raise RuntimeError("none of your business")
 
 
-def verdict(**game):
-    (row,) = certificates.certificates([Entry(game, "bayes")])
+def verdict(**rules):
+    (row,) = certificates.audit_channels([Experiment(rules, "bayes")])
     return row, next(column for column in certificates.COLUMNS if column.title == "Verdict").value(row)
 
 
@@ -43,11 +43,11 @@ def test_a_channel_that_cannot_be_audited_says_why():
 
 
 def test_a_channel_is_audited_once_for_a_promise_and_kind_on_the_smallest_class():
-    entries = [
-        Entry({"channel": "split", "hypotheses": "dirichlet", "num_labels": labels, **rules}, "bayes")
+    experiments = [
+        Experiment({"channel": "split", "hypotheses": "dirichlet", "num_labels": labels, **rules}, "bayes")
         for labels in (32, 16, 64)
         for rules in ({}, {"epsilon": 1.0}, {"epsilon": 2.0})
     ]
-    rows = certificates.certificates(entries)
+    rows = certificates.audit_channels(experiments)
     assert [row.certificate.claimed_epsilon for row in rows] == [1.0, 2.0]
     assert {row.hypotheses for row in rows} == {"dirichlet, K = 8, M = 16"}

@@ -6,28 +6,27 @@ import pytest
 from ldp_gym.bench import SUITES, Results, figures
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Outcome
+from ldp_gym.evaluation import Evaluation
+from ldp_gym.numerics.intervals import mean_interval
 
 
 class Invented:
     """A store with results for some of the cells asked of it: positive and growing, and nothing more."""
 
-    def __init__(self, entries, share, rng):
+    def __init__(self, experiments, share, rng):
         self.outcomes = {}
-        for entry in entries:
+        for experiment in experiments:
             if rng.random() < share:
-                for cell in entry.cells(0):
-                    self.outcomes[cell.key] = self.outcome_of(cell.entry, rng)
+                for cell in experiment.cells(0):
+                    self.outcomes[cell.key] = self.outcome_of(cell.experiment, rng)
 
     @staticmethod
-    def outcome_of(entry, rng):
-        if entry.estimates:
-            arrays = {"estimates": rng.dirichlet(np.ones(16), size=entry.episodes)}
-        else:
-            truths = (int(entry.game["num_hypotheses"]),) if entry.truth == "all" else ()
-            rounds = np.array([1, entry.horizon // 2, entry.horizon])
-            kl = rng.uniform(0.1, 1.0, (*truths, entry.episodes, 3)).cumsum(axis=-1)
-            arrays = {"rounds": rounds, "kl": kl, "tv": kl / 3.0}
-        return Outcome("done", arrays, None, 0.1)
+    def outcome_of(experiment, rng):
+        truths = (experiment.num_hypotheses,) if experiment.truth == "all" else ()
+        rounds = np.array([1, experiment.horizon // 2, experiment.horizon])
+        kl = rng.uniform(0.1, 1.0, (*truths, experiment.episodes, 3)).cumsum(axis=-1)
+        average = rng.dirichlet(np.ones(16), size=experiment.episodes) if experiment.averages else None
+        return Outcome("done", Evaluation(rounds, kl, kl / 3.0, average), None, 0.1)
 
     def outcome(self, key):
         return self.outcomes.get(key)
@@ -38,28 +37,28 @@ class Invented:
 def test_findings_and_figures_stand_on_any_part_of_the_results(name, episodes):
     rng = np.random.default_rng(0)
     suite = SUITES[name]()
-    entries = suite.entries("small", episodes=episodes)
+    experiments = suite.experiments("small", episodes=episodes)
     for share in (0.05, 0.5, 1.0):
-        results = Results(Invented(entries, share, rng), entries, 0)
-        if results.played:
+        results = Results(Invented(experiments, share, rng), experiments, 0)
+        if results.successes:
             assert all(finding.text for finding in suite.findings(results))
-            drawing = figures.draw_figure(suite, results)
+            drawing = figures.in_style(suite.draw, results)
             assert any(panel.lines for panel in drawing.axes), "a figure shows something"
 
 
 def test_every_suite_shows_a_learner_and_a_channel_that_were_added():
     rng = np.random.default_rng(0)
-    for name in ("classes", "upper", "tv", "unbounded", "quick", "contexts"):
+    for name in ("num-hypotheses", "upper", "tv", "num-labels", "quick", "contexts"):
         suite = SUITES[name]()
-        entries = suite.entries("small", learners=["noisy-mixture"], channels=["one-bit"])
-        drawing = figures.draw_figure(suite, Results(Invented(entries, 1.0, rng), entries, 0))
+        experiments = suite.experiments("small", learners=["centred-wma"], channels=["one-bit"])
+        drawing = figures.in_style(suite.draw, Results(Invented(experiments, 1.0, rng), experiments, 0))
         drawing.draw_without_rendering()
         outside = drawing.legends[0].get_window_extent().extents
         assert (outside[:2] > 0).all(), name
         assert (outside[2:] < drawing.bbox.size).all(), name
         legend = [text.get_text() for text in drawing.legends[0].get_texts()]
         titles = [panel.get_title() for panel in drawing.axes]
-        assert any("noisy-mixture" in text for text in legend), name
+        assert any("centred-wma" in text for text in legend), name
         assert any("one-bit" in text for text in legend + titles), name
 
 
@@ -72,31 +71,29 @@ def test_no_two_of_the_references_share_a_colour():
 
 
 def test_a_logarithmic_axis_has_plain_numbers_at_the_ticks_it_is_given():
-    drawing, axes = figures.figure()
+    drawing, axes = figures.new_figure()
     axes[0, 0].plot([16, 1024], [0.5, 2e6])
-    figures.logarithmic(axes[0, 0], "x", [16, 128, 1024])
-    figures.logarithmic(axes[0, 0], "y")
+    figures.set_log_scale(axes[0, 0], "x", [16, 128, 1024])
+    figures.set_log_scale(axes[0, 0], "y")
     drawing.draw_without_rendering()
     assert [label.get_text() for label in axes[0, 0].get_xticklabels()] == ["16", "128", "1,024"]
     shown = [label.get_text() for label in axes[0, 0].get_yticklabels()]
     assert {"1", "1,000", "$10^{6}$"} <= set(shown)
 
 
-def test_the_band_is_the_interval_of_the_log_mean():
-    _, axes = figures.figure()
+def test_the_band_is_the_interval_of_the_mean():
+    _, axes = figures.new_figure()
     samples = np.array([[1.0, 10.0], [3.0, 14.0], [2.0, 12.0]])
-    figures.band(axes[0, 0], [1, 2], samples, "learner", "#000000")
+    figures.draw_band(axes[0, 0], [1, 2], samples, "learner", "#000000")
     corners = axes[0, 0].collections[0].get_paths()[0].vertices
-    # Means 2 and 12, standard errors 1 / sqrt(3) and 2 / sqrt(3).
-    for x, mean, error in ((1, 2.0, 3.0**-0.5), (2, 12.0, 2.0 * 3.0**-0.5)):
-        heights = corners[corners[:, 0] == x, 1]
-        assert heights.min() == pytest.approx(mean * np.exp(-1.96 * error / mean))
-        assert heights.max() == pytest.approx(mean * np.exp(1.96 * error / mean))
+    for i in (0, 1):
+        heights = corners[corners[:, 0] == i + 1, 1]
+        assert (heights.min(), heights.max()) == pytest.approx(mean_interval(samples[:, i], 0.95))
 
 
 def test_one_episode_has_a_point_and_no_interval():
-    _, axes = figures.figure()
-    figures.points(axes[0, 0], [1.0], [Estimate(2.0, -np.inf, np.inf)], "learner", "#000000")
+    _, axes = figures.new_figure()
+    figures.draw_points(axes[0, 0], [1.0], [Estimate(2.0, -np.inf, np.inf)], "learner", "#000000")
     assert not axes[0, 0].collections
-    figures.dots(axes[0, 0], ["channel"], [Estimate(2.0, -np.inf, np.inf)], "#000000", 1.0)
+    figures.draw_dots(axes[0, 0], ["channel"], [Estimate(2.0, -np.inf, np.inf)], "#000000", 1.0)
     assert axes[0, 0].get_xlim()[1] < 100.0

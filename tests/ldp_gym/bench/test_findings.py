@@ -5,18 +5,20 @@ import pytest
 
 from ldp_gym.bench import SUITES, Results
 from ldp_gym.bench.store import Outcome
+from ldp_gym.evaluation import Evaluation
 
 
 class Given:
     """A store in which Bayes' risks are known, and another learner's differ from them by a given amount."""
 
-    def __init__(self, entries, bayes, other, shift):
+    def __init__(self, experiments, bayes, other, shift):
         self.outcomes = {}
-        for entry in entries:
-            if entry.learner in ("bayes", other):
-                totals = bayes + (shift if entry.learner == other else 0.0)
-                arrays = {"rounds": np.array([entry.horizon]), "kl": totals[:, None], "tv": totals[:, None]}
-                self.outcomes |= {cell.key: Outcome("done", arrays, None, 0.0) for cell in entry.cells(0)}
+        for experiment in experiments:
+            if experiment.learner in ("bayes", other):
+                totals = bayes + (shift if experiment.learner == other else 0.0)
+                evaluation = Evaluation(np.array([experiment.horizon]), totals[:, None], totals[:, None])
+                outcome = Outcome("done", evaluation, None, 0.0)
+                self.outcomes |= {cell.key: outcome for cell in experiment.cells(0)}
 
     def outcome(self, key):
         return self.outcomes.get(key)
@@ -25,11 +27,11 @@ class Given:
 @pytest.mark.parametrize("name", ["quick", "contexts"])
 def test_bayes_is_beaten_only_beyond_the_error_of_the_pairs(name):
     suite = SUITES[name]()
-    entries = suite.entries("small", episodes=8)
+    experiments = suite.experiments("small", episodes=8)
     bayes = np.linspace(10.0, 80.0, 8)
 
     def holds(shift):
-        results = Results(Given(entries, bayes, "uniform", shift), entries, 0)
+        results = Results(Given(experiments, bayes, "uniform", shift), experiments, 0)
         return {finding.holds for finding in suite.findings(results)} - {None}
 
     assert holds(1.0) == {True}

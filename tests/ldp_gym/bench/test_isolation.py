@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import ldp_gym
-from ldp_gym.bench.isolation import Isolated
+from ldp_gym.bench.isolation import IsolatedLearner
 from ldp_gym.errors import IncompatibleChannelError, LearnerFailedError
 
 GAME = {"hypotheses": "dirichlet", "horizon": 60}
 
 
 def played(learner, game=GAME, seconds=60.0, episodes=3):
-    with Isolated(f"strangers:{learner}", {}, seconds) as player:
+    with IsolatedLearner(f"third_party:{learner}", {}, seconds) as player:
         return ldp_gym.evaluate(player, game, episodes=episodes)
 
 
@@ -63,7 +63,7 @@ def test_a_sleeper_s_children_are_ended_with_it():
     assert time.monotonic() - start < 600  # not the hour that the child would sleep
 
 
-def test_an_interactive_channel_cannot_be_read_without_the_posterior():
+def test_an_adaptive_channel_cannot_be_read_without_the_posterior():
     with pytest.raises(IncompatibleChannelError, match="public posterior"):
         played("Reader", {**GAME, "channel": "adaptive-split"})
 
@@ -76,13 +76,13 @@ def test_what_is_no_number_is_named():
 def test_there_is_nothing_to_find_in_its_process():
     assert np.isfinite(played("Spy").kl).all()
     with pytest.raises(RuntimeError, match="found .* tapes"):  # in this process there would be
-        ldp_gym.evaluate("strangers:Spy", GAME, episodes=3)
+        ldp_gym.evaluate("third_party:Spy", GAME, episodes=3)
 
 
 def test_messages_to_come_are_not_there():
     assert np.isfinite(played("Prophet").kl).all()
     with pytest.raises(RuntimeError, match="messages to come"):  # in this process they would be
-        ldp_gym.evaluate("strangers:Prophet", GAME, episodes=3)
+        ldp_gym.evaluate("third_party:Prophet", GAME, episodes=3)
 
 
 def test_a_learner_that_does_not_understand_says_so():
@@ -92,7 +92,7 @@ def test_a_learner_that_does_not_understand_says_so():
 
 def test_the_contract_is_checked():
     with (
-        Isolated("strangers:Negative", {}, 60.0) as player,
+        IsolatedLearner("third_party:Negative", {}, 60.0) as player,
         pytest.raises(LearnerFailedError, match="negative"),
     ):
         player.check({})

@@ -20,7 +20,7 @@ EVIL = "hostile_learner:</td><script>window.hacked = 1</script>"
 TRACEBACK = (
     'Traceback\n  File "own.py", line 1\nValueError: </code></pre><img src=x onerror="window.hacked = 2">'
 )
-MODULE = f"from ldp_agents.baselines import Uniform\nglobals()[{EVIL.partition(':')[2]!r}] = Uniform\n"
+MODULE = f"from ldp_agents.uniform import Uniform\nglobals()[{EVIL.partition(':')[2]!r}] = Uniform\n"
 SETTINGS = {"size": "small", "episodes": 4}
 
 
@@ -32,17 +32,17 @@ def directory(tmp_path_factory):
         (where / "hostile_learner.py").write_text(MODULE)
         patch.syspath_prepend(str(where))
         patch.setattr(sys, "argv", ["<b>ldp-gym</b>", "bench"])
-        bench.run("lower", size="small", episodes=2, out=where)
+        bench.run("lower", size="small", episodes=2, jobs=1, out=where)
         store = Store(where)
         settings = SETTINGS | {"learners": [], "channels": [], "seed": 0}
         store.begin_run("quick", settings | {"episodes": 2}, [])
-        bench.run("quick", **SETTINGS, out=where)
-        hostile = [entry for entry in quick(learners=[EVIL]) if entry.learner == EVIL]
-        for entry in hostile[:2]:
-            outcome = store.outcome(replace(entry, learner="uniform").cells(0)[0].key)
-            store.save(entry.cells(0)[0], outcome)
-        store.save(hostile[2].cells(0)[0], Outcome("failed", {}, TRACEBACK, 0.1))
-        keys = [entry.cells(0)[0].key for entry in hostile]
+        bench.run("quick", **SETTINGS, jobs=1, out=where)
+        hostile = [experiment for experiment in quick(learners=[EVIL]) if experiment.learner == EVIL]
+        for experiment in hostile[:2]:
+            outcome = store.outcome(replace(experiment, learner="uniform").cells(0)[0].key)
+            store.save(experiment.cells(0)[0], outcome)
+        store.save(hostile[2].cells(0)[0], Outcome("failed", None, TRACEBACK, 0.1))
+        keys = [experiment.cells(0)[0].key for experiment in hostile]
         store.end_run(store.begin_run("quick", settings | {"learners": [EVIL]}, keys))
         report.write(where)
         yield where
@@ -50,7 +50,7 @@ def directory(tmp_path_factory):
 
 
 def quick(learners=()):
-    return SUITES["quick"]().entries(**SETTINGS, learners=learners)
+    return SUITES["quick"]().experiments(**SETTINGS, learners=learners)
 
 
 class Tables(HTMLParser):
@@ -98,7 +98,7 @@ def tables(page):
 
 
 def test_the_leaderboard_has_the_numbers_of_the_games_themselves(tables):
-    rows = {(row["Channel"][0], row["Learner"][0]): row for row in tables["quick-entries"]}
+    rows = {(row["Channel"][0], row["Learner"][0]): row for row in tables["quick-experiments"]}
 
     def played(learner, channel, **rules):
         game = {"channel": channel, "horizon": 100, **rules}
@@ -112,7 +112,7 @@ def test_the_leaderboard_has_the_numbers_of_the_games_themselves(tables):
     assert float(row["Risk"][0].replace(",", "")) == pytest.approx(risk, abs=0.051)
     low, high = (float(number) for number in row["Risk, 95%"][0].strip("[]").split(", "))
     assert (low, high) == pytest.approx(exp3.interval(), abs=0.051)  # Student's, of so few episodes
-    assert row["TV a round"][1] == pytest.approx(exp3.tv[:, -1].mean() / 100)
+    assert row["TV per round"][1] == pytest.approx(exp3.tv[:, -1].mean() / 100)
     gap = (exp3.kl - bayes.kl)[:, -1].mean()
     assert row["Over Bayes"][1] == pytest.approx(gap, rel=1e-9)
     gain = (uniform.kl - bayes.kl)[:, -1].mean()
@@ -130,27 +130,27 @@ def test_the_leaderboard_has_the_numbers_of_the_games_themselves(tables):
 
 def test_every_entry_has_its_row_and_what_all_rows_share_is_said_once(directory, page, tables):
     results = Results(Store(directory), quick(), 0)
-    rows = [row for row in tables["quick-entries"] if row["Learner"][0] != EVIL]
-    assert sorted(row["Risk"][1] for row in rows) == sorted(p.risk.value for p in results.played)
+    rows = [row for row in tables["quick-experiments"] if row["Learner"][0] != EVIL]
+    assert sorted(row["Risk"][1] for row in rows) == sorted(p.risk.value for p in results.successes)
     assert "In every row: Game: softmax-linear, K = 8, M = 16; T: 100; Episodes: 4." in page
     assert {row["Privacy"][0] for row in rows} == {"ε = 1", "ε = 1, δ = 1e-05", "none"}
 
 
 def test_where_every_truth_is_played_the_row_is_the_worst_truths(directory, tables):
-    results = Results(Store(directory), SUITES["lower"]().entries("small", episodes=2), 0)
-    row = tables["lower-entries"][0]
+    results = Results(Store(directory), SUITES["lower"]().experiments("small", episodes=2), 0)
+    row = tables["lower-experiments"][0]
     channel, learner, horizon = row["Channel"][0], row["Learner"][0], row["T"][1]
-    played = next(p for p in results.of(learner=learner, channel=channel) if p.entry.horizon == int(horizon))
+    played = next(r for r in results.line(learner, channel) if r.horizon == int(horizon)).evaluation
     risks = played.kl[:, :, -1].mean(axis=1)
     assert row["Worst truth"][1] == np.argmax(risks)
     assert row["Risk"][1] == pytest.approx(risks.max())
-    assert row["TV a round"][1] == pytest.approx(played.tv[np.argmax(risks), :, -1].mean() / horizon)
+    assert row["TV per round"][1] == pytest.approx(played.tv[np.argmax(risks), :, -1].mean() / horizon)
     assert "Score" not in row, "worst truths differ, so there is nothing to pair"
 
 
 def test_findings_are_those_of_the_suite_with_their_marks(directory, page):
     suite = SUITES["lower"]()
-    results = Results(Store(directory), suite.entries("small", episodes=2), 0)
+    results = Results(Store(directory), suite.experiments("small", episodes=2), 0)
     section = page[page.index('<section id="lower">') : page.index('<section id="certificates">')]
     found = suite.findings(results)
     assert found
@@ -215,10 +215,10 @@ def test_figures_are_in_the_page_and_beside_it(directory, page):
 
 
 def test_the_same_store_gives_the_same_page(tmp_path):
-    bench.run("limit", size="small", episodes=1, out=tmp_path)
+    bench.run("limit", size="small", episodes=1, jobs=1, out=tmp_path)
     first = report.write(tmp_path).read_bytes()
     assert report.write(tmp_path).read_bytes() == first
-    row = Tables(first.decode()).tables["limit-entries"][0]
+    row = Tables(first.decode()).tables["limit-experiments"][0]
     assert "Risk, 95%" not in row, "one episode has no interval"
     assert b"<nav" not in first, "one suite needs no table of contents"
 
@@ -239,28 +239,30 @@ def test_runs_of_unknown_suites_other_versions_and_lost_learners_are_noted(tmp_p
     store.begin_run("limit", settings | {"learners": ["lost:Learner"]}, [])
     monkeypatch.setattr(ldp_gym, "__version__", "99.0")
     page = report.write(tmp_path).read_text("utf-8")
-    assert "Its entries are not known here: unknown suite &#x27;mine&#x27;" in page
-    assert "this is 99.0: results of another version do not count" in page
+    assert "Its experiments are not known here: unknown suite &#x27;mine&#x27;" in page
+    assert "and this is 99.0 (code " in page
+    assert "results of another version or other code do not count" in page
     assert "The learner lost:Learner is left out: cannot import learner" in page
     assert "Nothing of it has been played to the end yet." in page
     assert "ldp-gym bench limit --learner lost:Learner --episodes 1 --size small" in page
 
 
 OWN_SUITE = """
-from ldp_gym.bench import Entry, Finding, Suite, figures
+from ldp_gym.bench import Experiment, Finding, Suite, figures
 
 class Mine(Suite):
     name, title, claim = "mine", "My own title", "My own claim."
 
-    def games(self, small):
-        return [Entry({"hypotheses": "dirichlet", "horizon": 20}, "uniform", episodes=2)]
+    def own_experiments(self, small):
+        return [Experiment({"hypotheses": "dirichlet", "horizon": 20}, "uniform", episodes=2)]
 
     def findings(self, results):
-        return [Finding(f"{len(results.played)} entry was played", True)]
+        return [Finding(f"{len(results.successes)} experiment was played", True)]
 
     def draw(self, results):
-        drawing, axes = figures.figure()
-        axes[0, 0].plot(results.played[0].rounds, results.played[0].kl.mean(axis=0))
+        drawing, axes = figures.new_figure()
+        losses = results.successes[0].evaluation
+        axes[0, 0].plot(losses.rounds, losses.kl.mean(axis=0))
         return drawing
 """
 
@@ -269,17 +271,19 @@ def test_a_suite_of_your_own_has_its_section(tmp_path, monkeypatch):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "suites.py").write_text(OWN_SUITE)
     monkeypatch.syspath_prepend(str(tmp_path))
-    bench.run(SUITES["own.suites:Mine"](), out=tmp_path)
+    bench.run(SUITES["own.suites:Mine"](), jobs=1, out=tmp_path)
     page = report.write(tmp_path).read_text("utf-8")
     assert "My own title" in page
     assert "My own claim." in page
-    assert "1 entry was played" in page
+    assert "1 experiment was played" in page
     assert "ldp-gym bench own.suites:Mine --seed 0" in page
     assert (tmp_path / "figures" / "own-suites-Mine.svg").exists()
     assert (tmp_path / "figures" / "own-suites-Mine.png").exists()
     sys.modules.pop("own.suites")
     (tmp_path / "own" / "suites.py").unlink()
-    assert "Its entries are not known here: cannot import suite" in report.write(tmp_path).read_text("utf-8")
+    assert "Its experiments are not known here: cannot import suite" in report.write(tmp_path).read_text(
+        "utf-8"
+    )
 
 
 # -- In a browser -------------------------------------------------------------------------------------------
@@ -346,7 +350,7 @@ def test_a_browser_shows_it_without_errors_and_asks_nobody_for_anything(opened, 
     assert asked == [(directory / "report.html").as_uri()]
 
 
-def column(window, title, table="quick-entries"):
+def column(window, title, table="quick-experiments"):
     """A column's header button, and what its cells say, from top to bottom."""
     headers = window.find_elements("css selector", f"#{table} th")
     place = next(i for i, header in enumerate(headers) if header.text.startswith(title))
@@ -361,7 +365,7 @@ def test_a_click_sorts_by_number(opened):
     header, _ = column(opened, "Risk")
     # Numbers whose order as text is another, whatever the rules for text.
     opened.execute_script(
-        """const cells = document.querySelectorAll("#quick-entries td.number[data-value]:nth-child(4)");
+        """const cells = document.querySelectorAll("#quick-experiments td.number[data-value]:nth-child(4)");
         cells.forEach((cell, i) => {
             cell.textContent = arguments[0][i % arguments[0].length];
             cell.dataset.value = cell.textContent.replace(",", "");
@@ -396,7 +400,7 @@ def test_the_keyboard_sorts_and_empty_cells_stay_last(opened):
 def test_text_is_sorted_as_text_and_rows_stay_whole(opened):
     def rows():
         return opened.execute_script(
-            "return [...document.querySelectorAll('#quick-entries tbody tr')].map(row => row.textContent)"
+            "return [...document.querySelectorAll('#quick-experiments tbody tr')].map(row => row.textContent)"
         )
 
     before = rows()

@@ -1,6 +1,7 @@
-"""Runs: the same for any number of jobs, on a cluster, after a kill; and strangers are contained."""
+"""Runs: the same for any number of jobs, on a cluster, after a kill; third-party code is contained."""
 
 import contextlib
+import inspect
 import os
 import random
 import signal
@@ -14,8 +15,9 @@ import pytest
 
 import ldp_gym
 from ldp_gym import bench
-from ldp_gym.bench import Entry, Finding, Suite
+from ldp_gym.bench import Experiment, Finding, Suite
 from ldp_gym.bench.store import Outcome
+from ldp_gym.cli import benchmarking
 
 CHANNELS = ("laplace-single", "split")
 LEARNERS = ("uniform", "exp3", "bayes")
@@ -27,9 +29,9 @@ class Tiny(Suite):
     name = "tiny"
     title = claim = "for the tests"
 
-    def games(self, small):
+    def own_experiments(self, small):
         return [
-            Entry(
+            Experiment(
                 {"hypotheses": "dirichlet", "channel": channel, "horizon": 400},
                 learner,
                 episodes=12,
@@ -48,13 +50,15 @@ class Tiny(Suite):
 
 def table(results):
     """Everything that was measured, by what was played."""
-    return {str(p.entry): (p.kl.tolist(), p.tv.tolist()) for p in results.played}
+    return {
+        str(p.experiment): (p.evaluation.kl.tolist(), p.evaluation.tv.tolist()) for p in results.successes
+    }
 
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
-    results = bench.run(Tiny(), out=tmp_path_factory.mktemp("alone"))
-    assert len(results.played) == 6
+    results = bench.run(Tiny(), jobs=1, out=tmp_path_factory.mktemp("alone"))
+    assert len(results.successes) == 6
     return table(results)
 
 
@@ -66,23 +70,38 @@ def test_results_are_those_of_evaluate(expected):
     np.testing.assert_array_equal(tv, alone.tv)
 
 
+def test_the_risk_has_the_interval_of_the_evaluation(tmp_path):
+    results = bench.run(Tiny(), jobs=1, out=tmp_path)
+    for result in results.successes:
+        assert (result.risk.low, result.risk.high) == result.evaluation.interval()
+        assert result.risk.value == result.evaluation.risk
+
+
+def test_the_command_has_the_same_defaults():
+    here = inspect.signature(bench.run).parameters
+    command = inspect.signature(benchmarking.bench).parameters
+    shared = set(here) & set(command) - {"suite"}
+    assert shared >= {"episodes", "seed", "jobs", "out", "size", "dask", "time_limit"}
+    assert {name: command[name].default for name in shared} == {name: here[name].default for name in shared}
+
+
 def test_any_number_of_jobs(expected, tmp_path):
     assert table(bench.run(Tiny(), out=tmp_path, jobs=2)) == expected
 
 
 def test_nothing_is_played_twice(tmp_path):
-    bench.run(Tiny(), out=tmp_path)
+    bench.run(Tiny(), jobs=1, out=tmp_path)
     again = []
-    bench.run(Tiny(), out=tmp_path, on_cell=lambda *cell: again.append(cell))
+    bench.run(Tiny(), jobs=1, out=tmp_path, on_cell=lambda *cell: again.append(cell))
     assert not again
-    bench.run(Tiny(), out=tmp_path, episodes=15, on_cell=lambda *cell: again.append(cell))
-    assert len(again) == 6  # three more episodes of each entry
+    bench.run(Tiny(), jobs=1, out=tmp_path, episodes=15, on_cell=lambda *cell: again.append(cell))
+    assert len(again) == 6  # three more episodes of each experiment
 
 
 def test_what_failed_is_played_again(expected, tmp_path):
-    cell = Tiny().entries()[0].cells(0)[0]
-    bench.Store(tmp_path).save(cell, Outcome("failed", {}, "a disk was full", 0.1))
-    results = bench.run(Tiny(), out=tmp_path)
+    cell = Tiny().experiments()[0].cells(0)[0]
+    bench.Store(tmp_path).save(cell, Outcome("failed", None, "a disk was full", 0.1))
+    results = bench.run(Tiny(), jobs=1, out=tmp_path)
     assert not results.failures
     assert table(results) == expected
 
@@ -93,7 +112,7 @@ sys.path.insert(0, sys.argv[1])
 from test_runner import Tiny
 from ldp_gym import bench
 print("begin", flush=True)
-bench.run(Tiny(), out=sys.argv[2], on_cell=lambda *_: __import__("time").sleep(0.1))
+bench.run(Tiny(), jobs=1, out=sys.argv[2], on_cell=lambda *_: __import__("time").sleep(0.1))
 print("end", flush=True)
 """
 
@@ -111,7 +130,7 @@ def test_killed_ten_times_and_resumed(expected, tmp_path):
         if finished:
             break
     assert kills > 2
-    assert table(bench.run(Tiny(), out=tmp_path)) == expected
+    assert table(bench.run(Tiny(), jobs=1, out=tmp_path)) == expected
 
 
 @contextlib.contextmanager
@@ -149,41 +168,41 @@ def test_a_cluster_whose_worker_is_killed(expected, tmp_path):
             if len(played) == 4:
                 workers[0].kill()
 
-        results = bench.run(Tiny(), out=tmp_path, dask=address, on_cell=after)
+        results = bench.run(Tiny(), jobs=1, out=tmp_path, dask=address, on_cell=after)
     assert not results.failures
     assert table(results) == expected
 
 
-def test_strangers_are_contained(expected, tmp_path):
-    learners = [f"strangers:{name}" for name in ("Honest", "Crasher", "Quitter", "NotANumber", "Negative")]
+def test_third_party_learners_are_contained(expected, tmp_path):
+    learners = [f"third_party:{name}" for name in ("Honest", "Crasher", "Quitter", "NotANumber", "Negative")]
     results = bench.run(Tiny(), out=tmp_path, learners=learners, size="small", jobs=2)
-    told = {failure.entry.learner.partition(":")[2]: failure.message for failure in results.failures}
+    told = {failure.experiment.learner.partition(":")[2]: failure.message for failure in results.failures}
     assert "ZeroDivisionError" in told.pop("Crasher")
     assert "status 7" in told.pop("Quitter")
     assert "nan" in told.pop("NotANumber")
     assert "no negative probability" in told.pop("Negative")
     assert not told
     found = table(results)
-    assert {key: value for key, value in found.items() if "strangers" not in key} == expected
-    stranger, ours = (
+    assert {key: value for key, value in found.items() if "third_party" not in key} == expected
+    third_party, ours = (
         results[f"{name} on split, T = 400"][0]
-        for results, name in ((found, "strangers:Honest"), (expected, "exp3"))
+        for results, name in ((found, "third_party:Honest"), (expected, "exp3"))
     )
-    np.testing.assert_allclose(stranger, ours, rtol=1e-9)
+    np.testing.assert_allclose(third_party, ours, rtol=1e-9)
 
 
 def test_a_sleeper_fails_alone(tmp_path):
     results = bench.run(
-        Tiny(), out=tmp_path, learners=["strangers:Sleeper"], episodes=1, time_limit=3, jobs=2
+        Tiny(), out=tmp_path, learners=["third_party:Sleeper"], episodes=1, time_limit=3, jobs=2
     )
-    assert {failure.entry.learner for failure in results.failures} == {"strangers:Sleeper"}
+    assert {failure.experiment.learner for failure in results.failures} == {"third_party:Sleeper"}
     assert "more than its 3 seconds" in results.failures[0].message
-    assert len(results.played) == 6
+    assert len(results.successes) == 6
 
 
 def test_a_channel_that_breaks_fails_alone(expected, tmp_path):
-    results = bench.run(Tiny(), out=tmp_path, channels=["strangers:Broken"], size="small")
-    assert {failure.entry.channel for failure in results.failures} == {"strangers:Broken"}
+    results = bench.run(Tiny(), jobs=1, out=tmp_path, channels=["third_party:Broken"], size="small")
+    assert {failure.experiment.channel for failure in results.failures} == {"third_party:Broken"}
     assert "out of order" in results.failures[0].message
     assert table(results) == expected
 
@@ -194,6 +213,7 @@ def test_a_channel_that_breaks_fails_alone(expected, tmp_path):
         ({"suite": "quik"}, "did you mean 'quick'"),
         ({"learners": ["bayess"]}, "did you mean 'bayes'"),
         ({"channels": ["spilt"]}, "did you mean 'split'"),
+        ({"learners": ["third_party:NoSuchLearner"]}, "cannot import learner 'third_party:NoSuchLearner'"),
         ({"size": "huge"}, "size must be one of default, small, got 'huge'"),
         ({"episodes": 0}, "episodes"),
         ({"seed": -1}, "seed"),

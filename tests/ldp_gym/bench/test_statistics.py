@@ -11,7 +11,7 @@ def test_intervals_cover_as_often_as_they_say():
     rng = np.random.default_rng(0)
     trials = 400
     hits = sum(statistics.mean(rng.exponential(size=60)).contains(1.0) for _ in range(trials))
-    # The percentile bootstrap of skewed samples covers a little less than 95%; 88% at n = 60 would be wrong.
+    # The interval of skewed samples covers a little less than 95%; 88% at n = 60 would be wrong.
     assert hits >= stats.binom.ppf(1e-6, trials, 0.92)
     assert hits <= trials * 0.99
 
@@ -69,7 +69,7 @@ def test_few_episodes_have_long_enough_intervals():
 def test_the_worst_of_many_is_covered():
     rng = np.random.default_rng(5)
     trials = 400
-    hits = sum(statistics.worst(rng.standard_normal((16, 12))).contains(0.0) for _ in range(trials))
+    hits = sum(statistics.largest_mean(rng.standard_normal((16, 12))).contains(0.0) for _ in range(trials))
     assert hits >= stats.binom.ppf(1e-6, trials, 0.95)
 
 

@@ -1,54 +1,100 @@
 """What is kept, and what never mixes."""
 
 import csv
+import shutil
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from pyarrow import parquet
 
 import ldp_gym
-from ldp_gym.bench import Entry, Store
+from ldp_gym.bench import Experiment, Store, experiment
 from ldp_gym.bench.runner import play
 from ldp_gym.errors import DamagedStoreError
 
-ENTRY = Entry({"hypotheses": "dirichlet", "horizon": 30}, "exp3", episodes=5, block=2)
+EXPERIMENT = Experiment({"hypotheses": "dirichlet", "horizon": 30}, "exp3", episodes=5, block=2)
 
 
 @pytest.fixture
 def store(tmp_path):
     store = Store(tmp_path)
-    for cell in ENTRY.cells(seed=3):
+    for cell in EXPERIMENT.cells(seed=3):
         store.save(cell, play(cell))
     return store
 
 
 def test_cells_are_the_entry_s_episodes(store):
-    kept = [store.outcome(cell.key) for cell in ENTRY.cells(seed=3)]
-    together = np.concatenate([outcome.arrays["kl"] for outcome in kept])
-    alone = ldp_gym.evaluate("exp3", ENTRY.game, episodes=5, seed=3)
+    kept = [store.outcome(cell.key) for cell in EXPERIMENT.cells(seed=3)]
+    together = np.concatenate([outcome.evaluation.kl for outcome in kept])
+    alone = ldp_gym.evaluate("exp3", EXPERIMENT.rules, episodes=5, seed=3)
     np.testing.assert_array_equal(together, alone.kl)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"game": {"hypotheses": "dirichlet", "horizon": 31}},
-        {"game": {"hypotheses": "dirichlet", "horizon": 30, "epsilon": 1.5}},
+        {"rules": {"hypotheses": "dirichlet", "horizon": 31}},
+        {"rules": {"hypotheses": "dirichlet", "horizon": 30, "epsilon": 1.5}},
         {"learner": "wma"},
         {"options": {"rate": "box"}},
         {"truth": 0},
-        {"estimates": True},
+        {"averages": True},
     ],
 )
 def test_another_configuration_has_another_key(store, change):
-    assert not {cell.key for cell in replace(ENTRY, **change).cells(seed=3)} & store.finished()
-    assert not {cell.key for cell in ENTRY.cells(seed=4)} & store.finished()
+    assert not {cell.key for cell in replace(EXPERIMENT, **change).cells(seed=3)} & store.finished()
+    assert not {cell.key for cell in EXPERIMENT.cells(seed=4)} & store.finished()
+
+
+def test_a_game_with_its_defaults_spelled_out_is_the_same_game(store):
+    spelled = {
+        **EXPERIMENT.rules, "num_hypotheses": 8, "num_labels": 16, "class_seed": 0, "nature": "iid",
+        "channel": "laplace-single", "channel_kwargs": {"clipping": "continuous"}, "epsilon": 1, "delta": 0,
+    }  # fmt: skip
+    same = replace(EXPERIMENT, rules=spelled)
+    assert {cell.key for cell in same.cells(seed=3)} == store.finished()
+    assert same.what == EXPERIMENT.what
+    np.testing.assert_array_equal(
+        play(same.cells(3)[0]).evaluation.kl, play(EXPERIMENT.cells(3)[0]).evaluation.kl
+    )
+
+
+def test_changed_code_of_the_package_has_another_key(store, monkeypatch):
+    assert len(experiment.own_code()) == 64
+    monkeypatch.setattr(experiment, "own_code", lambda: "edited")
+    assert not {cell.key for cell in EXPERIMENT.cells(seed=3)} & store.finished()
+
+
+@pytest.mark.parametrize("edited", ["channels/split.py", "numerics/sampling.py", "bench/figures.py"])
+def test_the_package_s_fingerprint_is_that_of_what_plays(tmp_path, monkeypatch, edited):
+    """An edited channel or sampler changes it; how results are shown does not."""
+    copy = tmp_path / "ldp_gym"
+    shutil.copytree(Path(ldp_gym.__file__).parent, copy)
+    monkeypatch.setattr(experiment, "_places", lambda package: [tmp_path / package])
+    before = experiment.own_code.__wrapped__()
+    with (copy / edited).open("a") as file:
+        file.write("# another line\n")
+    assert (experiment.own_code.__wrapped__() == before) == edited.startswith("bench/")
+
+
+def test_a_third_party_learner_is_fingerprinted_without_being_imported(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "trap.py").write_text("raise SystemExit('imported')\n")
+    cell = replace(EXPERIMENT, learner="trap:Learner").cells(seed=0)[0]
+    assert "trap:Learner" in cell.sources
+    assert "trap" not in sys.modules
+    with pytest.raises(
+        ValueError, match="cannot import learner 'nowhere:Learner': No module named 'nowhere'"
+    ):
+        replace(EXPERIMENT, learner="nowhere:Learner").cells(seed=0)
 
 
 def test_another_version_has_another_key(store, monkeypatch):
     monkeypatch.setattr(ldp_gym, "__version__", "9.9.9")
-    assert not {cell.key for cell in ENTRY.cells(seed=3)} & store.finished()
+    assert not {cell.key for cell in EXPERIMENT.cells(seed=3)} & store.finished()
 
 
 def test_changed_code_of_one_s_own_has_another_key(tmp_path, monkeypatch):
@@ -59,15 +105,15 @@ def test_changed_code_of_one_s_own_has_another_key(tmp_path, monkeypatch):
     (package / "__init__.py").write_text("from homemade.core import Mine, Table\n")
     core = "import ldp_agents, ldp_gym\nclass Mine(ldp_agents.Uniform): rate = {}\nclass Table: pass\n"
     (package / "core.py").write_text(core.format(0.0))
-    entries = [
-        replace(ENTRY, learner="homemade:Mine"),
-        replace(ENTRY, game={**ENTRY.game, "hypotheses": "homemade:Table"}),
+    experiments = [
+        replace(EXPERIMENT, learner="homemade:Mine"),
+        replace(EXPERIMENT, rules={**EXPERIMENT.rules, "hypotheses": "homemade:Table"}),
     ]
-    cells = [entry.cells(seed=0)[0] for entry in entries]
+    cells = [e.cells(seed=0)[0] for e in experiments]
     before = [cell.key for cell in cells]
     (package / "core.py").write_text(core.format(1.0))
     assert [cell.key for cell in cells] == before
-    assert not {entry.cells(seed=0)[0].key for entry in entries} & set(before)
+    assert not {e.cells(seed=0)[0].key for e in experiments} & set(before)
 
 
 def test_a_damaged_file_is_reported_and_left_alone(store):
@@ -87,7 +133,7 @@ def test_a_file_of_another_kind_is_left_alone(tmp_path):
 
 
 def test_exports_hold_every_episode(store, tmp_path):
-    alone = ldp_gym.evaluate("exp3", ENTRY.game, episodes=5, seed=3)
+    alone = ldp_gym.evaluate("exp3", EXPERIMENT.rules, episodes=5, seed=3)
     assert store.export(tmp_path / "all.csv") == alone.kl.size
     with (tmp_path / "all.csv").open() as file:
         rows = list(csv.DictReader(file))

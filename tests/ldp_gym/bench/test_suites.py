@@ -12,7 +12,7 @@ from ldp_gym.bench import SUITES
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
     directory = tmp_path_factory.mktemp("suites")
-    return {name: bench.run(name, size="small", out=directory) for name in SUITES.names()}
+    return {name: bench.run(name, size="small", jobs=1, out=directory) for name in SUITES.names()}
 
 
 @pytest.mark.parametrize("name", SUITES.names())
@@ -27,7 +27,7 @@ def test_it_runs_and_draws(played, name, tmp_path):
 
 
 def test_the_paper_s_main_point(played):
-    marks = {f.text.partition(":")[0]: f.holds for f in SUITES["unbounded"]().findings(played["unbounded"])}
+    marks = {f.text.partition(":")[0]: f.holds for f in SUITES["num-labels"]().findings(played["num-labels"])}
     assert marks["randomized-response"]
     assert marks["split"]
 
@@ -38,15 +38,18 @@ def test_conclusions_follow_the_data(played):
     assert all(finding.holds for finding in lower.findings(played["lower"]))
     cheated = played["lower"].__class__.__new__(played["lower"].__class__)
     cheated.__dict__ = dict(played["lower"].__dict__)
-    cheated.played = [dataclasses.replace(p, kl=p.kl * 1e-9) for p in cheated.played]
+    cheated.successes = [
+        dataclasses.replace(r, evaluation=dataclasses.replace(r.evaluation, kl=r.evaluation.kl * 1e-9))
+        for r in cheated.successes
+    ]
     assert not any(finding.holds for finding in lower.findings(cheated))
 
 
 def test_every_pure_channel_is_held_against_the_limit(played):
-    channels = {p.entry.channel for p in played["limit"].played}
+    channels = {p.channel for p in played["limit"].successes}
     assert {"laplace-single", "wheel", "adaptive-split", "subset-selection"} <= channels
     assert "identity" not in channels
     limit = theory.information_limit(8, 300, 1.0)
-    for p in played["limit"].played:
+    for p in played["limit"].successes:
         error = p.totals.std(ddof=1) / np.sqrt(len(p.totals))
         assert p.totals.mean() >= limit - 5 * error

@@ -1,4 +1,4 @@
-"""Learners of somebody else's, good and bad, for the tests of the benchmark to invite."""
+"""Third-party learners and channels, good and bad, for the tests of the benchmark to play."""
 
 import gc
 import inspect
@@ -12,7 +12,7 @@ import numpy as np
 import ldp_agents
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.engine.tape import Episodes, Tape
-from ldp_gym.learners import stepped
+from ldp_gym.learners import play_stepwise
 
 
 class Honest(ldp_agents.EXP3):
@@ -53,7 +53,7 @@ class Late(ldp_agents.Uniform):
         return super().predict(candidates)
 
     def play(self, candidates, messages, log_likelihoods=None):
-        return stepped(self, candidates, messages)
+        return play_stepwise(self, candidates, messages)
 
 
 class Sleeper(Late):

@@ -1,4 +1,4 @@
-"""``ldp-gym train``: a learned baseline from the command line."""
+"""``ldp-gym train`` and ``ldp-gym ship``: learned baselines from the command line."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ldp_agents.rl import shipping
 from ldp_agents.rl.config import Config
-from ldp_gym.cli.options import option_of
+from ldp_agents.rl.pretrained import WEIGHTS_DIRECTORY
+from ldp_gym.bench.store import DIRECTORY
 
 
 def train(
@@ -26,8 +28,10 @@ def train(
     epsilon: Annotated[float, typer.Option(help="The privacy level.")] = 1.0,
     delta: Annotated[float, typer.Option(help="0 for pure channels.")] = 0.0,
     horizon: Annotated[int, typer.Option(help="T.")] = 1000,
-    steps: Annotated[int | None, typer.Option(min=1, help="Rounds to play; the algorithm knows.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the games and of the network.")] = 0,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Rounds to play; each algorithm has its own default.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the episodes and of the network.")] = 0,
     setting: Annotated[
         list[str] | None,
         typer.Option(help="A setting of the algorithm, as name=value, such as network=flat; repeatable."),
@@ -41,35 +45,53 @@ def train(
 
     The bar shows its total KL on held-out episodes beside those of the reference learners.
     """
-    try:
-        from ldp_agents.rl import train as training
+    from ldp_gym.cli.options import (
+        option_of,
+    )  # the command `ldp-gym` imports this module while it is imported
 
-        rounds = steps or training.default_steps(algorithm)
+    try:
+        from ldp_agents.rl import algorithms, training
     except ImportError as error:
         raise typer.BadParameter(f"training needs {error.name}: pip install 'ldp-gym[rl]'") from error
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+    given = {
+        "num_hypotheses": num_hypotheses,
+        "num_labels": num_labels,
+        "redraw_hypotheses": redraw or None,
+    }
+    rules = {
+        "hypotheses": hypotheses,
+        "class_seed": class_seed,
+        "channel": channel,
+        "epsilon": epsilon,
+        "delta": delta,
+        "horizon": horizon,
+        **{name: value for name, value in given.items() if value is not None},
+    }
+    directory, console = out or DIRECTORY / algorithm, Console()
     try:
-        given = {
-            "num_hypotheses": num_hypotheses,
-            "num_labels": num_labels,
-            "channel_kwargs": dict(option_of(text) for text in option or []) or None,
-            "redraw_hypotheses": redraw or None,
-        }
-        game = {
-            "hypotheses": hypotheses,
-            "class_seed": class_seed,
-            "channel": channel,
-            "epsilon": epsilon,
-            "delta": delta,
-            "horizon": horizon,
-            **{name: value for name, value in given.items() if value is not None},
-        }
-        settings = dict(option_of(text) for text in setting or [])
-        config = Config(algorithm, game, rounds, seed, settings)
-        directory = out or Path("results") / algorithm
-        console = Console()
+        if option:
+            rules["channel_kwargs"] = dict(map(option_of, option))
+        rounds = steps or algorithms.algorithm_of(algorithm).steps
+        config = Config(algorithm, rules, rounds, seed, dict(map(option_of, setting or [])))
         training.train(config, directory, resume=resume, console=console)
     except (TypeError, ValueError, FileExistsError) as error:
         raise typer.BadParameter(str(error)) from error
     console.print(f"model: {directory}")
+
+
+def ship(
+    directory: Annotated[Path, typer.Argument(help="What 'ldp-gym train --out' has left.")],
+    replace: Annotated[bool, typer.Option(help="Take the place of the model that ships now.")] = False,
+) -> None:
+    """Put a trained model among those that come with the package, if it passes the checks.
+
+    It then goes by the name of its algorithm on its channel.
+    """
+    console = Console()
+    try:
+        target, risks = shipping.ship(directory, WEIGHTS_DIRECTORY, replace=replace)
+    except (ValueError, OSError) as error:
+        raise typer.BadParameter(str(error)) from error
+    for name, risk in risks.items():
+        console.print(f"{name}: total KL {risk:.1f}")
+    console.print(f"shipped: {target}")

@@ -1,0 +1,55 @@
+"""Trained models from their directories."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from ldp_agents.rl.model import CARD, WEIGHTS, Model, check_fit
+from ldp_agents.rl.policies import POLICY, PolicyLearner
+from ldp_agents.rl.run import LearnerFactory
+from ldp_gym import Game
+
+
+def load(directory: str | Path) -> LearnerFactory:
+    """A trained model from its directory: a callable from Game to Learner that can be sent to a process.
+
+    It checks that it fits the game, and says what differs.
+
+    Raises:
+        FileNotFoundError: if there is no model in the directory.
+    """
+    path = Path(directory)
+    if not (path / CARD).exists():
+        raise FileNotFoundError(
+            f"no trained model in {path}: it has no {CARD}; 'ldp-gym train --out' makes one"
+        )
+    if (path / WEIGHTS).exists():
+        return Model.read(path)
+    return StoredPolicy(path)
+
+
+@dataclass(frozen=True)
+class StoredPolicy:
+    """A policy on disk, read when it is asked for a learner: it can be sent to another process.
+
+    Reading it runs whatever code was pickled into it: take policies from people whom you trust.
+
+    Attributes:
+        directory: where it is stored.
+    """
+
+    directory: Path
+    runs_stored_code: ClassVar[bool] = True
+
+    def __call__(self, game: Game) -> PolicyLearner:
+        """The policy as a learner of the game."""
+        from ldp_agents.rl.algorithms import algorithm_of  # the extra `rl`
+
+        card = json.loads((self.directory / CARD).read_text())
+        check_fit(card["trained_on"], game)
+        policy = algorithm_of(card["config"]["algorithm"]).policy
+        algorithm = policy.load(self.directory / POLICY, device="cpu")
+        return PolicyLearner(game, algorithm, card["features"], card["logit_range"])

@@ -1,0 +1,19 @@
+"""The console script ``ldp-gym``, and ``python -m ldp_gym``."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command. Modules in the working directory count: a learner of one's own is often there."""
+    sys.path.insert(0, "")
+    try:
+        from ldp_gym.cli import app
+    except ImportError as error:  # an extra is missing; the message says which
+        sys.exit(str(error))
+    app()
+
+
+if __name__ == "__main__":
+    main()

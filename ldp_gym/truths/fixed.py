@@ -1,0 +1,25 @@
+"""One distribution over the labels, whatever the context and the round."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.truths.base import Truth, TruthView
+
+
+class Fixed(Truth):
+    """The row ``p*`` in every round.
+
+    Args:
+        num_labels: M.
+        row: M probabilities.
+    """
+
+    def __init__(self, num_labels: int, row: npt.ArrayLike) -> None:
+        self.row = validation.row("truth", row, num_labels)
+
+    def distributions(self, view: TruthView) -> FloatArray:
+        return np.broadcast_to(self.row, (len(view.episode), 1, len(self.row)))

@@ -1,0 +1,44 @@
+"""The truth of the paper: a member of the class."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray, IntArray
+from ldp_gym.numerics.sampling import integers
+from ldp_gym.truths.base import Truth, TruthView, pick
+
+
+class Member(Truth):
+    """One hypothesis throughout an episode, ``p*_t = f_j(x_t)``: drawn uniformly, or a given one.
+
+    Args:
+        num_hypotheses: K.
+        member: its index; drawn for each episode when not given.
+    """
+
+    def __init__(self, num_hypotheses: int, member: int | None = None) -> None:
+        self.num_hypotheses = num_hypotheses
+        self.member = None if member is None else validation.index("truth", member, num_hypotheses)
+
+    @property
+    def num_episode_uniforms(self) -> int:
+        """One, even where the member is given: episodes of different truths share all else."""
+        return 1
+
+    def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.int64]:
+        """The members' indices ``(B, 1)``."""
+        drawn = integers(self.num_hypotheses, uniforms)
+        return drawn if self.member is None else np.full_like(drawn, self.member)
+
+    def distributions(self, view: TruthView) -> FloatArray:
+        return pick(view.candidates, view.episode)
+
+    def members(self, view: TruthView) -> IntArray:
+        """The member of each episode."""
+        return view.episode
+
+    def __repr__(self) -> str:
+        return "Member(drawn)" if self.member is None else f"Member({self.member})"

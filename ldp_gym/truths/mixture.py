@@ -1,0 +1,69 @@
+"""A mixture of members: in the convex hull of the class, and rarely in the class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray, mixture
+from ldp_gym.truths.base import Truth, TruthView
+
+
+class Mixture(Truth):
+    """``p*_t = sum_j w_j f_j(x_t)`` with weights that stay fixed in an episode.
+
+    Args:
+        num_hypotheses: K.
+        num_members: how many members are mixed; which ones is drawn for each episode.
+        members: their indices instead.
+        weights: one per member, nonnegative and summing to one; drawn uniformly from the simplex for each
+            episode when not given.
+    """
+
+    def __init__(
+        self,
+        num_hypotheses: int,
+        num_members: int | None = None,
+        members: Sequence[int] | None = None,
+        weights: Sequence[float] | None = None,
+    ) -> None:
+        self.num_hypotheses = num_hypotheses
+        self._members = None if members is None else validation.indices("members", members, num_hypotheses)
+        count = (
+            len(self._members) if self._members is not None else (2 if num_members is None else num_members)
+        )
+        self.num_members = validation.whole("num_members", count, least=1)
+        if num_members is not None and num_members != self.num_members:
+            raise ValueError(f"num_members={num_members} contradicts members={members}")
+        if self.num_members > num_hypotheses:
+            raise ValueError(f"num_members must be at most K = {num_hypotheses}, got {self.num_members}")
+        self._weights = None if weights is None else validation.row("weights", weights, self.num_members)
+
+    @property
+    def num_episode_uniforms(self) -> int:
+        """A lot per hypothesis for who is in, and one number per member for its weight."""
+        return self.num_hypotheses + self.num_members
+
+    def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.float64]:
+        """The weights of all hypotheses, ``(B, K)``."""
+        lots, gaps = np.split(uniforms, [self.num_hypotheses], axis=-1)
+        members = lots.argsort(axis=-1)[:, : self.num_members]
+        if self._members is not None:
+            members = np.broadcast_to(self._members, members.shape)
+        # Exponential variables over their sum are uniform on the simplex.
+        weights = -np.log(gaps)
+        weights = weights / weights.sum(axis=-1, keepdims=True)
+        if self._weights is not None:
+            weights = np.broadcast_to(self._weights, weights.shape)
+        drawn = np.zeros((len(uniforms), self.num_hypotheses))
+        np.put_along_axis(drawn, members, weights, axis=-1)
+        return drawn
+
+    def distributions(self, view: TruthView) -> FloatArray:
+        return mixture(view.episode[:, None], view.candidates)
+
+    def __repr__(self) -> str:
+        return f"Mixture(num_members={self.num_members})"

@@ -1,0 +1,140 @@
+"""Logged pairs, played again: the truth of a round is the point mass at its label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ldp_gym.natures.base import Nature, NatureView
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray, IntArray
+from ldp_gym.truths.base import Truth, TruthView
+
+ORDERS = ("given", "shuffled")
+
+
+class Replay(Truth):
+    """Every logged row once: its context, and a label that is what it was.
+
+    The KL from a point mass is the log-loss ``-log p_hat_t[y_t]``.
+
+    Args:
+        num_labels: M.
+        context_dim: d.
+        contexts: ``(n, d)``, an array, a list of rows, a data frame, or ``(n,)`` where d = 1.
+        labels: ``(n,)``: indices ``0..M-1``, or the classes' own names where the class is one of classifiers.
+        order: ``"given"``, or ``"shuffled"`` anew in each episode.
+        classes: the names of the labels, as the class has them.
+    """
+
+    constant: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        num_labels: int,
+        context_dim: int,
+        contexts: Any,
+        labels: Any,
+        order: str = "given",
+        classes: npt.NDArray[Any] | None = None,
+    ) -> None:
+        if order not in ORDERS:
+            raise ValueError(f"order must be one of {', '.join(ORDERS)}, got {order!r}")
+        self.num_labels = num_labels
+        self.contexts = validation.contexts("contexts", contexts, context_dim)
+        self.labels = _label_indices(labels, num_labels, classes)
+        if len(self.contexts) != len(self.labels):
+            raise ValueError(
+                f"replay needs as many labels as contexts, got {len(self.labels)} labels and "
+                f"{len(self.contexts)} contexts"
+            )
+        if len(self.labels) < 2:
+            raise ValueError(f"replay needs at least 2 rows, got {len(self.labels)}")
+        self.order = order
+        self.num_rounds = len(self.labels)
+        self.nature = ReplayedContexts(context_dim, self)
+
+    @property
+    def num_episode_uniforms(self) -> int:
+        """One, which seeds the order, if rows are shuffled."""
+        return 1 if self.order == "shuffled" else 0
+
+    def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.int64]:
+        """The rows in the order in which they are played, ``(B, n)``."""
+        if self.order == "given":
+            return np.broadcast_to(np.arange(len(self.labels)), (len(uniforms), len(self.labels)))
+        seeds = (uniforms[:, 0] * 2.0**53).astype(np.int64).tolist()
+        return np.stack([np.random.default_rng(seed).permutation(len(self.labels)) for seed in seeds])
+
+    def rows(self, episode: npt.NDArray[Any], rounds: IntArray) -> IntArray:
+        """Which rows are played in these rounds ``(B, n)``."""
+        return np.take_along_axis(episode, rounds, axis=-1)
+
+    def distributions(self, view: TruthView) -> FloatArray:
+        labels = self.labels[self.rows(view.episode, view.rounds)]
+        return (labels[..., None] == np.arange(self.num_labels)).astype(np.float64)
+
+    def __repr__(self) -> str:
+        return f"Replay({len(self.labels):,} rows, {self.order})"
+
+
+class ReplayedContexts(Nature):
+    """The contexts of the rows that a :class:`Replay` plays."""
+
+    num_uniforms = 0
+
+    def __init__(self, context_dim: int, replay: Replay) -> None:
+        super().__init__(context_dim)
+        self._replay = replay
+
+    def contexts(self, view: NatureView) -> FloatArray:
+        assert view.episode is not None, "the contexts of a replay come in its order"
+        return self._replay.contexts[self._replay.rows(view.episode, view.rounds)]
+
+
+def _label_indices(labels: Any, num_labels: int, classes: npt.NDArray[Any] | None) -> IntArray:
+    """Labels as indices: by the classes' names if there are any, else they are indices already."""
+    values = np.asarray(labels)
+    if values.ndim != 1:
+        raise ValueError(f"labels must be one per row, of shape (n,), got shape {values.shape}")
+    if values.dtype.kind in "mM":
+        raise ValueError(f"labels must be classes or indices, got dates: {values[0]!r}")
+    if classes is not None:
+        return _by_name(values, classes)
+    if values.dtype.kind == "f" and np.isfinite(values).all() and (values == np.rint(values)).all():
+        values = values.astype(np.int64)
+    if values.dtype.kind not in "iu":
+        raise ValueError(
+            f"labels must be indices in 0..{num_labels - 1}, got {_first_odd(values)!r}; names of labels go "
+            f"with a class of fitted classifiers, through their classes_"
+        )
+    outside = (values < 0) | (values >= num_labels)
+    if outside.any():
+        row = int(outside.argmax())
+        raise ValueError(f"labels must lie in 0..{num_labels - 1}, got {values[row]} in row {row}")
+    return values.astype(np.int64)
+
+
+def _by_name(values: npt.NDArray[Any], classes: npt.NDArray[Any]) -> IntArray:
+    index = {name: i for i, name in enumerate(classes.tolist())}
+    found = [index.get(value, -1) if value == value else -1 for value in values.tolist()]
+    if -1 in found:
+        row = found.index(-1)
+        raise ValueError(
+            f"label {values.tolist()[row]!r} in row {row} is none of the classes: {_listed(classes.tolist())}"
+        )
+    return np.array(found, dtype=np.int64)
+
+
+def _first_odd(values: npt.NDArray[Any]) -> Any:
+    return next(
+        (v for v in values.tolist() if not (isinstance(v, int | float) and v == v and v % 1 == 0)), values[:1]
+    )
+
+
+def _listed(names: Sequence[Any]) -> str:
+    shown = ", ".join(map(repr, names[:10]))
+    return shown if len(names) <= 10 else f"{shown}, ... ({len(names)} in all)"

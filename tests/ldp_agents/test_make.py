@@ -1,0 +1,39 @@
+"""ldp_agents.make: a learner by its name or its directory, for an environment or a game."""
+
+import gymnasium as gym
+import pytest
+from conftest import settings
+from rl_helpers import untrained
+
+import ldp_agents
+from ldp_agents.rl import ModelLearner
+from ldp_gym.wrappers import Evidence, MixtureAction, VectorMixtureAction
+
+
+def environments():
+    single = gym.make("LDPDist-v0", **settings())
+    vector = gym.make_vec("LDPDist-v0", num_envs=2, **settings())
+    return single, single.unwrapped, Evidence(MixtureAction(single)), vector, VectorMixtureAction(vector)
+
+
+def test_a_learner_is_made_for_an_environment_or_its_game():
+    for env in environments():
+        assert ldp_agents.make("bayes", env).game is env.unwrapped.game
+    game = env.unwrapped.game
+    assert ldp_agents.make("exp3", game).game is game
+
+
+def test_a_trained_model_goes_by_its_directory(tmp_path):
+    env = gym.make("LDPDist-v0", **settings())
+    untrained(env.unwrapped.game).save(tmp_path)
+    learner = ldp_agents.make(str(tmp_path), env)
+    assert isinstance(learner, ModelLearner)
+    assert learner.act(env.reset(seed=0)[0]).shape == (6,)
+    with pytest.raises(TypeError, match="takes no option 'rate'"):
+        ldp_agents.make(str(tmp_path), env, rate=2.0)
+
+
+@pytest.mark.parametrize("other", [gym.make("CartPole-v1"), {"horizon": 5}, None])
+def test_what_plays_no_game_is_named(other):
+    with pytest.raises(TypeError, match="expected an environment of LDPDist-v0 or a Game, got"):
+        ldp_agents.make("bayes", other)

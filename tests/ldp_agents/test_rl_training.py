@@ -1,0 +1,163 @@
+"""Training, for seconds, and the command."""
+
+import json
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from conftest import ALPHA
+from rl_helpers import EASY, run
+from scipy.stats import t as student
+
+import ldp_agents
+import ldp_gym
+from ldp_agents.rl import Config, load
+from ldp_agents.rl.loading import StoredPolicy
+from ldp_agents.rl.pretrained import WEIGHTS_DIRECTORY
+from ldp_agents.rl.training import train
+from ldp_gym.bench.experiment import Entry, may_play_here
+from ldp_gym.bench.runner import play
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.testing import check_learner
+
+
+def improves(model, rules, share, episodes=200):
+    """That the model's risk is below a share of the uniform mixture's; error rate 1e-6."""
+    ours, uniform = (
+        ldp_gym.evaluate(learner, rules, episodes=episodes, seed=777).kl[:, -1]
+        for learner in (model, "uniform")
+    )
+    gap = share * uniform - ours
+    statistic = gap.mean() / (gap.std(ddof=1) / np.sqrt(episodes))
+    assert statistic > student.isf(ALPHA, episodes - 1), (ours.mean(), uniform.mean())
+
+
+SHORT = {
+    "ppo": (16_384, {"num_envs": 32, "n_steps": 32, "batch_size": 512}, 0.8),
+    "amortized": (100_000, {}, 0.5),
+    "sac": (8_000, {"num_envs": 32, "batch_size": 128}, 0.8),
+    "recurrent": (512, {"num_envs": 8, "n_steps": 16, "batch_size": 128, "memory": 8, "n_epochs": 1}, None),
+}
+
+
+@pytest.mark.parametrize("algorithm", SHORT)
+def test_a_short_run_learns_and_is_stored(algorithm, tmp_path):
+    """Below the stated share of uniform's risk; the recurrent one takes minutes for that, and only plays."""
+    steps, options, share = SHORT[algorithm]
+    trained = train(Config(algorithm, EASY, steps, settings=options), tmp_path, scores=2, episodes=4)
+    if share is not None:
+        improves(trained, EASY, share)
+    stored = pickle.loads(pickle.dumps(load(tmp_path)))
+    theirs, ours = (ldp_gym.evaluate(one, EASY, episodes=3).kl for one in (stored, trained))
+    np.testing.assert_allclose(theirs, ours, rtol=1e-3, atol=1e-3)
+    check_learner(stored, **EASY)
+    with pytest.raises(ldp_agents.IncompatibleChannelError, match=r"epsilon 6.0 \(not 5.0\)"):
+        stored(Scenario(**{**EASY, "epsilon": 5.0}).game)
+    card = json.loads((tmp_path / "config.json").read_text())
+    assert card["config"]["algorithm"] == algorithm
+    assert set(card["versions"]) >= {"python", "ldp-gym", "numpy", "torch", "stable-baselines3"}
+    scores = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    assert scores[-1]["steps"] == steps
+    assert scores[-1]["bayes"] <= scores[-1]["uniform"]
+    assert list((tmp_path / "tensorboard").rglob("events*"))
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "amortized", "recurrent", "sac"])
+def test_a_stopped_run_goes_on(algorithm, tmp_path):
+    _, options, _ = SHORT[algorithm]
+    first, then = (6_000, 9_000) if algorithm == "amortized" else (1_024, 2_048)
+    config = Config(algorithm, EASY, first, settings=options)
+    train(config, tmp_path, scores=2, episodes=2)
+    with pytest.raises(FileExistsError, match="holds a run already"):
+        train(config, tmp_path)
+    with pytest.raises(ValueError, match=r"has seed 0 \(not 1\)"):
+        train(Config(algorithm, EASY, first, 1, options), tmp_path, resume=True)
+    longer = Config(algorithm, EASY, then, settings=options)
+    train(longer, tmp_path, resume=True, scores=2, episodes=2)
+    steps = [json.loads(line)["steps"] for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    assert steps[-1] == then
+    assert steps == sorted(steps)
+
+
+def test_a_stored_policy_runs_no_code_beside_the_referee(tmp_path, monkeypatch):
+    """Reading SB3's file unpickles what is in it: the benchmark leaves that to another process."""
+    _, options, _ = SHORT["sac"]
+    train(Config("sac", EASY, 1_024, settings=options), tmp_path / "sac", scores=1, episodes=2)
+    cell = Entry(EASY, str(tmp_path / "sac"), episodes=2).cells(0)[0]
+    expected = ldp_gym.evaluate(str(tmp_path / "sac"), EASY, episodes=2).kl
+
+    def caught(*_):
+        raise AssertionError("the policy was read in the referee's process")
+
+    monkeypatch.setattr(StoredPolicy, "__call__", caught)
+    outcome = play(cell)
+    assert outcome.status == "done", outcome.message
+    np.testing.assert_allclose(outcome.arrays["kl"], expected, rtol=1e-6)
+    assert may_play_here(str(WEIGHTS_DIRECTORY / "ppo" / "laplace-single")), "numbers alone run no code"
+
+
+def test_the_same_seed_trains_the_same_model(tmp_path):
+    config = Config("amortized", EASY, 5_000)
+    one, other = (train(config, tmp_path / name, scores=1, episodes=2) for name in ("a", "b"))
+    for name, array in one.parameters.items():
+        np.testing.assert_allclose(array, other.parameters[name], rtol=1e-5, atol=1e-7)
+
+
+def test_the_command_trains_and_resumes(tmp_path):
+    given = ["train", "amortized", "--hypotheses", "dirichlet", "--num-hypotheses", "4", "--horizon", "20"]
+    given += ["--channel", "split", "--steps", "5000", "--setting", "hidden=[8]", "--out", str(tmp_path)]
+    code, output = run(*given)
+    assert code == 0, output
+    assert f"model: {tmp_path}" in output
+    assert "uniform" in output
+    assert "bayes" in output
+    assert load(tmp_path)(Scenario(hypotheses="dirichlet", channel="split").game).model.parameters[
+        "b0"
+    ].shape == (8,)
+    assert run(*given)[0] == 2
+    assert run(*given, "--resume")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "pop"], "unknown algorithm 'pop'; known: ppo, amortized, recurrent, sac"),
+        (["train", "ppo", "--channel", "laplace-singel"], "did you mean 'laplace-single'"),
+        (["train", "ppo", "--channel", "adaptive-split"], "depends on the public posterior"),
+        (["train", "ppo", "--steps", "0"], "greater than or equal to 1"),
+        (
+            ["train", "ppo", "--setting", "network=falt"],
+            "network must be one of flat, equivariant, got 'falt'",
+        ),
+        (
+            ["train", "ppo", "--setting", "nets=3"],
+            "ppo has no setting 'nets'; it has num_envs=64, n_steps=64",
+        ),
+        (["train", "ppo", "--setting", "hidden=abc"], "hidden must be a list of whole numbers"),
+        (["train", "ppo", "--setting", "n_steps=0"], "n_steps must be at least 1, got 0"),
+        (["train", "ppo", "--setting", "log_std=x"], "log_std must be a number, got 'x'"),
+    ],
+)
+def test_bad_arguments_say_what_is_allowed(arguments, message, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        code, output = run(*arguments, "--out", str(tmp_path / "run"))
+    assert code == 2
+    assert message in output
+    assert not (tmp_path / "run").exists(), "the next try starts from nothing"
+
+
+def test_the_table_is_printed_and_kept(tmp_path, capsys):
+    """One row at the least size: a line for every reference and learner, and nothing is trained twice."""
+    from learned import main
+
+    given = ["--rows", "4", "--steps", "1", "--episodes", "2", "--out", str(tmp_path)]
+    main(given)
+    first = capsys.readouterr().out
+    names = [line.split("|")[2].strip() for line in first.splitlines()[2:]]
+    assert [name.split(",")[0] for name in names] == [
+        "uniform", "exp3", "centred-exp3", "centred-exp3", "bayes", "amortized", "ppo",
+    ]  # fmt: skip
+    main(given)
+    assert capsys.readouterr().out == first

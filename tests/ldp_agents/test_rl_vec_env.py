@@ -1,0 +1,80 @@
+"""SB3's view of the games: equal to a DummyVecEnv, step for step."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from conftest import settings
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from ldp_agents.rl import SB3VecEnv
+from ldp_gym import wrappers
+
+VIEWS = {
+    "raw": (lambda env: env, lambda env: env),
+    "decoded": (wrappers.DecodedMessage, wrappers.VectorDecodedMessage),
+    "evidence": (wrappers.Evidence, wrappers.VectorEvidence),
+    "matched": (wrappers.HypothesisFeatures, wrappers.VectorHypothesisFeatures),
+}
+
+
+def same(ours, theirs):
+    assert type(ours) is type(theirs) or isinstance(ours, dict) == isinstance(theirs, dict)
+    if isinstance(ours, dict):
+        assert set(ours) == set(theirs)
+        for key in ours:
+            same(ours[key], theirs[key])
+    else:
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(
+    "game", [settings(horizon=7), settings("randomized-response", horizon=7, reveal=True)]
+)
+def test_games_in_lock_step_are_a_dummy_vec_env(view, game):
+    single, vector = VIEWS[view]
+    games = gym.make_vec("LDPDist-v0", num_envs=3, autoreset_mode="SameStep", **game)
+    ours = SB3VecEnv(vector(wrappers.VectorMixtureAction(games)))
+    theirs = DummyVecEnv([lambda: single(wrappers.MixtureAction(gym.make("LDPDist-v0", **game)))] * 3)
+    assert ours.observation_space == theirs.observation_space
+    assert ours.action_space == theirs.action_space
+    rng = np.random.default_rng(0)
+    for seed in (4, None):
+        for env in (ours, theirs):
+            env.seed(seed) if seed is not None else None
+        same(ours.reset(), theirs.reset())
+        assert ours.reset_infos == theirs.reset_infos
+        for _ in range(17):
+            actions = rng.uniform(-1, 1, (3, 4)).astype(np.float32)
+            (seen, rewards, over, infos), expected = ours.step(actions), theirs.step(actions)
+            same(seen, expected[0])
+            np.testing.assert_allclose(rewards, expected[1], rtol=1e-5)
+            assert rewards.dtype == expected[1].dtype
+            np.testing.assert_array_equal(over, expected[2])
+            assert over.dtype == expected[2].dtype
+            for info, other in zip(infos, expected[3], strict=True):
+                same(info, other)
+            assert ours.reset_infos == theirs.reset_infos
+            rewards[:] = 0.0  # SB3 writes into what it gets
+
+
+def test_what_sb3_asks_of_its_games():
+    games = gym.make_vec("LDPDist-v0", num_envs=2, autoreset_mode="SameStep", **settings())
+    env = SB3VecEnv(wrappers.VectorEvidence(wrappers.VectorMixtureAction(games)))
+    assert [game.horizon for game in env.get_attr("game")] == [40, 40]
+    assert env.env_is_wrapped(wrappers.VectorEvidence) == [True, True]
+    assert env.env_is_wrapped(wrappers.VectorSoftmaxAction, indices=[0]) == [False]
+    env.set_options({"truth": 2})
+    env.reset()
+    env.set_attr("note", "seen")
+    assert games.note == "seen"
+    with pytest.raises(ValueError, match="cannot differ between them"):
+        env.set_attr("note", 1, indices=[0])
+    with pytest.raises(NotImplementedError, match="call it on SB3VecEnv.envs"):
+        env.env_method("reset")
+    env.set_options([{"truth": 1}, {"truth": 2}])
+    with pytest.raises(ValueError, match="share their reset options"):
+        env.reset()
+    env.close()
+    with pytest.raises(ValueError, match='make the environment with autoreset_mode="SameStep", got'):
+        SB3VecEnv(gym.make_vec("LDPDist-v0", num_envs=2))

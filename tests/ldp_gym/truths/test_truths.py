@@ -1,0 +1,323 @@
+"""Any truth: each is what it says, and single, vector and tape play agree on it."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import ldp_agents
+import ldp_gym
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
+from ldp_gym.testing import check_truth
+from ldp_gym.truths import NO_MEMBER, Truth, TruthView, as_truth
+
+CLASS = SoftmaxLinear(4, 5, 2)
+ROWS, DIM, LABELS = 50, 2, 5
+CONTEXTS = np.random.default_rng(0).standard_normal((ROWS, DIM))
+LOGGED = np.random.default_rng(1).integers(LABELS, size=ROWS)
+
+
+def tilted(x):
+    """A function outside the class."""
+    scores = np.exp(x[0] * np.arange(LABELS))
+    return scores / scores.sum()
+
+
+class Alternating(Truth):
+    """A truth of one's own: two hypotheses take turns, and a coin of each round puts noise in."""
+
+    constant = False
+    num_uniforms = 1
+
+    def distributions(self, view: TruthView):
+        rows = np.broadcast_to(view.candidates, (*view.rounds.shape, *view.candidates.shape[-2:]))
+        odd = (view.rounds % 2 == 1)[..., None]
+        mixed = np.where(odd, rows[..., 1, :], rows[..., 0, :])
+        return np.where(view.uniforms < 0.5, mixed, 1.0 / mixed.shape[-1])
+
+
+TRUTHS = {
+    "drawn member": ("uniform", {}),
+    "given member": (2, {}),
+    "pair": ("mixture", {}),
+    "all": ("mixture", {"num_members": 4}),
+    "weighed pair": ("mixture", {"members": [3, 1], "weights": [0.25, 0.75]}),
+    "contaminated": ("contaminated", {"rho": 0.3}),
+    "contaminated by a row": ("contaminated", {"rho": 0.3, "other": [1.0, 0, 0, 0, 0], "member": 1}),
+    "one switch": ("switching", {}),
+    "three switches": ("switching", {"num_switches": 3}),
+    "switches given": ("switching", {"switches": [5, 9], "members": [0, 3, 0]}),
+    "row": ([0.1, 0.2, 0.3, 0.4, 0.0], {}),
+    "function": (tilted, {}),
+    "own": (Alternating(), {}),
+    "replay": ("replay", {"contexts": CONTEXTS, "labels": LOGGED}),
+    "shuffled replay": (
+        "replay",
+        {"contexts": CONTEXTS.tolist(), "labels": LOGGED.tolist(), "order": "shuffled"},
+    ),
+}
+
+
+def rules_of(name, **more):
+    truth, options = TRUTHS[name]
+    size = {"num_hypotheses": 4, "num_labels": LABELS, "context_dim": DIM, "horizon": 20}
+    return {**size, "channel": "split", "reveal": True, "truth": truth, "truth_kwargs": options, **more}
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+def test_every_truth_keeps_the_contract(name):
+    source, options = TRUTHS[name]
+    check_truth(as_truth(source, CLASS, 20, options), CLASS)
+
+
+GAMES = [
+    {},
+    {"hypotheses": "dirichlet"},
+    {"channel": "adaptive-split"},
+    {"hypotheses": "dirichlet", "channel": "adaptive-groups"},
+    {"nature": "omniscient", "nature_kwargs": {"pool_size": 3}},
+    {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True},
+]
+
+
+@pytest.mark.parametrize("more", GAMES, ids=str)
+@pytest.mark.parametrize("name", TRUTHS)
+def test_single_vector_and_tape_play_agree(name, more):
+    if "replay" in name and "nature" in more:
+        pytest.skip("a replay brings its contexts along")
+    rules = rules_of(name, **more)
+    evaluated = ldp_gym.evaluate("bayes", rules, episodes=2, seed=7)
+    env = gym.make("LDPDist-v0", **rules)
+    learner = ldp_agents.make("bayes", env.unwrapped.game)
+    for episode in range(2):
+        observation, info = env.reset(seed=7 + episode)
+        total, comparator = 0.0, 0.0
+        for _ in range(20):
+            observation, _, over, _, info = env.step(learner.act(observation))
+            total, comparator = total + info["kl"], comparator + info["comparator"]
+        assert over
+        assert total == pytest.approx(evaluated.kl[episode, -1], rel=1e-9)
+        np.testing.assert_allclose(comparator, evaluated.comparator[episode], rtol=1e-9, atol=1e-9)
+    envs = gym.make_vec("LDPDist-v0", num_envs=2, **rules)
+    learner = ldp_agents.make("bayes", envs.unwrapped.game)
+    observations, _ = envs.reset(seed=7)
+    totals = np.zeros(2)
+    for _ in range(20):
+        observations, _, _, _, infos = envs.step(learner.act(observations))
+        totals += infos["kl"]
+    np.testing.assert_allclose(totals, evaluated.kl[:, -1], rtol=1e-9)
+
+
+def play_labels(rules, rounds, seed):
+    env = gym.make("LDPDist-v0", **rules)
+    env.reset(seed=seed)
+    action = np.full(env.unwrapped.game.num_labels, 1.0 / env.unwrapped.game.num_labels)
+    return [env.step(action)[-1] for _ in range(rounds)]
+
+
+def test_a_replay_plays_every_row_once():
+    rules = rules_of("replay", horizon=None)
+    assert Scenario(**rules).horizon == ROWS
+    assert [info["label"] for info in play_labels(rules, ROWS, seed=3)] == LOGGED.tolist()
+    shuffled = rules_of("shuffled replay", horizon=None)
+    orders = [[info["label"] for info in play_labels(shuffled, ROWS, seed)] for seed in (3, 3, 4)]
+    assert orders[0] == orders[1] != orders[2]
+    assert sorted(orders[0]) == sorted(orders[2]) == sorted(LOGGED.tolist())
+
+
+def test_a_replay_shows_contexts_and_labels_together():
+    env = gym.make("LDPDist-v0", **rules_of("shuffled replay", horizon=None))
+    observation, _ = env.reset(seed=0)
+    for _ in range(ROWS):
+        row = np.flatnonzero((observation["context"] == CONTEXTS).all(axis=1)).item()
+        observation, _, _, _, info = env.step(np.full(LABELS, 1 / LABELS))
+        assert info["label"] == LOGGED[row]
+        assert info["truth"] == NO_MEMBER
+
+
+def test_the_charge_of_a_replay_is_the_log_loss():
+    env = gym.make("LDPDist-v0", **rules_of("replay"))
+    env.reset(seed=0)
+    action = np.array([0.1, 0.2, 0.3, 0.35, 0.05])
+    for t in range(20):
+        _, reward, _, _, info = env.step(action)
+        assert -reward == info["kl"] == pytest.approx(-np.log(action[LOGGED[t]]))
+
+
+def test_a_label_that_was_ruled_out_costs_the_cap():
+    env = gym.make("LDPDist-v0", **rules_of("replay"), max_loss=7.0)
+    env.reset(seed=0)
+    action = np.zeros(LABELS)
+    action[(LOGGED[0] + 1) % LABELS] = 1.0
+    _, reward, _, _, info = env.step(action)
+    assert reward == -7.0
+    assert info["kl"] == np.inf
+
+
+def test_a_switch_comes_when_it_is_said_and_to_another_member():
+    members = [info["truth"] for info in play_labels(rules_of("switches given"), 20, seed=0)]
+    assert members == [0] * 5 + [3] * 4 + [0] * 11
+    for seed in range(30):
+        members = np.array([info["truth"] for info in play_labels(rules_of("three switches"), 20, seed)])
+        assert np.count_nonzero(np.diff(members)) == 3
+
+
+def test_every_round_after_the_first_is_as_likely_to_be_a_switch():
+    """A chi-square statistic of 19 rounds; beyond 80 has probability below 1e-8 under uniform switches."""
+    truth = as_truth("switching", CLASS, 20, {"num_switches": 2})
+    uniforms = np.random.default_rng(0).random((20_000, truth.num_episode_uniforms))
+    switches = truth.draw_episode(uniforms)[:, :2]
+    counts = np.bincount(switches.ravel(), minlength=20)
+    assert counts[0] == 0
+    assert (switches[:, 0] < switches[:, 1]).all()
+    expected = 40_000 / 19
+    assert ((counts[1:] - expected) ** 2 / expected).sum() < 80.0
+
+
+def test_drawn_weights_are_uniform_on_the_simplex():
+    """Of two weights the first is uniform on (0, 1): its mean is within 5 standard errors of 1/2."""
+    truth = as_truth("mixture", CLASS, 20, {"members": [0, 1]})
+    weights = truth.draw_episode(np.random.default_rng(0).random((20_000, truth.num_episode_uniforms)))
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+    assert (weights[:, 2:] == 0.0).all()
+    assert abs(weights[:, 0].mean() - 0.5) < 5 * np.sqrt(1 / 12 / 20_000)
+    assert abs((weights[:, 0] < 0.1).mean() - 0.1) < 5 * np.sqrt(0.09 / 20_000)
+
+
+def test_the_comparator_by_hand():
+    table = [[0.5, 0.5], [0.9, 0.1]]
+    result = ldp_gym.evaluate(
+        "uniform", {"hypotheses": table, "truth": [0.7, 0.3], "horizon": 10, "channel": "split"}, episodes=2
+    )
+    by_hand = [10 * sum(p * np.log(p / q) for p, q in zip((0.7, 0.3), row, strict=True)) for row in table]
+    np.testing.assert_allclose(result.comparator, [by_hand, by_hand])
+    np.testing.assert_allclose(result.opt, min(by_hand))
+    np.testing.assert_allclose(result.regret, result.kl[:, -1] - min(by_hand))
+    assert "regret" in str(result)
+
+
+def test_an_infinite_opt_is_said():
+    table = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    rules = {"hypotheses": table, "truth": [0.2, 0.2, 0.6], "horizon": 5, "channel": "split"}
+    assert "OPT is infinite in 3 of 3 episodes" in str(ldp_gym.evaluate("exp3", rules, episodes=3))
+
+
+def test_members_of_the_class_have_no_regret_but_their_risk():
+    result = ldp_gym.evaluate("bayes", rules_of("drawn member"), episodes=3)
+    assert (result.opt == 0.0).all()
+    np.testing.assert_array_equal(result.regret, result.kl[:, -1])
+
+
+@pytest.mark.parametrize(
+    ("more", "error", "message"),
+    [
+        ({"truth": "mixtur"}, ValueError, "did you mean 'mixture'"),
+        ({"truth": 4}, ValueError, r"truth must lie in 0..3, got 4"),
+        (
+            {"truth": [0.5, 0.5]},
+            ValueError,
+            r"truth must be 5 probabilities, one per label, got shape \(2,\)",
+        ),
+        ({"truth": [0.5, 0.5, 0.5, 0, 0]}, ValueError, r"truth sums to 1.5"),
+        ({"truth": lambda x: [1.0]}, ValueError, "the truth must map a context"),
+        ({"truth": None}, TypeError, "truth must be an index, a name"),
+        ({"truth": 1, "truth_kwargs": {"rho": 1}}, TypeError, "go with a named truth"),
+        ({"truth": "mixture", "truth_kwargs": {"num_members": 5}}, ValueError, "at most K = 4, got 5"),
+        ({"truth": "mixture", "truth_kwargs": {"weights": [0.5, 0.6]}}, ValueError, "weights sums to 1.1"),
+        (
+            {"truth": "contaminated", "truth_kwargs": {"rho": 2}},
+            ValueError,
+            r"rho must lie in \[0, 1\], got 2",
+        ),
+        ({"truth": "switching", "truth_kwargs": {"switches": [9, 3]}}, ValueError, "switches must increase"),
+        ({"truth": "switching", "truth_kwargs": {"num_switches": 20}}, ValueError, "below the horizon 20"),
+    ],
+)
+def test_bad_truths_are_named(more, error, message):
+    with pytest.raises(error, match=message):
+        Scenario(**rules_of("drawn member", **{"truth_kwargs": None, **more}))
+
+
+@pytest.mark.parametrize(
+    ("options", "more", "message"),
+    [
+        ({"labels": LOGGED[:-1]}, {}, "49 labels and 50 contexts"),
+        (
+            {"labels": np.where(np.arange(ROWS) == 7, 9, LOGGED)},
+            {},
+            "labels must lie in 0..4, got 9 in row 7",
+        ),
+        ({"labels": LOGGED + 0.5}, {}, "labels must be indices in 0..4"),
+        ({"labels": ["cat"] * ROWS}, {}, "names of labels go with a class of fitted classifiers"),
+        ({"labels": np.full(ROWS, np.datetime64("2020-01-01"))}, {}, "got dates"),
+        ({"contexts": np.where(CONTEXTS > 2, np.nan, CONTEXTS)}, {}, "must be finite"),
+        ({"contexts": CONTEXTS[:, :1]}, {}, r"shape \(n, d\) with d = 2, got \(50, 1\)"),
+        ({"contexts": [["a", "b"]] * ROWS}, {}, "contexts must be numbers"),
+        ({"order": "random"}, {}, "order must be one of given, shuffled, got 'random'"),
+        ({}, {"horizon": 51}, "horizon=51 is more than the 50 rounds"),
+        ({}, {"nature": "iid"}, "brings its contexts along"),
+    ],
+)
+def test_bad_logs_are_named(options, more, message):
+    logs = {"contexts": CONTEXTS, "labels": LOGGED, **options}
+    with pytest.raises(ValueError, match=message):
+        Scenario(**rules_of("replay", truth_kwargs=logs, **more))
+
+
+def test_a_member_cannot_be_chosen_beside_another_truth():
+    rules = rules_of("pair")
+    with pytest.raises(ValueError, match="another truth"):
+        ldp_gym.evaluate("bayes", rules, episodes=1, truth="all")
+    with pytest.raises(ValueError, match="another truth"):
+        gym.make("LDPDist-v0", **rules).reset(options={"truth": 1})
+
+
+def test_a_truth_of_one_s_own_is_held_to_its_word():
+    class Off(Alternating):
+        def distributions(self, view):
+            return 1.5 * super().distributions(view)
+
+    with pytest.raises(AssertionError, match="sum to one"):
+        check_truth(Off(), CLASS)
+    with pytest.raises(ValueError, match="sums to 1.5"):
+        ldp_gym.evaluate("bayes", rules_of("own", truth=Off()), episodes=1)
+
+
+class Model:
+    """A fitted classifier, as scikit-learn has them."""
+
+    n_features_in_ = 2
+    classes_ = np.array(["ant", "bee", "cow"])
+
+    def __init__(self, seed):
+        self.weights = np.random.default_rng(seed).standard_normal((2, 3))
+
+    def predict_proba(self, rows):
+        scores = np.exp(np.asarray(rows) @ self.weights)
+        return scores / scores.sum(axis=1, keepdims=True)
+
+
+def test_classifiers_ask_for_contexts():
+    models = [Model(0), Model(1)]
+    with pytest.raises(ValueError, match=r'truth="replay".*nature="sequence".*nature="iid" asks for'):
+        Scenario(hypotheses=models)
+    assert Scenario(hypotheses=models, nature="iid").horizon == 1000
+    assert Scenario(hypotheses=models, nature="cycle", nature_kwargs={"contexts": CONTEXTS}).horizon == 1000
+
+
+def test_labels_go_by_the_classifiers_names():
+    names = np.array(["ant", "bee", "cow"])[LOGGED % 3]
+    logs = {"contexts": CONTEXTS, "labels": names}
+    rules = {"hypotheses": [Model(0), Model(1)], "truth": "replay", "truth_kwargs": logs, "reveal": True}
+    played = [info["label"] for info in play_labels({**rules, "channel": "split"}, ROWS, seed=0)]
+    assert played == (LOGGED % 3).tolist()
+    with pytest.raises(ValueError, match="label 'dog' in row 0 is none of the classes: 'ant', 'bee', 'cow'"):
+        Scenario(**{**rules, "truth_kwargs": {**logs, "labels": ["dog", *names[1:]]}})
+
+
+def test_a_classifier_may_be_the_truth():
+    models = [Model(0), Model(1)]
+    rules = {"hypotheses": models, "truth": Model(1), "nature": "iid", "channel": "split", "horizon": 300}
+    result = ldp_gym.evaluate("bayes", rules, episodes=4)
+    np.testing.assert_allclose(result.comparator[:, 1], 0.0, atol=1e-12)
+    assert result.found == 1.0
