@@ -29,7 +29,7 @@ _BARS = 120
 _PAPER, _INK, _FAINT, _GRID = (255, 255, 255), (40, 40, 40), (125, 125, 125), (225, 225, 225)
 
 
-_TRUTH, _LEARNER, _PUBLIC = (120, 178, 217), (203, 75, 0), (150, 150, 150)
+TRUTH, LEARNER, _PUBLIC = (120, 178, 217), (203, 75, 0), (150, 150, 150)
 
 
 def _load_pygame() -> ModuleType:
@@ -75,15 +75,15 @@ class Painter:
         labels = len(data.distribution)
         order, starts = _ordered(data, _BARS), _groups(labels, _BARS)
         truth = np.add.reduceat(data.distribution[order], starts)
-        rows = [(truth, _TRUTH, 0.86)]
+        rows = [(truth, TRUTH, 0.86)]
         if data.prediction is not None:
-            rows.append((np.add.reduceat(data.prediction[order], starts), _LEARNER, 0.36))
+            rows.append((np.add.reduceat(data.prediction[order], starts), LEARNER, 0.36))
         power = _power(data, _BARS)
         top = _round_up(max(float(row.max()) for row, _, _ in rows))
         self._axes(box, [top * share ** (1 / power) for share in (0.0, 0.5, 1.0)], 0.0, top, power)
         for row, colour, width in rows:
             self._bars(box, (row / top) ** power, colour, width)
-        names = [("truth", _TRUTH), ("prediction", _LEARNER)]
+        names = [("truth", TRUTH), ("prediction", LEARNER)]
         self._caption(box, _labels_text(data, _BARS), names)
         self._ticks_below(box, labels if labels <= _BARS else 0)
 
@@ -94,8 +94,8 @@ class Painter:
         names = [("posterior", _PUBLIC)]
         self._bars(box, np.add.reduceat(data.posterior, starts), _PUBLIC, 0.86)
         if data.weights is not None:
-            self._bars(box, np.add.reduceat(data.weights, starts), _LEARNER, 0.36)
-            names.append(("learner", _LEARNER))
+            self._bars(box, np.add.reduceat(data.weights, starts), LEARNER, 0.36)
+            names.append(("learner", LEARNER))
         self._caption(box, f"{size:,} hypotheses", names)
         self._ticks_below(box, size if size <= 64 else 0)
         if data.truth < 0:
@@ -103,7 +103,7 @@ class Painter:
         # A triangle below the truth.
         slot = int(np.searchsorted(starts, data.truth, side="right")) - 1
         x, y = box[0] + (slot + 0.5) * box[2] / len(starts), box[1] + box[3] + 3
-        self._pygame.draw.polygon(self._canvas, _TRUTH, [(x, y), (x - 6, y + 9), (x + 6, y + 9)])
+        self._pygame.draw.polygon(self._canvas, TRUTH, [(x, y), (x - 6, y + 9), (x + 6, y + 9)])
 
     def _message(self, data: FrameData, box: tuple[int, int, int, int]) -> None:
         self._caption(box, "message: " + _message_text(data), [])
@@ -117,7 +117,7 @@ class Painter:
         self._ticks_below(box, len(bars) if data.message is not None and len(data.message) <= 64 else 0)
 
     def _losses(self, data: FrameData, box: tuple[int, int, int, int]) -> None:
-        curves = [("prediction", data.losses, _LEARNER), ("uniform mixture", data.uniform, _PUBLIC)]
+        curves = [("prediction", data.losses, LEARNER), ("uniform mixture", data.uniform, _PUBLIC)]
         finite = [curve[np.isfinite(curve)] for _, curve, _ in curves]
         top = _round_up(max((float(curve.max()) for curve in finite if len(curve)), default=1.0))
         self._axes(box, [0.0, top / 2, top], 0.0, top)

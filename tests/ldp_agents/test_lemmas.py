@@ -145,7 +145,7 @@ def test_a_private_message_hardly_tells_a_pair_apart(channel, epsilon):
     gap = theory.hadamard_gap(2 * pairs, horizon, epsilon)
     table = Hadamard(2 * pairs, gap=gap)(np.zeros(1))
     private = ldp_gym.CHANNELS[channel](2 * pairs, table.shape[1], horizon, epsilon=epsilon)
-    messages = np.arange(1, int(private.message_space.n))
+    messages = np.arange(int(private.message_space.n))
     laws = np.exp(private.log_likelihood(messages, table)).T.reshape(pairs, 2, -1)
     told = kl(laws[:, 0], laws[:, 1])
     strength = min(math.expm1(epsilon) ** 2, 1.0) * math.exp(epsilon)

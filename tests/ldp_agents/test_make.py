@@ -2,7 +2,7 @@
 
 import gymnasium as gym
 import pytest
-from conftest import settings
+from helpers import small_rules
 from rl_helpers import untrained
 
 import ldp_agents
@@ -11,8 +11,8 @@ from ldp_gym.wrappers import Evidence, MixtureAction, VectorMixtureAction
 
 
 def environments():
-    single = gym.make("LDPDist-v0", **settings())
-    vector = gym.make_vec("LDPDist-v0", num_envs=2, **settings())
+    single = gym.make("LDPDist-v0", **small_rules())
+    vector = gym.make_vec("LDPDist-v0", num_envs=2, **small_rules())
     return single, single.unwrapped, Evidence(MixtureAction(single)), vector, VectorMixtureAction(vector)
 
 
@@ -24,7 +24,7 @@ def test_a_learner_is_made_for_an_environment_or_its_game():
 
 
 def test_a_trained_model_goes_by_its_directory(tmp_path):
-    env = gym.make("LDPDist-v0", **settings())
+    env = gym.make("LDPDist-v0", **small_rules())
     untrained(env.unwrapped.game).save(tmp_path)
     learner = ldp_agents.make(str(tmp_path), env)
     assert isinstance(learner, ModelLearner)

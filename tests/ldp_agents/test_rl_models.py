@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from conftest import settings
+from helpers import small_rules
 from rl_helpers import KINDS, untrained
 
 import ldp_agents
@@ -22,7 +22,7 @@ from ldp_gym.testing import check_learner
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_numpy_plays_what_pytorch_trains(kind):
-    game = Scenario(**settings()).game
+    game = Scenario(**small_rules()).game
     parameters = untrained(game, kind).parameters
     shape = FEATURES[network.features_of(kind)](game).shape
     features = np.random.default_rng(0).standard_normal((9, *shape))
@@ -36,7 +36,7 @@ def test_numpy_plays_what_pytorch_trains(kind):
 
 @pytest.mark.parametrize("num_hypotheses", [4, 9])
 def test_an_equivariant_network_renames_and_takes_any_number(num_hypotheses):
-    parameters = untrained(Scenario(**settings()).game).parameters
+    parameters = untrained(Scenario(**small_rules()).game).parameters
     features = np.random.default_rng(0).standard_normal((3, num_hypotheses, 6))
     order = np.random.default_rng(1).permutation(num_hypotheses)
     logits = network.logits(parameters, features)
@@ -48,14 +48,14 @@ def test_an_equivariant_network_renames_and_takes_any_number(num_hypotheses):
 @pytest.mark.parametrize("channel", ["laplace-single", "laplace-vector", "split", "randomized-response"])
 @pytest.mark.parametrize("more", [{}, {"hypotheses": "dirichlet", "horizon": 12}], ids=["contexts", "table"])
 def test_a_model_keeps_the_learner_s_contract(kind, channel, more):
-    rules = settings(channel, **more)
+    rules = small_rules(channel, **more)
     check_learner(untrained(Scenario(**rules).game, kind), **rules)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_plays_in_evaluate_as_its_network_does_through_the_wrappers(kind):
     """The features of training and of play are the same: equal losses on the same seed."""
-    rules = settings(horizon=30)
+    rules = small_rules(horizon=30)
     env = gym.make("LDPDist-v0", **rules)
     model = untrained(env.unwrapped.game, kind)
     view = wrappers.Evidence if kind == "flat" else wrappers.HypothesisFeatures
@@ -73,7 +73,7 @@ def test_a_model_plays_in_evaluate_as_its_network_does_through_the_wrappers(kind
 def test_the_differentiable_loss_is_the_environment_s():
     """The KL from the mixture ``(1 - 1/T) sum_j w_j f_j + (1/T) l / N'``, written out once more."""
     rng = np.random.default_rng(0)
-    game = Scenario(**settings()).game
+    game = Scenario(**small_rules()).game
     candidates = rng.dirichlet(np.full(6, 0.2), size=(10, 4))
     candidates[:, :, 0] = 0.0  # a label that nobody allows
     candidates /= candidates.sum(axis=-1, keepdims=True)
@@ -89,7 +89,7 @@ def test_the_differentiable_loss_is_the_environment_s():
 def test_a_model_smooths_its_mixture_as_the_paper_s_learners_do():
     """With equal weights all predict the same, on the literal channel (whose cells have ceilings) too."""
     for channel_kwargs in ({}, {"clipping": "paper"}):
-        rules = settings(channel_kwargs=channel_kwargs)
+        rules = small_rules(channel_kwargs=channel_kwargs)
         env = gym.make("LDPDist-v0", **rules)
         model = untrained(env.unwrapped.game)
         for array in model.parameters.values():
@@ -101,7 +101,7 @@ def test_a_model_smooths_its_mixture_as_the_paper_s_learners_do():
 
 
 def test_a_stored_model_is_the_model(tmp_path):
-    rules = settings()
+    rules = small_rules()
     model = untrained(Scenario(**rules).game)
     model.save(tmp_path)
     for stored in (load(tmp_path), pickle.loads(pickle.dumps(load(str(tmp_path))))):
@@ -125,12 +125,12 @@ def test_a_stored_model_is_the_model(tmp_path):
     ],
 )
 def test_a_model_says_what_does_not_fit(kind, more, message):
-    model = untrained(Scenario(**settings()).game, kind)
+    model = untrained(Scenario(**small_rules()).game, kind)
     with pytest.raises(ldp_agents.IncompatibleChannelError, match=message):
-        model(Scenario(**settings(**more)).game)
+        model(Scenario(**small_rules(**more)).game)
 
 
 def test_an_equivariant_model_plays_other_classes():
-    model = untrained(Scenario(**settings()).game)
+    model = untrained(Scenario(**small_rules()).game)
     for more in ({"num_hypotheses": 9}, {"num_labels": 3}, {"horizon": 90}, {"class_seed": 7}):
-        check_learner(model, **settings(**more))
+        check_learner(model, **small_rules(**more))

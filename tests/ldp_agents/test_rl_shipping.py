@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import ALPHA, delta_of
+from helpers import ALPHA, delta_of
 from rl_helpers import run, untrained
 from scipy.stats import t as student
 

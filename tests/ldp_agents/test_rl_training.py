@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import ALPHA
+from helpers import ALPHA
 from rl_helpers import EASY, run
 from scipy.stats import t as student
 

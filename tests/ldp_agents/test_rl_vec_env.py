@@ -3,7 +3,7 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from conftest import settings
+from helpers import small_rules
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from ldp_agents.rl import SB3VecEnv
@@ -29,7 +29,7 @@ def same(ours, theirs):
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize(
-    "game", [settings(horizon=7), settings("randomized-response", horizon=7, reveal=True)]
+    "game", [small_rules(horizon=7), small_rules("randomized-response", horizon=7, reveal=True)]
 )
 def test_games_in_lock_step_are_a_dummy_vec_env(view, game):
     single, vector = VIEWS[view]
@@ -59,7 +59,7 @@ def test_games_in_lock_step_are_a_dummy_vec_env(view, game):
 
 
 def test_what_sb3_asks_of_its_games():
-    games = gym.make_vec("LDPDist-v0", num_envs=2, autoreset_mode="SameStep", **settings())
+    games = gym.make_vec("LDPDist-v0", num_envs=2, autoreset_mode="SameStep", **small_rules())
     env = SB3VecEnv(wrappers.VectorEvidence(wrappers.VectorMixtureAction(games)))
     assert [game.horizon for game in env.get_attr("game")] == [40, 40]
     assert env.env_is_wrapped(wrappers.VectorEvidence) == [True, True]

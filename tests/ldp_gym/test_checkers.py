@@ -10,8 +10,8 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
-from conftest import CHANNELS, HYPOTHESES, settings
 from gymnasium.utils.env_checker import check_env
+from helpers import CHANNELS, HYPOTHESES, small_rules
 from stable_baselines3.common.env_checker import check_env as sb3_check_env
 
 import ldp_gym
@@ -40,7 +40,7 @@ def strict():
 
 def variants():
     for channel in CHANNELS:
-        yield pytest.param(settings(channel), id=channel)
+        yield pytest.param(small_rules(channel), id=channel)
     for name, more in HYPOTHESES.items():
         yield pytest.param({"hypotheses": name, "horizon": 20, **more}, id=name)
     yield pytest.param({"hypotheses": "hadamard"}, id="hadamard")
@@ -92,8 +92,8 @@ def test_specs_round_trip_through_json(game):
 
 def test_environments_pickle_in_the_middle_of_a_game(actions):
     for env, act in (
-        (gym.make("LDPDist-v0", **settings()), actions[:, 0]),
-        (gym.make_vec("LDPDist-v0", num_envs=4, **settings()), actions),
+        (gym.make("LDPDist-v0", **small_rules()), actions[:, 0]),
+        (gym.make_vec("LDPDist-v0", num_envs=4, **small_rules()), actions),
     ):
         env.reset(seed=0)
         for t in range(5):

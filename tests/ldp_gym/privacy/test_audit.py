@@ -6,18 +6,15 @@ import numpy as np
 import pytest
 from adversarial_classes import audit as audit_classes
 from adversarial_classes import draw_table
-from conftest import make_channel
-from scipy import integrate
+from helpers import make_channel
 
-from ldp_gym import theory
-from ldp_gym.calibration import accounting
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.gaussian_vector import GaussianVector
 from ldp_gym.channels.identity import Identity
 from ldp_gym.channels.laplace_single import LaplaceSingle
 from ldp_gym.channels.laplace_vector import LaplaceVector
 from ldp_gym.channels.randomized_response import RandomizedResponse
-from ldp_gym.privacy import audit, exact
+from ldp_gym.privacy import audit
 from ldp_gym.privacy.audit import certify
 from ldp_gym.testing import check_channel
 
@@ -103,23 +100,21 @@ def test_a_tiny_promise_is_not_rounded_away():
     assert audit.Certificate(1e-10, 0.0, 1e-10, 0.0, "by hand").holds
 
 
-def test_an_audit_in_parts_finds_the_same(monkeypatch):
-    rng = np.random.default_rng(0)
-    table = rng.dirichlet(np.ones(40), size=3)
-    for name in ("hybrid", "laplace-single", "randomized-response"):
-        channel = make_channel(name, 3, 40, 100)
-        with monkeypatch.context() as patch:
-            at_once = audit.exact_epsilon(channel, table)
-            patch.setattr(exact, "_CELLS", 7 * table.size)
-            in_parts = audit.exact_epsilon(channel, table)
-        assert at_once.epsilon == in_parts.epsilon
-        assert at_once.labels == in_parts.labels
-        assert np.array_equal(at_once.message, in_parts.message)
+def test_an_audit_in_parts_finds_the_same():
+    """So many messages that they are looked at in parts; here all at once."""
+    table = np.random.default_rng(0).dirichlet(np.ones(150), size=20)
+    channel = make_channel("hybrid", *table.shape, 100)
+    messages = channel.worst_case_messages(table)
+    assert len(messages) * table.size > 8_000_000, "one part would hold them all"
+    spread = np.ptp(channel.log_density(messages, table), axis=-1)
+    found = audit.exact_epsilon(channel, table)
+    assert found.epsilon == spread.max()
+    assert np.array_equal(found.message, messages[spread.argmax()])
 
 
 def test_the_second_column_is_as_telling_as_any():
     channel = make_channel("hadamard-response", 2, 5, 10, epsilon=1.3)
-    density = channel.log_density(np.arange(1, channel.order + 1), FIVE)
+    density = channel.log_density(np.arange(channel.order), FIVE)
     assert np.ptp(density, axis=-1).max() == pytest.approx(audit.exact_epsilon(channel, FIVE).epsilon)
 
 
@@ -213,118 +208,6 @@ def test_the_bounds_on_delta_meet_where_one_pair_has_every_range():
         assert 0.98 * upper < lower <= upper <= 1e-3 * (1 + 1e-9)
 
 
-def test_laplace_delta_against_a_direct_integral():
-    """Two coordinates with different shifts: the hockey-stick divergence by quadrature."""
-    shifts, epsilon = np.array([0.8, 0.5]), 0.6
-
-    def excess(u, v):
-        p = math.exp(-abs(u) - abs(v)) / 4
-        q = math.exp(-abs(u - shifts[0]) - abs(v - shifts[1])) / 4
-        return max(p - math.exp(epsilon) * q, 0.0)
-
-    exact, _ = integrate.dblquad(excess, -30, 30, -30, 30, epsabs=1e-6)
-    lower, upper = accounting.laplace_delta(shifts, epsilon)
-    assert lower <= exact + 1e-4
-    assert upper >= exact - 1e-4
-    assert upper - lower < 2e-3 * upper
-    assert accounting.laplace_delta(shifts, 1.3).upper == 0.0
-
-
-def test_gaussian_delta_against_a_direct_integral():
-    from scipy.stats import norm
-
-    for shift, epsilon in ((0.5, 0.3), (2.0, 1.0), (0.1, 1.0)):
-        exact, _ = integrate.quad(
-            lambda x, shift=shift, epsilon=epsilon: max(
-                norm.pdf(x) - math.exp(epsilon) * norm.pdf(x, shift), 0.0
-            ),
-            -40,
-            10,
-            limit=500,
-            points=[shift / 2 - epsilon / shift],
-        )
-        assert math.isclose(accounting.gaussian_delta(shift, epsilon), exact, rel_tol=1e-6, abs_tol=1e-14)
-    assert 0 <= accounting.gaussian_delta(0.01, 800.0) < 1e-300
-
-
-# -- Calibration --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("size", "paper", "pure", "tight", "gauss"),
-    [(8, 42.4, 11.3, 11.3, 10.6), (32, 84.8, 45.3, 28.4, 21.1), (128, 169.6, 181.0, 58.9, 42.2)],
-)
-def test_the_calibration_table(size, paper, pure, tight, gauss):
-    """Noise standard deviation per coordinate in units of log(KT), delta = 1e-5, eps = 1; within 1%."""
-    literal = LaplaceVector(size, 4, 1000, delta=1e-5)
-    assert math.isclose(math.sqrt(2) * literal._scale[0] / literal.log_kt, paper, rel_tol=0.01)
-    assert math.isclose(math.sqrt(2) * size, pure, rel_tol=0.01)
-    assert math.isclose(math.sqrt(2) * accounting.laplace_vector_scale(size, 1.0, 1e-5), tight, rel_tol=0.01)
-    assert math.isclose(accounting.gaussian_vector_scale(size, 1.0, 1e-5), gauss, rel_tol=0.01)
-    assert accounting.laplace_vector_scale(size, 1.0, 1e-5) <= size
-
-
-@pytest.mark.parametrize("name", ["laplace-single", "laplace-vector", "gaussian-vector"])
-def test_tight_never_has_more_noise_than_paper(name):
-    rng = np.random.default_rng(3)
-    for _ in range(30):
-        table = draw_table(rng)
-        horizon, epsilon = int(10 ** rng.uniform(0.4, 5)), float(10 ** rng.uniform(-1, 1))
-        scales = [
-            make_channel(name, *table.shape, horizon, epsilon=epsilon, calibration=c).noise(table).scale
-            for c in ("tight", "paper")
-        ]
-        assert (scales[0] <= scales[1] * (1 + 1e-9)).all()
-
-
-def test_raising_eps_never_raises_the_noise():
-    """Across the eps at which closed forms take over, and for a delta beyond the numerical accounting."""
-    scales = [
-        accounting.laplace_vector_scale(200, epsilon, 1e-5) for epsilon in (1.0, 10.0, 49.0, 51.0, 100.0)
-    ]
-    paper = [theory.vector_noise_scale(200, 1000, e, 1e-5) / math.log(200_000) for e in (1.0, 51.0)]
-    assert np.all(np.diff(scales[:3]) < 0)
-    assert scales[0] <= paper[0]
-    assert scales[3] <= paper[1] * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("calibration", ["paper", "tight"])
-@pytest.mark.parametrize("name", ["laplace-single", "laplace-vector", "gaussian-vector"])
-def test_refining_the_labels_changes_no_message(name, calibration):
-    """With the same coins, the message of a label is that of any of its parts."""
-    rng = np.random.default_rng(0)
-    base = rng.dirichlet(np.full(6, 0.3), size=4)
-    fine = np.repeat(base, 5, axis=-1) / 5
-    coarse_channel, fine_channel = (
-        make_channel(name, *table.shape, 50, calibration=calibration) for table in (base, fine)
-    )
-    labels = rng.integers(6, size=200)
-    uniforms = rng.random((200, coarse_channel.num_uniforms))
-    coarse = coarse_channel.encode(labels, base, uniforms)
-    for part in range(5):
-        np.testing.assert_allclose(fine_channel.encode(5 * labels + part, fine, uniforms), coarse, rtol=1e-9)
-
-
-def test_the_rounding_of_equal_rows_is_hidden():
-    """Rows that are equal but for their last bits have ranges of 1e-16: no noise of that size will do."""
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        row = rng.dirichlet(np.ones(40))
-        table = np.stack([row, row * (1 + 1e-15 * rng.standard_normal(40))])
-        channel = LaplaceSingle(2, 40, 10**6, calibration="tight", epsilon=0.05)
-        assert (channel.noise(table).scale == 1.0).all()
-        assert certify(channel, table).holds
-
-
-def test_a_coordinate_of_range_zero_takes_unit_scale():
-    table = np.array([[0.5, 0.5], [0.5, 0.5]])
-    channel = LaplaceSingle(2, 2, 100, calibration="tight")
-    assert channel.noise(table).scale.tolist() == [1.0, 1.0]
-    assert audit.exact_epsilon(channel, table).epsilon < 1e-12
-    with pytest.raises(ValueError, match="calibration must be one of paper, tight, got 'loose'"):
-        LaplaceSingle(2, 2, 100, calibration="loose")
-
-
 # -- The black box, and channels broken by hand -------------------------------------------------------
 
 
@@ -377,7 +260,7 @@ class NoFlip(RandomizedResponse):
     """Forgets to flip."""
 
     def encode(self, labels, candidates, uniforms, posterior=None):
-        return np.asarray(labels) + 1
+        return np.asarray(labels)
 
 
 class Leak(LaplaceSingle):

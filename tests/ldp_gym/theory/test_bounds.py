@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
 
 from ldp_gym import theory
 
@@ -41,33 +40,6 @@ def test_the_lower_bound_stays_below_the_upper():
             assert theory.lower_bound(16, horizon, epsilon) < theory.exp3_bound(16, horizon, epsilon)
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 10.0])
-def test_capacity_is_the_maximum_it_is_said_to_be(epsilon):
-    def negative(r):
-        return math.log(r * math.exp(epsilon) + 1 - r) - r * math.exp(epsilon) * epsilon / (
-            r * math.exp(epsilon) + 1 - r
-        )
-
-    best = minimize_scalar(negative, bounds=(0, 1), method="bounded", options={"xatol": 1e-12})
-    assert math.isclose(theory.capacity(epsilon), -best.fun, rel_tol=1e-6, abs_tol=1e-12)
-    assert math.isclose(theory.best_share(epsilon), best.x, rel_tol=1e-3)
-
-
-def test_capacity_at_the_ends():
-    assert math.isclose(theory.capacity(1e-6), 1e-12 / 8, rel_tol=1e-5)  # (D - 1)^2 / 2 with D - 1 = eps / 2
-    assert math.isclose(theory.capacity(800.0), 799 - math.log(800.0), rel_tol=1e-12)
-    left, right = theory.capacity(0.0199), theory.capacity(0.0201)  # across the change of formula
-    assert math.isclose(right / left, (0.0201 / 0.0199) ** 2, rel_tol=1e-4)
-
-
-@pytest.mark.parametrize(("size", "limit"), [(8, 18.6), (32, 50.4), (128, 97.9)])
-def test_the_information_limit(size, limit):
-    terms = [max(0.0, math.log(size) - t * theory.capacity(1.0)) for t in range(1000)]
-    assert math.isclose(theory.information_limit(size, 1000, 1.0), sum(terms), rel_tol=1e-12)
-    assert round(theory.information_limit(size, 1000, 1.0), 1) == limit
-    assert math.isclose(theory.information_limit(size, 3, 1.0), sum(terms[:3]), rel_tol=1e-12)
-
-
 def test_sample_complexity_is_where_the_bound_crosses_alpha():
     horizon = theory.sample_complexity(4, 0.5, 1.0)
 
@@ -88,13 +60,6 @@ def test_randomized_response_s_rate_grows_with_m():
 
 def test_pinsker_by_hand():
     assert theory.tv_bound(2.0, 4) == 0.5
-
-
-def test_the_gap_s_factor_stops_growing_at_log_2():
-    """``min{(e^eps - 1)^2, 1} e^eps``: the minimum is 1 from eps = log 2 on."""
-    for epsilon, factor in ((0.1, math.expm1(0.1) ** 2), (math.log(2), 1.0), (1.0, 1.0), (3.0, 1.0)):
-        expected = math.sqrt(4 / (9 * 1000 * factor * math.exp(epsilon)))
-        assert math.isclose(theory.hadamard_gap(8, 1000, epsilon), expected, rel_tol=1e-12)
 
 
 def test_bad_arguments_are_named():

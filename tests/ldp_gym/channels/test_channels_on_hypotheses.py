@@ -4,15 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from conftest import ALPHA, M_FREE, TABLE, make_channel
+from helpers import ALPHA, FREE_OF_NUM_LABELS, TABLE, make_channel
 from scipy import stats
 
 from ldp_gym import theory
-from ldp_gym.channels.adaptive_groups import _assign, _first
 from ldp_gym.channels.votes import ballots, votes
 
 
-@pytest.mark.parametrize("name", M_FREE)
+@pytest.mark.parametrize("name", FREE_OF_NUM_LABELS)
 def test_m_free_channels_do_not_see_that_labels_are_refined(name):
     """With the same coins the message of a label is that of any of its parts, and so is its likelihood."""
     rng = np.random.default_rng(0)
@@ -51,81 +50,108 @@ def test_a_comparison_by_hand():
     )
 
 
+def sides_of(messages):
+    """The sides of comparisons, from the messages: 1 with the first hypothesis, -1 against it."""
+    return messages * messages[..., :1]
+
+
 def test_adaptive_sides_hold_about_half_of_the_posterior():
-    channel = make_channel("adaptive-split", 6, 4, 50)
+    channel, rng = make_channel("adaptive-split", 6, 4, 50), np.random.default_rng(0)
+    table, labels = rng.dirichlet(np.ones(4), size=6), rng.integers(4, size=500)
     weights = np.array([0.1, 0.05, 0.3, 0.25, 0.2, 0.1])
-    sides = channel._sides(np.random.default_rng(0).random((500, 6)), weights)
+    sides = sides_of(channel.privatize(labels, table, rng, weights))
     assert set(np.unique(sides)) == {-1.0, 1.0}
-    assert (sides[:, 0] == 1.0).all()
     share = (sides > 0) @ weights
     assert np.abs(share - 0.5).max() <= 0.15 + 1e-9  # half of the heaviest
-    top = channel._sides(
-        np.random.default_rng(0).random((50, 6)), np.array([0.9, 0.02, 0.02, 0.02, 0.02, 0.02])
-    )
-    assert (top == np.array([1, -1, -1, -1, -1, -1])).all()
+    likely = np.array([0.9, 0.02, 0.02, 0.02, 0.02, 0.02])
+    assert (sides_of(channel.privatize(labels, table, rng, likely)) == [1, -1, -1, -1, -1, -1]).all()
 
 
 def test_groups_hold_equal_shares_of_the_posterior():
-    channel = make_channel("adaptive-groups", 6, 4, 50, epsilon=1.0)
+    channel, rng = make_channel("adaptive-groups", 6, 6, 50, epsilon=1.0), np.random.default_rng(0)
     assert channel.sizes == [2, 3]
-    weights = np.array([0.1, 0.05, 0.3, 0.25, 0.2, 0.1])
-    lots = np.random.default_rng(0).random((500, 6))
-    groups = channel._divide(lots, weights)
+    weights, labels = np.array([0.1, 0.05, 0.3, 0.25, 0.2, 0.1]), rng.integers(6, size=500)
+    groups = channel.privatize(labels, np.eye(6), rng, weights)[:, :-1]
     assert len(np.unique(groups, axis=0)) > 5  # whose turn it is, is drawn
-    shares = np.stack([(groups == number) @ weights for number in (1, 2, 3)])
+    shares = np.stack([(groups == number) @ weights for number in range(3)])
     assert np.abs(shares - 1 / 3).max() < 0.15
-    certain = channel._divide(lots, np.array([0.96, 0.02, 0.01, 0.01, 0.0, 0.0]))
-    assert (certain == np.array([1, 2, 2, 2, 2, 2])).all()  # the likeliest against all others
+    likely = np.array([0.96, 0.02, 0.01, 0.01, 0.0, 0.0])
+    certain = channel.privatize(labels, np.eye(6), rng, likely)[:, :-1]
+    assert (certain == np.array([0, 1, 1, 1, 1, 1])).all()  # the likeliest against all others
     sizes = [make_channel("adaptive-groups", 20, 20, 50, epsilon=epsilon).sizes for epsilon in (0.1, 4, 800)]
     assert sizes == [[2], [2, 3, 5, 9, 17], [2, 3, 5, 9, 17, 20]]
 
 
-def test_the_number_of_groups_leaves_least_doubt():
-    """Doubt is the expected sum of square roots of the next posterior: by Bayes' rule on every message."""
-    channel = make_channel("adaptive-groups", 7, 7, 50, epsilon=1.7)
-    weights = np.random.default_rng(3).dirichlet(np.ones(7))
-    groups = np.array([1, 2, 3, 3, 2, 1, 3])
-    by_hand = 0.0
-    for named in (1, 2, 3):
-        likelihood = np.exp(channel.log_likelihood(np.append(groups, named), np.eye(7), weights))
+def deal(weights, lots, count):
+    """Hypotheses in turn, the likely ones first, each to the lightest of so many groups."""
+    loads, groups = [0.0] * count, np.zeros(len(weights), dtype=int)
+    for turn, k in enumerate(sorted(range(len(weights)), key=lambda k: -weights[k] * (0.5 + lots[k]))):
+        groups[k] = turn if turn < count else loads.index(min(loads))
+        loads[groups[k]] += weights[k]
+    return groups
+
+
+def doubt(channel, groups, weights):
+    """The expected sum of square roots of the next posterior: by Bayes' rule on every message."""
+    total = 0.0
+    for named in range(groups.max() + 1):
+        likelihood = np.exp(channel.log_likelihood(np.append(groups, named), np.eye(len(weights)), weights))
         joint = likelihood * weights
-        by_hand += joint.sum() * np.sqrt(joint / joint.sum()).sum()
-    members = groups == np.array([[1], [2], [3]])
-    found = channel._expected_uncertainty(
-        np.sqrt(weights)[:, None], (members @ weights)[:, None], members[..., None]
-    )
-    np.testing.assert_allclose(found, by_hand, rtol=1e-12)
+        total += joint.sum() * np.sqrt(joint / joint.sum()).sum()
+    return total
 
 
-def test_hypotheses_are_dealt_to_the_lightest_group():
-    unlike, alike = [0.4, 0.2, 0.15, 0.13, 0.1, 0.02], [1 / 6] * 6
-    line = np.array([unlike, alike]).T
-    for size, numbers in [
-        (2, [[1, 2, 2, 2, 1, 2], [1, 2, 1, 2, 1, 2]]),  # by hand; equals are in order
-        (3, [[1, 2, 3, 3, 2, 3], [1, 2, 3, 1, 2, 3]]),
-    ]:
-        load, members = _assign(line, size)
-        assert _first(members).T.tolist() == numbers
-        assert (members.sum(axis=0) == 1).all()
-        np.testing.assert_allclose(load, (members * line).sum(axis=1), atol=1e-12)
+@pytest.mark.parametrize("epsilon", [1.0, 1.7, 4.0])
+def test_the_groups_are_those_that_leave_least_doubt(epsilon):
+    """Of the deals to every number of groups, under random posteriors; not always the same number."""
+    channel, rng = make_channel("adaptive-groups", 7, 7, 50, epsilon=epsilon), np.random.default_rng(3)
+    counts = set()
+    for _ in range(60):
+        weights, uniforms = rng.dirichlet(np.full(7, 0.7)), rng.random(channel.num_uniforms)
+        deals = [deal(weights, uniforms, count) for count in channel.sizes]
+        best = min(deals, key=lambda groups: doubt(channel, groups, weights))
+        assert channel.encode(0, np.eye(7), uniforms, weights)[:-1].tolist() == best.tolist()
+        counts.add(best.max() + 1)
+    assert len(counts) > 1
 
 
-def test_interactive_channels_ask_about_the_likely_ones():
-    """Each by hand, under a public posterior that is far from uniform."""
-    rng = np.random.default_rng(0)
-    public = np.array([0.7, 0.28, 0.01, 0.01])
-    pairs = make_channel("adaptive-scheffe", 4, 4, 50)._sides(rng.random((20_000, 2)), public) != 0.0
+def test_equals_are_dealt_in_order():
+    channel = make_channel("adaptive-groups", 6, 6, 50, epsilon=1.0)
+    lots = np.append(np.linspace(0.9, 0.1, 6), [0.5, 0.5])  # the first hypothesis' turn is first
+    message = channel.encode(0, np.eye(6), lots, np.full(6, 1 / 6))
+    assert message[:-1].tolist() == [0, 1, 2, 0, 1, 2]
+
+
+def test_a_pair_is_drawn_from_the_posterior():
+    """How often the two likeliest are compared, by hand, at error rate 1e-6."""
+    rng, public = np.random.default_rng(0), np.array([0.7, 0.28, 0.01, 0.01])
+    channel = make_channel("adaptive-scheffe", 4, 4, 50)
+    pairs = channel.privatize(np.zeros(20_000, dtype=int), np.eye(4), rng, public) != 0.0
+    assert (pairs.sum(axis=-1) == 2).all()
     asked = (pairs[:, 0] & pairs[:, 1]).mean()
     by_hand = 0.7 * 0.28 / 0.3 + 0.28 * 0.7 / 0.72
     assert abs(asked - by_hand) < stats.norm.isf(ALPHA / 2) * 0.5 / math.sqrt(20_000)
-    wheel = make_channel("adaptive-wheel", 4, 4, 50)
-    np.testing.assert_allclose(wheel._stretches(np.eye(4), public), public)
-    assert wheel._arc(public)[0].item() == 0.5
-    assert wheel._arc(np.full(4, 0.25))[0].item() == pytest.approx(theory.best_share(1.0))
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("adaptive-split", [-1, 1, 1]), ("adaptive-groups", [1, 2, 2, 1])]
+    ("public", "arc"), [([0.7, 0.28, 0.01, 0.01], 0.5), ([0.25] * 4, theory.best_share(1.0))]
+)
+def test_the_adaptive_wheel_s_stretches_are_the_posterior(public, arc):
+    """Neighbours on the circle are as far apart as the middles of their stretches; the arc covers r."""
+    channel, weights = make_channel("adaptive-wheel", 4, 4, 50), np.array(public)
+    message = channel.privatize(0, np.eye(4), np.random.default_rng(0), weights)
+    order = message.argsort()
+    gaps = np.append(np.diff(message[order]), 1 - np.ptp(message))
+    np.testing.assert_allclose(gaps, (weights[order] + weights[np.roll(order, -1)]) / 2, atol=1e-12)
+    covered, beyond = (
+        channel.log_density(np.array([place, 1.0, 1.0, 1.0]), np.eye(4), weights)[0]
+        for place in (arc - 1e-9, arc + 1e-9)
+    )
+    assert covered - beyond == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("adaptive-split", [-1, 1, 1]), ("adaptive-groups", [0, 1, 1, 0])]
 )
 def test_sides_are_compared_by_their_posterior_means(name, message):
     """{1} against {2, 3}: with weights 9 to 1 the second decides for both, where the plain mean would not."""
@@ -176,11 +202,11 @@ def test_groups_by_hand():
     favours_second = (TABLE[1] * 0.25 + TABLE[2] * 0.75) > TABLE[0]
     assert favours_second.tolist() == [False, True, True, False]
     keep = math.e / (1 + math.e)
-    density = np.exp(channel.log_density(np.array([1, 2, 2, 2]), TABLE, weights))
+    density = np.exp(channel.log_density(np.array([0, 1, 1, 1]), TABLE, weights))
     np.testing.assert_allclose(density, np.where(favours_second, keep, 1 - keep))
-    other = np.exp(channel.log_density(np.array([1, 2, 2, 1]), TABLE, weights))
+    other = np.exp(channel.log_density(np.array([0, 1, 1, 0]), TABLE, weights))
     np.testing.assert_allclose(density + other, 1.0)
-    three = [np.exp(channel.log_density(np.array([2, 1, 3, named]), TABLE, weights)) for named in (1, 2, 3)]
+    three = [np.exp(channel.log_density(np.array([1, 0, 2, named]), TABLE, weights)) for named in range(3)]
     np.testing.assert_allclose(sum(three), 1.0)
     assert np.argmax(three, axis=0).tolist() == [1, 2, 0, 0]  # of nobody's label the first group is named
     np.testing.assert_allclose(np.max(three), math.e / (math.e + 2))

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from conftest import ALPHA, NATURES
+from helpers import ALPHA, NATURES
 from scipy import stats
 from scipy.special import rel_entr
 
@@ -13,7 +13,6 @@ from ldp_gym.natures.iid import IID
 from ldp_gym.natures.omniscient import Omniscient
 from ldp_gym.natures.sequence import Sequence
 from ldp_gym.numerics.sampling import open_uniforms
-from ldp_gym.posterior import PublicPosterior
 from ldp_gym.testing import check_nature
 
 
@@ -78,11 +77,3 @@ def test_the_omniscient_maximises_the_kl_from_the_truth():
 def test_bad_parameters_are_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-def test_the_posterior_is_bayes_rule():
-    posterior = PublicPosterior(3)
-    posterior.advance(np.log([0.5, 0.2, 0.1]))
-    np.testing.assert_allclose(posterior.weights, np.array([5, 2, 1]) / 8)
-    posterior.advance(np.array([-2000.0, -3000.0, -1e6]))
-    assert np.isfinite(posterior.weights).all()

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from conftest import CHANNELS, M_FREE, delta_of
+from helpers import CHANNELS, FREE_OF_NUM_LABELS, PURE, delta_of
 from scipy import stats
 
 import ldp_agents
@@ -12,8 +12,6 @@ import ldp_gym
 from ldp_gym import theory
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.tape import Episodes
-
-PURE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].pure and name != "identity"]
 
 
 def disjoint_totals(channel, size, horizon):
@@ -98,7 +96,7 @@ def refined_totals(channel, labels, horizon, episodes):
     return ldp_gym.evaluate("bayes", game, episodes=episodes).kl[:, -1]
 
 
-@pytest.mark.parametrize("channel", M_FREE)
+@pytest.mark.parametrize("channel", FREE_OF_NUM_LABELS)
 def test_m_free_channels_keep_their_risk_when_labels_are_cut(channel):
     """A label is cut into parts and its message is the same: so is the risk, episode by episode."""
     coarse, fine = (refined_totals(channel, labels, 40, 8) for labels in (16, 1600))
@@ -115,3 +113,11 @@ def test_randomized_response_pays_for_every_cut():
     """100 paired episodes of 300 rounds: at M = 1,600 it costs more, at error rate 1e-6."""
     coarse, fine = (refined_totals("randomized-response", labels, 300, 100) for labels in (16, 1600))
     assert stats.ttest_rel(fine, coarse, alternative="greater").pvalue < 1e-6
+
+
+@pytest.mark.parametrize(("size", "limit"), [(8, 18.6), (32, 50.4), (128, 97.9)])
+def test_the_information_limit(size, limit):
+    terms = [max(0.0, math.log(size) - t * theory.capacity(1.0)) for t in range(1000)]
+    assert math.isclose(theory.information_limit(size, 1000, 1.0), sum(terms), rel_tol=1e-12)
+    assert round(theory.information_limit(size, 1000, 1.0), 1) == limit
+    assert math.isclose(theory.information_limit(size, 3, 1.0), sum(terms[:3]), rel_tol=1e-12)

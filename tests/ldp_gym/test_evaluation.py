@@ -6,7 +6,7 @@ from functools import partial
 import gymnasium as gym
 import numpy as np
 import pytest
-from conftest import CHANNELS, LOSSLESS, NATURES, settings
+from helpers import CHANNELS, LOSSLESS, NATURES, small_rules
 from scipy import stats
 
 import ldp_agents
@@ -50,16 +50,16 @@ def stepped(learner, game, seeds):
 
 
 GAMES = [
-    (name, settings(channel, nature))
+    (name, small_rules(channel, nature))
     for channel in CHANNELS
     for nature in NATURES
     for name in ("bayes", "exp3")
     if name == "bayes" or channel not in LOSSLESS
 ] + [
-    ("wma", settings("laplace-vector", hypotheses="dirichlet")),
-    ("uniform", settings(hypotheses="disjoint")),
-    ("bayes", settings(hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True)),
-    ("bayes", settings(observe_candidates=True, redraw_hypotheses=True)),
+    ("wma", small_rules("laplace-vector", hypotheses="dirichlet")),
+    ("uniform", small_rules(hypotheses="disjoint")),
+    ("bayes", small_rules(hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True)),
+    ("bayes", small_rules(observe_candidates=True, redraw_hypotheses=True)),
 ]
 
 
@@ -76,7 +76,7 @@ def test_evaluate_gives_the_losses_of_stepping_the_environment(name, game):
 
 @pytest.mark.parametrize("block", [1, 3, 40])
 def test_the_block_size_does_not_change_the_result(block, monkeypatch):
-    game = settings("laplace-single", "drift")
+    game = small_rules("laplace-single", "drift")
     expected = evaluate(ldp_agents.EXP3, game, episodes=3)
     monkeypatch.setattr(Scenario, "rounds_at_a_time", lambda self, episodes, cells: block)
     result = evaluate(ldp_agents.EXP3, game, episodes=3)
@@ -84,7 +84,7 @@ def test_the_block_size_does_not_change_the_result(block, monkeypatch):
 
 
 def test_a_learner_without_a_tape_is_stepped():
-    for game in (settings(), settings(hypotheses="dirichlet")):
+    for game in (small_rules(), small_rules(hypotheses="dirichlet")):
         result = evaluate(Stepper, game, episodes=3, checkpoints=[1])
         uniform = evaluate(ldp_agents.Uniform, game, episodes=3, checkpoints=[1])
         assert not np.allclose(result.kl[:, 0], uniform.kl[:, 0])
@@ -97,7 +97,7 @@ def test_a_learner_without_a_tape_is_stepped():
         (lambda shape: np.ones(shape), "in round 1 sums to 6, off one by"),
         (lambda shape: np.full(shape, np.nan), "has a NaN probability"),
         (lambda shape: np.full(shape, (1 + 2e-4) / shape[-1]), r"off one by \+0.0002 \(allowed: 0.0001\)"),
-        (lambda shape: np.ones(shape[-1]), "must return a prediction for each of 3 games"),
+        (lambda shape: np.ones(shape[-1]), "must return a prediction per game, here of shape \\(3, 6\\)"),
     ],
 )
 def test_unsound_predictions_are_refused(prediction, message):
@@ -106,7 +106,7 @@ def test_unsound_predictions_are_refused(prediction, message):
             return prediction((*self.batch, candidates.shape[-1]))
 
     with pytest.raises(ValueError, match=message):
-        evaluate(Unsound, settings(), episodes=3)
+        evaluate(Unsound, small_rules(), episodes=3)
 
 
 def test_a_learner_may_use_one_buffer_for_all_its_predictions():
@@ -135,21 +135,65 @@ def test_predictions_within_the_tolerance_are_renormalised_as_in_the_environment
         def predict(self, candidates):
             return super().predict(candidates) * (1 + 9e-5)
 
-    ours, exact = (evaluate(learner, settings(), episodes=3) for learner in (Slack, Stepper))
+    ours, exact = (evaluate(learner, small_rules(), episodes=3) for learner in (Slack, Stepper))
     np.testing.assert_allclose(ours.kl, exact.kl, rtol=1e-9)
 
 
+class Quiet(ldp_gym.Channel):
+    """A channel of one's own that says nothing about most labels: its message is then all zeros."""
+
+    num_uniforms = 1
+
+    @property
+    def message_space(self):
+        return gym.spaces.MultiBinary(self.num_hypotheses)
+
+    def _keep(self):
+        return 1 / (1 + math.exp(-self.epsilon))
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        speaks = (np.asarray(labels) == 0) == (uniforms[..., 0] < self._keep())
+        return np.repeat(speaks[..., None], self.num_hypotheses, axis=-1).astype(np.int8)
+
+    def log_density(self, messages, candidates, posterior=None):
+        fits = (messages[..., :1] == 1) == (np.arange(self.num_labels) == 0)
+        return np.where(fits, math.log(self._keep()), math.log(1 - self._keep()))
+
+
+@pytest.mark.parametrize("name", ["bayes", "mle"])
+def test_a_message_of_zeros_is_a_message(name):
+    """Environment, vector environment and evaluate agree: what is none yet is said by the round alone."""
+    rules = small_rules(f"{__name__}:Quiet", epsilon=3.0)
+    learner = partial(ldp_agents.make, name)
+    result = evaluate(learner, rules, episodes=3, seed=20)
+    kl, tv = stepped(learner, rules, range(20, 23))
+    np.testing.assert_allclose(result.kl, kl[:, result.rounds - 1], rtol=1e-9)
+    np.testing.assert_allclose(result.tv, tv[:, result.rounds - 1], rtol=1e-9)
+    envs = gym.make_vec("LDPDist-v0", num_envs=3, **rules)
+    player = learner(envs.unwrapped.game)
+    observations, _ = envs.reset(seed=20)
+    totals, silent = np.zeros(3), 0
+    for _ in range(40):
+        observations, _, _, _, infos = envs.step(player.act(observations))
+        totals += infos["kl"]
+        silent += (~observations["message"].any(axis=-1)).sum()
+    assert silent > 40, "most messages are zeros"
+    np.testing.assert_allclose(totals, result.kl[:, -1], rtol=1e-9)
+
+
 def test_a_learner_goes_by_its_name():
-    by_name, by_class = (evaluate(learner, settings(), episodes=2) for learner in ("exp3", ldp_agents.EXP3))
+    by_name, by_class = (
+        evaluate(learner, small_rules(), episodes=2) for learner in ("exp3", ldp_agents.EXP3)
+    )
     np.testing.assert_array_equal(by_name.kl, by_class.kl)
     with pytest.raises(TypeError, match="make a learner from a game"):
-        evaluate(ldp_agents.EXP3(Scenario().game), settings(), episodes=2)
+        evaluate(ldp_agents.EXP3(Scenario().game), small_rules(), episodes=2)
     with pytest.raises(TypeError, match="such as env.unwrapped.game"):
         ldp_agents.EXP3(gym.make("LDPDist-v0"))
 
 
 def test_every_truth_and_the_worst():
-    game = settings("randomized-response")
+    game = small_rules("randomized-response")
     result = evaluate(ldp_agents.Bayes, game, episodes=3, seed=5, truth="all")
     assert result.kl.shape == (4, 3, len(result.rounds))
     for j in range(4):
@@ -163,7 +207,7 @@ def test_every_truth_and_the_worst():
 
 
 def test_an_environment_serves_as_well_as_its_arguments():
-    game = settings()
+    game = small_rules()
     env = gym.make("LDPDist-v0", **game)
     ours, theirs = (evaluate(ldp_agents.EXP3, g, episodes=2) for g in (game, env))
     np.testing.assert_array_equal(ours.kl, theirs.kl)
@@ -196,7 +240,7 @@ def test_the_interval_covers():
 )
 def test_bad_arguments_are_named(arguments, error, message):
     with pytest.raises(error, match=message):
-        evaluate(ldp_agents.Uniform, settings(), **{"episodes": 2, **arguments})
+        evaluate(ldp_agents.Uniform, small_rules(), **{"episodes": 2, **arguments})
     with pytest.raises(TypeError, match="env must be a dict"):
         evaluate(ldp_agents.Uniform, gym.make("CartPole-v1"), episodes=1)
 
@@ -218,7 +262,7 @@ def test_memory_does_not_grow_with_the_horizon():
 
 def test_progress_counts_every_round():
     seen = []
-    evaluate(ldp_agents.EXP3, settings(), episodes=3, truth="all", progress=seen.append)
+    evaluate(ldp_agents.EXP3, small_rules(), episodes=3, truth="all", progress=seen.append)
     assert sum(seen) == 4 * 3 * 40
 
 

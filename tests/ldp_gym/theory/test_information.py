@@ -3,13 +3,11 @@ import math
 
 import numpy as np
 import pytest
-from conftest import CHANNELS, make_channel
+from helpers import PURE, make_channel
 from scipy import optimize
 
 import ldp_gym
 from ldp_gym import theory
-
-PURE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].pure and name != "identity"]
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
@@ -70,8 +68,8 @@ def test_groups_tell_almost_all_that_a_message_can(epsilon, share):
     rng = np.random.default_rng(0)
     told = most = 0.0
     for weights in rng.dirichlet(np.ones(6), size=40):
-        groups = channel._divide(rng.random(6), weights)
-        messages = np.array([[*groups, named] for named in range(1, groups.max() + 1)])
+        groups = channel.privatize(0, np.eye(6), rng, weights)[:-1]
+        messages = np.array([[*groups, named] for named in range(groups.max() + 1)])
         likelihood = np.exp(channel.log_likelihood(messages, np.eye(6), weights))
         mean = likelihood @ weights
         information = ((likelihood * np.log(likelihood / mean[:, None])) @ weights).sum()

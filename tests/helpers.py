@@ -1,0 +1,98 @@
+"""What the tests share: small games, and how to play and to record them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+import ldp_gym
+from ldp_gym.channels.base import Channel
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.tape import Episodes, Tape
+from ldp_gym.game import Game
+
+ALPHA = 1e-6
+"""The probability with which a statistical test of correct code fails."""
+
+CHANNELS = list(ldp_gym.CHANNELS)
+PURE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].pure and name != "identity"]
+LOSSLESS = {name for name in CHANNELS if not ldp_gym.CHANNELS[name].reveals_losses}
+FREE_OF_NUM_LABELS = [name for name in CHANNELS if ldp_gym.CHANNELS[name].free_of_num_labels]
+
+TABLE = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.1, 0.8, 0.0], [0.0, 0.9, 0.1, 0.0]])
+"""Three hypotheses; the last label is one that none allows."""
+
+NATURES = {
+    "iid": {},
+    "drift": {"rate": 0.3},
+    "cycle": {"pool_size": 5},
+    "sequence": {"contexts": np.random.default_rng(7).standard_normal((40, 3)).tolist()},
+    "adversary": {"pool_size": 6},
+    "omniscient": {"pool_size": 6},
+}
+"""Options of every nature, for the small game."""
+
+HYPOTHESES = {
+    "softmax-linear": {},
+    "dirichlet": {},
+    "disjoint": {},
+    "refined": {"hypotheses_kwargs": {"parts": 2}},
+}
+"""Rules of every class that comes in any size."""
+
+
+def delta_of(channel: str) -> float:
+    """The delta that a named channel can promise."""
+    return 1e-5 if channel.endswith("-vector") else 0.0
+
+
+def small_rules(channel: str = "laplace-single", nature: str = "iid", **more: object) -> dict[str, Any]:
+    """The rules of a small game with contexts that matter: K = 4, M = 6, d = 3, T = 40."""
+    rules = {
+        "channel": channel,
+        "delta": delta_of(channel),
+        "nature": nature,
+        "nature_kwargs": NATURES[nature],
+        "num_hypotheses": 4,
+        "num_labels": 6,
+        "context_dim": 3,
+        "horizon": 40,
+    }
+    return {**rules, **more}
+
+
+def make_channel(name: str, num_hypotheses: int, num_labels: int, horizon: int, **options: object) -> Channel:
+    """A channel by its name, with the delta that it can promise."""
+    maker = ldp_gym.CHANNELS[name]
+    return maker(num_hypotheses, num_labels, horizon, **{"delta": delta_of(name), **options})
+
+
+def play(
+    env: gym.Env, actions: np.ndarray, seed: int | None = None, options: dict[str, Any] | None = None
+) -> tuple[list[dict[str, Any]], np.ndarray, list[dict[str, Any]]]:
+    """One episode of a single environment: the observations, the rewards and the infos."""
+    observation, info = env.reset(seed=seed, options=options)
+    observations, infos = [observation], [info]
+    rewards, over = [], False
+    while not over:
+        observation, reward, over, truncated, info = env.step(actions[len(rewards)])
+        assert not truncated
+        observations.append(observation)
+        rewards.append(reward)
+        infos.append(info)
+    return observations, np.array(rewards), infos
+
+
+def make_episodes(rules: dict[str, Any], episodes: int = 1, seed: int = 0) -> Episodes:
+    """Episodes of a game, the first with the generator of the given seed."""
+    scenario = Scenario(**rules)
+    generators = [np.random.default_rng(seed + i) for i in range(episodes)]
+    return Episodes(scenario, [scenario.start_episode(generator) for generator in generators])
+
+
+def record(rules: dict[str, Any], rounds: int, episodes: int = 1, seed: int = 0) -> tuple[Game, Tape]:
+    """A game, and a tape of its first rounds."""
+    made = make_episodes(rules, episodes, seed)
+    return made.scenario.game, made.play(rounds)

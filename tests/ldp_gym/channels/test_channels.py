@@ -1,0 +1,90 @@
+"""The channels' laws against brute force."""
+
+import math
+
+import numpy as np
+import pytest
+from helpers import CHANNELS, PURE, TABLE, make_channel
+
+import ldp_gym
+from ldp_gym.channels.base import log_mixed
+from ldp_gym.testing import check_channel
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 4.0, 800.0])
+@pytest.mark.parametrize("name", CHANNELS)
+def test_every_channel_keeps_the_contract(name, epsilon):
+    check_channel(make_channel(name, 3, 5, 50, epsilon=epsilon))
+
+
+@pytest.mark.parametrize("name", PURE)
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 800.0])
+def test_pure_channels_keep_their_ratio(name, epsilon):
+    """log q(z | y) - log q(z | y') <= eps on the messages themselves, labels that nobody allows included."""
+    channel = make_channel(name, 3, 4, 100, epsilon=epsilon)
+    rng = np.random.default_rng(0)
+    public = np.array([0.2, 0.5, 0.3]) if channel.adaptive else None
+    messages = channel.privatize(rng.integers(4, size=5000), TABLE, rng, public)
+    density = channel.log_density(messages, TABLE, public)
+    assert np.ptp(density, axis=-1).max() <= epsilon * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_labels_candidates_and_coins_broadcast(name):
+    channel = make_channel(name, 3, 4, 50)
+    rng = np.random.default_rng(0)
+    coins = rng.random((6, 5, channel.num_uniforms))
+    spread = np.broadcast_to(TABLE, (6, 1, 3, 4))
+    public = np.array([0.2, 0.5, 0.3]) if channel.adaptive else None
+    expected = channel.encode(np.full((6, 5), 2), np.broadcast_to(TABLE, (6, 5, 3, 4)), coins, public)
+    np.testing.assert_allclose(channel.encode(2, TABLE, coins, public), expected)
+    np.testing.assert_allclose(channel.encode(np.full(5, 2), spread, coins, public), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("laplace-single", {"epsilon": 0.0}, "epsilon must be positive and finite, got 0"),
+        ("laplace-single", {"epsilon": math.nan}, "epsilon must be a number, got NaN"),
+        ("laplace-single", {"epsilon": -1}, "got -1"),
+        ("laplace-single", {"delta": 1e-5}, "pure channel: it takes delta=0 only, got 1e-05"),
+        ("laplace-vector", {"delta": 0.0}, "needs delta > 0"),
+        ("laplace-vector", {"delta": 1.0}, r"delta must lie in \[0, 1\), got 1"),
+        ("laplace-single", {"gamma": -1.0}, "gamma must be positive"),
+        ("randomized-response", {"horizon": 1}, r"horizon \(T\) must be at least 2, got 1"),
+        ("randomized-response", {"num_hypotheses": 1}, r"num_hypotheses \(K\) must be at least 2, got 1"),
+    ],
+)
+def test_bad_parameters_are_named(name, options, message):
+    facts = {"num_hypotheses": 3, "num_labels": 4, "horizon": 10, "delta": 0.0, **options}
+    with pytest.raises(ValueError, match=message):
+        ldp_gym.CHANNELS[name](**facts)
+
+
+def test_unknown_names_and_options_come_with_advice():
+    facts = {"num_hypotheses": 3, "num_labels": 4, "horizon": 10}
+    with pytest.raises(ValueError, match="did you mean 'laplace-single'"):
+        ldp_gym.CHANNELS.build("laplace-singel", facts, {})
+    with pytest.raises(TypeError, match="takes no option 'gama'; its options: .*gamma"):
+        ldp_gym.CHANNELS.build("laplace-single", facts, {"gama": 1.0})
+
+
+@pytest.mark.parametrize("name", [name for name in CHANNELS if ldp_gym.CHANNELS[name].reveals_losses])
+def test_what_is_known_of_a_loss_s_size_is_its_size(name):
+    channel = make_channel(name, 3, 5, 50, epsilon=2.0)
+    table = np.random.default_rng(2).dirichlet(np.ones(5), size=3)
+    public = np.full(3, 1 / 3) if channel.adaptive else None
+    rng = np.random.default_rng(0)
+    messages = channel.privatize(rng.integers(5, size=50_000), table, rng, public)
+    estimates = channel.loss_estimates(messages, table, public)
+    spread = estimates.var(axis=0).mean()
+    known = channel.loss_variance(table)
+    assert spread < 1.05 * known
+    # The wheel's losses are in (0, 1], and the bound is for any in [-1, 1].
+    assert spread > (0.05 if "wheel" in name else 0.2) * known
+
+
+def test_log_densities_stay_finite_where_rounding_leaves_the_unit_interval():
+    for epsilon in (1.0, 60.0, 800.0):
+        density = log_mixed(np.array([1.0 + 1e-12, -1e-12]), 0.0, epsilon)
+        np.testing.assert_allclose(density, [0.0, -epsilon], atol=1e-9)

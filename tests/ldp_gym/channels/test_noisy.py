@@ -1,0 +1,201 @@
+"""The noisy log-likelihoods: their density, their moments, and how much noise they take."""
+
+import math
+
+import numpy as np
+import pytest
+from adversarial_classes import draw_table
+from helpers import ALPHA, TABLE, make_channel
+from scipy import integrate, stats
+
+from ldp_gym.calibration.clipping import RULES
+from ldp_gym.channels.laplace_single import LaplaceSingle
+from ldp_gym.channels.laplace_vector import LaplaceVector
+from ldp_gym.channels.noisy import CALIBRATIONS
+from ldp_gym.privacy import audit
+from ldp_gym.privacy.audit import certify
+
+
+@pytest.mark.parametrize("name", ["laplace-single", "laplace-vector", "gaussian-vector"])
+def test_tight_never_has_more_noise_than_paper(name):
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        table = draw_table(rng)
+        horizon, epsilon = int(10 ** rng.uniform(0.4, 5)), float(10 ** rng.uniform(-1, 1))
+        scales = [
+            make_channel(name, *table.shape, horizon, epsilon=epsilon, calibration=c).noise(table).scale
+            for c in ("tight", "paper")
+        ]
+        assert (scales[0] <= scales[1] * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("calibration", ["paper", "tight"])
+@pytest.mark.parametrize("name", ["laplace-single", "laplace-vector", "gaussian-vector"])
+def test_refining_the_labels_changes_no_message(name, calibration):
+    """With the same coins, the message of a label is that of any of its parts."""
+    rng = np.random.default_rng(0)
+    base = rng.dirichlet(np.full(6, 0.3), size=4)
+    fine = np.repeat(base, 5, axis=-1) / 5
+    coarse_channel, fine_channel = (
+        make_channel(name, *table.shape, 50, calibration=calibration) for table in (base, fine)
+    )
+    labels = rng.integers(6, size=200)
+    uniforms = rng.random((200, coarse_channel.num_uniforms))
+    coarse = coarse_channel.encode(labels, base, uniforms)
+    for part in range(5):
+        np.testing.assert_allclose(fine_channel.encode(5 * labels + part, fine, uniforms), coarse, rtol=1e-9)
+
+
+def test_the_rounding_of_equal_rows_is_hidden():
+    """Rows that are equal but for their last bits have ranges of 1e-16: no noise of that size will do."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        row = rng.dirichlet(np.ones(40))
+        table = np.stack([row, row * (1 + 1e-15 * rng.standard_normal(40))])
+        channel = LaplaceSingle(2, 40, 10**6, calibration="tight", epsilon=0.05)
+        assert (channel.noise(table).scale == 1.0).all()
+        assert certify(channel, table).holds
+
+
+def test_a_coordinate_of_range_zero_takes_unit_scale():
+    table = np.array([[0.5, 0.5], [0.5, 0.5]])
+    channel = LaplaceSingle(2, 2, 100, calibration="tight")
+    assert channel.noise(table).scale.tolist() == [1.0, 1.0]
+    assert audit.exact_epsilon(channel, table).epsilon < 1e-12
+    with pytest.raises(ValueError, match="calibration must be one of paper, tight, got 'loose'"):
+        LaplaceSingle(2, 2, 100, calibration="loose")
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_laplace_single_has_the_density_of_eq_tildeypdp(rule):
+    """q(z | y): average over J, over h_t and its cells, of explicit Laplace densities."""
+    horizon, epsilon, gamma = 6, 1.3, 2.0
+    channel = LaplaceSingle(3, 4, horizon, epsilon=epsilon, clipping=rule, gamma=gamma)
+    lengths = 4 * TABLE.max(axis=0)
+    if rule == "paper":
+        lengths = np.ceil(lengths - 1e-9)
+    total = lengths.sum()
+    log_kt = math.log(3 * horizon)
+    offset = log_kt * (gamma + math.log(3) + math.log(horizon)) / epsilon
+    slope = 1 / (log_kt + 2 * offset)
+    with np.errstate(invalid="ignore"):
+        log_pbar = np.log((1 - 1 / horizon) * TABLE / lengths + 1 / (horizon * total))
+    for j in range(3):
+        for value in (-0.3, 0.45, 0.5, 0.62):
+            message = np.zeros(3)
+            message[j] = value
+            centres = -slope * (log_pbar[j] + math.log(4) - offset)
+            kernel = stats.laplace(centres, slope * log_kt / epsilon).pdf(value) / 3
+            average = np.nansum(kernel * lengths) / total
+            by_hand = [(1 - 1 / horizon) * k + average / horizon for k in kernel[:3]] + [average]
+            np.testing.assert_allclose(np.exp(channel.log_density(message, TABLE)), by_hand, rtol=1e-10)
+
+
+def test_laplace_single_s_density_integrates_to_one():
+    channel = LaplaceSingle(3, 4, 6, epsilon=1.3)
+    for label in range(4):
+
+        def density(value, j, label=label):
+            message = np.zeros(3)
+            message[j] = value
+            return math.exp(channel.log_density(message, TABLE)[label])
+
+        parts = [
+            integrate.quad(density, *ends, args=(j,), limit=400)[0]
+            for j in range(3)
+            for ends in ((-20, 0), (0, 1), (1, 20))
+        ]
+        assert abs(sum(parts) - 1) < 1e-6
+
+
+def test_laplace_vector_has_the_density_of_eq_tildey():
+    horizon, epsilon, delta = 6, 1.3, 1e-3
+    channel = LaplaceVector(3, 4, horizon, epsilon=epsilon, delta=delta)
+    log_kt = math.log(3 * horizon)
+    scale = (2 * math.sqrt(2 * 3 * math.log(1 / delta)) + math.sqrt(3 * epsilon)) * log_kt / epsilon
+    offset = scale * (math.log(horizon) + math.log(3) + math.log(horizon))
+    slope = 1 / (log_kt + 2 * offset)
+    lengths = 4 * TABLE.max(axis=0)
+    total = lengths.sum()
+    with np.errstate(invalid="ignore"):
+        log_pbar = np.log((1 - 1 / horizon) * TABLE / lengths + 1 / (horizon * total))
+    message = np.array([0.48, 0.53, 0.5])
+    centres = -slope * (log_pbar + math.log(4) - offset)
+    kernel = stats.laplace(centres, slope * scale).pdf(message[:, None]).prod(axis=0)
+    average = np.nansum(kernel * lengths) / total
+    by_hand = [(1 - 1 / horizon) * k + average / horizon for k in kernel[:3]] + [average]
+    np.testing.assert_allclose(np.exp(channel.log_density(message, TABLE)), by_hand, rtol=1e-10)
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+@pytest.mark.parametrize("name", ["laplace-single", "laplace-vector", "gaussian-vector"])
+def test_the_message_has_its_mean_and_variance(name, calibration):
+    """Mean and variance of the losses, from h_t's law and the Laplace noise, each at error rate 1e-6."""
+    channel = make_channel(name, 3, 4, 5, epsilon=2.0, calibration=calibration)
+    samples, label = 200_000, 1
+    messages = channel.privatize(np.full(samples, label), TABLE, np.random.default_rng(0))
+    cells = channel.clipping.cells(TABLE)
+    reachable = cells.lengths > 0
+    law = np.where(np.arange(4) == label, 1 - 1 / 5, 0.0) + cells.shares / 5
+    levels = np.log(channel.clipping.density(TABLE, cells.lengths, cells.total))[:, reachable]
+    law = law[reachable]
+    noise = channel.noise(TABLE)
+    losses = -noise.slope * (levels + math.log(4) - noise.offset)
+    mean = losses @ law
+    spread = 1 if name == "gaussian-vector" else 2
+    variance = (losses - mean[:, None]) ** 2 @ law + spread * (noise.slope * noise.scale) ** 2
+    if name == "laplace-single":  # each coordinate is revealed with probability 1/3, and is 0 otherwise
+        mean, variance = mean / 3, (variance + mean**2) / 3 - (mean / 3) ** 2
+    deviations = (messages.mean(axis=0) - mean) / np.sqrt(variance / samples)
+    limit = stats.norm.isf(ALPHA / 12)
+    assert np.abs(deviations).max() < limit
+    squares = (messages - mean) ** 2
+    deviations = (squares.mean(axis=0) - variance) / (squares.std(axis=0) / math.sqrt(samples))
+    assert np.abs(deviations).max() < limit
+
+
+@pytest.mark.parametrize("label", range(4))
+def test_laplace_single_matches_a_histogram(label):
+    """Messages of one label, binned by the revealed value, against the integrated density, at 1e-6."""
+    channel = LaplaceSingle(3, 4, 5, epsilon=2.0)
+    samples = 100_000
+    messages = channel.privatize(np.full(samples, label), TABLE, np.random.default_rng(label))
+    coordinate = (messages != 0).argmax(axis=-1)
+    values = messages[np.arange(samples), coordinate]
+    edges = np.concatenate([[-np.inf], np.quantile(values, np.linspace(0.02, 0.98, 25)), [np.inf]])
+    counts = np.stack([np.histogram(values[coordinate == j], edges)[0] for j in range(3)])
+
+    grid = np.linspace(-3, 4, 400_001)
+    expected = []
+    for j in range(3):
+        z = np.zeros((len(grid), 3))
+        z[:, j] = grid
+        density = np.exp(channel.log_density(z, TABLE)[:, label])
+        cumulative = integrate.cumulative_simpson(density, x=grid, initial=0)
+        inner = np.interp(edges[1:-1], grid, cumulative)
+        expected.append(np.diff(np.concatenate([[0], inner, [cumulative[-1]]])))
+    expected = np.array(expected)
+    assert abs(expected.sum() - 1) < 1e-4
+    assert stats.chisquare(counts.ravel(), samples * (expected / expected.sum()).ravel()).pvalue > ALPHA
+
+
+@pytest.mark.parametrize("name", ["laplace-single", "laplace-vector", "gaussian-vector"])
+def test_one_offset_covers_every_coordinate(name):
+    """c' is made for the largest scale. Without a range the scale is 1, or the paper's if that is less."""
+    table = np.array([[0.5, 0.5], [0.99, 0.01]])
+    channel = make_channel(name, 2, 2, 100, calibration="tight")
+    noise = channel.noise(table)
+    assert noise.scale[0] != noise.scale[1]
+    tail = 2 * math.log(100) + math.log(2)  # gamma + log(KT)
+    reach = math.sqrt(2 * (tail + math.log(2))) if name == "gaussian-vector" else tail
+    assert noise.offset == pytest.approx(reach * noise.scale.max())
+    assert noise.slope == pytest.approx(1 / (math.log(200) + 2 * noise.offset))
+    sharp = make_channel(name, 2, 2, 100, epsilon=50.0, calibration="tight").noise(np.full((2, 2), 0.5))
+    paper = make_channel(name, 2, 2, 100, epsilon=50.0, calibration="paper").noise(np.full((2, 2), 0.5))
+    assert (sharp.scale <= paper.scale).all()
+
+
+def test_a_revealed_loss_is_never_zero():
+    channel = make_channel("laplace-single", 2, 3, 100)
+    noise = channel.noise(TABLE[:2, :3])
+    assert channel.to_loss(noise.offset - np.log(3), noise.offset, noise.slope) != 0.0

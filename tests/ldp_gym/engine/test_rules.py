@@ -1,0 +1,59 @@
+"""The rules: defaults, and the one place where a rule has its name."""
+
+import typing
+
+import pytest
+
+import ldp_gym
+from ldp_gym.engine.rules import DEFAULTS, Rules, complete_rules, rule_value
+from ldp_gym.engine.scenario import Scenario
+
+
+def test_the_default_game_is_the_design_s():
+    """Section 1 of the design: K = 8, M = 16, d = 4, laplace-single at eps = 1, T = 1000."""
+    scenario = Scenario()
+    f, channel = scenario.hypotheses, scenario.channel
+    assert (f.num_hypotheses, f.num_labels, f.context_dim) == (8, 16, 4)
+    assert type(channel) is ldp_gym.CHANNELS["laplace-single"]
+    assert type(f) is ldp_gym.HYPOTHESES["softmax-linear"]
+    assert type(scenario.nature) is ldp_gym.NATURES["iid"]
+    assert (channel.epsilon, channel.delta, scenario.horizon) == (1.0, 0.0, 1000)
+    assert (scenario.truth, scenario.max_loss) == ("uniform", 100.0)
+    assert (scenario.observe_candidates, scenario.redraws, scenario.reveal) == (False, False, False)
+
+
+def test_every_rule_has_a_type_a_default_and_a_word():
+    assert set(DEFAULTS) == set(typing.get_type_hints(Rules, localns=vars(ldp_gym)))
+    for name in DEFAULTS:
+        assert f"        {name}: " in Rules.__doc__, name
+
+
+def test_what_is_given_stands_beside_the_defaults():
+    rules = complete_rules({"horizon": 7, "epsilon": None})
+    assert rules == {**DEFAULTS, "horizon": 7}
+    assert complete_rules({}) == DEFAULTS
+    rules["horizon"] = 9
+    assert complete_rules({})["horizon"] == 1000, "the defaults are not handed out to be changed"
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"horzion": 5}, "unexpected keyword argument 'horzion'; did you mean 'horizon'"),
+        ({"render": 5}, "unexpected keyword argument 'render'"),
+        ({"zzz": 5}, "unexpected keyword argument 'zzz'. It takes hypotheses, num_hypotheses, .*max_loss"),
+    ],
+)
+def test_a_rule_that_there_is_not_is_named(rules, message):
+    with pytest.raises(TypeError, match=message):
+        complete_rules(rules)
+    with pytest.raises(TypeError, match=message):
+        ldp_gym.LDPDistEnv(**rules)
+
+
+def test_the_value_of_a_rule_is_what_is_played():
+    assert rule_value({"epsilon": 3.0}, "epsilon") == 3.0
+    assert (rule_value({}, "epsilon"), rule_value({"epsilon": None}, "epsilon")) == (1.0, 1.0)
+    assert (rule_value({}, "delta"), rule_value({}, "channel")) == (0.0, "laplace-single")
+    for name in ("epsilon", "delta", "horizon"):
+        assert rule_value({}, name) == getattr(Scenario().channel, name)

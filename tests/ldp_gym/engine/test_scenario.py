@@ -1,0 +1,198 @@
+"""From rules to parties: who is made how, and what is refused."""
+
+import math
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from helpers import ALPHA, small_rules
+from scipy import stats
+
+import ldp_gym
+from ldp_gym.engine.scenario import Scenario
+
+
+@pytest.mark.parametrize(
+    ("game", "error", "message"),
+    [
+        ({"hypotheses": "softmax-liner"}, ValueError, "did you mean 'softmax-linear'"),
+        ({"channel": "laplace"}, ValueError, "did you mean 'laplace-"),
+        ({"nature": "idd"}, ValueError, "did you mean 'iid'"),
+        ({"channel": "nowhere:Channel"}, ValueError, "cannot import channel 'nowhere:Channel'"),
+        ({"num_hypotheses": 1}, ValueError, "must be at least 2, got 1"),
+        ({"num_labels": 2.5}, TypeError, "must be a whole number, got 2.5"),
+        ({"horizon": 1}, ValueError, "must be at least 2, got 1"),
+        ({"epsilon": 0}, ValueError, "epsilon must be positive, got 0"),
+        ({"epsilon": math.nan}, ValueError, "got NaN"),
+        ({"epsilon": "1"}, TypeError, "epsilon must be a number, got '1'"),
+        ({"delta": 1.0}, ValueError, r"\[0, 1\), got 1"),
+        ({"delta": -0.1}, ValueError, "got -0.1"),
+        ({"channel": "laplace-vector"}, ValueError, "needs delta > 0"),
+        ({"nature": "sequence"}, TypeError, "nature 'sequence' needs the option 'sequence'"),
+        ({"truth": 8}, ValueError, r"truth must lie in 0..7, got 8"),
+        ({"truth": "unifrom"}, ValueError, "an index in 0..7 .*got 'unifrom'"),
+        ({"max_loss": -1.0}, ValueError, "max_loss must be positive"),
+        ({"redraw_hypotheses": True}, ValueError, "needs observe_candidates=True"),
+        (
+            {"redraw_hypotheses": True, "hypotheses": "hadamard", "observe_candidates": True},
+            ValueError,
+            "needs a random class by its name",
+        ),
+        ({"channel_kwargs": {"gama": 1}}, TypeError, "takes no option 'gama'"),
+        ({"channel_kwargs": {"num_labels": 3}}, TypeError, "the game decides 'num_labels'"),
+        ({"channel": None}, TypeError, "channel must be a name or a Channel"),
+        ({"nature": ldp_gym.NATURES["iid"]}, TypeError, "nature must be a name or a Nature"),
+        ({"hypotheses": None}, TypeError, "hypotheses must be a name"),
+        ({"hypotheses": "hadamard", "epsilon": math.nan}, ValueError, "epsilon must be a number, got NaN"),
+        ({"epsilon": 1e-308}, ValueError, "beyond the floats"),
+        ({"horzion": 5}, TypeError, "did you mean 'horizon'"),
+        (
+            {
+                "hypotheses": "refined",
+                "hypotheses_kwargs": {"base": [[0.5, 0.5], [0.9, 0.1]]},
+                "redraw_hypotheses": True,
+                "observe_candidates": True,
+            },
+            ValueError,
+            "another seed gives another class",
+        ),
+        ({"render_mode": "disco"}, ValueError, "disco"),
+        ({"reveal": "false"}, TypeError, "reveal must be True or False, got 'false'"),
+        ({"observe_candidates": 1}, TypeError, "observe_candidates must be True or False, got 1"),
+        ({"channel_kwargs": 3}, TypeError, "channel_kwargs must be a dict of options, got 3"),
+        ({"channel": "split", "channel_kwargs": {"x": 1}}, TypeError, "no option 'x'; its options: none"),
+        (
+            {"nature": "cycle", "nature_kwargs": {"pool": "abc"}},
+            ValueError,
+            "a pool is an array of numbers.*'abc'",
+        ),
+        (
+            {"nature": "cycle", "nature_kwargs": {"pool_seed": "x"}},
+            TypeError,
+            "pool_seed must be a whole number",
+        ),
+        ({"hypotheses": 3}, TypeError, r"must be a name, a \(K, M\) table, .*; got 3"),
+    ],
+)
+def test_bad_arguments_are_named(game, error, message):
+    with pytest.raises(error, match=message):
+        ldp_gym.LDPDistEnv(**game)
+
+
+def test_a_party_made_for_another_game_is_refused():
+    channel = ldp_gym.CHANNELS["laplace-single"](4, 6, 10)
+    with pytest.raises(ValueError, match="made for horizon=10, not for the game.s 40"):
+        ldp_gym.LDPDistEnv(channel=channel, num_hypotheses=4, num_labels=6, horizon=40)
+    with pytest.raises(ValueError, match="made for context_dim=2, not for 4"):
+        ldp_gym.LDPDistEnv(nature=ldp_gym.NATURES["iid"](2))
+
+
+def test_a_channel_s_own_promise_is_not_contradicted():
+    channel = ldp_gym.CHANNELS["split"](4, 6, 40, epsilon=2.0)
+    game = {"num_hypotheses": 4, "num_labels": 6, "horizon": 40}
+    with pytest.raises(ValueError, match="made for epsilon=2.0, not for the game's 0.01"):
+        ldp_gym.LDPDistEnv(channel=channel, epsilon=0.01, **game)
+    with pytest.raises(ValueError, match="made for delta=0.0, not for the game's 0.1"):
+        ldp_gym.LDPDistEnv(channel=channel, delta=0.1, **game)
+    assert ldp_gym.LDPDistEnv(channel=channel, **game).game.channel.epsilon == 2.0
+    hadamard = {"hypotheses": "hadamard", "num_hypotheses": 8, "horizon": 1000}
+    made = [
+        ldp_gym.LDPDistEnv(channel=ldp_gym.CHANNELS["split"](8, 8, 1000, epsilon=2.0), **hadamard),
+        ldp_gym.LDPDistEnv(channel="split", epsilon=2.0, **hadamard),
+    ]
+    tables = [env.game.hypotheses(np.zeros(1)) for env in made]
+    assert np.array_equal(*tables), "the class is made for the channel's epsilon"
+
+
+class HandsOn(ldp_gym.CHANNELS["randomized-response"]):
+    """Takes what its base takes."""
+
+    def __init__(self, *args, verbose=False, **promise):
+        super().__init__(*args, **promise)
+        self.verbose = verbose
+
+
+class Deaf(ldp_gym.CHANNELS["randomized-response"]):
+    """Does not listen to the game."""
+
+    def __init__(self, num_hypotheses, num_labels, horizon):
+        super().__init__(num_hypotheses, num_labels, horizon, epsilon=3.0)
+
+
+class Seeded(ldp_gym.HYPOTHESES["dirichlet"]):
+    def __init__(self, **options):
+        super().__init__(**options)
+
+
+def test_what_a_subclass_hands_on_comes_from_the_game():
+    env = ldp_gym.LDPDistEnv(channel=f"{__name__}:HandsOn", epsilon=0.1, channel_kwargs={"verbose": True})
+    assert env.game.channel.epsilon == 0.1
+    assert env.game.channel.verbose
+    with pytest.raises(TypeError, match="takes no option 'loud'; its options: verbose"):
+        ldp_gym.LDPDistEnv(channel=f"{__name__}:HandsOn", channel_kwargs={"loud": True})
+    with pytest.raises(ValueError, match="made for epsilon=3.0, not for the game's 0.1"):
+        ldp_gym.LDPDistEnv(channel=f"{__name__}:Deaf", epsilon=0.1)
+    tables = [
+        ldp_gym.LDPDistEnv(hypotheses=f"{__name__}:Seeded", class_seed=seed).game.hypotheses.table
+        for seed in (1, 2)
+    ]
+    assert not np.array_equal(*tables)
+    redrawn = {"hypotheses": f"{__name__}:Seeded", "redraw_hypotheses": True, "observe_candidates": True}
+    ldp_gym.LDPDistEnv(**redrawn).reset(seed=0)
+
+
+def test_a_scenario_says_what_is_seen_and_done():
+    scenario = Scenario(**small_rules("randomized-response", observe_candidates=True))
+    spaces = scenario.observation_space.spaces
+    assert set(spaces) == {"round", "context", "message", "candidates"}
+    assert spaces["round"] == gym.spaces.Box(0, 40, (1,), dtype=np.int64)
+    assert spaces["context"].shape == (3,)
+    assert spaces["message"] == gym.spaces.Discrete(6)
+    assert spaces["candidates"].shape == (4, 6)
+    assert scenario.action_space == ldp_gym.Simplex(6)
+    assert "candidates" not in Scenario(**small_rules()).observation_space.spaces
+
+
+def test_a_truth_is_drawn_even_where_it_is_given():
+    """So that episodes of different truths share all else."""
+    scenario = Scenario(**small_rules())
+    starts = [scenario.start_episode(np.random.default_rng(3), truth) for truth in (None, 0, 1)]
+    assert starts[1].truth == 0
+    assert starts[2].truth == 1
+    assert 0 <= starts[0].truth < 4
+    assert len({start.generator.random() for start in starts}) == 1
+    fixed = Scenario(**small_rules(truth=2)).start_episode(np.random.default_rng(3))
+    assert fixed.truth == 2
+
+
+def test_every_truth_is_as_likely():
+    """4,000 episodes: a chi-square test at error rate 1e-6."""
+    scenario = Scenario(**small_rules())
+    truths = [scenario.start_episode(np.random.default_rng(seed)).truth for seed in range(4000)]
+    assert stats.chisquare(np.bincount(truths, minlength=4)).pvalue > ALPHA
+
+
+def test_a_redrawn_class_is_the_episode_s_own():
+    rules = small_rules(hypotheses="dirichlet", redraw_hypotheses=True, observe_candidates=True)
+    scenario = Scenario(**rules)
+    tables = [scenario.start_episode(np.random.default_rng(s)).hypotheses.table for s in (1, 1, 2)]
+    np.testing.assert_array_equal(tables[0], tables[1])
+    assert not np.array_equal(tables[0], tables[2])
+    assert scenario.game.hypotheses is None
+    plain = Scenario(**small_rules())
+    assert plain.start_episode(np.random.default_rng(1)).hypotheses is plain.hypotheses
+
+
+def test_all_episodes_share_the_table_of_a_constant_class():
+    redrawn = {"redraw_hypotheses": True, "observe_candidates": True}
+    assert Scenario(**small_rules(hypotheses="dirichlet")).shares_table
+    assert not Scenario(**small_rules()).shares_table
+    assert not Scenario(**small_rules(hypotheses="dirichlet", **redrawn)).shares_table
+
+
+def test_blocks_fit_the_memory_that_is_given():
+    scenario = Scenario(**small_rules(horizon=1000))
+    assert scenario.rounds_at_a_time(1, 10**9) == 1000, "no more than the horizon"
+    assert scenario.rounds_at_a_time(10**6, 10) == 1, "and at least one"
+    rounds = scenario.rounds_at_a_time(5, 10_000)
+    assert rounds * 5 * scenario.footprint <= 10_000 < (rounds + 1) * 5 * scenario.footprint

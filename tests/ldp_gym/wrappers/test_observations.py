@@ -1,0 +1,155 @@
+"""The views for RL: single against vector, and that they show nothing hidden."""
+
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+from helpers import CHANNELS, small_rules
+from stable_baselines3.common.env_checker import check_env as sb3_check_env
+
+import ldp_gym
+from ldp_gym import wrappers
+
+READABLE = [name for name in CHANNELS if not ldp_gym.CHANNELS[name].adaptive]
+NOISY = ["laplace-single", "laplace-vector", "gaussian-vector"]
+VIEWS = ["DecodedMessage", "Evidence", "HypothesisFeatures"]
+REDRAWN = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True, "horizon": 9}
+
+
+@pytest.mark.parametrize("channel", ["adaptive-split", "adaptive-wheel"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_an_interactive_channel_is_refused(view, channel):
+    with pytest.raises(ValueError, match="depends on the public posterior"):
+        getattr(wrappers, view)(gym.make("LDPDist-v0", **small_rules(channel)))
+
+
+def leaves(shown):
+    return [shown[key] for key in sorted(shown)] if isinstance(shown, dict) else [shown]
+
+
+def assert_same(one, other):
+    for a, b in zip(leaves(one), leaves(other), strict=True):
+        assert a.dtype == b.dtype == np.float32
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("game", [small_rules(horizon=9), small_rules("split", horizon=9), REDRAWN], ids=str)
+def test_single_and_vector_views_agree(game, view, mode):
+    """Through the end of an episode, whichever way the next begins."""
+    envs = getattr(wrappers, f"Vector{view}")(
+        gym.make_vec("LDPDist-v0", num_envs=3, autoreset_mode=mode, **game)
+    )
+    alone = [getattr(wrappers, view)(gym.make("LDPDist-v0", **game)) for _ in range(3)]
+    shown, _ = envs.reset(seed=5)
+    ours = [env.reset(seed=5 + i)[0] for i, env in enumerate(alone)]
+    actions = envs.action_space.sample()
+    for t in range(24):
+        for i in range(3):
+            assert_same({k: v[i] for k, v in shown.items()} if isinstance(shown, dict) else shown[i], ours[i])
+        shown, _, over, _, infos = envs.step(actions)
+        for i, env in enumerate(alone):
+            if mode is AutoresetMode.NEXT_STEP and t % 10 == 9:
+                ours[i] = env.reset()[0]
+                continue
+            ours[i], _, ended, _, _ = env.step(actions[i])
+            assert ended == over[i]
+            if ended and mode is AutoresetMode.SAME_STEP:
+                assert_same(infos["final_obs"][i], ours[i])
+                ours[i] = env.reset()[0]
+        if mode is AutoresetMode.DISABLED and over.any():
+            shown, _ = envs.reset(options={"reset_mask": over})
+            ours = [env.reset()[0] for env in alone]
+
+
+@pytest.mark.parametrize("channel", [name for name in CHANNELS if not ldp_gym.CHANNELS[name].adaptive])
+def test_before_the_first_message_there_is_nothing_to_see(channel):
+    """At the first reset and at later ones: no sums, and no decoded message, whatever the channel."""
+    views = [getattr(wrappers, view)(gym.make("LDPDist-v0", **small_rules(channel))) for view in VIEWS]
+    message, evidence, features = views
+    for _ in range(2):
+        assert not message.reset(seed=0)[0]["message"].any()
+        assert not evidence.reset(seed=0)[0].any()
+        assert not features.reset(seed=0)[0][:, :5].any()  # what is at stake is seen at once
+        for view in views:
+            for _ in range(3):
+                shown = view.step(np.full(6, 1 / 6))[0]
+            assert any(leaf.any() for leaf in leaves(shown))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_reset_of_some_games_leaves_the_others_evidence(view):
+    game = small_rules(horizon=30)
+    envs, alone = (
+        getattr(wrappers, f"Vector{view}")(
+            gym.make_vec("LDPDist-v0", num_envs=3, autoreset_mode="Disabled", **game)
+        )
+        for _ in range(2)
+    )
+    actions = envs.action_space.sample()
+    for env in (envs, alone):
+        env.reset(seed=1)
+        for _ in range(5):
+            env.step(actions)
+    envs.reset(options={"reset_mask": np.array([False, True, False])})
+    shown, kept = envs.step(actions)[0], alone.step(actions)[0]
+    for a, b in zip(leaves(shown), leaves(kept), strict=True):
+        np.testing.assert_array_equal(a[[0, 2]], b[[0, 2]])
+        assert not np.array_equal(a[1], b[1])
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("channel", ["laplace-single", "randomized-response", "split"])
+def test_the_checkers_pass_with_views(view, channel):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for tolerated in ("A Box observation space m", "Your observation .*unconventional shape"):
+            warnings.filterwarnings("ignore", message=f".*{tolerated}")
+        env = getattr(wrappers, view)(
+            ldp_gym.wrappers.MixtureAction(gym.make("LDPDist-v0", **small_rules(channel)))
+        )
+        sb3_check_env(env)
+    for _ in range(3):
+        assert env.observation_space.contains(env.reset()[0])
+        assert env.observation_space.contains(env.step(env.action_space.sample())[0])
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_do_not_depend_on_truth_label_or_reward_but_by_the_message(view):
+    """Two environments with the same messages and contexts, and everything hidden different."""
+
+    class Deceived(gym.Wrapper):
+        def step(self, action):
+            observation, reward, *flags, info = self.env.step(action)
+            return (
+                observation,
+                -1e6 * reward,
+                *flags,
+                {"truth": 3, "label": 2, "kl": 1e9, "tv": info["tv"] + 7},
+            )
+
+    game = small_rules(reveal=True)
+    plain, deceived = (
+        getattr(wrappers, view)(wrap(gym.make("LDPDist-v0", **game))) for wrap in (lambda env: env, Deceived)
+    )
+    assert_same(plain.reset(seed=3)[0], deceived.reset(seed=3)[0])
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        assert_same(plain.step(rng.dirichlet(np.ones(6)))[0], deceived.step(rng.dirichlet(np.ones(6)))[0])
+
+
+def test_what_wrappers_go_around_is_checked():
+    other = gym.make("CartPole-v1")
+    for wrapper in (
+        ldp_gym.wrappers.Evidence,
+        ldp_gym.wrappers.MixtureAction,
+        ldp_gym.wrappers.SoftmaxAction,
+    ):
+        with pytest.raises(TypeError, match="environment of LDPDist-v0 or a Game, got .*CartPole"):
+            wrapper(other)
+    seen = ldp_gym.wrappers.Evidence(gym.make("LDPDist-v0"))
+    with pytest.raises(TypeError, match="goes around what shows messages; <Evidence"):
+        ldp_gym.wrappers.Evidence(seen)
