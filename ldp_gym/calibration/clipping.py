@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray, at, has_zero, mixture
 from ldp_gym.numerics.sampling import categorical
 
@@ -53,7 +54,7 @@ class Clipping:
         if rule not in RULES:
             raise ValueError(f"clipping must be one of {', '.join(RULES)}, got {rule!r}")
         self.rule = rule
-        self.mixing = 1.0 / horizon
+        self.mixing = 1.0 / validation.whole("horizon (T)", horizon, least=1)
 
     def cells(self, candidates: FloatArray) -> Cells:
         """Eq. (ntprime): the cells that candidates ``(..., K, M)`` give their labels."""

@@ -29,6 +29,7 @@ def single_noise_scale(num_hypotheses: int, horizon: int, epsilon: float) -> flo
 
 def offset(num_hypotheses: int, horizon: int, noise_scale: float, gamma: float | None = None) -> float:
     """``c'(gamma)``: the noise scale times ``gamma + log K + log T``, eqs. (cgamma) and (cpdpgamma)."""
+    noise_scale = validation.positive("noise_scale", noise_scale)
     return noise_scale * (resolved_gamma(gamma, horizon) + log_range(num_hypotheses, horizon))
 
 
@@ -41,4 +42,5 @@ def log_range(num_hypotheses: int, horizon: int) -> float:
 
 def resolved_gamma(gamma: float | None, horizon: int) -> float:
     """``gamma`` as given, or log T."""
-    return math.log(horizon) if gamma is None else validation.positive("gamma", gamma)
+    rounds = validation.whole("horizon (T)", horizon, least=2)
+    return math.log(rounds) if gamma is None else validation.positive("gamma", gamma)

@@ -214,8 +214,15 @@ class Channel(ABC):
         rng: np.random.Generator,
         posterior: FloatArray | None = None,
     ) -> Messages:
-        """The messages of labels ``(...)``, with coins from ``rng``."""
-        labels = np.asarray(labels)
+        """The messages of labels ``(...)``, with coins from ``rng``.
+
+        Raises:
+            ValueError: for what is no label, or candidates or a posterior that are no distributions.
+        """
+        labels = validation.labels(labels, self.num_labels)
+        candidates = validation.candidates(candidates, self.num_hypotheses, self.num_labels)
+        if posterior is not None:
+            posterior = validation.posterior(posterior, self.num_hypotheses)
         uniforms = open_uniforms([rng], (*labels.shape, self.num_uniforms))[0]
         return self.encode(labels, candidates, uniforms, posterior)
 

@@ -24,6 +24,9 @@ from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.votes import ballots, cast, votes
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, expectations, mixture
 
+_STEPS = 2.0**40
+"""Into how many steps the circle is divided."""
+
 
 class Wheel(Channel):
     """The wheel of the uniform mixture. Pure, free of M, non-adaptive.
@@ -73,7 +76,7 @@ class Wheel(Channel):
         lengths = np.take_along_axis(np.broadcast_to(stretches, lots.shape), order, axis=-1)
         places = np.empty(lots.shape)
         np.put_along_axis(places, order, np.cumsum(lengths, axis=-1) - lengths / 2.0, axis=-1)
-        return places
+        return _on_grid(places)
 
     def encode(
         self,
@@ -89,7 +92,7 @@ class Wheel(Channel):
         covers = uniforms[..., -3] < arc * np.exp(log_density)
         chosen = np.broadcast_to(chosen, places.shape[:-1])
         start = at(places, chosen) + np.where(covers, -arc, 1.0 - arc) * uniforms[..., -2]
-        return _behind(places, start[..., None])
+        return _behind(places, _on_grid(start)[..., None])
 
     def _covered(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
@@ -143,6 +146,14 @@ class Wheel(Channel):
         stretches = self._stretches(candidates, posterior)
         places = self._places(np.arange(self.num_hypotheses, dtype=np.float64), stretches)
         return _behind(places, places[:, None] - self._arc(stretches)[0] / 2.0)
+
+
+def _on_grid(places: FloatArray) -> FloatArray:
+    """Places on the circle in whole steps: their differences are exact, whatever they are.
+
+    Otherwise the last bits of a message show how it was rounded, and with it whose place the arc was put at.
+    """
+    return np.floor(places * _STEPS) / _STEPS
 
 
 def _behind(places: FloatArray, start: FloatArray) -> FloatArray:

@@ -106,12 +106,11 @@ def randomized_response_rate(num_hypotheses: int, num_labels: int, horizon: int,
     The rate quoted from Wu et al. (2023), without its constant: it grows with M.
     """
     epsilon = validation.positive("epsilon", epsilon)
+    num_labels = validation.whole("num_labels (M)", num_labels, least=2)
+    rounds = validation.whole("horizon (T)", horizon, least=1)
     # Divided through by e^eps, which overflows.
     signal = -math.expm1(-epsilon) / (1.0 + (num_labels - 1) * math.exp(-epsilon))
-    return (
-        math.sqrt(horizon * math.log(validation.whole("num_hypotheses (K)", num_hypotheses, least=2)))
-        / signal
-    )
+    return math.sqrt(rounds * nonprivate_bound(num_hypotheses)) / signal
 
 
 def lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:

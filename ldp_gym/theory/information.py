@@ -46,9 +46,10 @@ def information_rate(
         >>> round(rate, 4), error
         (0.1109, 0.0)
     """
-    candidates = validation.distributions(candidates)
     size = channel.num_hypotheses
-    prior = validation.distributions(np.full(size, 1.0 / size) if weights is None else weights)
+    candidates = validation.one_context(candidates, size, channel.num_labels)
+    prior = np.full(size, 1.0 / size) if weights is None else validation.row("weights", weights, size)
+    samples = validation.whole("samples", samples, least=2)
     public = prior if channel.adaptive else None
     try:
         listed = channel.list_messages(candidates, public)
