@@ -15,6 +15,7 @@ from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.engine.rules import rule_value
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.errors import NoPrivacyWarning
+from ldp_gym.numerics.streams import Purpose, stream
 from ldp_gym.privacy.audit import Certificate, certify, uniform_posterior
 
 LARGEST = 4096

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from ldp_gym.natures.base import Nature
 from ldp_gym.numerics import validation
+from ldp_gym.numerics.streams import Purpose, stream
 
 
 class Pooled(Nature):
@@ -31,6 +32,6 @@ class Pooled(Nature):
         super().__init__(context_dim)
         if pool is None:
             size = validation.whole("pool_size", pool_size, least=1)
-            rng = np.random.default_rng(validation.whole("pool_seed", pool_seed, least=0))
+            rng = stream(Purpose.POOL, validation.whole("pool_seed", pool_seed, least=0))
             pool = rng.standard_normal((size, self.context_dim))
         self.pool = validation.contexts("the contexts to pick from", pool, self.context_dim)
