@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.engine.rules import rule_value
@@ -74,7 +72,7 @@ def _certificate(rules: Mapping[str, Any]) -> Certificate:
         warnings.simplefilter("ignore", NoPrivacyWarning)  # the report says it
         scenario = Scenario(**rules)
     channel, hypotheses = scenario.channel, scenario.hypotheses
-    context = np.random.default_rng(0).standard_normal(hypotheses.context_dim)
+    context = stream(Purpose.CERTIFICATE, 0).standard_normal(hypotheses.context_dim)
     return certify(channel, hypotheses(context), uniform_posterior(channel))
 
 
