@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Channel
+from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.game import Game
@@ -24,6 +25,7 @@ from ldp_gym.natures.base import Nature, NatureView
 from ldp_gym.numerics.arrays import FloatArray, IntArray, at_round
 from ldp_gym.numerics.sampling import open_uniforms
 from ldp_gym.privacy.honesty import find_lie
+from ldp_gym.theory.information import MessageInformation
 from ldp_gym.truths.base import Truth, TruthView, pick
 
 
@@ -55,6 +57,8 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
     uniforms = open_uniforms([rng], (batch, rounds, nature.num_uniforms))[0]
     public = rng.dirichlet(np.ones(hypotheses.num_hypotheses), size=batch)
     members = rng.integers(hypotheses.num_hypotheses, size=(batch, 1))
+    channel = RandomizedResponse(hypotheses.num_hypotheses, hypotheses.num_labels, rounds)
+    prepared = nature.prepare(hypotheses, partial(MessageInformation, channel))
 
     def play(games: slice, length: int) -> FloatArray:
         previous, parts = np.zeros((len(range(*games.indices(batch))), dim)), []
@@ -68,6 +72,8 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
                     previous,
                     hypotheses,
                     public[games] if nature.adaptive else None,
+                    rounds - start if nature.adaptive else None,
+                    prepared if nature.adaptive else None,
                     partial(_member_at, members[games]) if nature.leaks_truth else None,
                 )
             )

@@ -8,13 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.engine.rules import rule_value
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.errors import NoPrivacyWarning
+from ldp_gym.numerics.streams import Purpose, stream
 from ldp_gym.privacy.audit import Certificate, certify, uniform_posterior
 
 LARGEST = 4096
@@ -95,7 +94,7 @@ def _certificate(rules: Mapping[str, Any]) -> Certificate:
         warnings.simplefilter("ignore", NoPrivacyWarning)  # the report says it
         scenario = Scenario(**rules)
     channel, hypotheses = scenario.channel, scenario.hypotheses
-    context = np.random.default_rng(0).standard_normal(hypotheses.context_dim)
+    context = stream(Purpose.CERTIFICATE, 0).standard_normal(hypotheses.context_dim)
     return certify(channel, hypotheses(context), uniform_posterior(channel))
 
 

@@ -17,6 +17,7 @@ from ldp_gym.cli.options import option_of
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.errors import NoPrivacyWarning
 from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.streams import Purpose, stream
 from ldp_gym.privacy import audit as audits
 from ldp_gym.privacy.audit import certify, uniform_posterior
 from ldp_gym.privacy.black_box import validate_trials
@@ -145,7 +146,7 @@ def _tables(scenario: Scenario, contexts: int) -> list[FloatArray]:
     """The candidates at each audited context."""
     if scenario.hypotheses.constant:
         return [scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))]
-    points = np.random.default_rng(0).standard_normal((contexts, scenario.hypotheses.context_dim))
+    points = stream(Purpose.CERTIFICATE, 0).standard_normal((contexts, scenario.hypotheses.context_dim))
     return list(scenario.hypotheses(points))
 
 

@@ -7,8 +7,9 @@ through this one class.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, Unpack
 
 import gymnasium as gym
@@ -23,8 +24,10 @@ from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
 from ldp_gym.hypotheses.sources import as_hypotheses
 from ldp_gym.natures.base import NATURES, Nature
 from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.sampling import open_uniforms
 from ldp_gym.spaces import Simplex
+from ldp_gym.theory.information import MessageInformation
 from ldp_gym.truths.member import Member
 from ldp_gym.truths.sources import as_truth
 
@@ -134,6 +137,15 @@ class Scenario:
             raise ValueError(f"{nature!r} was made for context_dim={nature.context_dim}, not for {dim}")
         nature.check_horizon(self.horizon)
         return nature
+
+    def prepare_nature(self, hypotheses: Callable[[FloatArray], FloatArray]) -> Any:
+        """What the nature works out once for a class; it learns there what this channel's messages tell."""
+        return self.nature.prepare(hypotheses, partial(MessageInformation, self.channel))
+
+    @cached_property
+    def prepared_nature(self) -> Any:
+        """The same for the class of the rules, which all episodes share unless they redraw it."""
+        return self.prepare_nature(self.hypotheses)
 
     def _check_redrawable(self) -> None:
         source = self._class_source

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -74,6 +75,7 @@ class Episodes:
         self._hypotheses: HypothesisClass | Redrawn = (
             Redrawn([start.hypotheses for start in self.starts]) if scenario.redraws else scenario.hypotheses
         )
+        self._prepared: Any = None
         self._constant: RoundDistributions | None = None
         self._round = 0
         self._context = np.zeros((batch, scenario.hypotheses.context_dim))
@@ -88,6 +90,7 @@ class Episodes:
         self._constant = None
         if self.scenario.redraws:
             self._hypotheses = Redrawn([start.hypotheses for start in self.starts])
+            self._prepared = None
 
     def play(self, rounds: int) -> Tape:
         """The next rounds of every episode."""
@@ -206,6 +209,11 @@ class Episodes:
     def _contexts(self, uniforms: FloatArray, of_truth: FloatArray, rounds: IntArray) -> FloatArray:
         """Nature's move."""
         nature, shape = self.scenario.nature, rounds.shape
+        if nature.adaptive and self._prepared is None:
+            scenario = self.scenario
+            self._prepared = (
+                scenario.prepare_nature(self._hypotheses) if scenario.redraws else scenario.prepared_nature
+            )
 
         def truth_at(contexts: FloatArray, candidates: FloatArray) -> FloatArray:
             """The truth of this round at other contexts, side by side on the axis of the rounds."""
@@ -227,6 +235,8 @@ class Episodes:
                 previous=self._context,
                 hypotheses=self._hypotheses,
                 posterior=self._posterior.weights if nature.adaptive else None,
+                rounds_left=self.scenario.horizon - self._round if nature.adaptive else None,
+                prepared=self._prepared,
                 truth=truth_at if nature.leaks_truth else None,
                 episode=self._truth if nature is self.scenario.truth.nature else None,
             )

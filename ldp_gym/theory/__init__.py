@@ -12,11 +12,12 @@ from ldp_gym.theory.bounds import (
     tv_bound,
     wma_bound,
 )
-from ldp_gym.theory.information import InformationRate, information_rate
+from ldp_gym.theory.information import InformationRate, MessageInformation, information_rate
 from ldp_gym.theory.limit import information_limit
 
 __all__ = [
     "InformationRate",
+    "MessageInformation",
     "best_share",
     "capacity",
     "exp3_bound",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.sampling import categorical
+from ldp_gym.numerics.streams import Purpose, stream
 
 
 class InformationRate(NamedTuple):
@@ -77,13 +79,103 @@ def _sampled(
     seed: int,
 ) -> InformationRate:
     """The same from random messages."""
-    rng = np.random.default_rng(seed)
+    rng = stream(Purpose.INFORMATION, seed)
     truths = categorical(prior, rng.random(samples))
     labels = categorical(candidates[truths], rng.random(samples))
     messages = channel.privatize(labels, candidates, rng, public)
     log_likelihood = channel.log_likelihood(messages, candidates, public)
     gain = log_likelihood[np.arange(samples), truths] - _log_mean(log_likelihood, prior)[:, 0]
     return InformationRate(float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(samples)))
+
+
+_MESSAGES = 64
+"""How many messages stand for all, where there are more."""
+
+_MESSAGES_ADAPTIVE = 16
+"""The same for an adaptive channel, which is asked again in every round."""
+
+
+class MessageInformation:
+    """What a message would tell about the truth at given candidates, as a function of the posterior. In nats.
+
+    Made to be asked in every round, for many posteriors at once. With r any law of messages,
+    ``l_k = q_k / r`` the likelihood ratios and ``m = sum_k w_k l_k`` that of the mixture,
+
+    ``I(truth; message) = E_r [ sum_k w_k l_k log l_k - m log m ]``.
+
+    The expectation is exact where the messages can be listed and are few. Else it is over a few messages with
+    fixed coins, the same at all candidates, of the uniform mixture (of an adaptive channel, which acts on the
+    posterior, of the posterior's). Every message contributes what it tells, which is never negative.
+
+    Args:
+        channel: the channel.
+        candidates: ``(..., P, K, M)``.
+
+    Example:
+        >>> from ldp_gym.channels import RandomizedResponse
+        >>> information = MessageInformation(RandomizedResponse(2, 2, 10, epsilon=1.0), np.eye(2)[None, None])
+        >>> information(np.array([[0.5, 0.5], [1.0, 0.0]])).round(4).tolist()
+        [[0.1109], [0.0]]
+    """
+
+    def __init__(self, channel: Channel, candidates: FloatArray) -> None:
+        self._channel, self._candidates = channel, candidates
+        self._reference = None if channel.adaptive else self._compare(None)
+
+    def __call__(self, posterior: FloatArray) -> FloatArray:
+        """The information ``(B, P)`` under posteriors ``(B, K)``."""
+        weights = posterior[:, None]
+        chances, ratios, surprises = self._reference or self._compare(weights)
+        mixed = np.einsum("...ks,...k->...s", ratios, weights)
+        told = np.einsum("...k,...k->...", surprises, weights)
+        told = told - np.einsum("...s,...s->...", chances, _plogp(mixed))
+        return np.maximum(told, 0.0)
+
+    def _compare(self, weights: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Messages: chances ``(..., S)``, ratios ``(..., K, S)``, and ``E_r l_k log l_k``, ``(..., K)``."""
+        channel, candidates = self._channel, self._candidates[..., None, :, :]
+        size = channel.num_hypotheses
+        prior = np.full(size, 1.0 / size) if weights is None else weights[..., None, :]
+        public = prior if channel.adaptive else None
+        space = channel.message_space
+        if isinstance(space, gym.spaces.Discrete) and space.n <= _MESSAGES:
+            likelihoods = np.exp(channel.log_likelihood(np.arange(int(space.n)), candidates, public))
+            mixed = np.einsum("...k,...k->...", likelihoods, prior)
+            chances = mixed
+        else:
+            likelihoods = self._sample(candidates, prior, public)
+            mixed = np.einsum("...k,...k->...", likelihoods, prior)
+            chances = np.full(mixed.shape, 1.0 / mixed.shape[-1])
+        possible = mixed[..., None] > 0.0
+        ratios = np.divide(likelihoods, mixed[..., None], where=possible, out=np.zeros_like(likelihoods))
+        ratios = np.ascontiguousarray(np.swapaxes(ratios, -1, -2))  # sums over hypotheses run along messages
+        return chances, ratios, np.einsum("...s,...ks->...k", chances, _plogp(ratios))
+
+    def _sample(self, candidates: FloatArray, prior: FloatArray, public: FloatArray | None) -> FloatArray:
+        """The likelihoods ``(..., S, K)``, up to a factor, of messages of the mixture with fixed coins."""
+        channel = self._channel
+        coins = _stratified(_MESSAGES_ADAPTIVE if channel.adaptive else _MESSAGES, 1 + channel.num_uniforms)
+        law = np.einsum("...k,...km->...m", prior, candidates)
+        shape = np.broadcast_shapes(law.shape[:-1], coins.shape[:1])
+        coins = np.broadcast_to(coins, (*shape, coins.shape[-1]))
+        labels = categorical(law, coins[..., 0])
+        log_likelihood = channel.log_likelihood(
+            channel.encode(labels, candidates, coins[..., 1:], public), candidates, public
+        )
+        return np.exp(log_likelihood - log_likelihood.max(axis=-1, keepdims=True))
+
+
+def _plogp(p: FloatArray) -> FloatArray:
+    """``p log p``, 0 at 0."""
+    return p * np.log(np.where(p > 0.0, p, 1.0))
+
+
+@cache
+def _stratified(count: int, width: int) -> FloatArray:
+    """``count`` rows of uniforms, every column with one in each of ``count`` equal parts of (0, 1)."""
+    rng = stream(Purpose.INFORMATION, 0)
+    parts = np.stack([rng.permutation(count) for _ in range(width)], axis=-1)
+    return (parts + rng.random((count, width))) / count
 
 
 def _log_mean(log_likelihood: FloatArray, prior: FloatArray) -> FloatArray:
