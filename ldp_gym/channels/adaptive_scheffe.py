@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
+from ldp_gym.channels.adaptive import AdaptiveChannel
 from ldp_gym.channels.comparison import _UNLIKELY, Pair, _pair
 from ldp_gym.numerics.arrays import (
     FloatArray,
@@ -13,13 +12,11 @@ from ldp_gym.numerics.arrays import (
 from ldp_gym.numerics.sampling import categorical
 
 
-class AdaptiveScheffe(Pair):
+class AdaptiveScheffe(AdaptiveChannel, Pair):
     """A pair of hypotheses drawn from the public posterior (adaptive).
 
     The question that Gopi et al. (2020) ask in rounds, asked of those who are still in the running.
     """
-
-    adaptive: ClassVar[bool] = True
 
     def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
         posterior = self._public(posterior)

@@ -43,12 +43,16 @@ class Channel(ABC):
         reveals_losses: whether a message is a vector of K losses.
         pure: whether the channel promises delta = 0.
         free_of_num_labels: whether cutting every label into equal parts changes no message's law, whatever M.
+        posterior_rate: at which the public posterior learns from a message: 1, Bayes' rule.
+        posterior_share: of its weight that the public posterior spreads over all hypotheses in every round.
     """
 
     adaptive: ClassVar[bool] = False
     reveals_losses: ClassVar[bool] = False
     pure: ClassVar[bool] = True
     free_of_num_labels: ClassVar[bool] = False
+    posterior_rate: float = 1.0
+    posterior_share: float = 0.0
 
     def __init__(
         self,

@@ -185,6 +185,19 @@ def distributions(values: npt.ArrayLike, name: str = "hypothesis") -> FloatArray
     return normalised
 
 
+def weights(name: str, values: npt.ArrayLike, size: int) -> FloatArray:
+    """``values`` as ``size`` weights that sum to one.
+
+    Raises:
+        ValueError: saying what is wrong with them.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    advice = f"{name} takes {size} weights that sum to one"
+    if array.shape != (size,):
+        raise ValueError(f"{name} has shape {array.shape}; {advice}")
+    return array / row_totals(array, ROW_TOLERANCE, lambda _: name, advice)
+
+
 def predictions(values: FloatArray, name_row: Callable[[list[int]], str], advice: str) -> FloatArray:
     """Predictions ``(..., M)`` as they are charged: checked, and renormalised where they are off.
 
