@@ -58,6 +58,6 @@ class Bayes(ExponentialWeights):
 
 
 def _log_prior(prior: npt.ArrayLike, game: Game) -> FloatArray:
-    weights = validation.weights("prior", prior, game.num_hypotheses)
+    weights = validation.row("prior", prior, game.num_hypotheses)
     with np.errstate(divide="ignore"):  # a hypothesis that is ruled out
         return evidence(np.log(weights))

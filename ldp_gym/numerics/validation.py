@@ -110,7 +110,7 @@ def row(name: str, values: npt.ArrayLike, length: int) -> FloatArray:
     """``values`` as one distribution over ``length`` things."""
     numbers = numeric(name, values)
     if numbers.shape != (length,):
-        raise ValueError(f"{name} must be {length} probabilities, one per label, got shape {numbers.shape}")
+        raise ValueError(f"{name} must be {length} probabilities that sum to one, got shape {numbers.shape}")
     normalised: FloatArray = distributions(numbers, name)
     normalised.flags.writeable = False
     return normalised
@@ -183,19 +183,6 @@ def distributions(values: npt.ArrayLike, name: str = "hypothesis") -> FloatArray
     normalised: FloatArray = table / total[..., None]
     normalised[normalised < np.finfo(np.float64).tiny] = 0.0  # too small for its reciprocal to be a float
     return normalised
-
-
-def weights(name: str, values: npt.ArrayLike, size: int) -> FloatArray:
-    """``values`` as ``size`` weights that sum to one.
-
-    Raises:
-        ValueError: saying what is wrong with them.
-    """
-    array = np.asarray(values, dtype=np.float64)
-    advice = f"{name} takes {size} weights that sum to one"
-    if array.shape != (size,):
-        raise ValueError(f"{name} has shape {array.shape}; {advice}")
-    return array / row_totals(array, ROW_TOLERANCE, lambda _: name, advice)
 
 
 def predictions(values: FloatArray, name_row: Callable[[list[int]], str], advice: str) -> FloatArray:
