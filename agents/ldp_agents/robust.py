@@ -11,11 +11,11 @@ from ldp_agents.soft_bayes import SoftBayes
 from ldp_gym import Game
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, softmax
 
-PRIOR = (0.6, 0.1, 0.3)
-"""Of the experts: found by hand on 32 Dirichlet tables, K = 8, M = 16, T = 1000 (see docs/any-truth.md)."""
+MEMBER, PAIR, SWITCHING, MIXTURE = 0.5, 0.08, 0.05, 0.37
+"""How likely each kind of truth is at first. Chosen on Dirichlet tables other than those of docs/any-truth.md."""
 
-_MEMBERS = 5.0 / 6.0
-"""How likely the first expert holds the members: Bayes has half of all prior, mixtures of pairs a tenth."""
+PRIOR = (MEMBER + PAIR, SWITCHING, MIXTURE)
+"""Of the experts."""
 
 _MOST_FOR_PAIRS = 32
 """Of more hypotheses the first expert is Bayes alone: mixtures of pairs would cost most of the time."""
@@ -36,7 +36,7 @@ class Robust(LikelihoodLearner):
     """
 
     def __init__(self, game: Game) -> None:
-        members = _MEMBERS if game.num_hypotheses <= _MOST_FOR_PAIRS else 1.0
+        members = MEMBER / (MEMBER + PAIR) if game.num_hypotheses <= _MOST_FOR_PAIRS else 1.0
         self._experts = (Pairs(game, members=members), FixedShare(game), SoftBayes(game))
         super().__init__(game)
 

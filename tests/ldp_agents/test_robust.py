@@ -6,7 +6,7 @@ from recording import likelihoods, message_losses, record, weights_along
 
 import ldp_agents
 import ldp_gym
-from ldp_agents.robust import PRIOR
+from ldp_agents.robust import MEMBER, PAIR, PRIOR
 
 TABLES = {
     "hypotheses": "dirichlet",
@@ -23,7 +23,11 @@ def test_it_pays_for_messages_what_any_expert_pays_and_the_log_of_its_prior(trut
     game, tape = record(rules, episodes=4)
     likelihood = likelihoods(game, tape)
     paid = message_losses(weights_along(ldp_agents.Robust(game), tape), likelihood)
-    experts = [ldp_agents.Pairs(game, members=5 / 6), ldp_agents.FixedShare(game), ldp_agents.SoftBayes(game)]
+    experts = [
+        ldp_agents.Pairs(game, members=MEMBER / (MEMBER + PAIR)),
+        ldp_agents.FixedShare(game),
+        ldp_agents.SoftBayes(game),
+    ]
     each = [message_losses(weights_along(expert, tape), likelihood) for expert in experts]
     for expert, prior in zip(each, PRIOR, strict=True):
         assert (paid <= expert - np.log(prior) + 1e-9).all()
