@@ -12,7 +12,7 @@ from ldp_gym import Game
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, softmax
 
 MEMBER, PAIR, SWITCHING, MIXTURE = 0.5, 0.08, 0.05, 0.37
-"""How likely each kind of truth is at first. Chosen on Dirichlet tables other than those of docs/any-truth.md."""
+"""How likely each kind of truth is at first. Chosen on other tables than those of docs/any-truth.md."""
 
 PRIOR = (MEMBER + PAIR, SWITCHING, MIXTURE)
 """Of the experts."""
