@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from recording import likelihoods, message_losses, record, weights_along
+from likelihood_helpers import likelihoods, message_losses, record_all, weights_along
 
 import ldp_agents
 from ldp_gym import theory
@@ -14,7 +14,7 @@ SMALL = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 6, "
 
 def test_it_is_the_posterior_over_all_sequences_of_hypotheses():
     """The law of the next hypothesis, by listing all 3^6 sequences with their prior."""
-    game, tape = record(SMALL)
+    game, tape = record_all(SMALL)
     share, likelihood = 0.2, likelihoods(game, tape)[0]
     weights = weights_along(ldp_agents.FixedShare(game, share=share), tape)[0]
     for t in range(6):
@@ -31,7 +31,7 @@ def test_it_is_the_posterior_over_all_sequences_of_hypotheses():
 def test_no_sequence_of_hypotheses_beats_it_by_more_than_the_bound(switches):
     """The best sequence with so many switches, by dynamic programming, on messages of a switching truth."""
     rules = {**SMALL, "horizon": 200, "truth": "switching", "truth_kwargs": {"num_switches": 3}}
-    game, tape = record(rules, episodes=4)
+    game, tape = record_all(rules, episodes=4)
     likelihood, share = likelihoods(game, tape), 0.02
     paid = message_losses(weights_along(ldp_agents.FixedShare(game, share=share), tape), likelihood)
     bound = theory.fixed_share_bound(3, 200, switches, share)
@@ -46,7 +46,7 @@ def test_no_sequence_of_hypotheses_beats_it_by_more_than_the_bound(switches):
 
 
 def test_the_share_is_one_switch_per_episode_unless_given():
-    game, _ = record(SMALL)
+    game, _ = record_all(SMALL)
     assert ldp_agents.FixedShare(game).share == pytest.approx(1 / 6)
     with pytest.raises(ValueError, match="share must lie in"):
         ldp_agents.FixedShare(game, share=1.0)

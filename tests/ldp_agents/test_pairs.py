@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from recording import likelihoods, record, weights_along
+from likelihood_helpers import likelihoods, record_all, weights_along
 
 import ldp_agents
 
@@ -12,7 +12,7 @@ RULES = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 60, 
 
 
 def test_it_is_bayes_rule_over_members_and_pairs():
-    game, tape = record(RULES)
+    game, tape = record_all(RULES)
     likelihood = likelihoods(game, tape)[0]
     along = weights_along(ldp_agents.Pairs(game, members=0.7), tape)[0]
     mixtures = [(0.7 / 3, np.eye(3)[k]) for k in range(3)]
@@ -26,12 +26,12 @@ def test_it_is_bayes_rule_over_members_and_pairs():
 
 
 def test_without_pairs_it_is_bayes():
-    game, tape = record(RULES)
+    game, tape = record_all(RULES)
     ours, bayes = ldp_agents.Pairs(game, members=1.0), ldp_agents.Bayes(game)
     np.testing.assert_allclose(weights_along(ours, tape), weights_along(bayes, tape), rtol=1e-9)
 
 
 def test_too_many_hypotheses_are_refused():
-    game, _ = record({"hypotheses": "disjoint", "num_hypotheses": 129, "horizon": 2})
+    game, _ = record_all({"hypotheses": "disjoint", "num_hypotheses": 129, "horizon": 2})
     with pytest.raises(ValueError, match="at most 128 hypotheses, got 129; 'robust'"):
         ldp_agents.Pairs(game)

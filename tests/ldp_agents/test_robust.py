@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from recording import likelihoods, message_losses, record, weights_along
+from likelihood_helpers import likelihoods, message_losses, record_all, weights_along
 
 import ldp_agents
 import ldp_gym
@@ -20,7 +20,7 @@ TABLES |= {"num_labels": 16, "horizon": 1000}
 @pytest.mark.parametrize("truth", ["uniform", "mixture", "switching"])
 def test_it_pays_for_messages_what_any_expert_pays_and_the_log_of_its_prior(truth):
     rules = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 200, "truth": truth}
-    game, tape = record(rules, episodes=4)
+    game, tape = record_all(rules, episodes=4)
     likelihood = likelihoods(game, tape)
     paid = message_losses(weights_along(ldp_agents.Robust(game), tape), likelihood)
     experts = [
@@ -42,7 +42,7 @@ def test_it_pays_for_messages_what_any_expert_pays_and_the_log_of_its_prior(trut
 )
 def test_it_trusts_the_expert_that_expects_the_truth(truth, options, expert):
     rules = {**TABLES, "channel": "split", "epsilon": 4.0, "truth": truth, "truth_kwargs": options}
-    game, tape = record(rules, episodes=8)
+    game, tape = record_all(rules, episodes=8)
     learner = ldp_agents.Robust(game)
     learner.reset((8,))
     learner.play(tape.candidates, tape.messages)
@@ -67,7 +67,7 @@ def test_no_truth_makes_it_fall_far_behind():
 
 
 def test_of_many_hypotheses_the_first_expert_is_bayes():
-    game, tape = record({"hypotheses": "disjoint", "num_hypotheses": 40, "num_labels": 80, "horizon": 5})
+    game, tape = record_all({"hypotheses": "disjoint", "num_hypotheses": 40, "num_labels": 80, "horizon": 5})
     learner = ldp_agents.Robust(game)
     learner.reset((1,))
     assert learner.play(tape.candidates, tape.messages).shape == (1, 5, 80)

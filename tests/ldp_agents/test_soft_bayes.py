@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from recording import likelihoods, message_losses, record, weights_along
+from likelihood_helpers import likelihoods, message_losses, record_all, weights_along
 
 import ldp_agents
 from ldp_gym import theory
@@ -11,7 +11,7 @@ RULES = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 300}
 
 
 def test_it_steps_towards_bayes_rule():
-    game, tape = record(RULES)
+    game, tape = record_all(RULES)
     likelihood = likelihoods(game, tape)[0]
     along = weights_along(ldp_agents.SoftBayes(game, rate=0.3), tape)[0]
     weights = np.full(4, 0.25)
@@ -32,7 +32,7 @@ def test_no_mixture_beats_it_by_more_than_the_bound(channel, epsilon):
         "truth": "mixture",
         "truth_kwargs": {"num_members": 3},
     }
-    game, tape = record(rules, episodes=4)
+    game, tape = record_all(rules, episodes=4)
     likelihood, rate = likelihoods(game, tape), 0.05
     assert (likelihood.max(axis=-1) <= np.exp(epsilon) * likelihood.min(axis=-1) * (1 + 1e-9)).all()
     paid = message_losses(weights_along(ldp_agents.SoftBayes(game, rate=rate), tape), likelihood)
@@ -46,8 +46,8 @@ def test_no_mixture_beats_it_by_more_than_the_bound(channel, epsilon):
 
 
 def test_the_rate_fits_the_horizon_unless_given():
-    game, _ = record(RULES)
+    game, _ = record_all(RULES)
     assert ldp_agents.SoftBayes(game).rate == pytest.approx(np.sqrt(np.log(4) / 300))
-    assert ldp_agents.SoftBayes(record({**RULES, "horizon": 2})[0]).rate == 0.5
+    assert ldp_agents.SoftBayes(record_all({**RULES, "horizon": 2})[0]).rate == 0.5
     with pytest.raises(ValueError, match="rate must lie in"):
         ldp_agents.SoftBayes(game, rate=0.0)

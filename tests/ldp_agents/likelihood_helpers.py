@@ -1,16 +1,12 @@
-"""A recorded tape, for tests that go through it line by line."""
+"""What learners pay for messages, on a recorded tape."""
 
 import numpy as np
-
-from ldp_gym.engine.scenario import Scenario
-from ldp_gym.engine.tape import Episodes
+from helpers import record
 
 
-def record(rules, episodes=1, seed=0):
-    """The game and one block with all rounds of some episodes."""
-    scenario = Scenario(**rules)
-    starts = [scenario.start_episode(np.random.default_rng(seed + i)) for i in range(episodes)]
-    return scenario.game, Episodes(scenario, starts).play(scenario.horizon)
+def record_all(rules, episodes=1):
+    """A game, and a tape of all its rounds."""
+    return record(rules, rules["horizon"], episodes)
 
 
 def likelihoods(game, tape):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from recording import record
+from likelihood_helpers import record_all
 
 import ldp_agents
 import ldp_gym
@@ -14,7 +14,7 @@ PRIOR = (0.1, 0.2, 0.3, 0.4)
 
 @pytest.mark.parametrize("rate", [0.25, 1.0])
 def test_weights_are_the_prior_times_the_tempered_likelihoods(rate):
-    game, tape = record(GAME)
+    game, tape = record_all(GAME)
     learner = ldp_agents.Bayes(game, rate=rate, prior=PRIOR)
     learner.reset((1,))
     played = learner.play(tape.candidates, tape.messages)[0]
@@ -32,7 +32,7 @@ def test_it_keeps_the_contract_with_options():
 
 
 def test_a_prior_of_zero_rules_out():
-    game, tape = record(GAME)
+    game, tape = record_all(GAME)
     learner = ldp_agents.Bayes(game, prior=(0.5, 0.0, 0.5, 0.0))
     learner.reset((1,))
     learner.play(tape.candidates, tape.messages)
@@ -49,7 +49,7 @@ def test_a_prior_of_zero_rules_out():
 )
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        ldp_agents.Bayes(record(GAME)[0], **options)
+        ldp_agents.Bayes(record_all(GAME)[0], **options)
 
 
 @pytest.mark.parametrize("name", ["bayes", "mle", "fixed-share", "soft-bayes", "pairs", "robust"])
