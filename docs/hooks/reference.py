@@ -63,6 +63,7 @@ MODULES = {
         "ldp_gym.channels.identity.NoPrivacyWarning",
         "ldp_gym.learners",
         "ldp_agents.base",
+        "ldp_agents.likelihood",
         "ldp_agents.make",
     ],
     "The mathematics": [

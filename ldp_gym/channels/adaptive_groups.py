@@ -21,7 +21,8 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.calibration.capacity import best_share
-from ldp_gym.channels.base import Channel, log_mixed
+from ldp_gym.channels.adaptive import AdaptiveChannel
+from ldp_gym.channels.base import log_mixed
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages, expectations, masses, mixture
@@ -33,7 +34,7 @@ _TIE = 1e-9
 """What differs by less is equal: the last bit depends on the shape of a batch, and must decide nothing."""
 
 
-class AdaptiveGroups(Channel):
+class AdaptiveGroups(AdaptiveChannel):
     """Which of a few groups of equal posterior likes the label best. Pure, free of M, adaptive.
 
     The message has the number of each hypothesis' group, and at its end that of the group named.
@@ -45,7 +46,6 @@ class AdaptiveGroups(Channel):
     The base measure of :meth:`log_density` is the law of the groups, times counting their names.
     """
 
-    adaptive: ClassVar[bool] = True
     free_of_num_labels: ClassVar[bool] = True
 
     @cached_property

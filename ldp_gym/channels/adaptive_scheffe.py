@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
+from ldp_gym.channels.adaptive import AdaptiveChannel
 from ldp_gym.channels.comparison import _UNLIKELY, Pair, pair_sides
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.sampling import categorical
 
 
-class AdaptiveScheffe(Pair):
+class AdaptiveScheffe(AdaptiveChannel, Pair):
     """A pair of hypotheses drawn from the public posterior (adaptive).
 
     The question that Gopi et al. (2020) ask in rounds, asked of those who are still in the running.
     """
-
-    adaptive: ClassVar[bool] = True
 
     def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
         posterior = self._public(posterior)

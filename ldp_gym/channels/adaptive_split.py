@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
+from ldp_gym.channels.adaptive import AdaptiveChannel
 from ldp_gym.channels.comparison import _UNLIKELY, Division
 from ldp_gym.channels.listing import MOST_ORDERED, all_orders
 from ldp_gym.numerics.arrays import FloatArray, along
@@ -14,14 +13,12 @@ _HALF = 0.5 - 1e-9
 """Half of the posterior, less the rounding of its sums."""
 
 
-class AdaptiveSplit(Division):
+class AdaptiveSplit(AdaptiveChannel, Division):
     """Two sides with about half of the public posterior each, and posterior-weighted means (adaptive).
 
     The hypotheses are put in a random order and cut where half of the posterior is reached. As the posterior
     concentrates, the question becomes the likeliest hypothesis against all others.
     """
-
-    adaptive: ClassVar[bool] = True
 
     @property
     def _num_coins(self) -> int:

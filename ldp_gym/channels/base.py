@@ -46,6 +46,8 @@ class Channel(ABC):
         most_tables: how many tables of candidates a game may have at most, if there is a limit.
         pure: whether the channel promises delta = 0.
         free_of_num_labels: whether cutting every label into equal parts changes no message's law, whatever M.
+        posterior_rate: at which the public posterior learns from a message: 1, Bayes' rule.
+        posterior_share: of its weight that the public posterior spreads over all hypotheses in every round.
     """
 
     adaptive: ClassVar[bool] = False
@@ -53,6 +55,8 @@ class Channel(ABC):
     most_tables: ClassVar[int | None] = None
     pure: ClassVar[bool] = True
     free_of_num_labels: ClassVar[bool] = False
+    posterior_rate: float = 1.0
+    posterior_share: float = 0.0
 
     def __init__(
         self,

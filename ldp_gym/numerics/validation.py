@@ -110,7 +110,7 @@ def row(name: str, values: npt.ArrayLike, length: int) -> FloatArray:
     """``values`` as one distribution over ``length`` things."""
     numbers = numeric(name, values)
     if numbers.shape != (length,):
-        raise ValueError(f"{name} must be {length} probabilities, one per label, got shape {numbers.shape}")
+        raise ValueError(f"{name} must be {length} probabilities that sum to one, got shape {numbers.shape}")
     normalised: FloatArray = distributions(numbers, name)
     normalised.flags.writeable = False
     return normalised

@@ -14,6 +14,7 @@ from ldp_gym.theory.bounds import (
 )
 from ldp_gym.theory.information import InformationRate, MessageInformation, information_rate
 from ldp_gym.theory.limit import information_limit
+from ldp_gym.theory.regret import exp3_regret_bound, fixed_share_bound, soft_bayes_bound, wma_regret_bound
 
 __all__ = [
     "InformationRate",
@@ -21,6 +22,8 @@ __all__ = [
     "best_share",
     "capacity",
     "exp3_bound",
+    "exp3_regret_bound",
+    "fixed_share_bound",
     "hadamard_gap",
     "hadamard_horizon",
     "information_limit",
@@ -31,7 +34,9 @@ __all__ = [
     "randomized_response_rate",
     "sample_complexity",
     "single_noise_scale",
+    "soft_bayes_bound",
     "tv_bound",
     "vector_noise_scale",
     "wma_bound",
+    "wma_regret_bound",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
+import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Channel
