@@ -38,7 +38,7 @@ def wma_bound(
     """Algorithm 1's KL-risk: ``sqrt(2T log K) / c + 3 log(KT) + e^-gamma (T + 3) log(KT)``.
 
     The proof of Theorem 4: Lemma 5 where the noise stays within c', and at most
-    ``log(KT)`` a round plus ``3 log(KT)`` where it does not, which has probability at most e^-gamma.
+    ``log(KT)`` per round plus ``3 log(KT)`` where it does not, which has probability at most e^-gamma.
     """
     scale = vector_noise_scale(num_hypotheses, horizon, epsilon, delta)
     return _upper_bound(num_hypotheses, horizon, scale, gamma, regret_factor=1.0)
