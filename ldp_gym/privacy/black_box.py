@@ -83,7 +83,7 @@ def estimate_epsilon(
 
 
 _CAUTION = 1e-6
-"""At what error rate events are compared in the exploration: small, so that luck does not look like a leak."""
+"""At what error rate events are compared in the exploration: small, so that luck is not taken for a leak."""
 
 
 @dataclass(frozen=True)
