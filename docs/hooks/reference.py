@@ -1,4 +1,4 @@
-"""The reference: a page for every environment, class, nature, truth, channel and learner, made from the registries.
+"""The reference: a page for everything that has a name, made from the registries.
 
 A new channel appears in the documentation when it is registered; nothing has to be written twice.
 """
