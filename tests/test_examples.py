@@ -55,7 +55,7 @@ def test_example(script, monkeypatch, capsys, tmp_path):
 
 
 def test_the_tournaments_of_gopi_et_al_find_every_member_from_many_users():
-    """With a million users a comparison errs by about 0.002 in probability, far below the pairs' distances."""
+    """With a million users a comparison errs by about 0.01, far below half a pair's distance."""
     example = runpy.run_path(str(EXAMPLES / "hypothesis_selection.py"))
     table = example["draw_class"](8, seed=0)
     for method in ("round-robin", "tournament"):
