@@ -1,6 +1,6 @@
 """Votes: every label is for the hypothesis that gives it the largest probability; equals share its vote.
 
-What follows from a fixed class alone is worked out once, not anew for each message.
+What follows from a fixed class alone is worked out once, not again for each message.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class Tape:
     """n rounds of B episodes.
 
     Attributes:
-        contexts: ``x_t``, ``(B, n, d)``; none where nobody looks at them.
+        contexts: ``x_t``, ``(B, n, d)``; None if nothing needs them.
         candidates: ``f_j(x_t)``: ``(B, n, K, M)``; a round axis of 1 where they do not change within an
             episode, and the bare ``(K, M)`` table where all episodes share it.
         distributions: the truth's, ``(B, n or 1, M)``. For the referee alone.
@@ -37,7 +37,7 @@ class Tape:
         members: which hypothesis the truth is, -1 where it is none, ``(B, n or 1)``. For the referee alone.
         labels: ``Y_t``, ``(B, n)``. For the referee alone.
         messages: ``Ytilde_t``, ``(B, n, *message_shape)``.
-        log_likelihoods: of each hypothesis, ``(B, n, K)``; none where nobody acts on the public posterior,
+        log_likelihoods: of each hypothesis, ``(B, n, K)``; None if nothing acts on the public posterior,
             which they make up.
     """
 

@@ -1,7 +1,7 @@
 """The paper's bounds with explicit constants, in nats.
 
 ``num_hypotheses`` is K, ``horizon`` is T. The upper bounds are those that the proofs give before they are
-wrapped in O(); ``gamma`` is log T unless given, as in the proof of Theorem 2.
+wrapped in O(); ``gamma`` is log T unless given, as in the proof of Theorem 4.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def wma_bound(
 ) -> float:
     """Algorithm 1's KL-risk: ``sqrt(2T log K) / c + 3 log(KT) + e^-gamma (T + 3) log(KT)``.
 
-    The proof of Theorem (klriskepsdeltadp): Lemma (wmbound) where the noise stays within c', and at most
-    ``log(KT)`` a round plus ``3 log(KT)`` where it does not, which has probability at most e^-gamma.
+    The proof of Theorem 4: Lemma 5 where the noise stays within c', and at most
+    ``log(KT)`` per round plus ``3 log(KT)`` where it does not, which has probability at most e^-gamma.
     """
     regret = wma_loss_regret(num_hypotheses, horizon, epsilon, delta, gamma)
     return regret + _overhead(num_hypotheses, horizon, gamma)
@@ -42,7 +42,7 @@ def wma_bound(
 def exp3_bound(num_hypotheses: int, horizon: int, epsilon: float, gamma: float | None = None) -> float:
     """Algorithm 2's KL-risk: ``sqrt(2TK log K) / c_pdp + 3 log(KT) + e^-gamma (T + 3) log(KT)``.
 
-    Theorem (klriskinteractive), by Lemma (wmboundpdp) and the same steps as :func:`wma_bound`.
+    Theorem 5, by Lemma 8 and the same steps as :func:`wma_bound`.
     """
     regret = exp3_loss_regret(num_hypotheses, horizon, epsilon, gamma)
     return regret + _overhead(num_hypotheses, horizon, gamma)
@@ -121,7 +121,7 @@ def randomized_response_rate(num_hypotheses: int, num_labels: int, horizon: int,
 def lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
     """``a T / 132``: what every pure, non-adaptive channel pays on the Hadamard class, for some truth.
 
-    Theorem (lowerbound) with its proof's constant; ``num_hypotheses = 2K``, the size of the class.
+    Theorem 3 with its proof's constant; ``num_hypotheses = 2K``, the size of the class.
     """
     gap = hadamard_gap(num_hypotheses, horizon, epsilon)
     if gap > 1.0:

@@ -26,7 +26,7 @@ class Replay(Truth):
         context_dim: d.
         contexts: ``(n, d)``, an array, a list of rows, a data frame, or ``(n,)`` where d = 1.
         labels: ``(n,)``: indices ``0..M-1``, or the classes' own names where the class is one of classifiers.
-        order: ``"given"``, or ``"shuffled"`` anew in each episode.
+        order: ``"given"``, or ``"shuffled"`` again in each episode.
         classes: the names of the labels, as the class has them.
     """
 
