@@ -191,6 +191,7 @@ def _evaluate(cell: Cell, make_learner: Callable[[Game], Learner]) -> Evaluation
         seed=cell.seed,
         truth=experiment.truth,
         averages=experiment.averages,
+        leaders=experiment.leaders,
     )
 
 
