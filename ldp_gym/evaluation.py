@@ -85,7 +85,7 @@ class Evaluation:
 
     @property
     def found(self) -> float | None:
-        """How often the best hypothesis alone had the heaviest weight; None where the learner has no weights."""
+        """How often the heaviest weight was on the best hypothesis alone; None for a learner without any."""
         if self.weights is None:
             return None
         return float((_heaviest(self.weights) == self.comparator.argmin(axis=-1)).mean())
@@ -285,11 +285,8 @@ def play_blocks(
     learner.reset((len(plays),))
     play = learner.play if isinstance(learner, TapeLearner) else partial(play_stepwise, learner)
     block = scenario.rounds_at_a_time(len(plays), _CELLS)
-    ends = {
-        *range(block, scenario.horizon, block),
-        scenario.horizon,
-        *(() if stops is None else stops.tolist()),
-    }
+    ends = {scenario.horizon, *range(block, scenario.horizon, block)}
+    ends.update(() if stops is None else stops.tolist())
     for start, end in pairwise([0, *sorted(ends)]):
         rounds = end - start
         tape = tapes.play(rounds)

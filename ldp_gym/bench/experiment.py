@@ -101,6 +101,14 @@ class Experiment:
         family = name if isinstance(name, str) else "table"
         return f"{family}, K = {self.num_hypotheses}, M = {self.num_labels:,}"
 
+    def describe_hypothesis(self, index: int) -> str:
+        """A hypothesis in words: its index, and what it is where it is a fitted classifier."""
+        models = getattr(self._scenario.hypotheses, "models", None)
+        if models is None:
+            return f"hypothesis {index}"
+        last = getattr(models[index], "steps", [(None, models[index])])[-1][1]  # of a pipeline
+        return f"hypothesis {index} ({type(last).__name__})"
+
     @cached_property
     def canonical_rules(self) -> str:
         """The rules in one line: a game with its defaults spelled out is the same game."""

@@ -81,6 +81,7 @@ def run(
         "episodes": episodes,
         "seed": seed,
         "size": size,
+        "parameters": suite.parameters,
     }
     number = store.begin_run(suite.address, settings, [cell.key for cell in cells])
     finished = store.finished()

@@ -31,3 +31,19 @@ def largest_mean_interval(samples: FloatArray, confidence: float) -> tuple[float
     means, errors = samples.mean(axis=-1), samples.std(axis=-1, ddof=1) / np.sqrt(count)
     halves = errors * t.ppf(1.0 - (1.0 - confidence) / (2 * num_means), count - 1)
     return float((means - halves).max()), float((means + halves).max())
+
+
+def share_interval(hits: int, count: int, confidence: float) -> tuple[float, float]:
+    """The exact interval of a probability, from how many of ``count`` samples it hit (Clopper and Pearson).
+
+    Example:
+        >>> low, high = share_interval(10, 10, 0.95)
+        >>> round(low, 3), high
+        (0.692, 1.0)
+    """
+    from scipy.stats import beta  # imported here, as above
+
+    error = (1.0 - confidence) / 2.0
+    low = float(beta.ppf(error, hits, count - hits + 1)) if hits else 0.0
+    high = float(beta.ppf(1.0 - error, hits + 1, count - hits)) if hits < count else 1.0
+    return low, high
