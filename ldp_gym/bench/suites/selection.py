@@ -203,8 +203,8 @@ def _recommendation(picks: Sequence[Pick]) -> str:
     )
     text = (
         f"recommended: {first}. It picks the right model in {first.hits} of {first.episodes} episodes (at "
-        f"least {first.least(len(private)):.0%}, with 95% confidence for all {len(private)} choices at once), "
-        f"in half of all episodes by {first.users:,.0f} users."
+        f"least {first.least(len(private)):.0%}, with 95% confidence for {len(private)} choices at once), in "
+        f"half of all episodes by {first.users:,.0f} users."
     )
     if others:
         text += f" As reliable at this eps: {_listed(others)}."
