@@ -369,8 +369,8 @@ def _reading() -> Html:
             "p",
             "The score is (uniform - risk) / (uniform - Bayes) on the same tapes: 1 is Bayes, 0 has learned "
             "nothing; blank where the denominator is within its error, and where the truth is no member: "
-            "Bayes is then no mark to reach, and no theorem's bound is shown. The regret is the risk less that "
-            "of the best hypothesis in hindsight. A finding is marked where there is a "
+            "Bayes is then no mark to reach, and no theorem's bound is shown. The regret is the risk less "
+            "that of the best hypothesis in hindsight. A finding is marked where there is a "
             "claim to compare it with; the marks are computed from the data. Learners that do not understand "
             "a channel's messages are absent from it. A click on a header sorts a table.",
         ),

@@ -148,10 +148,10 @@ class Selection(Suite):
                     )
             panel.set_xticks(range(len(grid.epsilons)), [f"{epsilon:g}" for epsilon in grid.epsilons])
             panel.set_yticks(range(len(grid.channels)), grid.channels)
-            panel.set_title(f"{label}\n{grid.learner} picks the right model, and by how many users")
+            panel.set_title(f"{label} ({grid.learner})")
             panel.set_xlabel("eps")
             panel.grid(visible=False)
-        drawing.colorbar(image, ax=axes, label="share of episodes")
+        drawing.colorbar(image, ax=axes, label="picks the right model, share of episodes (by how many users)")
         return drawing
 
 
@@ -178,9 +178,10 @@ def _right_model(experiment: Experiment, comparator: FloatArray) -> str:
             f"the right model differs between episodes; most often, in {times} of {len(comparator)}, it is "
             f"{experiment.describe_hypothesis(model)}."
         )
+    worst = f"{charges[-1]:.3f}" if np.isfinite(charges[-1]) else "infinite, for a label of probability 0"
     return (
         f"the right model is {experiment.describe_hypothesis(model)}: {charges[0]:.3f} nats per user, the "
-        f"next {charges[1]:.3f}, the worst {charges[-1]:.3f}; {experiment.horizon:,} users."
+        f"next {charges[1]:.3f}, the worst {worst}; {experiment.horizon:,} users."
     )
 
 
