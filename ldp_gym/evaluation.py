@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import gymnasium as gym
@@ -21,6 +22,7 @@ from ldp_gym.numerics.arrays import FloatArray, IntArray
 from ldp_gym.numerics.divergences import kl, kl_to_each, tv
 from ldp_gym.numerics.intervals import largest_mean_interval
 from ldp_gym.privacy.promise import warn_of_broken_promise
+from ldp_gym.truths.base import NO_MEMBER
 
 _CELLS = 600_000
 """How many numbers a block of tape may hold: 5 MiB, which mostly stays in a processor's cache."""
@@ -40,6 +42,8 @@ class Evaluation:
             ``(episodes, K)``.
         weights: the learner's last weights, ``(episodes, K)``; None where it has none.
         average_prediction: ``mean_t p_hat_t``, ``(episodes, M)``; None where it was not asked for.
+        leaders: the hypothesis of the heaviest weight at each checkpoint, ``(episodes, len(rounds))``; -1
+            where several share it. None where it was not asked for, and where the learner has no weights.
     """
 
     rounds: IntArray
@@ -48,6 +52,7 @@ class Evaluation:
     comparator: FloatArray
     weights: FloatArray | None = None
     average_prediction: FloatArray | None = None
+    leaders: IntArray | None = None
 
     @property
     def risk(self) -> float:
@@ -81,10 +86,10 @@ class Evaluation:
 
     @property
     def found(self) -> float | None:
-        """How often the heaviest weight was on the best hypothesis; None where the learner has no weights."""
+        """How often the heaviest weight was on the best hypothesis alone; None for a learner without any."""
         if self.weights is None:
             return None
-        return float((self.weights.argmax(axis=-1) == self.comparator.argmin(axis=-1)).mean())
+        return float((_heaviest(self.weights) == self.comparator.argmin(axis=-1)).mean())
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """The confidence interval of :attr:`risk`, over the episodes."""
@@ -132,6 +137,7 @@ def evaluate(
     truth: int | str | None = None,
     checkpoints: Sequence[int] | None = None,
     averages: bool = False,
+    leaders: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Evaluation:
     """Play a learner and return its cumulative losses. The learner never sees them.
@@ -149,6 +155,7 @@ def evaluate(
             None for the truth of the rules. An error where the rules name another truth than a member.
         checkpoints: the rounds at which to keep the sums; log-spaced when not given.
         averages: whether to keep the episodes' average predictions too, of a class without contexts.
+        leaders: whether to keep who leads at each checkpoint too.
         progress: called with the number of rounds played after each block.
 
     Example:
@@ -170,7 +177,7 @@ def evaluate(
     plays = [(seed + i, member) for member in members for i in range(count)]
     together = _episodes_at_a_time(scenario, isinstance(made, TapeLearner) and not scenario.channel.adaptive)
     parts = [
-        _play(made, scenario, plays[start : start + together], rounds, averages, progress)
+        _play(made, scenario, plays[start : start + together], rounds, averages, leaders, progress)
         for start in range(0, len(plays), together)
     ]
     shape = (len(members), count) if truth == "all" else (count,)
@@ -227,13 +234,16 @@ def _play(
     plays: Sequence[tuple[int, int | None]],
     checkpoints: IntArray,
     averages: bool,
+    leaders: bool,
     progress: Callable[[int], None] | None,
 ) -> Evaluation:
     """Some of the episodes, all played together."""
     total_prediction = np.zeros((len(plays), scenario.game.num_labels)) if averages else None
     sums = np.zeros((2, len(plays), len(checkpoints)))
     comparator = np.zeros((len(plays), scenario.game.num_hypotheses))
-    for start, tape, predictions in play_blocks(learner, scenario, plays, progress):
+    leading: list[IntArray] = []
+    stops = checkpoints if leaders else None
+    for start, tape, predictions in play_blocks(learner, scenario, plays, progress, stops):
         rounds = predictions.shape[1]
         # The block's rounds fall into segments that end at checkpoints.
         first, last = np.searchsorted(checkpoints, (start, start + rounds - 1), side="right")
@@ -245,12 +255,20 @@ def _play(
             total_prediction += predictions.sum(axis=1)
         charged = kl_to_each(tape.distributions, tape.candidates, tape.negentropies)
         comparator += charged.sum(axis=1) * (rounds / charged.shape[1])  # one for all rounds, or one each
+        weights = getattr(learner, "weights", None)
+        if weights is not None:
+            weights = np.broadcast_to(np.asarray(weights, dtype=np.float64), comparator.shape).copy()
+            leading += [_heaviest(weights)] if leaders and start + rounds == checkpoints[last] else []
     kl_sums, tv_sums = np.cumsum(sums, axis=-1)
-    weights = getattr(learner, "weights", None)
-    if weights is not None:
-        weights = np.broadcast_to(np.asarray(weights, dtype=np.float64), comparator.shape).copy()
     average = None if total_prediction is None else total_prediction / scenario.horizon
-    return Evaluation(checkpoints, kl_sums, tv_sums, comparator, weights, average)
+    led = np.stack(leading, axis=-1) if leading else None
+    return Evaluation(checkpoints, kl_sums, tv_sums, comparator, weights, average, led)
+
+
+def _heaviest(weights: FloatArray) -> IntArray:
+    """The hypothesis of the heaviest weight, of weights ``(..., K)``; -1 where several share it."""
+    alone = (weights == weights.max(axis=-1, keepdims=True)).sum(axis=-1) == 1
+    return np.where(alone, weights.argmax(axis=-1), NO_MEMBER)
 
 
 def play_blocks(
@@ -258,8 +276,9 @@ def play_blocks(
     scenario: Scenario,
     plays: Sequence[tuple[int, int | None]],
     progress: Callable[[int], None] | None = None,
+    stops: IntArray | None = None,
 ) -> Iterator[tuple[int, Tape, FloatArray]]:
-    """Play episodes, given by their seeds and truths, block by block.
+    """Play episodes, given by their seeds and truths, block by block; a block ends at every stop.
 
     Yields:
         The first round of each block, its tape, and the learner's predictions ``(B, n, M)``.
@@ -269,8 +288,10 @@ def play_blocks(
     learner.reset((len(plays),))
     play = learner.play if isinstance(learner, TapeLearner) else partial(play_stepwise, learner)
     block = scenario.rounds_at_a_time(len(plays), _CELLS)
-    for start in range(0, scenario.horizon, block):
-        rounds = min(block, scenario.horizon - start)
+    ends = {scenario.horizon, *range(block, scenario.horizon, block)}
+    ends.update(() if stops is None else stops.tolist())
+    for start, end in pairwise([0, *sorted(ends)]):
+        rounds = end - start
         tape = tapes.play(rounds)
         shape = (len(plays), rounds, scenario.game.num_labels)
         yield (

@@ -1,7 +1,7 @@
 """Names for hypothesis classes, natures, channels, learners and suites.
 
 One way to look a thing up by name: an entry point, as this package and every other offers its own in
-``pyproject.toml``, or ``"module:Object"`` for anything that can be imported.
+``pyproject.toml``, or ``"module:Object"`` for anything that can be imported, data too.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
             maker: Callable[..., T] = self._entry_points[name].load()
             return maker
         if ":" in name:
-            return _import(name, self.kind)
+            return import_object(name, self.kind)
         raise self._unknown(name)
 
     def _unknown(self, name: str) -> ValueError:
@@ -101,8 +101,15 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         """Whether what goes by ``name`` comes with this package; it is not imported for it."""
         return self.package_of(name) in PACKAGES
 
+    def makes(self, name: str) -> bool:
+        """Whether ``name`` stands for what makes a thing, a class or a function; else it is the thing."""
+        found = self[name]
+        return isinstance(found, type) or _is_function(found)
+
     def defaults(self, name: str) -> dict[str, Any]:
         """What ``name`` is made with where nothing else is said."""
+        if not self.makes(name):
+            return {}
         parameters, _ = _parameters(self[name])
         return {p.name: p.default for p in parameters.values() if p.default is not p.empty}
 
@@ -167,10 +174,45 @@ def _parameters(maker: Callable[..., Any]) -> tuple[dict[str, inspect.Parameter]
     return found, bool(makers)
 
 
-def _import(path: str, kind: str) -> Callable[..., Any]:
-    module, _, attribute = path.partition(":")
+def import_object(address: str, kind: str) -> Any:
+    """What ``"module:object"`` names.
+
+    Raises:
+        ValueError: if there is no such module or object.
+    """
+    module, _, attribute = address.partition(":")
     try:
-        found: Callable[..., Any] = getattr(import_module(module), attribute)
+        return getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        raise ValueError(f"cannot import {kind} {path!r}: {error}") from error
-    return found
+        raise ValueError(f"cannot import {kind} {address!r}: {error}") from error
+
+
+def is_address(value: object) -> bool:
+    """Whether a value is of the form ``"module:object"``.
+
+    Example:
+        >>> is_address("package.module:rows"), is_address("replay"), is_address("a: b"), is_address([1, 2])
+        (True, False, False, False)
+    """
+    if not isinstance(value, str):
+        return False
+    module, colon, attribute = value.partition(":")
+    return bool(colon) and attribute.isidentifier() and all(map(str.isidentifier, module.split(".")))
+
+
+def resolve(value: Any, kind: str) -> Any:
+    """The data that ``"module:object"`` names; a function is called for it. Anything else is itself.
+
+    Example:
+        >>> resolve("string:digits", "labels"), resolve([1, 2], "labels")
+        ('0123456789', [1, 2])
+    """
+    if not is_address(value):
+        return value
+    found = import_object(value, kind)
+    return found() if _is_function(found) else found
+
+
+def _is_function(found: Any) -> bool:
+    """Whether it is a function, perhaps with a cache around it."""
+    return inspect.isfunction(inspect.unwrap(found))

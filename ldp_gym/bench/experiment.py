@@ -11,6 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import ldp_gym
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.engine.rules import DEFAULTS, rule_value
@@ -18,7 +20,7 @@ from ldp_gym.engine.scenario import Scenario
 from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.learners import LEARNERS, is_directory, learner_maker
 from ldp_gym.natures.base import NATURES
-from ldp_gym.registry import PACKAGES, Registry
+from ldp_gym.registry import PACKAGES, Registry, import_object, is_address
 from ldp_gym.truths.base import TRUTHS
 
 BLOCK = 25
@@ -45,6 +47,7 @@ class Experiment:
         episodes: how many; episode i has seed ``seed + i``, whoever plays it.
         truth: as in :func:`ldp_gym.evaluate`.
         averages: whether to keep the average predictions too, as in :func:`ldp_gym.evaluate`.
+        leaders: whether to keep who leads at each checkpoint too, as in :func:`ldp_gym.evaluate`.
         block: how many episodes a cell plays.
     """
 
@@ -54,6 +57,7 @@ class Experiment:
     episodes: int = 32
     truth: int | str | None = None
     averages: bool = False
+    leaders: bool = False
     block: int = BLOCK
 
     @property
@@ -63,8 +67,9 @@ class Experiment:
 
     @property
     def horizon(self) -> int:
-        """T."""
-        return int(rule_value(self.rules, "horizon"))
+        """T; all rows of a replay, where the rules do not say."""
+        given = self.rules.get("horizon")
+        return self._scenario.horizon if given is None else int(given)
 
     @property
     def num_hypotheses(self) -> int:
@@ -84,16 +89,30 @@ class Experiment:
         )
 
     @property
+    def has_member_truth(self) -> bool:
+        """Whether the truth is a member of the class: theorems and Bayes' optimality speak of no other."""
+        truth = rule_value(self.rules, "truth")
+        return truth == "uniform" or isinstance(truth, int)
+
+    @property
     def hypotheses(self) -> str:
         """The class of the game in words, with K and M."""
         name = rule_value(self.rules, "hypotheses")
         family = name if isinstance(name, str) else "table"
         return f"{family}, K = {self.num_hypotheses}, M = {self.num_labels:,}"
 
+    def describe_hypothesis(self, index: int) -> str:
+        """A hypothesis in words: its index, and what it is where it is a fitted classifier."""
+        models = getattr(self._scenario.hypotheses, "models", None)
+        if models is None:
+            return f"hypothesis {index}"
+        last = getattr(models[index], "steps", [(None, models[index])])[-1][1]  # of a pipeline
+        return f"hypothesis {index} ({type(last).__name__})"
+
     @cached_property
     def canonical_rules(self) -> str:
         """The rules in one line: a game with its defaults spelled out is the same game."""
-        rules = {name: rule_value(self.rules, name) for name in DEFAULTS}
+        rules = {name: rule_value(self.rules, name) for name in DEFAULTS} | {"horizon": self.horizon}
         for party, registry in _PARTIES.items():
             options = dict(rules[f"{party}_kwargs"] or {})
             if isinstance(rules[party], str):
@@ -113,6 +132,7 @@ class Experiment:
             "options": dict(self.options),
             "truth": self.truth,
             "averages": self.averages,
+            "leaders": self.leaders,
         }
 
     def cells(self, seed: int) -> list[Cell]:
@@ -176,6 +196,9 @@ def _sources(experiment: Experiment) -> dict[str, str]:
         name = rule_value(experiment.rules, party)
         if isinstance(name, str):
             sources[name] = package_code(registry, name)
+            options = rule_value(experiment.rules, f"{party}_kwargs") or {}
+            data = [value for value in (name, *options.values()) if is_address(value)]
+            sources |= {f"{party} {address}": data_code(address) for address in data}
     return {name: code for name, code in sources.items() if code != own_code() or name == "ldp-gym"}
 
 
@@ -202,6 +225,36 @@ def package_code(registry: Registry[Any], name: str) -> str:
         places = _places(registry.package_of(name))
     except (ImportError, ValueError) as error:
         raise ValueError(f"cannot import {registry.kind} {name!r}: {error}") from error
+    return _modules_code(places)
+
+
+@cache  # it stays as it was imported
+def data_code(address: str) -> str:
+    """The fingerprint of the module that ``"module:object"`` is in, and of the object where it is data.
+
+    The module's package counts as a whole. A file that the module reads is not known here, but what it gives
+    is, where that is an array, a list or a data frame.
+
+    Raises:
+        ValueError: if there is no such module or object.
+    """
+    found = import_object(address, "data")
+    module = address.partition(":")[0]
+    package = module.partition(".")[0]
+    code = _modules_code(_places(module if package in PACKAGES else package))
+    data = np.asarray(found) if _is_data(found) else np.zeros(0)
+    values = repr(data.tolist()).encode() if data.dtype == object else data.tobytes()
+    return hashlib.sha256(code.encode() + values).hexdigest()
+
+
+def _is_data(found: object) -> bool:
+    """Whether an object is an array, a data frame, or a list of numbers, names or rows."""
+    if isinstance(found, list | tuple):
+        return all(isinstance(row, int | float | str | list | tuple | np.ndarray) for row in found)
+    return hasattr(found, "__array__")
+
+
+def _modules_code(places: Iterable[Path]) -> str:
     return _fingerprint(
         path for place in places for path in ([place] if place.is_file() else place.rglob("*.py"))
     )

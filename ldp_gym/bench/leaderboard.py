@@ -24,7 +24,8 @@ class Row:
     Attributes:
         result: the experiment's results.
         best: whether nobody in its game, on its channel, has less risk.
-        score: (uniform - risk) / (uniform - Bayes); None where that says nothing.
+        score: (uniform - risk) / (uniform - Bayes); None where that says nothing, as where the truth is no
+            member: nobody need be worse than Bayes there.
         gap: risk less Bayes' on the same tapes; None for Bayes, and where Bayes has no result.
         broken: how its channel breaks its promise, in words; such a row is out of the ranking.
     """
@@ -55,7 +56,7 @@ def rows(results: Results) -> list[Row]:
 
 def _score(results: Results, result: ExperimentResult) -> float | None:
     uniform, bayes = (results.same_tapes(result.experiment, name) for name in ("uniform", "bayes"))
-    if uniform is None or bayes is None or _every_truth(result):
+    if uniform is None or bayes is None or _every_truth(result) or not result.experiment.has_member_truth:
         return None
     return statistics.score(uniform.totals, result.totals, bayes.totals)
 
@@ -70,6 +71,17 @@ def _gap(results: Results, result: ExperimentResult) -> Estimate | None:
 def _every_truth(result: ExperimentResult) -> bool:
     """Then the worst truths of two learners need not be the same, and their episodes are no pairs."""
     return result.experiment.truth == "all"
+
+
+def caveat(results: Results) -> str:
+    """What does not hold, where some truth is no member of its class; else nothing."""
+    if all(result.experiment.has_member_truth for result in results.successes):
+        return ""
+    return (
+        "Where the truth is no member of the class, neither Bayes' optimality nor the information limit nor "
+        "a theorem's bound on the risk holds: those rows have no score and no bound, but the regret over the "
+        "best hypothesis in hindsight."
+    )
 
 
 def describe_game(experiment: Experiment) -> str:
@@ -141,9 +153,9 @@ def _tv(row: Row) -> Value:
 
 
 def _bound(row: Row) -> Value:
-    """The theorems are about the paper's pairs as they are, with no options."""
+    """The theorems are about members, and about the paper's pairs as they are, with no options."""
     experiment = row.result.experiment
-    if experiment.options or experiment.rules.get("channel_kwargs"):
+    if experiment.options or experiment.rules.get("channel_kwargs") or not experiment.has_member_truth:
         return NOTHING
     epsilon, delta = _promise(experiment)
     match experiment.learner, experiment.channel:
@@ -156,6 +168,15 @@ def _bound(row: Row) -> Value:
         case _:
             return NOTHING
     return _number(Estimate(bound, -math.inf, math.inf))
+
+
+def _regret(row: Row) -> Value:
+    """Where the truth is a member OPT is 0, and the risk says it already."""
+    if row.result.experiment.has_member_truth:
+        return NOTHING
+    if not np.isfinite(row.result.evaluation.opt).all():
+        return Value("OPT is infinite")
+    return _number(statistics.mean(row.result.evaluation.regret))
 
 
 def _score_value(row: Row) -> Value:
@@ -176,6 +197,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column("Risk, 95%", lambda row: _interval(row.result.risk), "its interval", numeric=True),
     Column("Worst truth", _worst, "the truth of the largest risk; the risk is this truth's", numeric=True),
     Column("TV per round", _tv, "mean total variation from the truth, over the rounds", numeric=True),
+    Column("Regret", _regret, "risk less that of the best hypothesis in hindsight", numeric=True),
     Column("Score", _score_value, "(uniform - risk) / (uniform - Bayes), on the same tapes", numeric=True),
     Column("Over Bayes", lambda row: _number(row.gap), "risk less Bayes', on the same tapes", numeric=True),
     Column("Over Bayes, 95%", lambda row: _interval(row.gap), "of the paired difference", numeric=True),
@@ -184,5 +206,5 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column("Seconds", _seconds, "of computing", numeric=True),
 )
 
-BRIEF = ("Channel", "Learner", "Risk", "Risk, 95%", "Score", "Over Bayes")
+BRIEF = ("Channel", "Learner", "Risk", "Risk, 95%", "Regret", "Score", "Over Bayes")
 """The columns that a terminal has room for."""

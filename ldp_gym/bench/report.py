@@ -25,7 +25,7 @@ from ldp_gym.bench.experiment import learner_code, own_code
 from ldp_gym.bench.page import Column, Html, Value, count, join, listing, page, picture, table, tag
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import FILE, Store
-from ldp_gym.bench.suites import SUITES, Suite
+from ldp_gym.bench.suites import SUITES, Suite, SuiteTable
 from ldp_gym.channels.base import CHANNELS
 
 PAGE = "report.html"
@@ -88,33 +88,39 @@ class Section:
     svg: str | None = None
 
     @property
+    def shown_name(self) -> str:
+        """As a reader knows it: the name that a suite gives itself."""
+        return self.suite.name if self.suite and self.suite.parameters else self.name
+
+    @property
     def file(self) -> str:
         """What its figures are called."""
-        return self.name.replace(":", "-").replace(".", "-")
+        return self.shown_name.replace(":", "-").replace(".", "-")
 
 
 def _gather(store: Store, name: str, runs: Sequence[Mapping[str, Any]]) -> Section:
     latest = {json.dumps(run["settings"], sort_keys=True): run for run in runs if run["suite"] == name}
     *others, run = sorted(latest.values(), key=lambda run: run["id"])
     section = Section(name, run, others)
+    settings = run["settings"]
     try:
-        section.suite = SUITES[name]()
+        suite = SUITES[name](**settings.get("parameters", {}))
+        experiments = suite.experiments(
+            settings["size"],
+            learners=_known("learner", settings["learners"], learner_code, section),
+            channels=_known("channel", settings["channels"], CHANNELS.class_of, section),
+            episodes=settings["episodes"],
+        )
     except Exception as error:  # somebody else's module may fail in any way when it is imported
         section.notes.append(f"Its experiments are not known here: {error}")
         return section
+    section.suite = suite
     then, now = ((facts.get("ldp-gym"), facts.get("code")) for facts in (run["versions"], _code_here()))
     if then != now:
         section.notes.append(
             f"It was run with ldp-gym {then[0]} (code {then[1]}), and this is {now[0]} (code {now[1]}): "
             f"results of another version or other code do not count."
         )
-    settings = run["settings"]
-    experiments = section.suite.experiments(
-        settings["size"],
-        learners=_known("learner", settings["learners"], learner_code, section),
-        channels=_known("channel", settings["channels"], CHANNELS.class_of, section),
-        episodes=settings["episodes"],
-    )
     section.results = Results(store, experiments, settings["seed"])
     return section
 
@@ -203,7 +209,7 @@ def _summary(sections: Sequence[Section]) -> Html:
 
 def _contents(sections: Sequence[Section]) -> Html:
     links = [
-        join([_link(section.name, _title(section)), " ", tag("code", section.name, class_="quiet")])
+        join([_link(section.name, _title(section)), " ", tag("code", section.shown_name, class_="quiet")])
         for section in sections
     ]
     links += [
@@ -228,7 +234,7 @@ def _title(section: Section) -> str:
 
 def _section(section: Section, directory: Path) -> Html:
     parts: list[str] = [
-        tag("h2", _title(section), " ", tag("code", section.name)),
+        tag("h2", _title(section), " ", tag("code", section.shown_name)),
         *(tag("p", note, class_="bad") for note in section.notes),
     ]
     if section.others:
@@ -274,7 +280,13 @@ def _measurements(section: Section, suite: Suite, results: Results) -> list[str]
         tag("h3", "Findings"),
         tag("ul", *findings, class_="findings"),
         figure,
+        *(
+            part
+            for number, own in enumerate(suite.tables(results))
+            for part in _own_table(section, number, own)
+        ),
         tag("h3", heading),
+        tag("p", leaderboard.caveat(results)) if leaderboard.caveat(results) else Html(),
         table(
             leaderboard.COLUMNS,
             leaderboard.rows(results),
@@ -282,6 +294,11 @@ def _measurements(section: Section, suite: Suite, results: Results) -> list[str]
             identifier=f"{section.name}-experiments",
         ),
     ]
+
+
+def _own_table(section: Section, number: int, own: SuiteTable) -> list[str]:
+    shown = table(own.columns, own.rows, label=own.title, identifier=f"{section.name}-table-{number}")
+    return [tag("h3", own.title), shown]
 
 
 def _unfinished(section: Section, results: Results, directory: Path) -> list[str]:
@@ -357,7 +374,9 @@ def _reading() -> Html:
         tag(
             "p",
             "The score is (uniform - risk) / (uniform - Bayes) on the same tapes: 1 is Bayes, 0 has learned "
-            "nothing; blank where the denominator is within its error. A finding is marked where there is a "
+            "nothing; blank where the denominator is within its error, and where the truth is no member: "
+            "Bayes is then no mark to reach, and no theorem's bound is shown. The regret is the risk less "
+            "that of the best hypothesis in hindsight. A finding is marked where there is a "
             "claim to compare it with; the marks are computed from the data. Learners that do not understand "
             "a channel's messages are absent from it. A click on a header sorts a table.",
         ),
@@ -392,7 +411,10 @@ def _commands(runs: Sequence[Mapping[str, Any]], directory: Path) -> str:
 
 def _command(run: Mapping[str, Any], directory: Path) -> str:
     settings = run["settings"]
-    words = ["ldp-gym", "bench", run["suite"]]
+    rules = settings.get("parameters", {}).get("rules", {})
+    words = ["ldp-gym", "bench", *([] if rules else [run["suite"]])]
+    for name, value in rules.items():
+        words += ["--rule", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
     for option, names in (("--learner", settings["learners"]), ("--channel", settings["channels"])):
         for name in names:
             words += [option, name]

@@ -94,6 +94,7 @@ def run(
         "episodes": episodes,
         "seed": seed,
         "size": size,
+        "parameters": suite.parameters,
     }
     number = store.begin_run(suite.address, settings, [cell.key for cell in cells])
     finished = store.finished()
@@ -220,6 +221,7 @@ def _evaluate(cell: Cell, make_learner: Callable[[Game], Learner]) -> Evaluation
         seed=cell.seed,
         truth=experiment.truth,
         averages=experiment.averages,
+        leaders=experiment.leaders,
     )
 
 

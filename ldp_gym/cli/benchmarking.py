@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -24,25 +26,43 @@ from rich.text import Text
 
 from ldp_gym.bench import leaderboard
 from ldp_gym.bench.experiment import Cell, Experiment
-from ldp_gym.bench.page import layout
+from ldp_gym.bench.page import Column, Value, layout
 from ldp_gym.bench.report import write
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.runner import TIME_LIMIT, run
 from ldp_gym.bench.store import DIRECTORY, FILE, Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, Suite
+from ldp_gym.bench.suites.own_game import OwnGame
+from ldp_gym.cli.options import option_of
 from ldp_gym.errors import BrokenPromiseError, DamagedStoreError
 
 Directory = Annotated[Path, typer.Argument(help="The directory that `ldp-gym bench` wrote to.")]
 
 
 def bench(
-    suite: Annotated[list[str], typer.Argument(help=f"One or more of {', '.join(SUITES.names())}; or all.")],
+    suite: Annotated[
+        list[str] | None, typer.Argument(help=f"One or more of {', '.join(SUITES.names())}; or all.")
+    ] = None,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A rule of your own game instead, as name=value; models and data as module:object."
+        ),
+    ] = None,
+    rules: Annotated[Path | None, typer.Option(help="A JSON file of such rules.")] = None,
+    epsilon: Annotated[
+        list[float] | None, typer.Option(help="A privacy level of your own game, once for each.")
+    ] = None,
     learner: Annotated[
         list[str] | None,
-        typer.Option(help="A further learner: a name, module:Class, or a trained model's directory."),
+        typer.Option(
+            help="A further learner: a name, module:Class, or a trained model's directory. In your own game: "
+            "this one alone, or these."
+        ),
     ] = None,
     channel: Annotated[
-        list[str] | None, typer.Option(help="A further channel: a name, or module:Class.")
+        list[str] | None,
+        typer.Option(help="A further channel: a name, or module:Class. In your own game: this one alone."),
     ] = None,
     episodes: Annotated[int | None, typer.Option(min=1, help="Instead of the suite's own numbers.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The first episode's seed.")] = 0,
@@ -57,17 +77,21 @@ def bench(
     ] = TIME_LIMIT,
     strict: Annotated[bool, typer.Option(help="Refuse to play if a channel breaks its promise.")] = False,
 ) -> None:
-    """Play suites, print what follows from them, and write a report.
+    """Play suites, or your own game, print what follows from them, and write a report.
+
+    Your own game is played by every learner on every channel that fits:
+
+    ldp-gym bench --rule hypotheses=mine:models --rule truth=replay --rule
+    'truth_kwargs={"contexts": "mine:X", "labels": "mine:y"}' --epsilon 1 --epsilon 4
 
     What is already in the output directory is not played again. Exit status 1 if a learner or channel failed,
     or a channel breaks its promise.
     """
     console = Console()
-    names = [name for given in suite for name in (SUITES.names() if given == "all" else [given])]
     failed = False
-    for name in names:
+    for name, make_suite in _suites(suite or [], _own_rules(rule or [], rules, epsilon or [])).items():
         try:
-            chosen = SUITES[name]()
+            chosen = make_suite()
             with _bar(console) as bar:
                 results = run(
                     chosen,
@@ -88,6 +112,9 @@ def bench(
             console.print(Text(str(error), style="red"))
             raise typer.Exit(1) from error
         except (DamagedStoreError, ImportError, OSError, TypeError, ValueError) as error:
+            if isinstance(error, ImportError) and "all" in (suite or []):  # a suite's extra; the others go on
+                console.print(f"{name} is left out: {error}", highlight=False, markup=False)
+                continue
             raise typer.BadParameter(str(error)) from error
         except KeyboardInterrupt:
             console.print(f"stopped. What was played is in {out}: the same command goes on from there.")
@@ -96,6 +123,38 @@ def bench(
         failed = failed or bool(results.failures or results.broken_promises)
     report(out)
     raise typer.Exit(1 if failed else 0)
+
+
+def _own_rules(given: list[str], file: Path | None, epsilons: list[float]) -> dict[str, Any]:
+    """The rules of a file, those given one by one, and the privacy levels."""
+    try:
+        rules = json.loads(file.read_text("utf-8")) if file else {}
+        if not isinstance(rules, dict):
+            raise ValueError(f"must hold one JSON object, of rules by name; got {type(rules).__name__}")
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"{file}: {error}") from error
+    try:
+        rules |= dict(option_of(text) for text in given)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    return rules | ({"epsilon": epsilons} if epsilons else {})
+
+
+def _suites(names: list[str], rules: dict[str, Any]) -> dict[str, Callable[[], Suite]]:
+    """What makes the suites that are asked for, by name."""
+    if bool(names) == bool(rules):
+        raise typer.BadParameter(
+            "name a suite, or describe your own game by --rule name=value or --rules game.json; not both. "
+            f"Suites: {', '.join(SUITES.names())}, all"
+        )
+    if rules:
+        return {OwnGame.name: partial(OwnGame, rules)}
+    every = [name for given in names for name in (SUITES.names() if given == "all" else [given])]
+    return {name: partial(_named_suite, name) for name in every}
+
+
+def _named_suite(name: str) -> Suite:
+    return SUITES[name]()
 
 
 def report(directory: Directory = DIRECTORY) -> None:
@@ -183,6 +242,9 @@ def _print(console: Console, suite: Suite, results: Results) -> None:
         _print_leaderboard(console, results)
     for audit in results.broken_promises:
         console.print(Text(f" BROKEN PROMISE {audit}: out of the ranking", style="bold red"))
+    for own in suite.tables(results) if results.successes else []:
+        if own.printed:
+            _print_table(console, own.title, layout(own.columns, own.rows)[1], [""] * len(own.rows))
     for finding in suite.findings(results):
         mark = {True: Text(" ✓ ", "green"), False: Text(" ✗ ", "red"), None: Text(" · ")}[finding.holds]
         console.print(mark + finding.text, highlight=False)
@@ -205,13 +267,21 @@ def _print_leaderboard(console: Console, results: Results) -> None:
     rows = leaderboard.rows(results)
     shared, shown = layout(leaderboard.COLUMNS, rows)
     brief = {column: values for column, values in shown.items() if column.title in leaderboard.BRIEF}
+    styles = ["red" if row.broken else "bold" if row.best else "" for row in rows]
+    _print_table(console, shared, brief, styles)
+    if leaderboard.caveat(results):
+        console.print(leaderboard.caveat(results), "", sep="\n", highlight=False)
+
+
+def _print_table(
+    console: Console, title: str, shown: Mapping[Column[Any], Sequence[Value]], styles: Sequence[str]
+) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in brief:
+    for column, values in shown.items():
         # A name may be cut short in a narrow terminal, a number never.
-        width = max(len(value.text) for value in brief[column]) if column.numeric else None
+        width = max((len(value.text) for value in values), default=0) if column.numeric else None
         justify: Literal["left", "right"] = "right" if column.numeric else "left"
         table.add_column(column.title, justify=justify, no_wrap=True, min_width=width)
-    for i, row in enumerate(rows):
-        texts = [Text(values[i].text) for values in brief.values()]
-        table.add_row(*texts, style="red" if row.broken else "bold" if row.best else None)
-    console.print(Text(shared), table, "", sep="\n", highlight=False)
+    for i, style in enumerate(styles):
+        table.add_row(*(Text(values[i].text) for values in shown.values()), style=style)
+    console.print(Text(title), table, "", sep="\n", highlight=False)

@@ -16,7 +16,7 @@ class Rules(TypedDict, total=False):
 
     Attributes:
         hypotheses: the class F: a name, a ``(K, M)`` table (array or nested lists), a list of callables, a
-            list of fitted classifiers, or a HypothesisClass.
+            list of fitted classifiers, a HypothesisClass, or where one of these is, as ``"module:object"``.
         num_hypotheses: K; a named class has its own default, 8.
         num_labels: M; a named class has its own default, 16 for ``softmax-linear`` and ``dirichlet``.
         context_dim: d; a named class has its own default, 4 for ``softmax-linear`` and 1 for the others.

@@ -18,6 +18,8 @@ def as_hypotheses(
 ) -> HypothesisClass:
     """The class that ``source`` stands for: a name, a table, callables, classifiers, or a class itself.
 
+    ``"module:object"`` names any of these, or a function that makes one.
+
     Args:
         source: see the table at the top of this module.
         game_parameters: what the game knows (``num_hypotheses``, ``num_labels``, ``context_dim``,
@@ -27,13 +29,16 @@ def as_hypotheses(
     Raises:
         ValueError: if the class cannot be made, or contradicts the game.
     """
+    if isinstance(source, str) and not HYPOTHESES.makes(source):
+        source = HYPOTHESES[source]  # "module:object": a table, models or a class that is there already
     known = {key: value for key, value in game_parameters.items() if value is not None}
     if options and not isinstance(source, str):
         raise TypeError(f"hypotheses_kwargs {sorted(options)} go with a named class, not with {source!r}")
     if isinstance(source, HypothesisClass):
         made = source
     elif isinstance(source, str):
-        made = HYPOTHESES.build(source, known, options or {})
+        found: object = HYPOTHESES.build(source, known, options or {})
+        made = found if isinstance(found, HypothesisClass) else as_hypotheses(found, game_parameters)
     elif isinstance(source, Sequence) and source and all(hasattr(f, "predict_proba") for f in source):
         made = Classifiers(source, known.get("context_dim"))
     elif isinstance(source, Sequence) and source and all(callable(f) for f in source):

@@ -14,7 +14,8 @@ class Cycle(Pooled):
 
     Args:
         context_dim: d.
-        contexts: ``(P, d)``; ``pool_size`` standard normal ones when not given.
+        contexts: ``(P, d)``, or where they are, as ``"module:object"``; ``pool_size`` standard normal ones
+            when not given.
         pool_size: P.
         pool_seed: the seed of contexts that are not given.
     """

@@ -7,6 +7,7 @@ import numpy.typing as npt
 from ldp_gym.natures.base import Nature
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.streams import Purpose, stream
+from ldp_gym.registry import resolve
 
 
 class Pooled(Nature):
@@ -14,7 +15,8 @@ class Pooled(Nature):
 
     Args:
         context_dim: d.
-        pool: the contexts ``(P, d)``; ``pool_size`` standard normal ones when not given.
+        pool: the contexts ``(P, d)``, or where they are, as ``"module:object"``; ``pool_size`` standard
+            normal ones when not given.
         pool_size: P.
         pool_seed: the seed of a pool that is not given.
     """
@@ -33,5 +35,7 @@ class Pooled(Nature):
             size = validation.whole("pool_size", pool_size, least=1)
             rng = stream(Purpose.POOL, validation.whole("pool_seed", pool_seed, least=0))
             pool = rng.standard_normal((size, self.context_dim))
-        self.pool = validation.contexts("the contexts to pick from", pool, self.context_dim)
+        self.pool = validation.contexts(
+            "the contexts to pick from", resolve(pool, "contexts"), self.context_dim
+        )
         self.num_contexts = len(self.pool)

@@ -12,7 +12,7 @@ class Sequence(Cycle):
 
     Args:
         context_dim: d.
-        contexts: ``(n, d)`` with n at least the horizon.
+        contexts: ``(n, d)`` with n at least the horizon, or where they are, as ``"module:object"``.
     """
 
     def __init__(self, context_dim: int, contexts: npt.ArrayLike) -> None:

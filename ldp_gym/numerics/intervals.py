@@ -150,3 +150,19 @@ def _draw_resamples(rng: np.random.Generator, count: int, resamples: int) -> Flo
     places = rng.integers(count, size=(resamples, count)) + count * np.arange(resamples)[:, None]
     counts = np.bincount(places.ravel(), minlength=resamples * count).reshape(resamples, count)
     return counts.T.astype(np.float64)
+
+
+def share_interval(hits: int, count: int, confidence: float) -> tuple[float, float]:
+    """The exact interval of a probability, from how many of ``count`` samples it hit (Clopper and Pearson).
+
+    Example:
+        >>> low, high = share_interval(10, 10, 0.95)
+        >>> round(low, 3), high
+        (0.692, 1.0)
+    """
+    from scipy.stats import beta  # imported here, as above
+
+    error = (1.0 - confidence) / 2.0
+    low = float(beta.ppf(error, hits, count - hits + 1)) if hits else 0.0
+    high = float(beta.ppf(1.0 - error, hits + 1, count - hits)) if hits < count else 1.0
+    return low, high

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ldp_gym.natures.base import Nature, NatureView
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray
+from ldp_gym.registry import resolve
 from ldp_gym.truths.base import Truth, TruthView
 
 ORDERS = ("given", "shuffled")
@@ -24,8 +25,10 @@ class Replay(Truth):
     Args:
         num_labels: M.
         context_dim: d.
-        contexts: ``(n, d)``, an array, a list of rows, a data frame, or ``(n,)`` where d = 1.
-        labels: ``(n,)``: indices ``0..M-1``, or the classes' own names where the class is one of classifiers.
+        contexts: ``(n, d)``, an array, a list of rows, a data frame, or ``(n,)`` where d = 1; or where they
+            are, as ``"module:object"``.
+        labels: ``(n,)``: indices ``0..M-1``, or the classes' own names where the class is one of classifiers;
+            or where they are.
         order: ``"given"``, or ``"shuffled"`` again in each episode.
         classes: the names of the labels, as the class has them.
     """
@@ -44,8 +47,8 @@ class Replay(Truth):
         if order not in ORDERS:
             raise ValueError(f"order must be one of {', '.join(ORDERS)}, got {order!r}")
         self.num_labels = num_labels
-        self.contexts = validation.contexts("contexts", contexts, context_dim)
-        self.labels = _label_indices(labels, num_labels, classes)
+        self.contexts = validation.contexts("contexts", resolve(contexts, "contexts"), context_dim)
+        self.labels = _label_indices(resolve(labels, "labels"), num_labels, classes)
         if len(self.contexts) != len(self.labels):
             raise ValueError(
                 f"replay needs as many labels as contexts, got {len(self.labels)} labels and "

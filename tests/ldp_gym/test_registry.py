@@ -1,10 +1,15 @@
 """Names: where they come from, what is made of them, and what is said of a wrong one."""
 
+from functools import cache
+
+import numpy as np
 import pytest
 
 import ldp_gym
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.channels.split import Split
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.hypotheses.table import Table
 from ldp_gym.learners import LEARNERS
 from ldp_gym.registry import Registry, is_builtin
 
@@ -140,3 +145,36 @@ def test_a_package_shows_its_registered_classes():
         _ = channels.Spilt
     with pytest.raises(AttributeError, match="has no attribute 'Split'"):
         CHANNELS.class_named("Split", "ldp_gym.natures")
+
+
+# -- Data by its address ------------------------------------------------------------------------------------
+
+ROWS = [[0.9, 0.1], [0.2, 0.8]]
+FAIR = Table(ROWS)
+
+
+def make_rows():
+    return ROWS
+
+
+@cache
+def make_rows_once():
+    return ROWS
+
+
+@pytest.mark.parametrize("name", ["ROWS", "FAIR", "make_rows", "make_rows_once"])
+def test_hypotheses_by_their_address(name):
+    """A table, a class that is made, and functions that make one."""
+    scenario = Scenario(hypotheses=f"{__name__}:{name}")
+    np.testing.assert_allclose(scenario.hypotheses(np.zeros(1)), ROWS)
+
+
+@pytest.mark.parametrize("name", ["ROWS", "make_rows"])
+def test_contexts_by_their_address(name):
+    address = f"{__name__}:{name}"
+    cycle = Scenario(context_dim=2, nature="cycle", nature_kwargs={"contexts": address}, horizon=5)
+    np.testing.assert_array_equal(cycle.nature.pool, ROWS)
+    rows = {"contexts": address, "labels": [1, 0]}
+    assert Scenario(context_dim=2, truth="replay", truth_kwargs=rows).horizon == 2
+    with pytest.raises(ValueError, match="cannot import contexts 'test_registry:NONE'"):
+        Scenario(context_dim=2, truth="replay", truth_kwargs={**rows, "contexts": "test_registry:NONE"})

@@ -10,9 +10,12 @@
 ``tv``             total variation, online-to-batch conversion and the median trick
 ``limit``          disjoint supports against the information limit
 ``contexts``       natures from kind to omniscient
+``misspecified``   truths outside the class
+``switching``      truths that move
+``replay``         which channel and eps pick the right model, on real labels
 ================== ===================================================================================
 """
 
-from ldp_gym.bench.suites.base import DELTA, SIZES, SUITES, Finding, Suite
+from ldp_gym.bench.suites.base import DELTA, SIZES, SUITES, Finding, Suite, SuiteTable
 
-__all__ = ["DELTA", "SIZES", "SUITES", "Finding", "Suite"]
+__all__ = ["DELTA", "SIZES", "SUITES", "Finding", "Suite", "SuiteTable"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.page import Column
 from ldp_gym.bench.results import Results
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.numerics import validation
@@ -41,6 +42,23 @@ class Finding:
     holds: bool | None = None
 
 
+@dataclass(frozen=True)
+class SuiteTable:
+    """A table of a suite's own, beside that of its experiments.
+
+    Attributes:
+        title: what it shows.
+        columns: as :func:`ldp_gym.bench.page.table` takes them.
+        rows: likewise.
+        printed: whether a terminal has room for it.
+    """
+
+    title: str
+    columns: Sequence[Column[Any]]
+    rows: Sequence[Any]
+    printed: bool = False
+
+
 class Suite(ABC):
     """One claim, and how it is measured.
 
@@ -68,6 +86,11 @@ class Suite(ABC):
         known = self.name in SUITES.names() and SUITES[self.name] is maker
         return self.name if known else f"{maker.__module__}:{maker.__qualname__}"
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What it was made with, for a report to make it again."""
+        return {}
+
     @abstractmethod
     def own_experiments(self, small: bool) -> list[Experiment]:
         """The suite's own experiments."""
@@ -79,6 +102,10 @@ class Suite(ABC):
     @abstractmethod
     def draw(self, results: Results) -> Figure:
         """The figure."""
+
+    def tables(self, results: Results) -> list[SuiteTable]:
+        """Tables of its own; most suites have none."""
+        return []
 
     def experiments(
         self,

@@ -1,0 +1,165 @@
+"""Real labels: which channel and eps pick the right model on two data sets that come with scikit-learn.
+
+The models and the users are functions here, which rules name as ``"ldp_gym.bench.suites.replay:digits"``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.suites.base import on
+from ldp_gym.bench.suites.selection import Selection
+from ldp_gym.learners import LEARNERS
+from ldp_gym.numerics.arrays import FloatArray
+
+GAMES = ("digits", "tumours")
+CHANNELS = (
+    "laplace-single",
+    "randomized-response",
+    "subset-selection",
+    "split",
+    "adaptive-split",
+    "identity",
+)
+LEARNERS_SHOWN = ("uniform", "centred-exp3", "bayes", "fixed-share", "soft-bayes", "robust")
+EPSILONS = (0.5, 1.0, 2.0, 4.0)
+
+
+class Replay(Selection):
+    """Fitted classifiers, and users whose own labels stay private."""
+
+    name: ClassVar[str] = "replay"
+    title: ClassVar[str] = "Real labels: which channel and eps pick the right model"
+    claim: ClassVar[str] = (
+        "Logged labels are replayed in an order of the episode's own, each user once; the charge is the "
+        "log-loss, and the right model is the one that is charged least over all users. digits: eight models "
+        "of handwritten digits, each fitted on pictures held in another way, and users who all hold theirs "
+        "in one of these ways. tumours: six models of breast tumours, from naive to good."
+    )
+    order: ClassVar[int] = 96
+
+    def own_experiments(self, small: bool) -> list[Experiment]:
+        """Two data sets, six channels, four privacy levels."""
+        if find_spec("sklearn") is None:
+            raise ImportError("the suite replay needs scikit-learn: pip install 'ldp-gym[examples]'")
+        return [
+            Experiment(
+                {**_game(game, 100 if small else None), **on(channel), "epsilon": epsilon},
+                learner,
+                episodes=8 if small else 64,
+                leaders=True,
+                block=64,
+            )
+            for game in GAMES
+            for channel in CHANNELS
+            for epsilon in (EPSILONS[:1] if channel == "identity" else EPSILONS[::3] if small else EPSILONS)
+            for learner in LEARNERS_SHOWN
+            if learner in LEARNERS
+        ]
+
+
+def _game(name: str, horizon: int | None) -> dict[str, Any]:
+    data = {part: f"{__name__}:{name}_{part}" for part in ("contexts", "labels")}
+    rules = {
+        "hypotheses": f"{__name__}:{name}",
+        "truth": "replay",
+        "truth_kwargs": {**data, "order": "shuffled"},
+    }
+    return rules | ({} if horizon is None else {"horizon": horizon})
+
+
+# -- Handwritten digits -------------------------------------------------------------------------------------
+
+WAYS = 8
+"""How many ways there are to hold a square picture."""
+
+
+@cache
+def _digits() -> tuple[list[Any], FloatArray, npt.NDArray[np.int64]]:
+    """The models, and the users' pictures and digits."""
+    from sklearn.datasets import load_digits
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    pictures, labels = load_digits(return_X_y=True)
+    slices = [rows for _, rows in StratifiedKFold(20, shuffle=True, random_state=0).split(pictures, labels)]
+    models = []
+    for way, rows in enumerate(slices[:WAYS]):
+        model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000))
+        models.append(model.fit(_held(pictures[rows], way), labels[rows]))
+    users = np.concatenate(slices[WAYS:])
+    return models, _held(pictures[users], 5), labels[users]
+
+
+def _held(pictures: FloatArray, way: int) -> FloatArray:
+    """Pictures ``(n, 64)`` held in one of the eight ways: turned, and in a mirror or not."""
+    squares = np.rot90(pictures.reshape(-1, 8, 8), way % 4, axes=(1, 2))
+    return (squares if way < 4 else squares[:, :, ::-1]).reshape(-1, 64)
+
+
+def digits() -> list[Any]:
+    """Eight models of handwritten digits."""
+    return _digits()[0]
+
+
+def digits_contexts() -> FloatArray:
+    """The users' pictures."""
+    return _digits()[1]
+
+
+def digits_labels() -> npt.NDArray[np.int64]:
+    """The users' digits."""
+    return _digits()[2]
+
+
+# -- Breast tumours -----------------------------------------------------------------------------------------
+
+
+@cache
+def _tumours() -> tuple[list[Any], FloatArray, npt.NDArray[np.int64]]:
+    """The models, and the users' measurements and diagnoses."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.dummy import DummyClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    measured, labels = load_breast_cancer(return_X_y=True)
+    rows = np.random.default_rng(0).permutation(len(labels))
+    fitted, users = rows[:120], rows[120:]
+    texture = make_column_transformer((StandardScaler(), [1]))
+    models = [
+        DummyClassifier(strategy="prior"),
+        make_pipeline(texture, LogisticRegression()),
+        make_pipeline(StandardScaler(), GaussianNB(var_smoothing=1.0)),
+        make_pipeline(StandardScaler(), LogisticRegression(C=1e-3)),
+        make_pipeline(StandardScaler(), LogisticRegression(C=0.1)),
+        make_pipeline(StandardScaler(), KNeighborsClassifier(60)),
+    ]
+    return [model.fit(measured[fitted], labels[fitted]) for model in models], measured[users], labels[users]
+
+
+def tumours() -> list[Any]:
+    """Six models of breast tumours."""
+    return _tumours()[0]
+
+
+def tumours_contexts() -> FloatArray:
+    """The users' measurements."""
+    return _tumours()[1]
+
+
+def tumours_labels() -> npt.NDArray[np.int64]:
+    """The users' diagnoses."""
+    return _tumours()[2]

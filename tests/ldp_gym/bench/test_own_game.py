@@ -1,0 +1,229 @@
+"""One's own game by its rules: how it is named, what is played, and what is recommended."""
+
+import importlib
+import json
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from ldp_gym.bench import Experiment, ExperimentResult, leaderboard
+from ldp_gym.bench.experiment import data_code
+from ldp_gym.bench.suites import replay, selection
+from ldp_gym.bench.suites.own_game import OwnGame
+from ldp_gym.cli import app, benchmarking
+from ldp_gym.evaluation import Evaluation
+
+MODULE = """
+from pathlib import Path
+import numpy as np
+models = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
+X = np.zeros((60, 1))
+y = np.repeat([0, 1, 2], [6, 48, 6])
+"""
+RULES = {
+    "hypotheses": "my_game:models",
+    "truth": "replay",
+    "truth_kwargs": {"contexts": "my_game:X", "labels": "my_game:y", "order": "shuffled"},
+}
+
+
+@pytest.fixture
+def game(tmp_path, monkeypatch):
+    """A module with models and data."""
+    (tmp_path / "my_game.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    data_code.cache_clear()
+    yield tmp_path
+    sys.modules.pop("my_game", None)
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, ["bench", *map(str, arguments)], env={"COLUMNS": "200"})
+    return result.exit_code, " ".join(result.output.replace("│", " ").split())
+
+
+def as_options(rules):
+    return [
+        word
+        for name, value in rules.items()
+        for word in ("--rule", f"{name}={value if isinstance(value, str) else json.dumps(value)}")
+    ]
+
+
+def test_the_command_plays_it_and_recommends(game):
+    narrow = [
+        "--learner",
+        "bayes",
+        "--channel",
+        "split",
+        "--channel",
+        "identity",
+        "--epsilon",
+        0.01,
+        "--epsilon",
+        8,
+    ]
+    code, output = run(*as_options(RULES), *narrow, "--episodes", 40, "--jobs", 1, "--out", game / "out")
+    assert code == 0, output
+    assert "the right model is hypothesis 1" in output
+    assert "recommended: bayes on split at eps = 8. It picks the right model in 40 of 40 episodes" in output
+    assert "At eps = 0.01 none is shown to." in output
+    assert "Channel eps = 0.01 eps = 8" in output
+    page = (game / "out" / "report.html").read_text()
+    assert "recommended: bayes on split at eps = 8" in page
+    assert "--rule hypotheses=my_game:models" in page
+    assert "Who picks which model" in page
+    assert "no score and no bound" in page
+    assert (game / "out" / "figures" / "own-game.svg").exists()
+
+
+def test_a_file_of_rules_is_the_same_game(game):
+    (game / "game.json").write_text(json.dumps(RULES | {"epsilon": [8]}))
+    options = [
+        "--learner",
+        "bayes",
+        "--channel",
+        "split",
+        "--episodes",
+        4,
+        "--jobs",
+        1,
+        "--out",
+        game / "out",
+    ]
+    assert run("--rules", game / "game.json", *options)[0] == 0
+    code, output = run(*as_options(RULES), "--rule", "epsilon=8", *options)
+    assert code == 0
+    assert "all in the store" in output
+
+
+def test_every_learner_and_channel_that_fits(game):
+    experiments = OwnGame(RULES).experiments()
+    played = {(e.channel, e.learner) for e in experiments}
+    assert {("wheel", "bayes"), ("laplace-vector", "wma"), ("identity", "mle")} <= played
+    assert sum(e.channel == "identity" and e.learner == "bayes" for e in experiments) == 1
+    assert {e.rules["epsilon"] for e in experiments if e.channel == "split"} == {0.5, 1.0, 2.0, 4.0}
+    assert {e.horizon for e in experiments} == {60}
+    assert {e.channel for e in OwnGame(RULES | {"channel": "vote"}).experiments()} == {"vote"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name a suite, or describe your own game"),
+        (["quick", "--rule", "horizon=10"], "not both"),
+        (["--rule", "horizn=10"], "did you mean 'horizon'"),
+        (["--rule", "horizon"], "an option is name=value"),
+        (["--rule", "hypotheses=nowhere:models"], "cannot import hypothesis class 'nowhere:models'"),
+        (["--rule", "hypotheses=my_game:nothing"], "has no attribute 'nothing'"),
+        (["--rule", "epsilon=[]"], "got an empty list"),
+        (["--rule", "epsilon=-1"], "epsilon must be positive"),
+        (["--rules", "no-such-file.json"], "no-such-file.json"),
+    ],
+)
+def test_what_is_wrong_is_said_at_once(game, monkeypatch, arguments, message):
+    monkeypatch.chdir(game)
+    code, output = run(*arguments)
+    assert code == 2
+    assert message in output
+
+
+def test_models_themselves_are_asked_to_be_named():
+    with pytest.raises(TypeError, match="name them as 'module:object'"):
+        OwnGame({"hypotheses": [print, print]})
+
+
+@pytest.mark.parametrize("change", ["module", "file"])
+def test_other_data_is_another_configuration(game, change):
+    """Changed models are; so are changed numbers in a file that the module reads."""
+    np.save(game / "rows.npy", np.zeros((60, 1)))
+    reading = MODULE + "X = np.load(Path(__file__).parent / 'rows.npy')\n"
+    (game / "my_game.py").write_text(reading)
+
+    def key():
+        data_code.cache_clear()
+        sys.modules.pop("my_game", None)
+        importlib.invalidate_caches()
+        return Experiment(RULES | {"channel": "split"}, "bayes", episodes=2).cells(0)[0].key
+
+    before = key()
+    assert key() == before
+    if change == "file":
+        np.save(game / "rows.npy", np.ones((60, 1)))
+    else:
+        (game / "my_game.py").write_text(reading + "# and a word more\n")
+    assert key() != before
+
+
+# -- What follows from the picks ----------------------------------------------------------------------------
+
+
+def result(leaders, *, epsilon=1.0, channel="split", comparator=(5.0, 1.0, 9.0)):
+    """An experiment of 100 rounds in which hypothesis 1 is right."""
+    leaders = np.asarray(leaders)
+    rounds, zeros = np.array([1, 10, 50, 100]), np.zeros(leaders.shape)
+    charged = np.broadcast_to(comparator, (len(leaders), 3))
+    evaluation = Evaluation(rounds, zeros, zeros, charged, leaders=leaders)
+    rules = {"hypotheses": [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], "truth": [0.2, 0.7, 0.1]}
+    rules |= {"horizon": 100, "channel": channel, "epsilon": epsilon}
+    return ExperimentResult(Experiment(rules, "bayes", episodes=len(leaders)), evaluation, 1.0)
+
+
+def test_who_leads_for_good_since_when():
+    pick = selection.Pick(result([[1, 0, 1, 1], [0, 0, 0, 1], [1, 1, 1, 1], [1, 1, 1, 2]]))
+    assert pick.hits == 3
+    assert pick.users == 50, "of 1, 50, 100 and never, half of the episodes by 50"
+    assert pick.favourite == (1, 0.75)
+    assert pick.excess == pytest.approx(8.0 / 4 / 100)
+    assert selection.Pick(result([[1, 1, 1, 0], [1, 1, 1, -1], [1, 1, 1, 1]])).users == np.inf
+
+
+@pytest.mark.parametrize(
+    ("right", "episodes", "recommended"), [(8, 8, False), (64, 64, True), (64, 80, False), (80, 80, True)]
+)
+def test_only_what_the_interval_supports_is_recommended(right, episodes, recommended):
+    """8 of 8 may be chance, and 64 of 80 are as likely below 80% as above."""
+    leaders = [[0, 0, 1, 1]] * right + [[0, 0, 0, 0]] * (episodes - right)
+    weak = [[0, 0, 0, 0]] * episodes
+    results = [result(weak, epsilon=0.5), result(leaders, epsilon=2.0), result(leaders, channel="identity")]
+    text = selection._conclusions(results)[1]
+    assert text.startswith("recommended: bayes on split at eps = 2" if recommended else "no recommendation")
+    assert "identity" not in text
+    # Among a thousand choices the same count is worth less.
+    crowd = results[:2] + [result(weak, epsilon=0.5)] * 10_000
+    assert selection.Pick(results[1]).least(2) > selection.Pick(results[1]).least(len(crowd))
+
+
+def test_no_model_is_right_where_each_misses_a_label():
+    (text,) = selection._conclusions([result([[1, 1, 1, 1]] * 4, comparator=(np.inf, np.inf, np.inf))])
+    assert text.startswith("no model is right: in 4 of 4 episodes")
+
+
+# -- What speaks of members alone ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("truth", "holds"), [("uniform", True), (1, True), ([0.2, 0.7, 0.1], False)])
+def test_bounds_are_for_members(truth, holds):
+    given = result([[1, 1, 1, 1]] * 4)
+    rules = {**given.experiment.rules, "channel": "laplace-single", "truth": truth}
+    played = ExperimentResult(Experiment(rules, "exp3", episodes=4), given.evaluation, 1.0)
+    row = leaderboard.Row(played, True, None, None)
+    assert bool(leaderboard._bound(row).text) is holds
+    assert bool(leaderboard._regret(row).text) is not holds
+
+
+# -- A suite whose extra is missing -------------------------------------------------------------------------
+
+
+def test_a_missing_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(replay, "find_spec", lambda name: None)
+    code, output = run("replay", "--out", tmp_path)
+    assert code == 2
+    assert "pip install 'ldp-gym[examples]'" in output
+    monkeypatch.setattr(benchmarking.SUITES, "names", lambda: ["replay", "limit"])
+    code, output = run("all", "--size", "small", "--episodes", 2, "--jobs", 1, "--out", tmp_path)
+    assert code == 0
+    assert "replay is left out" in output
+    assert "limit: Against the information limit" in output
