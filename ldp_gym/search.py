@@ -28,8 +28,8 @@ _SMALLEST, _LARGEST = 0.3, 3.0
 _PARENTS, _CHILDREN = 6, 3
 """How many sequences a generation keeps, and how many variants it tries of each."""
 
-_STEP, _SHRINKS = 0.25, 0.8
-"""How far a variant lies from its parent, relative to its norm, and how that shrinks by generation."""
+_STEP, _SHRINKS = 0.4, 0.85
+"""How far a variant lies from its parent, relative to its size, and how that shrinks by generation."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,16 @@ def hardest_contexts(
     length: int = 1,
     candidates: int = 96,
     episodes: int = 16,
-    generations: int = 6,
-    fresh: int = 400,
+    generations: int = 8,
+    fresh: int = 1000,
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> HardContexts:
     """Search for the repeated contexts on which a learner's risk is largest.
 
-    Random sequences first, then variants of the best ones, each generation on episodes of its own, so that a
-    lucky sequence does not stay for its luck. The default game takes one to two minutes.
+    Random sequences first, then variants of the best ones. Every generation plays episodes of its own, and a
+    sequence is judged by all that it has played, so that luck does not keep it. One to two minutes in the
+    default game.
 
     Args:
         rules: the game, keyword arguments of ``gym.make("LDPDist-v0", ...)``; its nature is replaced.
@@ -81,32 +82,52 @@ def hardest_contexts(
         >>> found.contexts.shape, found.rules["nature"]
         ((1, 2), 'cycle')
     """
-    search = _Search(rules, learner, seed, progress or _bar)
     length = validation.whole("length", length, least=1)
-    pool = [search.draw(length) for _ in range(validation.whole("candidates", candidates, least=1))]
-    generations = validation.whole("generations", generations, least=0)
+    candidates = validation.whole("candidates", candidates, least=1)
     episodes = validation.whole("episodes", episodes, least=1)
-    second = -(-len(pool) // 4)
+    generations = validation.whole("generations", generations, least=0)
+    second = -(-candidates // 4)
     parents = min(_PARENTS, second)
     family = parents * (1 + _CHILDREN)
-    search.total = episodes * (len(pool) + 4 * second + 4 * generations * family + 16 * parents) + fresh
-    pool = search.best(search.best(pool, episodes, second), 4 * episodes, parents)
+    total = episodes * (candidates + 4 * second + 4 * generations * family) + fresh
+    search = _Search(rules, learner, seed, total, progress or _bar)
+    pool = search.play([search.draw(length) for _ in range(candidates)], episodes)[:second]
+    pool = search.play(pool, 4 * episodes)[:parents]
     for generation in range(generations):
         step = _STEP * _SHRINKS**generation
-        variants = [search.vary(contexts, step) for contexts in pool for _ in range(_CHILDREN)]
-        pool = search.best(pool + variants, 4 * episodes, parents)
-    (winner,) = search.best(pool, 16 * episodes, 1)
-    return HardContexts(winner, search.rules_at(winner), search.play(winner, fresh, next(search.seeds)))
+        variants = [search.vary(parent, step) for parent in pool for _ in range(_CHILDREN)]
+        pool = search.play(pool + variants, 4 * episodes)[:parents]
+    winner = pool[0].contexts
+    return HardContexts(winner, search.rules_at(winner), search.evaluate(winner, fresh, next(search.seeds)))
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A sequence of contexts, and what it has cost so far.
+
+    Attributes:
+        contexts: ``(P, d)``.
+        totals: of all its episodes, ``(n,)``.
+    """
+
+    contexts: FloatArray
+    totals: FloatArray
+
+    @property
+    def promise(self) -> float:
+        """Its mean less its error: a lucky start counts for little, and a long record for more."""
+        return float(self.totals.mean() - self.totals.std() / np.sqrt(len(self.totals)))
 
 
 class _Search:
-    """What a search keeps: its random numbers, fresh seeds, and how far it is."""
+    """What a search keeps: its random numbers, seeds that nothing has played yet, and how far it is."""
 
     def __init__(
         self,
         rules: Mapping[str, Any],
         learner: str | Callable[[Game], Learner],
         seed: int,
+        total: int,
         progress: Callable[[float], None],
     ) -> None:
         hypotheses = as_scenario(rules).hypotheses
@@ -116,31 +137,36 @@ class _Search:
         self._dim = hypotheses.context_dim
         self._rng = stream(Purpose.SEARCH, seed)
         self.seeds: Iterator[int] = count(seed, 2**20)  # far enough apart for the episodes of one call
-        self.total, self._played = 1, 0
+        self._total, self._played = total, 0
 
-    def draw(self, length: int) -> FloatArray:
-        """A random sequence of at most so many contexts, ``(P, d)``, at a random distance from 0."""
+    def draw(self, length: int) -> _Candidate:
+        """A random sequence of at most so many contexts, at a random distance from 0."""
         shape = (int(self._rng.integers(1, length + 1)), self._dim)
         distance = np.exp(self._rng.uniform(np.log(_SMALLEST), np.log(_LARGEST)))
-        return distance * self._rng.standard_normal(shape)
+        return _Candidate(distance * self._rng.standard_normal(shape), np.zeros(0))
 
-    def vary(self, contexts: FloatArray, step: float) -> FloatArray:
+    def vary(self, parent: _Candidate, step: float) -> _Candidate:
         """A sequence near to the given one."""
-        noise = self._rng.standard_normal(contexts.shape)
-        return np.exp(step * self._rng.standard_normal()) * contexts + step * np.linalg.norm(contexts) * noise
+        contexts = parent.contexts
+        noise = step * np.sqrt(np.mean(np.square(contexts))) * self._rng.standard_normal(contexts.shape)
+        return _Candidate(np.exp(step * self._rng.standard_normal()) * contexts + noise, np.zeros(0))
 
-    def best(self, sequences: list[FloatArray], episodes: int, keep: int) -> list[FloatArray]:
-        """Those of the largest risk, all on the same episodes, which no other call plays."""
+    def play(self, pool: list[_Candidate], episodes: int) -> list[_Candidate]:
+        """The candidates after further episodes, the same for all, the most promising first."""
         seed = next(self.seeds)
-        risks = [-self.play(contexts, episodes, seed).risk for contexts in sequences]
-        return [sequences[i] for i in np.argsort(risks, kind="stable")[:keep]]
+        after = [
+            _Candidate(
+                one.contexts, np.append(one.totals, self.evaluate(one.contexts, episodes, seed).kl[:, -1])
+            )
+            for one in pool
+        ]
+        return sorted(after, key=lambda candidate: -candidate.promise)
 
-    def play(self, contexts: FloatArray, episodes: int, seed: int) -> Evaluation:
+    def evaluate(self, contexts: FloatArray, episodes: int, seed: int) -> Evaluation:
         """The learner in the game with these contexts."""
-        rules = self.rules_at(contexts)
-        result = evaluate(self._learner, rules, episodes=episodes, seed=seed)
+        result = evaluate(self._learner, self.rules_at(contexts), episodes=episodes, seed=seed)
         self._played += episodes
-        self._progress(self._played / self.total)
+        self._progress(self._played / self._total)
         return result
 
     def rules_at(self, contexts: FloatArray) -> dict[str, Any]:

@@ -31,9 +31,9 @@ def test_a_search_is_a_function_of_its_seed_and_says_how_far_it_is():
 
 
 def test_the_final_episodes_are_none_that_the_search_has_seen():
-    """Two rounds of random sequences, two generations and the last choice have had seeds of their own."""
+    """Two rounds of random sequences and two generations have had seeds of their own."""
     search = hardest_contexts(GAME, "uniform", **SMALL)
-    expected = ldp_gym.evaluate("uniform", search.rules, episodes=100, seed=5 * 2**20)
+    expected = ldp_gym.evaluate("uniform", search.rules, episodes=100, seed=4 * 2**20)
     np.testing.assert_array_equal(search.evaluation.kl, expected.kl)
 
 

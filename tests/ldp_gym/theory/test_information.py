@@ -32,7 +32,7 @@ def test_randomized_response_by_hand():
     assert abs(split.rate - expected) < 5 * split.error
 
 
-@pytest.mark.parametrize("name", CHANNELS)
+@pytest.mark.parametrize("name", ldp_gym.CHANNELS.names())
 def test_what_a_message_tells_at_a_glance_is_near_what_it_tells(name):
     """A few messages against many, under several posteriors; exact where messages are listed."""
     channel = make_channel(name, 4, 6, 100, epsilon=1.0)
