@@ -91,7 +91,7 @@ def main() -> None:
                 nn.utils.clip_grad_norm_(agent.parameters(), 0.5)
                 optimizer.step()
         if update % 25 == 24:
-            print(f"update {update + 1:4d}  KL a round {-returns.mean():.3f}", flush=True)
+            print(f"update {update + 1:4d}  KL per round {-returns.mean():.3f}", flush=True)
 
     # Score the mean action on whole episodes, seeds 0, 1, ...: the same that evaluate plays.
     scored = make(game, arguments.episodes)

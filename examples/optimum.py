@@ -52,7 +52,7 @@ class Channels:
         self.raised = np.where(self.sets, math.exp(epsilon), 1.0)
         # Where we are in each game: K sets that make a channel, at first the names of the hypotheses.
         self.chosen = np.tile(2 ** np.arange(size) - 1, (games, 1))
-        # sum_S c_S raised_S = 1 for every hypothesis; a little more for some, lest sets tie for leaving.
+        # sum_S c_S raised_S = 1 for every hypothesis; a little more for some, so that sets do not tie.
         self.ones = 1.0 + 1e-7 * np.random.default_rng(0).random((games, size))
 
     def after(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -23,7 +23,7 @@ from ldp_gym.testing import check_channel
 
 
 class Nearby(ldp_gym.Channel):
-    """Reports a label near the true one. A message is the reported label in 1..M; 0 means none yet."""
+    """Reports a label near the true one. A message is the reported label."""
 
     def __init__(self, *args: int, strength: float | None = None, **privacy: float) -> None:
         super().__init__(*args, **privacy)
@@ -37,13 +37,13 @@ class Nearby(ldp_gym.Channel):
 
     @property
     def message_space(self) -> gym.spaces.Discrete:
-        return gym.spaces.Discrete(self.num_labels + 1)
+        return gym.spaces.Discrete(self.num_labels)
 
     def encode(self, labels, candidates, uniforms, posterior=None):
-        return categorical(np.exp(self.table)[labels], uniforms[..., 0]) + 1
+        return categorical(np.exp(self.table)[labels], uniforms[..., 0])
 
     def log_density(self, messages, candidates, posterior=None):
-        return self.table.T[np.maximum(messages, 1) - 1]
+        return self.table.T[messages]
 
 
 def marks(size: int, labels: int) -> np.ndarray:

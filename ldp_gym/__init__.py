@@ -9,7 +9,7 @@ import gymnasium as _gym
 
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.env import LDPDistEnv
-from ldp_gym.errors import NoPrivacyWarning
+from ldp_gym.errors import BrokenPromiseWarning, NoPrivacyWarning
 from ldp_gym.evaluation import Evaluation, evaluate
 from ldp_gym.game import Game
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
@@ -26,6 +26,7 @@ __all__ = [
     "LEARNERS",
     "NATURES",
     "TRUTHS",
+    "BrokenPromiseWarning",
     "Channel",
     "Evaluation",
     "Game",

@@ -2,11 +2,23 @@
 
 
 class IncompatibleChannelError(ValueError):
-    """The learner does not understand the channel's messages."""
+    """The channel does not fit: a learner cannot read it, or it is not made for the game."""
 
 
 class NoPrivacyWarning(UserWarning):
     """A channel that reveals the labels is in use."""
+
+
+class BrokenPromiseWarning(UserWarning):
+    """A channel does not keep the eps or delta that it promises: its results are no private learner's."""
+
+
+class BrokenPromiseError(ValueError):
+    """The same, where only channels that keep their promise may play."""
+
+
+class ChannelFailedError(RuntimeError):
+    """A channel does not keep the contract, such as messages that follow the density it declares."""
 
 
 class DamagedStoreError(RuntimeError):

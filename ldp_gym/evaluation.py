@@ -21,6 +21,7 @@ from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray
 from ldp_gym.numerics.divergences import kl, kl_to_each, tv
 from ldp_gym.numerics.intervals import largest_mean_interval
+from ldp_gym.privacy.promise import warn_of_broken_promise
 from ldp_gym.truths.base import NO_MEMBER
 
 _CELLS = 600_000
@@ -169,6 +170,8 @@ def evaluate(
     rounds = _checkpoints(scenario.horizon, checkpoints)
     if averages and not scenario.hypotheses.constant:
         raise ValueError(f"average predictions need a class without contexts, got {scenario.hypotheses!r}")
+    contexts = np.zeros(scenario.hypotheses.context_dim)
+    warn_of_broken_promise(scenario.channel, scenario.hypotheses(contexts))
     members = _members(scenario, truth)
     made = build_learner(learner, scenario.game)
     plays = [(seed + i, member) for member in members for i in range(count)]

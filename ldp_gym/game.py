@@ -29,7 +29,10 @@ class Game:
 
     def public_posterior(self, batch_shape: tuple[int, ...] = ()) -> PublicPosterior:
         """The posterior that anyone can keep from the public transcript, before the first message."""
-        return PublicPosterior(self.num_hypotheses, batch_shape)
+        channel = self.channel
+        return PublicPosterior(
+            channel.num_hypotheses, batch_shape, rate=channel.posterior_rate, share=channel.posterior_share
+        )
 
     @property
     def num_hypotheses(self) -> int:

@@ -9,6 +9,18 @@ import numpy as np
 
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, softmax
 
+_LEAST_EVIDENCE = -1e6
+"""What a message tells about a hypothesis that rules it out; below ``log`` of any float above 0."""
+
+
+def evidence(log_likelihood: FloatArray) -> FloatArray:
+    """Log-likelihoods that can be summed up: finite, also of a hypothesis that rules the message out.
+
+    A truth outside the class can send, without privacy, what every hypothesis has ruled out at some time.
+    Then the one that was wrong least often is left.
+    """
+    return np.maximum(log_likelihood, _LEAST_EVIDENCE)
+
 
 class PublicPosterior:
     """The posterior of a batch of games under a uniform prior, advanced message by message.
@@ -16,6 +28,8 @@ class PublicPosterior:
     Args:
         num_hypotheses: K.
         batch_shape: the games.
+        rate: at which it learns: the likelihoods' exponent.
+        share: of the weight that is spread over all hypotheses after every message.
 
     Example:
         >>> posterior = PublicPosterior(2)
@@ -24,7 +38,15 @@ class PublicPosterior:
         [0.25, 0.75]
     """
 
-    def __init__(self, num_hypotheses: int, batch_shape: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        num_hypotheses: int,
+        batch_shape: tuple[int, ...] = (),
+        *,
+        rate: float = 1.0,
+        share: float = 0.0,
+    ) -> None:
+        self._rate, self._share = rate, share
         # Games are side by side in memory: what is made of the weights runs along them.
         self._log_weights = np.moveaxis(np.zeros((num_hypotheses, *batch_shape)), 0, -1)
 
@@ -34,19 +56,20 @@ class PublicPosterior:
         return softmax(self._log_weights)
 
     def advance(self, log_likelihood: FloatArray) -> None:
-        """Bayes' rule, for messages of the given log-likelihood ``(..., K)``."""
-        log_weights = self._log_weights + log_likelihood
+        """Bayes' rule, for messages of the given log-likelihood ``(..., K)``, tempered and shared."""
+        log_weights = self._log_weights + self._rate * evidence(log_likelihood)
         log_weights -= np.maximum.reduce(log_weights, axis=-1, keepdims=True)
+        if self._share:
+            shared = (1.0 - self._share) * softmax(log_weights) + self._share / log_weights.shape[-1]
+            np.log(shared, out=log_weights)
         self._log_weights = log_weights
 
     def along(self, log_likelihoods: FloatArray) -> FloatArray:
         """The weights before each of n rounds ``(B, n, K)``; advances past them."""
         before = np.empty(log_likelihoods.shape)
-        before[:, 0] = self._log_weights
-        before[:, 1:] = log_likelihoods[:, :-1]
-        np.cumsum(before, axis=1, out=before)
-        self._log_weights = before[:, -1]
-        self.advance(log_likelihoods[:, -1])
+        for t in range(log_likelihoods.shape[1]):
+            before[:, t] = self._log_weights
+            self.advance(log_likelihoods[:, t])
         return softmax(before, out=before)
 
     def restart(self, games: BoolArray | IntArray) -> None:

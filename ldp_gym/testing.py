@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Channel
+from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.game import Game
@@ -21,12 +22,11 @@ from ldp_gym.hypotheses.dirichlet import Dirichlet
 from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
 from ldp_gym.learners import Learner, TapeLearner, learner_maker, predict_checked
 from ldp_gym.natures.base import Nature, NatureView
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at_round, softmax
+from ldp_gym.numerics.arrays import FloatArray, IntArray, at_round
 from ldp_gym.numerics.sampling import open_uniforms
+from ldp_gym.privacy.honesty import find_lie
+from ldp_gym.theory.information import MessageInformation
 from ldp_gym.truths.base import Truth, TruthView, pick
-
-ALPHA = 1e-6
-"""The probability with which a correct implementation fails a statistical check."""
 
 
 def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
@@ -57,6 +57,8 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
     uniforms = open_uniforms([rng], (batch, rounds, nature.num_uniforms))[0]
     public = rng.dirichlet(np.ones(hypotheses.num_hypotheses), size=batch)
     members = rng.integers(hypotheses.num_hypotheses, size=(batch, 1))
+    channel = RandomizedResponse(hypotheses.num_hypotheses, hypotheses.num_labels, rounds)
+    prepared = nature.prepare(hypotheses, partial(MessageInformation, channel))
 
     def play(games: slice, length: int) -> FloatArray:
         previous, parts = np.zeros((len(range(*games.indices(batch))), dim)), []
@@ -70,6 +72,8 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
                     previous,
                     hypotheses,
                     public[games] if nature.adaptive else None,
+                    rounds - start if nature.adaptive else None,
+                    prepared if nature.adaptive else None,
                     partial(_member_at, members[games]) if nature.leaks_truth else None,
                 )
             )
@@ -149,10 +153,17 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
         )
 
 
-def check_channel(channel: Channel, samples: int = 20_000, seed: int = 0) -> None:
+def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -> None:
     """Messages follow ``log_density``, and batches agree with single draws.
 
-    The statistical part fails a correct channel with probability at most 1e-6.
+    No rule that is learned on some messages may tell the labels of others better than the density allows;
+    :mod:`ldp_gym.privacy.bets` has the rules, and docs/privacy.md what they catch and what they cannot. The
+    statistical part fails a correct channel with probability at most 1e-6.
+
+    Args:
+        channel: the channel.
+        samples: how many messages to draw; by default as many as take a second or two, up to 10^6.
+        seed: of all that is drawn.
     """
     if not isinstance(channel, Channel):
         raise TypeError(f"check_channel takes a Channel (made, not its class or name), got {channel!r}")
@@ -192,42 +203,8 @@ def check_channel(channel: Channel, samples: int = 20_000, seed: int = 0) -> Non
         reports = np.arange(int(channel.message_space.n))
         total = np.exp(channel.log_density(reports, table, public)).sum(axis=0)
         _require(np.allclose(total, 1.0), f"a density that sums to one over the messages, got {total[0]}")
-    _check_law(channel, table, public, samples, rng)
-
-
-def _check_law(
-    channel: Channel,
-    table: FloatArray,
-    public: FloatArray | None,
-    samples: int,
-    rng: np.random.Generator,
-) -> None:
-    """Labels must be as likely, given their message, as ``log_density`` says.
-
-    With a uniform label Y and its message Z, Bayes' rule turns ``log_density`` into ``pi(y) = P(Y = y | Z)``.
-    If it is right, ``1{Y = y} - pi(y)`` and ``pi(Y) - sum_y pi(y)^2`` have mean zero. Both lie in [-1, 1], so
-    the empirical Bernstein bound (Maurer and Pontil 2009) applies, at a level of 1e-6 for all of them.
-    """
-    labels = np.arange(channel.num_labels)
-    drawn = rng.integers(channel.num_labels, size=samples)
-    messages: Messages = channel.privatize(drawn, table, rng, public)
-    density = channel.log_density(messages, table, public)
-    own = density[np.arange(samples), drawn]
-    _require(bool(np.isfinite(own).all()), "a positive density of every message that was sent")
-    belief = softmax(density)
-    right = (drawn[:, None] == labels) - belief
-    trust = (belief * right).sum(axis=-1, keepdims=True)
-    errors = np.concatenate([right, trust], axis=-1)
-    level = np.log(4.0 * errors.shape[-1] / ALPHA)
-    slack = np.sqrt(2.0 * errors.var(axis=0, ddof=1) * level / samples) + 14.0 * level / (3.0 * (samples - 1))
-    worst = int((np.abs(errors.mean(axis=0)) - slack).argmax())
-    what = f"label {worst}" if worst < len(labels) else "the label that was sent"
-    off = errors[:, worst].mean()
-    _require(
-        bool(abs(off) <= slack[worst]),
-        f"messages that follow log_density: given the message, the probability of {what} is off by "
-        f"{off:+.4f}, beyond {slack[worst]:.4f}",
-    )
+    lie = find_lie(channel, samples, seed)
+    _require(lie is None, str(lie))
 
 
 def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **game: Any) -> None:

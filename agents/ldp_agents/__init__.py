@@ -18,7 +18,12 @@ from ldp_agents.base import ExponentialWeights, Learner
 from ldp_agents.bayes import Bayes
 from ldp_agents.centred import CentredEXP3, CentredWMA
 from ldp_agents.exp3 import EXP3
+from ldp_agents.fixed_share import FixedShare
+from ldp_agents.likelihood import LikelihoodLearner
 from ldp_agents.mle import MLE
+from ldp_agents.pairs import Pairs
+from ldp_agents.robust import Robust
+from ldp_agents.soft_bayes import SoftBayes
 from ldp_agents.uniform import Uniform
 from ldp_agents.wma import WMA
 from ldp_gym import Game
@@ -34,8 +39,13 @@ __all__ = [
     "CentredEXP3",
     "CentredWMA",
     "ExponentialWeights",
+    "FixedShare",
     "IncompatibleChannelError",
     "Learner",
+    "LikelihoodLearner",
+    "Pairs",
+    "Robust",
+    "SoftBayes",
     "Uniform",
     "make",
 ]

@@ -75,7 +75,35 @@ class Learner(ABC):
         return self.game.hypotheses(np.asarray(observation["context"], dtype=np.float64))
 
 
-class ExponentialWeights(Learner):
+class TranscriptLearner(Learner):
+    """A learner that can read what a message says of every hypothesis, on adaptive channels too.
+
+    Attributes:
+        posterior: on an adaptive channel, the public posterior ``(..., K)`` before the messages at hand.
+    """
+
+    posterior: FloatArray | None = None
+
+    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
+        """Begin with no message."""
+        super().reset(batch_shape)
+        self._public = self.game.public_posterior(batch_shape) if self.game.channel.adaptive else None
+
+    def restart(self, mask: BoolArray) -> None:
+        """Forget the messages of the games of ``mask``."""
+        if self._public is not None:
+            self._public.restart(mask)
+
+    def _read(self, message: Messages, candidates: FloatArray) -> FloatArray:
+        """The log-likelihoods ``(..., K)`` of a round's messages; the public posterior goes on."""
+        self.posterior = None if self._public is None else self._public.weights
+        log_likelihood = self.game.channel.log_likelihood(message, candidates, self.posterior)
+        if self._public is not None:
+            self._public.advance(log_likelihood)
+        return log_likelihood
+
+
+class ExponentialWeights(TranscriptLearner):
     """Weights ``w_j`` proportional to ``exp(-rate * L_j)``, where ``L_j`` sums up a loss estimate.
 
     WMA, EXP3 and Bayes differ only in :meth:`losses` and :attr:`rate`. The weights live in log space, so no
@@ -83,11 +111,9 @@ class ExponentialWeights(Learner):
 
     Attributes:
         rate: the learning rate ``eta``, of a learner that has one for all rounds.
-        posterior: on an adaptive channel, the public posterior ``(..., K)`` before the messages at hand.
     """
 
     rate: float
-    posterior: FloatArray | None = None
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
@@ -107,13 +133,11 @@ class ExponentialWeights(Learner):
         """Begin with equal weights."""
         super().reset(batch_shape)
         self._total = np.zeros((*batch_shape, self._num_totals))
-        self._public = self.game.public_posterior(batch_shape) if self.game.channel.adaptive else None
 
     def restart(self, mask: BoolArray) -> None:
         """Begin with equal weights in the games of ``mask``."""
+        super().restart(mask)
         self._total[mask] = 0.0
-        if self._public is not None:
-            self._public.restart(mask)
 
     @property
     def _num_totals(self) -> int:
@@ -139,11 +163,8 @@ class ExponentialWeights(Learner):
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
         """Add the message's losses."""
-        message, log_likelihood = np.asarray(message), None
-        if self._public is not None:
-            self.posterior = self._public.weights
-            log_likelihood = self.game.channel.log_likelihood(message, candidates, self.posterior)
-            self._public.advance(log_likelihood)
+        message = np.asarray(message)
+        log_likelihood = None if self._public is None else self._read(message, candidates)
         self._total = self._total + self._losses(message, candidates, log_likelihood)
 
     def play(
@@ -180,27 +201,23 @@ class SmoothedLearner(ExponentialWeights):
         return self.game.clipping.smooth(weights, candidates)
 
 
-class LossLearner(SmoothedLearner):
-    """A learner that needs a loss for each hypothesis.
+class LiteralLearner(SmoothedLearner):
+    """The paper's learners to the letter: the message, a noisy log-likelihood per hypothesis, is the loss.
 
     Args:
         game: the public rules; the channel must reveal losses.
 
     Raises:
-        IncompatibleChannelError: if its messages are no losses.
+        IncompatibleChannelError: if its messages are no noisy log-likelihoods.
     """
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
         if not game.channel.reveals_losses:
             raise IncompatibleChannelError(
-                f"{type(self).__name__} reads a loss for each hypothesis, which the messages of "
-                f"{game.channel!r} are not; the learner 'bayes' reads every channel"
+                f"{type(self).__name__} reads a noisy log-likelihood of each hypothesis, which is not what "
+                f"{game.channel!r} sends; 'centred-exp3' and 'bayes' read every channel"
             )
-
-
-class LiteralLearner(LossLearner):
-    """The paper's learners to the letter: the message is the loss."""
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """The message itself."""

@@ -2,24 +2,62 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from ldp_agents.base import ExponentialWeights
-from ldp_gym.numerics.arrays import FloatArray, Messages
+from ldp_gym import Game
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
+from ldp_gym.posterior import evidence
 
 
 class Bayes(ExponentialWeights):
-    """Predicts the posterior mean under a uniform prior, from the exact likelihood of every message.
+    """Predicts the posterior mean, from the exact likelihood of every message.
 
-    It reads any channel. Under a uniform truth, and contexts that depend on it only through the public
-    transcript, no learner on the same channel has a smaller expected risk.
+    It reads any channel. Under a truth drawn from its prior, and contexts that depend on it only through the
+    public transcript, no learner on the same channel has a smaller expected risk. Where the truth is no
+    member it can be worse than never learning; a rate below 1 trusts every message less, and helps then.
+
+    Args:
+        game: the public rules.
+        rate: the exponent of the likelihoods, positive: 1, Bayes' rule, when not given; less is tempered.
+        prior: K weights that sum to one; uniform when not given.
+
+    References:
+        Grünwald, P. (2012). The safe Bayesian: learning the learning rate via the mixability gap. ALT.
     """
 
     rate = 1.0
 
+    def __init__(self, game: Game, rate: float | None = None, prior: npt.ArrayLike | None = None) -> None:
+        if rate is not None:
+            self.rate = validation.positive("rate", rate)
+        # What the losses are added to: the evidence that makes the prior of equal weights.
+        self._start = np.zeros(()) if prior is None else -_log_prior(prior, game) / self.rate
+        super().__init__(game)
+
+    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
+        """Begin with the prior."""
+        super().reset(batch_shape)
+        self._total += self._start
+
+    def restart(self, mask: BoolArray) -> None:
+        """Begin with the prior in the games of ``mask``."""
+        super().restart(mask)
+        self._total[mask] = self._start
+
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """``-log sum_y f_k[y] q(z | y)``."""
-        return -self.game.channel.log_likelihood(messages, candidates, self.posterior)
+        return -evidence(self.game.channel.log_likelihood(messages, candidates, self.posterior))
 
     def _losses(
         self, messages: Messages, candidates: FloatArray, log_likelihoods: FloatArray | None
     ) -> FloatArray:
-        return self.losses(messages, candidates) if log_likelihoods is None else -log_likelihoods
+        return self.losses(messages, candidates) if log_likelihoods is None else -evidence(log_likelihoods)
+
+
+def _log_prior(prior: npt.ArrayLike, game: Game) -> FloatArray:
+    weights = validation.row("prior", prior, game.num_hypotheses)
+    with np.errstate(divide="ignore"):  # a hypothesis that is ruled out
+        return evidence(np.log(weights))

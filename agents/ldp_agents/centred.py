@@ -1,4 +1,4 @@
-"""The paper's learners with the public offset taken out of their losses, and a rate that fits the noise."""
+"""The paper's learners on losses of which the truth has the least, with a rate that fits their noise."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import math
 
 import numpy as np
 
-from ldp_agents.base import LossLearner
+from ldp_agents.base import SmoothedLearner
 from ldp_gym import Game
 from ldp_gym.numerics.arrays import FloatArray, Messages, softmax
 
 RATES = ("adaptive", "known")
 
 
-class CentredEXP3(LossLearner):
-    """Exponential weights on unbiased losses: the offset is public, so it is subtracted.
+class CentredEXP3(SmoothedLearner):
+    """Exponential weights on the channel's loss estimates. It reads every channel.
 
-    Where one coordinate of K is revealed, the estimate is importance-weighted around the public centre of
-    each coordinate's range; where all are, it is the noisy log-likelihood itself. The rate
+    Of a noisy log-likelihood the public offset is subtracted. Where one coordinate of K is revealed, the
+    estimate is importance-weighted around the public centre of each coordinate's range; where all are, it is
+    the noisy log-likelihood itself. Any other message is scored (:mod:`ldp_gym.channels.scores`). The rate
     ``sqrt(2 log K / V_t)`` needs no horizon: V_t sums up how large the estimates have been so far.
 
     Args:
-        game: the public rules; the channel must reveal losses.
+        game: the public rules.
         rate: ``"adaptive"``: V_t sums the squared spread of the estimates; ``"known"``: the channel's own
             bound on it, which is public.
     """
@@ -39,7 +40,7 @@ class CentredEXP3(LossLearner):
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """The channel's estimates, and beside them how large they are."""
         channel = self.game.channel
-        estimates = channel.loss_estimates(messages, candidates)
+        estimates = channel.loss_estimates(messages, candidates, self.posterior)
         if self._known:
             spread = np.broadcast_to(channel.loss_variance(candidates), estimates.shape[:-1])
         else:

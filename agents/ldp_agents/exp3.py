@@ -1,4 +1,4 @@
-"""Algorithm 2: EXP3 on one privatized log-likelihood a round."""
+"""Algorithm 2: EXP3 on one privatized log-likelihood per round."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ RATES = ("lemma", "box")
 class WMA(LiteralLearner):
     """Locally privatized WMA (Algorithm 1), to the letter but for one slip in its box.
 
-    The box prints the rate ``sqrt(2 K log K / T)``; Lemma (regretbound) and its proof need
+    The box prints the rate ``sqrt(2 K log K / T)``; Lemma 4 and its proof need
     ``sqrt(2 log K / T)``, and with the box's rate the lemma's bound is exceeded.
 
     Args:

@@ -1,4 +1,4 @@
-"""The reference: a page for every environment, class, nature, channel and learner, made from the registries.
+"""The reference: a page for everything that has a name, made from the registries.
 
 A new channel appears in the documentation when it is registered; nothing has to be written twice.
 """
@@ -27,12 +27,12 @@ ENVIRONMENTS = {
 }
 MODULES = {
     "The environment's arguments": [
-        "ldp_gym.engine.scenario.Scenario",
+        "ldp_gym.engine.rules.Rules",
         "ldp_gym.game.Game",
         "ldp_gym.spaces.Simplex",
     ],
     "Wrappers for RL": ["ldp_gym.wrappers"],
-    "evaluate": ["ldp_gym.evaluate"],
+    "evaluate": ["ldp_gym.evaluation"],
     "Estimates from a batch": ["ldp_gym.batch"],
     "The benchmark": [
         "ldp_gym.bench.runner",
@@ -53,30 +53,31 @@ MODULES = {
         "ldp_agents.rl.vec_env",
     ],
     "Bounds and limits": ["ldp_gym.theory"],
-    "Audits": ["ldp_gym.audit"],
-    "Contract checks": ["ldp_gym.testing", "ldp_gym.testing"],
+    "Audits": ["ldp_gym.privacy"],
+    "Contract checks": ["ldp_gym.testing"],
     "Base classes": [
-        "ldp_gym.hypotheses.HypothesisClass",
-        "ldp_gym.natures.Nature",
+        "ldp_gym.hypotheses.base.HypothesisClass",
+        "ldp_gym.natures.base",
+        "ldp_gym.truths.base",
         "ldp_gym.channels.base.Channel",
-        "ldp_gym.channels.base.IncompatibleChannelError",
-        "ldp_gym.channels.identity.NoPrivacyWarning",
+        "ldp_gym.errors",
         "ldp_gym.learners",
         "ldp_agents.base",
+        "ldp_agents.likelihood",
         "ldp_agents.make",
     ],
     "The mathematics": [
         "ldp_gym.calibration.clipping",
         "ldp_gym.posterior",
         "ldp_gym.numerics.divergences",
-        "ldp_gym.information",
         "ldp_gym.calibration.accounting",
     ],
-    "Rendering": ["ldp_gym.rendering", "ldp_gym.spectator"],
+    "Rendering": ["ldp_gym.rendering"],
 }
 REGISTRIES: dict[str, tuple[Registry[Any], str]] = {
     "classes": (ldp_gym.HYPOTHESES, "hypotheses"),
     "natures": (ldp_gym.NATURES, "nature"),
+    "truths": (ldp_gym.TRUTHS, "truth"),
     "channels": (ldp_gym.CHANNELS, "channel"),
     "learners": (ldp_gym.LEARNERS, "learner"),
 }
@@ -173,7 +174,7 @@ def _facts(name: str, maker: Callable[..., Any], argument: str) -> str:
             f"| privacy | {'none' if name == 'identity' else privacy} |",
             "|---|---|",
             f"| adaptive | {'yes: it reads the public posterior' if maker.adaptive else 'no'} |",
-            f"| a message has | {'losses, one a hypothesis' if maker.reveals_losses else 'no losses'} |",
+            f"| a message has | {'losses, one per hypothesis' if maker.reveals_losses else 'no losses'} |",
             f"| its space at K = 4, M = 6 | `{channel.message_space}` |",
             "",
         ]

@@ -8,13 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.engine.rules import rule_value
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.errors import NoPrivacyWarning
+from ldp_gym.numerics.streams import Purpose, stream
 from ldp_gym.privacy.audit import Certificate, certify, uniform_posterior
 
 LARGEST = 4096
@@ -42,14 +41,36 @@ class ChannelAudit:
     certificate: Certificate | None
     note: str = ""
 
+    @property
+    def broken(self) -> bool:
+        """Whether the promise is known to be broken."""
+        return self.certificate is not None and not self.certificate.holds
 
-def audit_channels(experiments: Iterable[Experiment]) -> list[ChannelAudit]:
-    """Audit the experiments' channels: each once per promise and kind of class, at one context."""
+    def __str__(self) -> str:
+        if self.certificate is None:
+            return f"{self.channel}: {self.note}"
+        found, claimed = self.certificate.epsilon, self.certificate.claimed_epsilon
+        what = f"promises ε = {claimed:g} and has ε = {found:.6g}"
+        if found <= claimed:
+            what = f"promises δ = {self.certificate.claimed_delta:g} and has δ = {self.certificate.delta:.4g}"
+        return f"{self.channel} {what}, on {self.hypotheses}"
+
+
+def audit_channels(experiments: Iterable[Experiment]) -> dict[str, ChannelAudit]:
+    """Audit the experiments' channels: each once per promise and kind of class, at one context.
+
+    Returns:
+        The audits by what they depend on: see :func:`ground`.
+    """
     groups: dict[str, list[Experiment]] = {}
     for experiment in experiments:
-        ground = [rule_value(experiment.rules, name) for name in _GROUND]
-        groups.setdefault(repr(ground), []).append(experiment)
-    return [_audit(min(group, key=_table_entries)) for group in groups.values()]
+        groups.setdefault(ground(experiment), []).append(experiment)
+    return {key: _audit(min(group, key=_table_entries)) for key, group in groups.items()}
+
+
+def ground(experiment: Experiment) -> str:
+    """What of an experiment its channel's certificate depends on."""
+    return repr([rule_value(experiment.rules, name) for name in _GROUND])
 
 
 def _table_entries(experiment: Experiment) -> int:
@@ -73,7 +94,7 @@ def _certificate(rules: Mapping[str, Any]) -> Certificate:
         warnings.simplefilter("ignore", NoPrivacyWarning)  # the report says it
         scenario = Scenario(**rules)
     channel, hypotheses = scenario.channel, scenario.hypotheses
-    context = np.random.default_rng(0).standard_normal(hypotheses.context_dim)
+    context = stream(Purpose.CERTIFICATE, 0).standard_normal(hypotheses.context_dim)
     return certify(channel, hypotheses(context), uniform_posterior(channel))
 
 

@@ -27,22 +27,30 @@ class Row:
         score: (uniform - risk) / (uniform - Bayes); None where that says nothing, as where the truth is no
             member: nobody need be worse than Bayes there.
         gap: risk less Bayes' on the same tapes; None for Bayes, and where Bayes has no result.
+        broken: how its channel breaks its promise, in words; such a row is out of the ranking.
     """
 
     result: ExperimentResult
     best: bool
     score: float | None
     gap: Estimate | None
+    broken: str = ""
 
 
 def rows(results: Results) -> list[Row]:
-    """Game by game and channel by channel in the suite's order, in each the least risk first."""
+    """Game by game and channel by channel in the suite's order, in each the least risk first.
+
+    Results on channels that break their promise come last, and are compared with nobody.
+    """
     games = results.group(lambda experiment: experiment.canonical_rules).values()
     ranked = [sorted(game, key=lambda result: result.risk.value) for game in games]
     return [
         Row(result, i == 0, _score(results, result), _gap(results, result))
         for game in ranked
         for i, result in enumerate(game)
+    ] + [
+        Row(result, best=False, score=None, gap=None, broken=str(results.audit(result.experiment)))
+        for result in results.broken
     ]
 
 
@@ -107,6 +115,8 @@ def _privacy(row: Row) -> Value:
     epsilon, delta = _promise(row.result.experiment)
     if row.result.channel == "identity":
         return Value("none", math.inf)
+    if row.broken:
+        return Value("broken promise", math.inf, "bad")
     return Value(f"ε = {epsilon:g}" + (f", δ = {delta:g}" if delta else ""), epsilon)
 
 

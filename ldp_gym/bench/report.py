@@ -21,7 +21,7 @@ from typing import Any
 
 import ldp_gym
 from ldp_gym.bench import certificates, figures, leaderboard
-from ldp_gym.bench.experiment import Experiment, learner_code, own_code
+from ldp_gym.bench.experiment import learner_code, own_code
 from ldp_gym.bench.page import Column, Html, Value, count, join, listing, page, picture, table, tag
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import FILE, Store
@@ -157,19 +157,25 @@ def _draw(section: Section, directory: Path) -> None:
 
 
 def _report(sections: Sequence[Section], runs: Sequence[Mapping[str, Any]], directory: Path) -> Html:
-    experiments = [e for section in sections if section.results for e in section.results.experiments]
+    by_ground = [section.results.audits for section in sections if section.results]
+    audits = list({key: audit for group in by_ground for key, audit in group.items()}.values())
     title = "Online distribution learning under local differential privacy: benchmark"
     return page(
         title,
         tag(
             "header",
             tag("h1", title),
+            *(tag("p", f"Broken promise: {audit}.", class_="bad") for audit in audits if audit.broken),
             _summary(sections),
             _contents(sections) if len(sections) > 1 else Html(),
             tag("h3", "To reproduce it", id="reproduce"),
             tag("pre", tag("code", _commands([section.run for section in sections], directory))),
         ),
-        tag("main", *(_section(section, directory) for section in sections), _certificates(experiments)),
+        tag(
+            "main",
+            *(_section(section, directory) for section in sections),
+            _certificates(audits),
+        ),
         tag("footer", _reading(), _provenance(runs)),
     )
 
@@ -239,7 +245,7 @@ def _section(section: Section, directory: Path) -> Html:
         ]
     if section.suite and section.results:
         parts.append(tag("p", section.suite.claim, class_="claim"))
-        if section.results.successes:
+        if section.results.successes or section.results.broken:
             parts += _measurements(section, section.suite, section.results)
         else:
             parts.append(tag("p", "Nothing of it has been played to the end yet."))
@@ -326,7 +332,7 @@ def _last_line(message: str) -> str:
     return lines[-1][:200]
 
 
-def _certificates(experiments: Sequence[Experiment]) -> Html:
+def _certificates(audits: Sequence[certificates.ChannelAudit]) -> Html:
     return tag(
         "section",
         tag("h2", "Certificates of the channels used"),
@@ -341,7 +347,7 @@ def _certificates(experiments: Sequence[Experiment]) -> Html:
         ),
         table(
             certificates.COLUMNS,
-            certificates.audit_channels(experiments),
+            audits,
             label="Certificates",
             identifier="certificate-table",
         ),

@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from ldp_gym.bench import statistics
+from ldp_gym.bench.certificates import ChannelAudit, audit_channels, ground
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Store
@@ -78,6 +79,7 @@ class Results:
 
     Attributes:
         successes: the experiments that were played to the end, in the suite's order.
+        broken: those whose channel breaks its promise: they are played, and out of every comparison.
         failures: those of which a cell failed.
         missing: those of which a cell has not been played yet.
     """
@@ -85,7 +87,9 @@ class Results:
     def __init__(self, store: Store, experiments: Sequence[Experiment], seed: int) -> None:
         self.experiments = list(experiments)
         self.seed = seed
+        self.audits = audit_channels(self.experiments)
         self.successes: list[ExperimentResult] = []
+        self.broken: list[ExperimentResult] = []
         self.failures: list[Failure] = []
         self.missing: list[Experiment] = []
         for experiment in self.experiments:
@@ -101,7 +105,17 @@ class Results:
             self.missing.append(experiment)
         elif evaluations := [outcome.evaluation for outcome in found if outcome.evaluation is not None]:
             seconds = sum(outcome.seconds for outcome in found)
-            self.successes.append(ExperimentResult(experiment, _join(evaluations), seconds))
+            result = ExperimentResult(experiment, _join(evaluations), seconds)
+            (self.broken if self.audit(experiment).broken else self.successes).append(result)
+
+    def audit(self, experiment: Experiment) -> ChannelAudit:
+        """What an audit says of the experiment's channel."""
+        return self.audits[ground(experiment)]
+
+    @property
+    def broken_promises(self) -> list[ChannelAudit]:
+        """The channels that break their promise."""
+        return [audit for audit in self.audits.values() if audit.broken]
 
     def select(self, *, learner: str | None = None, channel: str | None = None) -> list[ExperimentResult]:
         """The results of a learner, on a channel, in the suite's order."""

@@ -10,13 +10,21 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 
-from ldp_gym.bench.experiment import Cell, learner_code, may_play_here
+from ldp_gym.bench.certificates import audit_channels
+from ldp_gym.bench.experiment import Cell, Experiment, learner_code, may_play_here
 from ldp_gym.bench.isolation import IsolatedLearner
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import DIRECTORY, Outcome, Store
 from ldp_gym.bench.suites import DELTA, SUITES, Suite
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.errors import IncompatibleChannelError, LearnerFailedError, NoPrivacyWarning
+from ldp_gym.errors import (
+    BrokenPromiseError,
+    BrokenPromiseWarning,
+    ChannelFailedError,
+    IncompatibleChannelError,
+    LearnerFailedError,
+    NoPrivacyWarning,
+)
 from ldp_gym.evaluation import Evaluation, evaluate
 from ldp_gym.game import Game
 from ldp_gym.learners import Learner, is_directory, learner_maker
@@ -41,6 +49,7 @@ def run(
     size: str = "default",
     dask: str | None = None,
     time_limit: float = TIME_LIMIT,
+    strict: bool = False,
     on_start: Callable[[int, int, int], None] | None = None,
     on_cell: Report | None = None,
 ) -> Results:
@@ -61,8 +70,12 @@ def run(
         size: "default", or "small" for a quick look.
         dask: the address of a Dask scheduler, to play the cells there instead.
         time_limit: how many seconds a cell of a third-party learner may take.
+        strict: whether to refuse to play if a channel breaks its promise.
         on_start: called with the number of cells, of those already played, and of the rounds to be played.
         on_cell: called with each cell and its outcome.
+
+    Raises:
+        BrokenPromiseError: if ``strict`` is set and a channel breaks its promise.
     """
     suite = SUITES[suite]() if isinstance(suite, str) else suite
     validation.whole("seed", seed, least=0)
@@ -70,9 +83,9 @@ def run(
         validation.whole("jobs (-1: one per core)", jobs, least=1)
     for name in learners:
         _check_known(name, time_limit)
-    for name in channels:
-        _check_channel(name)
     experiments = suite.experiments(size, learners=learners, channels=channels, episodes=episodes)
+    if strict:
+        _refuse_broken_promises(experiments)
     store = Store(out)
     cells = list({cell.key: cell for experiment in experiments for cell in experiment.cells(seed)}.values())
     settings = {
@@ -110,12 +123,24 @@ def _check_known(learner: str, seconds: float) -> None:
             raise ValueError(str(error).splitlines()[-1]) from error
 
 
-def _check_channel(name: str) -> None:
-    """A third-party channel is held to the contract first."""
-    if not CHANNELS.is_builtin(name):
-        delta = 0.0 if CHANNELS.class_of(name).pure else DELTA
-        facts = {"num_hypotheses": 4, "num_labels": 6, "horizon": 100, "epsilon": 1.0, "delta": delta}
-        check_channel(CHANNELS.build(name, facts, {}))
+def _refuse_broken_promises(experiments: Sequence[Experiment]) -> None:
+    broken = [str(audit) for audit in audit_channels(experiments).values() if audit.broken]
+    if broken:
+        raise BrokenPromiseError(f"broken promise: {'; '.join(broken)}")
+
+
+@cache
+def _channel_fault(name: str) -> str | None:
+    """How a third-party channel breaks the contract, on a small game."""
+    if CHANNELS.is_builtin(name):
+        return None
+    delta = 0.0 if CHANNELS.class_of(name).pure else DELTA
+    small = {"num_hypotheses": 4, "num_labels": 6, "horizon": 100, "epsilon": 1.0, "delta": delta}
+    try:
+        check_channel(CHANNELS.build(name, small, {}))
+    except Exception as error:  # whatever it is, it fails the channel's own cells
+        return f"{type(error).__name__}: {error}"
+    return None
 
 
 def _outcomes(
@@ -165,6 +190,7 @@ def play(cell: Cell, seconds: float = TIME_LIMIT) -> Outcome:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoPrivacyWarning)  # it is the reference here
+            warnings.simplefilter("ignore", BrokenPromiseWarning)  # the results say so themselves
             return outcome("done", _evaluation(cell, seconds))
     except IncompatibleChannelError as error:
         return outcome("incompatible", message=str(error))
@@ -174,6 +200,9 @@ def play(cell: Cell, seconds: float = TIME_LIMIT) -> Outcome:
 
 def _evaluation(cell: Cell, seconds: float) -> Evaluation:
     experiment = cell.experiment
+    fault = _channel_fault(experiment.channel)
+    if fault is not None:
+        raise ChannelFailedError(f"the channel {experiment.channel!r} fails its check: {fault}")
     if may_play_here(experiment.learner):
         return _evaluate(cell, learner_maker(experiment.learner, experiment.options))
     if not is_directory(experiment.learner):  # a trained model plays its own game, not a small one

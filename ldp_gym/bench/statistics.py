@@ -89,37 +89,33 @@ def score(uniform: FloatArray, risk: FloatArray, bayes: FloatArray) -> float | N
 
 
 def slope(positions: Sequence[float], samples: Sequence[FloatArray]) -> Estimate:
-    """The slope of log mean against log position, by least squares with its interval (the delta method).
+    """The slope of log mean against log position, by least squares, with its interval.
 
-    Where all positions have as many samples, sample i of each is taken to be of the same seed, as in a suite:
-    what counts is how the episodes' own contributions to the slope vary, so that whatever the positions have
-    in common drops out. Else the means' errors add up, and Student's law has Welch's degrees of freedom.
+    Sample i of every position is taken to be of the same seed, as in a suite (the first ones, where some
+    positions have more): what counts is how the episodes' own contributions to the slope vary, so that
+    whatever the positions have in common drops out.
 
     Example:
-        >>> found = slope([1, 10], [np.array([2.0, 2.2]), np.array([20.0, 22.0])])
+        >>> found = slope([1, 10], [np.array([2.0, 2.2]), np.array([20.5, 21.5])])
         >>> round(found.value, 6), found.contains(1.0)
         (1.0, True)
     """
-    from scipy.stats import t  # imported here: it takes a while, and playing does not need it
-
-    x = np.log(np.asarray(positions, dtype=np.float64))
-    means = np.array([np.mean(values) for values in samples])
-    if not (means > 0.0).all():
-        return Estimate(np.nan, -np.inf, np.inf)  # no mean, no logarithm
-    centred = x - x.mean()
-    leverage = centred / (centred @ centred)
-    value = float(leverage @ np.log(means))
-    counts = np.array([len(values) for values in samples])
-    if counts.min() < 2:
+    value, contributions = slope_contributions(positions, samples)
+    if not np.isfinite(value):
         return Estimate(value, -np.inf, np.inf)
-    if np.ptp(counts) == 0:
-        contributions = (leverage / means) @ np.stack(samples)
-        error = float(np.std(contributions, ddof=1) / np.sqrt(counts[0]))
-        freedom = float(counts[0] - 1)
-    else:
-        spread = [np.var(values, ddof=1) / len(values) for values in samples]
-        variances = (leverage / means) ** 2 * spread
-        error = float(np.sqrt(variances.sum()))
-        freedom = float(variances.sum() ** 2 / (variances**2 / (counts - 1)).sum()) if error else np.inf
-    half = float(t.ppf(0.5 + CONFIDENCE / 2.0, freedom)) * error
-    return Estimate(value, value - half, value + half)
+    return Estimate(value, *mean_interval(contributions, CONFIDENCE))
+
+
+def slope_contributions(
+    positions: Sequence[float], samples: Sequence[FloatArray]
+) -> tuple[float, FloatArray]:
+    """The slope, and the episodes' contributions, of which it is the mean (the delta method)."""
+    count = min(len(values) for values in samples)
+    paired = np.stack([np.asarray(values)[:count] for values in samples])
+    means = paired.mean(axis=-1)
+    if not (means > 0.0).all():
+        return np.nan, np.full(count, np.nan)  # no mean, no logarithm
+    x = np.log(np.asarray(positions, dtype=np.float64))
+    leverage = (x - x.mean()) / np.square(x - x.mean()).sum()
+    value = float(leverage @ np.log(means))
+    return value, value + (leverage / means) @ (paired - means[:, None])

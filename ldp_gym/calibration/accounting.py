@@ -30,6 +30,12 @@ class DeltaBounds(NamedTuple):
     upper: float
 
 
+def _validate(num_coordinates: int, epsilon: float, delta: float) -> None:
+    validation.whole("num_coordinates", num_coordinates, least=1)
+    validation.positive("epsilon", epsilon)
+    validation.fraction("delta", delta)
+
+
 # -- Laplace ------------------------------------------------------------------------------------------
 
 
@@ -40,6 +46,7 @@ def laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> 
     The least of K / eps, which is pure composition, of the paper's advanced composition, and of the
     numerically accounted composition, found by bisection to a relative 1e-6 from above.
     """
+    _validate(num_coordinates, epsilon, delta)
     advanced = 2.0 * math.sqrt(-2.0 * num_coordinates * math.log(delta)) + math.sqrt(
         num_coordinates * epsilon
     )
@@ -58,6 +65,10 @@ def laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> 
 
 def laplace_delta(shifts: FloatArray, epsilon: float) -> DeltaBounds:
     """The least delta of K coordinates with Laplace noise of unit scale that move by ``shifts``."""
+    shifts = validation.numeric("shifts", shifts)
+    if shifts.ndim != 1 or not (shifts >= 0.0).all() or not np.isfinite(shifts).all():
+        raise ValueError(f"shifts must be nonnegative and finite, one per coordinate, got {shifts}")
+    epsilon = validation.positive("epsilon", epsilon)
     return DeltaBounds(*(_laplace_delta(shifts, epsilon, pessimistic=side) for side in (False, True)))
 
 
@@ -101,6 +112,9 @@ def gaussian_delta(shift: float, epsilon: float) -> float:
     """
     from scipy.special import log_ndtr
 
+    if not 0.0 <= validation.real("shift", shift) < math.inf:
+        raise ValueError(f"shift must be nonnegative and finite, got {shift}")
+    epsilon = validation.positive("epsilon", epsilon)
     if shift == 0.0:
         return 0.0
     gain = log_ndtr(shift / 2.0 - epsilon / shift)
@@ -116,7 +130,7 @@ def gaussian_vector_scale(num_coordinates: int, epsilon: float, delta: float) ->
     """
     from scipy.optimize import brentq
 
-    validation.positive("epsilon", epsilon, most=1e15)
+    _validate(num_coordinates, validation.positive("epsilon", epsilon, most=1e15), delta)
 
     def excess(log_scale: float) -> float:
         return gaussian_delta(math.sqrt(num_coordinates) * math.exp(-log_scale), epsilon) - delta

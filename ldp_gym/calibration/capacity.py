@@ -33,7 +33,8 @@ def best_share(epsilon: float) -> float:
         >>> round(best_share(1.0), 4)
         0.3387
     """
-    return _excess(epsilon) / math.expm1(epsilon) if epsilon < 700.0 else 0.0
+    excess = _excess(epsilon)
+    return excess / math.expm1(epsilon) if epsilon < 700.0 else 0.0
 
 
 def _excess(epsilon: float) -> float:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray, at, has_zero, mixture
 from ldp_gym.numerics.sampling import categorical
 
@@ -46,17 +47,17 @@ class Clipping:
 
     Args:
         horizon: T, which sets the share 1/T of uniform noise.
-        rule: ``"continuous"``, or ``"paper"`` with the ceilings of eq. (ntprime).
+        rule: ``"continuous"``, or ``"paper"`` with the ceilings of Section 4, eq. (3).
     """
 
     def __init__(self, horizon: int, rule: str = "continuous") -> None:
         if rule not in RULES:
             raise ValueError(f"clipping must be one of {', '.join(RULES)}, got {rule!r}")
         self.rule = rule
-        self.mixing = 1.0 / horizon
+        self.mixing = 1.0 / validation.whole("horizon (T)", horizon, least=1)
 
     def cells(self, candidates: FloatArray) -> Cells:
-        """Eq. (ntprime): the cells that candidates ``(..., K, M)`` give their labels."""
+        """Section 4, eq. (3): the cells that candidates ``(..., K, M)`` give their labels."""
         lengths = candidates.shape[-1] * candidates.max(axis=-2)
         if self.rule == "paper":
             # 100 * 0.07 is a hair above 7 in floats and would get an eighth cell.
@@ -64,7 +65,7 @@ class Clipping:
         return Cells(lengths, np.add.reduce(lengths, axis=-1, keepdims=True))
 
     def draw(self, labels: IntArray, cells: Cells, uniforms: FloatArray) -> IntArray:
-        """``h_t(y)``, eq. (hfunction), as the label whose cell it falls in, from uniforms ``(..., 2)``."""
+        """``h_t(y)``, Section 4, eq. (5), as the label whose cell it falls in, from uniforms ``(..., 2)``."""
         moves = uniforms[..., 0] < self.mixing
         if has_zero(cells.lengths):
             moves |= at(cells.lengths, labels) == 0.0
@@ -76,7 +77,7 @@ class Clipping:
         return clipped
 
     def density(self, mass: FloatArray, length: FloatArray, total: FloatArray) -> FloatArray:
-        """Eq. (hcircf): ``pbar_j`` on the cell of a label with mass ``f_j[y]`` and length ``l_y``."""
+        """Section 4, eq. (6): ``pbar_j`` on the cell of a label with mass ``f_j[y]`` and length ``l_y``."""
         # A cell of length zero has no mass either: 0 / 0 is 0.
         return (1.0 - self.mixing) * mass / np.maximum(
             length, np.finfo(np.float64).tiny

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def vector_noise_scale(num_hypotheses: int, horizon: int, epsilon: float, delta: float) -> float:
-    """Algorithm 1's Laplace scale, ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``, eq. (tildey)."""
+    """Algorithm 1's Laplace scale, ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``, eq. (8)."""
     size, log_kt = (
         validation.whole("num_hypotheses (K)", num_hypotheses, least=2),
         log_range(num_hypotheses, horizon),
@@ -23,12 +23,13 @@ def vector_noise_scale(num_hypotheses: int, horizon: int, epsilon: float, delta:
 
 
 def single_noise_scale(num_hypotheses: int, horizon: int, epsilon: float) -> float:
-    """Algorithm 2's Laplace scale, ``log(KT) / eps``, eq. (tildeypdp)."""
+    """Algorithm 2's Laplace scale, ``log(KT) / eps``, Section 5, eq. (12)."""
     return log_range(num_hypotheses, horizon) / validation.positive("epsilon", epsilon)
 
 
 def offset(num_hypotheses: int, horizon: int, noise_scale: float, gamma: float | None = None) -> float:
-    """``c'(gamma)``: the noise scale times ``gamma + log K + log T``, eqs. (cgamma) and (cpdpgamma)."""
+    """``c'(gamma)``: the noise scale times ``gamma + log K + log T``, eqs. (9) and (13)."""
+    noise_scale = validation.positive("noise_scale", noise_scale)
     return noise_scale * (resolved_gamma(gamma, horizon) + log_range(num_hypotheses, horizon))
 
 
@@ -41,4 +42,5 @@ def log_range(num_hypotheses: int, horizon: int) -> float:
 
 def resolved_gamma(gamma: float | None, horizon: int) -> float:
     """``gamma`` as given, or log T."""
-    return math.log(horizon) if gamma is None else validation.positive("gamma", gamma)
+    rounds = validation.whole("horizon (T)", horizon, least=2)
+    return math.log(rounds) if gamma is None else validation.positive("gamma", gamma)

@@ -14,13 +14,17 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from itertools import pairwise
 from typing import ClassVar
 
 import gymnasium as gym
 import numpy as np
 
 from ldp_gym.calibration.capacity import best_share
-from ldp_gym.channels.base import Channel, log_mixed
+from ldp_gym.channels.adaptive import AdaptiveChannel
+from ldp_gym.channels.base import log_mixed
+from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
+from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages, expectations, masses, mixture
 
 _LEAST = 1e-6
@@ -30,7 +34,7 @@ _TIE = 1e-9
 """What differs by less is equal: the last bit depends on the shape of a batch, and must decide nothing."""
 
 
-class AdaptiveGroups(Channel):
+class AdaptiveGroups(AdaptiveChannel):
     """Which of a few groups of equal posterior likes the label best. Pure, free of M, adaptive.
 
     The message has the number of each hypothesis' group, and at its end that of the group named.
@@ -42,7 +46,6 @@ class AdaptiveGroups(Channel):
     The base measure of :meth:`log_density` is the law of the groups, times counting their names.
     """
 
-    adaptive: ClassVar[bool] = True
     free_of_num_labels: ClassVar[bool] = True
 
     @cached_property
@@ -55,8 +58,8 @@ class AdaptiveGroups(Channel):
 
     @property
     def num_uniforms(self) -> int:
-        """A lot for each hypothesis' turn, whether to name the right group, and which of the others."""
-        return self.num_hypotheses + 2
+        """A lot for each hypothesis' turn, whether to name the right group, another, a coin among equals."""
+        return self.num_hypotheses + 3
 
     @property
     def message_space(self) -> gym.spaces.MultiDiscrete:
@@ -70,13 +73,15 @@ class AdaptiveGroups(Channel):
         uniforms: FloatArray,
         posterior: FloatArray | None = None,
     ) -> Messages:
-        groups = self._divide(uniforms[..., :-2], posterior)
+        groups = self._divide(uniforms[..., :-3], posterior)
         liked = masses(candidates, np.asarray(labels))
-        right = _favourites(np.einsum("g...k,...k->g...", self._shares(groups, posterior), liked))
         count = np.maximum.reduce(groups, axis=-1) + 1
-        wrong = (uniforms[..., -1] * (count - 1)).astype(np.int64)
+        means = np.einsum("g...k,...k->g...", self._shares(groups, posterior), liked)
+        winners = np.cumsum(_winners(means, count), axis=0)
+        right = _first(winners > (uniforms[..., -1] * winners[-1]).astype(np.int64))
+        wrong = (uniforms[..., -2] * (count - 1)).astype(np.int64)
         wrong += wrong >= right
-        named = np.where(uniforms[..., -2] < np.exp(self._log_right)[count], right, wrong)
+        named = np.where(uniforms[..., -3] < np.exp(self._log_right)[count], right, wrong)
         return np.concatenate([groups, named[..., None]], axis=-1)
 
     @cached_property
@@ -95,10 +100,13 @@ class AdaptiveGroups(Channel):
         Of the possible numbers of groups the one after which the posterior is expected to be most certain.
         """
         weights = np.broadcast_to(self._weights(posterior), lots.shape)
+        return self._divide_in_turn((-weights * (0.5 + lots)).argsort(axis=-1), weights)
+
+    def _divide_in_turn(self, turns: IntArray, weights: FloatArray) -> IntArray:
+        """The number of each hypothesis' group, ``(..., K)``, when their turns are given."""
         # Hypotheses by games, (K, B), from here on: the long axis is the last.
         by_game = weights.reshape(-1, self.num_hypotheses).T
-        turns = (-by_game * (0.5 + lots.reshape(-1, self.num_hypotheses).T)).argsort(axis=0)
-        places = turns * turns.shape[1] + np.arange(turns.shape[1])
+        places = turns.reshape(by_game.T.shape).T * by_game.shape[1] + np.arange(by_game.shape[1])
         line = by_game.reshape(-1)[places]
         roots = np.sqrt(line)
         deals = [_assign(line, size) for size in self.sizes]
@@ -109,7 +117,7 @@ class AdaptiveGroups(Channel):
             chosen, least = np.where(better, _first(members), chosen), np.where(better, doubt, least)
         groups = np.empty(line.shape, dtype=np.int64)
         groups.reshape(-1)[places] = chosen
-        return groups.T.reshape(lots.shape)
+        return groups.T.reshape(weights.shape)
 
     def _expected_uncertainty(self, roots: FloatArray, load: FloatArray, members: BoolArray) -> FloatArray:
         """The expected sum of the square roots of the next posterior, if supports are disjoint, ``(B,)``.
@@ -135,26 +143,64 @@ class AdaptiveGroups(Channel):
 
     # -- What a message tells ---------------------------------------------------------------------
 
-    def _fits(
+    def _votes(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Whose group was named, of all labels ``(..., M)``, and the log chance of that, ``(..., 1)``."""
-        groups, named = messages[..., :-1], messages[..., -1:]
-        favourites = _favourites(mixture(self._shares(groups, posterior), candidates))
+        """Each group's share of labels' votes, ``(groups, ..., M)``; 1 for the named ``(groups, ..., 1)``."""
+        groups = messages[..., :-1]
         count = np.maximum.reduce(groups, axis=-1, keepdims=True) + 1
-        return (favourites == named).astype(np.float64), self._log_right[count]
+        winners = _winners(mixture(self._shares(groups, posterior), candidates), count).astype(np.float64)
+        winners /= np.add.reduce(winners, axis=0)
+        named = np.arange(len(winners)).reshape(-1, *[1] * groups.ndim) == messages[..., -1:]
+        return winners, named.astype(np.float64)
+
+    def _log_named(self, messages: Messages) -> FloatArray:
+        """The log probability of naming the right one of a message's groups, ``(..., 1)``."""
+        log_right: FloatArray = self._log_right[
+            np.maximum.reduce(messages[..., :-1], axis=-1, keepdims=True) + 1
+        ]
+        return log_right
 
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        fits, log_right = self._fits(messages, candidates, posterior)
-        return log_mixed(fits, log_right, self.epsilon)
+        winners, named = self._votes(messages, candidates, posterior)
+        return log_mixed(np.add.reduce(winners * named, axis=0), self._log_named(messages), self.epsilon)
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        fits, log_right = self._fits(messages, candidates, posterior)
-        return log_mixed(expectations(candidates, fits), log_right, self.epsilon)
+        winners, named = self._votes(messages, candidates, posterior)
+        chances = expectations(candidates, np.add.reduce(winners * named, axis=0))
+        return log_mixed(chances, self._log_named(messages), self.epsilon)
+
+    def loss_estimates(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        winners, named = self._votes(messages, candidates, posterior)
+        chances = np.stack([expectations(candidates, group) for group in winners])
+        squares = np.exp(self._log_named(messages)) * np.add.reduce(np.square(chances), axis=0)
+        return quadratic_losses(np.add.reduce(chances * named, axis=0), squares, self.epsilon)
+
+    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+        """All divisions, or random ones, with each group named."""
+        weights, size = self._weights(posterior), self.num_hypotheses
+        if size <= MOST_ORDERED:
+            turns = all_orders(size)
+            chances = _order_chances(turns, weights)
+            groups = self._divide_in_turn(turns, np.broadcast_to(weights, turns.shape))
+        else:
+            groups = self._divide(np.random.default_rng(0).random((NUM_DRAWS, size)), posterior)
+            chances = np.full(NUM_DRAWS, 1.0 / NUM_DRAWS)
+        groups, which = np.unique(groups, axis=0, return_inverse=True)
+        chances = np.zeros(len(groups)) + np.bincount(which.reshape(-1), chances)
+        counts = groups.max(axis=-1) + 1
+        draws = np.repeat(np.arange(len(groups)), counts)
+        names = np.concatenate([np.arange(count) for count in counts])
+        messages = np.concatenate([groups[draws], names[:, None]], axis=-1)
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(chances)[draws]
+        return MessageList(messages, log_weights, draws, complete=size <= MOST_ORDERED)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """A hundred divisions, each group named: a density takes two values, so any ratio is eps or 0."""
@@ -178,9 +224,12 @@ def _assign(line: FloatArray, size: int) -> tuple[FloatArray, BoolArray]:
     return load - order, members.transpose(1, 0, 2)
 
 
-def _favourites(means: FloatArray) -> IntArray:
-    """The number of the group with the largest mean ``(groups, ...)``, the first of equals."""
-    return _first(means >= np.maximum.reduce(means, axis=0) * (1.0 - _TIE))
+def _winners(means: FloatArray, count: IntArray) -> BoolArray:
+    """Which of the first so many groups have the largest of the means ``(groups, ...)``."""
+    numbers = np.arange(len(means)).reshape(-1, *[1] * (means.ndim - 1))
+    largest = np.maximum.reduce(means, axis=0) * (1.0 - _TIE)
+    winners: BoolArray = (means >= largest) & (numbers < count)
+    return winners
 
 
 def _first(members: BoolArray) -> IntArray:
@@ -191,3 +240,28 @@ def _first(members: BoolArray) -> IntArray:
         passed = passed & ~group
         number += passed
     return number
+
+
+def _order_chances(orders: IntArray, weights: FloatArray) -> FloatArray:
+    """How likely independent numbers, uniform in ``[w_k / 2, 3 w_k / 2]``, fall into each order ``(n, K)``.
+
+    Between two of all these ends a number is uniform, and those in one such interval come in any order with
+    equal probability. So an order is cut in all ways into what lies in the highest interval, the next, and
+    so on.
+    """
+    size = len(weights)
+    ends = np.unique(np.concatenate([weights / 2.0, weights * 1.5]))[::-1]
+    chances = np.zeros((len(orders), size + 1))  # that the first so many lie in the intervals so far
+    chances[:, 0] = 1.0
+    for high, low in pairwise(ends):
+        inside = np.where((weights * 1.5 >= high) & (weights / 2.0 <= low), (high - low) / weights, 0.0)[
+            orders
+        ]
+        after = chances.copy()
+        for first in range(size):
+            run = chances[:, first].copy()
+            for last in range(first, size):
+                run *= inside[:, last] / (last - first + 1)
+                after[:, last + 1] += run
+        chances = after
+    return chances[:, -1]

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
+from ldp_gym.channels.adaptive import AdaptiveChannel
 from ldp_gym.channels.comparison import _UNLIKELY, Division
-from ldp_gym.numerics.arrays import (
-    FloatArray,
-    along,
-)
+from ldp_gym.channels.listing import MOST_ORDERED, all_orders
+from ldp_gym.numerics.arrays import FloatArray, along
 
 _HALF = 0.5 - 1e-9
 """Half of the posterior, less the rounding of its sums."""
 
 
-class AdaptiveSplit(Division):
+class AdaptiveSplit(AdaptiveChannel, Division):
     """Two sides with about half of the public posterior each, and posterior-weighted means (adaptive).
 
     The hypotheses are put in a random order and cut where half of the posterior is reached. As the posterior
     concentrates, the question becomes the likeliest hypothesis against all others.
     """
-
-    adaptive: ClassVar[bool] = True
 
     @property
     def _num_coins(self) -> int:
@@ -42,6 +37,15 @@ class AdaptiveSplit(Division):
         sides = np.empty(coins.shape)
         sides.reshape(-1)[places] = first
         return sides * sides[..., :1]
+
+    def _all_sides(self, posterior: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
+        if self.num_hypotheses > MOST_ORDERED:
+            return None
+        orders = all_orders(self.num_hypotheses)  # as coins, numbers that come in this order
+        sides, counts = np.unique(
+            self._sides(orders.astype(np.float64), posterior), axis=0, return_counts=True
+        )
+        return sides, counts / len(orders)
 
     def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
         posterior = self._public(posterior)

@@ -11,9 +11,11 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.calibration.accounting import DeltaBounds
+from ldp_gym.channels.listing import MessageList, complete_list
+from ldp_gym.channels.scores import relative_losses
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at
 from ldp_gym.numerics.sampling import open_uniforms
 from ldp_gym.registry import Registry
 
@@ -28,8 +30,7 @@ class Channel(ABC):
     so does the exact audit if the messages are finite (else define :meth:`worst_case_messages` too).
     ``ldp_gym.testing.check_channel`` holds it to this contract.
 
-    Labels are indices ``0..M-1``. Every point of the message space may be a message. A message in ``R^K`` is
-    a vector of losses, where smaller means likelier (``reveals_losses``).
+    Labels are indices ``0..M-1``. Every point of the message space may be a message.
 
     Args:
         num_hypotheses: K.
@@ -40,15 +41,22 @@ class Channel(ABC):
 
     Attributes:
         adaptive: whether the message depends on the public posterior.
-        reveals_losses: whether a message is a vector of K losses.
+        reveals_losses: whether a message is a noisy log-likelihood of each hypothesis, as a loss: what the
+            paper's own learners read.
+        most_tables: how many tables of candidates a game may have at most, if there is a limit.
         pure: whether the channel promises delta = 0.
         free_of_num_labels: whether cutting every label into equal parts changes no message's law, whatever M.
+        posterior_rate: at which the public posterior learns from a message: 1, Bayes' rule.
+        posterior_share: of its weight that the public posterior spreads over all hypotheses in every round.
     """
 
     adaptive: ClassVar[bool] = False
     reveals_losses: ClassVar[bool] = False
+    most_tables: ClassVar[int | None] = None
     pure: ClassVar[bool] = True
     free_of_num_labels: ClassVar[bool] = False
+    posterior_rate: float = 1.0
+    posterior_share: float = 0.0
 
     def __init__(
         self,
@@ -136,20 +144,46 @@ class Channel(ABC):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        """Estimates ``(..., K)`` of the hypotheses' losses, for a channel that reveals losses.
+        """Losses ``(..., K)`` for a learner that averages: in expectation under any member its own is least.
 
-        The public part that tells nothing is taken out.
+        By default the quadratic score of a message out of few, and the logarithmic one of others
+        (:mod:`ldp_gym.channels.scores`).
         """
-        if not self.reveals_losses:
-            raise TypeError(f"the messages of {self!r} are no losses")
-        return messages
+        log_likelihood = self.log_likelihood(messages, candidates, posterior)
+        if not isinstance(self.message_space, gym.spaces.Discrete):
+            return relative_losses(log_likelihood)
+        every = np.arange(int(self.message_space.n)).reshape(-1, *[1] * (candidates.ndim - 2))
+        posterior = None if posterior is None else posterior[None]
+        density = np.exp(self.log_density(every, candidates[None], posterior))
+        laws = np.exp(self.log_likelihood(every, candidates[None], posterior))
+        mean = np.maximum(density.mean(axis=-1), np.finfo(np.float64).tiny)  # L, as any public law would do
+        squares = np.sum(np.square(laws) / mean[..., None], axis=0)
+        here = np.log(at(np.moveaxis(mean, 0, -1), np.asarray(messages)))
+        return squares - 2.0 * np.exp(log_likelihood - here[..., None])
 
     def loss_variance(self, candidates: FloatArray) -> FloatArray:
         """A public bound ``(...)`` on how :meth:`loss_estimates` spread around public centres.
 
-        Squared, on average over hypotheses and messages; 1 for messages in [-1, 1].
+        Squared, on average over hypotheses and messages; 1 for a quadratic score.
         """
         return np.ones(candidates.shape[:-2])
+
+    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+        """Messages at candidates ``(K, M)`` such that sums over them stand for sums over all.
+
+        All messages, if there are few. Where public coins make too many, all messages given some draws of
+        the coins.
+
+        Args:
+            candidates: the class at a context, ``(K, M)``.
+            posterior: the public posterior ``(K,)``, if the channel is adaptive.
+
+        Raises:
+            TypeError: if the messages cannot be listed.
+        """
+        if isinstance(self.message_space, gym.spaces.Discrete):
+            return complete_list(np.arange(int(self.message_space.n)))
+        raise TypeError(f"the messages of {type(self).__name__} cannot be listed")
 
     # -- What an audit needs ----------------------------------------------------------------------
 
@@ -184,8 +218,15 @@ class Channel(ABC):
         rng: np.random.Generator,
         posterior: FloatArray | None = None,
     ) -> Messages:
-        """The messages of labels ``(...)``, with coins from ``rng``."""
-        labels = np.asarray(labels)
+        """The messages of labels ``(...)``, with coins from ``rng``.
+
+        Raises:
+            ValueError: for what is no label, or candidates or a posterior that are no distributions.
+        """
+        labels = validation.labels(labels, self.num_labels)
+        candidates = validation.candidates(candidates, self.num_hypotheses, self.num_labels)
+        if posterior is not None:
+            posterior = validation.posterior(posterior, self.num_hypotheses)
         uniforms = open_uniforms([rng], (*labels.shape, self.num_uniforms))[0]
         return self.encode(labels, candidates, uniforms, posterior)
 

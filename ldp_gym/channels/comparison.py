@@ -2,7 +2,11 @@
 
 Two sides A and B of hypotheses are drawn with public coins. The user asks which gives the label the larger
 mean probability, ``mean_{j in A} f_j(x)[y] > mean_{j in B} f_j(x)[y]``, and answers through randomized
-response. The message is -1 on the side that won, +1 on the other and 0 elsewhere: a loss for each hypothesis.
+response. Where both give the same, a private coin decides: no side wins by its number. The message is -1 on
+the side that won, +1 on the other and 0 elsewhere.
+
+The signs are not losses: the truth need not be on the winning side more often than others are. What is scored
+is how well a hypothesis foretells the answer.
 
 Privacy: the sides do not depend on the label, and the answer is one bit, flipped with probability
 ``1 / (e^eps + 1)``. Pure, free of M. What is compared with what is all that the channels below differ in.
@@ -18,6 +22,8 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Channel, log_mixed
+from ldp_gym.channels.listing import NUM_DRAWS, MessageList, list_by_coins
+from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.numerics.arrays import (
     BoolArray,
     FloatArray,
@@ -31,7 +37,6 @@ from ldp_gym.numerics.arrays import (
 _TIE = 1e-12
 """Mean probabilities that differ by less are equal: the last bit must not decide who likes a label better."""
 
-
 _UNLIKELY = 1e-12
 """What a hypothesis' public weight is taken for when it has vanished."""
 
@@ -43,7 +48,6 @@ class Comparison(Channel):
     the one with the lowest hypothesis, so that a message has one reading.
     """
 
-    reveals_losses: ClassVar[bool] = True
     free_of_num_labels: ClassVar[bool] = True
 
     @property
@@ -55,9 +59,13 @@ class Comparison(Channel):
     def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
         """The sides that coins ``(..., num_coins)`` draw: +1 on A, -1 on B, 0 elsewhere, ``(..., K)``."""
 
+    @abstractmethod
+    def _all_sides(self, posterior: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
+        """All sides ``(n, K)`` and their probabilities ``(n,)``, unless there are too many."""
+
     @property
     def num_uniforms(self) -> int:
-        """Those of the sides, and one for the flip."""
+        """Those of the sides, and one for the answer."""
         return self._num_coins + 1
 
     @property
@@ -79,9 +87,11 @@ class Comparison(Channel):
     ) -> Messages:
         sides = self._sides(uniforms[..., :-1], posterior)
         liked = masses(candidates, np.asarray(labels))
-        prefers = np.einsum("...k,...k->...", self._contrast(sides, posterior), liked) > _TIE
-        truthful = uniforms[..., -1] < math.exp(self._log_keep)
-        return np.where((prefers == truthful)[..., None], -sides, sides)
+        prefers = _preference(np.einsum("...k,...k->...", self._contrast(sides, posterior), liked))
+        coin = uniforms[..., -1]
+        truthful = coin < math.exp(self._log_keep)
+        wins = np.where(prefers == 0.5, coin < 0.5, (prefers > 0.5) == truthful)
+        return np.where(wins[..., None], -sides, sides)
 
     @abstractmethod
     def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
@@ -97,26 +107,52 @@ class Comparison(Channel):
         """Which labels A likes better, ``(..., M)``, and if the answer was that it does, ``(..., 1)``."""
         lowest = self._lowest(messages)
         contrast = self._contrast(messages * lowest, posterior)
-        return (mixture(contrast, candidates) > _TIE).astype(np.float64), lowest < 0.0
+        return _preference(mixture(contrast, candidates)), lowest < 0.0
+
+    def _chances(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
+    ) -> FloatArray:
+        """How likely each hypothesis finds the true answer to be the one that was given, ``(..., K)``."""
+        prefers, won = self._prefers(messages, candidates, posterior)
+        chances = expectations(candidates, prefers)
+        return np.where(won, chances, 1.0 - chances)
 
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         prefers, won = self._prefers(messages, candidates, posterior)
-        return np.where(prefers == won, self._log_keep, self._log_keep - self.epsilon)
+        return log_mixed(np.where(won, prefers, 1.0 - prefers), self._log_keep, self.epsilon)
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        prefers, won = self._prefers(messages, candidates, posterior)
-        chance = expectations(candidates, prefers)  # of each hypothesis, that A likes it better
-        return log_mixed(np.where(won, chance, 1.0 - chance), self._log_keep, self.epsilon)
+        return log_mixed(self._chances(messages, candidates, posterior), self._log_keep, self.epsilon)
+
+    def loss_estimates(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        chances = self._chances(messages, candidates, posterior)
+        squares = math.exp(self._log_keep) * (np.square(chances) + np.square(1.0 - chances))
+        return quadratic_losses(chances, squares, self.epsilon)
+
+    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+        """All sides with both answers; some random sides where there are too many."""
+        if (every := self._all_sides(posterior)) is not None:
+            sides, chances = every
+            return list_by_coins(np.stack([sides, -sides], axis=1), chances)
+        sides = self._sides(np.random.default_rng(0).random((NUM_DRAWS, self._num_coins)), posterior)
+        return list_by_coins(np.stack([sides, -sides], axis=1), None)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
-        """A few hundred random sides with both answers: a density takes two values: a ratio is eps or 0."""
+        """A few hundred random sides with both answers: where no label ties, a ratio is eps or 0."""
         coins = np.random.default_rng(0).random((200, self._num_coins))
         sides = np.unique(self._sides(coins, posterior), axis=0)
         return np.concatenate([sides, -sides])
+
+
+def _preference(differences: FloatArray) -> FloatArray:
+    """1 where the first mean is larger, 0 where the second is, 1/2 where they are equal."""
+    return np.where(np.abs(differences) <= _TIE, 0.5, (differences > 0.0).astype(np.float64))
 
 
 class Division(Comparison):
@@ -137,16 +173,19 @@ class Pair(Comparison):
         return sides
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
-        """The first hypothesis against each other, with both answers: if all of them tie, all pairs do."""
-        sides = -np.eye(self.num_hypotheses)[1:]
-        sides[:, 0] = 1.0
+        """All pairs with both answers."""
+        sides = self._pairs()
         return np.concatenate([sides, -sides])
+
+    def _pairs(self) -> FloatArray:
+        """The sides of all pairs, ``(n, K)``."""
+        return pair_sides(*np.triu_indices(self.num_hypotheses, 1), self.num_hypotheses)
 
     def _lowest(self, messages: Messages) -> FloatArray:
         return np.take_along_axis(messages, (messages != 0.0).argmax(axis=-1)[..., None], axis=-1)
 
 
-def _pair(one: IntArray, other: IntArray, size: int) -> FloatArray:
+def pair_sides(one: IntArray, other: IntArray, size: int) -> FloatArray:
     """The sides of a pair: +1 on the lower, -1 on the higher."""
     hypotheses = np.arange(size)
     lower, higher = np.minimum(one, other)[..., None], np.maximum(one, other)[..., None]

@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Channel, log_mixed
+from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, masses
 from ldp_gym.numerics.sampling import integers
 
@@ -70,9 +71,18 @@ class HadamardResponse(Channel):
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        spectrum = masses(_walsh(candidates, self.order), np.asarray(messages))
-        chance = (1.0 + spectrum) / 2.0  # of a yes
-        return log_mixed(chance, self._log_yes, self.epsilon)
+        return log_mixed(self._chances(messages, candidates), self._log_yes, self.epsilon)
+
+    def _chances(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        """How likely the column says yes to a label of each hypothesis, ``(..., K)``."""
+        return (1.0 + masses(_walsh(candidates, self.order), np.asarray(messages))) / 2.0
+
+    def loss_estimates(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        # A column says yes to two labels in a quarter of the cases, and to one in half of them.
+        squares = math.exp(self._log_yes) * self.order / 4.0 * np.square(candidates).sum(axis=-1)
+        return quadratic_losses(self._chances(messages, candidates), squares, self.epsilon)
 
 
 def _walsh(candidates: FloatArray, order: int) -> FloatArray:

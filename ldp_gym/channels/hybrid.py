@@ -69,8 +69,10 @@ class Hybrid(OneBit):
         bit = super().report_density(reports, values)
         return np.where(atom, (1.0 - self._share) * bit, self._share * piecewise)
 
-    def extreme_reports(self, values: FloatArray) -> FloatArray:
+    def pieces(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Both bits, and a point between any two ends of intervals: the density is constant there."""
+        bits, counts = super().pieces(values)
         ends = np.unique(np.concatenate([*self._interval(values), [-self._reach, self._reach]]))
-        between = (ends[:-1] + ends[1:]) / 2.0 if self._share else ends[:0]
-        return np.concatenate([super().extreme_reports(values), between])
+        if not self._share:
+            return bits, counts
+        return np.append(bits, (ends[:-1] + ends[1:]) / 2.0), np.append(counts, np.diff(ends))

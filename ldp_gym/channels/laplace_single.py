@@ -15,10 +15,10 @@ from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, one_hot
 
 
 class LaplaceSingle(NoisyChannel):
-    """``Z_{t,J}`` of eq. (tildeypdp): the loss of a uniformly random hypothesis J, and 0 elsewhere. Pure.
+    """``Z_{t,J}`` of Section 5, eq. (12): the loss of a uniformly random hypothesis J, and 0 elsewhere. Pure.
 
     Privacy: J does not depend on the label; the revealed log-likelihood has range at most ``log(KT)``,
-    eq. (clipping), so Laplace noise of scale ``log(KT) / eps`` hides it (Lemma pldpfortildey). With
+    Section 4, eq. (7), so Laplace noise of scale ``log(KT) / eps`` hides it (Lemma 6). With
     ``calibration="tight"`` the scale is ``D_J(x_t) / eps``, from the range that it really has.
 
     The base measure of :meth:`log_density` counts coordinates and takes Lebesgue's within one.

@@ -12,10 +12,10 @@ from ldp_gym.numerics.arrays import FloatArray
 
 
 class LaplaceVector(VectorChannel):
-    """``Ytilde_t`` of eq. (tildey): the losses of all hypotheses, with Laplace noise. Needs delta > 0.
+    """``Ytilde_t`` of Section 4, eq. (8): the losses of all hypotheses, with Laplace noise. Needs delta > 0.
 
     Privacy: each coordinate alone is eps'-private; advanced composition over the K of them makes the vector
-    (eps, delta)-private (Lemma ldpfortildey). With ``calibration="tight"`` the composition is accounted
+    (eps, delta)-private (Lemma 3). With ``calibration="tight"`` the composition is accounted
     numerically, and is never worse than the pure one: 3 to 4 times less noise.
     """
 

@@ -34,7 +34,7 @@ class Noise(NamedTuple):
 class NoisyChannel(ClippedChannel):
     """A noisy, affine image of the clipped log-likelihoods.
 
-    A message is ``-c (log pbar_j[h_t(y)] + noise + log M - c')``, eqs. (tildey) and (tildeypdp).
+    A message is ``-c (log pbar_j[h_t(y)] + noise + log M - c')``, eqs. (8) and (12).
 
     Args:
         num_hypotheses: K.
@@ -84,7 +84,7 @@ class NoisyChannel(ClippedChannel):
         """The noise scale that hides coordinates of range 1."""
 
     def _paper_scale(self) -> float:
-        """The noise scale that hides coordinates of range ``log(KT)``, eq. (clipping)."""
+        """The noise scale that hides coordinates of range ``log(KT)``, Section 4, eq. (7)."""
         return self._unit_scale() * self.log_kt
 
     def noise(self, candidates: FloatArray, cells: Cells | None = None) -> Noise:
@@ -107,7 +107,7 @@ class NoisyChannel(ClippedChannel):
         return self.law.variance * self.noise(candidates, cells).scale ** 2 + ((highest - lowest) / 2.0) ** 2
 
     def to_loss(self, log_likelihood: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
-        """The loss that a noisy log-likelihood turns into, eq. (tildey)."""
+        """The loss that a noisy log-likelihood turns into, Section 4, eq. (8)."""
         losses = -slope * (log_likelihood + (np.log(self.num_labels) - offset))
         # An exact zero stands for "not revealed" where one coordinate of K is.
         return np.where(losses == 0.0, np.finfo(np.float64).tiny, losses)

@@ -38,5 +38,5 @@ class OneBit(ScaledChannel):
     def report_density(self, reports: FloatArray, values: FloatArray) -> FloatArray:
         return (1.0 + np.sign(reports) * np.clip(values, -1.0, 1.0) / self._bit) / 2.0
 
-    def extreme_reports(self, values: FloatArray) -> FloatArray:
-        return np.array([-self._bit, self._bit])
+    def pieces(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return np.array([-self._bit, self._bit]), np.ones(2)

@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Channel
+from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, masses
 from ldp_gym.numerics.sampling import integers
 
@@ -70,3 +71,9 @@ class RandomizedResponse(Channel):
             return np.logaddexp(
                 self.log_keep + np.log(reported), self.log_other + np.log1p(-np.minimum(reported, 1.0))
             )
+
+    def loss_estimates(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        squares = math.exp(self.log_keep) * np.square(candidates).sum(axis=-1)
+        return quadratic_losses(masses(candidates, np.asarray(messages)), squares, self.epsilon)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ldp_gym.calibration.clipping import Cells
 from ldp_gym.channels.clipped import NEGLIGIBLE, ClippedChannel, importance_weighted
+from ldp_gym.channels.listing import MessageList, complete_list
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, one_hot
 
 
@@ -45,8 +46,8 @@ class ScaledChannel(ClippedChannel):
         """The mean square of a report, at the value at which it is largest."""
 
     @abstractmethod
-    def extreme_reports(self, values: FloatArray) -> FloatArray:
-        """Reports among which the density ratio of two of the values ``(M,)`` is largest."""
+    def pieces(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """A report for every piece on which the densities of values ``(M,)`` are constant, and its size."""
 
     @property
     def num_uniforms(self) -> int:
@@ -70,9 +71,13 @@ class ScaledChannel(ClippedChannel):
         coordinate, level = self._one_level(labels, candidates, uniforms, cells)
         centre, half = (at(side, coordinate) for side in self._scaling(candidates, cells))
         value = _scaled(level, centre, half)
-        loss = -(centre + half * self.randomize(value, uniforms[..., 3:]))
-        loss = np.where(loss == 0.0, np.finfo(np.float64).tiny, loss)  # zero stands for "not revealed"
-        return one_hot(loss, coordinate, self.num_hypotheses)
+        return self._reveal(centre + half * self.randomize(value, uniforms[..., 3:]), coordinate)
+
+    def _reveal(self, log_likelihoods: FloatArray, coordinates: IntArray) -> Messages:
+        """Messages that reveal reported log-likelihoods ``(...)`` of coordinates ``(...)``."""
+        losses = -log_likelihoods
+        losses = np.where(losses == 0.0, np.finfo(np.float64).tiny, losses)  # zero stands for "not revealed"
+        return one_hot(losses, coordinates, self.num_hypotheses)
 
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
@@ -100,17 +105,22 @@ class ScaledChannel(ClippedChannel):
         _, half = self._scaling(candidates, self.clipping.cells(candidates))
         return self.num_hypotheses * self.mean_square * np.square(half).mean(axis=-1)
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
-        """In each coordinate, the reports at which the mechanism's density ratio can be largest."""
+    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+        """In each coordinate, a report for every piece on which the density is constant."""
         cells = self.clipping.cells(candidates)
         levels = self._levels(candidates, cells)[:, cells.lengths > 0.0]
-        messages = []
+        messages, weights = [], []
         for j, (centre, half) in enumerate(zip(*self._scaling(candidates, cells), strict=True)):
-            reports = self.extreme_reports(np.unique(_scaled(levels[j], centre, half)))
-            rows = np.zeros((len(reports), self.num_hypotheses))
-            rows[:, j] = -(centre + half * reports)
-            messages.append(rows)
-        return np.concatenate(messages)
+            reports, lengths = np.zeros(1), np.ones(1)  # where there is no range, there is one report
+            if half > 0.0:
+                reports, lengths = self.pieces(np.unique(_scaled(levels[j], centre, half)))
+            messages.append(self._reveal(centre + half * reports, np.full(len(reports), j)))
+            weights.append(lengths)
+        return complete_list(np.concatenate(messages), np.log(np.concatenate(weights)))
+
+    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+        """All pieces, as :meth:`list_messages` has them."""
+        return self.list_messages(candidates, posterior).messages
 
 
 def _scaled(levels: FloatArray, centre: FloatArray, half: FloatArray) -> FloatArray:

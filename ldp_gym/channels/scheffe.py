@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ldp_gym.channels.comparison import Pair, _pair
-from ldp_gym.numerics.arrays import (
-    FloatArray,
-)
+import numpy as np
+
+from ldp_gym.channels.comparison import Pair, pair_sides
+from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.sampling import integers
 
 
@@ -18,4 +18,8 @@ class Scheffe(Pair):
     def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
         one = integers(self.num_hypotheses, coins[..., 0])
         other = integers(self.num_hypotheses - 1, coins[..., 1])
-        return _pair(one, other + (other >= one), self.num_hypotheses)
+        return pair_sides(one, other + (other >= one), self.num_hypotheses)
+
+    def _all_sides(self, posterior: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
+        sides = self._pairs()
+        return sides, np.full(len(sides), 1.0 / len(sides))

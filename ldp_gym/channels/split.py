@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from itertools import combinations
+
 import numpy as np
 
 from ldp_gym.channels.comparison import Division
-from ldp_gym.numerics.arrays import (
-    FloatArray,
-)
+from ldp_gym.channels.listing import MOST_MESSAGES
+from ldp_gym.numerics.arrays import FloatArray
 
 
 class Split(Division):
@@ -19,21 +21,29 @@ class Split(Division):
 
     @property
     def _num_coins(self) -> int:
-        return self.num_hypotheses - 1
+        return self.num_hypotheses
 
     @property
-    def _side_size(self) -> int:
-        """How many join the first hypothesis in A."""
-        return (self.num_hypotheses - 1) // 2
+    def _half(self) -> int:
+        """How many are on the smaller side."""
+        return self.num_hypotheses // 2
 
     def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
-        if not self._side_size:
-            return np.broadcast_to([1.0, -1.0], (*coins.shape[:-1], 2))
-        last = np.partition(coins, self._side_size - 1, axis=-1)[..., self._side_size - 1, None]
-        others = np.copysign(1.0, last - coins)
-        return np.concatenate([np.ones((*coins.shape[:-1], 1)), others], axis=-1)
+        last = np.partition(coins, self._half - 1, axis=-1)[..., self._half - 1, None]
+        sides = np.copysign(1.0, last - coins)
+        return sides * sides[..., :1]
+
+    def _all_sides(self, posterior: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
+        if math.comb(self.num_hypotheses, self._half) > MOST_MESSAGES:
+            return None
+        chosen = np.array(list(combinations(range(self.num_hypotheses), self._half)))
+        sides = -np.ones((len(chosen), self.num_hypotheses))
+        np.put_along_axis(sides, chosen, 1.0, axis=-1)
+        sides, counts = np.unique(sides * sides[:, :1], axis=0, return_counts=True)
+        return sides, counts / len(chosen)
 
     def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
-        first = 1.0 / (self._side_size + 1)
-        second = 1.0 / (self.num_hypotheses - self._side_size - 1)
-        return sides * ((first + second) / 2.0) + (first - second) / 2.0  # `first` on A, `-second` on B
+        if self.num_hypotheses == 2 * self._half:
+            return sides / self._half
+        members = (self.num_hypotheses + np.einsum("...k->...", sides)[..., None]) / 2.0  # of side A
+        return sides / np.where(sides > 0.0, members, self.num_hypotheses - members)

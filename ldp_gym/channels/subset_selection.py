@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from itertools import combinations
 
 import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Channel, log_mixed
+from ldp_gym.channels.listing import MOST_MESSAGES, MessageList, complete_list, list_windows, num_circles
+from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations
 
 
@@ -36,12 +39,18 @@ class SubsetChannel(Channel):
         share = self.num_names / (1.0 + math.exp(min(self.epsilon, 700.0)))
         return min(max(1, round(share)), self.num_names - 1)
 
+    @property
+    def holding(self) -> float:
+        """The probability that the set holds the name: ``e^eps w / (e^eps w + N - w)``.
+
+        There are ``w / (N - w)`` times as many sets with the name as without it.
+        """
+        return 1.0 / (1.0 + (self.num_names / self.size - 1.0) * math.exp(-self.epsilon))
+
     @cached_property
     def _log_holds(self) -> float:
         """The log probability of one set that holds the name."""
-        total, size = self.num_names, self.size
-        log_with, log_without = _log_binomial(total - 1, size - 1), _log_binomial(total - 1, size)
-        return self.epsilon - float(np.logaddexp(self.epsilon + log_with, log_without))
+        return math.log(self.holding) - log_binomial(self.num_names - 1, self.size - 1)
 
     @property
     def num_uniforms(self) -> int:
@@ -50,15 +59,54 @@ class SubsetChannel(Channel):
 
     def _draw(self, names: IntArray, uniforms: FloatArray) -> FloatArray:
         """Sets ``(..., N)`` as zeros and ones: the w names with the smallest lots, the own first or last."""
-        hold = math.exp(self._log_holds + _log_binomial(self.num_names - 1, self.size - 1))
-        own = np.where(uniforms[..., 0] < hold, -1.0, 2.0)
+        own = np.where(uniforms[..., 0] < self.holding, -1.0, 2.0)
         lots = np.where(np.arange(self.num_names) == names[..., None], own[..., None], uniforms[..., 1:])
         last = np.partition(lots, self.size - 1, axis=-1)[..., self.size - 1, None]
         return (lots <= last).astype(np.float64)
 
+    def _squares(self, laws: FloatArray) -> FloatArray:
+        """``sum_S L c_k(S)^2`` of hypotheses whose names have laws ``(..., K, N)``, up to a constant.
 
-def _log_binomial(n: int, k: int) -> float:
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+        Two names are in the same set with one probability, whichever they are, and a name with itself more
+        often: by ``a - b``, where a set holds the own name with probability a and another with b.
+        """
+        hold = self.holding
+        other = (self.size - hold) / (self.num_names - 1)
+        squares: FloatArray = np.square(laws).sum(axis=-1)
+        return (hold - other) / -math.expm1(-self.epsilon) * squares
+
+    def _list_sets(self) -> MessageList:
+        """All sets, as zeros and ones ``(n, N)``, if they are few."""
+        names, size = self.num_names, self.size
+        if math.comb(names, size) <= MOST_MESSAGES:
+            chosen = np.array(list(combinations(range(names), size)))
+            sets = np.zeros((len(chosen), names))
+            np.put_along_axis(sets, chosen, 1.0, axis=-1)
+            return complete_list(sets)
+        draws = num_circles(names)
+        return list_windows(names, np.full(draws, size), np.full(draws, log_binomial(names, size)))
+
+
+def log_binomial(n: int, k: int) -> float:
+    """The logarithm of n over k, by Stirling's formula for what differences of ``lgamma`` lose at large n.
+
+    Example:
+        >>> round(log_binomial(10, 3), 9) == round(math.log(120), 9)
+        True
+    """
+    if k in (0, n):
+        return 0.0
+    entropy = k * math.log(n / k) - (n - k) * math.log1p(-k / n)
+    rest = _stirling_rest(n) - _stirling_rest(k) - _stirling_rest(n - k)
+    return entropy + 0.5 * math.log(n / (2.0 * math.pi * k * (n - k))) + rest
+
+
+def _stirling_rest(n: int) -> float:
+    """``log n! - (n + 1/2) log n + n - log(2 pi) / 2``."""
+    if n < 16:
+        return math.log(math.factorial(n)) - (n + 0.5) * math.log(n) + n - 0.5 * math.log(2.0 * math.pi)
+    square = 1.0 / (n * n)
+    return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / n
 
 
 class SubsetSelection(SubsetChannel):
@@ -92,6 +140,16 @@ class SubsetSelection(SubsetChannel):
     ) -> FloatArray:
         held = expectations(candidates, messages.astype(np.float64))
         return log_mixed(held, self._log_holds, self.epsilon)
+
+    def loss_estimates(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        held = expectations(candidates, messages.astype(np.float64))
+        return quadratic_losses(held, self._squares(candidates), self.epsilon)
+
+    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+        listed = self._list_sets()
+        return listed._replace(messages=listed.messages.astype(np.int8))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """Any set: they are all alike but for their names."""

@@ -9,20 +9,21 @@ import numpy as np
 
 from ldp_gym.calibration.capacity import best_share
 from ldp_gym.channels.base import log_mixed
+from ldp_gym.channels.listing import MessageList
+from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.subset_selection import SubsetChannel
-from ldp_gym.channels.votes import ballots, held_by_vote, votes
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, expectations
+from ldp_gym.channels.votes import ballots, cast, votes
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations, mixture
 
 
 class Vote(SubsetChannel):
     """The label votes for the hypothesis that likes it best; a random set hides the vote. Pure, free of M.
 
-    ``v(y) = argmax_j f_j(x)[y]``, the first of equals. The message is -1 for the hypotheses in the set and +1
-    for the others: a loss for each. Use it when hypotheses have labels of their own; where many hypotheses
+    ``v(y) = argmax_j f_j(x)[y]``; among equals a private coin decides. The message is -1 for the hypotheses
+    in the set and +1 for the others. Use it when hypotheses have labels of their own; where many hypotheses
     share their labels, ``split`` loses less.
     """
 
-    reveals_losses: ClassVar[bool] = True
     free_of_num_labels: ClassVar[bool] = True
 
     @property
@@ -37,6 +38,11 @@ class Vote(SubsetChannel):
         return min(max(1, share), self.num_names - 1)
 
     @property
+    def num_uniforms(self) -> int:
+        """Those of the set, and a coin among equals."""
+        return super().num_uniforms + 1
+
+    @property
     def message_space(self) -> gym.spaces.Box:
         """-1 in the set, +1 outside."""
         return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
@@ -48,22 +54,37 @@ class Vote(SubsetChannel):
         uniforms: FloatArray,
         posterior: FloatArray | None = None,
     ) -> Messages:
-        chosen = at(votes(candidates), np.asarray(labels))
-        return 1.0 - 2.0 * self._draw(chosen, uniforms)
+        chosen = cast(candidates, np.asarray(labels), uniforms[..., -1])
+        return 1.0 - 2.0 * self._draw(chosen, uniforms[..., :-1])
 
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        held = held_by_vote((messages < 0.0).astype(np.float64), candidates)
+        held = mixture(_members(messages), votes(candidates))
         return log_mixed(held, self._log_holds, self.epsilon)
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        held = expectations(ballots(candidates), (messages < 0.0).astype(np.float64))
+        held = expectations(ballots(candidates), _members(messages))
         return log_mixed(held, self._log_holds, self.epsilon)
+
+    def loss_estimates(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        laws = ballots(candidates)
+        return quadratic_losses(expectations(laws, _members(messages)), self._squares(laws), self.epsilon)
+
+    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+        listed = self._list_sets()
+        return listed._replace(messages=1.0 - 2.0 * listed.messages)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """A window of names that slides around: a density takes two values, so any ratio is eps or 0."""
         names = np.arange(self.num_hypotheses)
         return np.where((names - names[:, None]) % self.num_hypotheses < self.size, -1.0, 1.0)
+
+
+def _members(messages: Messages) -> FloatArray:
+    """Which hypotheses are in the sets, ones and zeros."""
+    return (messages < 0.0).astype(np.float64)

@@ -1,6 +1,6 @@
-"""Votes: every label is for the hypothesis that gives it the largest probability, the first of equals.
+"""Votes: every label is for the hypothesis that gives it the largest probability; equals share its vote.
 
-What follows from a fixed class alone is worked out once, not anew for each message.
+What follows from a fixed class alone is worked out once, not again for each message.
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.numerics.arrays import FloatArray, IntArray
+from ldp_gym.numerics.arrays import FloatArray, IntArray, masses
+from ldp_gym.numerics.sampling import categorical
+
+_TIE = 1e-12
+"""Probabilities that differ by less, relatively, are equal: the last bit must not decide who gets a vote."""
 
 Result = TypeVar("Result", bound=npt.NDArray[Any])
 
@@ -38,22 +42,29 @@ def _once(function: Callable[[FloatArray], Result]) -> Callable[[FloatArray], Re
 
 
 @_once
-def votes(candidates: FloatArray) -> IntArray:
-    """``v(y) = argmax_j f_j[y]`` of all labels, ``(..., M)``."""
-    return candidates.argmax(axis=-2)
+def votes(candidates: FloatArray) -> FloatArray:
+    """Which share of a label's vote each hypothesis has, ``(..., K, M)``: one has all, or equals share it.
+
+    With a private coin a user casts the vote for one of those who share it.
+
+    Example:
+        >>> votes(np.array([[0.6, 0.2, 0.2], [0.6, 0.1, 0.3]])).tolist()
+        [[0.5, 1.0, 0.0], [0.5, 0.0, 1.0]]
+    """
+    largest = np.maximum.reduce(candidates, axis=-2, keepdims=True)
+    winners = (candidates >= largest * (1.0 - _TIE)).astype(np.float64)
+    winners /= np.add.reduce(winners, axis=-2, keepdims=True)
+    return winners
 
 
 @_once
 def ballots(candidates: FloatArray) -> FloatArray:
-    """How a label of each hypothesis votes: ``sum_{y: v(y) = j} f_k[y]``, ``(..., K, K)``."""
-    size = candidates.shape[-2]
-    if candidates.ndim == 2:  # one table for all: K M steps instead of K^2 M
-        return np.stack([np.bincount(votes(candidates), masses, size) for masses in candidates])
-    chosen = (votes(candidates)[..., None, :] == np.arange(size)[:, None]).astype(np.float64)
-    return np.einsum("...km,...jm->...kj", candidates, chosen)
+    """How likely a label of hypothesis k votes for j: ``(..., K, K)``, ``[k, j]``."""
+    if candidates.ndim == 2:  # the same table for all: no batch whose shape could change the last bit
+        return candidates @ votes(candidates).T
+    return np.einsum("...km,...jm->...kj", candidates, votes(candidates))
 
 
-def held_by_vote(held: FloatArray, candidates: FloatArray) -> FloatArray:
-    """What ``held (..., K)`` says of the hypothesis that each label votes for, ``(..., M)``."""
-    chosen = votes(candidates)
-    return np.take_along_axis(held, np.broadcast_to(chosen, (*held.shape[:-1], chosen.shape[-1])), axis=-1)
+def cast(candidates: FloatArray, labels: IntArray, coins: FloatArray) -> IntArray:
+    """The hypotheses that labels ``(...)`` vote for; private coins ``(...)`` decide where equals share."""
+    return categorical(masses(votes(candidates), labels), coins)

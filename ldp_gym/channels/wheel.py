@@ -1,9 +1,9 @@
 """The wheel: hypotheses on a circle, and an arc that tends to cover the one that likes the label best.
 
 Each hypothesis stands on a circle of circumference 1, in the middle of a stretch as long as the probability,
-under the public mixture, of a label that votes for it (``v(y) = argmax_j f_j(x)[y]``). Their order is drawn
-with public coins. The user reports an arc of length r, ``e^eps`` times likelier if it covers the label's
-hypothesis.
+under the public mixture, of a label that votes for it (``v(y) = argmax_j f_j(x)[y]``; a private coin decides
+among equals). Their order is drawn with public coins. The user reports an arc of length r, ``e^eps`` times
+likelier if it covers the label's hypothesis.
 
 An arc covers a share r of the mixture on average. If every arc covered just ``r* = (D - 1) / (e^eps - 1)``,
 where ``D = eps / (1 - e^-eps)``, a message would tell ``C(eps)`` nats about the vote: the most that an
@@ -19,15 +19,20 @@ import numpy as np
 
 from ldp_gym.calibration.capacity import best_share
 from ldp_gym.channels.base import Channel, log_mixed
-from ldp_gym.channels.votes import ballots, held_by_vote, votes
+from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
+from ldp_gym.channels.scores import quadratic_losses
+from ldp_gym.channels.votes import ballots, cast, votes
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, expectations, mixture
+
+_STEPS = 2.0**40
+"""Into how many steps the circle is divided."""
 
 
 class Wheel(Channel):
     """The wheel of the uniform mixture. Pure, free of M, non-adaptive.
 
     The message says how far behind the start of the arc each hypothesis stands, in (0, 1]: those below r are
-    covered, so it is a loss for each.
+    covered.
 
     Privacy: an arc has one density if it covers the label's hypothesis and ``e^-eps`` times that if not, and
     the circle depends on public things alone. Use it where a few hypotheses have labels of their own: on 8 or
@@ -36,13 +41,12 @@ class Wheel(Channel):
     The base measure of :meth:`log_density` is the law of the order, times Lebesgue's for the arc's start.
     """
 
-    reveals_losses: ClassVar[bool] = True
     free_of_num_labels: ClassVar[bool] = True
 
     @property
     def num_uniforms(self) -> int:
-        """A lot for each hypothesis' place in the order, whether to cover, and where the arc starts."""
-        return self.num_hypotheses + 2
+        """A lot for each hypothesis' place, whether to cover, where the arc starts, a coin among equals."""
+        return self.num_hypotheses + 3
 
     @property
     def message_space(self) -> gym.spaces.Box:
@@ -72,7 +76,7 @@ class Wheel(Channel):
         lengths = np.take_along_axis(np.broadcast_to(stretches, lots.shape), order, axis=-1)
         places = np.empty(lots.shape)
         np.put_along_axis(places, order, np.cumsum(lengths, axis=-1) - lengths / 2.0, axis=-1)
-        return places
+        return _on_grid(places)
 
     def encode(
         self,
@@ -82,12 +86,13 @@ class Wheel(Channel):
         posterior: FloatArray | None = None,
     ) -> Messages:
         stretches = self._stretches(candidates, posterior)
-        places = self._places(uniforms[..., :-2], stretches)
-        chosen = np.broadcast_to(at(votes(candidates), np.asarray(labels)), places.shape[:-1])
+        places = self._places(uniforms[..., :-3], stretches)
+        chosen = cast(candidates, np.asarray(labels), uniforms[..., -1])
         arc, log_density = (side[..., 0] for side in self._arc(stretches))
-        covers = uniforms[..., -2] < arc * np.exp(log_density)
-        start = at(places, chosen) + np.where(covers, -arc, 1.0 - arc) * uniforms[..., -1]
-        return _behind(places, start[..., None])
+        covers = uniforms[..., -3] < arc * np.exp(log_density)
+        chosen = np.broadcast_to(chosen, places.shape[:-1])
+        start = at(places, chosen) + np.where(covers, -arc, 1.0 - arc) * uniforms[..., -2]
+        return _behind(places, _on_grid(start)[..., None])
 
     def _covered(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
@@ -100,7 +105,7 @@ class Wheel(Channel):
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         covered, log_density = self._covered(messages, candidates, posterior)
-        return log_mixed(held_by_vote(covered, candidates), log_density, self.epsilon)
+        return log_mixed(mixture(covered, votes(candidates)), log_density, self.epsilon)
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
@@ -108,11 +113,47 @@ class Wheel(Channel):
         covered, log_density = self._covered(messages, candidates, posterior)
         return log_mixed(expectations(ballots(candidates), covered), log_density, self.epsilon)
 
+    def loss_estimates(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        laws, (arc, log_density) = ballots(candidates), self._arc(self._stretches(candidates, posterior))
+        apart = np.abs(messages[..., :, None] - messages[..., None, :])
+        # How many of the starts make an arc cover both of two hypotheses, (..., K, K).
+        both = np.maximum(arc[..., None] - np.minimum(apart, 1.0 - apart), 0.0)
+        squares = np.exp(log_density) * np.einsum("...kj,...kj->...k", laws, laws @ both)
+        covered = expectations(laws, (messages <= arc).astype(np.float64))
+        return quadratic_losses(covered, squares, self.epsilon)
+
+    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+        """For all orders, or random ones, an arc per interval of starts that cover the same hypotheses."""
+        size, stretches = self.num_hypotheses, self._stretches(candidates, posterior)
+        complete = size <= MOST_ORDERED
+        if complete:  # where on the circle the first one stands says nothing
+            lots = np.insert(all_orders(size - 1) + 1.0, 0, 0.0, axis=1)
+        else:
+            lots = np.random.default_rng(0).random((NUM_DRAWS, size))
+        places = self._places(lots, stretches)
+        ends = np.sort(np.concatenate([places, places - self._arc(stretches)[0]], axis=-1) % 1.0, axis=-1)
+        ends = np.concatenate([ends, ends[:, :1] + 1.0], axis=-1)
+        messages = _behind(places[:, None], (ends[:, 1:, None] + ends[:, :-1, None]) / 2.0)
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(np.diff(ends, axis=-1) / len(places))
+        draws = np.repeat(np.arange(len(places)), 2 * size)
+        return MessageList(messages.reshape(-1, size), log_weights.reshape(-1), draws, complete)
+
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """An arc around each hypothesis: a density takes two values, so any ratio is eps or 0."""
         stretches = self._stretches(candidates, posterior)
         places = self._places(np.arange(self.num_hypotheses, dtype=np.float64), stretches)
         return _behind(places, places[:, None] - self._arc(stretches)[0] / 2.0)
+
+
+def _on_grid(places: FloatArray) -> FloatArray:
+    """Places on the circle in whole steps: their differences are exact, whatever they are.
+
+    Otherwise the last bits of a message show how it was rounded, and with it whose place the arc was put at.
+    """
+    return np.floor(places * _STEPS) / _STEPS
 
 
 def _behind(places: FloatArray, start: FloatArray) -> FloatArray:

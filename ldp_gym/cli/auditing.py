@@ -17,8 +17,10 @@ from ldp_gym.cli.options import option_of
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.errors import NoPrivacyWarning
 from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.streams import Purpose, stream
 from ldp_gym.privacy import audit as audits
 from ldp_gym.privacy.audit import certify, uniform_posterior
+from ldp_gym.privacy.black_box import validate_trials
 from ldp_gym.registry import is_builtin
 from ldp_gym.testing import check_channel
 
@@ -47,7 +49,8 @@ def audit(
 
     The certificate is for the worst of the contexts audited, and of an adaptive channel for the uniform
     public posterior. A channel of your own is held to its contract first: its messages must follow its
-    density. A black-box audit can convict a channel and never acquit it.
+    density. A black-box audit can convict a channel and never acquit it. All that is asked for is run. Exit
+    status 0: the promise holds; 1: a check or an audit says that it is broken; 2: a wrong call.
     """
     console = Console()
     try:
@@ -64,46 +67,70 @@ def audit(
                 delta=delta,
                 horizon=horizon,
             )
+        if trials:
+            validate_trials(trials, scenario.channel.num_labels)
     except (TypeError, ValueError) as error:
         raise typer.BadParameter(str(error)) from error
 
-    audited = scenario.channel
-    if not is_builtin(type(audited)):
-        try:
-            check_channel(audited)  # a certificate is worth what the density says of the messages
-        except AssertionError as error:
-            raise typer.BadParameter(f"{audited!r} breaks its contract: {error}") from error
-    public = uniform_posterior(audited)
-    tables = _tables(scenario, contexts)
+    audited, tables = scenario.channel, _tables(scenario, contexts)
+    honest = _is_honest(console, audited)
     try:
-        certificates = [certify(audited, table, public) for table in tables]
-        worst = max(range(len(tables)), key=lambda i: (certificates[i].epsilon, certificates[i].delta))
-        certificate, table = certificates[worst], tables[worst]
-        console.print(_certificate_table(audited, certificate, len(tables)))
-        losses = _privacy_losses(audited, table, certificate, public)
-        console.print(_histogram(losses, certificate))
-        if picture is not None:
-            _save_picture(picture, losses, certificate)
-            console.print(f"picture: {picture}")
-        broken = _is_broken(certificate)
+        worst, kept = _certified(console, audited, tables, picture, honest)
     except (ImportError, TypeError) as error:
-        if not trials:
+        if not trials and honest:
             raise typer.BadParameter(f"{error}. Pass --trials to audit it from its messages") from error
-        console.print(f"no exact audit: {error}")
-        table, broken = tables[0], False
-    if trials:
-        try:
-            found = audits.estimate_epsilon(audited, table, trials=trials, delta=delta, posterior=public)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from error
-        convicted = found.epsilon > audited.epsilon
-        broken = broken or convicted
-        verdict = "The promise is broken." if convicted else "That breaks no promise, and proves none."
-        console.print(
-            f"black box: eps >= {found.epsilon:.4f} with {found.confidence:.0%} confidence, from labels "
-            f"{found.labels[0]} and {found.labels[1]} by the event: {found.event}. {verdict}"
-        )
-    raise typer.Exit(1 if broken else 0)
+        console.print(f"no exact audit: {error}", markup=False)
+        worst, kept = tables[0], True
+    except ValueError as error:
+        console.print(f"no certificate: {error}", style="bold red", markup=False)
+        worst, kept = tables[0], False
+    unconvicted = not trials or _is_unconvicted(console, audited, worst, trials)
+    raise typer.Exit(0 if honest and kept and unconvicted else 1)
+
+
+def _is_honest(console: Console, channel: Channel) -> bool:
+    """Whether a channel of somebody's own keeps its contract: a certificate is worth what its density is."""
+    if is_builtin(type(channel)):
+        return True
+    try:
+        check_channel(channel)
+    except Exception as error:  # whatever goes wrong in a stranger's code, its contract is not kept
+        what = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+        console.print(f"{channel!r} breaks its contract: {what}", style="bold red", markup=False)
+        return False
+    return True
+
+
+def _certified(
+    console: Console, channel: Channel, tables: list[FloatArray], picture: Path | None, honest: bool
+) -> tuple[FloatArray, bool]:
+    """Print the certificate of the worst context; the candidates there, and whether the promise is kept."""
+    public = uniform_posterior(channel)
+    certificates = [certify(channel, table, public) for table in tables]
+    worst = max(range(len(tables)), key=lambda i: (certificates[i].epsilon, certificates[i].delta))
+    certificate, table = certificates[worst], tables[worst]
+    console.print(_certificate_table(channel, certificate, len(tables), honest))
+    losses = _privacy_losses(channel, table, certificate, public)
+    console.print(_histogram(losses, certificate))
+    if picture is not None:
+        _save_picture(picture, losses, certificate)
+        console.print(f"picture: {picture}")
+    return table, not _is_broken(certificate)
+
+
+def _is_unconvicted(console: Console, channel: Channel, table: FloatArray, trials: int) -> bool:
+    """Print what the black box finds; whether that leaves the promise standing."""
+    public = uniform_posterior(channel)
+    found = audits.estimate_epsilon(channel, table, trials=trials, delta=channel.delta, posterior=public)
+    convicted = found.epsilon > channel.epsilon
+    verdict = "The promise is broken." if convicted else "That breaks no promise, and proves none."
+    console.print(
+        f"black box: eps >= {found.epsilon:.4f} with {found.confidence:.0%} confidence, from labels "
+        f"{found.labels[0]} and {found.labels[1]} by the event: {found.event}. {verdict} ({found.usage})",
+        style="bold red" if convicted else None,
+        markup=False,
+    )
+    return not convicted
 
 
 def _table_or_name(text: str) -> object:
@@ -119,11 +146,13 @@ def _tables(scenario: Scenario, contexts: int) -> list[FloatArray]:
     """The candidates at each audited context."""
     if scenario.hypotheses.constant:
         return [scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))]
-    points = np.random.default_rng(0).standard_normal((contexts, scenario.hypotheses.context_dim))
+    points = stream(Purpose.CERTIFICATE, 0).standard_normal((contexts, scenario.hypotheses.context_dim))
     return list(scenario.hypotheses(points))
 
 
-def _certificate_table(channel: Channel, certificate: audits.Certificate, contexts: int) -> Table:
+def _certificate_table(
+    channel: Channel, certificate: audits.Certificate, contexts: int, honest: bool
+) -> Table:
     table = Table(title=repr(channel), show_header=False)
     table.add_row("promised", f"eps = {certificate.claimed_epsilon:g}, delta = {certificate.claimed_delta:g}")
     table.add_row("found", f"eps = {certificate.epsilon:.9g}, delta = {certificate.delta:.6g}")
@@ -134,8 +163,10 @@ def _certificate_table(channel: Channel, certificate: audits.Certificate, contex
         table.add_row("worst labels", f"{certificate.labels[0]} against {certificate.labels[1]}")
     if certificate.message is not None:
         table.add_row("worst message", np.array2string(np.asarray(certificate.message), precision=4))
-    colour = "red" if _is_broken(certificate) else "green"
-    table.add_row("verdict", f"[bold {colour}]{certificate.verdict}")
+    colour = "green" if honest and not _is_broken(certificate) else "red"
+    lie = certificate.holds and not honest
+    verdict = "void: the messages do not follow the density that it is about" if lie else certificate.verdict
+    table.add_row("verdict", f"[bold {colour}]{verdict}")
     return table
 
 

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     Progress,
@@ -26,7 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ldp_gym.bench import leaderboard
-from ldp_gym.bench.experiment import Cell
+from ldp_gym.bench.experiment import Cell, Experiment
 from ldp_gym.bench.page import Column, Value, layout
 from ldp_gym.bench.report import write
 from ldp_gym.bench.results import Results
@@ -35,7 +34,7 @@ from ldp_gym.bench.store import DIRECTORY, FILE, Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, Suite
 from ldp_gym.bench.suites.own_game import OwnGame
 from ldp_gym.cli.options import option_of
-from ldp_gym.errors import DamagedStoreError
+from ldp_gym.errors import BrokenPromiseError, DamagedStoreError
 
 Directory = Annotated[Path, typer.Argument(help="The directory that `ldp-gym bench` wrote to.")]
 
@@ -76,6 +75,7 @@ def bench(
     time_limit: Annotated[
         float, typer.Option(min=1e-3, help="Seconds per cell of a third-party learner.")
     ] = TIME_LIMIT,
+    strict: Annotated[bool, typer.Option(help="Refuse to play if a channel breaks its promise.")] = False,
 ) -> None:
     """Play suites, or your own game, print what follows from them, and write a report.
 
@@ -84,7 +84,8 @@ def bench(
     ldp-gym bench --rule hypotheses=mine:models --rule truth=replay --rule
     'truth_kwargs={"contexts": "mine:X", "labels": "mine:y"}' --epsilon 1 --epsilon 4
 
-    What is already in the output directory is not played again. Exit status 1 if a learner or channel failed.
+    What is already in the output directory is not played again. Exit status 1 if a learner or channel failed,
+    or a channel breaks its promise.
     """
     console = Console()
     failed = False
@@ -103,10 +104,14 @@ def bench(
                     size=size,
                     dask=dask,
                     time_limit=time_limit,
+                    strict=strict,
                     on_start=bar.start,
                     on_cell=bar.advance,
                 )
-        except (AssertionError, DamagedStoreError, ImportError, OSError, TypeError, ValueError) as error:
+        except BrokenPromiseError as error:
+            console.print(Text(str(error), style="red"))
+            raise typer.Exit(1) from error
+        except (DamagedStoreError, ImportError, OSError, TypeError, ValueError) as error:
             if isinstance(error, ImportError) and "all" in (suite or []):  # a suite's extra; the others go on
                 console.print(f"{name} is left out: {error}", highlight=False, markup=False)
                 continue
@@ -115,7 +120,7 @@ def bench(
             console.print(f"stopped. What was played is in {out}: the same command goes on from there.")
             raise typer.Exit(130) from None
         _print(console, chosen, results)
-        failed = failed or bool(results.failures)
+        failed = failed or bool(results.failures or results.broken_promises)
     report(out)
     raise typer.Exit(1 if failed else 0)
 
@@ -208,7 +213,7 @@ class _Bar:
         self._done += 1
         self._rounds += cell.rounds
         self._progress.update(self._task, advance=cell.rounds, rounds=self._rounds)
-        failed = f" [red]failed: {cell.experiment.learner}[/red]" if outcome.status == "failed" else ""
+        failed = ", failed" if outcome.status == "failed" else ""
         self._show(f"{cell.experiment}{failed}")
 
     def _show(self, text: str) -> None:
@@ -219,7 +224,7 @@ class _Bar:
 def _bar(console: Console) -> Iterator[_Bar]:
     with Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
         TextColumn("{task.fields[cells]}"),
         _Rate(),
@@ -233,16 +238,28 @@ def _bar(console: Console) -> Iterator[_Bar]:
 def _print(console: Console, suite: Suite, results: Results) -> None:
     """The suite's leaderboard and findings."""
     console.rule(f"{suite.name}: {suite.title}")
-    if suite.ranks_learners and results.successes:
+    if suite.ranks_learners and (results.successes or results.broken):
         _print_leaderboard(console, results)
+    for audit in results.broken_promises:
+        console.print(Text(f" BROKEN PROMISE {audit}: out of the ranking", style="bold red"))
     for own in suite.tables(results) if results.successes else []:
         if own.printed:
-            _print_table(console, own.title, layout(own.columns, own.rows)[1], [False] * len(own.rows))
+            _print_table(console, own.title, layout(own.columns, own.rows)[1], [""] * len(own.rows))
     for finding in suite.findings(results):
-        mark = {True: "[green]✓[/green]", False: "[red]✗[/red]", None: "·"}[finding.holds]
-        console.print(f" {mark} {finding.text}", highlight=False)
+        mark = {True: Text(" ✓ ", "green"), False: Text(" ✗ ", "red"), None: Text(" · ")}[finding.holds]
+        console.print(mark + finding.text, highlight=False)
+    for message, experiments in _failures(results).items():
+        more = f" and {len(experiments) - 1} more" if len(experiments) > 1 else ""
+        console.print(Text(" failed ", "red") + f"{experiments[0]}{more}: {message}", highlight=False)
+
+
+def _failures(results: Results) -> dict[str, list[Experiment]]:
+    """What failed, by the last line of its message: the same error is said once."""
+    groups: dict[str, list[Experiment]] = {}
     for failure in results.failures:
-        console.print(f" [red]failed[/red] {failure.experiment}: {failure.message.strip().splitlines()[-1]}")
+        lines = failure.message.strip().splitlines() or ["no message"]
+        groups.setdefault(lines[-1], []).append(failure.experiment)
+    return groups
 
 
 def _print_leaderboard(console: Console, results: Results) -> None:
@@ -250,18 +267,21 @@ def _print_leaderboard(console: Console, results: Results) -> None:
     rows = leaderboard.rows(results)
     shared, shown = layout(leaderboard.COLUMNS, rows)
     brief = {column: values for column, values in shown.items() if column.title in leaderboard.BRIEF}
-    _print_table(console, shared, brief, [row.best for row in rows])
+    styles = ["red" if row.broken else "bold" if row.best else "" for row in rows]
+    _print_table(console, shared, brief, styles)
     if leaderboard.caveat(results):
         console.print(leaderboard.caveat(results), "", sep="\n", highlight=False)
 
 
 def _print_table(
-    console: Console, title: str, shown: Mapping[Column[Any], Sequence[Value]], bold: Sequence[bool]
+    console: Console, title: str, shown: Mapping[Column[Any], Sequence[Value]], styles: Sequence[str]
 ) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in shown:
-        table.add_column(column.title, justify="right" if column.numeric else "left", no_wrap=True)
-    for i, best in enumerate(bold):
-        texts = [escape(values[i].text) for values in shown.values()]
-        table.add_row(*texts, style="bold" if best else None)
-    console.print(title, table, "", sep="\n", highlight=False)
+    for column, values in shown.items():
+        # A name may be cut short in a narrow terminal, a number never.
+        width = max((len(value.text) for value in values), default=0) if column.numeric else None
+        justify: Literal["left", "right"] = "right" if column.numeric else "left"
+        table.add_column(column.title, justify=justify, no_wrap=True, min_width=width)
+    for i, style in enumerate(styles):
+        table.add_row(*(Text(values[i].text) for values in shown.values()), style=style)
+    console.print(Text(title), table, "", sep="\n", highlight=False)

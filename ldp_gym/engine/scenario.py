@@ -7,8 +7,9 @@ through this one class.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, Unpack
 
 import gymnasium as gym
@@ -17,13 +18,16 @@ import numpy.typing as npt
 
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.engine.rules import DEFAULT_HORIZON, DEFAULT_PRIVACY, Rules, complete_rules
+from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.game import Game
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
 from ldp_gym.hypotheses.sources import as_hypotheses
 from ldp_gym.natures.base import NATURES, Nature
 from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.sampling import open_uniforms
 from ldp_gym.spaces import Simplex
+from ldp_gym.theory.information import MessageInformation
 from ldp_gym.truths.member import Member
 from ldp_gym.truths.sources import as_truth
 
@@ -68,6 +72,7 @@ class Scenario:
         self.nature = self._nature(
             given["nature"], validation.options("nature_kwargs", given["nature_kwargs"])
         )
+        self._check_tables()
         self.game = Game(None if self.redraws else self.hypotheses, self.channel, self.horizon)
 
     # -- Making the parties ---------------------------------------------------------------------------
@@ -133,6 +138,15 @@ class Scenario:
         nature.check_horizon(self.horizon)
         return nature
 
+    def prepare_nature(self, hypotheses: Callable[[FloatArray], FloatArray]) -> Any:
+        """What the nature works out once for a class; it learns there what this channel's messages tell."""
+        return self.nature.prepare(hypotheses, partial(MessageInformation, self.channel))
+
+    @cached_property
+    def prepared_nature(self) -> Any:
+        """The same for the class of the rules, which all episodes share unless they redraw it."""
+        return self.prepare_nature(self.hypotheses)
+
     def _check_redrawable(self) -> None:
         source = self._class_source
         seeded = isinstance(source, str) and HYPOTHESES.takes(source, "class_seed")
@@ -145,6 +159,18 @@ class Scenario:
         if not self.observe_candidates:
             raise ValueError(
                 "redraw_hypotheses needs observe_candidates=True: a learner must see the class it plays"
+            )
+
+    def _check_tables(self) -> None:
+        """A channel that is made for few tables of candidates gets no more."""
+        most, contexts = self.channel.most_tables, self.nature.num_contexts
+        if most is None or self.shares_table:
+            return
+        if self.redraws or contexts is None or contexts > most:
+            raise IncompatibleChannelError(
+                f"{self.channel!r} is made again for every table of candidates, and for {most} of them at "
+                f"most. Use a constant class such as 'dirichlet', or a nature with a pool of up to {most} "
+                f"contexts, such as 'cycle'; or a channel for any number of contexts, such as 'split'"
             )
 
     def _member(self, class_seed: int) -> HypothesisClass:

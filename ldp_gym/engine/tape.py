@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class Tape:
     """n rounds of B episodes.
 
     Attributes:
-        contexts: ``x_t``, ``(B, n, d)``; none where nobody looks at them.
+        contexts: ``x_t``, ``(B, n, d)``; None if nothing needs them.
         candidates: ``f_j(x_t)``: ``(B, n, K, M)``; a round axis of 1 where they do not change within an
             episode, and the bare ``(K, M)`` table where all episodes share it.
         distributions: the truth's, ``(B, n or 1, M)``. For the referee alone.
@@ -36,7 +37,7 @@ class Tape:
         members: which hypothesis the truth is, -1 where it is none, ``(B, n or 1)``. For the referee alone.
         labels: ``Y_t``, ``(B, n)``. For the referee alone.
         messages: ``Ytilde_t``, ``(B, n, *message_shape)``.
-        log_likelihoods: of each hypothesis, ``(B, n, K)``; none where nobody acts on the public posterior,
+        log_likelihoods: of each hypothesis, ``(B, n, K)``; None if nothing acts on the public posterior,
             which they make up.
     """
 
@@ -74,6 +75,7 @@ class Episodes:
         self._hypotheses: HypothesisClass | Redrawn = (
             Redrawn([start.hypotheses for start in self.starts]) if scenario.redraws else scenario.hypotheses
         )
+        self._prepared: Any = None
         self._constant: RoundDistributions | None = None
         self._round = 0
         self._context = np.zeros((batch, scenario.hypotheses.context_dim))
@@ -88,6 +90,7 @@ class Episodes:
         self._constant = None
         if self.scenario.redraws:
             self._hypotheses = Redrawn([start.hypotheses for start in self.starts])
+            self._prepared = None
 
     def play(self, rounds: int) -> Tape:
         """The next rounds of every episode."""
@@ -206,6 +209,11 @@ class Episodes:
     def _contexts(self, uniforms: FloatArray, of_truth: FloatArray, rounds: IntArray) -> FloatArray:
         """Nature's move."""
         nature, shape = self.scenario.nature, rounds.shape
+        if nature.adaptive and self._prepared is None:
+            scenario = self.scenario
+            self._prepared = (
+                scenario.prepare_nature(self._hypotheses) if scenario.redraws else scenario.prepared_nature
+            )
 
         def truth_at(contexts: FloatArray, candidates: FloatArray) -> FloatArray:
             """The truth of this round at other contexts, side by side on the axis of the rounds."""
@@ -227,6 +235,8 @@ class Episodes:
                 previous=self._context,
                 hypotheses=self._hypotheses,
                 posterior=self._posterior.weights if nature.adaptive else None,
+                rounds_left=self.scenario.horizon - self._round if nature.adaptive else None,
+                prepared=self._prepared,
                 truth=truth_at if nature.leaks_truth else None,
                 episode=self._truth if nature is self.scenario.truth.nature else None,
             )

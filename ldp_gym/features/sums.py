@@ -109,7 +109,7 @@ class MessageFeatures(Features):
 class EvidenceFeatures(Features):
     """For each coordinate of the message: the sum of its decoded values, of clipped ones, and their number.
 
-    Sums are scaled by ``sqrt(K / T)`` where one coordinate of K is revealed a round (``1 / sqrt(T)`` where
+    Sums are scaled by ``sqrt(K / T)`` where one coordinate of K is revealed per round (``1 / sqrt(T)`` where
     all are), so that their noise at the horizon is of size one; counts by their expectation there. The last
     feature is t / T. Enough for a constant class, whose coordinates always mean the same.
     """

@@ -6,6 +6,7 @@ import numpy as np
 
 from ldp_gym.hypotheses.table import Table
 from ldp_gym.numerics import validation
+from ldp_gym.numerics.streams import Purpose, stream
 
 
 class Dirichlet(Table):
@@ -30,5 +31,5 @@ class Dirichlet(Table):
         alpha = validation.positive("concentration", concentration)
         size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
         labels = validation.whole("num_labels (M)", num_labels, least=2)
-        rng = np.random.default_rng(class_seed)
+        rng = stream(Purpose.CLASS, class_seed)
         super().__init__(rng.dirichlet(np.full(labels, alpha), size=size), context_dim)

@@ -12,7 +12,7 @@ from ldp_gym.numerics.arrays import FloatArray
 
 
 class Hadamard(Table):
-    """The lower bound's class, eq. (distributionp) of Appendix A: pairs that no private channel tells apart.
+    """The lower bound's class, Appendix A, eq. (16): pairs that no private channel tells apart.
 
     ``num_hypotheses = 2K`` for K pairs; ``M = N``, the power of two with ``N/2 <= K <= N - 1``. Pair i uses
     column i + 1 of the Sylvester-Hadamard matrix (column 1 is all ones)::
@@ -71,7 +71,7 @@ def _distinguishability(epsilon: float) -> float:
 
 
 def hadamard_gap(num_hypotheses: int, horizon: int, epsilon: float) -> float:
-    """``a`` of eq. (distributionp), for a class of ``num_hypotheses = 2K`` (K pairs)."""
+    """``a`` of Appendix A, eq. (16), for a class of ``num_hypotheses = 2K`` (K pairs)."""
     rounds = validation.whole("horizon (T)", horizon, least=1)
     return math.sqrt(
         validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
@@ -81,7 +81,7 @@ def hadamard_gap(num_hypotheses: int, horizon: int, epsilon: float) -> float:
 
 
 def hadamard_horizon(num_hypotheses: int, epsilon: float) -> float:
-    """The least horizon of Theorem (lowerbound): below it the gap would exceed 1."""
+    """The least horizon of Theorem 3: below it the gap would exceed 1."""
     return math.ceil(
         validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
         / 2.0

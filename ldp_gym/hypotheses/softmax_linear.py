@@ -7,6 +7,7 @@ import numpy as np
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.streams import Purpose, stream
 
 
 class SoftmaxLinear(HypothesisClass):
@@ -30,7 +31,7 @@ class SoftmaxLinear(HypothesisClass):
     ) -> None:
         super().__init__(num_hypotheses, num_labels, context_dim)
         shape = (self.num_hypotheses, self.num_labels, self.context_dim)
-        self.weights = np.random.default_rng(class_seed).standard_normal(shape)
+        self.weights = stream(Purpose.CLASS, class_seed).standard_normal(shape)
         self.weights *= validation.positive("scale", scale, most=1e100)
         self.weights.flags.writeable = False
 

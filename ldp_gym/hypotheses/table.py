@@ -13,6 +13,7 @@ class Table(HypothesisClass):
     """K fixed distributions: the constant functions of the lower bound and of hypothesis selection.
 
     Example:
+        >>> import numpy as np
         >>> coins = Table([[0.5, 0.5], [0.9, 0.1]])
         >>> coins(np.zeros((3, 1))).tolist()
         [[0.5, 0.5], [0.9, 0.1]]

@@ -7,7 +7,7 @@ name                 contexts
 ``"sequence"``       a given list, one per round
 ``"cycle"``          a pool, over and over
 ``"drift"``          a stationary walk, each context close to the last
-``"adversary"``      from a pool, the one with the largest posterior-expected KL
+``"adversary"``      from a pool, the one of most expected KL for what its messages tell
 ``"omniscient"``     from a pool, the one with the largest KL from the truth: it leaks the truth
 ==================== ================================================================================
 """

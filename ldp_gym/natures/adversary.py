@@ -2,49 +2,84 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ldp_gym.natures.base import NatureView
+from ldp_gym.natures.base import Information, NatureView
 from ldp_gym.natures.pool import Pooled
 from ldp_gym.numerics.arrays import FloatArray, mixture
 from ldp_gym.numerics.divergences import negentropy
 
 _ROUNDING = 1e-9
-"""Scores, in nats, that differ by less count as equal."""
+"""Scores, in nats, that differ by less, or by less of themselves, count as equal."""
+
+_SMALLEST = 1e-9
+"""What a message is taken to tell at least, in nats: less is rounding."""
 
 
-class Adversary(Pooled):
-    """The context of the largest posterior-expected KL from the posterior mixture.
-
-    With public weights w this is ``sum_k w_k KL(f_k(x), sum_j w_j f_j(x))``, the information that the round's
-    label carries about the truth. It reads nothing but the public transcript, so Bayes stays optimal.
-    """
+class WorstOfPool(Pooled):
+    """The context of the pool with the largest score: adversaries differ in nothing but their score."""
 
     adaptive: ClassVar[bool] = True
-    _kept: tuple[object, FloatArray] | None = None
+
+    @abstractmethod
+    def _scores(self, view: NatureView, posterior: FloatArray) -> FloatArray:
+        """How much each context of the pool is worth to Nature, ``(B, P)``, under posteriors ``(B, K)``."""
 
     def contexts(self, view: NatureView) -> FloatArray:
-        scores = self._scores(self._pool_candidates(view), view)
+        assert view.posterior is not None, "an adaptive nature gets the public posterior"
+        scores = self._scores(view, view.posterior)
         scores = np.broadcast_to(scores, (len(view.rounds), len(self.pool)))
         # The first within rounding of the best: the last bit depends on the batch, the choice must not.
-        best = scores >= scores.max(axis=-1, keepdims=True) - _ROUNDING
+        best = scores * (1.0 + _ROUNDING) + _ROUNDING >= scores.max(axis=-1, keepdims=True)
         return self.pool[best.argmax(axis=-1)][:, None]
 
-    def _scores(self, candidates: FloatArray, view: NatureView) -> FloatArray:
-        """How much each context of the pool is worth to Nature, ``(B, P)``."""
-        weights = _public(view.posterior)
-        spread = np.einsum("...k,...k->...", weights, negentropy(candidates))
-        return spread - negentropy(mixture(weights, candidates))
 
-    def _pool_candidates(self, view: NatureView) -> FloatArray:
-        """The candidates ``(B or 1, P, K, M)`` of the pool, kept while the class stays the same."""
-        if self._kept is None or self._kept[0] is not view.hypotheses:
-            self._kept = (view.hypotheses, view.hypotheses(self.pool[None]))
-        return self._kept[1]
+class Adversary(WorstOfPool):
+    """The context on which a learner pays most for what the messages tell, as far as anyone can know.
+
+    A context of large KL alone is no threat: there the message tells much as well, and the learner soon knows
+    the truth. This one plays the context that maximises
+
+    ``E KL(x) * min(rounds left, H / I(x))``,
+
+    with w the public posterior and H its entropy. Bayes expects to be charged
+    ``E KL(x) = sum_k w_k KL(f_k(x), sum_j w_j f_j(x))`` in the round. ``I(x)`` is what the round's message is
+    expected to tell: about ``H / I(x)`` such rounds tell the truth.
+
+    It reads nothing but the public transcript, so Bayes stays optimal and the information limit holds. It
+    looks at one round at a time, and at nothing beyond its pool: a strong heuristic, not the supremum over
+    all sequences of contexts. :func:`ldp_gym.search.hardest_contexts` looks for that one, from below.
+    """
+
+    def prepare(self, hypotheses: Callable[[FloatArray], FloatArray], information: Information) -> Any:
+        """The pool's candidates, and what messages tell there."""
+        candidates = hypotheses(self.pool[None])
+        return _Pool(candidates, negentropy(candidates), information(candidates))
+
+    def _scores(self, view: NatureView, posterior: FloatArray) -> FloatArray:
+        assert view.rounds_left is not None, "an adaptive nature is told how many rounds are left"
+        pool, weights = view.prepared, posterior[:, None]
+        charge = np.einsum("...k,...k->...", weights, pool.negentropies)
+        charge = charge - negentropy(mixture(weights, pool.candidates))
+        rounds = -negentropy(posterior)[:, None] / np.maximum(pool.information(posterior), _SMALLEST)
+        return charge * np.minimum(view.rounds_left, rounds)
 
 
-def _public(posterior: FloatArray | None) -> FloatArray:
-    assert posterior is not None, "an adaptive nature gets the public posterior"
-    return posterior[:, None]
+@dataclass(frozen=True)
+class _Pool:
+    """What the adversary knows about its pool.
+
+    Attributes:
+        candidates: ``(B or 1, P, K, M)``; without axes that a constant class does not have.
+        negentropies: of each hypothesis there, ``(B or 1, P, K)``.
+        information: what a message tells there, from posteriors ``(B, K)`` to ``(B, P)``.
+    """
+
+    candidates: FloatArray
+    negentropies: FloatArray
+    information: Callable[[FloatArray], FloatArray]

@@ -15,6 +15,10 @@ from ldp_gym.registry import Registry
 
 NATURES: Registry[Nature] = Registry("nature", group="ldp_gym.natures")
 
+Information = Callable[[FloatArray], Callable[[FloatArray], FloatArray]]
+"""What a message tells about the truth, in nats, under the game's channel: from candidates ``(..., P, K, M)``
+to a function from posteriors ``(B, K)`` to ``(B, P)``. The engine hands it in: natures know no channels."""
+
 
 @dataclass(frozen=True)
 class NatureView:
@@ -26,6 +30,8 @@ class NatureView:
         previous: the context before the first of them, ``(B, d)``; anything in round 0.
         hypotheses: the class, from contexts ``(..., d)`` to candidates ``(..., K, M)``.
         posterior: the public posterior ``(B, K)``, for an adaptive nature alone; then n is 1.
+        rounds_left: how many rounds are to be played, from this one on, for an adaptive nature alone.
+        prepared: what :meth:`Nature.prepare` made, for an adaptive nature alone.
         truth: the truth's distributions ``(B, P, M)`` in this round at P other contexts, from contexts
             ``(1, P, d)`` and candidates ``(B or 1, P, K, M)``; for a nature that leaks the truth alone.
         episode: what a truth has drawn for the episodes, for a nature that it brings along alone.
@@ -36,6 +42,8 @@ class NatureView:
     previous: FloatArray
     hypotheses: Callable[[FloatArray], FloatArray]
     posterior: FloatArray | None = None
+    rounds_left: int | None = None
+    prepared: Any = None
     truth: Callable[[FloatArray, FloatArray], FloatArray] | None = None
     episode: npt.NDArray[Any] | None = None
 
@@ -47,12 +55,14 @@ class Nature(ABC):
         context_dim: d.
 
     Attributes:
+        num_contexts: how many contexts there are to pick from, if that is known.
         adaptive: whether the next context depends on the public posterior; then rounds are asked for one
             at a time.
         leaks_truth: whether the contexts depend on the truth other than through the public transcript, so
             that they tell about it.
     """
 
+    num_contexts: int | None = None
     adaptive: ClassVar[bool] = False
     leaks_truth: ClassVar[bool] = False
 
@@ -63,6 +73,15 @@ class Nature(ABC):
     @abstractmethod
     def num_uniforms(self) -> int:
         """How many uniforms one context takes."""
+
+    def prepare(self, hypotheses: Callable[[FloatArray], FloatArray], information: Information) -> Any:
+        """What an adaptive nature works out once for a class; :attr:`NatureView.prepared` in every round.
+
+        Args:
+            hypotheses: the class, from contexts ``(..., d)`` to candidates ``(..., K, M)``.
+            information: what a message would tell at candidates, as a function of the posterior.
+        """
+        return None
 
     @abstractmethod
     def contexts(self, view: NatureView) -> FloatArray:

@@ -1,25 +1,31 @@
-"""An adversary that knows the truth."""
+"""A nature that knows the truth, and takes the largest charge at once."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
-from ldp_gym.natures.adversary import Adversary, _public
-from ldp_gym.natures.base import NatureView
+from ldp_gym.natures.adversary import WorstOfPool
+from ldp_gym.natures.base import Information, NatureView
 from ldp_gym.numerics.arrays import FloatArray, mixture
 from ldp_gym.numerics.divergences import kl
 
 
-class Omniscient(Adversary):
-    """The context of the largest KL from the truth to the posterior mixture: the paper's worst case.
+class Omniscient(WorstOfPool):
+    """The context of the largest KL from the truth to the posterior mixture.
 
-    It knows the truth and leaks it through the context, so Bayes' optimality and the information limit do
-    not hold against it.
+    It knows the truth and leaks it through the context, so Bayes' optimality and the information limit do not
+    hold against it. Nor is it the paper's worst case: it takes the largest charge of the round, and on such
+    contexts the messages tell most, so that Bayes pays less than on i.i.d. contexts. ``adversary`` is harder.
     """
 
     leaks_truth: ClassVar[bool] = True
 
-    def _scores(self, candidates: FloatArray, view: NatureView) -> FloatArray:
+    def prepare(self, hypotheses: Callable[[FloatArray], FloatArray], information: Information) -> Any:
+        """The pool's candidates."""
+        return hypotheses(self.pool[None])
+
+    def _scores(self, view: NatureView, posterior: FloatArray) -> FloatArray:
         assert view.truth is not None, "a nature that leaks the truth gets it"
-        truth = view.truth(self.pool[None], candidates)
-        return kl(truth, mixture(_public(view.posterior), candidates))
+        truth = view.truth(self.pool[None], view.prepared)
+        return kl(truth, mixture(posterior[:, None], view.prepared))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.natures.base import Nature
 from ldp_gym.numerics import validation
+from ldp_gym.numerics.streams import Purpose, stream
 from ldp_gym.registry import resolve
 
 
@@ -33,8 +33,9 @@ class Pooled(Nature):
         super().__init__(context_dim)
         if pool is None:
             size = validation.whole("pool_size", pool_size, least=1)
-            rng = np.random.default_rng(validation.whole("pool_seed", pool_seed, least=0))
+            rng = stream(Purpose.POOL, validation.whole("pool_seed", pool_seed, least=0))
             pool = rng.standard_normal((size, self.context_dim))
         self.pool = validation.contexts(
             "the contexts to pick from", resolve(pool, "contexts"), self.context_dim
         )
+        self.num_contexts = len(self.pool)

@@ -110,7 +110,7 @@ def row(name: str, values: npt.ArrayLike, length: int) -> FloatArray:
     """``values`` as one distribution over ``length`` things."""
     numbers = numeric(name, values)
     if numbers.shape != (length,):
-        raise ValueError(f"{name} must be {length} probabilities, one per label, got shape {numbers.shape}")
+        raise ValueError(f"{name} must be {length} probabilities that sum to one, got shape {numbers.shape}")
     normalised: FloatArray = distributions(numbers, name)
     normalised.flags.writeable = False
     return normalised
@@ -168,21 +168,79 @@ def distributions(values: npt.ArrayLike, name: str = "hypothesis") -> FloatArray
     Raises:
         ValueError: saying which hypothesis (the axis before the last) is wrong, how, and by how much.
     """
+    table, total = _rows(values, name)
+    normalised: FloatArray = table / total[..., None]
+    normalised[normalised < np.finfo(np.float64).tiny] = 0.0  # too small for its reciprocal to be a float
+    return normalised
+
+
+def _rows(values: npt.ArrayLike, name: str, place: str = "label") -> tuple[FloatArray, FloatArray]:
+    """Distributions ``(..., M)`` as they are, and their sums ``(...)``."""
     try:
         table = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"probabilities must form a rectangular array of numbers: {error}") from error
     if table.ndim == 0 or table.size == 0:
         raise ValueError(f"probabilities need at least one label, got shape {table.shape}")
-    total = row_totals(
-        table,
-        ROW_TOLERANCE,
-        lambda row: f"{name} {row[-1]}" if row else name,
-        "probabilities are nonnegative and sum to one",
+    advice = "probabilities are nonnegative and sum to one"
+    return table, row_totals(
+        table, ROW_TOLERANCE, lambda row: f"{name} {row[-1]}" if row else name, advice, place
     )
-    normalised: FloatArray = table / total[..., None]
-    normalised[normalised < np.finfo(np.float64).tiny] = 0.0  # too small for its reciprocal to be a float
-    return normalised
+
+
+def labels(values: object, num_labels: int) -> IntArray:
+    """Users' labels ``(...)`` as indices ``0..M-1``.
+
+    Raises:
+        TypeError: if they are no whole numbers.
+        ValueError: naming the first that is no label.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"labels must be whole numbers in 0..{num_labels - 1}, got {values!r}")
+    wrong = (array < 0) | (array >= num_labels)
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        where = f" at {list(place)}" if place else ""
+        raise ValueError(f"labels must lie in 0..{num_labels - 1}, got {array[place]}{where}")
+    return array.astype(np.int64, copy=False)
+
+
+def candidates(values: npt.ArrayLike, num_hypotheses: int, num_labels: int) -> FloatArray:
+    """Candidates ``(..., K, M)``, checked and left as they are.
+
+    Raises:
+        ValueError: saying which hypothesis is wrong, how, and by how much.
+    """
+    table, _ = _rows(values, "hypothesis")
+    if table.shape[-2:] != (num_hypotheses, num_labels):
+        raise ValueError(
+            f"candidates must have shape (..., {num_hypotheses}, {num_labels}), got {table.shape}"
+        )
+    return table
+
+
+def one_context(values: npt.ArrayLike, num_hypotheses: int, num_labels: int) -> FloatArray:
+    """Candidates ``(K, M)`` at one context, normalised to the last bit."""
+    table, expected = distributions(values), (num_hypotheses, num_labels)
+    if table.shape != expected:
+        raise ValueError(f"expected one context, candidates of shape {expected}; got {table.shape}")
+    return table
+
+
+def posterior(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
+    """A posterior ``(..., K)``, checked and left as it is.
+
+    Raises:
+        ValueError: saying what is wrong with it, and by how much.
+    """
+    weights, _ = _rows(values, "posterior", "hypothesis")
+    if weights.shape[-1] != num_hypotheses:
+        raise ValueError(
+            f"a posterior has a weight for each of {num_hypotheses} hypotheses, shape "
+            f"(..., {num_hypotheses}), got {weights.shape}"
+        )
+    return weights
 
 
 def predictions(values: FloatArray, name_row: Callable[[list[int]], str], advice: str) -> FloatArray:
@@ -204,9 +262,20 @@ def predictions(values: FloatArray, name_row: Callable[[list[int]], str], advice
 
 
 def row_totals(
-    table: FloatArray, tolerance: float, name_row: Callable[[list[int]], str], advice: str
+    table: FloatArray,
+    tolerance: float,
+    name_row: Callable[[list[int]], str],
+    advice: str,
+    place: str = "label",
 ) -> FloatArray:
     """The sums of the rows ``(..., M)``, which are nonnegative and sum to one within the tolerance.
+
+    Args:
+        table: the rows.
+        tolerance: how far from one a sum may be.
+        name_row: what to call a row, from its index, in the error.
+        advice: what to do instead, in the error.
+        place: what the probabilities of a row belong to, in the error.
 
     Raises:
         ValueError: naming the first row that is no distribution, and why.
@@ -217,9 +286,9 @@ def row_totals(
         return total
     for wrong, what in ((np.isnan(table), "NaN"), (table < 0.0, "negative")):
         if wrong.any():
-            *row, label = (int(i) for i in np.argwhere(wrong)[0])
-            value = table[(*row, label)]
-            raise ValueError(f"{name_row(row)} has a {what} probability at label {label}: {value}; {advice}")
+            *row, at = (int(i) for i in np.argwhere(wrong)[0])
+            value = table[(*row, at)]
+            raise ValueError(f"{name_row(row)} has a {what} probability at {place} {at}: {value}; {advice}")
     row = [int(i) for i in np.argwhere(~(np.abs(total - 1.0) <= tolerance))[0]]
     off = float(total[tuple(row)])
     raise ValueError(

@@ -44,13 +44,16 @@ def exact_epsilon(
         >>> round(exact_epsilon(RandomizedResponse(2, 3, 10, epsilon=1.5), table).epsilon, 9)
         1.5
     """
-    candidates = audited_table(channel, candidates)
+    candidates = validation.one_context(candidates, channel.num_hypotheses, channel.num_labels)
+    posterior = audited_posterior(channel, posterior)
     messages = _worst_case_messages(channel, candidates, posterior)
     found: ExactEpsilon | None = None
     together = max(1, _CELLS // candidates.size)  # messages, so that many labels do not take all memory
     for start in range(0, len(messages), together):
         some = messages[start : start + together]
         log_density = channel.log_density(some, candidates, posterior)
+        if np.isnan(log_density).any():
+            raise ValueError(f"log_density of {channel!r} is NaN: there is nothing to certify")
         highest, lowest = log_density.max(axis=-1), log_density.min(axis=-1)
         # Of a message that is never sent nobody learns anything.
         ratios = np.subtract(highest, lowest, where=highest > -np.inf, out=np.full(len(some), -np.inf))
@@ -58,18 +61,22 @@ def exact_epsilon(
         if found is None or ratios[worst] > found.epsilon:
             labels = int(log_density[worst].argmax()), int(log_density[worst].argmin())
             found = ExactEpsilon(float(ratios[worst]), labels, some[worst])
-    assert found is not None, "a channel has worst_case_messages"
+    if found is None or found.epsilon == -np.inf:
+        raise ValueError(
+            f"{channel!r} declares no message that is ever sent: there is nothing to certify. Does "
+            f"worst_case_messages() name messages of positive density?"
+        )
     return found
 
 
-def audited_table(channel: Channel, candidates: FloatArray) -> FloatArray:
-    """Candidates at one context, checked."""
-    table, expected = validation.distributions(candidates), (channel.num_hypotheses, channel.num_labels)
-    if table.shape != expected:
-        raise ValueError(
-            f"an audit of {channel!r} looks at one context, candidates of shape {expected}; got {table.shape}"
-        )
-    return table
+def audited_posterior(channel: Channel, posterior: FloatArray | None) -> FloatArray | None:
+    """The public posterior of an audit, checked; None for a channel that does not need one."""
+    if posterior is None:
+        return None
+    weights = validation.posterior(posterior, channel.num_hypotheses)
+    if weights.ndim != 1:
+        raise ValueError(f"an audit looks at one posterior, of shape (K,); got {weights.shape}")
+    return weights
 
 
 def _worst_case_messages(channel: Channel, candidates: FloatArray, posterior: FloatArray | None) -> Messages:
@@ -85,4 +92,8 @@ def _worst_case_messages(channel: Channel, candidates: FloatArray, posterior: Fl
 
 def exact_delta(channel: Channel, candidates: FloatArray, epsilon: float) -> DeltaBounds:
     """Bounds on the least delta for which the channel is (eps, delta)-LDP at these candidates ``(K, M)``."""
-    return channel.delta_bounds(audited_table(channel, candidates), validation.positive("epsilon", epsilon))
+    table = validation.one_context(candidates, channel.num_hypotheses, channel.num_labels)
+    bounds = channel.delta_bounds(table, validation.positive("epsilon", epsilon))
+    if not 0.0 <= bounds.lower <= bounds.upper <= 1.0:
+        raise ValueError(f"delta_bounds of {channel!r} are no bounds on a probability: {bounds}")
+    return bounds

@@ -15,7 +15,14 @@ from ldp_gym.rendering.history import FrameData
 
 if TYPE_CHECKING:
     import pygame
-from ldp_gym.rendering.summary import _groups, _labels_text, _message_bars, _message_text, _ordered, _power
+from ldp_gym.rendering.summary import (
+    bar_starts,
+    label_order,
+    labels_text,
+    message_bars,
+    message_text,
+    scale_power,
+)
 
 Frame = npt.NDArray[np.uint8]
 
@@ -32,7 +39,8 @@ _PAPER, _INK, _FAINT, _GRID = (255, 255, 255), (40, 40, 40), (125, 125, 125), (2
 TRUTH, LEARNER, _PUBLIC = (120, 178, 217), (203, 75, 0), (150, 150, 150)
 
 
-def _load_pygame() -> ModuleType:
+def load_pygame() -> ModuleType:
+    """The module pygame, or an error that says how to install it."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     try:
         import pygame
@@ -49,7 +57,7 @@ class Painter:
     """Draws frames. It needs no screen; :class:`Window` does."""
 
     def __init__(self) -> None:
-        self._pygame = _load_pygame()
+        self._pygame = load_pygame()
         self._fonts = {size: self._pygame.font.Font(None, size) for size in (20, 22, 26)}
 
     def frame(self, data: FrameData) -> Frame:
@@ -73,23 +81,23 @@ class Painter:
 
     def _labels(self, data: FrameData, box: tuple[int, int, int, int]) -> None:
         labels = len(data.distribution)
-        order, starts = _ordered(data, _BARS), _groups(labels, _BARS)
+        order, starts = label_order(data, _BARS), bar_starts(labels, _BARS)
         truth = np.add.reduceat(data.distribution[order], starts)
         rows = [(truth, TRUTH, 0.86)]
         if data.prediction is not None:
             rows.append((np.add.reduceat(data.prediction[order], starts), LEARNER, 0.36))
-        power = _power(data, _BARS)
+        power = scale_power(data, _BARS)
         top = _round_up(max(float(row.max()) for row, _, _ in rows))
         self._axes(box, [top * share ** (1 / power) for share in (0.0, 0.5, 1.0)], 0.0, top, power)
         for row, colour, width in rows:
             self._bars(box, (row / top) ** power, colour, width)
         names = [("truth", TRUTH), ("prediction", LEARNER)]
-        self._caption(box, _labels_text(data, _BARS), names)
+        self._caption(box, labels_text(data, _BARS), names)
         self._ticks_below(box, labels if labels <= _BARS else 0)
 
     def _beliefs(self, data: FrameData, box: tuple[int, int, int, int]) -> None:
         size = len(data.posterior)
-        starts = _groups(size, 64)
+        starts = bar_starts(size, 64)
         self._axes(box, [0.0, 0.5, 1.0], 0.0, 1.0)
         names = [("posterior", _PUBLIC)]
         self._bars(box, np.add.reduceat(data.posterior, starts), _PUBLIC, 0.86)
@@ -106,8 +114,8 @@ class Painter:
         self._pygame.draw.polygon(self._canvas, TRUTH, [(x, y), (x - 6, y + 9), (x + 6, y + 9)])
 
     def _message(self, data: FrameData, box: tuple[int, int, int, int]) -> None:
-        self._caption(box, "message: " + _message_text(data), [])
-        bars = _message_bars(data, 64)
+        self._caption(box, "message: " + message_text(data), [])
+        bars = message_bars(data, 64)
         if bars is None:
             return
         low, high = min(0.0, float(bars.min())), max(0.0, float(bars.max()))

@@ -8,7 +8,7 @@ from ldp_gym.rendering.history import FrameData
 
 if TYPE_CHECKING:
     import pygame
-from ldp_gym.rendering.painter import HEIGHT, WIDTH, Frame, Painter, _load_pygame
+from ldp_gym.rendering.painter import HEIGHT, WIDTH, Frame, Painter, load_pygame
 from ldp_gym.rendering.text import text
 
 
@@ -52,7 +52,7 @@ class Window:
     """
 
     def __init__(self, frames_per_second: int) -> None:
-        self._pygame = _load_pygame()
+        self._pygame = load_pygame()
         self._pygame.display.init()
         self._pygame.display.set_caption("LDPDist-v0")
         self._desktop = self._pygame.display.set_mode((WIDTH, HEIGHT))

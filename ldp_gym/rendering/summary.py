@@ -13,30 +13,30 @@ if TYPE_CHECKING:
     pass
 
 
-def _groups(length: int, most: int) -> IntArray:
+def bar_starts(length: int, most: int) -> IntArray:
     """Where groups of equal size begin, when ``length`` bars have to fit into ``most``."""
     return np.linspace(0, length, min(length, most), endpoint=False).astype(np.int64)
 
 
-def _ordered(data: FrameData, most: int) -> IntArray:
+def label_order(data: FrameData, most: int) -> IntArray:
     """The order in which labels are drawn: as they come if they fit, else the truth's likeliest first."""
     labels = len(data.distribution)
     return np.arange(labels) if labels <= most else np.argsort(-data.distribution, kind="stable")
 
 
-def _message_bars(data: FrameData, most: int) -> FloatArray | None:
+def message_bars(data: FrameData, most: int) -> FloatArray | None:
     """A message with several numbers, as bars: the means of groups where there are too many of them."""
     if data.message is None or data.message.ndim == 0:
         return None
     values = data.message.astype(np.float64)
     if len(values) == len(data.distribution):  # it speaks of labels
-        values = values[_ordered(data, most)]
-    starts = _groups(len(values), most)
+        values = values[label_order(data, most)]
+    starts = bar_starts(len(values), most)
     means: FloatArray = np.add.reduceat(values, starts) / np.diff(starts, append=len(values))
     return means
 
 
-def _message_text(data: FrameData) -> str:
+def message_text(data: FrameData) -> str:
     """A message in a few words."""
     if data.message is None:
         return "none yet"
@@ -50,13 +50,14 @@ def _message_text(data: FrameData) -> str:
     return f"{len(data.message):,} numbers, {data.message.min():.3g} to {data.message.max():.3g}"
 
 
-def _labels_text(data: FrameData, most: int) -> str:
+def labels_text(data: FrameData, most: int) -> str:
+    """How many labels there are, and how they are drawn."""
     labels = len(data.distribution)
     if labels <= most:
         return f"{labels} labels"
     return f"{labels:,} labels in {most} groups, the truth's likeliest first; square-root scale"
 
 
-def _power(data: FrameData, most: int) -> float:
+def scale_power(data: FrameData, most: int) -> float:
     """Groups go from most of the mass to next to nothing: the square root shows both ends."""
     return 1.0 if len(data.distribution) <= most else 0.5

@@ -11,7 +11,14 @@ from ldp_gym.rendering.history import FrameData
 
 if TYPE_CHECKING:
     pass
-from ldp_gym.rendering.summary import _groups, _labels_text, _message_bars, _message_text, _ordered, _power
+from ldp_gym.rendering.summary import (
+    bar_starts,
+    label_order,
+    labels_text,
+    message_bars,
+    message_text,
+    scale_power,
+)
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 
@@ -22,17 +29,17 @@ _ACROSS = 64
 
 def text(data: FrameData) -> str:
     """A data in a few lines for the terminal."""
-    order, starts = _ordered(data, _ACROSS), _groups(len(data.distribution), _ACROSS)
+    order, starts = label_order(data, _ACROSS), bar_starts(len(data.distribution), _ACROSS)
     shown = {"truth": data.distribution}
     if data.prediction is not None:
         shown["prediction"] = data.prediction
-    power = _power(data, _ACROSS)
+    power = scale_power(data, _ACROSS)
     masses = {name: np.add.reduceat(values[order], starts) ** power for name, values in shown.items()}
     top = max(row.max() for row in masses.values())
-    lines = [data.title, f"round {data.played:,} of {data.horizon:,}; {_labels_text(data, _ACROSS)}"]
+    lines = [data.title, f"round {data.played:,} of {data.horizon:,}; {labels_text(data, _ACROSS)}"]
     lines += [f"{name:12s}{_spark(row, top)}" for name, row in masses.items()]
     beliefs = {"posterior": data.posterior} | ({} if data.weights is None else {"weights": data.weights})
-    starts = _groups(len(data.posterior), _ACROSS)
+    starts = bar_starts(len(data.posterior), _ACROSS)
     for name, belief in beliefs.items():
         note = (
             f"{belief[data.truth]:.3f} on the truth, hypothesis {data.truth}"
@@ -40,12 +47,12 @@ def text(data: FrameData) -> str:
             else "the truth is no member"
         )
         lines.append(f"{name:12s}{_spark(np.add.reduceat(belief, starts), 1.0)}  {note}")
-    bars = _message_bars(data, _ACROSS)
+    bars = message_bars(data, _ACROSS)
     marks = ""
     if bars is not None:
         low = min(0.0, float(bars.min()))
         marks = _spark(bars - low, max(float(bars.max()) - low, 1e-300)) + "  "
-    lines.append(f"{'message':12s}{marks}{_message_text(data)}")
+    lines.append(f"{'message':12s}{marks}{message_text(data)}")
     if data.played:
         lines.append(
             f"{'total KL':12s}{data.losses[-1]:.3f} nats, the uniform mixture's {data.uniform[-1]:.3f}"

@@ -12,14 +12,18 @@ from ldp_gym.theory.bounds import (
     tv_bound,
     wma_bound,
 )
-from ldp_gym.theory.information import InformationRate, information_rate
+from ldp_gym.theory.information import InformationRate, MessageInformation, information_rate
 from ldp_gym.theory.limit import information_limit
+from ldp_gym.theory.regret import exp3_regret_bound, fixed_share_bound, soft_bayes_bound, wma_regret_bound
 
 __all__ = [
     "InformationRate",
+    "MessageInformation",
     "best_share",
     "capacity",
     "exp3_bound",
+    "exp3_regret_bound",
+    "fixed_share_bound",
     "hadamard_gap",
     "hadamard_horizon",
     "information_limit",
@@ -30,7 +34,9 @@ __all__ = [
     "randomized_response_rate",
     "sample_complexity",
     "single_noise_scale",
+    "soft_bayes_bound",
     "tv_bound",
     "vector_noise_scale",
     "wma_bound",
+    "wma_regret_bound",
 ]

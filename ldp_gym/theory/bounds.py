@@ -1,13 +1,12 @@
 """The paper's bounds with explicit constants, in nats.
 
 ``num_hypotheses`` is K, ``horizon`` is T. The upper bounds are those that the proofs give before they are
-wrapped in O(); ``gamma`` is log T unless given, as in the proof of Theorem 2.
+wrapped in O(); ``gamma`` is log T unless given, as in the proof of Theorem 4.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from ldp_gym.calibration.noise_scales import (
     log_range,
@@ -18,10 +17,6 @@ from ldp_gym.calibration.noise_scales import (
 )
 from ldp_gym.hypotheses.hadamard import hadamard_gap, hadamard_horizon
 from ldp_gym.numerics import validation
-
-if TYPE_CHECKING:
-    pass
-
 
 _MOST_ROUNDS = 1e150
 """Of which floats can still take the square."""
@@ -37,36 +32,46 @@ def wma_bound(
 ) -> float:
     """Algorithm 1's KL-risk: ``sqrt(2T log K) / c + 3 log(KT) + e^-gamma (T + 3) log(KT)``.
 
-    The proof of Theorem (klriskepsdeltadp): Lemma (wmbound) where the noise stays within c', and at most
-    ``log(KT)`` a round plus ``3 log(KT)`` where it does not, which has probability at most e^-gamma.
+    The proof of Theorem 4: Lemma 5 where the noise stays within c', and at most
+    ``log(KT)`` per round plus ``3 log(KT)`` where it does not, which has probability at most e^-gamma.
     """
-    scale = vector_noise_scale(num_hypotheses, horizon, epsilon, delta)
-    return _upper_bound(num_hypotheses, horizon, scale, gamma, regret_factor=1.0)
+    regret = wma_loss_regret(num_hypotheses, horizon, epsilon, delta, gamma)
+    return regret + _overhead(num_hypotheses, horizon, gamma)
 
 
 def exp3_bound(num_hypotheses: int, horizon: int, epsilon: float, gamma: float | None = None) -> float:
     """Algorithm 2's KL-risk: ``sqrt(2TK log K) / c_pdp + 3 log(KT) + e^-gamma (T + 3) log(KT)``.
 
-    Theorem (klriskinteractive), by Lemma (wmboundpdp) and the same steps as :func:`wma_bound`.
+    Theorem 5, by Lemma 8 and the same steps as :func:`wma_bound`.
     """
-    scale = single_noise_scale(num_hypotheses, horizon, epsilon)
-    return _upper_bound(
-        num_hypotheses,
-        horizon,
-        scale,
-        gamma,
-        regret_factor=validation.whole("num_hypotheses (K)", num_hypotheses, least=2),
-    )
+    regret = exp3_loss_regret(num_hypotheses, horizon, epsilon, gamma)
+    return regret + _overhead(num_hypotheses, horizon, gamma)
 
 
-def _upper_bound(
-    num_hypotheses: int, horizon: int, scale: float, gamma: float | None, regret_factor: float
-) -> float:
+def _overhead(num_hypotheses: int, horizon: int, gamma: float | None) -> float:
     log_kt = log_range(num_hypotheses, horizon)
-    inverse_c = log_kt + 2.0 * offset(num_hypotheses, horizon, scale, gamma)
-    regret = math.sqrt(2.0 * horizon * regret_factor * math.log(num_hypotheses))
     failure = math.exp(-resolved_gamma(gamma, horizon)) * (horizon + 3) * log_kt
-    return inverse_c * regret + 3.0 * log_kt + failure
+    return 3.0 * log_kt + failure
+
+
+def wma_loss_regret(
+    num_hypotheses: int, horizon: int, epsilon: float, delta: float, gamma: float | None = None
+) -> float:
+    """``sqrt(2T log K) / c``: Lemma (regretbound), in log-likelihoods, where the noise stays within c'."""
+    scale = vector_noise_scale(num_hypotheses, horizon, epsilon, delta)
+    inverse_c = _inverse_c(num_hypotheses, horizon, scale, gamma)
+    return inverse_c * math.sqrt(2.0 * horizon * math.log(num_hypotheses))
+
+
+def exp3_loss_regret(num_hypotheses: int, horizon: int, epsilon: float, gamma: float | None = None) -> float:
+    """``sqrt(2TK log K) / c_pdp``: the same for Lemma (regretboundpdp)."""
+    scale = single_noise_scale(num_hypotheses, horizon, epsilon)
+    inverse_c = _inverse_c(num_hypotheses, horizon, scale, gamma)
+    return inverse_c * math.sqrt(2.0 * horizon * num_hypotheses * math.log(num_hypotheses))
+
+
+def _inverse_c(num_hypotheses: int, horizon: int, scale: float, gamma: float | None) -> float:
+    return log_range(num_hypotheses, horizon) + 2.0 * offset(num_hypotheses, horizon, scale, gamma)
 
 
 def tv_bound(kl_risk: float, horizon: int) -> float:
@@ -106,18 +111,17 @@ def randomized_response_rate(num_hypotheses: int, num_labels: int, horizon: int,
     The rate quoted from Wu et al. (2023), without its constant: it grows with M.
     """
     epsilon = validation.positive("epsilon", epsilon)
+    num_labels = validation.whole("num_labels (M)", num_labels, least=2)
+    rounds = validation.whole("horizon (T)", horizon, least=1)
     # Divided through by e^eps, which overflows.
     signal = -math.expm1(-epsilon) / (1.0 + (num_labels - 1) * math.exp(-epsilon))
-    return (
-        math.sqrt(horizon * math.log(validation.whole("num_hypotheses (K)", num_hypotheses, least=2)))
-        / signal
-    )
+    return math.sqrt(rounds * nonprivate_bound(num_hypotheses)) / signal
 
 
 def lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
     """``a T / 132``: what every pure, non-adaptive channel pays on the Hadamard class, for some truth.
 
-    Theorem (lowerbound) with its proof's constant; ``num_hypotheses = 2K``, the size of the class.
+    Theorem 3 with its proof's constant; ``num_hypotheses = 2K``, the size of the class.
     """
     gap = hadamard_gap(num_hypotheses, horizon, epsilon)
     if gap > 1.0:

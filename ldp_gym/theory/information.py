@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import gymnasium as gym
@@ -11,6 +12,7 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.sampling import categorical
+from ldp_gym.numerics.streams import Purpose, stream
 
 
 class InformationRate(NamedTuple):
@@ -30,14 +32,15 @@ def information_rate(
 ) -> InformationRate:
     """The information that a round's message carries about the truth, when it has the given weights.
 
-    Exact where the messages are few and can be listed; else from ``samples`` messages, with its error. For an
-    eps-private channel it is never above :func:`ldp_gym.theory.capacity`.
+    Exact where the messages can be listed. Where public coins make them too many, the mean over draws of the
+    coins of what is exact given each: never above :func:`ldp_gym.theory.capacity`. Real-valued messages are
+    sampled.
 
     Args:
         channel: the channel.
         candidates: the class at the context, ``(K, M)``.
         weights: the posterior, ``(K,)``; uniform when not given. An adaptive channel acts on it.
-        samples: how many messages to draw where they cannot be listed.
+        samples: how many messages to draw where they are real-valued.
         seed: of those messages.
 
     Example:
@@ -46,28 +49,134 @@ def information_rate(
         >>> round(rate, 4), error
         (0.1109, 0.0)
     """
-    candidates = validation.distributions(candidates)
     size = channel.num_hypotheses
-    prior = validation.distributions(np.full(size, 1.0 / size) if weights is None else weights)
+    candidates = validation.one_context(candidates, size, channel.num_labels)
+    prior = np.full(size, 1.0 / size) if weights is None else validation.row("weights", weights, size)
+    samples = validation.whole("samples", samples, least=2)
     public = prior if channel.adaptive else None
-    if isinstance(channel.message_space, gym.spaces.Discrete):
-        messages = np.arange(int(channel.message_space.n))
-        log_likelihood = channel.log_likelihood(messages, candidates, public)
-        with np.errstate(invalid="ignore"):
-            gain = log_likelihood - _log_mean(log_likelihood, prior)
-        told = np.isfinite(log_likelihood) & (
-            prior > 0.0
-        )  # a message that a hypothesis never sends tells none
-        terms = np.exp(log_likelihood, where=told, out=np.zeros_like(gain)) * np.where(told, gain, 0.0)
-        return InformationRate(float(terms.sum(axis=0) @ prior), 0.0)
-    rng = np.random.default_rng(seed)
+    try:
+        listed = channel.list_messages(candidates, public)
+    except TypeError:
+        return _sampled(channel, candidates, prior, public, samples, seed)
+    log_likelihood = channel.log_likelihood(listed.messages, candidates, public)
+    with np.errstate(invalid="ignore"):
+        gain = log_likelihood - _log_mean(log_likelihood, prior)
+    told = np.isfinite(log_likelihood) & (prior > 0.0)  # what a hypothesis never sends tells nothing
+    chance = np.exp(log_likelihood + listed.log_weights[:, None], where=told, out=np.zeros_like(gain))
+    terms = np.einsum("nk,k->n", chance * np.where(told, gain, 0.0), prior)
+    if listed.complete:
+        return InformationRate(float(terms.sum()), 0.0)
+    rates = np.bincount(listed.draws, terms)  # the parts of the mean over draws
+    error = rates.std(ddof=1) * np.sqrt(len(rates))
+    return InformationRate(float(rates.sum()), float(error))
+
+
+def _sampled(
+    channel: Channel,
+    candidates: FloatArray,
+    prior: FloatArray,
+    public: FloatArray | None,
+    samples: int,
+    seed: int,
+) -> InformationRate:
+    """The same from random messages."""
+    rng = stream(Purpose.INFORMATION, seed)
     truths = categorical(prior, rng.random(samples))
     labels = categorical(candidates[truths], rng.random(samples))
-    log_likelihood = channel.log_likelihood(
-        channel.privatize(labels, candidates, rng, public), candidates, public
-    )
+    messages = channel.privatize(labels, candidates, rng, public)
+    log_likelihood = channel.log_likelihood(messages, candidates, public)
     gain = log_likelihood[np.arange(samples), truths] - _log_mean(log_likelihood, prior)[:, 0]
     return InformationRate(float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(samples)))
+
+
+_MESSAGES = 64
+"""How many messages stand for all, where there are more."""
+
+_MESSAGES_ADAPTIVE = 16
+"""The same for an adaptive channel, which is asked again in every round."""
+
+
+class MessageInformation:
+    """What a message would tell about the truth at given candidates, as a function of the posterior. In nats.
+
+    Made to be asked in every round, for many posteriors at once. With r any law of messages,
+    ``l_k = q_k / r`` the likelihood ratios and ``m = sum_k w_k l_k`` that of the mixture,
+
+    ``I(truth; message) = E_r [ sum_k w_k l_k log l_k - m log m ]``.
+
+    The expectation is exact where the messages can be listed and are few. Else it is over a few messages with
+    fixed coins, the same at all candidates, of the uniform mixture (of an adaptive channel, which acts on the
+    posterior, of the posterior's). Every message contributes what it tells, which is never negative.
+
+    Args:
+        channel: the channel.
+        candidates: ``(..., P, K, M)``.
+
+    Example:
+        >>> from ldp_gym.channels import RandomizedResponse
+        >>> information = MessageInformation(RandomizedResponse(2, 2, 10, epsilon=1.0), np.eye(2)[None, None])
+        >>> information(np.array([[0.5, 0.5], [1.0, 0.0]])).round(4).tolist()
+        [[0.1109], [0.0]]
+    """
+
+    def __init__(self, channel: Channel, candidates: FloatArray) -> None:
+        self._channel, self._candidates = channel, candidates
+        self._reference = None if channel.adaptive else self._compare(None)
+
+    def __call__(self, posterior: FloatArray) -> FloatArray:
+        """The information ``(B, P)`` under posteriors ``(B, K)``."""
+        weights = posterior[:, None]
+        chances, ratios, surprises = self._reference or self._compare(weights)
+        mixed = np.einsum("...ks,...k->...s", ratios, weights)
+        told = np.einsum("...k,...k->...", surprises, weights)
+        told = told - np.einsum("...s,...s->...", chances, _plogp(mixed))
+        return np.maximum(told, 0.0)
+
+    def _compare(self, weights: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Messages: chances ``(..., S)``, ratios ``(..., K, S)``, and ``E_r l_k log l_k``, ``(..., K)``."""
+        channel, candidates = self._channel, self._candidates[..., None, :, :]
+        size = channel.num_hypotheses
+        prior = np.full(size, 1.0 / size) if weights is None else weights[..., None, :]
+        public = prior if channel.adaptive else None
+        space = channel.message_space
+        if isinstance(space, gym.spaces.Discrete) and space.n <= _MESSAGES:
+            likelihoods = np.exp(channel.log_likelihood(np.arange(int(space.n)), candidates, public))
+            mixed = np.einsum("...k,...k->...", likelihoods, prior)
+            chances = mixed
+        else:
+            likelihoods = self._sample(candidates, prior, public)
+            mixed = np.einsum("...k,...k->...", likelihoods, prior)
+            chances = np.full(mixed.shape, 1.0 / mixed.shape[-1])
+        possible = mixed[..., None] > 0.0
+        ratios = np.divide(likelihoods, mixed[..., None], where=possible, out=np.zeros_like(likelihoods))
+        ratios = np.ascontiguousarray(np.swapaxes(ratios, -1, -2))  # sums over hypotheses run along messages
+        return chances, ratios, np.einsum("...s,...ks->...k", chances, _plogp(ratios))
+
+    def _sample(self, candidates: FloatArray, prior: FloatArray, public: FloatArray | None) -> FloatArray:
+        """The likelihoods ``(..., S, K)``, up to a factor, of messages of the mixture with fixed coins."""
+        channel = self._channel
+        coins = _stratified(_MESSAGES_ADAPTIVE if channel.adaptive else _MESSAGES, 1 + channel.num_uniforms)
+        law = np.einsum("...k,...km->...m", prior, candidates)
+        shape = np.broadcast_shapes(law.shape[:-1], coins.shape[:1])
+        coins = np.broadcast_to(coins, (*shape, coins.shape[-1]))
+        labels = categorical(law, coins[..., 0])
+        log_likelihood = channel.log_likelihood(
+            channel.encode(labels, candidates, coins[..., 1:], public), candidates, public
+        )
+        return np.exp(log_likelihood - log_likelihood.max(axis=-1, keepdims=True))
+
+
+def _plogp(p: FloatArray) -> FloatArray:
+    """``p log p``, 0 at 0."""
+    return p * np.log(np.where(p > 0.0, p, 1.0))
+
+
+@cache
+def _stratified(count: int, width: int) -> FloatArray:
+    """``count`` rows of uniforms, every column with one in each of ``count`` equal parts of (0, 1)."""
+    rng = stream(Purpose.INFORMATION, 0)
+    parts = np.stack([rng.permutation(count) for _ in range(width)], axis=-1)
+    return (parts + rng.random((count, width))) / count
 
 
 def _log_mean(log_likelihood: FloatArray, prior: FloatArray) -> FloatArray:

@@ -27,7 +27,7 @@ class TruthView:
         episode: what :meth:`Truth.draw_episode` made when the episodes began, ``(B, ...)``.
         uniforms: ``(B, n, num_uniforms)``.
         rounds: which rounds these are, counted from 0, ``(B, n)``.
-        contexts: ``(B, n, d)``; None where nobody needs them (see :attr:`Truth.needs_contexts`).
+        contexts: ``(B, n, d)``; None if nothing needs them (see :attr:`Truth.needs_contexts`).
         candidates: ``(B or 1, n or 1, K, M)``.
     """
 

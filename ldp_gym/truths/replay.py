@@ -29,7 +29,7 @@ class Replay(Truth):
             are, as ``"module:object"``.
         labels: ``(n,)``: indices ``0..M-1``, or the classes' own names where the class is one of classifiers;
             or where they are.
-        order: ``"given"``, or ``"shuffled"`` anew in each episode.
+        order: ``"given"``, or ``"shuffled"`` again in each episode.
         classes: the names of the labels, as the class has them.
     """
 

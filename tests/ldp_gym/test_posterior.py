@@ -1,4 +1,4 @@
-"""The public posterior is Bayes' rule."""
+"""The public posterior is Bayes' rule; on request it is tempered, or shares its weight."""
 
 import numpy as np
 import pytest
@@ -67,3 +67,25 @@ def test_some_games_go_on_alone(log_likelihoods):
     np.testing.assert_array_equal(posterior.weights, before[[2, 0]])
     posterior.advance(log_likelihoods[[2, 0], 1])
     assert posterior.weights.shape == (2, 4)
+
+
+@pytest.mark.parametrize(("rate", "share"), [(1.0, 0.0), (0.3, 0.0), (1.0, 0.1), (0.5, 0.02)])
+def test_weights_are_tempered_and_shared_in_linear_space(rate, share):
+    likelihoods = np.random.default_rng(0).random((3, 20, 4))
+    posterior = PublicPosterior(4, (3,), rate=rate, share=share)
+    along = PublicPosterior(4, (3,), rate=rate, share=share).along(np.log(likelihoods))
+    weights = np.full((3, 4), 0.25)
+    for t in range(20):
+        np.testing.assert_allclose(posterior.weights, weights, rtol=1e-9)
+        np.testing.assert_allclose(along[:, t], weights, rtol=1e-9)
+        posterior.advance(np.log(likelihoods[:, t]))
+        weights = weights * likelihoods[:, t] ** rate
+        weights = (1 - share) * weights / weights.sum(axis=-1, keepdims=True) + share / 4
+
+
+def test_a_message_that_all_rule_out_tells_nothing():
+    posterior = PublicPosterior(2)
+    for ruled_out in ([0.0, 0.5], [0.5, 0.0], [0.0, 0.0]):
+        with np.errstate(divide="ignore"):
+            posterior.advance(np.log(ruled_out))
+    np.testing.assert_allclose(posterior.weights, 0.5)

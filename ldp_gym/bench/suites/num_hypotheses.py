@@ -24,6 +24,6 @@ class NumHypotheses(Sweep):
     predicted: ClassVar[dict[tuple[str, str], tuple[float, str]]] = {
         ("exp3", "laplace-single"): (0.5, "the bound's, once it learns"),
         ("centred-exp3", "laplace-single"): (0.5, "the bound's"),
-        ("bayes", "laplace-single"): (1.0, "one coordinate of K a round"),
+        ("bayes", "laplace-single"): (1.0, "one coordinate of K per round"),
     }
     settings: ClassVar[dict[str, Any]] = {"hypotheses": "dirichlet", "num_labels": 64}

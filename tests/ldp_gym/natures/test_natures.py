@@ -1,9 +1,13 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from helpers import ALPHA, NATURES
 from scipy import stats
 from scipy.special import rel_entr
 
+from ldp_gym.channels.randomized_response import RandomizedResponse
+from ldp_gym.evaluation import evaluate
 from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
 from ldp_gym.natures.adversary import Adversary
 from ldp_gym.natures.base import NATURES as REGISTRY
@@ -14,6 +18,7 @@ from ldp_gym.natures.omniscient import Omniscient
 from ldp_gym.natures.sequence import Sequence
 from ldp_gym.numerics.sampling import open_uniforms
 from ldp_gym.testing import check_nature
+from ldp_gym.theory.information import MessageInformation, information_rate
 
 
 @pytest.mark.parametrize("name", NATURES)
@@ -21,12 +26,16 @@ def test_every_nature_keeps_the_contract(name):
     check_nature(REGISTRY.build(name, {"context_dim": 3}, NATURES[name]))
 
 
+CLASS = SoftmaxLinear(4, 5, 2)
+CHANNEL = RandomizedResponse(4, 5, 100, epsilon=1.0)
+
+
 def stretch(nature, batch, rounds, **more):
     uniforms = open_uniforms([np.random.default_rng(0)], (batch, rounds, nature.num_uniforms))[0]
     indices = np.broadcast_to(np.arange(rounds), (batch, rounds))
-    return NatureView(
-        uniforms, indices, np.zeros((batch, nature.context_dim)), SoftmaxLinear(4, 5, 2), **more
-    )
+    prepared = nature.prepare(CLASS, partial(MessageInformation, CHANNEL))
+    previous = np.zeros((batch, nature.context_dim))
+    return NatureView(uniforms, indices, previous, CLASS, prepared=prepared, **more)
 
 
 @pytest.mark.parametrize("nature", [IID(2), Drift(2, rate=0.4)])
@@ -42,23 +51,46 @@ def test_the_drift_has_its_autocorrelation():
     assert abs(np.arctanh(correlation) - np.arctanh(0.8)) < stats.norm.isf(ALPHA / 2) / np.sqrt(50_000 - 3)
 
 
-def test_the_adversary_maximises_the_posterior_expected_kl():
-    """By a plain loop over the pool, the hypotheses and the labels."""
-    nature, f = Adversary(2, pool_size=9), SoftmaxLinear(4, 5, 2)
+@pytest.mark.parametrize("left", [1, 10, 1000])
+def test_the_adversary_weighs_the_charge_against_what_a_message_tells(left):
+    """By a plain loop over the pool and the hypotheses, with the exact information of a message."""
+    nature = Adversary(2, pool_size=9)
     weights = np.random.default_rng(1).dirichlet(np.ones(4), size=3)
-    chosen = nature.contexts(stretch(nature, 3, 1, posterior=weights))
+    chosen = nature.contexts(stretch(nature, 3, 1, posterior=weights, rounds_left=left))
     for w, x in zip(weights, chosen[:, 0], strict=True):
-        scores = [
-            sum(w[k] * rel_entr(f(context)[k], w @ f(context)).sum() for k in range(4))
-            for context in nature.pool
-        ]
+        scores = []
+        for context in nature.pool:
+            f = CLASS(context)
+            charge = sum(w[k] * rel_entr(f[k], w @ f).sum() for k in range(4))
+            rounds = stats.entropy(w) / information_rate(CHANNEL, f, w).rate
+            scores.append(charge * min(left, rounds))
         np.testing.assert_array_equal(x, nature.pool[np.argmax(scores)])
 
 
+def test_with_one_round_left_the_adversary_takes_the_largest_charge():
+    nature = Adversary(2, pool_size=9)
+    weights = np.random.default_rng(1).dirichlet(np.ones(4), size=1)
+    chosen = nature.contexts(stretch(nature, 1, 1, posterior=weights, rounds_left=1))
+    charges = [weights[0] @ rel_entr(f, weights[0] @ f).sum(axis=-1) for f in CLASS(nature.pool)]
+    np.testing.assert_array_equal(chosen[0, 0], nature.pool[np.argmax(charges)])
+
+
+@pytest.mark.parametrize("channel", ["split", "laplace-single"])
+def test_the_adversary_costs_bayes_more_than_iid_contexts(channel):
+    """The default game at 300 rounds. The seeds are fixed, so the test cannot fail by chance."""
+    rules = {"channel": channel, "horizon": 300}
+    iid = evaluate("bayes", rules, episodes=100).risk
+    assert evaluate("bayes", {**rules, "nature": "adversary"}, episodes=24).risk > 1.2 * iid
+    assert evaluate("bayes", {**rules, "nature": "omniscient"}, episodes=24).risk < iid
+
+
 def test_the_omniscient_maximises_the_kl_from_the_truth():
-    nature, f = Omniscient(2, pool_size=9), SoftmaxLinear(4, 5, 2)
+    nature, f = Omniscient(2, pool_size=9), CLASS
     weights = np.random.default_rng(1).dirichlet(np.ones(4), size=3)
-    chosen = nature.contexts(stretch(nature, 3, 1, posterior=weights, truths=np.array([2, 0, 3])))
+    view = stretch(
+        nature, 3, 1, posterior=weights, truth=lambda _, at: np.stack([at[0, :, j] for j in (2, 0, 3)])
+    )
+    chosen = nature.contexts(view)
     for w, x, j in zip(weights, chosen[:, 0], (2, 0, 3), strict=True):
         scores = [rel_entr(f(context)[j], w @ f(context)).sum() for context in nature.pool]
         np.testing.assert_array_equal(x, nature.pool[np.argmax(scores)])

@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers import PURE, make_channel
+from helpers import CHANNELS, PURE, make_channel
 from scipy import optimize
 
 import ldp_gym
@@ -30,6 +30,22 @@ def test_randomized_response_by_hand():
     assert math.isclose(rate, expected, rel_tol=1e-12)
     split = theory.information_rate(make_channel("split", 2, 2, 10), np.eye(2))
     assert abs(split.rate - expected) < 5 * split.error
+
+
+@pytest.mark.parametrize("name", ldp_gym.CHANNELS.names())
+def test_what_a_message_tells_at_a_glance_is_near_what_it_tells(name):
+    """A few messages against many, under several posteriors; exact where messages are listed."""
+    channel = make_channel(name, 4, 6, 100, epsilon=1.0)
+    candidates = np.random.default_rng(3).dirichlet(np.ones(6), size=(5, 4))
+    posteriors = np.array([[0.25, 0.25, 0.25, 0.25], [0.7, 0.1, 0.1, 0.1], [0.0, 0.5, 0.5, 0.0]])
+    glances = theory.MessageInformation(channel, candidates[None])(posteriors)
+    assert glances.shape == (3, 5)
+    for weights, row in zip(posteriors, glances, strict=True):
+        for table, glance in zip(candidates, row, strict=True):
+            rate, error = theory.information_rate(channel, table, weights, samples=4000)
+            if error == 0.0 and not channel.adaptive:
+                assert math.isclose(glance, rate, rel_tol=1e-9, abs_tol=1e-12)
+            assert abs(glance - rate) < 0.6 * rate + 5 * error + 1e-12
 
 
 def test_without_privacy_the_label_tells_its_entropy():

@@ -1,0 +1,34 @@
+"""Bayes for a truth that may switch from one hypothesis to another."""
+
+from __future__ import annotations
+
+from ldp_agents.likelihood import LinearWeights
+from ldp_gym import Game
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray
+
+
+class FixedShare(LinearWeights):
+    """Bayes' rule, after which a share of all weight is spread evenly over the hypotheses.
+
+    This is the exact posterior for a truth that in every round, with that probability, is drawn anew from the
+    class. In the log-loss of messages it pays at most :func:`ldp_gym.theory.fixed_share_bound` above the
+    best sequence of hypotheses.
+
+    Args:
+        game: the public rules.
+        share: in (0, 1); ``1 / T``, one switch per episode, when not given.
+
+    References:
+        Herbster, M. and Warmuth, M. K. (1998). Tracking the best expert. Machine Learning 32.
+    """
+
+    def __init__(self, game: Game, share: float | None = None) -> None:
+        self.share = 1.0 / game.horizon if share is None else validation.fraction("share", share)
+        super().__init__(game)
+
+    def advance(self, weights: FloatArray, likelihoods: FloatArray) -> FloatArray:
+        """``(1 - share) w_k L_k / sum_j w_j L_j + share / K``."""
+        posterior = weights * likelihoods
+        posterior /= posterior.sum(axis=-1, keepdims=True)
+        return (1.0 - self.share) * posterior + self.share / self.game.num_hypotheses

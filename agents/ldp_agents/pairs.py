@@ -1,0 +1,70 @@
+"""Bayes over the class and the mixtures of two of its members."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldp_agents.likelihood import LikelihoodLearner, log_evidence
+from ldp_gym import Game
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, softmax
+
+_SHARES = tuple(n / 6 for n in range(1, 6))
+"""What the first of a pair has in their mixtures."""
+
+_MOST_HYPOTHESES = 128
+
+
+class Pairs(LikelihoodLearner):
+    """Bayes' rule over the K hypotheses and, for every pair of them, five mixtures: 1 to 5 sixths.
+
+    For a truth that is a member, or a mixture of two. Memory and time per round grow with ``K^3``.
+
+    Args:
+        game: the public rules, of at most 128 hypotheses.
+        members: the prior probability, in (0, 1], that the truth is a member. At 1 there are no pairs.
+
+    Raises:
+        ValueError: if there are more hypotheses.
+    """
+
+    def __init__(self, game: Game, members: float = 0.5) -> None:
+        members, size = validation.positive("members", members, most=1.0), game.num_hypotheses
+        pairs = _pairs(size) if members < 1.0 else np.empty((0, size))
+        self._mixtures = np.concatenate([np.eye(size), pairs])  # (N, K)
+        prior = [np.full(size, members / size), np.full(len(pairs), (1.0 - members) / max(len(pairs), 1))]
+        self._log_prior = np.log(np.concatenate(prior))
+        super().__init__(game)
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights ``(..., K)`` of the hypotheses in the posterior mean."""
+        mean: FloatArray = softmax(self._log_weights) @ self._mixtures
+        return mean
+
+    def begin(self, batch_shape: tuple[int, ...]) -> None:
+        """Begin with the prior."""
+        self._log_weights = np.broadcast_to(self._log_prior, (*batch_shape, len(self._log_prior))).copy()
+
+    def begin_again(self, mask: BoolArray) -> None:
+        """Begin with the prior in the games of ``mask``."""
+        self._log_weights[mask] = self._log_prior
+
+    def learn(self, likelihoods: FloatArray) -> None:
+        """Bayes' rule: a mixture has the mixture of the likelihoods."""
+        log_weights = self._log_weights + log_evidence(likelihoods @ self._mixtures.T)
+        self._log_weights = log_weights - log_weights.max(axis=-1, keepdims=True)
+
+
+def _pairs(size: int) -> FloatArray:
+    """The mixtures of every pair: weights ``(N, K)``."""
+    if size > _MOST_HYPOTHESES:
+        raise ValueError(
+            f"'pairs' keeps {len(_SHARES)} mixtures of every pair of hypotheses, and takes at most "
+            f"{_MOST_HYPOTHESES} hypotheses, got {size}; 'robust' and 'soft-bayes' take more"
+        )
+    first, second = np.triu_indices(size, 1)
+    mixtures = np.zeros((len(first), len(_SHARES), size))
+    mixtures[np.arange(len(first)), :, first] = _SHARES
+    mixtures[np.arange(len(first)), :, second] = 1.0 - np.array(_SHARES)
+    return mixtures.reshape(-1, size)

@@ -1,0 +1,74 @@
+"""One learner for truths of any kind: Bayes over learners that each expect one kind."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldp_agents.fixed_share import FixedShare
+from ldp_agents.likelihood import LikelihoodLearner, log_evidence
+from ldp_agents.pairs import Pairs
+from ldp_agents.soft_bayes import SoftBayes
+from ldp_gym import Game
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, softmax
+
+MEMBER, PAIR, SWITCHING, MIXTURE = 0.5, 0.08, 0.05, 0.37
+"""How likely each kind of truth is at first. Chosen on other tables than those of docs/any-truth.md."""
+
+PRIOR = (MEMBER + PAIR, SWITCHING, MIXTURE)
+"""Of the experts."""
+
+_MOST_FOR_PAIRS = 32
+"""Of more hypotheses the first expert is Bayes alone: mixtures of pairs would cost most of the time."""
+
+
+class Robust(LikelihoodLearner):
+    """Bayes over three experts, weighed by the likelihood that each gave to the messages.
+
+    - :class:`~ldp_agents.pairs.Pairs` expects a member, or a mixture of two;
+    - :class:`~ldp_agents.fixed_share.FixedShare` expects members that switch;
+    - :class:`~ldp_agents.soft_bayes.SoftBayes` expects a mixture of many.
+
+    It sees no more than the messages. In their log-loss it pays at most ``log(1 / prior)`` more than any of
+    its experts, on every sequence of messages.
+
+    Args:
+        game: the public rules. Of more than 32 hypotheses the first expert expects members alone.
+    """
+
+    def __init__(self, game: Game) -> None:
+        members = MEMBER / (MEMBER + PAIR) if game.num_hypotheses <= _MOST_FOR_PAIRS else 1.0
+        self._experts = (Pairs(game, members=members), FixedShare(game), SoftBayes(game))
+        super().__init__(game)
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights ``(..., K)`` of the hypotheses, summing to one."""
+        return np.einsum("...e,...ek->...k", self.trust, self._expert_weights())
+
+    @property
+    def trust(self) -> FloatArray:
+        """How far each expert is trusted, ``(..., 3)``, summing to one."""
+        return softmax(self._log_weights)
+
+    def begin(self, batch_shape: tuple[int, ...]) -> None:
+        """Begin with the prior over experts, and each expert with its own."""
+        self._log_weights = np.broadcast_to(np.log(PRIOR), (*batch_shape, len(PRIOR))).copy()
+        for expert in self._experts:
+            expert.begin(batch_shape)
+
+    def begin_again(self, mask: BoolArray) -> None:
+        """The same in the games of ``mask``."""
+        self._log_weights[mask] = np.log(PRIOR)
+        for expert in self._experts:
+            expert.begin_again(mask)
+
+    def learn(self, likelihoods: FloatArray) -> None:
+        """Bayes' rule over the experts, who learn in their own ways."""
+        predicted = np.einsum("...ek,...k->...e", self._expert_weights(), likelihoods)
+        log_weights = self._log_weights + log_evidence(predicted)
+        self._log_weights = log_weights - log_weights.max(axis=-1, keepdims=True)
+        for expert in self._experts:
+            expert.learn(likelihoods)
+
+    def _expert_weights(self) -> FloatArray:
+        return np.stack([expert.weights for expert in self._experts], axis=-2)

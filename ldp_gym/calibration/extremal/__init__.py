@@ -1,0 +1,106 @@
+"""The extremal channel that tells the hypotheses of a table apart best.
+
+A message of an extremal channel is a set S of labels: a label in S sends it with probability ``c_S``, any
+other label with ``e^-eps c_S``. Masses ``c_S`` make a channel if they cover all labels alike. Every
+eps-private channel is an extremal one with some of its messages merged (Kairouz, Oh and Viswanath 2016).
+
+Which masses are best? Let ``D_ij`` be what a message tells i from j: the KL between its two laws. When i is
+the truth, j stays in play for about ``1 / D_ij`` rounds. A round in which both are equally likely costs
+``p_ij = KL(f_i, (f_i + f_j) / 2)``. So the cost of a channel is ``J = sum_{i != j} p_ij / (1/T + D_ij)``.
+
+``D_ij`` is linear in the masses, hence J is convex, and Frank and Wolfe's method finds its least value. At
+the slopes ``u_ij = p_ij / (1/T + D_ij)^2`` the next channel is the one with the largest ``sum_ij u_ij D_ij``.
+All channels found so far are then mixed again. That largest sum, less the sum of the mixture, bounds how far
+J is from the least: the duality gap.
+
+* :mod:`.covers` looks for the next channel by ascent, for any number of labels. Its gap is an estimate.
+* :mod:`.programs` finds it by linear programs and proves it, for few labels or two hypotheses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ldp_gym.calibration.capacity import best_share
+from ldp_gym.calibration.extremal.covers import CoverSearch
+from ldp_gym.calibration.extremal.families import Family, Table
+from ldp_gym.calibration.extremal.mixture import Mixture
+from ldp_gym.numerics.arrays import FloatArray
+
+__all__ = ["Design", "Family", "design"]
+
+GAP = 1e-3
+"""How far from the least cost a design may be, relatively, as far as anyone can tell."""
+
+_GAP_OF_TWO = 1e-5
+"""The same with two hypotheses, where linear programs are quick."""
+
+_MOST_LABELS = 12
+"""Up to so many labels, all sets can be looked at: 2^12 of them."""
+
+_MOST_LABELS_OF_TWO = 128
+"""The same with two hypotheses, where few sets matter."""
+
+_MOST_STEPS = 60
+
+
+class Design(NamedTuple):
+    """A channel for a table, and what is known about it.
+
+    Attributes:
+        family: its sets and masses.
+        cost: J.
+        gap: by what part of the cost a better channel may lie below it.
+        exact: whether the gap is proved. Otherwise it is an estimate: no better channel was found.
+    """
+
+    family: Family
+    cost: float
+    gap: float
+    exact: bool
+
+
+def design(candidates: FloatArray, epsilon: float, horizon: int, most_sets: int) -> Design:
+    """The best channel of at most so many sets for candidates ``(K, M)`` over T rounds.
+
+    Example:
+        >>> made = design(np.array([[0.9, 0.1, 0.0], [0.1, 0.1, 0.8]]), 1.0, 1000, most_sets=10)
+        >>> made.family.sets.tolist(), made.exact
+        ([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]], True)
+        >>> made.family.masses.round(3).tolist()  # e / (e + 1): randomized response over two sets
+        [0.731, 0.731]
+    """
+    table = Table(candidates, epsilon)
+    mixture = Mixture(table, horizon)
+    covers = CoverSearch(table, best_share(epsilon), np.random.default_rng(0))
+    mixture.add(covers.first())
+    gap, exact = _descend(mixture, covers.best, GAP, patience=3), False
+    if table.num_labels <= (_MOST_LABELS_OF_TWO if table.num_hypotheses == 2 else _MOST_LABELS):
+        from ldp_gym.calibration.extremal import programs  # SciPy's optimizers take a while to import
+
+        enough = _GAP_OF_TWO if table.num_hypotheses == 2 else GAP
+        gap, exact = _descend(mixture, programs.solver_of(table).best, enough, patience=1), True
+    before = mixture.cost
+    mixture.keep_sets(most_sets)
+    return Design(mixture.family, mixture.cost, gap + (mixture.cost - before) / mixture.cost, exact)
+
+
+def _descend(
+    mixture: Mixture,
+    search: Callable[[FloatArray], tuple[list[Family], float]],
+    enough: float,
+    patience: int,
+) -> float:
+    """Mix in what the search finds until the gap has been small so many times in a row; the last gap."""
+    small = 0
+    for _ in range(_MOST_STEPS):
+        families, most = search(mixture.slopes)
+        gap = max(0.0, most - mixture.score) / mixture.cost
+        small = small + 1 if gap < enough else 0
+        if small == patience:
+            break
+        mixture.add(families)
+    return gap

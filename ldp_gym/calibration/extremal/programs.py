@@ -1,0 +1,174 @@
+"""The best channel for given slopes by linear programs, with a proof that there is no better one.
+
+Duality: let every label have a price. If the prices pay for every set,
+``sum_y price_y (e^-eps + (1 - e^-eps) [y in S]) >= score(S)``, then no channel scores more than the sum of
+the prices. If they miss some set's score by v, none scores more than that sum plus v times the largest mass
+that a channel has in all, ``M / (1 + (M - 1) e^-eps)``. The prices come from a linear program's dual, and the
+bound holds whatever the solver's tolerance.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+from ldp_gym.calibration.extremal.families import Family, Table
+from ldp_gym.numerics.arrays import FloatArray, IntArray
+
+_MOST_ROUNDS = 20
+_ENOUGH = 1e-6
+"""What prices may miss, in units of the largest score."""
+
+_NOTHING = 1e-12
+"""A mass that counts as none."""
+
+
+class Solver(ABC):
+    """Linear programs for one table."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    @abstractmethod
+    def best(self, slopes: FloatArray) -> tuple[list[Family], float]:
+        """The channel with the highest score, and a bound on the score of any."""
+
+    def _missed(self, sets: FloatArray, prices: FloatArray, slopes: FloatArray) -> FloatArray:
+        """By how much prices miss the scores of sets ``(n, M)``."""
+        low = self._table.low
+        return self._table.scores(sets, slopes) - (low * prices.sum() + (1.0 - low) * (sets @ prices))
+
+    def _bound(self, prices: FloatArray, missed: float) -> float:
+        labels = self._table.num_labels
+        return float(prices.sum() + max(missed, 0.0) * labels / (1.0 + (labels - 1) * self._table.low))
+
+    def _level(self, sets: FloatArray, masses: FloatArray) -> Family:
+        """The channel of masses that cover all labels alike to the last digit, not to some tolerance."""
+        sets, masses = sets[masses > _NOTHING], masses[masses > _NOTHING]
+        raised = self._table.low + (1.0 - self._table.low) * sets
+        masses = masses + np.linalg.lstsq(raised.T, 1.0 - masses @ raised, rcond=None)[0]
+        return self._table.family(sets, np.maximum(masses, 0.0))
+
+
+class AllSets(Solver):
+    """For few labels: a program over some sets, to which those that prices miss most are added."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table)
+        numbers = np.arange(1, 2**table.num_labels - 1)
+        self._sets = ((numbers[:, None] >> np.arange(table.num_labels)) & 1).astype(np.float64)
+        self._chosen = np.isin(self._sets.sum(axis=-1), [1, table.num_labels - 1])
+
+    def best(self, slopes: FloatArray) -> tuple[list[Family], float]:
+        scores = self._table.scores(self._sets, slopes)
+        for _ in range(_MOST_ROUNDS):
+            columns = np.flatnonzero(self._chosen)
+            program = self._program(columns, scores[columns])
+            missed = self._missed(self._sets, program.prices, slopes)
+            if missed.max() < _ENOUGH * scores.max():
+                break
+            self._chosen[np.argsort(-missed)[:30]] = True
+        family = self._level(self._sets[columns], program.masses)
+        return [family], self._bound(program.prices, float(missed.max()))
+
+    def _program(self, columns: IntArray, scores: FloatArray) -> _Solution:
+        """The best masses of these sets."""
+        raised = self._table.low + (1.0 - self._table.low) * self._sets[columns]
+        return _solve(scores, raised.T)
+
+
+class TwoHypotheses(Solver):
+    """For K = 2: the score of a set is the largest of its tangents, one per log ratio s of the two laws.
+
+    A program with one message per tangent of a grid in ``[-eps, eps]`` says how far each message speaks for
+    each label. Where its prices miss a set, the set's own ratio joins the grid.
+    """
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table)
+        self._reach = -float(np.log(table.low))
+        self._grid = np.linspace(-self._reach, self._reach, 17)
+
+    def best(self, slopes: FloatArray) -> tuple[list[Family], float]:
+        for _ in range(_MOST_ROUNDS):
+            program, shares = self._program(slopes)
+            sets = self._sets_above(program.prices, slopes)
+            missed = self._missed(sets, program.prices, slopes)
+            if missed.max(initial=0.0) < _ENOUGH * np.abs(program.prices).sum():
+                break
+            laws = self._table.laws(sets[np.argsort(-missed)[:4]])
+            self._grid = np.unique(np.concatenate([self._grid, np.log(laws[:, 0] / laws[:, 1])]))
+        nested = [_nested(row) for row in shares]
+        family = self._level(*(np.concatenate(parts) for parts in zip(*nested, strict=True)))
+        return [family], self._bound(program.prices, float(missed.max(initial=0.0)))
+
+    def _tangents(self, ratios: FloatArray, slopes: FloatArray) -> FloatArray:
+        """What a label that joins adds to the tangents at log ratios ``(M,)`` or ``(n, 1)``."""
+        (first, second), (u, v) = self._table.candidates, (slopes[0, 1], slopes[1, 0])
+        s = np.exp(ratios)
+        return (u * (ratios + 1.0) - v / s) * first + (v * (1.0 - ratios) - u * s) * second
+
+    def _program(self, slopes: FloatArray) -> tuple[_Solution, FloatArray]:
+        """Message s has mass c_s, and e_sy of it speaks for label y, ``0 <= e_sy <= c_s``."""
+        low, labels, n = self._table.low, self._table.num_labels, len(self._grid)
+        tangents = self._tangents(self._grid[:, None], slopes)
+        gains = np.concatenate([low * tangents.sum(axis=1), (1.0 - low) * tangents.reshape(-1)])
+        each = sparse.hstack([sparse.eye_array(labels)] * n)
+        covered = sparse.hstack([np.full((labels, n), low), (1.0 - low) * each]).tocsr()
+        by_message = sparse.kron(sparse.eye_array(n), np.ones((labels, 1)))
+        within = sparse.hstack([-by_message, sparse.eye_array(n * labels)]).tocsr()
+        program = _solve(gains, covered, within)
+        return program, program.masses[n:].reshape(n, labels)
+
+    def _sets_above(self, prices: FloatArray, slopes: FloatArray) -> FloatArray:
+        """All sets that are worth more than their price by some tangent.
+
+        A label's worth at s, its tangent less its price, rises up to ``s = log(f_1[y] / f_2[y])`` and falls
+        from there on. So it is positive in one interval, and sets change at the ends of the intervals only.
+        """
+        first, second = np.maximum(self._table.candidates, np.finfo(np.float64).tiny)
+        peak = np.clip(np.log(first) - np.log(second), -self._reach, self._reach)
+        joins = self._tangents(peak, slopes) > prices
+        ends = []
+        for outer in (np.full(len(peak), -self._reach), np.full(len(peak), self._reach)):
+            inner = peak
+            for _ in range(60):  # bisection, to the last digit
+                middle = (inner + outer) / 2.0
+                above = self._tangents(middle, slopes) > prices
+                inner, outer = np.where(above, middle, inner), np.where(above, outer, middle)
+            ends.append(outer)
+        points = np.unique(np.concatenate([end[joins] for end in ends] + [[-self._reach, self._reach]]))
+        points = ((points[1:] + points[:-1]) / 2.0)[:, None]
+        sets = joins & (ends[0] <= points) & (points <= ends[1])
+        return np.unique(sets.astype(np.float64), axis=0)
+
+
+def solver_of(table: Table) -> Solver:
+    """The linear programs that suit the table."""
+    return TwoHypotheses(table) if table.num_hypotheses == 2 else AllSets(table)
+
+
+class _Solution(NamedTuple):
+    masses: FloatArray
+    prices: FloatArray
+
+
+def _solve(gains: FloatArray, covered: FloatArray, within: FloatArray | None = None) -> _Solution:
+    """Masses of the largest gain that cover every label once, and the labels' prices."""
+    unit = float(np.abs(gains).max())
+    limits = None if within is None else np.zeros(within.shape[0])
+    program = linprog(
+        -gains / unit, A_ub=within, b_ub=limits, A_eq=covered, b_eq=np.ones(covered.shape[0]), method="highs"
+    )
+    assert program.status == 0, f"randomized response is always a solution, but: {program.message}"
+    return _Solution(program.x, -program.eqlin.marginals * unit)
+
+
+def _nested(shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A message that speaks for labels by shares ``(M,)``, as nested sets ``(n, M)`` and their masses."""
+    levels = np.unique(np.append(np.where(shares > _NOTHING, shares, 0.0), 0.0))
+    return (shares >= levels[1:, None]).astype(np.float64), np.diff(levels)

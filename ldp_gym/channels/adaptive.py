@@ -1,0 +1,43 @@
+"""What adaptive channels share: the public posterior that they act on."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ldp_gym.channels.base import Channel
+from ldp_gym.numerics import validation
+
+
+class AdaptiveChannel(Channel):
+    """A channel whose message depends on the public posterior.
+
+    The posterior assumes a member of the class. Where the truth is a mixture, or switches, it soon trusts
+    one hypothesis alone, and the channel asks about little else. A posterior that shares a little of its
+    weight in every round goes on asking about all of them.
+
+    Args:
+        num_hypotheses: K.
+        num_labels: M.
+        horizon: T.
+        epsilon: the privacy level, positive.
+        delta: 0.
+        posterior_rate: at which the public posterior learns from a message, in (0, 1]; 1 is Bayes' rule.
+        posterior_share: of its weight that is spread over all hypotheses after every message, in [0, 1).
+    """
+
+    adaptive: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        num_hypotheses: int,
+        num_labels: int,
+        horizon: int,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        posterior_rate: float = 1.0,
+        posterior_share: float = 0.0,
+    ) -> None:
+        super().__init__(num_hypotheses, num_labels, horizon, epsilon=epsilon, delta=delta)
+        self.posterior_rate = validation.positive("posterior_rate", posterior_rate, most=1.0)
+        self.posterior_share = validation.probability_below_one("posterior_share", posterior_share)

@@ -1,0 +1,91 @@
+"""Lists of messages that stand for all messages of a channel, so that expectations are sums."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages
+
+MOST_MESSAGES = 100_000
+"""About how many messages are listed at most."""
+
+MOST_ORDERED = 8
+"""Of how many hypotheses all orders are listed: 40,320 of eight."""
+
+NUM_DRAWS = 1000
+"""How many draws of the public coins stand for all of them, where those are too many."""
+
+_CELLS = 20_000_000
+"""How many numbers a list of sets has at most."""
+
+
+class MessageList(NamedTuple):
+    """Messages with their weights: ``sum_z weight(z) q(z | y) = 1`` for every label.
+
+    Attributes:
+        messages: ``(N, *message_shape)``.
+        log_weights: the logarithm of what each stands for, in the base measure of ``log_density``, ``(N,)``.
+        draws: the number of the draw of the public coins that each comes from, ``(N,)``.
+        complete: whether all messages are listed, so that sums are exact.
+    """
+
+    messages: Messages
+    log_weights: FloatArray
+    draws: IntArray
+    complete: bool
+
+
+def complete_list(messages: Messages, log_weights: FloatArray | None = None) -> MessageList:
+    """A list of all messages; each stands for itself when no weights are given."""
+    if log_weights is None:
+        log_weights = np.zeros(len(messages))
+    return MessageList(messages, log_weights, np.zeros(len(messages), dtype=np.int64), complete=True)
+
+
+def list_by_coins(messages: Messages, chances: FloatArray | None) -> MessageList:
+    """The messages ``(n, N, *message_shape)`` that are possible given each of n values of the public coins.
+
+    The chances ``(n,)`` are those of the values; if there are none, the values are draws.
+    """
+    n, each = messages.shape[:2]
+    with np.errstate(divide="ignore"):
+        log_chances = np.full(n, -math.log(n)) if chances is None else np.log(chances)
+    return MessageList(
+        messages.reshape(n * each, *messages.shape[2:]),
+        np.repeat(log_chances, each),
+        np.repeat(np.arange(n), each),
+        complete=chances is not None,
+    )
+
+
+def all_orders(size: int) -> IntArray:
+    """Every order of so many things, ``(size!, size)``."""
+    return np.array(list(permutations(range(size))), dtype=np.int64)
+
+
+def list_windows(num_names: int, sizes: IntArray, log_counts: FloatArray) -> MessageList:
+    """Sets of names, as zeros and ones, by draws of a random circle of all names: the windows on it.
+
+    Given a set, the circle says nothing about the user's name. So it may count as a public coin, and
+    the windows of one circle are all messages given that coin.
+
+    Args:
+        num_names: N.
+        sizes: how many names a window has, by draw.
+        log_counts: the logarithm of how many sets the windows of a draw stand for, by draw.
+    """
+    orders = np.random.default_rng(0).random((len(sizes), 1, num_names)).argsort(axis=-1)
+    behind = (orders - np.arange(num_names)[:, None]) % num_names  # behind the start of each window
+    sets = (behind < sizes[:, None, None]).astype(np.float64)
+    log_weights = np.repeat(log_counts - math.log(num_names * len(sizes)), num_names)
+    draws = np.repeat(np.arange(len(sizes)), num_names)
+    return MessageList(sets.reshape(-1, num_names), log_weights, draws, complete=False)
+
+
+def num_circles(num_names: int) -> int:
+    """How many circles of so many names are drawn, so that their windows fit into memory."""
+    return min(max(_CELLS // num_names**2, 20), NUM_DRAWS)

@@ -1,0 +1,119 @@
+"""Optimized local hashing (Wang et al. 2017): randomized response on a hash of the label."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import gymnasium as gym
+import numpy as np
+
+from ldp_gym.channels.base import Channel, log_mixed
+from ldp_gym.channels.listing import MOST_MESSAGES, NUM_DRAWS, MessageList, list_by_coins
+from ldp_gym.channels.scores import quadratic_losses
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations
+from ldp_gym.numerics.sampling import integers
+
+_LEAST_PRIME = 257
+"""The hash takes values below a prime of at least this size, so that its buckets are about equal."""
+
+
+class LocalHashing(Channel):
+    """A public random hash puts labels into g buckets; randomized response names the label's bucket. Pure.
+
+    ``g = e^eps + 1``, rounded, and at most M. The hash is ``((a y + b) mod p) mod g`` with the least prime p
+    of at least M and 257; the message is ``(a - 1, b, bucket)`` (OLH in Wang et al. 2017). It tells about as
+    much as ``subset-selection``, in a message of three numbers.
+
+    Privacy: the hash does not depend on the label, and the right one of g buckets is named ``e^eps`` times
+    likelier than another.
+
+    The base measure of :meth:`log_density` is the law of the hash, times counting buckets.
+    """
+
+    num_uniforms = 4  # a, b, whether to name the right bucket, and which other
+
+    @cached_property
+    def num_buckets(self) -> int:
+        """The number g of buckets."""
+        return min(round(math.exp(min(self.epsilon, 30.0))) + 1, self.num_labels)
+
+    @cached_property
+    def prime(self) -> int:
+        """The prime p."""
+        return next(n for n in range(max(self.num_labels, _LEAST_PRIME), 2**63) if _is_prime(n))
+
+    @property
+    def message_space(self) -> gym.spaces.MultiDiscrete:
+        """The hash's two numbers, and a bucket."""
+        return gym.spaces.MultiDiscrete([self.prime - 1, self.prime, self.num_buckets])
+
+    @property
+    def _log_right(self) -> float:
+        """The log probability of naming the right bucket."""
+        return -math.log1p((self.num_buckets - 1) * math.exp(-self.epsilon))
+
+    def _buckets(self, messages: Messages, labels: IntArray) -> IntArray:
+        """The buckets of labels under the hashes of messages ``(..., 3)``, elementwise."""
+        hashes: IntArray = (messages[..., 0] + 1) * labels + messages[..., 1]
+        return hashes % self.prime % self.num_buckets
+
+    def encode(
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: FloatArray | None = None,
+    ) -> Messages:
+        first, second = integers(self.prime - 1, uniforms[..., 0]), integers(self.prime, uniforms[..., 1])
+        right = self._buckets(np.stack([first, second], axis=-1), np.asarray(labels))
+        other = (right + 1 + integers(self.num_buckets - 1, uniforms[..., 3])) % self.num_buckets
+        named = np.where(uniforms[..., 2] < math.exp(self._log_right), right, other)
+        return np.stack([np.broadcast_to(part, named.shape) for part in (first, second, named)], axis=-1)
+
+    def _members(self, messages: Messages) -> FloatArray:
+        """Which labels are in the bucket that was named, ``(..., M)``."""
+        buckets = self._buckets(messages[..., None, :], np.arange(self.num_labels))
+        return (buckets == messages[..., 2:]).astype(np.float64)
+
+    def log_density(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        return log_mixed(self._members(np.asarray(messages)), self._log_right, self.epsilon)
+
+    def log_likelihood(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        chances = expectations(candidates, self._members(np.asarray(messages)))
+        return log_mixed(chances, self._log_right, self.epsilon)
+
+    def loss_estimates(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        messages = np.asarray(messages)
+        chances = expectations(candidates, self._members(messages))
+        squares = np.zeros(chances.shape)
+        for bucket in range(self.num_buckets):
+            named = np.concatenate([messages[..., :2], np.full_like(messages[..., 2:], bucket)], axis=-1)
+            squares += np.square(expectations(candidates, self._members(named)))
+        return quadratic_losses(chances, math.exp(self._log_right) * squares, self.epsilon)
+
+    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+        """The hash y itself, the first bucket named: it holds the first label and not the second."""
+        return np.array([[0, 0, 0]])
+
+    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+        """All hashes, or random ones, with each bucket named."""
+        first, second = np.divmod(np.arange((self.prime - 1) * self.prime), self.prime)
+        complete = len(first) * self.num_buckets <= 2 * MOST_MESSAGES
+        if not complete:
+            drawn = np.random.default_rng(0).integers(len(first), size=NUM_DRAWS)
+            first, second = first[drawn], second[drawn]
+        chances = np.full(len(first), 1.0 / len(first)) if complete else None
+        named = np.broadcast_to(np.arange(self.num_buckets), (len(first), self.num_buckets))
+        hashes = [np.broadcast_to(part[:, None], named.shape) for part in (first, second)]
+        return list_by_coins(np.stack([*hashes, named], axis=-1), chances)
+
+
+def _is_prime(number: int) -> bool:
+    return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))

@@ -1,0 +1,97 @@
+"""Optimized unary encoding (Wang et al. 2017): a bit per label, each flipped on its own."""
+
+from __future__ import annotations
+
+import math
+
+import gymnasium as gym
+import numpy as np
+
+from ldp_gym.channels.base import Channel, log_mixed
+from ldp_gym.channels.listing import MOST_MESSAGES, MessageList, complete_list, list_windows, num_circles
+from ldp_gym.channels.scores import quadratic_losses
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations
+
+
+class UnaryEncoding(Channel):
+    """A bit per label, 1 with probability 1/2 for the user's own and ``1 / (e^eps + 1)`` for others. Pure.
+
+    The message is the M bits (OUE in Wang et al. 2017). Given how many bits are 1, it is subset selection
+    with sets of that size, and the number says nothing about the label. So it is never better than
+    ``subset-selection`` with the best of the sizes. It is here for comparison with LDP libraries.
+
+    Privacy: a vector has ``e^eps`` times the probability from a label whose bit is 1 than from another.
+
+    The base measure of :meth:`log_density` counts vectors.
+    """
+
+    @property
+    def num_uniforms(self) -> int:
+        """One for each bit."""
+        return self.num_labels
+
+    @property
+    def message_space(self) -> gym.spaces.MultiBinary:
+        """The bits."""
+        return gym.spaces.MultiBinary(self.num_labels)
+
+    @property
+    def _log_zero(self) -> float:
+        """``log (1 - q)``, of a bit of another label that is 0."""
+        return -math.log1p(math.exp(-self.epsilon))
+
+    def encode(
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: FloatArray | None = None,
+    ) -> Messages:
+        own = np.arange(self.num_labels) == np.asarray(labels)[..., None]
+        return (uniforms < np.where(own, 0.5, math.exp(self._log_zero - self.epsilon))).astype(np.int8)
+
+    def _log_fits(self, messages: Messages) -> FloatArray:
+        """The log probability of messages from a label whose bit is 1, ``(..., 1)``."""
+        others = messages.sum(axis=-1, keepdims=True, dtype=np.float64) - 1.0
+        return math.log(0.5) + (self.num_labels - 1) * self._log_zero - others * self.epsilon
+
+    def log_density(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        return log_mixed(messages.astype(np.float64), self._log_fits(messages), self.epsilon)
+
+    def log_likelihood(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        held = expectations(candidates, messages.astype(np.float64))
+        return log_mixed(held, self._log_fits(messages), self.epsilon)
+
+    def loss_estimates(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        """The squared distance of the bits from what each hypothesis expects, up to constants."""
+        held = expectations(candidates, messages.astype(np.float64))
+        # With q of others' bits the mean is q + (1/2 - q) f_k, and 1/2 - q = (1 - e^-eps) / (2 (1 + e^-eps)).
+        squares = 0.5 * math.exp(self._log_zero) * np.square(candidates).sum(axis=-1)
+        return quadratic_losses(held, squares, self.epsilon)
+
+    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+        """The first bit alone is 1: the ratio does not depend on the other bits."""
+        return (np.arange(self.num_labels) == 0).astype(np.int8)[None]
+
+    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+        """All vectors, if they are few; else those of random numbers of ones."""
+        labels = self.num_labels
+        if 2**labels <= MOST_MESSAGES:
+            numbers = np.arange(2**labels)
+            return complete_list(((numbers[:, None] >> np.arange(labels)) & 1).astype(np.int8))
+        draws = num_circles(labels)
+        rng, q = np.random.default_rng(1), math.exp(self._log_zero - self.epsilon)
+        sizes = rng.binomial(labels - 1, q, size=draws) + rng.integers(2, size=draws)
+        # The windows of a draw stand for a probability of one.
+        inside = sizes / labels
+        with np.errstate(divide="ignore"):
+            log_window = np.logaddexp(np.log(inside), np.log1p(-inside) - self.epsilon)
+        log_fits = math.log(0.5) + (labels - 1) * self._log_zero - (sizes - 1) * self.epsilon
+        listed = list_windows(labels, sizes, -(log_window + log_fits))
+        return listed._replace(messages=listed.messages.astype(np.int8))

@@ -1,0 +1,331 @@
+"""Does a channel send what its density declares? Evidence from its messages, in many public situations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import gymnasium as gym
+import numpy as np
+
+from ldp_gym.channels.base import Channel
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, softmax
+from ldp_gym.privacy.bets import BLOCKS, CellBets, Sample, Wealth, bet, mean_wealth
+from ldp_gym.privacy.exact import exact_epsilon
+from ldp_gym.privacy.views import fingerprints
+
+ALPHA = 1e-6
+"""The probability with which an honest channel is taken for a liar."""
+
+_MOST = 1_000_000
+"""So many messages are drawn where they repeat: only different ones take time."""
+
+_MOST_UNLIKE = 150_000
+"""So many where they do not."""
+
+_LEAST = 20_000
+
+_NUMBERS = 1_000_000
+"""So many messages times labels, where messages do not repeat."""
+
+_UNIFORMS = 10_000_000
+"""So many private coins."""
+
+_PILOT = 4096
+"""So many messages show whether they repeat."""
+
+_MOST_LABELS = 256
+"""Of more labels so many are looked at, drawn at random: other seeds look at others."""
+
+_MOST_LABELS_UNLIKE = 64
+
+_CELLS = 4_000_000
+"""How many numbers are asked of a channel at a time."""
+
+_OWN_CANDIDATES = 20_000
+"""So many messages have candidates of their own."""
+
+_ALONE = 240
+"""So many messages are sent one at a time, as in a game."""
+
+_ROUNDING = 1e-9
+"""How far off a difference of two log densities may be."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What speaks against a channel.
+
+    Attributes:
+        log_odds: the logarithm of the bettors' mean wealth. That of an honest channel exceeds x with
+            probability at most ``e^-x``.
+        clue: what the richest bettor looked at.
+        messages: how many messages were drawn.
+    """
+
+    log_odds: float
+    clue: str
+    messages: int
+
+
+def find_lie(channel: Channel, samples: int | None = None, seed: int = 0) -> str | None:
+    """What a channel's density says wrongly of its messages, in words; None if nothing was found.
+
+    An honest channel is taken for a liar with probability at most 1e-6 (:data:`ALPHA`).
+
+    Args:
+        channel: the channel.
+        samples: how many messages to draw; by default as many as take a second or two, up to 10^6.
+        seed: of all that is drawn.
+    """
+    inquiry = Inquiry(channel, samples, seed)
+    lie = inquiry.impossible_message() or inquiry.hidden_ratio()
+    if lie:
+        return lie
+    evidence = inquiry.evidence()
+    if evidence.log_odds < -math.log(ALPHA):
+        return None
+    return (
+        f"messages that follow log_density: whoever looks at {evidence.clue} tells labels better than the "
+        f"density allows (odds of 10^{evidence.log_odds / math.log(10.0):.0f} to 1, from {evidence.messages} "
+        f"messages)"
+    )
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What is public when a message is sent: candidates ``(..., K, M)``, and the posterior ``(..., K)``."""
+
+    candidates: FloatArray
+    posterior: FloatArray | None
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Different messages of one situation, their log densities ``(R, L)``, and their counts by label."""
+
+    situation: int
+    messages: Messages
+    log_density: FloatArray
+    counts: FloatArray
+
+
+class Inquiry:
+    """Messages of random labels in many situations, beside what the channel declares of them.
+
+    The situations: candidates that are sparse, flat, peaked and partly zero, with various public posteriors;
+    candidates that differ from message to message; and messages that are sent one at a time.
+
+    Args:
+        channel: the channel.
+        samples: how many messages to draw; by default as many as take a second or two, up to 10^6.
+        seed: of all that is drawn.
+    """
+
+    def __init__(self, channel: Channel, samples: int | None = None, seed: int = 0) -> None:
+        self.channel, self._rng = channel, np.random.default_rng(seed)
+        self.situations = list(_situations(channel, self._rng))
+        self.labels = np.arange(channel.num_labels)
+        repeat = self._do_messages_repeat()
+        most = _MOST_LABELS if repeat else _MOST_LABELS_UNLIKE
+        if channel.num_labels > most:
+            self.labels = np.sort(self._rng.choice(channel.num_labels, most, replace=False))
+        affordable = self._affordable(repeat) if samples is None else samples
+        self.num_messages = validation.whole("samples", affordable, least=1000)
+        self._blocks = [self._draw_block(share) for share in BLOCKS]
+
+    # -- Drawing ----------------------------------------------------------------------------------
+
+    def _do_messages_repeat(self) -> bool:
+        """Whether hardly any message of the second half of a pilot is new."""
+        messages = self._send(self._draw_labels(_PILOT), self.situations[0])
+        codes = fingerprints(_flat(messages))
+        new = len(np.unique(codes)) - len(np.unique(codes[: _PILOT // 2]))
+        return new < _PILOT / 8
+
+    def _affordable(self, repeat: bool) -> int:
+        if repeat:
+            return max(_LEAST, min(_MOST, _UNIFORMS // self.channel.num_uniforms))
+        return max(_LEAST, min(_MOST_UNLIKE, _NUMBERS // len(self.labels)))
+
+    def _draw_block(self, share: float) -> list[_Rows]:
+        """A block of messages, this share of all: those of each situation, and of the two special ones."""
+        each = math.ceil(self.num_messages * share / len(self.situations))
+        size = self.channel.num_hypotheses * self.channel.num_labels
+        own = math.ceil(min(_OWN_CANDIDATES, _CELLS // size) * share)
+        return [
+            *(self._counted(number, each) for number in range(len(self.situations))),
+            self._with_own_candidates(len(self.situations), min(own, each)),
+            self._one_at_a_time(len(self.situations) + 1, min(math.ceil(_ALONE * share), each)),
+        ]
+
+    def _send(self, labels: IntArray, situation: Situation) -> Messages:
+        names = self.labels[labels]
+        return np.asarray(self.channel.privatize(names, situation.candidates, self._rng, situation.posterior))
+
+    def _draw_labels(self, count: int) -> IntArray:
+        return self._rng.integers(len(self.labels), size=count)
+
+    def _counted(self, number: int, count: int) -> _Rows:
+        """Messages in one situation, equal ones counted together."""
+        situation = self.situations[number]
+        together = max(1, _CELLS // (self.channel.num_uniforms + math.prod(self.channel.message_shape)))
+        parts: list[tuple[Messages, FloatArray]] = []
+        for start in range(0, count, together):
+            labels = self._draw_labels(min(together, count - start))
+            parts.append(_count(self._send(labels, situation), labels, len(self.labels)))
+        messages, counts = _merge(parts)
+        return _Rows(number, messages, self._log_density(messages, situation), counts)
+
+    def _with_own_candidates(self, number: int, count: int) -> _Rows:
+        size, labels = self.channel.num_hypotheses, self._draw_labels(count)
+        candidates = _peaked(self._rng, (count, size, self.channel.num_labels))
+        posterior = self._rng.dirichlet(np.ones(size), size=count) if self.channel.adaptive else None
+        messages = self._send(labels, Situation(candidates, posterior))
+        log_density = self.channel.log_density(messages, candidates, posterior)[:, self.labels]
+        return _Rows(number, messages, log_density, _one_hot(labels, len(self.labels)))
+
+    def _one_at_a_time(self, number: int, count: int) -> _Rows:
+        situation, labels = self.situations[0], self._draw_labels(count)
+        messages = np.stack([self._send(label, situation) for label in labels])
+        log_density = self._log_density(messages, situation)
+        return _Rows(number, messages, log_density, _one_hot(labels, len(self.labels)))
+
+    def _log_density(self, messages: Messages, situation: Situation) -> FloatArray:
+        """What the channel declares of messages given the labels that are looked at, ``(R, L)``."""
+        together = max(1, _CELLS // (self.channel.num_hypotheses * self.channel.num_labels))
+        parts = []
+        for start in range(0, len(messages), together):
+            some = messages[start : start + together]
+            density = self.channel.log_density(some, situation.candidates, situation.posterior)
+            parts.append(density[:, self.labels])
+        return np.concatenate(parts)
+
+    # -- What is found ----------------------------------------------------------------------------
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The messages, as bettors see them."""
+        rows = [part for block in self._blocks for part in block]
+        lengths = [sum(len(part.messages) for part in block) for block in self._blocks]
+        return Sample(
+            np.concatenate([_flat(part.messages) for part in rows]),
+            np.concatenate([np.full(len(part.messages), part.situation) for part in rows]),
+            np.concatenate([part.counts for part in rows]),
+            softmax(np.concatenate([part.log_density for part in rows])),
+            tuple(np.cumsum(lengths).tolist()),
+        )
+
+    def impossible_message(self) -> str | None:
+        """Says which message was sent though its density is zero, or is no number."""
+        for rows in (part for block in self._blocks for part in block):
+            for wrong in (np.isnan(rows.log_density), (rows.counts > 0.0) & (rows.log_density == -np.inf)):
+                if wrong.any():
+                    row, label = (int(i) for i in np.argwhere(wrong)[0])
+                    return (
+                        f"a positive density of every message that was sent: log_density of "
+                        f"{rows.messages[row]!r} given label {self.labels[label]} is "
+                        f"{rows.log_density[row, label]}"
+                    )
+        return None
+
+    def hidden_ratio(self) -> str | None:
+        """Says which message tells more than the worst case that the channel names for an exact audit."""
+        if not self.channel.pure:
+            return None
+        for number, situation in enumerate(self.situations):
+            try:
+                worst = exact_epsilon(self.channel, situation.candidates, situation.posterior).epsilon
+            except TypeError:  # it names none
+                return None
+            for rows in (block[number] for block in self._blocks):
+                ratios = np.ptp(rows.log_density, axis=-1)
+                found = int(ratios.argmax())
+                if ratios[found] > worst + _ROUNDING * (1.0 + worst):
+                    return (
+                        f"worst_case_messages among which the density ratio is largest: it is "
+                        f"{ratios[found]:.6g} at {rows.messages[found]!r}, which was sent, and at most "
+                        f"{worst:.6g} among them"
+                    )
+        return None
+
+    def evidence(self) -> Evidence:
+        """What bettors make of the messages; see :mod:`ldp_gym.privacy.bets`."""
+        wealth = [*bet(self.sample), *self._bet_on_messages()]
+        clue, _ = max(wealth, key=lambda bettor: bettor[1])
+        return Evidence(mean_wealth(gain for _, gain in wealth), clue, self.num_messages)
+
+    def _bet_on_messages(self) -> Iterator[Wealth]:
+        """Bet on which message is sent, where they can be listed: their law is declared too."""
+        space = self.channel.message_space
+        if not isinstance(space, gym.spaces.Discrete) or int(space.n) * self.channel.num_labels > _CELLS:
+            return
+        num_blocks, every = len(self._blocks), np.arange(int(space.n))
+        for number, situation in enumerate(self.situations):
+            law = np.exp(self._log_density(every, situation)).mean(axis=-1)
+            counts = np.zeros((num_blocks, len(every)))
+            for block, rows in zip(counts, (block[number] for block in self._blocks), strict=True):
+                np.add.at(block, rows.messages.astype(np.int64), rows.counts.sum(axis=-1))
+            nothing = np.zeros(num_blocks, dtype=np.int64)
+            beliefs = np.broadcast_to(law, counts.shape)
+            messages = Sample(
+                np.zeros((num_blocks, 1)), nothing, counts, beliefs, tuple(range(1, num_blocks + 1))
+            )
+            yield from (
+                ("how often messages are sent", gain) for gain in CellBets(messages, nothing).tilted()
+            )
+
+
+def _situations(channel: Channel, rng: np.random.Generator) -> Iterator[Situation]:
+    """Candidates that are sparse, flat, peaked and partly zero, each with a public posterior of its own."""
+    size, num_labels = channel.num_hypotheses, channel.num_labels
+    some = rng.dirichlet(np.full(num_labels, 0.3), size=size) * (rng.random((size, num_labels)) < 0.5)
+    some[:, rng.integers(num_labels)] += 0.05
+    tables = [
+        rng.dirichlet(np.full(num_labels, 0.3), size=size),
+        rng.dirichlet(np.full(num_labels, 5.0), size=size),
+        _peaked(rng, (size, num_labels)),
+        some / some.sum(axis=-1, keepdims=True),
+    ]
+    posteriors = [
+        rng.dirichlet(np.ones(size)),
+        np.full(size, 1.0 / size),
+        rng.dirichlet(np.full(size, 0.2)),
+        rng.dirichlet(np.ones(size)),
+    ]
+    for table, posterior in zip(tables, posteriors, strict=True):
+        yield Situation(table, posterior if channel.adaptive else None)
+
+
+def _peaked(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+    return softmax(2.0 * rng.standard_normal(shape))
+
+
+def _one_hot(labels: IntArray, num_labels: int) -> FloatArray:
+    return (labels[:, None] == np.arange(num_labels)).astype(np.float64)
+
+
+def _flat(messages: Messages) -> FloatArray:
+    return np.ascontiguousarray(messages.reshape(len(messages), -1), dtype=np.float64)
+
+
+def _count(messages: Messages, labels: IntArray, num_labels: int) -> tuple[Messages, FloatArray]:
+    """Different messages, to the last bit, and how often each was sent with which label ``(R, L)``."""
+    _, first, places = np.unique(fingerprints(_flat(messages)), return_index=True, return_inverse=True)
+    pairs = places.reshape(-1) * num_labels + labels
+    counts = np.bincount(pairs, minlength=len(first) * num_labels).reshape(-1, num_labels)
+    return messages[first], counts.astype(np.float64)
+
+
+def _merge(parts: list[tuple[Messages, FloatArray]]) -> tuple[Messages, FloatArray]:
+    """Counts of several parts as counts of one."""
+    if len(parts) == 1:
+        return parts[0]
+    messages = np.concatenate([part for part, _ in parts])
+    _, first, places = np.unique(fingerprints(_flat(messages)), return_index=True, return_inverse=True)
+    counts = np.zeros((len(first), parts[0][1].shape[-1]))
+    np.add.at(counts, places.reshape(-1), np.concatenate([part for _, part in parts]))
+    return messages[first], counts

@@ -1,0 +1,225 @@
+"""Questions about a message, and trees of them: how an audit looks for what messages give away.
+
+A tree is grown on messages whose labels are known, and then sorts any message into one of its cells. What is
+made of the cells is the business of whoever grew it: :mod:`~ldp_gym.privacy.bets` bets on the labels in
+them, :mod:`~ldp_gym.privacy.black_box` makes an event of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray
+
+_CUTS = 32
+"""At how many values a coordinate is compared with a threshold, and at a few more near both ends."""
+
+_NEAR_THE_ENDS = np.array([1, 3, 10, 30, 100, 300])
+
+_FEW_VALUES = 16
+"""So many different values of a coordinate are asked for one by one."""
+
+_MOST_PAIRED = 24
+"""Of so many coordinates all pairs are compared."""
+
+_KEPT = 6
+"""How many questions of a kind go from the first look into the tree."""
+
+_SMALLEST_CELL = 16
+"""Fewer messages say nothing about the law of their labels."""
+
+_LEAST_SCORE = 12.0
+"""A chi-square below which an answer is no reason to go on."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question about messages ``(n, F)`` with a yes or no for each."""
+
+    text: str
+    answer: Callable[[FloatArray], BoolArray]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Messages with what is known and what is expected of their labels.
+
+    Attributes:
+        messages: ``(n, F)``.
+        counts: how often each was sent, ``(n,)``.
+        surplus: how often each label was sent with it, less how often it was expected, ``(n, L)``.
+        variance: of that, ``(n, L)``.
+    """
+
+    messages: FloatArray
+    counts: FloatArray
+    surplus: FloatArray
+    variance: FloatArray
+
+    def scores(self, answers: BoolArray, rows: IntArray) -> FloatArray:
+        """How much better than before each answer ``(Q, rows)`` tells some label: a chi-square, ``(Q,)``."""
+        # Single precision: scores only guide the search.
+        yes = answers.astype(np.float32)
+        surplus, variance, counts = (
+            numbers[rows].astype(np.float32) for numbers in (self.surplus, self.variance, self.counts)
+        )
+        spread, count = yes @ variance, yes @ counts
+        share = spread / np.maximum(variance.sum(axis=0), 1e-30)
+        excess = yes @ surplus - share * surplus.sum(axis=0)
+        scores: FloatArray = (excess**2 / (spread * (1.0 - share) + 0.5)).max(axis=-1)
+        scores[np.minimum(count, counts.sum() - count) < _SMALLEST_CELL] = 0.0
+        return scores
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Questions asked one after another: the next depends on the last answer. A leaf has no question."""
+
+    question: Question | None = None
+    branches: tuple[Tree, Tree] | None = None
+
+    @cached_property
+    def num_cells(self) -> int:
+        """How many leaves it has."""
+        return sum(branch.num_cells for branch in self.branches) if self.branches else 1
+
+    def cells(self, messages: FloatArray) -> IntArray:
+        """The number of the leaf ``(n,)`` at which each message ``(n, F)`` ends, those of a yes first."""
+        if self.question is None or self.branches is None:
+            return np.zeros(len(messages), dtype=np.int64)
+        yes, no = self.branches
+        answers, cells = self.question.answer(messages), np.empty(len(messages), dtype=np.int64)
+        cells[answers] = yes.cells(messages[answers])
+        cells[~answers] = yes.num_cells + no.cells(messages[~answers])
+        return cells
+
+    def paths(self) -> list[str]:
+        """What is known of a message in each cell, in words."""
+        if self.question is None or self.branches is None:
+            return [""]
+        yes, no = (branch.paths() for branch in self.branches)
+        text = self.question.text
+        return [_joined(text, path) for path in yes] + [_joined(f"not ({text})", path) for path in no]
+
+
+def _joined(answer: str, path: str) -> str:
+    return f"{answer} and {path}" if path else answer
+
+
+def promising(labelled: Labelled) -> list[Question]:
+    """Of each kind of question the few that tell most by themselves."""
+    kept, everything = [], np.arange(len(labelled.messages))
+    for kind in filter(None, _kinds(labelled.messages)):
+        answers = np.stack([question.answer(labelled.messages) for question in kind])
+        scores = labelled.scores(answers, everything)
+        kept += [kind[i] for i in np.argsort(scores)[::-1][:_KEPT] if scores[i] > 0.0]
+    return kept
+
+
+def grow(labelled: Labelled, questions: Sequence[Question], depth: int) -> Tree:
+    """The tree whose answers tell most about labels, question by question.
+
+    Args:
+        labelled: what it learns from.
+        questions: what it may ask.
+        depth: how many questions it asks of a message at most.
+    """
+    if not questions:
+        return Tree()
+    answers = np.stack([question.answer(labelled.messages) for question in questions])
+
+    def branch(rows: IntArray, left: int) -> Tree:
+        if left == 0 or labelled.counts[rows].sum() < 2 * _SMALLEST_CELL:
+            return Tree()
+        scores = labelled.scores(answers[:, rows], rows)
+        best = int(scores.argmax())
+        if scores[best] < _LEAST_SCORE:
+            return Tree()
+        yes = answers[best, rows]
+        return Tree(questions[best], (branch(rows[yes], left - 1), branch(rows[~yes], left - 1)))
+
+    return branch(np.arange(len(labelled.messages)), depth)
+
+
+# -- What can be asked --------------------------------------------------------------------------------
+
+
+def _kinds(messages: FloatArray) -> Iterator[list[Question]]:
+    """Questions about each coordinate, about each with those before it, and about all coordinates at once."""
+    columns = varying(messages)
+    for j in columns:
+        yield [*_bits(messages, j), *_thresholds(messages, j)]
+    for i, j in enumerate(columns[:_MOST_PAIRED]):
+        if i:
+            yield [question for k in columns[:i] for question in _comparisons(k, j)]
+    if len(columns) > 1:
+        yield _bits_of_all(messages)
+
+
+def varying(messages: FloatArray) -> list[int]:
+    """The coordinates of messages ``(n, F)`` that are not always the same, to the last bit."""
+    bits = messages.view(np.uint64)
+    return [int(j) for j in np.flatnonzero((bits != bits[:1]).any(axis=0))]
+
+
+def folded(messages: FloatArray) -> npt.NDArray[np.uint64]:
+    """The bits of all coordinates, one over the other (exclusive or): of one that is not 0, its bits."""
+    return np.bitwise_xor.reduce(messages.view(np.uint64), axis=1)
+
+
+def _bits(messages: FloatArray, j: int) -> list[Question]:
+    def bit(k: int) -> Question:
+        return Question(
+            f"bit {k} of coordinate {j} is set",
+            lambda m: _bit(np.ascontiguousarray(m[:, j]).view(np.uint64), k),
+        )
+
+    return [bit(k) for k in _changing_bits(messages.view(np.uint64)[:, j])]
+
+
+def _bits_of_all(messages: FloatArray) -> list[Question]:
+    def bit(k: int) -> Question:
+        return Question(f"bit {k} of an odd number of coordinates is set", lambda m: _bit(folded(m), k))
+
+    return [bit(k) for k in _changing_bits(folded(messages))]
+
+
+def _bit(codes: npt.NDArray[np.uint64], k: int) -> BoolArray:
+    return (codes >> np.uint64(k)) & np.uint64(1) != 0
+
+
+def _changing_bits(codes: npt.NDArray[np.uint64]) -> list[int]:
+    change = int(np.bitwise_or.reduce(codes) ^ np.bitwise_and.reduce(codes))
+    return [k for k in range(64) if change >> k & 1]
+
+
+def _thresholds(messages: FloatArray, j: int) -> list[Question]:
+    values = np.unique(messages[:, j])
+    values = values[np.isfinite(values)]
+    last = len(values) - 1
+    if last < 1:
+        return []
+    places = np.concatenate(
+        [np.linspace(0, last, _CUTS + 2)[1:-1], _NEAR_THE_ENDS, last + 1 - _NEAR_THE_ENDS]
+    )
+    cuts = values[np.unique(places.astype(int).clip(1, last))]
+
+    def above(cut: float) -> Question:
+        return Question(f"coordinate {j} >= {cut:.6g}", lambda m: m[:, j] >= cut)
+
+    def equal(value: float) -> Question:
+        return Question(f"coordinate {j} = {value:.6g}", lambda m: m[:, j] == value)
+
+    return [above(cut) for cut in cuts] + [equal(value) for value in values if last < _FEW_VALUES]
+
+
+def _comparisons(k: int, j: int) -> list[Question]:
+    return [
+        Question(f"coordinates {k} and {j} are equal", lambda m: m[:, k] == m[:, j]),
+        Question(f"coordinate {k} > coordinate {j}", lambda m: m[:, k] > m[:, j]),
+    ]

@@ -1,0 +1,183 @@
+"""A search for the contexts on which a learner pays most: the supremum over sequences, from below.
+
+The theorems hold for every sequence of contexts, and the worst one is not known. This looks among sequences
+that repeat: one context for ever, or a few in turn. What it finds bounds the worst case from below, and is
+only as good as the search: nothing says that there is no harder sequence.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from ldp_gym.evaluation import Evaluation, as_scenario, evaluate
+from ldp_gym.game import Game
+from ldp_gym.learners import Learner
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.streams import Purpose, stream
+
+_SMALLEST, _LARGEST = 0.3, 3.0
+"""How far from 0 the first contexts lie, in units of an i.i.d. context."""
+
+_PARENTS, _CHILDREN = 6, 3
+"""How many sequences a generation keeps, and how many variants it tries of each."""
+
+_STEP, _SHRINKS = 0.4, 0.85
+"""How far a variant lies from its parent, relative to its size, and how that shrinks by generation."""
+
+
+@dataclass(frozen=True)
+class HardContexts:
+    """Contexts that a search found, and what they cost on episodes that it had not seen.
+
+    Attributes:
+        contexts: ``(P, d)``, to be played over and over.
+        rules: the game with these contexts, by the nature ``cycle``.
+        evaluation: the learner in that game, on fresh seeds: the choice flatters neither risk nor interval.
+    """
+
+    contexts: FloatArray
+    rules: dict[str, Any]
+    evaluation: Evaluation
+
+
+def hardest_contexts(
+    rules: Mapping[str, Any],
+    learner: str | Callable[[Game], Learner] = "bayes",
+    *,
+    length: int = 1,
+    candidates: int = 96,
+    episodes: int = 16,
+    generations: int = 8,
+    fresh: int = 1000,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> HardContexts:
+    """Search for the repeated contexts on which a learner's risk is largest.
+
+    Random sequences first, then variants of the best ones. Every generation plays episodes of its own, and a
+    sequence is judged by all that it has played, so that luck does not keep it. One to two minutes in the
+    default game.
+
+    Args:
+        rules: the game, keyword arguments of ``gym.make("LDPDist-v0", ...)``; its nature is replaced.
+        learner: a learner's name, or what makes one from a game.
+        length: how many contexts repeat, at most; 1 for a constant context.
+        candidates: how many random sequences to begin with.
+        episodes: how many episodes each of these plays; the better ones play four times as many.
+        generations: how many times to vary the best ones.
+        fresh: how many episodes the winner plays in the end.
+        seed: of the search; the episodes have the seeds from it on.
+        progress: called with the share that is done; a bar on a terminal's standard error when not given.
+
+    Example:
+        >>> game = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 50, "channel": "split"}
+        >>> found = hardest_contexts(game, "bayes", candidates=8, generations=1, fresh=20)
+        >>> found.contexts.shape, found.rules["nature"]
+        ((1, 2), 'cycle')
+    """
+    length = validation.whole("length", length, least=1)
+    candidates = validation.whole("candidates", candidates, least=1)
+    episodes = validation.whole("episodes", episodes, least=1)
+    generations = validation.whole("generations", generations, least=0)
+    second = -(-candidates // 4)
+    parents = min(_PARENTS, second)
+    family = parents * (1 + _CHILDREN)
+    total = episodes * (candidates + 4 * second + 4 * generations * family) + fresh
+    search = _Search(rules, learner, seed, total, progress or _bar)
+    pool = search.play([search.draw(length) for _ in range(candidates)], episodes)[:second]
+    pool = search.play(pool, 4 * episodes)[:parents]
+    for generation in range(generations):
+        step = _STEP * _SHRINKS**generation
+        variants = [search.vary(parent, step) for parent in pool for _ in range(_CHILDREN)]
+        pool = search.play(pool + variants, 4 * episodes)[:parents]
+    winner = pool[0].contexts
+    return HardContexts(winner, search.rules_at(winner), search.evaluate(winner, fresh, next(search.seeds)))
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A sequence of contexts, and what it has cost so far.
+
+    Attributes:
+        contexts: ``(P, d)``.
+        totals: of all its episodes, ``(n,)``.
+    """
+
+    contexts: FloatArray
+    totals: FloatArray
+
+    @property
+    def promise(self) -> float:
+        """Its mean less its error: a lucky start counts for little, and a long record for more."""
+        return float(self.totals.mean() - self.totals.std() / np.sqrt(len(self.totals)))
+
+
+class _Search:
+    """What a search keeps: its random numbers, seeds that nothing has played yet, and how far it is."""
+
+    def __init__(
+        self,
+        rules: Mapping[str, Any],
+        learner: str | Callable[[Game], Learner],
+        seed: int,
+        total: int,
+        progress: Callable[[float], None],
+    ) -> None:
+        hypotheses = as_scenario(rules).hypotheses
+        if hypotheses.constant:
+            raise ValueError(f"no context is harder than another: {hypotheses!r} does not depend on it")
+        self._rules, self._learner, self._progress = rules, learner, progress
+        self._dim = hypotheses.context_dim
+        self._rng = stream(Purpose.SEARCH, seed)
+        self.seeds: Iterator[int] = count(seed, 2**20)  # far enough apart for the episodes of one call
+        self._total, self._played = total, 0
+
+    def draw(self, length: int) -> _Candidate:
+        """A random sequence of at most so many contexts, at a random distance from 0."""
+        shape = (int(self._rng.integers(1, length + 1)), self._dim)
+        distance = np.exp(self._rng.uniform(np.log(_SMALLEST), np.log(_LARGEST)))
+        return _Candidate(distance * self._rng.standard_normal(shape), np.zeros(0))
+
+    def vary(self, parent: _Candidate, step: float) -> _Candidate:
+        """A sequence near to the given one."""
+        contexts = parent.contexts
+        noise = step * np.sqrt(np.mean(np.square(contexts))) * self._rng.standard_normal(contexts.shape)
+        return _Candidate(np.exp(step * self._rng.standard_normal()) * contexts + noise, np.zeros(0))
+
+    def play(self, pool: list[_Candidate], episodes: int) -> list[_Candidate]:
+        """The candidates after further episodes, the same for all, the most promising first."""
+        seed = next(self.seeds)
+        after = [
+            _Candidate(
+                one.contexts, np.append(one.totals, self.evaluate(one.contexts, episodes, seed).kl[:, -1])
+            )
+            for one in pool
+        ]
+        return sorted(after, key=lambda candidate: -candidate.promise)
+
+    def evaluate(self, contexts: FloatArray, episodes: int, seed: int) -> Evaluation:
+        """The learner in the game with these contexts."""
+        result = evaluate(self._learner, self.rules_at(contexts), episodes=episodes, seed=seed)
+        self._played += episodes
+        self._progress(self._played / self._total)
+        return result
+
+    def rules_at(self, contexts: FloatArray) -> dict[str, Any]:
+        """The game with these contexts, over and over."""
+        return {**self._rules, "nature": "cycle", "nature_kwargs": {"contexts": contexts.tolist()}}
+
+
+def _bar(share: float) -> None:
+    """A line on standard error that fills up, where that is a terminal."""
+    if sys.stderr.isatty():
+        filled = round(40 * share)
+        line = f"\rsearching for hard contexts {'━' * filled}{' ' * (40 - filled)} {share:4.0%}"
+        sys.stderr.write(line + ("\n" if share >= 1.0 else ""))
+        sys.stderr.flush()

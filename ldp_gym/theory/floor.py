@@ -1,0 +1,171 @@
+"""A floor under the risk on disjoint supports that is higher than the information limit, and proved.
+
+Let ``H_t`` be the expected entropy of the posterior after t messages. On K disjoint supports, under a uniform
+truth, it is the least expected KL of round t + 1, and ``H_0 = log K``. Every eps-private channel is an
+extremal one with messages merged, so let messages be sets S of hypotheses with masses ``c_S``
+(:mod:`ldp_gym.calibration.extremal`). Three lower bounds of ``H_t``; the largest counts.
+
+1. *Information.* ``H_{t+1} >= H_t - C(eps)``.
+
+2. *Near the end a message tells less.* A set of share ``s = w(S)`` of the posterior w adds ``c_S i(s)`` to the
+   information, with ``i(s) = s eps e^eps - (1 + g s) log(1 + g s)`` and ``g = e^eps - 1``, in units where members
+   have probability ``c_S e^eps``. Let some hypothesis have weight p. A set without it has ``s <= 1 - p``, one
+   with it ``s >= p``. All hypotheses are covered alike, so on average over sets with their masses, the share of
+   the others in a set is (1 - p) times the mass of sets with it. With a multiplier m for this, and as
+   ``sum_{S without} c_S + e^eps sum_{S with} c_S = 1``, the information is at most
+
+       ``C(p) = min_m max( max_{0 <= s <= 1-p} i(s) - m s,
+       e^-eps (max_{0 <= s <= 1-p} i(p + s) - m s + m (1 - p)) )``.
+
+   It falls with p: an atom may be split. A posterior of entropy h has an atom of at least p(h), where
+   ``1 / p`` atoms of size p, rounded down, and a remainder have entropy h. Let F be the least concave function
+   above ``h -> C(p(h))``. By Jensen's inequality ``H_{t+1} >= H_t - F(H_t)``.
+
+3. *No pair is told apart faster than by randomized response.* With likelihoods ``L_k``, the KL of a round is
+   ``log(1 + sum_{j != i} L_j / L_i)`` when i is the truth. As log is concave, that is at least the mean over
+   ``j != i`` of ``log(1 + (K - 1) L_j / L_i)``, which is concave in ``L_j / L_i``: by the data processing
+   inequality its expectation can only fall if the messages are replaced by some of which they are functions
+   of and noise. On two hypotheses every eps-private message is a function of a randomized response and noise.
+   So ``H_t >= G(t)``, the expectation for t randomized responses, of which n are right with the binomial
+   probability of ``e^eps / (1 + e^eps)``: then ``L_j / L_i = e^(eps (t - 2 n))``. For K = 2 this is exact.
+
+   A message S is a randomized response for the pairs that S separates, and says nothing to others: sets with
+   i and not j have the same mass in all as those with j and not i. Without adaptation the mean over pairs of
+   the number of randomized responses in t rounds is at most ``v t``, with
+   ``v = (e^eps + 1) / (K - 1) max_n n (K - n) / (K + g n)``, and ``H_t >= G(v t)`` for the largest convex G
+   below the values at whole numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from ldp_gym.calibration.capacity import capacity
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray
+
+_MOST_RESPONSES = 4000
+"""How many randomized responses to a pair are followed; more are taken to tell all."""
+
+_NOTHING = 1e-9
+"""An expected entropy that counts as none."""
+
+
+def risk_floor(num_hypotheses: int, horizon: int, epsilon: float, *, adaptive: bool = True) -> float:
+    """The least risk on K disjoint supports under a uniform truth that is not ruled out by proof.
+
+    Args:
+        num_hypotheses: K.
+        horizon: T.
+        epsilon: the privacy level, up to 20.
+        adaptive: whether messages may depend on earlier ones. Without that, more is ruled out.
+
+    Example:
+        >>> from ldp_gym.theory import information_limit
+        >>> limit = information_limit(8, 500, 1.0)
+        >>> round(risk_floor(8, 500, 1.0) / limit, 3), round(risk_floor(8, 500, 1.0, adaptive=False) / limit, 3)
+        (1.105, 1.329)
+    """
+    size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+    rounds = validation.whole("horizon (T)", horizon, least=1)
+    epsilon = validation.positive("epsilon", epsilon, most=20.0)
+    pairs = _pair_entropies(size, epsilon)
+    speed = 1.0 if adaptive else _separation(size, epsilon)
+    entropy, total = math.log(size), 0.0
+    for t in range(rounds):
+        entropy = max(entropy, float(np.interp(speed * t, np.arange(len(pairs)), pairs, right=0.0)))
+        if entropy < _NOTHING:
+            break
+        total += entropy
+        entropy = max(0.0, entropy - min(capacity(epsilon), _most_information(entropy, size, epsilon)))
+    return total
+
+
+# -- Near the end a message tells less ----------------------------------------------------------------
+
+
+def _most_information(entropy: float, size: int, epsilon: float) -> float:
+    """F at the given entropy, or at a larger one where that leaves less."""
+    entropies, most = _information_hull(size, epsilon)
+    left = np.minimum.accumulate((entropies - most)[::-1])[::-1]
+    here = entropy - float(np.interp(entropy, entropies, most))
+    beyond = left[np.searchsorted(entropies, entropy) :]
+    return entropy - min(here, float(beyond.min(initial=np.inf)))
+
+
+@lru_cache(maxsize=32)
+def _information_hull(size: int, epsilon: float) -> tuple[FloatArray, FloatArray]:
+    """The corners of F: entropies, rising, and the most information there."""
+    atoms = np.concatenate([np.linspace(1.0 / size, 0.5, 100), np.linspace(0.5, 1.0, 400)[1:]])
+    most = np.array([_information_with_atom(p, epsilon) for p in atoms])
+    entropies = np.array([_least_entropy(p) for p in atoms])
+    # Between two atoms the smaller one's bound holds, from the larger one's entropy on.
+    return _upper_hull(np.append(entropies[1:][::-1], entropies[0]), np.append(most[:-1][::-1], most[0]))
+
+
+def _information_with_atom(p: float, epsilon: float) -> float:
+    """``C(p)``; any multiplier gives a bound, so the search for the best need not be exact."""
+    gain, top = math.expm1(epsilon), math.exp(epsilon)
+
+    def information(s: FloatArray) -> FloatArray:
+        told: FloatArray = s * epsilon * top - (1.0 + gain * s) * np.log1p(gain * s)
+        return told
+
+    slopes = np.array([0.0, 1.0])
+    steep, flat = epsilon * top - gain, epsilon * top - gain * (1.0 + epsilon)  # i' at 0 and at 1
+    multipliers = np.linspace(flat, steep, 2001)
+    best = np.clip(np.expm1((epsilon * top - multipliers) / gain - 1.0) / gain, *slopes)  # where i' = m
+    without = np.minimum(best, 1.0 - p)
+    beside = np.clip(best - p, 0.0, 1.0 - p)
+    first = information(without) - multipliers * without
+    second = (information(p + beside) - multipliers * beside + multipliers * (1.0 - p)) / top
+    return float(np.maximum(first, second).min())
+
+
+def _least_entropy(p: float) -> float:
+    """The entropy of as many atoms of size p as there can be, and a remainder."""
+    atoms = math.floor(1.0 / p + 1e-12)
+    rest = max(0.0, 1.0 - atoms * p)
+    return -atoms * p * math.log(p) - (rest * math.log(rest) if rest > 0.0 else 0.0)
+
+
+# -- No pair is told apart faster than by randomized response -----------------------------------------
+
+
+@lru_cache(maxsize=32)
+def _pair_entropies(size: int, epsilon: float) -> FloatArray:
+    """``G(0), G(1), ...``, made convex."""
+    right = 1.0 / (1.0 + math.exp(-epsilon))
+    chances, values = np.ones(1), []
+    for t in range(_MOST_RESPONSES):
+        n = np.arange(t + 1)
+        values.append(float(chances @ np.logaddexp(0.0, math.log(size - 1) + epsilon * (t - 2 * n))))
+        if values[-1] < _NOTHING:
+            break
+        chances = right * np.append(0.0, chances) + (1.0 - right) * np.append(chances, 0.0)
+    rounds = np.arange(len(values), dtype=np.float64)
+    corners, heights = _upper_hull(rounds, -np.array(values))
+    return -np.interp(rounds, corners, heights)
+
+
+def _separation(size: int, epsilon: float) -> float:
+    """The largest mean over pairs of how likely a message separates them."""
+    n = np.arange(1, size)
+    most = float((n * (size - n) / (size + math.expm1(epsilon) * n)).max())
+    return min(1.0, (math.exp(epsilon) + 1.0) / (size - 1) * most)
+
+
+def _upper_hull(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The corners of the least concave function above points with rising x."""
+    corners: list[int] = []
+    for i in range(len(x)):
+        while len(corners) > 1:
+            a, b = corners[-2:]
+            if (y[i] - y[a]) * (x[b] - x[a]) < (y[b] - y[a]) * (x[i] - x[a]):
+                break
+            corners.pop()
+        corners.append(i)
+    return x[corners], y[corners]

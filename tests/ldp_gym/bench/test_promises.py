@@ -1,0 +1,90 @@
+"""Channels that break their promise or the contract: said first, and out of every comparison."""
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import ldp_gym
+from ldp_gym import bench
+from ldp_gym.bench import leaderboard
+from ldp_gym.channels.randomized_response import RandomizedResponse
+from ldp_gym.cli import app
+from ldp_gym.errors import BrokenPromiseError, BrokenPromiseWarning
+
+DOUBLE, CRASH = f"{__name__}:DoubleResponse", f"{__name__}:CrashingResponse"
+
+
+class DoubleResponse(RandomizedResponse):
+    """Randomized response of twice the eps that it claims, honestly declared."""
+
+    @property
+    def log_keep(self):
+        return -float(np.log1p((self.num_labels - 1) * np.exp(-2 * self.epsilon)))
+
+    @property
+    def log_other(self):
+        return self.log_keep - 2 * self.epsilon
+
+
+class CrashingResponse(RandomizedResponse):
+    def encode(self, *arguments, **options):
+        raise RuntimeError("no [bold]way[/bold]")
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.fixture(scope="module")
+def results(directory):
+    return bench.run("quick", size="small", episodes=2, channels=[DOUBLE, CRASH], out=directory, jobs=1)
+
+
+def test_a_broken_promise_is_out_of_every_comparison(results):
+    assert [audit.channel for audit in results.broken_promises] == [DOUBLE]
+    assert "promises ε = 1 and has ε = 2" in str(results.broken_promises[0])
+    assert {result.channel for result in results.broken} == {DOUBLE}
+    assert DOUBLE not in results.channels
+    rows = leaderboard.rows(results)
+    broken = [row for row in rows if row.broken]
+    assert rows[-len(broken) :] == broken != []
+    assert not any(row.best or row.score or row.gap for row in broken)
+    findings = bench.SUITES["quick"]().findings(results)
+    assert not any("DoubleResponse" in finding.text for finding in findings)
+
+
+def test_a_channel_that_fails_its_check_fails_its_own_cells(results):
+    assert {failure.experiment.channel for failure in results.failures} == {CRASH}
+    assert all("CrashingResponse" in failure.message for failure in results.failures)
+    assert "split" in results.channels
+
+
+def test_the_command_says_so_and_ends_with_1(results, directory):
+    arguments = ["bench", "quick", "--size", "small", "--episodes", "2", "--jobs", "1"]
+    arguments += ["--channel", DOUBLE, "--channel", CRASH, "--out", str(directory)]
+    outcome = CliRunner().invoke(app, arguments)
+    assert outcome.exit_code == 1
+    said = " ".join(outcome.stdout.split())
+    assert "BROKEN PROMISE" in said
+    assert "promises ε = 1 and has ε = 2" in said
+    assert said.count("fails its check") == 1
+    assert "no [bold]way[/bold]" in said
+    page = (directory / "report.html").read_text()
+    assert page.index("Broken promise: ") < page.index("<main>")
+
+
+def test_strict_refuses_to_play(tmp_path):
+    with pytest.raises(BrokenPromiseError, match="promises ε = 1 and has ε = 2"):
+        bench.run("quick", size="small", channels=[DOUBLE], out=tmp_path, strict=True)
+    arguments = ["bench", "quick", "--size", "small", "--channel", DOUBLE, "--out", str(tmp_path), "--strict"]
+    assert CliRunner().invoke(app, arguments).exit_code == 1
+    assert not bench.Store(tmp_path).runs()
+
+
+def test_evaluate_warns():
+    with pytest.warns(BrokenPromiseWarning, match="it has epsilon = 2"):
+        ldp_gym.evaluate("bayes", {"channel": DOUBLE, "horizon": 10}, episodes=1)
+    literal = {"hypotheses": [[1, 0, 0], [0, 0.5, 0.5]], "channel_kwargs": {"clipping": "paper"}}
+    with pytest.warns(BrokenPromiseWarning, match="epsilon = 1.0"):
+        ldp_gym.evaluate("bayes", {**literal, "horizon": 100}, episodes=1)
