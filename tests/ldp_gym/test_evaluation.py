@@ -217,11 +217,11 @@ def test_an_environment_serves_as_well_as_its_arguments():
 def test_the_interval_covers():
     """Student's interval by hand."""
     kl = np.array([[1.0], [2.0], [6.0]])
-    result = ldp_gym.Evaluation(np.array([5]), kl, kl)
+    result = ldp_gym.Evaluation(np.array([5]), kl, kl, np.zeros((3, 2)))
     half = stats.t.ppf(0.975, 2) * np.std([1, 2, 6], ddof=1) / math.sqrt(3)
     np.testing.assert_allclose(result.interval(), (3 - half, 3 + half))
     with pytest.raises(ValueError, match="at least 2 episodes"):
-        ldp_gym.Evaluation(np.array([5]), kl[:1], kl[:1]).interval()
+        ldp_gym.Evaluation(np.array([5]), kl[:1], kl[:1], np.zeros((1, 2))).interval()
     with pytest.raises(ValueError, match='truth="all"'):
         _ = result.worst_truth
 
