@@ -13,6 +13,7 @@ import ldp_agents
 import ldp_gym
 from ldp_gym import evaluate, theory
 from ldp_gym.engine.scenario import Scenario
+from ldp_gym.evaluation import play_blocks
 
 
 class Stepper:
@@ -216,11 +217,11 @@ def test_an_environment_serves_as_well_as_its_arguments():
 def test_the_interval_covers():
     """Student's interval by hand."""
     kl = np.array([[1.0], [2.0], [6.0]])
-    result = ldp_gym.Evaluation(np.array([5]), kl, kl)
+    result = ldp_gym.Evaluation(np.array([5]), kl, kl, np.zeros((3, 2)))
     half = stats.t.ppf(0.975, 2) * np.std([1, 2, 6], ddof=1) / math.sqrt(3)
     np.testing.assert_allclose(result.interval(), (3 - half, 3 + half))
     with pytest.raises(ValueError, match="at least 2 episodes"):
-        ldp_gym.Evaluation(np.array([5]), kl[:1], kl[:1]).interval()
+        ldp_gym.Evaluation(np.array([5]), kl[:1], kl[:1], np.zeros((1, 2))).interval()
     with pytest.raises(ValueError, match='truth="all"'):
         _ = result.worst_truth
 
@@ -299,3 +300,24 @@ def test_the_learners_rank_as_the_design_measured():
     assert stats.ttest_rel(risks["bayes"], risks["uniform"], alternative="less").pvalue < 1e-6
     assert 0.8 < risks["exp3"].mean() / risks["uniform"].mean() < 1.3
     assert risks["bayes"].mean() < 0.5 * risks["uniform"].mean()
+
+
+def test_leaders_are_those_of_the_summed_log_likelihoods():
+    """At every checkpoint, whatever blocks it is played in; equal weights have no leader."""
+    rules = {"hypotheses": "dirichlet", "channel": "split", "horizon": 90, "epsilon": 2.0}
+    learner, scenario = ldp_agents.Bayes(Scenario(**rules).game), Scenario(**rules)
+    ((_, tape, _),) = play_blocks(learner, scenario, [(seed, None) for seed in range(5)])
+    sums = scenario.channel.log_likelihood(tape.messages, tape.candidates).cumsum(axis=1)
+    checkpoints = [1, 7, 50, 90]
+    result = evaluate("bayes", rules, episodes=5, checkpoints=checkpoints, leaders=True)
+    expected = sums.argmax(axis=-1)[:, np.array(checkpoints) - 1]
+    alone = np.sort(sums, axis=-1)
+    clear = (alone[..., -1] - alone[..., -2] > 1e-9)[:, np.array(checkpoints) - 1]
+    assert clear[:, 1:].all()
+    np.testing.assert_array_equal(result.leaders[clear], expected[clear])
+    without = evaluate("bayes", rules, episodes=5, checkpoints=checkpoints)
+    assert without.leaders is None
+    np.testing.assert_allclose(result.kl, without.kl, rtol=1e-12)
+    uniform = evaluate("uniform", rules, episodes=5, leaders=True)
+    assert (uniform.leaders == -1).all()
+    assert uniform.found == 0.0

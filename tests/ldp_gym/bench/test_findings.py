@@ -16,7 +16,8 @@ class Given:
         for experiment in experiments:
             if experiment.learner in ("bayes", other):
                 totals = bayes + (shift if experiment.learner == other else 0.0)
-                evaluation = Evaluation(np.array([experiment.horizon]), totals[:, None], totals[:, None])
+                kl, comparator = totals[:, None], np.zeros((len(totals), 8))
+                evaluation = Evaluation(np.array([experiment.horizon]), kl, kl, comparator)
                 outcome = Outcome("done", evaluation, None, 0.0)
                 self.outcomes |= {cell.key: outcome for cell in experiment.cells(0)}
 
