@@ -118,11 +118,11 @@ class TooManyZeros(RandomizedResponse):
 
 @liar()
 class ClearWhenAlone(RandomizedResponse):
-    """Randomized response, clear text where messages come one at a time."""
+    """Randomized response, clear text in 4 of 5 where messages come one at a time."""
 
     def encode(self, labels, candidates, uniforms, posterior=None):
         messages = super().encode(labels, candidates, uniforms, posterior)
-        return messages if np.ndim(labels) else np.where(uniforms[..., 0] < 0.5, labels, messages)
+        return messages if np.ndim(labels) else np.where(uniforms[..., 0] < 0.8, labels, messages)
 
 
 class Twins(RandomizedResponse):

@@ -184,7 +184,7 @@ def _rows(values: npt.ArrayLike, name: str, place: str = "label") -> tuple[Float
         raise ValueError(f"probabilities need at least one label, got shape {table.shape}")
     advice = "probabilities are nonnegative and sum to one"
     return table, row_totals(
-        table, ROW_TOLERANCE, lambda row: f"{name} {row[-1]}" if row else name, advice, place
+        table, ROW_TOLERANCE, lambda row: f"{name} {row[-1]}" if row else f"the {name}", advice, place
     )
 
 
@@ -240,6 +240,14 @@ def posterior(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
             f"a posterior has a weight for each of {num_hypotheses} hypotheses, shape "
             f"(..., {num_hypotheses}), got {weights.shape}"
         )
+    return weights
+
+
+def one_posterior(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
+    """A posterior ``(K,)``, checked and left as it is."""
+    weights = posterior(values, num_hypotheses)
+    if weights.ndim != 1:
+        raise ValueError(f"expected one posterior, of shape ({num_hypotheses},), got {weights.shape}")
     return weights
 
 

@@ -70,13 +70,8 @@ def exact_epsilon(
 
 
 def audited_posterior(channel: Channel, posterior: FloatArray | None) -> FloatArray | None:
-    """The public posterior of an audit, checked; None for a channel that does not need one."""
-    if posterior is None:
-        return None
-    weights = validation.posterior(posterior, channel.num_hypotheses)
-    if weights.ndim != 1:
-        raise ValueError(f"an audit looks at one posterior, of shape (K,); got {weights.shape}")
-    return weights
+    """The public posterior of an audit ``(K,)``, checked; None for a channel that does not need one."""
+    return None if posterior is None else validation.one_posterior(posterior, channel.num_hypotheses)
 
 
 def _worst_case_messages(channel: Channel, candidates: FloatArray, posterior: FloatArray | None) -> Messages:

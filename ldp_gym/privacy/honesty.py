@@ -26,13 +26,16 @@ _MOST = 1_000_000
 _MOST_UNLIKE = 150_000
 """So many where they do not."""
 
-_LEAST = 20_000
+_LEAST = 2_000
 
 _NUMBERS = 1_000_000
-"""So many messages times labels, where messages do not repeat."""
+"""So many messages times labels that are looked at, where messages do not repeat."""
 
 _UNIFORMS = 10_000_000
-"""So many private coins."""
+"""So many private coins, where messages repeat."""
+
+_DENSITIES = 50_000_000
+"""So many densities of single messages given single labels, or private coins, where they do not."""
 
 _PILOT = 4096
 """So many messages show whether they repeat."""
@@ -141,15 +144,21 @@ class Inquiry:
 
     def _do_messages_repeat(self) -> bool:
         """Whether hardly any message of the second half of a pilot is new."""
-        messages = self._send(self._draw_labels(_PILOT), self.situations[0])
-        codes = fingerprints(_flat(messages))
-        new = len(np.unique(codes)) - len(np.unique(codes[: _PILOT // 2]))
-        return new < _PILOT / 8
+        count = min(_PILOT, self._together)
+        codes = fingerprints(_flat(self._send(self._draw_labels(count), self.situations[0])))
+        new = len(np.unique(codes)) - len(np.unique(codes[: count // 2]))
+        return new < count / 8
 
     def _affordable(self, repeat: bool) -> int:
         if repeat:
             return max(_LEAST, min(_MOST, _UNIFORMS // self.channel.num_uniforms))
-        return max(_LEAST, min(_MOST_UNLIKE, _NUMBERS // len(self.labels)))
+        each = max(self.channel.num_labels, self.channel.num_uniforms)
+        return max(_LEAST, min(_MOST_UNLIKE, _NUMBERS // len(self.labels), _DENSITIES // each))
+
+    @property
+    def _together(self) -> int:
+        """How many messages to draw at a time."""
+        return max(1, _CELLS // (self.channel.num_uniforms + math.prod(self.channel.message_shape)))
 
     def _draw_block(self, share: float) -> list[_Rows]:
         """A block of messages, this share of all: those of each situation, and of the two special ones."""
@@ -172,10 +181,9 @@ class Inquiry:
     def _counted(self, number: int, count: int) -> _Rows:
         """Messages in one situation, equal ones counted together."""
         situation = self.situations[number]
-        together = max(1, _CELLS // (self.channel.num_uniforms + math.prod(self.channel.message_shape)))
         parts: list[tuple[Messages, FloatArray]] = []
-        for start in range(0, count, together):
-            labels = self._draw_labels(min(together, count - start))
+        for start in range(0, count, self._together):
+            labels = self._draw_labels(min(self._together, count - start))
             parts.append(_count(self._send(labels, situation), labels, len(self.labels)))
         messages, counts = _merge(parts)
         return _Rows(number, messages, self._log_density(messages, situation), counts)
@@ -236,7 +244,8 @@ class Inquiry:
         """Says which message tells more than the worst case that the channel names for an exact audit."""
         if not self.channel.pure:
             return None
-        for number, situation in enumerate(self.situations):
+        affordable = max(1, _DENSITIES // self.channel.num_labels**2)
+        for number, situation in enumerate(self.situations[:affordable]):
             try:
                 worst = exact_epsilon(self.channel, situation.candidates, situation.posterior).epsilon
             except TypeError:  # it names none

@@ -24,6 +24,9 @@ _NEAR_THE_ENDS = np.array([1, 3, 10, 30, 100, 300])
 _FEW_VALUES = 16
 """So many different values of a coordinate are asked for one by one."""
 
+_MOST_COORDINATES = 128
+"""Of more coordinates so many are asked about, evenly spread."""
+
 _MOST_PAIRED = 24
 """Of so many coordinates all pairs are compared."""
 
@@ -152,6 +155,7 @@ def grow(labelled: Labelled, questions: Sequence[Question], depth: int) -> Tree:
 def _kinds(messages: FloatArray) -> Iterator[list[Question]]:
     """Questions about each coordinate, about each with those before it, and about all coordinates at once."""
     columns = varying(messages)
+    columns = columns[:: -(-len(columns) // _MOST_COORDINATES)] if columns else []
     for j in columns:
         yield [*_bits(messages, j), *_thresholds(messages, j)]
     for i, j in enumerate(columns[:_MOST_PAIRED]):

@@ -51,7 +51,7 @@ def information_rate(
     """
     size = channel.num_hypotheses
     candidates = validation.one_context(candidates, size, channel.num_labels)
-    prior = np.full(size, 1.0 / size) if weights is None else validation.row("weights", weights, size)
+    prior = np.full(size, 1.0 / size) if weights is None else validation.one_posterior(weights, size)
     samples = validation.whole("samples", samples, least=2)
     public = prior if channel.adaptive else None
     try:

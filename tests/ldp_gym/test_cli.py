@@ -9,9 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 import ldp_gym
+from ldp_gym.channels.base import Channel
+from ldp_gym.channels.laplace_single import LaplaceSingle
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.cli import app
 
+SMALL = ["--num-hypotheses", "2", "--num-labels", "3"]
 CEILINGS = ["audit", "laplace-single", "--hypotheses", "[[1,0,0],[0,0.5,0.5]]", "--horizon", "100"]
 
 
@@ -110,10 +113,71 @@ class InTheClear(RandomizedResponse):
 
 
 def test_a_channel_that_does_not_do_what_its_density_says_is_not_certified():
-    code, output = run("audit", f"{__name__}:InTheClear")
-    assert code == 2
+    code, output = run("audit", f"{__name__}:InTheClear", *SMALL, "--trials", "2000")
+    assert code == 1
     assert "breaks its contract" in output
+    assert "void: the messages do not follow the density" in output
     assert "the promise holds" not in output
+    assert "black box: eps >=" in output  # what was asked for is run all the same
+    assert "The promise is broken" in output
+
+
+class Louder(RandomizedResponse):
+    """Promises half of its eps, and declares what it does."""
+
+    def __init__(self, *sizes, epsilon=1.0, **options):
+        super().__init__(*sizes, epsilon=2.0 * epsilon, **options)
+        self._true, self.epsilon = self.epsilon, epsilon
+
+    def _with_true_epsilon(self, method, *args):
+        promised, self.epsilon = self.epsilon, self._true
+        try:
+            return method(*args)
+        finally:
+            self.epsilon = promised
+
+    def encode(self, *args):
+        return self._with_true_epsilon(super().encode, *args)
+
+    def log_density(self, *args):
+        return self._with_true_epsilon(super().log_density, *args)
+
+    def log_likelihood(self, *args):
+        return self._with_true_epsilon(super().log_likelihood, *args)
+
+
+class Mute(LaplaceSingle):
+    """Does not say where its density ratio is largest."""
+
+    worst_case_messages = Channel.worst_case_messages
+
+
+class Crashing(RandomizedResponse):
+    """Cannot be run."""
+
+    def encode(self, *args):
+        raise KeyError("nobody home")
+
+
+@pytest.mark.parametrize(
+    ("channel", "arguments", "expected", "message"),
+    [
+        ("Louder", [], 1, "the promise is broken"),
+        ("Louder", ["--trials", "20000"], 1, "The promise is broken."),
+        ("Crashing", [], 1, "breaks its contract: KeyError: 'nobody home'"),
+        ("Mute", [], 2, "Pass --trials to audit it from its messages"),
+        ("Mute", ["--trials", "2000"], 0, "no exact audit"),
+    ],
+)
+def test_the_exit_status_says_what_was_found(channel, arguments, expected, message):
+    code, output = run("audit", f"{__name__}:{channel}", *SMALL, *arguments)
+    assert code == expected
+    assert message in re.sub(r"[\s│]+", " ", output)
+
+
+def test_the_black_box_says_what_became_of_its_messages():
+    _, output = run("audit", "randomized-response", "--trials", "20000")
+    assert "19,992 messages: 9,992 to choose two labels" in re.sub(r"\s+", " ", output)
 
 
 @pytest.mark.parametrize(

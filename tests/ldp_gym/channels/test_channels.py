@@ -7,14 +7,39 @@ import pytest
 from helpers import CHANNELS, PURE, TABLE, make_channel
 
 import ldp_gym
+from ldp_gym import theory
 from ldp_gym.channels.base import log_mixed
+from ldp_gym.privacy.audit import certify, estimate_epsilon
 from ldp_gym.testing import check_channel
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 4.0, 800.0])
 @pytest.mark.parametrize("name", CHANNELS)
 def test_every_channel_keeps_the_contract(name, epsilon):
-    check_channel(make_channel(name, 3, 5, 50, epsilon=epsilon))
+    check_channel(make_channel(name, 3, 5, 50, epsilon=epsilon), samples=20_000)
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_what_a_user_hands_over_is_checked(name):
+    channel = make_channel(name, 3, 4, 50)
+    rng, public = np.random.default_rng(0), np.array([0.2, 0.5, 0.3])
+    for labels in (-1, 4, [0, 7], 1.5, True, "a"):
+        with pytest.raises((TypeError, ValueError), match="labels must"):
+            channel.privatize(labels, TABLE, rng, public)
+    for candidates in (TABLE * 2.0, -TABLE, TABLE[:2], TABLE[:, :3], np.full((3, 4), math.nan)):
+        with pytest.raises(ValueError, match="hypothesis 0|candidates must have shape"):
+            channel.privatize(1, candidates, rng, public)
+    for posterior in (np.full(3, math.nan), [1.0], [0.5, 0.5, 0.5], [1.5, -0.5, 0.0], [math.inf, 0.0, 0.0]):
+        with pytest.raises(ValueError, match="posterior"):
+            channel.privatize(1, TABLE, rng, posterior)
+        if channel.pure:
+            with pytest.raises(ValueError, match="posterior"):
+                certify(channel, TABLE, posterior)
+        with pytest.raises(ValueError, match="posterior"):
+            estimate_epsilon(channel, TABLE, 1000, posterior=posterior)
+        with pytest.raises(ValueError, match="posterior"):
+            theory.information_rate(channel, TABLE, posterior)
+    assert channel.privatize(np.uint8(1), TABLE, rng, public).shape == channel.message_shape
 
 
 @pytest.mark.parametrize("name", PURE)

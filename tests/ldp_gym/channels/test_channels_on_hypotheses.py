@@ -221,3 +221,12 @@ def test_the_wheel_covers_the_best_share_on_average():
     expected = arc * math.e / (arc * math.e + 1 - arc)
     assert stats.binomtest(int(covered[:, 0].sum()), 50_000, expected).pvalue > ALPHA
     assert set(covered.sum(axis=1)) == {4, 5}  # 12 r* = 4.06
+
+
+@pytest.mark.parametrize("name", ["wheel", "adaptive-wheel"])
+def test_the_wheel_s_last_bits_tell_nothing(name):
+    """Every distance is a whole number of steps: no rounding shows whose place the arc was put at."""
+    channel, rng = make_channel(name, 3, 4, 50), np.random.default_rng(0)
+    public = np.array([0.2, 0.5, 0.3]) if channel.adaptive else None
+    steps = channel.privatize(rng.integers(4, size=1000), TABLE, rng, public) * 2.0**40
+    assert np.array_equal(steps, np.rint(steps))

@@ -1,6 +1,7 @@
 """The channels that report labels."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy import stats
 
 import ldp_gym
 from ldp_gym.channels.randomized_response import RandomizedResponse
+from ldp_gym.channels.subset_selection import log_binomial
 
 
 def test_randomized_response_sums_to_one_and_keeps_as_section_3_says():
@@ -75,3 +77,19 @@ def test_label_channels_pay_for_refinement():
             rates[name, parts] = (gain[:, :1] - gain[:, 1:]).mean()
     assert rates["randomized-response", 16] < 0.3 * rates["randomized-response", 1]
     assert rates["split", 16] > 0.8 * rates["split", 1]
+
+
+@pytest.mark.parametrize("num_labels", [10, 1000, 10**6, 10**8])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 8.0])
+def test_subset_selection_keeps_its_promise_exactly(num_labels, epsilon):
+    """By fractions: a set with the label is sent e^eps times as often as one without it, to rounding."""
+    channel = make_channel("subset-selection", 2, num_labels, 10, epsilon=epsilon)
+    hold, size = Fraction(channel.holding), channel.size
+    ratio = hold / size / ((1 - hold) / (num_labels - size))
+    assert abs(math.log(ratio) - epsilon) < 1e-14 / float(1 - hold)
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 40, 1000, 5000])
+def test_binomials_against_whole_numbers(n):
+    for k in {0, 1, n // 3, n // 2, n - 1, n}:
+        assert math.isclose(log_binomial(n, k), math.log(math.comb(n, k)), rel_tol=1e-13, abs_tol=1e-12)

@@ -82,6 +82,47 @@ def test_what_is_wrong_is_named_with_its_value(check, error, message):
         check()
 
 
+@pytest.mark.parametrize(
+    ("check", "error", "message"),
+    [
+        (lambda: validation.labels(-1, 4), ValueError, r"labels must lie in 0\.\.3, got -1$"),
+        (lambda: validation.labels([[0, 1], [2, 4]], 4), ValueError, r"0\.\.3, got 4 at \[1, 1\]"),
+        (lambda: validation.labels(1.0, 4), TypeError, r"whole numbers in 0\.\.3, got 1\.0"),
+        (lambda: validation.labels([True], 4), TypeError, r"whole numbers in 0\.\.3, got \[True\]"),
+        (
+            lambda: validation.candidates([[0.5, 0.5]], 2, 2),
+            ValueError,
+            r"candidates must have shape \(\.\.\., 2, 2\), got \(1, 2\)",
+        ),
+        (lambda: validation.candidates([[0.5, 0.5], [1, 1]], 2, 2), ValueError, "hypothesis 1 sums to 2"),
+        (
+            lambda: validation.one_context(np.full((3, 2, 2), 0.5), 2, 2),
+            ValueError,
+            r"one context, candidates of shape \(2, 2\); got \(3, 2, 2\)",
+        ),
+        (lambda: validation.posterior([0.5, math.nan], 2), ValueError, "a NaN probability at hypothesis 1"),
+        (lambda: validation.posterior([1.0], 2), ValueError, r"each of 2 hypotheses, .* got \(1,\)"),
+        (lambda: validation.posterior(1.0, 2), ValueError, "at least one"),
+        (
+            lambda: validation.one_posterior([[0.5, 0.5]], 2),
+            ValueError,
+            r"one posterior, of shape \(2,\), got \(1, 2\)",
+        ),
+    ],
+)
+def test_labels_candidates_and_posteriors_are_named_with_what_is_wrong(check, error, message):
+    with pytest.raises(error, match=message):
+        check()
+
+
+def test_labels_candidates_and_posteriors_come_back_as_they_are():
+    table = np.array([[0.1 + 1e-16, 0.9], [0.5, 0.5]])
+    assert validation.candidates(table, 2, 2) is table
+    assert validation.posterior(table[0], 2) is not None
+    assert validation.labels(np.uint8([3, 0]), 4).dtype == np.int64
+    assert validation.labels(3, 4).shape == ()
+
+
 def test_options_are_a_copy():
     given = {"a": 1}
     validation.options("o", given)["b"] = 2

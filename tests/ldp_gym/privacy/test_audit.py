@@ -280,17 +280,17 @@ class Leak(LaplaceSingle):
         (HalfNoise(2, 5, 1000), False, True),
         (OpenHalfNoise(2, 5, 1000), True, False),
         (NoFlip(2, 5, 1000), False, True),
-        (Leak(2, 5, 1000), False, False),
+        (Leak(2, 5, 1000), False, True),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_broken_channels_are_caught(channel, exact, contract):
-    """The black box catches all, the exact audit what the density admits, the contract check gross ones."""
+    """The black box catches all, the exact audit what the density admits, the check what it hides."""
     assert audit.estimate_epsilon(channel, FIVE, trials=10**6).epsilon > 1.2
     assert certify(channel, FIVE).holds is not exact
     if contract:
         with pytest.raises(AssertionError, match="log_density"):
-            check_channel(channel, samples=200_000)
+            check_channel(channel)
     else:
         check_channel(channel)
 

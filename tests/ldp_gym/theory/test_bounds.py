@@ -81,4 +81,16 @@ def test_bad_arguments_are_named():
         theory.hadamard_gap(8, 1000, 1e-170)
     with pytest.raises(ValueError, match="alpha=1e-80 at epsilon=1 takes more than"):
         theory.sample_complexity(8, 1e-80, 1.0)
+    for epsilon in (math.nan, math.inf, -1.0, 0.0):
+        with pytest.raises(ValueError, match="epsilon must be"):
+            theory.best_share(epsilon)
+    assert theory.best_share(800.0) == 0.0
+    with pytest.raises(ValueError, match=r"num_labels \(M\) must be at least 2, got 1"):
+        theory.randomized_response_rate(8, 1, 100, 1.0)
+    with pytest.raises(ValueError, match=r"horizon \(T\) must be at least 1, got -3"):
+        theory.randomized_response_rate(8, 16, -3, 1.0)
+    with pytest.raises(ValueError, match="noise_scale must be a number, got NaN"):
+        theory.offset(8, 100, math.nan)
+    with pytest.raises(ValueError, match=r"horizon \(T\) must be at least 2, got 0"):
+        theory.offset(8, 0, 1.0)
     assert theory.information_limit(8, 100, 1e-165) == pytest.approx(100 * math.log(8))

@@ -98,3 +98,15 @@ def test_groups_tell_almost_all_that_a_message_can(epsilon, share):
 def test_the_linear_program_reaches_the_capacity():
     """Where sets with just the best share exist: at eps = 1 that is 0.339, so 3 of 9 come close."""
     assert 0.999 < most_information(np.full(9, 1 / 9), 1.0) / theory.capacity(1.0) <= 1.0
+
+
+def test_what_is_no_posterior_is_refused():
+    channel = make_channel("randomized-response", 2, 3, 10)
+    table = np.array([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]])
+    for weights in ([1.0], [0.5, 0.6], [math.nan, 0.5], [[0.5, 0.5]]):
+        with pytest.raises(ValueError, match="posterior"):
+            theory.information_rate(channel, table, weights)
+    with pytest.raises(ValueError, match=r"candidates of shape \(2, 3\)"):
+        theory.information_rate(channel, np.eye(2))
+    with pytest.raises(ValueError, match="samples must be at least 2, got 0"):
+        theory.information_rate(make_channel("split", 2, 3, 10), table, samples=0)
