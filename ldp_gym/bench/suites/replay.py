@@ -40,7 +40,9 @@ class Replay(Selection):
         "Logged labels are replayed in an order of the episode's own, each user once; the charge is the "
         "log-loss, and the right model is the one that is charged least over all users. digits: eight models "
         "of handwritten digits, each fitted on pictures held in another way, and users who all hold theirs "
-        "in one of these ways. tumours: six models of breast tumours, from naive to good."
+        "in one of these ways. tumours: six models of breast tumours, from naive to good. With two "
+        "labels a comparison is randomized response on the label: there split, adaptive-split and "
+        "randomized-response are one channel in law, and their differences are chance."
     )
     order: ClassVar[int] = 96
 

@@ -12,6 +12,7 @@ from ldp_gym.bench import Experiment, ExperimentResult, leaderboard
 from ldp_gym.bench.experiment import data_code
 from ldp_gym.bench.suites import replay, selection
 from ldp_gym.bench.suites.own_game import OwnGame
+from ldp_gym.channels.base import CHANNELS
 from ldp_gym.cli import app, benchmarking
 from ldp_gym.evaluation import Evaluation
 
@@ -227,3 +228,20 @@ def test_a_missing_extra_is_named(tmp_path, monkeypatch):
     assert code == 0
     assert "replay is left out" in output
     assert "limit: Against the information limit" in output
+
+
+@pytest.mark.parametrize("channel", ["split", "adaptive-split"])
+def test_with_two_labels_a_comparison_is_randomized_response(channel):
+    """As the suite replay says of its tumours: every hypothesis has the likelihood of a flipped bit."""
+    rng = np.random.default_rng(0)
+    up = rng.uniform(0.05, 0.95, 6)
+    made = CHANNELS.build(
+        channel, {"num_hypotheses": 6, "num_labels": 2, "horizon": 9, "epsilon": 1.0, "delta": 0.0}, {}
+    )
+    table, posterior = np.stack([1.0 - up, up], axis=-1), np.full(6, 1.0 / 6.0)
+    keep = np.e / (1.0 + np.e)
+    bits = [np.log(keep * p + (1.0 - keep) * (1.0 - p)) for p in (up, 1.0 - up)]
+    for _ in range(20):
+        message = made.privatize(np.int64(rng.integers(2)), table, rng, posterior)
+        found = made.log_likelihood(message, table, posterior)
+        assert min(np.ptp(found - bit) for bit in bits) < 1e-9
