@@ -220,7 +220,7 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **gam
         >>> check_learner(ldp_agents.EXP3)
         >>> check_learner(ldp_agents.Bayes, channel="randomized-response", epsilon=3.0)
     """
-    small = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 12}
+    small = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 12, "nature": "cycle"}
     settings = game if "hypotheses" in game else {**small, **game}
     scenario = Scenario(**settings)
     maker = learner_maker(learner) if isinstance(learner, str) else learner

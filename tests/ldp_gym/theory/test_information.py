@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers import CHANNELS, PURE, make_channel
+from helpers import PURE, make_channel
 from scipy import optimize
 
 import ldp_gym
