@@ -25,6 +25,7 @@ from rich.text import Text
 
 from ldp_gym.bench import leaderboard
 from ldp_gym.bench.experiment import Cell
+from ldp_gym.bench.findings import Verdict, judge
 from ldp_gym.bench.page import layout
 from ldp_gym.bench.report import write
 from ldp_gym.bench.results import Results
@@ -176,8 +177,9 @@ def _print(console: Console, suite: Suite, results: Results) -> None:
     console.rule(f"{suite.name}: {suite.title}")
     if suite.ranks_learners and results.successes:
         _print_leaderboard(console, results)
-    for finding in suite.findings(results):
-        mark = {True: "[green]✓[/green]", False: "[red]✗[/red]", None: "·"}[finding.holds]
+    colours = {Verdict.SHOWN: "green", Verdict.NOT_CONTRADICTED: "dim", Verdict.CONTRADICTED: "red"}
+    for finding, verdict in judge(suite.findings(results)):
+        mark = "·" if verdict is None else f"[{colours[verdict]}]{verdict.mark}[/]"
         console.print(f" {mark} {finding.text}", highlight=False)
     for failure in results.failures:
         console.print(f" [red]failed[/red] {failure.experiment}: {failure.message.strip().splitlines()[-1]}")

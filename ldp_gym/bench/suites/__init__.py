@@ -13,6 +13,6 @@
 ================== ===================================================================================
 """
 
-from ldp_gym.bench.suites.base import DELTA, SIZES, SUITES, Finding, Suite
+from ldp_gym.bench.suites.base import DELTA, SIZES, SUITES, Suite
 
-__all__ = ["DELTA", "SIZES", "SUITES", "Finding", "Suite"]
+__all__ = ["DELTA", "SIZES", "SUITES", "Suite"]
