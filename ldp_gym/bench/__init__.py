@@ -9,22 +9,26 @@
 """
 
 from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.findings import Evidence, Finding, Verdict, judge
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.runner import run
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Store
-from ldp_gym.bench.suites import SUITES, Finding, Suite
+from ldp_gym.bench.suites import SUITES, Suite
 from ldp_gym.errors import DamagedStoreError
 
 __all__ = [
     "SUITES",
     "DamagedStoreError",
     "Estimate",
+    "Evidence",
     "Experiment",
     "ExperimentResult",
     "Finding",
     "Results",
     "Store",
     "Suite",
+    "Verdict",
+    "judge",
     "run",
 ]

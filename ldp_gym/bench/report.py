@@ -22,6 +22,7 @@ from typing import Any
 import ldp_gym
 from ldp_gym.bench import certificates, figures, leaderboard
 from ldp_gym.bench.experiment import learner_code, own_code
+from ldp_gym.bench.findings import Verdict, judge
 from ldp_gym.bench.page import Column, Html, Value, count, join, listing, page, picture, table, tag
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import FILE, Store
@@ -183,12 +184,12 @@ def _report(sections: Sequence[Section], runs: Sequence[Mapping[str, Any]], dire
 def _summary(sections: Sequence[Section]) -> Html:
     last = max((section.run for section in sections), key=lambda run: run["id"])
     results = [section.results for section in sections if section.results is not None]
-    findings = [
-        finding.holds
+    verdicts = [
+        verdict
         for section in sections
         if section.suite and section.results and section.results.successes
-        for finding in section.suite.findings(section.results)
-        if finding.holds is not None
+        for _, verdict in judge(section.suite.findings(section.results))
+        if verdict is not None
     ]
     played = sum(len(result.successes) for result in results)
     failed = sum(len(result.failures) for result in results)
@@ -202,7 +203,8 @@ def _summary(sections: Sequence[Section]) -> Html:
         "Machine": last["machine"],
         "Versions": _versions(last),
         "Experiments": join([counts, *(part for name in failures for part in ("; ", _failures(name)))]),
-        "Findings": f"{sum(findings)} of {len(findings)} that have a claim to meet are as claimed",
+        "Findings": f"of {len(verdicts)} claims "
+        + ", ".join(f"{verdicts.count(verdict)} are {verdict.value}" for verdict in Verdict),
     }
     return tag("dl", *(join([tag("dt", name), tag("dd", value)]) for name, value in facts.items()))
 
@@ -254,20 +256,15 @@ def _section(section: Section, directory: Path) -> Html:
 
 
 def _measurements(section: Section, suite: Suite, results: Results) -> list[str]:
-    marks = {True: "as claimed", False: "NOT as claimed"}
-    styles = {True: "good", False: "bad", None: None}
+    styles = {Verdict.SHOWN: "good", Verdict.NOT_CONTRADICTED: "open", Verdict.CONTRADICTED: "bad"}
     findings = [
         tag(
             "li",
             finding.text,
-            *(
-                [" ", tag("span", f"[{marks[finding.holds]}]", class_="mark")]
-                if finding.holds is not None
-                else []
-            ),
-            class_=styles[finding.holds],
+            *([" ", tag("span", f"[{verdict.value}]", class_="mark")] if verdict is not None else []),
+            class_=None if verdict is None else styles[verdict],
         )
-        for finding in suite.findings(results)
+        for finding, verdict in judge(suite.findings(results))
     ]
     files = f"figures/{section.file}.svg and .png, beside this page"
     figure = tag(

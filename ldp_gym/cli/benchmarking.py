@@ -26,6 +26,7 @@ from rich.text import Text
 
 from ldp_gym.bench import leaderboard
 from ldp_gym.bench.experiment import Cell, Experiment
+from ldp_gym.bench.findings import Verdict, judge
 from ldp_gym.bench.page import Column, Value, layout
 from ldp_gym.bench.report import write
 from ldp_gym.bench.results import Results
@@ -245,8 +246,9 @@ def _print(console: Console, suite: Suite, results: Results) -> None:
     for own in suite.tables(results) if results.successes else []:
         if own.printed:
             _print_table(console, own.title, layout(own.columns, own.rows)[1], [""] * len(own.rows))
-    for finding in suite.findings(results):
-        mark = {True: Text(" ✓ ", "green"), False: Text(" ✗ ", "red"), None: Text(" · ")}[finding.holds]
+    colours = {Verdict.SHOWN: "green", Verdict.NOT_CONTRADICTED: "dim", Verdict.CONTRADICTED: "red"}
+    for finding, verdict in judge(suite.findings(results)):
+        mark = Text(" · ") if verdict is None else Text(f" {verdict.mark} ", colours[verdict])
         console.print(mark + finding.text, highlight=False)
     for message, experiments in _failures(results).items():
         more = f" and {len(experiments) - 1} more" if len(experiments) > 1 else ""

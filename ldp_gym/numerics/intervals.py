@@ -87,7 +87,8 @@ def p_above(samples: FloatArray, value: float) -> float:
         return 1.0
     means, errors, pivots = _studentize(samples)
     with np.errstate(divide="ignore", invalid="ignore"):
-        distance = np.nanmax((means - value) / errors)  # 0 / 0: a constant sample at the value says nothing
+        distances = (means - value) / errors
+    distance = np.fmax.reduce(distances, initial=-np.inf)  # a constant sample at the value says nothing
     pivots = np.fmax.reduce(pivots, axis=0)
     beyond = 1 + np.count_nonzero(pivots >= distance)
     share = beyond / (1 + np.count_nonzero(~np.isnan(pivots)))

@@ -16,6 +16,6 @@
 ================== ===================================================================================
 """
 
-from ldp_gym.bench.suites.base import DELTA, SIZES, SUITES, Finding, Suite, SuiteTable
+from ldp_gym.bench.suites.base import DELTA, SIZES, SUITES, Suite, SuiteTable
 
-__all__ = ["DELTA", "SIZES", "SUITES", "Finding", "Suite", "SuiteTable"]
+__all__ = ["DELTA", "SIZES", "SUITES", "Suite", "SuiteTable"]

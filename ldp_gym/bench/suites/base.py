@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.findings import Finding
 from ldp_gym.bench.page import Column
 from ldp_gym.bench.results import Results
 from ldp_gym.channels.base import CHANNELS
@@ -22,24 +23,14 @@ SUITES: Registry[Suite] = Registry("suite", group="ldp_gym.suites")
 
 SIZES = ("default", "small")
 
+REDRAWN = {"redraw_hypotheses": True, "observe_candidates": True}
+"""Every episode has a class of its own: an interval over episodes is then one over classes."""
+
 DELTA = 1e-5
 """The delta of the channels that need one."""
 
 _LONGEST = 100_000
 """Games of more rounds are not played by learners that a user adds: stepping would take hours."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A conclusion that was computed from the results.
-
-    Attributes:
-        text: the conclusion, with its numbers.
-        holds: whether what the paper or the design says was found; None if it says nothing.
-    """
-
-    text: str
-    holds: bool | None = None
 
 
 @dataclass(frozen=True)

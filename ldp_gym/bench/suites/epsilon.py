@@ -8,13 +8,14 @@ from ldp_gym.bench.suites.sweep import Sweep
 
 
 class Epsilon(Sweep):
-    """One Dirichlet(0.3) table with K = 8, M = 16 at privacy levels from 1/4 to 8."""
+    """Dirichlet(0.3) tables with K = 8, M = 16 at privacy levels from 1/4 to 8."""
 
     name: ClassVar[str] = "epsilon"
     title: ClassVar[str] = "Risk against eps"
     claim: ClassVar[str] = (
         "The bound of Algorithm 2 falls like 1/eps. A message tells about eps^2/8 nats at small eps, so "
-        "that Bayes needs 1/eps^2 as many rounds. T = 10,000."
+        "that Bayes needs 1/eps^2 as many rounds. T = 10,000; every episode has a table of its own, so that "
+        "the intervals are over tables."
     )
     order: ClassVar[int] = 40
     argument: ClassVar[str] = "epsilon"

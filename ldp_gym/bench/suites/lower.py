@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 from ldp_gym import theory
 from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.findings import Finding, above, every
 from ldp_gym.bench.results import ExperimentResult, Results
-from ldp_gym.bench.suites.base import Finding, Suite
+from ldp_gym.bench.suites.base import Suite
 from ldp_gym.channels.base import CHANNELS
 
 if TYPE_CHECKING:
@@ -65,10 +66,12 @@ class Lower(Suite):
         ]
 
     def findings(self, results: Results) -> list[Finding]:
-        """The least multiple of the bound, at each point."""
+        """The least multiple of the bound, at each point: every channel and learner has to be above it."""
         found = []
+        played = results.group(_point)
         for point, lines in _by_point(results).items():
-            ratios = {result.channel: result.totals.mean() / theory.lower_bound(*point) for result in lines}
+            bound = theory.lower_bound(*point)
+            ratios = {result.channel: result.totals.mean() / bound for result in lines}
             least = min(ratios, key=lambda channel: ratios[channel])
             best = next(result for result in lines if result.channel == least)
             found.append(
@@ -76,8 +79,8 @@ class Lower(Suite):
                     f"2K = {point[0]}, T = {point[1]:,}, eps = {point[2]:g}: the best of {len(ratios)} "
                     f"channels, {least} "
                     f"with {best.learner}, has {ratios[least]:,.0f} times the lower bound "
-                    f"({theory.lower_bound(*point):.3g} nats).",
-                    best.risk.low >= theory.lower_bound(*point),
+                    f"({bound:.3g} nats).",
+                    every(above(result.evaluation.kl[..., -1], bound) for result in played[point]),
                 )
             )
         return found
@@ -101,12 +104,15 @@ class Lower(Suite):
         return drawing
 
 
+def _point(experiment: Experiment) -> tuple[int, int, float]:
+    return experiment.num_hypotheses, experiment.horizon, experiment.rules["epsilon"]
+
+
 def _by_point(results: Results) -> dict[tuple[int, int, float], list[ExperimentResult]]:
     """For each point, the better learner on every channel."""
     groups: dict[tuple[int, int, float], dict[str, ExperimentResult]] = {}
     for result in results.successes:
-        point = result.experiment.num_hypotheses, result.horizon, result.experiment.rules["epsilon"]
-        best = groups.setdefault(point, {})
+        best = groups.setdefault(_point(result.experiment), {})
         other = best.get(result.channel)
         if other is None or result.totals.mean() < other.totals.mean():
             best[result.channel] = result

@@ -14,8 +14,8 @@ class NumHypotheses(Sweep):
     title: ClassVar[str] = "Risk against K"
     claim: ClassVar[str] = (
         "The bound of Algorithm 2 grows like sqrt(K) up to logarithms. Where one of K coordinates is "
-        "revealed, Bayes needs K times as many rounds. T = 10,000, eps = 1; one table at each K, so that "
-        "the intervals are over its episodes, not over tables."
+        "revealed, Bayes needs K times as many rounds. T = 10,000, eps = 1; every episode has a table of "
+        "its own, so that the intervals are over tables."
     )
     order: ClassVar[int] = 30
     argument: ClassVar[str] = "num_hypotheses"

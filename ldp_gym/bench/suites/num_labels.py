@@ -9,8 +9,9 @@ import numpy as np
 
 from ldp_gym.bench import figures, statistics
 from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.findings import Finding, above, certain
 from ldp_gym.bench.results import Results
-from ldp_gym.bench.suites.base import Finding, Suite
+from ldp_gym.bench.suites.base import REDRAWN, Suite
 from ldp_gym.channels.base import CHANNELS
 
 if TYPE_CHECKING:
@@ -23,25 +24,28 @@ PARTS = (1, 4, 16, 64, 256, 1024)
 
 
 class NumLabels(Suite):
-    """One table, with every label cut into ever more equal parts: M grows and nothing else changes."""
+    """Tables with every label cut into ever more equal parts: M grows and nothing else changes."""
 
     name: ClassVar[str] = "num-labels"
     title: ClassVar[str] = "Risk against M"
     claim: ClassVar[str] = (
         "Randomized response pays for the number of labels; channels on the hypotheses do not, however many"
-        " labels there are. A refined Dirichlet(0.3) table, K = 8, eps = 1, Bayes on each channel."
+        " labels there are. Refined Dirichlet(0.3) tables, one per episode, K = 8, eps = 1, Bayes on each "
+        "channel."
     )
     order: ClassVar[int] = 60
 
     def own_experiments(self, small: bool) -> list[Experiment]:
-        """The refinements of one base table."""
-        base = np.random.default_rng(0).dirichlet(np.full(BASE_LABELS, 0.3), size=8).tolist()
+        """The refinements of the same base tables, another one in each episode."""
         horizon, episodes = (300, 16) if small else (1000, 32)
         return [
             Experiment(
                 {
                     "hypotheses": "refined",
-                    "hypotheses_kwargs": {"base": base, "parts": parts},
+                    "num_hypotheses": 8,
+                    "num_labels": BASE_LABELS * parts,
+                    "hypotheses_kwargs": {"parts": parts},
+                    **REDRAWN,
                     "channel": channel,
                     "horizon": horizon,
                 },
@@ -66,13 +70,15 @@ class NumLabels(Suite):
                 change = max(float(np.abs(r.totals - line[0].totals).max()) for r in line)
                 found.append(
                     Finding(
-                        f"{span} no episode's risk changes by more than {change:.0e} nats.", change < 1e-6
+                        f"{span} no episode's risk changes by more than {change:.0e} nats.",
+                        certain(change < 1e-6),
                     )
                 )
                 continue
-            slope = statistics.slope([r.experiment.num_labels for r in line], [r.totals for r in line])
-            grows = slope.low > 0.0 if channel == "randomized-response" else None
-            found.append(Finding(f"{span} the risk has slope {slope} in M.", grows))
+            samples = [r.experiment.num_labels for r in line], [r.totals for r in line]
+            _, contributions = statistics.slope_contributions(*samples)
+            grows = above(contributions, 0.0) if channel == "randomized-response" else None
+            found.append(Finding(f"{span} the risk has slope {statistics.slope(*samples)} in M.", grows))
         return found
 
     def draw(self, results: Results) -> Figure:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from ldp_gym.bench import figures, statistics
+from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.findings import Finding, least_risk
 from ldp_gym.bench.results import Results
-from ldp_gym.bench.suites.base import Finding, Suite, on
+from ldp_gym.bench.suites.base import Suite, on
 from ldp_gym.learners import LEARNERS
 
 if TYPE_CHECKING:
@@ -54,13 +55,11 @@ class Quick(Suite):
         for channel in results.channels:
             rows = results.select(channel=channel)
             best = min(rows, key=lambda result: result.totals.mean())
-            bayes = [result for result in rows if result.learner == "bayes"]
-            # Pair by pair on the same tapes: whether the best is better than Bayes by more than its error.
-            within = bool(bayes) and statistics.difference(best.totals, bayes[0].totals).high >= 0.0
             text = f"{channel}: the least risk is that of {best.learner}, {best.risk} nats"
-            if bayes and best is not bayes[0]:
-                text += f"; Bayes has {bayes[0].risk}, {'within the error' if within else 'beyond the error'}"
-            found.append(Finding(f"{text}.", within if bayes else None))
+            bayes = next((result for result in rows if result.learner == "bayes"), None)
+            if bayes is not None and best is not bayes:
+                text += f"; Bayes has {bayes.risk}"
+            found.append(Finding(f"{text}.", None if bayes is None else least_risk(bayes, rows)))
         return found
 
     def draw(self, results: Results) -> Figure:

@@ -13,10 +13,11 @@ import numpy as np
 
 from ldp_gym.bench import figures, statistics
 from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.findings import Finding
 from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.statistics import Estimate
-from ldp_gym.bench.suites.base import Finding, Suite, SuiteTable
+from ldp_gym.bench.suites.base import Suite, SuiteTable
 from ldp_gym.engine.rules import rule_value
 from ldp_gym.numerics.arrays import FloatArray, IntArray
 from ldp_gym.numerics.intervals import share_interval

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ldp_gym import theory
 from ldp_gym.bench import figures, statistics
 from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.findings import Finding
 from ldp_gym.bench.results import ExperimentResult, Results
-from ldp_gym.bench.suites.base import Finding, Suite, on
+from ldp_gym.bench.suites.base import REDRAWN, Suite, on
 from ldp_gym.engine.rules import rule_value
 
 if TYPE_CHECKING:
@@ -41,11 +42,11 @@ class Sweep(Suite):
     settings: ClassVar[dict[str, Any]]
 
     def own_experiments(self, small: bool) -> list[Experiment]:
-        """All pairs at all values."""
+        """All pairs at all values, with a table of its own in every episode."""
         horizon, episodes = (200, 6) if small else (10_000, 32)
         return [
             Experiment(
-                {**self.settings, **on(channel), self.argument: value, "horizon": horizon},
+                {**self.settings, **REDRAWN, **on(channel), self.argument: value, "horizon": horizon},
                 learner,
                 episodes=episodes,
                 block=8,

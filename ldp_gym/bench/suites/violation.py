@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ldp_gym.bench import figures, statistics
 from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.findings import Finding, least_risk
 from ldp_gym.bench.results import ExperimentResult, Results
-from ldp_gym.bench.suites.base import Finding, Suite
+from ldp_gym.bench.suites.base import Suite
 from ldp_gym.learners import LEARNERS
 
 if TYPE_CHECKING:
@@ -203,6 +204,5 @@ def _members_finding(place: str, members: Sequence[ExperimentResult]) -> list[Fi
     if bayes is None:
         return []
     best = min(members, key=lambda result: result.totals.mean())
-    holds = statistics.difference(best.totals, bayes.totals).high >= 0.0
     text = f"{place}, a member: the least risk is that of {best.learner}, {best.risk}; Bayes {bayes.risk}."
-    return [Finding(text, holds)]
+    return [Finding(text, least_risk(bayes, members))]
