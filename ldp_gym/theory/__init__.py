@@ -12,6 +12,7 @@ from ldp_gym.theory.bounds import (
     tv_bound,
     wma_bound,
 )
+from ldp_gym.theory.floor import risk_floor
 from ldp_gym.theory.information import InformationRate, information_rate
 from ldp_gym.theory.limit import information_limit
 
@@ -28,6 +29,7 @@ __all__ = [
     "nonprivate_bound",
     "offset",
     "randomized_response_rate",
+    "risk_floor",
     "sample_complexity",
     "single_noise_scale",
     "tv_bound",
