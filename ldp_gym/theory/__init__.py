@@ -12,6 +12,7 @@ from ldp_gym.theory.bounds import (
     tv_bound,
     wma_bound,
 )
+from ldp_gym.theory.floor import risk_floor
 from ldp_gym.theory.information import InformationRate, MessageInformation, information_rate
 from ldp_gym.theory.limit import information_limit
 from ldp_gym.theory.regret import exp3_regret_bound, fixed_share_bound, soft_bayes_bound, wma_regret_bound
@@ -32,6 +33,7 @@ __all__ = [
     "nonprivate_bound",
     "offset",
     "randomized_response_rate",
+    "risk_floor",
     "sample_complexity",
     "single_noise_scale",
     "soft_bayes_bound",

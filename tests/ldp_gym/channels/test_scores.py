@@ -1,4 +1,4 @@
-"""Losses that are losses: in expectation under any member its own is least, by enumeration of all messages."""
+"""Losses that are losses: in expectation under any member its own is least, by listing all messages."""
 
 import math
 
@@ -40,7 +40,7 @@ LISTED = [
 
 
 def laws(channel: Channel, table: np.ndarray, posterior: np.ndarray):
-    """The listed messages, their probabilities under each hypothesis ``(N, K)``, and the losses ``(N, K)``."""
+    """The listed messages, their probabilities under the hypotheses ``(N, K)``, and the losses ``(N, K)``."""
     public = posterior if channel.adaptive else None
     listed = channel.list_messages(table, public)
     weights = np.exp(listed.log_weights)[:, None]
@@ -75,8 +75,9 @@ def test_the_truth_has_the_least_loss_whatever_the_posterior(name, kind, epsilon
 
 
 @pytest.mark.parametrize(
-    "name", ["randomized-response", "subset-selection", "hadamard-response", "split", "scheffe", "vote", "wheel",
-             "adaptive-split", "designed", "local-hashing"]
+    "name",
+    ["randomized-response", "subset-selection", "hadamard-response", "local-hashing", "split", "scheffe",
+     "vote", "wheel", "adaptive-split", "designed"],
 )  # fmt: skip
 def test_the_quadratic_score_is_a_squared_distance_of_laws(name):
     """``E_i (loss_k - loss_i) = sum_z (P_k - P_i)^2 / L / (1 - e^-eps)``, with L the largest density."""
