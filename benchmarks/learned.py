@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 
 import ldp_gym
-from ldp_agents.base import LossLearner
+from ldp_agents.base import SmoothedLearner
 from ldp_agents.rl import load
 from ldp_agents.rl.algorithms import algorithm_of
 from ldp_agents.rl.config import Config
@@ -37,7 +37,7 @@ RATES = tuple(2.0**power for power in range(-18, 1))
 """The rates that centred EXP3 may choose from in hindsight."""
 
 
-class FixedRateEXP3(LossLearner):
+class FixedRateEXP3(SmoothedLearner):
     """Exponential weights on the centred estimates at a given rate.
 
     Args:

@@ -16,7 +16,7 @@ from ldp_agents.rl import Config, load
 from ldp_agents.rl.loading import StoredPolicy
 from ldp_agents.rl.pretrained import WEIGHTS_DIRECTORY
 from ldp_agents.rl.training import train
-from ldp_gym.bench.experiment import Entry, may_play_here
+from ldp_gym.bench.experiment import Experiment, may_play_here
 from ldp_gym.bench.runner import play
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.testing import check_learner
@@ -34,7 +34,7 @@ def improves(model, rules, share, episodes=200):
 
 
 SHORT = {
-    "ppo": (16_384, {"num_envs": 32, "n_steps": 32, "batch_size": 512}, 0.8),
+    "ppo": (8_192, {"num_envs": 32, "n_steps": 32, "batch_size": 256, "learning_rate": 3e-3}, 0.8),
     "amortized": (100_000, {}, 0.5),
     "sac": (8_000, {"num_envs": 32, "batch_size": 128}, 0.8),
     "recurrent": (512, {"num_envs": 8, "n_steps": 16, "batch_size": 128, "memory": 8, "n_epochs": 1}, None),
@@ -84,7 +84,7 @@ def test_a_stored_policy_runs_no_code_beside_the_referee(tmp_path, monkeypatch):
     """Reading SB3's file unpickles what is in it: the benchmark leaves that to another process."""
     _, options, _ = SHORT["sac"]
     train(Config("sac", EASY, 1_024, settings=options), tmp_path / "sac", scores=1, episodes=2)
-    cell = Entry(EASY, str(tmp_path / "sac"), episodes=2).cells(0)[0]
+    cell = Experiment(EASY, str(tmp_path / "sac"), episodes=2).cells(0)[0]
     expected = ldp_gym.evaluate(str(tmp_path / "sac"), EASY, episodes=2).kl
 
     def caught(*_):
@@ -93,7 +93,7 @@ def test_a_stored_policy_runs_no_code_beside_the_referee(tmp_path, monkeypatch):
     monkeypatch.setattr(StoredPolicy, "__call__", caught)
     outcome = play(cell)
     assert outcome.status == "done", outcome.message
-    np.testing.assert_allclose(outcome.arrays["kl"], expected, rtol=1e-6)
+    np.testing.assert_allclose(outcome.evaluation.kl, expected, rtol=1e-6)
     assert may_play_here(str(WEIGHTS_DIRECTORY / "ppo" / "laplace-single")), "numbers alone run no code"
 
 
