@@ -90,19 +90,11 @@ def test_observations_depend_on_the_truth_only_through_the_message(channel, natu
     """
     near = [[0.34, 0.33, 0.33], [0.33, 0.34, 0.33], [0.33, 0.33, 0.34]]
     pool = [[1.0, 0.0, 2.0], [0.5, 0.1, 0.3]]
-    kwargs = {"sequence": pool * 20} if nature == "sequence" else {}
-    kwargs = {"pool": pool} if nature in ("cycle", "adversary") else kwargs
+    kwargs = {"sequence": {"contexts": pool * 20}, "cycle": {"contexts": pool}, "adversary": {"pool": pool}}
+    rules = small_rules(channel, nature, hypotheses=near, num_hypotheses=3, num_labels=3)
+    games = [gym.make("LDPDist-v0", **{**rules, "nature_kwargs": kwargs.get(nature)}) for _ in range(2)]
     agreed = 0
     for seed in range(10):
-        games = [
-            gym.make(
-                "LDPDist-v0",
-                **small_rules(
-                    channel, nature, hypotheses=near, num_hypotheses=3, num_labels=3, nature_kwargs=kwargs
-                ),
-            )
-            for _ in range(2)
-        ]
         shown = [env.reset(seed=seed, options={"truth": j}) for j, env in enumerate(games)]
         assert shown[0][1] == shown[1][1] == {}
         for _ in range(40):

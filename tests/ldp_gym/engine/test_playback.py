@@ -85,16 +85,16 @@ def test_games_that_begin_at_different_times_are_each_in_their_round(rules):
         ages = [age + 1 for age in ages]
 
 
-def test_truths_are_those_of_the_episodes():
+def test_members_are_those_of_the_episodes():
     scenario = Scenario(**small_rules())
     player = Playback(scenario, 4)
     starts = begin(scenario, range(4))
     player.begin(np.arange(4), starts)
-    assert player.truths.tolist() == [start.truth for start in starts]
-    other = [scenario.start_episode(np.random.default_rng(9), truth) for truth in (3, 2)]
+    assert player.now("members").tolist() == [start.truth.item() for start in starts]
+    other = [scenario.start_episode(np.random.default_rng(9), member) for member in (3, 2)]
     player.begin(np.array([2, 0]), other)
-    assert player.truths[[2, 0]].tolist() == [3, 2]
-    assert player.truths[[1, 3]].tolist() == [starts[1].truth, starts[3].truth]
+    assert player.now("members")[[2, 0]].tolist() == [3, 2]
+    assert player.now("members")[[1, 3]].tolist() == [starts[i].truth.item() for i in (1, 3)]
 
 
 def test_many_partial_resets_leave_no_episodes_behind():

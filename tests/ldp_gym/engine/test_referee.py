@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers import small_rules
 
-from ldp_gym.engine.referee import Referee, truth_option
+from ldp_gym.engine.referee import Referee, member_option
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.tape import Episodes
 from ldp_gym.numerics.divergences import kl, tv
@@ -31,10 +31,10 @@ class Witness:
 def test_a_judgement_is_of_the_round_that_was_shown(channel, actions):
     """Against the tape of the same seeds, round by round."""
     scenario = Scenario(**small_rules(channel, horizon=6, reveal=True, max_loss=0.5))
-    episodes = Episodes(scenario, [scenario.start_episode(rng) for rng in generators(1, 2)])
-    tape = episodes.play(6)
+    tape = Episodes(scenario, [scenario.start_episode(rng) for rng in generators(1, 2)]).play(6)
+    members = tape.members[:, 0]
     referee = Referee(scenario, 2)
-    assert referee.begin(np.arange(2), generators(1, 2))["truth"].tolist() == episodes.truths.tolist()
+    assert referee.begin(np.arange(2), generators(1, 2))["truth"].tolist() == members.tolist()
     for t in range(6):
         shown = referee.observe()
         assert shown["round"].tolist() == [[t], [t]]
@@ -49,7 +49,7 @@ def test_a_judgement_is_of_the_round_that_was_shown(channel, actions):
         np.testing.assert_allclose(info["tv"], tv(tape.distributions[:, t], actions[t, :2]), rtol=1e-12)
         np.testing.assert_array_equal(rewards, -np.minimum(info["kl"], 0.5))
         np.testing.assert_array_equal(info["label"], tape.labels[:, t])
-        np.testing.assert_array_equal(info["truth"], episodes.truths)
+        np.testing.assert_array_equal(info["truth"], members)
     assert referee.over.all()
     last = referee.observe()
     assert last["round"].tolist() == [[6], [6]]
@@ -94,7 +94,7 @@ def test_a_spectator_sees_all_and_changes_nothing(actions):
     scenario, witness = Scenario(**small_rules(horizon=5)), Witness()
     watched, alone = Referee(scenario, 2, witness), Referee(scenario, 2)
     for referee in (watched, alone):
-        referee.begin(np.arange(2), generators(1, 2), truth=3)
+        referee.begin(np.arange(2), generators(1, 2), member=3)
     ((games, truths, distributions),) = witness.begun
     assert games == [0, 1]
     assert truths.tolist() == [3, 3]
@@ -113,10 +113,10 @@ def test_a_spectator_sees_all_and_changes_nothing(actions):
 
 def test_the_truth_can_be_chosen_by_an_option():
     scenario = Scenario(**small_rules())
-    assert truth_option(scenario, None) is None
-    assert truth_option(scenario, {}) is None
-    assert truth_option(scenario, {"truth": np.int64(3)}) == 3
+    assert member_option(scenario, None) is None
+    assert member_option(scenario, {}) is None
+    assert member_option(scenario, {"truth": np.int64(3)}) == 3
     with pytest.raises(ValueError, match=r"truth must lie in 0..3, got 4"):
-        truth_option(scenario, {"truth": 4})
+        member_option(scenario, {"truth": 4})
     with pytest.raises(ValueError, match=r"unknown reset options \['seed'\]; the known one is 'truth'"):
-        truth_option(scenario, {"truth": 1, "seed": 2})
+        member_option(scenario, {"truth": 1, "seed": 2})

@@ -18,7 +18,7 @@ def test_the_default_game_is_the_design_s():
     assert type(f) is ldp_gym.HYPOTHESES["softmax-linear"]
     assert type(scenario.nature) is ldp_gym.NATURES["iid"]
     assert (channel.epsilon, channel.delta, scenario.horizon) == (1.0, 0.0, 1000)
-    assert (scenario.truth, scenario.max_loss) == ("uniform", 100.0)
+    assert (repr(scenario.truth), scenario.max_loss) == ("Member(drawn)", 100.0)
     assert (scenario.observe_candidates, scenario.redraws, scenario.reveal) == (False, False, False)
 
 
@@ -33,7 +33,7 @@ def test_what_is_given_stands_beside_the_defaults():
     assert rules == {**DEFAULTS, "horizon": 7}
     assert complete_rules({}) == DEFAULTS
     rules["horizon"] = 9
-    assert complete_rules({})["horizon"] == 1000, "the defaults are not handed out to be changed"
+    assert complete_rules({})["horizon"] is None, "the defaults are not handed out to be changed"
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,9 @@ from ldp_gym.engine.scenario import Scenario
         ({"delta": 1.0}, ValueError, r"\[0, 1\), got 1"),
         ({"delta": -0.1}, ValueError, "got -0.1"),
         ({"channel": "laplace-vector"}, ValueError, "needs delta > 0"),
-        ({"nature": "sequence"}, TypeError, "nature 'sequence' needs the option 'sequence'"),
+        ({"nature": "sequence"}, TypeError, "nature 'sequence' needs the option 'contexts'"),
         ({"truth": 8}, ValueError, r"truth must lie in 0..7, got 8"),
-        ({"truth": "unifrom"}, ValueError, "an index in 0..7 .*got 'unifrom'"),
+        ({"truth": "unifrom"}, ValueError, "unknown truth 'unifrom'; did you mean 'uniform'"),
         ({"max_loss": -1.0}, ValueError, "max_loss must be positive"),
         ({"redraw_hypotheses": True}, ValueError, "needs observe_candidates=True"),
         (
@@ -62,9 +62,9 @@ from ldp_gym.engine.scenario import Scenario
         ({"channel_kwargs": 3}, TypeError, "channel_kwargs must be a dict of options, got 3"),
         ({"channel": "split", "channel_kwargs": {"x": 1}}, TypeError, "no option 'x'; its options: none"),
         (
-            {"nature": "cycle", "nature_kwargs": {"pool": "abc"}},
+            {"nature": "cycle", "nature_kwargs": {"contexts": "abc"}},
             ValueError,
-            "a pool is an array of numbers.*'abc'",
+            "the contexts to pick from must be numbers, .*'abc'",
         ),
         (
             {"nature": "cycle", "nature_kwargs": {"pool_seed": "x"}},
@@ -168,7 +168,7 @@ def test_a_truth_is_drawn_even_where_it_is_given():
 def test_every_truth_is_as_likely():
     """4,000 episodes: a chi-square test at error rate 1e-6."""
     scenario = Scenario(**small_rules())
-    truths = [scenario.start_episode(np.random.default_rng(seed)).truth for seed in range(4000)]
+    truths = [scenario.start_episode(np.random.default_rng(seed)).truth.item() for seed in range(4000)]
     assert stats.chisquare(np.bincount(truths, minlength=4)).pvalue > ALPHA
 
 

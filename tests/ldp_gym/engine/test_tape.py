@@ -116,12 +116,14 @@ def test_episodes_that_are_kept_go_on_as_they_were(rules):
 @pytest.mark.parametrize("rules", GAMES, ids=str)
 def test_labels_come_from_the_truth_s_distribution(rules):
     """The candidates' row of the truth, whatever the class; and its negentropy."""
-    episodes = make_episodes(rules, 3)
-    tape = episodes.play(6)
-    candidates = np.broadcast_to(tape.candidates, (3, 6, 4, 6))
+    tape = make_episodes(rules, 3).play(6)
+    candidates, members = (
+        np.broadcast_to(tape.candidates, (3, 6, 4, 6)),
+        np.broadcast_to(tape.members, (3, 6)),
+    )
     for b, t in np.ndindex(3, 6):
         law = np.broadcast_to(tape.distributions, (3, 6, 6))[b, t]
-        np.testing.assert_array_equal(law, candidates[b, t, episodes.truths[b]])
+        np.testing.assert_array_equal(law, candidates[b, t, members[b, t]])
         assert law[tape.labels[b, t]] > 0.0
         found = np.broadcast_to(tape.negentropies, (3, 6))[b, t]
         assert found == pytest.approx(-stats.entropy(law), abs=1e-12)
