@@ -19,6 +19,10 @@ class Honest(ldp_agents.EXP3):
     """EXP3 under another name."""
 
 
+class Centred(ldp_agents.CentredEXP3):
+    """A learner for every channel under another name."""
+
+
 class Talker(ldp_agents.EXP3):
     """EXP3, and prints."""
 
