@@ -1,0 +1,77 @@
+"""Where an extra is not installed, what needs it is skipped with the extra's name."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+_MODULES = {
+    "dp-accounting": "dp_accounting",
+    "stable-baselines3": "stable_baselines3",
+    "sb3-contrib": "sb3_contrib",
+}
+_MODULES |= {"scikit-learn": "sklearn", "import-linter": "importlinter"}
+"""Packages whose import has another name than they."""
+
+
+@cache
+def _extras() -> dict[str, str]:
+    """The extra of every importable package that is not installed."""
+    project = tomllib.loads((Path(__file__).parent / "pyproject.toml").read_text())["project"]
+    missing: dict[str, str] = {}
+    for extra, packages in project["optional-dependencies"].items():
+        for package in packages:
+            name = package.split(">")[0].split("[")[0]
+            module = _MODULES.get(name, name)
+            if name != project["name"] and find_spec(module) is None:
+                missing.setdefault(module, extra)
+    return missing
+
+
+def _missing_extra(error: BaseException | None) -> str | None:
+    """The extra that an error is about, or None."""
+    while error is not None:
+        if isinstance(error, ModuleNotFoundError) and error.name is not None:
+            return _extras().get(error.name.split(".")[0])
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _skip(report: pytest.CollectReport | pytest.TestReport, path: Path, extra: str) -> None:
+    report.outcome = "skipped"
+    report.longrepr = (str(path), 0, f"Skipped: needs the extra: pip install 'ldp-gym[{extra}]'")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    """A module that cannot be imported without an extra is skipped."""
+    errors: list[BaseException] = []
+    collect = collector.collect
+
+    def remembering():
+        try:
+            return list(collect())
+        except BaseException as error:
+            errors.append(error)
+            raise
+
+    collector.collect = remembering  # type: ignore[method-assign]
+    outcome = yield
+    collector.collect = collect  # type: ignore[method-assign]
+    report = outcome.get_result()
+    if report.failed and errors and (extra := _missing_extra(errors[0])):
+        _skip(report, collector.path, extra)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """A test that finds out on its way that it needs an extra is skipped too."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed and call.excinfo is not None and (extra := _missing_extra(call.excinfo.value)):
+        _skip(report, item.path, extra)
