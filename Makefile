@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types layers docs perf audit learned clean
+.PHONY: demo test lint types layers docs perf audit learned lowest core clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
@@ -42,5 +42,16 @@ audit: .venv/.all  ## the full sweep: every pure channel on 20,000 adversarial c
 learned: .venv/.all  ## train the learned baselines and print the table of docs/learned.md; about an hour
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/learned.py --out ldp-gym-results/learned
 
+lowest:  ## the tests with the lowest versions that pyproject.toml admits, in an environment of their own
+	$(PYTHON) -m venv .venv-lowest && mkdir -p build
+	$(PYTHON) benchmarks/lowest_versions.py > build/lowest.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -c build/lowest.txt -e ".[all]"
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n 2 -rs
+
+core:  ## the tests that need no extra; what is skipped says which it needs
+	$(PYTHON) -m venv .venv-core
+	.venv-core/bin/python -m pip install --quiet --disable-pip-version-check -e . pytest pytest-xdist hypothesis
+	OMP_NUM_THREADS=1 .venv-core/bin/python -m pytest -n 2 -rs
+
 clean:
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest .venv-core build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
