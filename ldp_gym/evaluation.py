@@ -15,13 +15,14 @@ from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import first_generator
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.env import LDPDistEnv
-from ldp_gym.game import Game
+from ldp_gym.game import Game, copy_game
 from ldp_gym.learners import Learner, TapeLearner, build_learner, play_stepwise
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray
 from ldp_gym.numerics.divergences import kl, kl_to_each, tv
 from ldp_gym.numerics.intervals import largest_mean_interval
 from ldp_gym.privacy.promise import warn_of_broken_promise
+from ldp_gym.registry import is_builtin
 from ldp_gym.truths.base import NO_MEMBER
 
 _CELLS = 600_000
@@ -173,7 +174,7 @@ def evaluate(
     contexts = np.zeros(scenario.hypotheses.context_dim)
     warn_of_broken_promise(scenario.channel, scenario.hypotheses(contexts))
     members = _members(scenario, truth)
-    made = build_learner(learner, scenario.game)
+    made = build_learner(learner, copy_game(scenario.game))
     plays = [(seed + i, member) for member in members for i in range(count)]
     together = _episodes_at_a_time(scenario, isinstance(made, TapeLearner) and not scenario.channel.adaptive)
     parts = [
@@ -243,7 +244,11 @@ def _play(
     comparator = np.zeros((len(plays), scenario.game.num_hypotheses))
     leading: list[IntArray] = []
     stops = checkpoints if leaders else None
-    for start, tape, predictions in play_blocks(learner, scenario, plays, progress, stops):
+    learner.reset((len(plays),))
+    for start, tape in record_blocks(scenario, plays, stops):
+        # Before the learner gets the candidates in its hands.
+        charged = kl_to_each(tape.distributions, tape.candidates, tape.negentropies)
+        predictions = _predict_block(learner, scenario, tape, start)
         rounds = predictions.shape[1]
         # The block's rounds fall into segments that end at checkpoints.
         first, last = np.searchsorted(checkpoints, (start, start + rounds - 1), side="right")
@@ -253,12 +258,13 @@ def _play(
             total[:, first : last + 1] += np.add.reduceat(loss, edges, axis=1)
         if total_prediction is not None:
             total_prediction += predictions.sum(axis=1)
-        charged = kl_to_each(tape.distributions, tape.candidates, tape.negentropies)
         comparator += charged.sum(axis=1) * (rounds / charged.shape[1])  # one for all rounds, or one each
         weights = getattr(learner, "weights", None)
         if weights is not None:
             weights = np.broadcast_to(np.asarray(weights, dtype=np.float64), comparator.shape).copy()
             leading += [_heaviest(weights)] if leaders and start + rounds == checkpoints[last] else []
+        if progress is not None:
+            progress(rounds * len(plays))
     kl_sums, tv_sums = np.cumsum(sums, axis=-1)
     average = None if total_prediction is None else total_prediction / scenario.horizon
     led = np.stack(leading, axis=-1) if leading else None
@@ -271,36 +277,40 @@ def _heaviest(weights: FloatArray) -> IntArray:
     return np.where(alone, weights.argmax(axis=-1), NO_MEMBER)
 
 
-def play_blocks(
-    learner: Learner,
-    scenario: Scenario,
-    plays: Sequence[tuple[int, int | None]],
-    progress: Callable[[int], None] | None = None,
-    stops: IntArray | None = None,
-) -> Iterator[tuple[int, Tape, FloatArray]]:
-    """Play episodes, given by their seeds and truths, block by block; a block ends at every stop.
+def record_blocks(
+    scenario: Scenario, plays: Sequence[tuple[int, int | None]], stops: IntArray | None = None
+) -> Iterator[tuple[int, Tape]]:
+    """Record episodes, given by their seeds and truths, block by block; a block ends at every stop.
 
     Yields:
-        The first round of each block, its tape, and the learner's predictions ``(B, n, M)``.
+        The first round of each block, and its tape.
     """
     starts = [scenario.start_episode(first_generator(seed), truth) for seed, truth in plays]
     tapes = Episodes(scenario, starts, show_contexts=False)
-    learner.reset((len(plays),))
-    play = learner.play if isinstance(learner, TapeLearner) else partial(play_stepwise, learner)
     block = scenario.rounds_at_a_time(len(plays), _CELLS)
     ends = {scenario.horizon, *range(block, scenario.horizon, block)}
     ends.update(() if stops is None else stops.tolist())
     for start, end in pairwise([0, *sorted(ends)]):
-        rounds = end - start
-        tape = tapes.play(rounds)
-        shape = (len(plays), rounds, scenario.game.num_labels)
-        yield (
-            start,
-            tape,
-            _validated(play(tape.candidates, tape.messages, tape.log_likelihoods), shape, start),
-        )
-        if progress is not None:
-            progress(rounds * len(plays))
+        yield start, tapes.play(end - start)
+
+
+def _predict_block(learner: Learner, scenario: Scenario, tape: Tape, start: int) -> FloatArray:
+    """The learner's predictions ``(B, n, M)``. It gets arrays of its own: no view leads to the referee's."""
+    play = learner.play if isinstance(learner, TapeLearner) else partial(play_stepwise, learner)
+    candidates = tape.candidates if _is_block_s_own(scenario, tape) else tape.candidates.copy()
+    log_likelihoods = None if tape.log_likelihoods is None else tape.log_likelihoods.copy()
+    predictions = play(candidates, tape.messages.copy(), log_likelihoods)
+    return _validated(predictions, (*tape.labels.shape, scenario.game.num_labels), start)
+
+
+def _is_block_s_own(scenario: Scenario, tape: Tape) -> bool:
+    """Whether nobody else holds or needs its candidates: a copy of many would take a tenth of the time."""
+    return (
+        is_builtin(type(scenario.hypotheses))
+        and "candidates" not in scenario.constant_fields
+        and tape.candidates.base is None
+        and not np.may_share_memory(tape.candidates, tape.distributions)
+    )
 
 
 def _validated(predictions: FloatArray, shape: tuple[int, ...], start: int) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,21 @@ class Game:
     def clipping(self) -> Clipping:
         """What smooths the paper's predictions: the channel's own clipping, or one without ceilings."""
         return self.channel.clipping if isinstance(self.channel, ClippedChannel) else Clipping(self.horizon)
+
+
+def copy_game(game: Game) -> Game:
+    """The same rules in objects of their own: what is done to them does nothing to the referee's.
+
+    Raises:
+        TypeError: if the class or the channel cannot be copied.
+    """
+    try:
+        return deepcopy(game)
+    except Exception as error:  # a class or channel may be anybody's
+        raise TypeError(
+            f"a learner gets its own copy of the game, and {game!r} cannot be copied ({error}): make its "
+            f"class and channel from what copy.deepcopy can copy, or define __deepcopy__"
+        ) from error
 
 
 def game_of(source: Any) -> Game:

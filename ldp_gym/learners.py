@@ -121,7 +121,7 @@ def play_stepwise(
     """:meth:`TapeLearner.play` for a learner that goes round by round, and keeps what it needs itself."""
     predictions = []
     for t in range(messages.shape[1]):
-        now = candidates if candidates.ndim == 2 else at_round(candidates, t)
+        now = candidates if candidates.ndim == 2 else at_round(candidates, t).copy()
         predictions.append(predict_checked(learner, now, len(messages)))
-        learner.update(now, messages[:, t])
+        learner.update(now, messages[:, t].copy())  # a view would lead to the messages to come
     return np.stack(predictions, axis=1)

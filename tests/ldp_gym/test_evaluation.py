@@ -13,7 +13,7 @@ import ldp_agents
 import ldp_gym
 from ldp_gym import evaluate, theory
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.evaluation import play_blocks
+from ldp_gym.evaluation import record_blocks
 
 
 class Stepper:
@@ -305,8 +305,8 @@ def test_the_learners_rank_as_the_design_measured():
 def test_leaders_are_those_of_the_summed_log_likelihoods():
     """At every checkpoint, whatever blocks it is played in; equal weights have no leader."""
     rules = {"hypotheses": "dirichlet", "channel": "split", "horizon": 90, "epsilon": 2.0}
-    learner, scenario = ldp_agents.Bayes(Scenario(**rules).game), Scenario(**rules)
-    ((_, tape, _),) = play_blocks(learner, scenario, [(seed, None) for seed in range(5)])
+    scenario = Scenario(**rules)
+    ((_, tape),) = record_blocks(scenario, [(seed, None) for seed in range(5)])
     sums = scenario.channel.log_likelihood(tape.messages, tape.candidates).cumsum(axis=1)
     checkpoints = [1, 7, 50, 90]
     result = evaluate("bayes", rules, episodes=5, checkpoints=checkpoints, leaders=True)
