@@ -13,7 +13,7 @@ from ldp_gym.posterior import evidence
 
 
 class Bayes(ExponentialWeights):
-    """Predicts the posterior mean, from the exact likelihood of every message.
+    """The exact posterior mean: the best there is where the truth is a member of the class.
 
     It reads any channel. Under a truth drawn from its prior, and contexts that depend on it only through the
     public transcript, no learner on the same channel has a smaller expected risk. Where the truth is no

@@ -14,7 +14,9 @@ RATES = ("adaptive", "known")
 
 
 class CentredEXP3(SmoothedLearner):
-    """Exponential weights on the channel's loss estimates. It reads every channel.
+    """EXP3 without the constant that drowns the paper's losses; it reads every channel.
+
+    Exponential weights on the channel's loss estimates.
 
     Of a noisy log-likelihood the public offset is subtracted. Where one coordinate of K is revealed, the
     estimate is importance-weighted around the public centre of each coordinate's range; where all are, it is
@@ -56,4 +58,4 @@ class CentredEXP3(SmoothedLearner):
 
 
 class CentredWMA(CentredEXP3):
-    """:class:`CentredEXP3` under the name that it has where all K coordinates are revealed (Algorithm 1)."""
+    """``centred-exp3`` under the name that it has where every coordinate is revealed (Algorithm 1)."""

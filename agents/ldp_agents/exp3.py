@@ -9,7 +9,9 @@ from ldp_gym import Game
 
 
 class EXP3(LiteralLearner):
-    """The paper's modified EXP3 (Algorithm 2), to the letter, with ``eta = sqrt(2 K log K / T)``.
+    """The paper's modified EXP3 (Algorithm 2), to the letter.
+
+    Its rate is ``eta = sqrt(2 K log K / T)``.
 
     The offset c' makes every loss that its own channel, ``laplace-single``, reveals close to 1/2 whatever the
     label, so that *which* coordinate was revealed drowns the signal: at horizons below about 10^6 it is no

@@ -12,7 +12,7 @@ _TIE = 1e-9
 
 
 class MLE(SmoothedLearner, Bayes):
-    """Predicts the hypothesis of the largest likelihood (all of them, where they tie), smoothed by 1/T.
+    """Predicts what the likeliest hypothesis says (the mean of those that tie), smoothed by 1/T.
 
     It trusts its leader from the first message on, and pays for it: the smoothing keeps the KL finite, not
     small.

@@ -16,7 +16,7 @@ _MOST_HYPOTHESES = 128
 
 
 class Pairs(LikelihoodLearner):
-    """Bayes' rule over the K hypotheses and, for every pair of them, five mixtures: 1 to 5 sixths.
+    """Bayes for a truth that is a member, or a mixture of two: five mixtures of every pair.
 
     For a truth that is a member, or a mixture of two. Memory and time per round grow with ``K^3``.
 

@@ -22,7 +22,7 @@ _MOST_FOR_PAIRS = 32
 
 
 class Robust(LikelihoodLearner):
-    """Bayes over three experts, weighed by the likelihood that each gave to the messages.
+    """For a truth of any kind: Bayes over three experts, weighed by how well each foresaw the messages.
 
     - :class:`~ldp_agents.pairs.Pairs` expects a member, or a mixture of two;
     - :class:`~ldp_agents.fixed_share.FixedShare` expects members that switch;

@@ -13,7 +13,9 @@ from ldp_gym.numerics.arrays import FloatArray
 
 
 class SoftBayes(LinearWeights):
-    """A step from the weights towards Bayes' rule: ``w_k (1 - rate + rate L_k / sum_j w_j L_j)``.
+    """Bayes for a truth that is a mixture: small steps towards what Bayes' rule says.
+
+    The weights become ``w_k (1 - rate + rate L_k / sum_j w_j L_j)``.
 
     Bayes' rule finds a hypothesis, small steps towards it the best *mixture*: the log-loss of messages,
     ``-log sum_k w_k L_k``, is convex in the weights. Above the best mixture it pays at most

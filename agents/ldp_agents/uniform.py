@@ -9,7 +9,7 @@ from ldp_gym.numerics.arrays import FloatArray, Messages
 
 
 class Uniform(ExponentialWeights):
-    """The uniform mixture of the candidates: it never learns."""
+    """Never learns: the uniform mixture of the candidates."""
 
     rate = 0.0
 

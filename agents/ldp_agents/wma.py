@@ -11,7 +11,7 @@ RATES = ("lemma", "box")
 
 
 class WMA(LiteralLearner):
-    """Locally privatized WMA (Algorithm 1), to the letter but for one slip in its box.
+    """The paper's weighted majority algorithm (Algorithm 1), to the letter but for one slip in its box.
 
     The box prints the rate ``sqrt(2 K log K / T)``; Lemma 4 and its proof need
     ``sqrt(2 log K / T)``, and with the box's rate the lemma's bound is exceeded.

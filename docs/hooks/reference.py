@@ -19,6 +19,7 @@ import ldp_agents
 import ldp_gym
 from ldp_gym.bench.suites import SUITES
 from ldp_gym.channels.base import Channel
+from ldp_gym.cli.listing import headings
 from ldp_gym.registry import Registry
 
 ENVIRONMENTS = {
@@ -150,11 +151,15 @@ def _summary(thing: Any) -> str:
 
 
 def _index(kind: str, makers: dict[str, Callable[..., Any]], others: dict[str, type]) -> str:
-    lines = [f"# {kind.capitalize()}", "", "| name | |", "|---|---|"]
-    for name, maker in {**makers, **others}.items():
-        shown = f"`{name}`" if name in makers else name
-        lines.append(f"| [{shown}]({_slug(name)}.md) | {_summary(maker)} |")
-    return "\n".join(lines) + "\n"
+    lines = [f"# {kind.capitalize()}", ""]
+    for heading, names in headings(kind, REGISTRIES[kind][0]).items():
+        lines += [] if heading == kind else [f"## {heading.capitalize()}", ""]
+        lines += ["| name | |", "|---|---|"]
+        for name in [*[name for name in names if name in makers], *others]:
+            shown = f"`{name}`" if name in makers else name
+            lines.append(f"| [{shown}]({_slug(name)}.md) | {_summary({**makers, **others}[name])} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def _facts(name: str, maker: Callable[..., Any], argument: str) -> str:

@@ -35,7 +35,7 @@ _TIE = 1e-9
 
 
 class AdaptiveGroups(AdaptiveChannel):
-    """Which of a few groups of equal posterior likes the label best. Pure, free of M, adaptive.
+    """Names the group of hypotheses that likes the label best, out of a few equally likely ones.
 
     The message has the number of each hypothesis' group, and at its end that of the group named.
 

@@ -11,7 +11,7 @@ from ldp_gym.numerics.sampling import categorical
 
 
 class AdaptiveScheffe(AdaptiveChannel, Pair):
-    """A pair of hypotheses drawn from the public posterior (adaptive).
+    """Compares two hypotheses that are still likely: which one likes the label better?
 
     The question that Gopi et al. (2020) ask in rounds, asked of those who are still in the running.
     """

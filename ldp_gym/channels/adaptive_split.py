@@ -14,7 +14,7 @@ _HALF = 0.5 - 1e-9
 
 
 class AdaptiveSplit(AdaptiveChannel, Division):
-    """Two sides with about half of the public posterior each, and posterior-weighted means (adaptive).
+    """Compares two sides that are about equally likely so far: which one likes the label better?
 
     The hypotheses are put in a random order and cut where half of the posterior is reached. As the posterior
     concentrates, the question becomes the likeliest hypothesis against all others.

@@ -7,4 +7,4 @@ from ldp_gym.channels.wheel import Wheel
 
 
 class AdaptiveWheel(AdaptiveChannel, Wheel):
-    """The wheel of the public posterior's mixture: unlikely hypotheses huddle together (adaptive)."""
+    """The wheel on which likely hypotheses have much room, and unlikely ones stand close together."""

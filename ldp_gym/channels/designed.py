@@ -22,7 +22,7 @@ _DIGITS = 12
 
 
 class Designed(Channel):
-    """An extremal channel whose sets of labels are chosen for the public candidates. Pure, non-adaptive.
+    """Names a set of labels that probably holds the label; the sets are optimised for the class.
 
     A message is the number of a set of labels, ``e^eps`` times likelier from the labels in the set. Which
     sets there are, and how likely each is, is the result of an optimization that tells every pair of

@@ -13,7 +13,7 @@ from ldp_gym.numerics.arrays import FloatArray
 
 
 class GaussianVector(VectorChannel):
-    """The losses of all hypotheses, with Gaussian noise. Needs delta > 0.
+    """The log-likelihood of every hypothesis, each with Gaussian noise; needs delta > 0.
 
     Privacy: K coordinates, each scaled to its range, move by at most sqrt(K) in Euclidean norm between two
     labels; the analytic Gaussian mechanism (Balle and Wang 2018) hides that with the least variance.

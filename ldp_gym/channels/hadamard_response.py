@@ -14,7 +14,7 @@ from ldp_gym.numerics.sampling import integers
 
 
 class HadamardResponse(Channel):
-    """A random column in which the label's row of a Hadamard matrix is likely to be +1. Pure.
+    """A column of a Hadamard matrix in which the label probably has +1: a short message about a set.
 
     With N the least power of two above M, the message is a column z in ``0..N-1``, ``e^eps`` times likelier
     if the Sylvester-Hadamard matrix has +1 in row y + 1 (row 0 is all ones) than if it has -1. Use it where

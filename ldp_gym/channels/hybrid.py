@@ -11,7 +11,7 @@ from ldp_gym.numerics.arrays import FloatArray
 
 
 class Hybrid(OneBit):
-    """One bit mixed with the piecewise mechanism (Wang et al. 2019), better than both. Pure.
+    """The log-likelihood of one random hypothesis, with the least noise known (Wang et al. 2019).
 
     With probability ``1 - e^(-eps/2)`` (0 below eps = 0.61) the report is a point of ``[-C', C']``, where
     ``C' = (e^(eps/2) + 1) / (e^(eps/2) - 1)``, ``e^eps`` times denser on an interval of length C' - 1 around

@@ -10,7 +10,7 @@ from ldp_gym.errors import NoPrivacyWarning
 
 
 class Identity(RandomizedResponse):
-    """The label itself, in the clear: randomized response at ``eps = inf``.
+    """No privacy: the label itself, to measure what privacy costs.
 
     It says so when it is made. Bayes on it has risk at most ``log K`` whatever the class (Section 1). An
     ``epsilon`` that is passed, as a sweep over all channels does, has no effect.

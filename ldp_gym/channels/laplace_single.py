@@ -15,7 +15,7 @@ from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, one_hot
 
 
 class LaplaceSingle(NoisyChannel):
-    """``Z_{t,J}`` of Section 5, eq. (12): the loss of a uniformly random hypothesis J, and 0 elsewhere. Pure.
+    """The log-likelihood of one random hypothesis, with Laplace noise (Algorithm 2, eq. (12)).
 
     Privacy: J does not depend on the label; the revealed log-likelihood has range at most ``log(KT)``,
     Section 4, eq. (7), so Laplace noise of scale ``log(KT) / eps`` hides it (Lemma 6). With

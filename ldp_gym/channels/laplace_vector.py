@@ -12,7 +12,7 @@ from ldp_gym.numerics.arrays import FloatArray
 
 
 class LaplaceVector(VectorChannel):
-    """``Ytilde_t`` of Section 4, eq. (8): the losses of all hypotheses, with Laplace noise. Needs delta > 0.
+    """The log-likelihood of every hypothesis, with Laplace noise (Algorithm 1, eq. (8)); needs delta > 0.
 
     Privacy: each coordinate alone is eps'-private; advanced composition over the K of them makes the vector
     (eps, delta)-private (Lemma 3). With ``calibration="tight"`` the composition is accounted

@@ -19,7 +19,7 @@ _LEAST_PRIME = 257
 
 
 class LocalHashing(Channel):
-    """A public random hash puts labels into g buckets; randomized response names the label's bucket. Pure.
+    """The bucket of the label under a public random hash, or another bucket (OLH, Wang et al. 2017).
 
     ``g = e^eps + 1``, rounded, and at most M. The hash is ``((a y + b) mod p) mod g`` with the least prime p
     of at least M and 257; the message is ``(a - 1, b, bucket)`` (OLH in Wang et al. 2017). It tells about as

@@ -11,7 +11,9 @@ from ldp_gym.numerics.arrays import FloatArray
 
 
 class OneBit(ScaledChannel):
-    """A value t in [-1, 1] is rounded to +C or -C, so that its mean is t (Duchi et al. 2018). Pure.
+    """The log-likelihood of one random hypothesis, rounded to one random bit (Duchi et al. 2018).
+
+    A value t in [-1, 1] becomes +C or -C, so that its mean is t.
 
     ``C = (e^eps + 1) / (e^eps - 1)``, and +C has probability ``(1 + t / C) / 2``.
 

@@ -15,7 +15,7 @@ from ldp_gym.numerics.sampling import integers
 
 
 class RandomizedResponse(Channel):
-    """The label itself with probability ``e^eps / (e^eps + M - 1)``, else another, uniformly. Pure.
+    """The label itself with probability ``e^eps / (e^eps + M - 1)``, else another one (Section 3).
 
     The message is the reported label.
 

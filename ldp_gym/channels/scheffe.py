@@ -10,9 +10,9 @@ from ldp_gym.numerics.sampling import integers
 
 
 class Scheffe(Pair):
-    """A random pair of hypotheses, as in Scheffe's test (Gopi et al. 2020; non-adaptive).
+    """Compares two random hypotheses: which one likes the label better?
 
-    Use it for hypothesis selection as the literature has it; ``split`` uses every hypothesis in every round.
+    Use it for hypothesis selection as Gopi et al. (2020) have it; ``split`` asks about every hypothesis.
     """
 
     def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:

@@ -13,7 +13,7 @@ from ldp_gym.numerics.arrays import FloatArray
 
 
 class Split(Division):
-    """A random half of the hypotheses against the rest (Comparison; non-adaptive).
+    """Compares a random half of the hypotheses with the rest: which one likes the label better?
 
     Use it when M is large and nothing is known of the truth: the bit depends on the label only through which
     half likes it better, so labels can be refined without end.

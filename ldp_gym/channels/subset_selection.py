@@ -110,7 +110,7 @@ def _stirling_rest(n: int) -> float:
 
 
 class SubsetSelection(SubsetChannel):
-    """Subset selection over the labels themselves (Ye and Barg 2018). Pure.
+    """A random set of labels that probably holds the label (Ye and Barg 2018).
 
     The message is the set as M zeros and ones. Use it for up to a hundred or so labels, where it is far
     better than randomized response; its signal fades with M all the same.

@@ -14,7 +14,9 @@ from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations
 
 
 class UnaryEncoding(Channel):
-    """A bit per label, 1 with probability 1/2 for the user's own and ``1 / (e^eps + 1)`` for others. Pure.
+    """A noisy bit for every label (OUE, Wang et al. 2017).
+
+    A bit is 1 with probability 1/2 for the user's own label and ``1 / (e^eps + 1)`` for the others.
 
     The message is the M bits (OUE in Wang et al. 2017). Given how many bits are 1, it is subset selection
     with sets of that size, and the number says nothing about the label. So it is never better than

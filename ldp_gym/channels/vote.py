@@ -17,7 +17,7 @@ from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations
 
 
 class Vote(SubsetChannel):
-    """The label votes for the hypothesis that likes it best; a random set hides the vote. Pure, free of M.
+    """A random set of hypotheses that probably holds the one that likes the label best.
 
     ``v(y) = argmax_j f_j(x)[y]``; among equals a private coin decides. The message is -1 for the hypotheses
     in the set and +1 for the others. Use it when hypotheses have labels of their own; where many hypotheses

@@ -29,7 +29,7 @@ _STEPS = 2.0**40
 
 
 class Wheel(Channel):
-    """The wheel of the uniform mixture. Pure, free of M, non-adaptive.
+    """A noisy arc on a circle of hypotheses, which probably covers the one that likes the label best.
 
     The message says how far behind the start of the arc each hypothesis stands, in (0, 1]: those below r are
     covered.

@@ -1,13 +1,16 @@
-"""``ldp-gym list``: everything that is registered, one line each."""
+"""``ldp-gym list``: everything that is registered, one sentence each."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+from click import Choice
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ldp_gym.bench.suites import SUITES
 from ldp_gym.channels.base import CHANNELS
@@ -15,29 +18,64 @@ from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.learners import LEARNERS
 from ldp_gym.natures.base import NATURES
 from ldp_gym.registry import Registry
+from ldp_gym.truths.base import TRUTHS
+
+REGISTRIES: dict[str, Registry[Any]] = {
+    "suites": SUITES,
+    "learners": LEARNERS,
+    "channels": CHANNELS,
+    "truths": TRUTHS,
+    "classes": HYPOTHESES,
+    "natures": NATURES,
+}
 
 
-def catalogue() -> None:
-    """Show every suite, learner, channel, class and nature by name, yours among them."""
+def catalogue(
+    kind: Annotated[
+        str | None,
+        typer.Argument(help="Show these alone.", click_type=Choice(list(REGISTRIES))),
+    ] = None,
+) -> None:
+    """Show every suite, learner, channel, truth, class and nature by name, yours among them."""
     console = Console()
-    registries: list[tuple[str, Registry[Any]]] = [
-        ("suites", SUITES),
-        ("learners", LEARNERS),
-        ("channels", CHANNELS),
-        ("hypothesis classes", HYPOTHESES),
-        ("natures", NATURES),
-    ]
-    for title, registry in registries:
-        table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
-        for name in registry.names():
-            table.add_row(f"[bold]{name}[/bold]", _line(registry, name))
-        console.print(table, end="\n\n")
+    for title, registry in REGISTRIES.items():
+        if kind in (None, title):
+            for heading, names in headings(title, registry).items():
+                table = Table(
+                    title=heading, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0)
+                )
+                for name in names:
+                    table.add_row(Text(name, style="bold"), Text(_sentence(registry, name)))
+                console.print(table, end="\n\n")
     console.print(
         "Your own goes by 'module:Class', or by an entry point in a group such as ldp_gym.learners."
     )
 
 
-def _line(registry: Registry[Any], name: str) -> str:
+def headings(title: str, registry: Registry[Any]) -> dict[str, list[str]]:
+    """The names under their headings: channels by what they speak about, all others under one."""
+    if registry is not CHANNELS:
+        return {title: registry.names()}
+    groups: dict[str, list[str]] = {}
+    for name in registry.names():
+        groups.setdefault(f"{title} {_subject(name)}", []).append(name)
+    return groups
+
+
+def _subject(channel: str) -> str:
+    """What the messages of a channel speak about."""
+    try:
+        declared = CHANNELS.class_of(channel)
+    except Exception:  # its own line says why it cannot be loaded
+        return "that cannot be loaded"
+    if declared.adaptive:
+        return "that ask what earlier messages left open (adaptive)"
+    if declared.reveals_losses:
+        return "with noisy log-likelihoods of hypotheses"
+    return "about hypotheses, whatever M" if declared.free_of_num_labels else "about labels"
+
+
+def _sentence(registry: Registry[Any], name: str) -> str:
     """The first sentence of its documentation, or why there is none."""
     try:
         lines = (inspect.getdoc(registry[name]) or "").partition("\n\n")[0].split("\n")

@@ -40,7 +40,7 @@ class WorstOfPool(Pooled):
 
 
 class Adversary(WorstOfPool):
-    """The context on which a learner pays most for what the messages tell, as far as anyone can know.
+    """The context of a pool on which learning costs most, judged from the public transcript.
 
     A context of large KL alone is no threat: there the message tells much as well, and the learner soon knows
     the truth. This one plays the context that maximises

@@ -10,7 +10,7 @@ from ldp_gym.numerics.arrays import FloatArray
 
 
 class Cycle(Pooled):
-    """The given contexts from their beginning, over and over.
+    """The given contexts, again and again.
 
     Args:
         context_dim: d.

@@ -12,7 +12,9 @@ from ldp_gym.numerics.sampling import normal
 
 
 class Drift(IID):
-    """A stationary walk ``x_t = sqrt(1 - r^2) x_{t-1} + r z_t`` with standard normal steps and start.
+    """Contexts that move slowly: each is close to the one before.
+
+    A stationary walk ``x_t = sqrt(1 - r^2) x_{t-1} + r z_t`` with standard normal steps and start.
 
     Args:
         context_dim: d.

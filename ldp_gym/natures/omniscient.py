@@ -12,7 +12,7 @@ from ldp_gym.numerics.divergences import kl
 
 
 class Omniscient(WorstOfPool):
-    """The context of the largest KL from the truth to the posterior mixture.
+    """Knows the truth, and picks the context on which the public posterior's mixture pays most.
 
     It knows the truth and leaks it through the context, so Bayes' optimality and the information limit do not
     hold against it. Nor is it the paper's worst case: it takes the largest charge of the round, and on such

@@ -12,7 +12,9 @@ from ldp_gym.truths.member import Member
 
 
 class Contaminated(Member):
-    """``p*_t = (1 - rho) f_j(x_t) + rho g``: with probability rho the label comes from another distribution.
+    """A member, but with probability rho the label comes from another distribution.
+
+    ``p*_t = (1 - rho) f_j(x_t) + rho g``.
 
     Args:
         num_hypotheses: K.

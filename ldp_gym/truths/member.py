@@ -12,7 +12,7 @@ from ldp_gym.truths.base import Truth, TruthView, pick
 
 
 class Member(Truth):
-    """One hypothesis throughout an episode, ``p*_t = f_j(x_t)``: drawn uniformly, or a given one.
+    """One member of the class throughout an episode, drawn uniformly or given: ``p*_t = f_j(x_t)``.
 
     Args:
         num_hypotheses: K.

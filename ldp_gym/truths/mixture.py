@@ -13,7 +13,7 @@ from ldp_gym.truths.base import Truth, TruthView
 
 
 class Mixture(Truth):
-    """``p*_t = sum_j w_j f_j(x_t)`` with weights that stay fixed in an episode.
+    """A mixture of members, ``p*_t = sum_j w_j f_j(x_t)``, with weights that stay fixed in an episode.
 
     Args:
         num_hypotheses: K.

@@ -18,7 +18,7 @@ ORDERS = ("given", "shuffled")
 
 
 class Replay(Truth):
-    """Every logged row once: its context, and a label that is what it was.
+    """Logged data: every row once, with its own context and label.
 
     The KL from a point mass is the log-loss ``-log p_hat_t[y_t]``.
 

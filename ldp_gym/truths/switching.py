@@ -15,7 +15,7 @@ from ldp_gym.truths.base import Truth, TruthView, pick
 
 
 class Switching(Truth):
-    """``p*_t = f_{j(t)}(x_t)``, where j(t) changes to another member at each switch.
+    """A member that changes to another one now and then: ``p*_t = f_{j(t)}(x_t)``.
 
     Args:
         num_hypotheses: K.

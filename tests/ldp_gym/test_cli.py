@@ -13,6 +13,7 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.channels.laplace_single import LaplaceSingle
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.cli import app
+from ldp_gym.cli.listing import REGISTRIES
 
 SMALL = ["--num-hypotheses", "2", "--num-labels", "3"]
 CEILINGS = ["audit", "laplace-single", "--hypotheses", "[[1,0,0],[0,0.5,0.5]]", "--horizon", "100"]
@@ -205,3 +206,13 @@ def test_help_reads():
     code, output = run("audit", "--help")
     assert code == 0
     assert "Exit status 1 if the promise is broken" in output
+
+
+def test_list_has_a_sentence_for_everything_that_has_a_name():
+    shown = run("list")[1]
+    for registry in REGISTRIES.values():
+        for name in registry.names():
+            line = next(line for line in shown.splitlines() if line.split() and line.split()[0] == name)
+            assert len(line.split()) > 4, line
+    assert "adaptive-split" in run("list", "channels")[1]
+    assert "adaptive-split" not in run("list", "truths")[1]
