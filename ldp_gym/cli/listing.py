@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
-from click import Choice
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -20,22 +20,29 @@ from ldp_gym.natures.base import NATURES
 from ldp_gym.registry import Registry
 from ldp_gym.truths.base import TRUTHS
 
-REGISTRIES: dict[str, Registry[Any]] = {
-    "suites": SUITES,
-    "learners": LEARNERS,
-    "channels": CHANNELS,
-    "truths": TRUTHS,
-    "classes": HYPOTHESES,
-    "natures": NATURES,
+
+class Kind(StrEnum):
+    """What is registered."""
+
+    SUITES = "suites"
+    LEARNERS = "learners"
+    CHANNELS = "channels"
+    TRUTHS = "truths"
+    CLASSES = "classes"
+    NATURES = "natures"
+
+
+REGISTRIES: dict[Kind, Registry[Any]] = {
+    Kind.SUITES: SUITES,
+    Kind.LEARNERS: LEARNERS,
+    Kind.CHANNELS: CHANNELS,
+    Kind.TRUTHS: TRUTHS,
+    Kind.CLASSES: HYPOTHESES,
+    Kind.NATURES: NATURES,
 }
 
 
-def catalogue(
-    kind: Annotated[
-        str | None,
-        typer.Argument(help="Show these alone.", click_type=Choice(list(REGISTRIES))),
-    ] = None,
-) -> None:
+def catalogue(kind: Annotated[Kind | None, typer.Argument(help="Show these alone.")] = None) -> None:
     """Show every suite, learner, channel, truth, class and nature by name, yours among them."""
     console = Console()
     for title, registry in REGISTRIES.items():
