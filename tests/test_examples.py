@@ -4,8 +4,10 @@ import runpy
 import sys
 from pathlib import Path
 
+import nbformat
 import numpy as np
 import pytest
+from nbclient import NotebookClient
 
 RNG = np.random.default_rng(0)
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -70,3 +72,13 @@ def test_who_is_closer_on_the_scheffe_set_wins_its_pair():
     table = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
     wins = example["play_pairs"](table, table[2], example["all_pairs"](np.arange(3)), 300_000, 1.0, RNG)
     assert wins.tolist() == [0, 1, 2]
+
+
+@pytest.mark.filterwarnings("default")  # what the kernel's own machinery warns of is not ours
+def test_the_notebook_runs_from_top_to_bottom():
+    notebook = nbformat.read(EXAMPLES / "tour.ipynb", as_version=4)
+    kept = [[output.get("text") for output in cell.get("outputs", [])] for cell in notebook.cells]
+    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    pictures = [output for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]
+    assert len(pictures) == 4
+    assert "risk" in "".join(text for texts in kept for text in texts if text)

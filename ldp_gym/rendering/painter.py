@@ -99,12 +99,13 @@ class Painter:
         size = len(data.posterior)
         starts = bar_starts(size, 64)
         self._axes(box, [0.0, 0.5, 1.0], 0.0, 1.0)
-        names = [("posterior", _PUBLIC)]
+        names = [("public posterior", _PUBLIC)]
         self._bars(box, np.add.reduceat(data.posterior, starts), _PUBLIC, 0.86)
         if data.weights is not None:
             self._bars(box, np.add.reduceat(data.weights, starts), LEARNER, 0.36)
-            names.append(("learner", LEARNER))
-        self._caption(box, f"{size:,} hypotheses", names)
+            names.append(("learner's", LEARNER))
+        truth = data.truth if data.truth >= 0 else "no member"
+        self._caption(box, f"{size:,} hypotheses, truth: {truth}", names)
         self._ticks_below(box, size if size <= 64 else 0)
         if data.truth < 0:
             return
@@ -139,8 +140,9 @@ class Painter:
             ]
             if len(points) > 1:
                 self._pygame.draw.lines(self._canvas, colour, False, points, 3)
-        now = f": {data.losses[-1]:,.1f}, {data.uniform[-1]:,.1f}" if data.played else ""
-        self._caption(box, f"total KL in nats{now}", [(name, colour) for name, _, colour in curves])
+        totals = [f" {curve[-1]:,.1f}" if data.played else "" for _, curve, _ in curves]
+        names = [(name + total, colour) for (name, _, colour), total in zip(curves, totals, strict=True)]
+        self._caption(box, f"total KL in nats after {data.played:,} rounds", names)
         self._write("0", (box[0], box[1] + box[3] + 6), colour=_FAINT)
         self._write(f"{across:,}", (box[0] + box[2], box[1] + box[3] + 6), colour=_FAINT, right=True)
 
