@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from helpers import ALPHA
 from likelihood_helpers import likelihoods, message_losses, record_all, weights_along
+from scipy import stats
 
 import ldp_agents
 import ldp_gym
@@ -50,7 +52,11 @@ def test_it_trusts_the_expert_that_expects_the_truth(truth, options, expert):
 
 
 def test_no_truth_makes_it_fall_far_behind():
-    """Eight tables of other seeds than any it was tuned on; docs/any-truth.md has the full table."""
+    """Its risk is not shown, with an error rate of 1e-6, to be above 1.8 times that of any other.
+
+    The tables are of other seeds than any it was tuned on; docs/any-truth.md has the measured ratios.
+    """
+    episodes, others = 16, ("uniform", "bayes", "fixed-share", "soft-bayes", "pairs")
     truths = {
         "uniform": {},
         "mixture": {"num_members": 2, "weights": [0.5, 0.5]},
@@ -58,12 +64,14 @@ def test_no_truth_makes_it_fall_far_behind():
     }
     for truth, options in truths.items():
         rules = {**TABLES, "channel": "split", "epsilon": 4.0, "truth": truth, "truth_kwargs": options}
-        risk = {
-            name: ldp_gym.evaluate(name, rules, episodes=8, seed=900).risk
-            for name in ("robust", "uniform", "bayes", "fixed-share", "soft-bayes", "pairs")
-        }
-        robust = risk.pop("robust")
-        assert robust <= 1.8 * min(risk.values()), (truth, robust, risk)
+        robust, *rest = (
+            ldp_gym.evaluate(name, rules, episodes=episodes, seed=900).kl[:, -1]
+            for name in ("robust", *others)
+        )
+        strictest = stats.t.isf(ALPHA / (len(truths) * len(others)), episodes - 1)
+        for name, totals in zip(others, rest, strict=True):
+            excess = robust - 1.8 * totals
+            assert excess.mean() <= strictest * stats.sem(excess), (truth, name, robust.mean(), totals.mean())
 
 
 def test_of_many_hypotheses_the_first_expert_is_bayes():

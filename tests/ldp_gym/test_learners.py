@@ -78,7 +78,7 @@ def test_an_unknown_name_is_an_error_before_there_is_a_game():
 
 def test_a_learner_that_cannot_read_the_messages_says_so():
     labels, _ = record(small_rules("randomized-response"), 1)
-    with pytest.raises(IncompatibleChannelError, match="EXP3 reads a loss for each hypothesis"):
+    with pytest.raises(IncompatibleChannelError, match="EXP3 reads a noisy log-likelihood of each"):
         build_learner("exp3", labels)
 
 
