@@ -24,6 +24,9 @@ RESAMPLES = 2000
 _FEW = 6
 """Fewer values have too few different resamples: Student's law stands in for them."""
 
+_TAIL = 20
+"""How many resamples must lie beyond a value for their share to count."""
+
 _KEPT = 1_000_000
 """How many numbers the resamples may have that are kept for the next sample of n values: 8 MB."""
 
@@ -89,15 +92,32 @@ def p_above(samples: FloatArray, value: float) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         distances = (means - value) / errors
     distance = np.fmax.reduce(distances, initial=-np.inf)  # a constant sample at the value says nothing
-    pivots = np.fmax.reduce(pivots, axis=0)
-    beyond = 1 + np.count_nonzero(pivots >= distance)
-    share = beyond / (1 + np.count_nonzero(~np.isnan(pivots)))
+    share = _share_beyond(np.fmax.reduce(pivots, axis=0), distance, samples.shape[-1] - 1)
     return float(min(1.0, 2.0 * share / _strictness(samples.shape[-1])))
 
 
 def p_below(samples: FloatArray, value: float) -> float:
     """The same for an expectation of at least ``value``: for samples ``(K, n)``, for the largest one."""
     return max(p_above(-row, -value) for row in np.atleast_2d(samples))
+
+
+def _share_beyond(pivots: FloatArray, distance: float, freedom: int) -> float:
+    """The share of pivots ``(R,)`` beyond a distance.
+
+    Where a few at most are, Student's law, scaled to go through the last of the others, continues the tail:
+    the number of resamples is no limit to how clear a sample can be.
+    """
+    from scipy.special import stdtr, stdtrit  # imported here: playing does not need it
+
+    pivots = np.sort(pivots[~np.isnan(pivots)])
+    beyond = len(pivots) - int(np.searchsorted(pivots, distance))
+    if beyond >= _TAIL:
+        return beyond / len(pivots)
+    anchor = pivots[-_TAIL]
+    if anchor <= 0.0:  # no resample has any error
+        return beyond / len(pivots)
+    scale = stdtrit(freedom, 1.0 - _TAIL / len(pivots)) / anchor
+    return float(stdtr(freedom, -scale * distance))
 
 
 def _usable(samples: FloatArray) -> bool:
@@ -114,7 +134,8 @@ def _studentize(samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray
         from scipy.stats import t  # imported here: it takes a while, and playing does not need it
 
         law = t.ppf((np.arange(RESAMPLES) + 0.5) / RESAMPLES, count - 1)
-        return means, errors, np.broadcast_to(law, (len(samples), RESAMPLES))
+        rows = np.broadcast_to(law, (len(samples), RESAMPLES))
+        return means, errors, np.random.default_rng(count).permuted(rows, axis=1)  # K independent ones
     parts = [_pivots(centred, errors, counts) for counts in _resamples(count)]
     return means, errors, np.concatenate(parts, axis=-1)
 
