@@ -9,7 +9,7 @@
 """
 
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.findings import Evidence, Finding, Verdict, judge
+from ldp_gym.bench.findings import Evidence, Finding, Verdict, above, below, certain, every, judge
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.runner import run
 from ldp_gym.bench.statistics import Estimate
@@ -29,6 +29,10 @@ __all__ = [
     "Store",
     "Suite",
     "Verdict",
+    "above",
+    "below",
+    "certain",
+    "every",
     "judge",
     "run",
 ]

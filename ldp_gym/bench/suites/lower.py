@@ -45,7 +45,7 @@ class Lower(Suite):
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         """All truths, at a base point and at others that differ from it in T, K or eps."""
-        points, episodes = (((8, 200, 1.0), (8, 400, 1.0)), 4) if small else (POINTS, 16)
+        points, episodes = (((8, 200, 1.0), (8, 400, 1.0)), 8) if small else (POINTS, 16)
         return [
             Experiment(
                 {

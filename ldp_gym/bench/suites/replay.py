@@ -50,6 +50,8 @@ class Replay(Selection):
         """Two data sets, six channels, four privacy levels."""
         if find_spec("sklearn") is None:
             raise ImportError("the suite replay needs scikit-learn: pip install 'ldp-gym[examples]'")
+        channels = ("laplace-single", "split", "identity") if small else CHANNELS
+        learners = ("uniform", "bayes", "robust") if small else LEARNERS_SHOWN
         return [
             Experiment(
                 {**_game(game, 100 if small else None), **on(channel), "epsilon": epsilon},
@@ -59,9 +61,9 @@ class Replay(Selection):
                 block=64,
             )
             for game in GAMES
-            for channel in CHANNELS
+            for channel in channels
             for epsilon in (EPSILONS[:1] if channel == "identity" else EPSILONS[::3] if small else EPSILONS)
-            for learner in LEARNERS_SHOWN
+            for learner in learners
             if learner in LEARNERS
         ]
 

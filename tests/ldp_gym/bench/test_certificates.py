@@ -17,7 +17,7 @@ class Secretive(RandomizedResponse):
 
 
 def verdict(**rules):
-    (row,) = certificates.audit_channels([Experiment(rules, "bayes")])
+    (row,) = certificates.audit_channels([Experiment(rules, "bayes")]).values()
     return row, next(column for column in certificates.COLUMNS if column.title == "Verdict").value(row)
 
 
@@ -48,6 +48,6 @@ def test_a_channel_is_audited_once_for_a_promise_and_kind_on_the_smallest_class(
         for labels in (32, 16, 64)
         for rules in ({}, {"epsilon": 1.0}, {"epsilon": 2.0})
     ]
-    rows = certificates.audit_channels(experiments)
+    rows = certificates.audit_channels(experiments).values()
     assert [row.certificate.claimed_epsilon for row in rows] == [1.0, 2.0]
     assert {row.hypotheses for row in rows} == {"dirichlet, K = 8, M = 16"}

@@ -1,5 +1,7 @@
 """Figures and findings stand whatever part of a suite has been played."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -25,8 +27,13 @@ class Invented:
         truths = (experiment.num_hypotheses,) if experiment.truth == "all" else ()
         rounds = np.array([1, experiment.horizon // 2, experiment.horizon])
         kl = rng.uniform(0.1, 1.0, (*truths, experiment.episodes, 3)).cumsum(axis=-1)
+        comparator = rng.uniform(0.1, 1.0, (*truths, experiment.episodes, experiment.num_hypotheses))
         average = rng.dirichlet(np.ones(16), size=experiment.episodes) if experiment.averages else None
-        return Outcome("done", Evaluation(rounds, kl, kl / 3.0, average), None, 0.1)
+        evaluation = Evaluation(rounds, kl, kl / 3.0, comparator, comparator, average)
+        if experiment.leaders:
+            leaders = rng.integers(experiment.num_hypotheses, size=(experiment.episodes, 3))
+            evaluation = replace(evaluation, leaders=leaders)
+        return Outcome("done", evaluation, None, 0.1)
 
     def outcome(self, key):
         return self.outcomes.get(key)
@@ -43,7 +50,8 @@ def test_findings_and_figures_stand_on_any_part_of_the_results(name, episodes):
         if results.successes:
             assert all(finding.text for finding in suite.findings(results))
             drawing = figures.in_style(suite.draw, results)
-            assert any(panel.lines for panel in drawing.axes), "a figure shows something"
+            shown = [panel.lines or panel.images or panel.texts for panel in drawing.axes]
+            assert any(shown), "a figure shows something"
 
 
 def test_every_suite_shows_a_learner_and_a_channel_that_were_added():

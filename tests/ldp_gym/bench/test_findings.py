@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from helpers import ALPHA
+from scipy import stats
 
-from ldp_gym.bench import SUITES, Results
+from ldp_gym.bench import SUITES, Finding, Results, Verdict, judge
+from ldp_gym.bench.findings import above, below, every
 from ldp_gym.bench.store import Outcome
 from ldp_gym.evaluation import Evaluation
 
@@ -31,12 +34,37 @@ def test_bayes_is_beaten_only_beyond_the_error_of_the_pairs(name):
     experiments = suite.experiments("small", episodes=8)
     bayes = np.linspace(10.0, 80.0, 8)
 
-    def holds(shift):
+    def verdicts(shift):
         results = Results(Given(experiments, bayes, "uniform", shift), experiments, 0)
-        return {finding.holds for finding in suite.findings(results)} - {None}
+        findings = [f for f in suite.findings(results) if "least risk" in f.text]
+        return {verdict for _, verdict in judge(findings)} - {None}
 
-    assert holds(1.0) == {True}
+    assert verdicts(1.0) == {Verdict.SHOWN}
     # Less on average, by chance: the differences are as often above zero as below.
-    assert holds(np.array([9.0, -10.0, 8.0, -9.0, 7.0, -8.0, 6.0, -9.0])) == {True}
+    by_chance = np.array([9.0, -10.0, 8.0, -9.0, 7.0, -8.0, 6.0, -9.0])
+    assert verdicts(by_chance) == {Verdict.NOT_CONTRADICTED}
     # A little less in every episode: far within the episodes' spread, and yet certain.
-    assert holds(-0.5) == {False}
+    assert verdicts(-0.5) == {Verdict.CONTRADICTED}
+
+
+def test_of_many_false_claims_few_suites_show_one():
+    """Families of 10 claims of which each is false by nothing: at most 5% have a tick (error rate 1e-6)."""
+    rng = np.random.default_rng(0)
+    families = 150
+    ticked = sum(
+        Verdict.SHOWN in {v for _, v in judge([Finding("", above(row, 0.0)) for row in samples])}
+        for samples in rng.standard_normal((families, 10, 24))
+    )
+    assert ticked <= stats.binom.isf(ALPHA, families, 0.05)
+
+
+def test_the_best_of_several_is_tested_as_the_best_of_several():
+    """Four equal learners: the luckiest is not shown to be the best more often than in 5% of cases."""
+    rng = np.random.default_rng(1)
+    trials, shown = 150, 0
+    for _ in range(trials):
+        risks = rng.standard_normal((4, 24))
+        best, *others = risks[np.argsort(risks.mean(axis=1))]
+        evidence = every(below(best - other, 0.0) for other in others)
+        shown += judge([Finding("", evidence)])[0][1] is Verdict.SHOWN
+    assert shown <= stats.binom.isf(ALPHA, trials, 0.05)

@@ -13,7 +13,7 @@ import pytest
 
 import ldp_gym
 from ldp_gym import bench, theory
-from ldp_gym.bench import SUITES, Results, Store, report
+from ldp_gym.bench import SUITES, Results, Store, Verdict, judge, report
 from ldp_gym.bench.store import Outcome
 
 EVIL = "hostile_learner:</td><script>window.hacked = 1</script>"
@@ -105,8 +105,8 @@ def test_the_leaderboard_has_the_numbers_of_the_games_themselves(tables):
         maker = ldp_gym.LEARNERS[learner]
         return ldp_gym.evaluate(maker, game, episodes=SETTINGS["episodes"], seed=0)
 
-    bayes, exp3, uniform = (played(name, "adaptive-split") for name in ("bayes", "exp3", "uniform"))
-    row = rows["adaptive-split", "exp3"]
+    bayes, exp3, uniform = (played(name, "adaptive-split") for name in ("bayes", "centred-exp3", "uniform"))
+    row = rows["adaptive-split", "centred-exp3"]
     risk = exp3.kl[:, -1].mean()
     assert row["Risk"][1] == pytest.approx(risk, rel=1e-12)
     assert float(row["Risk"][0].replace(",", "")) == pytest.approx(risk, abs=0.051)
@@ -152,12 +152,12 @@ def test_findings_are_those_of_the_suite_with_their_marks(directory, page):
     suite = SUITES["lower"]()
     results = Results(Store(directory), suite.experiments("small", episodes=2), 0)
     section = page[page.index('<section id="lower">') : page.index('<section id="certificates">')]
-    found = suite.findings(results)
+    found = judge(suite.findings(results))
     assert found
-    for finding in found:
+    for finding, _ in found:
         assert finding.text in section
-    assert section.count("[as claimed]") == sum(finding.holds is True for finding in found)
-    assert section.count("[NOT as claimed]") == sum(finding.holds is False for finding in found)
+    for verdict in Verdict:
+        assert section.count(f"[{verdict.value}]") == sum(other is verdict for _, other in found)
 
 
 def test_the_channels_are_certified(tables):
@@ -248,7 +248,7 @@ def test_runs_of_unknown_suites_other_versions_and_lost_learners_are_noted(tmp_p
 
 
 OWN_SUITE = """
-from ldp_gym.bench import Experiment, Finding, Suite, figures
+from ldp_gym.bench import Experiment, Finding, Suite, certain, figures
 
 class Mine(Suite):
     name, title, claim = "mine", "My own title", "My own claim."
@@ -257,7 +257,7 @@ class Mine(Suite):
         return [Experiment({"hypotheses": "dirichlet", "horizon": 20}, "uniform", episodes=2)]
 
     def findings(self, results):
-        return [Finding(f"{len(results.successes)} experiment was played", True)]
+        return [Finding(f"{len(results.successes)} experiment was played", certain(True))]
 
     def draw(self, results):
         drawing, axes = figures.new_figure()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ldp_gym import bench, theory
-from ldp_gym.bench import SUITES
+from ldp_gym.bench import SUITES, Verdict, judge
 
 
 @pytest.fixture(scope="module")
@@ -27,22 +27,27 @@ def test_it_runs_and_draws(played, name, tmp_path):
 
 
 def test_the_paper_s_main_point(played):
-    marks = {f.text.partition(":")[0]: f.holds for f in SUITES["num-labels"]().findings(played["num-labels"])}
-    assert marks["randomized-response"]
-    assert marks["split"]
+    judged = judge(SUITES["num-labels"]().findings(played["num-labels"]))
+    marks = {finding.text.partition(":")[0]: verdict for finding, verdict in judged}
+    assert marks["randomized-response"] is Verdict.SHOWN
+    assert marks["split"] is Verdict.SHOWN
 
 
 def test_conclusions_follow_the_data(played):
     """With risks turned to nothing, what held does not hold any more."""
     lower = SUITES["lower"]()
-    assert all(finding.holds for finding in lower.findings(played["lower"]))
+
+    def verdicts(results):
+        return {verdict for _, verdict in judge(lower.findings(results))}
+
+    assert verdicts(played["lower"]) == {Verdict.SHOWN}
     cheated = played["lower"].__class__.__new__(played["lower"].__class__)
     cheated.__dict__ = dict(played["lower"].__dict__)
     cheated.successes = [
         dataclasses.replace(r, evaluation=dataclasses.replace(r.evaluation, kl=r.evaluation.kl * 1e-9))
         for r in cheated.successes
     ]
-    assert not any(finding.holds for finding in lower.findings(cheated))
+    assert verdicts(cheated) == {Verdict.CONTRADICTED}
 
 
 def test_every_pure_channel_is_held_against_the_limit(played):
