@@ -156,3 +156,11 @@ def test_every_script_in_examples_is_listed():
     listed = (ROOT / "docs" / "examples.md").read_text()
     for script in (ROOT / "examples").glob("*.py"):
         assert f"`{script.name}`" in listed, script.name
+
+
+def test_the_menu_and_the_pages_have_the_same_titles():
+    menu = re.findall(r"^  - (.+): ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.MULTILINE)
+    assert {page for _, page in menu} == {page.name for page in (ROOT / "docs").glob("*.md")}
+    for title, page in menu:
+        heading = (ROOT / "docs" / page).read_text().partition("\n")[0]
+        assert heading == ("# ldp_gym" if page == "index.md" else f"# {title}"), page
