@@ -152,7 +152,7 @@ def test_the_table_is_printed_and_kept(tmp_path, capsys):
     """One row at the least size: a line for every reference and learner, and nothing is trained twice."""
     from learned import main
 
-    given = ["--rows", "4", "--steps", "1", "--episodes", "2", "--out", str(tmp_path)]
+    given = ["--rows", "5", "--steps", "1", "--episodes", "2", "--out", str(tmp_path)]
     main(given)
     first = capsys.readouterr().out
     names = [line.split("|")[2].strip() for line in first.splitlines()[2:]]
