@@ -12,7 +12,7 @@ from gymnasium.error import ResetNeeded
 from ldp_gym.engine.referee import Referee, member_option
 from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.engine.seeding import episode_generator
+from ldp_gym.engine.seeding import LearnerGenerators, episode_generator
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.rendering.history import FrameHistory
@@ -144,6 +144,11 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
             raise ResetNeeded("the game has not begun: call reset() first")
         candidates: FloatArray = self._referee.candidates[0]
         return candidates
+
+    @property
+    def learner_generators(self) -> LearnerGenerators:
+        """Makes the generator of a learner's own coins in the current episode, as ``evaluate`` does."""
+        return self._referee.learner_generators
 
     # -- For the person watching ----------------------------------------------------------------------
 

@@ -12,11 +12,11 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.engine.seeding import first_generator
+from ldp_gym.engine.seeding import LearnerGenerators, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.env import LDPDistEnv
 from ldp_gym.game import Game, copy_game
-from ldp_gym.learners import Learner, TapeLearner, build_learner, play_stepwise
+from ldp_gym.learners import Learner, TapeLearner, build_learner, hand_generators, play_stepwise
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray
 from ldp_gym.numerics.divergences import kl, kl_to_each, tv
@@ -244,6 +244,7 @@ def _play(
     comparator = np.zeros((len(plays), scenario.game.num_hypotheses))
     leading: list[IntArray] = []
     stops = checkpoints if leaders else None
+    hand_generators(learner, LearnerGenerators([first_generator(seed) for seed, _ in plays]))
     learner.reset((len(plays),))
     for start, tape in record_blocks(scenario, plays, stops):
         # Before the learner gets the candidates in its hands.

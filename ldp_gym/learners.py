@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -51,10 +51,84 @@ class TapeLearner(Learner, Protocol):
         """
 
 
+Track = Literal["informed", "uninformed"]
+"""What a learner reads beside candidates and messages.
+
+*informed*: it may use what the channel says about its messages, such as their likelihood under a hypothesis.
+*uninformed*: nothing; messages, public candidates and eps alone, in whatever form the messages come.
+"""
+
+
+def track_of(make_learner: Any) -> Track:
+    """The ``track`` that a learner's class, or what else makes it, declares; informed if it declares none."""
+    return getattr(make_learner, "track", "informed")
+
+
+GeneratorSource = Callable[[], Sequence[np.random.Generator]]
+"""Gives a generator for the current episode of each game of a batch, in its initial state."""
+
+
+@runtime_checkable
+class RandomizedLearner(Learner, Protocol):
+    """A learner with coins of its own.
+
+    Whoever plays it sets ``episode_generators`` before :meth:`reset`; when episodes begin, after ``reset`` or
+    ``restart``, the learner calls it, and draws from the generators of the games that begin. Each depends on
+    its episode alone, so that the learner plays it in the same way alone, in a batch and along a tape.
+
+    Attributes:
+        episode_generators: where the generators come from; None if nobody hands them over.
+    """
+
+    episode_generators: GeneratorSource | None
+
+
+def hand_generators(learner: Learner, source: GeneratorSource) -> None:
+    """Give a learner with coins of its own the generators of its episodes to come; others need none."""
+    if isinstance(learner, RandomizedLearner):
+        learner.episode_generators = source
+
+
 LEARNERS: Registry[Learner] = Registry("learner", group="ldp_gym.learners")
 
 LOADERS: Registry[Callable[[Game], Learner]] = Registry("loader of trained models", group="ldp_gym.loaders")
 """What turns a trained model's directory into what makes a learner from a game."""
+
+
+@dataclass(frozen=True)
+class NamedMaker:
+    """Makes the learner of a name, with its options, from a game; it can be sent to a process.
+
+    Attributes:
+        name: a registered name, or ``module:Class``.
+        options: the learner's own.
+    """
+
+    name: str
+    options: Mapping[str, Any]
+
+    def __call__(self, game: Game) -> Learner:
+        """The learner, for a game."""
+        return LEARNERS.build(self.name, {"game": game}, self.options)
+
+    @property
+    def example_rules(self) -> Mapping[str, Any] | None:
+        """What its class, or what else makes it, says that it can play."""
+        return getattr(LEARNERS[self.name], "example_rules", None)
+
+    @property
+    def track(self) -> Track:
+        """What its class says it reads."""
+        return track_of(LEARNERS[self.name])
+
+
+def example_rules(make_learner: Callable[[Game], Learner]) -> dict[str, Any] | None:
+    """The rules of a game that a learner says it can play, its ``example_rules``; None if it does not say.
+
+    A policy that was trained for one K, M and channel plays nothing else: checks ask for it here.
+    """
+    rules = getattr(make_learner, "example_rules", None)
+    return None if rules is None else dict(rules)
 
 
 def learner_maker(name: str, options: Mapping[str, Any] | None = None) -> Callable[[Game], Learner]:
@@ -66,7 +140,7 @@ def learner_maker(name: str, options: Mapping[str, Any] | None = None) -> Callab
     if is_directory(name):
         return LOADERS.build("directory", {"directory": name}, options or {})
     LEARNERS[name]  # an unknown name is an error now, not when a game is played
-    return partial(_build, name, dict(options or {}))
+    return NamedMaker(name, dict(options or {}))
 
 
 def build_learner(
@@ -94,10 +168,6 @@ def build_learner(
 def is_directory(name: str) -> bool:
     """Whether a learner goes by a trained model's directory; a registered name is never taken for one."""
     return name not in LEARNERS.names() and Path(name).is_dir()
-
-
-def _build(name: str, options: Mapping[str, Any], game: Game) -> Learner:
-    return LEARNERS.build(name, {"game": game}, options)
 
 
 def predict_checked(learner: Learner, candidates: FloatArray, games: int) -> FloatArray:

@@ -5,7 +5,7 @@ Each check raises an ``AssertionError`` that says what broke; passing them is no
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,12 +15,20 @@ import numpy as np
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.seeding import LearnerGenerators
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.game import Game
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.hypotheses.dirichlet import Dirichlet
 from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
-from ldp_gym.learners import Learner, TapeLearner, learner_maker, predict_checked
+from ldp_gym.learners import (
+    Learner,
+    TapeLearner,
+    example_rules,
+    hand_generators,
+    learner_maker,
+    predict_checked,
+)
 from ldp_gym.natures.base import Nature, NatureView
 from ldp_gym.numerics.arrays import FloatArray, IntArray, at_round
 from ldp_gym.numerics.sampling import open_uniforms
@@ -213,23 +221,28 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **gam
     Args:
         learner: makes the learner from a game, such as its class; or its name.
         seed: of the rounds that it plays.
-        **game: keyword arguments of ``gym.make("LDPDist-v0", ...)``; a small game when not given.
+        **game: keyword arguments of ``gym.make("LDPDist-v0", ...)``. What is not given is as in the game that
+            the learner says it can play, ``example_rules`` on its class or on what makes it, and else as in a
+            small one.
 
     Example:
         >>> import ldp_agents
         >>> check_learner(ldp_agents.EXP3)
         >>> check_learner(ldp_agents.Bayes, channel="randomized-response", epsilon=3.0)
     """
-    small = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 12, "nature": "cycle"}
-    settings = game if "hypotheses" in game else {**small, **game}
-    scenario = Scenario(**settings)
     maker = learner_maker(learner) if isinstance(learner, str) else learner
-    batch, rounds = 3, scenario.horizon
+    scenario = Scenario(**_rules_of_check(maker, game))
+    batch, rounds = 3, min(scenario.horizon, _MOST_ROUNDS)
     starts = [scenario.start_episode(np.random.default_rng(seed + i)) for i in range(batch)]
     tape = Episodes(scenario, starts).play(rounds)
     shared = tape.candidates.ndim == 2
 
+    def hand(player: Learner, games: Sequence[int]) -> None:
+        """The coins of these games' episodes, for the resets to come."""
+        hand_generators(player, LearnerGenerators([starts[game].generator for game in games]))
+
     def stepped(player: Learner, games: list[int]) -> FloatArray:
+        hand(player, games)
         player.reset((len(games),))
         predictions = []
         for t in range(rounds):
@@ -260,6 +273,7 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **gam
     for one in range(batch):
         alone = stepped(maker(scenario.game), [one])[0]
         _require(np.allclose(alone, together[one], atol=1e-9), "the same predictions alone and in a batch")
+    hand(player, range(batch))
     if isinstance(player, TapeLearner):
         player.reset((batch,))
         half = rounds // 2
@@ -275,6 +289,26 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **gam
         _require(np.allclose(played, together, atol=1e-9), "play() to predict as stepping does")
     if hasattr(player, "act"):
         _check_acting(player, scenario, tape, together)
+
+
+_SMALL = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 12, "nature": "cycle"}
+"""The game on which a learner is checked that names none."""
+
+_MOST_ROUNDS = 40
+"""How many rounds of it."""
+
+
+def _rules_of_check(make_learner: Callable[[Game], Learner], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The rules that are given, and where they are silent those of the learner's example, or of a small game.
+
+    What belongs together is taken together: a class with its size, a channel with its options.
+    """
+    if "hypotheses" in given:
+        return dict(given)
+    rules = example_rules(make_learner) or _SMALL
+    if "channel" in given:
+        rules = {name: value for name, value in rules.items() if name not in ("channel_kwargs", "delta")}
+    return {**rules, **given}
 
 
 def _check_acting(player: Any, scenario: Scenario, tape: Tape, expected: FloatArray) -> None:

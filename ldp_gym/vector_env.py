@@ -16,7 +16,7 @@ from gymnasium.vector.utils import batch_space
 from ldp_gym.engine.referee import Referee, member_option
 from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.engine.seeding import episode_generator
+from ldp_gym.engine.seeding import LearnerGenerators, episode_generator
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray
 from ldp_gym.rendering.history import FrameHistory
@@ -185,6 +185,11 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         if None in self._roots:
             raise ResetNeeded("the games have not begun: call reset() first")
         return self._referee.candidates
+
+    @property
+    def learner_generators(self) -> LearnerGenerators:
+        """Makes the generators of a learner's own coins in the current episodes, as ``evaluate`` does."""
+        return self._referee.learner_generators
 
     # -- For the person watching ----------------------------------------------------------------------
 

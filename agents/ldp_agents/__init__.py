@@ -14,7 +14,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from ldp_agents.base import ExponentialWeights, Learner
+from ldp_agents.base import ExponentialWeights, Learner, RandomizedLearner
 from ldp_agents.bayes import Bayes
 from ldp_agents.centred import CentredEXP3, CentredWMA
 from ldp_agents.exp3 import EXP3
@@ -24,12 +24,13 @@ from ldp_agents.mle import MLE
 from ldp_agents.pairs import Pairs
 from ldp_agents.robust import Robust
 from ldp_agents.soft_bayes import SoftBayes
+from ldp_agents.thompson import Thompson
 from ldp_agents.uniform import Uniform
 from ldp_agents.wma import WMA
 from ldp_gym import Game
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.game import game_of
-from ldp_gym.learners import build_learner
+from ldp_gym.learners import build_learner, hand_generators
 
 __all__ = [
     "EXP3",
@@ -44,8 +45,10 @@ __all__ = [
     "Learner",
     "LikelihoodLearner",
     "Pairs",
+    "RandomizedLearner",
     "Robust",
     "SoftBayes",
+    "Thompson",
     "Uniform",
     "make",
 ]
@@ -58,7 +61,8 @@ def make(
 
     Args:
         name: a registered name, ``"module:Class"``, or the directory of a trained model.
-        env: an environment of LDPDist-v0, single or vector, wrapped or not, or its Game.
+        env: an environment of LDPDist-v0, single or vector, wrapped or not, or its Game. An environment
+            also seeds the coins of a learner that has some.
         options: the learner's own.
 
     Raises:
@@ -67,4 +71,6 @@ def make(
         ValueError: if there is no learner of that name; the message suggests the nearest.
     """
     learner: Learner = build_learner(name, game_of(env), options)  # type: ignore[assignment]
+    if not isinstance(env, Game):
+        hand_generators(learner, env.unwrapped.learner_generators)  # type: ignore[union-attr]
     return learner

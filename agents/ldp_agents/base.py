@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ldp_gym import Game
 from ldp_gym.errors import IncompatibleChannelError
-from ldp_gym.learners import play_stepwise
+from ldp_gym.learners import GeneratorSource, Track, play_stepwise
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, mixture, softmax
+from ldp_gym.numerics.sampling import open_uniforms
 
 
 class Learner(ABC):
@@ -23,7 +24,13 @@ class Learner(ABC):
 
     Args:
         game: the public rules.
+
+    Attributes:
+        track: what it reads beside candidates and messages, :data:`ldp_gym.learners.Track`. A learner that
+            never asks the channel about its messages may declare that it is uninformed.
     """
+
+    track: ClassVar[Track] = "informed"
 
     def __init__(self, game: Game) -> None:
         if not isinstance(game, Game):
@@ -73,6 +80,48 @@ class Learner(ABC):
                 "(observe_candidates=True)"
             )
         return self.game.hypotheses(np.asarray(observation["context"], dtype=np.float64))
+
+
+class RandomizedLearner(Learner):
+    """A learner with coins of its own, :class:`ldp_gym.learners.RandomizedLearner`.
+
+    ``evaluate``, the benchmark and ``ldp_agents.make(name, env)`` hand it a generator per episode, seeded by
+    the episode. Where nobody does, it draws its own from the operating system.
+    """
+
+    episode_generators: GeneratorSource | None = None
+
+    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
+        """Begin with the coins of new episodes."""
+        super().reset(batch_shape)
+        self._begins = np.ones(batch_shape, dtype=np.bool_)
+        self._generators: list[np.random.Generator] = []
+
+    def restart(self, mask: BoolArray) -> None:
+        """Begin with the coins of new episodes in the games of ``mask``."""
+        super().restart(mask)
+        self._begins = self._begins | mask
+
+    def draw_uniforms(self, num: int) -> FloatArray:
+        """The next uniforms ``(..., num)`` in (0, 1) of every game's episode."""
+        if self._begins.any():  # asked for now, not in reset(): an environment may begin after its learner
+            begins = self._begins.reshape(-1)
+            new = self._new_generators(begins.size)
+            old = self._generators or new
+            self._generators = [new[i] if begun else old[i] for i, begun in enumerate(begins)]
+            self._begins = np.zeros_like(self._begins)
+        return open_uniforms(self._generators, (num,)).reshape(*self._begins.shape, num)
+
+    def _new_generators(self, num_games: int) -> Sequence[np.random.Generator]:
+        if self.episode_generators is None:
+            return [np.random.default_rng() for _ in range(num_games)]
+        generators = self.episode_generators()
+        if len(generators) != num_games:
+            raise ValueError(
+                f"{type(self).__name__} plays {num_games} games and was handed generators for "
+                f"{len(generators)}: make it for the environment that it plays in"
+            )
+        return generators
 
 
 class TranscriptLearner(Learner):
@@ -210,6 +259,8 @@ class LiteralLearner(SmoothedLearner):
     Raises:
         IncompatibleChannelError: if its messages are no noisy log-likelihoods.
     """
+
+    track = "uninformed"
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)

@@ -12,6 +12,7 @@ class Uniform(ExponentialWeights):
     """Never learns: the uniform mixture of the candidates."""
 
     rate = 0.0
+    track = "uninformed"
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """Nothing, whatever the message says."""

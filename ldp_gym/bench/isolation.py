@@ -20,14 +20,14 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ldp_gym.errors import IncompatibleChannelError, LearnerFailedError
 from ldp_gym.game import Game
-from ldp_gym.learners import learner_maker
+from ldp_gym.learners import GeneratorSource, Track, hand_generators, learner_maker, track_of
 from ldp_gym.numerics.arrays import FloatArray, Messages
 from ldp_gym.testing import check_learner
 
@@ -42,6 +42,8 @@ class IsolatedLearner:
         options: its options.
         seconds: how long it may take in all.
     """
+
+    episode_generators: GeneratorSource | None = None
 
     def __init__(self, learner: str, options: Mapping[str, Any], seconds: float) -> None:
         self.learner, self.options, self.seconds = learner, dict(options), seconds
@@ -79,9 +81,9 @@ class IsolatedLearner:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    def find(self) -> None:
-        """Import it, and nothing more."""
-        self._ask("find", self.learner)
+    def find(self) -> Track:
+        """Import it, and nothing more; returns the track that it declares."""
+        return "uninformed" if str(self._ask("find", self.learner)) == "uninformed" else "informed"
 
     def check(self, rules: Mapping[str, Any]) -> None:
         """Hold it to the contract of learners, on a small game of the same channel."""
@@ -94,7 +96,8 @@ class IsolatedLearner:
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin an episode in each of a batch of games."""
-        self._ask("reset", batch_shape)
+        generators = None if self.episode_generators is None else self.episode_generators()
+        self._ask("reset", batch_shape, generators)
 
     def predict(self, candidates: FloatArray) -> FloatArray:
         """The predictions ``(..., M)`` for the current round's candidates ``(..., K, M)``."""
@@ -141,8 +144,8 @@ class _Worker:
         self.learner: Any = None
         self.candidates: FloatArray | None = None
 
-    def find(self, name: str) -> None:
-        learner_maker(name)
+    def find(self, name: str) -> Any:
+        return np.array(track_of(learner_maker(name)))
 
     def check(self, name: str, options: dict[str, Any], rules: dict[str, Any]) -> None:
         check_learner(learner_maker(name, options), **rules)
@@ -150,7 +153,9 @@ class _Worker:
     def make(self, name: str, options: dict[str, Any], game: Game) -> None:
         self.learner = learner_maker(name, options)(game)
 
-    def reset(self, batch_shape: tuple[int, ...]) -> None:
+    def reset(self, batch_shape: tuple[int, ...], generators: Sequence[np.random.Generator] | None) -> None:
+        if generators is not None:
+            hand_generators(self.learner, lambda: generators)
         self.learner.reset(batch_shape)
 
     def predict(self, candidates: FloatArray | None) -> Any:

@@ -15,6 +15,7 @@ from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.engine.rules import rule_value
+from ldp_gym.learners import Track
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Row:
         score: (uniform - risk) / (uniform - Bayes); None where that says nothing, as where the truth is no
             member: nobody need be worse than Bayes there.
         gap: risk less Bayes' on the same tapes; None for Bayes, and where Bayes has no result.
+        track: whether the learner may use what the channel says about its messages.
         broken: how its channel breaks its promise, in words; such a row is out of the ranking.
     """
 
@@ -34,6 +36,7 @@ class Row:
     best: bool
     score: float | None
     gap: Estimate | None
+    track: Track = "informed"
     broken: str = ""
 
 
@@ -45,11 +48,18 @@ def rows(results: Results) -> list[Row]:
     games = results.group(lambda experiment: experiment.canonical_rules).values()
     ranked = [sorted(game, key=lambda result: result.risk.value) for game in games]
     return [
-        Row(result, i == 0, _score(results, result), _gap(results, result))
+        Row(result, i == 0, _score(results, result), _gap(results, result), results.track(result.learner))
         for game in ranked
         for i, result in enumerate(game)
     ] + [
-        Row(result, best=False, score=None, gap=None, broken=str(results.audit(result.experiment)))
+        Row(
+            result,
+            best=False,
+            score=None,
+            gap=None,
+            track=results.track(result.learner),
+            broken=str(results.audit(result.experiment)),
+        )
         for result in results.broken
     ]
 
@@ -193,6 +203,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column("Privacy", _privacy, "what the channel promises", common=True),
     Column("Channel", lambda row: Value(row.result.channel), "how users privatize"),
     Column("Learner", _learner),
+    Column("Track", lambda row: Value(row.track), "informed: may use the channel's likelihood"),
     Column("Risk", _risk, "mean total KL in nats; bold: the least in its game on its channel", numeric=True),
     Column("Risk, 95%", lambda row: _interval(row.result.risk), "its interval", numeric=True),
     Column("Worst truth", _worst, "the truth of the largest risk; the risk is this truth's", numeric=True),
@@ -206,5 +217,5 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column("Seconds", _seconds, "of computing", numeric=True),
 )
 
-BRIEF = ("Channel", "Learner", "Risk", "Risk, 95%", "Regret", "Score", "Over Bayes")
+BRIEF = ("Channel", "Learner", "Track", "Risk", "Risk, 95%", "Regret", "Score", "Over Bayes")
 """The columns that a terminal has room for."""

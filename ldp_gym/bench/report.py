@@ -122,7 +122,7 @@ def _gather(store: Store, name: str, runs: Sequence[Mapping[str, Any]]) -> Secti
             f"It was run with ldp-gym {then[0]} (code {then[1]}), and this is {now[0]} (code {now[1]}): "
             f"results of another version or other code do not count."
         )
-    section.results = Results(store, experiments, settings["seed"])
+    section.results = Results(store, experiments, settings["seed"], settings.get("tracks"))
     return section
 
 
@@ -309,6 +309,12 @@ def _unfinished(section: Section, results: Results, directory: Path) -> list[str
                 tag("pre", tag("code", failure.message)),
             )
             for failure in results.failures
+        ]
+    if results.refusals:
+        parts += [
+            tag("h3", f"Not played: {len(results.refusals)}", id=f"{section.name}-refusals"),
+            tag("p", "The learner does not play these games, and says why:"),
+            listing(f"{refusal.experiment}: {_last_line(refusal.message)}" for refusal in results.refusals),
         ]
     if results.missing:
         parts += [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TypeVar
@@ -12,10 +12,11 @@ import numpy as np
 
 from ldp_gym.bench import statistics
 from ldp_gym.bench.certificates import ChannelAudit, audit_channels, ground
-from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.experiment import Experiment, may_play_here
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Store
 from ldp_gym.evaluation import Evaluation
+from ldp_gym.learners import Track, learner_maker, track_of
 from ldp_gym.numerics.arrays import FloatArray
 
 T = TypeVar("T")
@@ -63,7 +64,7 @@ class ExperimentResult:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an experiment has no result: its learner or channel failed in some cell."""
+    """Why an experiment has no result: its learner or channel failed in some cell, or does not play it."""
 
     experiment: Experiment
     message: str
@@ -76,21 +77,31 @@ class Results:
         store: where they are.
         experiments: which.
         seed: of the first episode.
+        tracks: those of further learners, by name, as they declared them when the suite was run.
 
     Attributes:
         successes: the experiments that were played to the end, in the suite's order.
         broken: those whose channel breaks its promise: they are played, and out of every comparison.
         failures: those of which a cell failed.
+        refusals: those that the learner does not play, such as on a channel that it does not read.
         missing: those of which a cell has not been played yet.
     """
 
-    def __init__(self, store: Store, experiments: Sequence[Experiment], seed: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        experiments: Sequence[Experiment],
+        seed: int,
+        tracks: Mapping[str, Track] | None = None,
+    ) -> None:
+        self._tracks = dict(tracks or {})
         self.experiments = list(experiments)
         self.seed = seed
         self.audits = audit_channels(self.experiments)
         self.successes: list[ExperimentResult] = []
         self.broken: list[ExperimentResult] = []
         self.failures: list[Failure] = []
+        self.refusals: list[Failure] = []
         self.missing: list[Experiment] = []
         for experiment in self.experiments:
             self._gather(store, experiment)
@@ -107,10 +118,18 @@ class Results:
             seconds = sum(outcome.seconds for outcome in found)
             result = ExperimentResult(experiment, _join(evaluations), seconds)
             (self.broken if self.audit(experiment).broken else self.successes).append(result)
+        elif found:
+            self.refusals.append(Failure(experiment, found[0].message or "no message"))
 
     def audit(self, experiment: Experiment) -> ChannelAudit:
         """What an audit says of the experiment's channel."""
         return self.audits[ground(experiment)]
+
+    def track(self, learner: str) -> Track:
+        """Whether a learner is informed or not."""
+        if learner not in self._tracks:
+            self._tracks[learner] = track_of(learner_maker(learner)) if may_play_here(learner) else "informed"
+        return self._tracks[learner]
 
     @property
     def broken_promises(self) -> list[ChannelAudit]:

@@ -27,7 +27,7 @@ from ldp_gym.errors import (
 )
 from ldp_gym.evaluation import Evaluation, evaluate
 from ldp_gym.game import Game
-from ldp_gym.learners import Learner, is_directory, learner_maker
+from ldp_gym.learners import Learner, Track, learner_maker, track_of
 from ldp_gym.numerics import validation
 from ldp_gym.testing import check_channel
 
@@ -81,8 +81,7 @@ def run(
     validation.whole("seed", seed, least=0)
     if jobs != -1:
         validation.whole("jobs (-1: one per core)", jobs, least=1)
-    for name in learners:
-        _check_known(name, time_limit)
+    tracks = {name: _find_track(name, time_limit) for name in learners}
     experiments = suite.experiments(size, learners=learners, channels=channels, episodes=episodes)
     if strict:
         _refuse_broken_promises(experiments)
@@ -90,6 +89,7 @@ def run(
     cells = list({cell.key: cell for experiment in experiments for cell in experiment.cells(seed)}.values())
     settings = {
         "learners": list(learners),
+        "tracks": tracks,
         "channels": list(channels),
         "episodes": episodes,
         "seed": seed,
@@ -107,18 +107,20 @@ def run(
         if on_cell is not None:
             on_cell(cell, outcome)
     store.end_run(number)
-    return Results(store, experiments, seed)
+    return Results(store, experiments, seed, tracks)
 
 
-def _check_known(learner: str, seconds: float) -> None:
-    """An unknown learner is an error now, not in every cell. Third-party code is not imported here."""
+def _find_track(learner: str, seconds: float) -> Track:
+    """The track that a learner declares. An unknown one is an error now, not in every cell.
+
+    Third-party code is not imported here.
+    """
     learner_code(learner)
     if may_play_here(learner):
-        learner_maker(learner)
-        return
+        return track_of(learner_maker(learner))
     with IsolatedLearner(learner, {}, seconds) as isolated:
         try:
-            isolated.find()
+            return isolated.find()
         except LearnerFailedError as error:
             raise ValueError(str(error).splitlines()[-1]) from error
 
@@ -205,9 +207,8 @@ def _evaluation(cell: Cell, seconds: float) -> Evaluation:
         raise ChannelFailedError(f"the channel {experiment.channel!r} fails its check: {fault}")
     if may_play_here(experiment.learner):
         return _evaluate(cell, learner_maker(experiment.learner, experiment.options))
-    if not is_directory(experiment.learner):  # a trained model plays its own game, not a small one
-        small = {name: experiment.rules[name] for name in _PROMISES if name in experiment.rules}
-        _check_learner(experiment.learner, json.dumps(dict(experiment.options)), json.dumps(small), seconds)
+    kept = {name: experiment.rules[name] for name in _PROMISES if name in experiment.rules}
+    _check_learner(experiment.learner, json.dumps(dict(experiment.options)), json.dumps(kept), seconds)
     with IsolatedLearner(experiment.learner, experiment.options, seconds) as isolated:
         return _evaluate(cell, isolated)
 
@@ -226,7 +227,7 @@ def _evaluate(cell: Cell, make_learner: Callable[[Game], Learner]) -> Evaluation
 
 
 _PROMISES = ("channel", "channel_kwargs", "epsilon", "delta")
-"""What of the rules a small game keeps, on which a learner is checked."""
+"""What of the rules the game keeps on which a learner is checked; the rest is as the learner says."""
 
 
 @cache

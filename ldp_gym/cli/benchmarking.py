@@ -29,7 +29,7 @@ from ldp_gym.bench.experiment import Cell, Experiment
 from ldp_gym.bench.findings import Verdict, judge
 from ldp_gym.bench.page import Column, Value, layout
 from ldp_gym.bench.report import write
-from ldp_gym.bench.results import Results
+from ldp_gym.bench.results import Failure, Results
 from ldp_gym.bench.runner import TIME_LIMIT, run
 from ldp_gym.bench.store import DIRECTORY, FILE, Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, Suite
@@ -250,15 +250,19 @@ def _print(console: Console, suite: Suite, results: Results) -> None:
     for finding, verdict in judge(suite.findings(results)):
         mark = Text(" · ") if verdict is None else Text(f" {verdict.mark} ", colours[verdict])
         console.print(mark + finding.text, highlight=False)
-    for message, experiments in _failures(results).items():
-        more = f" and {len(experiments) - 1} more" if len(experiments) > 1 else ""
-        console.print(Text(" failed ", "red") + f"{experiments[0]}{more}: {message}", highlight=False)
+    for mark, failures in (
+        (Text(" not played ", "dim"), results.refusals),
+        (Text(" failed ", "red"), results.failures),
+    ):
+        for message, experiments in _by_message(failures).items():
+            more = f" and {len(experiments) - 1} more" if len(experiments) > 1 else ""
+            console.print(mark + f"{experiments[0]}{more}: {message}", highlight=False)
 
 
-def _failures(results: Results) -> dict[str, list[Experiment]]:
-    """What failed, by the last line of its message: the same error is said once."""
+def _by_message(failures: Sequence[Failure]) -> dict[str, list[Experiment]]:
+    """What has no result, by the last line of its message: the same reason is said once."""
     groups: dict[str, list[Experiment]] = {}
-    for failure in results.failures:
+    for failure in failures:
         lines = failure.message.strip().splitlines() or ["no message"]
         groups.setdefault(lines[-1], []).append(failure.experiment)
     return groups

@@ -15,7 +15,7 @@ from rich.text import Text
 from ldp_gym.bench.suites import SUITES
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.hypotheses.base import HYPOTHESES
-from ldp_gym.learners import LEARNERS
+from ldp_gym.learners import LEARNERS, track_of
 from ldp_gym.natures.base import NATURES
 from ldp_gym.registry import Registry
 from ldp_gym.truths.base import TRUTHS
@@ -60,13 +60,27 @@ def catalogue(kind: Annotated[Kind | None, typer.Argument(help="Show these alone
 
 
 def headings(title: str, registry: Registry[Any]) -> dict[str, list[str]]:
-    """The names under their headings: channels by what they speak about, all others under one."""
-    if registry is not CHANNELS:
+    """The names under their headings: channels by what they speak about, learners by what they read."""
+    described = {CHANNELS: _subject, LEARNERS: _track}.get(registry)
+    if described is None:
         return {title: registry.names()}
     groups: dict[str, list[str]] = {}
     for name in registry.names():
-        groups.setdefault(f"{title} {_subject(name)}", []).append(name)
+        groups.setdefault(f"{title} {described(name)}", []).append(name)
     return groups
+
+
+def _track(learner: str) -> str:
+    """What a learner reads."""
+    try:
+        declared = track_of(LEARNERS[learner])
+    except Exception:  # its own line says why it cannot be loaded
+        return "that cannot be loaded"
+    reads = {
+        "informed": "that may use what the channel says about its messages (informed)",
+        "uninformed": "that read messages, candidates and eps alone (uninformed)",
+    }
+    return reads[declared]
 
 
 def _subject(channel: str) -> str:

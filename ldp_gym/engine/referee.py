@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ldp_gym.engine.playback import Playback
 from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.seeding import LearnerGenerators
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.numerics.divergences import kl, kl_to_each, tv
 
@@ -56,12 +57,16 @@ class Referee:
         scenario: the game.
         num_games: B.
         spectator: who watches, if anyone does.
+
+    Attributes:
+        learner_generators: makes generators for a learner's own coins, one per game.
     """
 
     def __init__(self, scenario: Scenario, num_games: int, spectator: Spectator | None = None) -> None:
         self.scenario = scenario
         self._spectator = spectator
         self._playback = Playback(scenario, num_games)
+        self.learner_generators = LearnerGenerators()
         self._rounds = np.zeros((num_games, 1), dtype=np.int64)
         space = scenario.channel.message_space
         self._messages = np.zeros((num_games, *scenario.channel.message_shape), dtype=space.dtype)
@@ -71,6 +76,7 @@ class Referee:
     ) -> dict[str, npt.NDArray[Any]]:
         """Begin new episodes in the given games, each with its own generator; returns their info."""
         self._playback.begin(games, [self.scenario.start_episode(rng, member) for rng in generators])
+        self.learner_generators.begin(games.tolist(), generators)
         self._rounds[games] = 0
         self._messages[games] = 0
         if self._spectator is not None:

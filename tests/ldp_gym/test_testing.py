@@ -108,3 +108,13 @@ def test_misuse_of_the_checks_and_of_evaluate_is_said():
         ldp_gym.evaluate("bayes", {}, episodes=1, checkpoints=5)
     with pytest.raises(ValueError, match=r"Single.predict\(\) must return .* of shape \(2, 16\)"):
         ldp_gym.evaluate(Single, {}, episodes=2)
+
+
+def test_a_learner_is_checked_on_a_game_that_it_says_it_can_play():
+    """Its K and M, at most 40 of its rounds, on the channel that is asked for."""
+    from third_party_learners import Picky
+
+    check_learner(Picky)
+    check_learner("third_party_learners:Picky", channel="split", epsilon=2.0)
+    with pytest.raises(ldp_agents.IncompatibleChannelError, match="trained for K = 8 and M = 3"):
+        check_learner(lambda game: Picky(game))

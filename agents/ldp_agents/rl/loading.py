@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ldp_agents.rl.model import CARD, WEIGHTS, Model, check_fit
 from ldp_agents.rl.policies import POLICY, PolicyLearner
@@ -44,11 +44,22 @@ class StoredPolicy:
     directory: Path
     runs_stored_code: ClassVar[bool] = True
 
+    @property
+    def example_rules(self) -> dict[str, Any]:
+        """The rules of the game that it was trained on."""
+        rules: dict[str, Any] = self._card["config"]["rules"]
+        return rules
+
+    @property
+    def _card(self) -> dict[str, Any]:
+        card: dict[str, Any] = json.loads((self.directory / CARD).read_text())
+        return card
+
     def __call__(self, game: Game) -> PolicyLearner:
         """The policy as a learner of the game."""
         from ldp_agents.rl.algorithms import algorithm_of  # the extra `rl`
 
-        card = json.loads((self.directory / CARD).read_text())
+        card = self._card
         check_fit(card["trained_on"], game)
         policy = algorithm_of(card["config"]["algorithm"]).policy
         algorithm = policy.load(self.directory / POLICY, device="cpu")

@@ -33,9 +33,9 @@ def test_the_leaderboard_has_every_channel_and_learner(directory):
 def test_the_terminal_and_the_page_have_the_same_leaderboard(directory):
     out, output = directory
     results = Results(Store(out), SUITES["quick"]().experiments("small", episodes=4), 0)
-    shown = [line.split()[:3] for line in output.splitlines() if "[" in line and "least risk" not in line]
+    shown = [line.split()[:4] for line in output.splitlines() if "[" in line and "least risk" not in line]
     expected = [
-        [row.result.channel, row.result.learner, str(row.result.risk).split()[0]]
+        [row.result.channel, row.result.learner, row.track, str(row.result.risk).split()[0]]
         for row in leaderboard.rows(results)
     ]
     assert shown == expected

@@ -365,7 +365,7 @@ def test_a_click_sorts_by_number(opened):
     header, _ = column(opened, "Risk")
     # Numbers whose order as text is another, whatever the rules for text.
     opened.execute_script(
-        """const cells = document.querySelectorAll("#quick-experiments td.number[data-value]:nth-child(4)");
+        """const cells = document.querySelectorAll("#quick-experiments td.number[data-value]:nth-child(5)");
         cells.forEach((cell, i) => {
             cell.textContent = arguments[0][i % arguments[0].length];
             cell.dataset.value = cell.textContent.replace(",", "");
