@@ -59,9 +59,9 @@ def catalogue(kind: Annotated[Kind | None, typer.Argument(help="Show these alone
     )
 
 
-def headings(title: str, registry: Registry[Any]) -> dict[str, list[str]]:
+def headings(title: Kind, registry: Registry[Any]) -> dict[str, list[str]]:
     """The names under their headings: channels by what they speak about, learners by what they read."""
-    described = {CHANNELS: _subject, LEARNERS: _track}.get(registry)
+    described = {Kind.CHANNELS: _subject, Kind.LEARNERS: _track}.get(title)
     if described is None:
         return {title: registry.names()}
     groups: dict[str, list[str]] = {}
