@@ -202,6 +202,27 @@ class AdaptiveGroups(AdaptiveChannel):
             log_weights = np.log(chances)[draws]
         return MessageList(messages, log_weights, draws, complete=size <= MOST_ORDERED)
 
+    @property
+    def num_public_coins(self) -> int:
+        """A lot for each hypothesis' turn."""
+        return self.num_hypotheses
+
+    def is_possible(
+        self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> bool:
+        """Whether the groups are numbered without a gap, and one of them is named."""
+        if not super().is_possible(message, candidates, posterior):
+            return False
+        groups, named = np.unique(message[:-1]), message[-1]
+        return len(groups) == groups[-1] + 1 and named <= groups[-1] and len(groups) in self.sizes
+
+    def messages_given_coins(
+        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> Messages:
+        """Each group of the division named."""
+        groups = self._divide(coins, posterior)
+        return np.array([[*groups, name] for name in range(groups.max() + 1)])
+
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """A hundred divisions, each group named: a density takes two values, so any ratio is eps or 0."""
         lots = np.random.default_rng(0).random((100, self.num_hypotheses))

@@ -185,6 +185,43 @@ class Channel(ABC):
             return complete_list(np.arange(int(self.message_space.n)))
         raise TypeError(f"the messages of {type(self).__name__} cannot be listed")
 
+    # -- What a deployment needs ------------------------------------------------------------------
+
+    @property
+    def num_public_coins(self) -> int:
+        """How many uniforms the public coins of :meth:`messages_given_coins` take; 0 where there are none."""
+        return 0
+
+    def messages_given_coins(
+        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> Messages:
+        """All messages ``(n, *message_shape)`` that are left when the public coins are drawn.
+
+        The coins do not depend on the label, and of the messages that are left one is sent with a probability
+        in proportion to its density. ``ldp_gym.deploy`` draws it with integers. A channel with a discrete
+        message space of its own needs no more than this default: all messages, and no coins.
+
+        Args:
+            coins: uniforms ``(num_public_coins,)``.
+            candidates: the class at a context, ``(K, M)``.
+            posterior: the public posterior ``(K,)``, if the channel is adaptive.
+
+        Raises:
+            TypeError: if the messages are not finitely many.
+        """
+        if isinstance(self.message_space, gym.spaces.Discrete):
+            return np.arange(int(self.message_space.n))
+        raise TypeError(f"the messages of {type(self).__name__} are not finitely many, as far as it says")
+
+    def is_possible(
+        self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> bool:
+        """Whether a message is one that the channel may send. A server hears from anyone, so it asks.
+
+        By default, whether it lies in the message space; a channel that sends less than that says what.
+        """
+        return self.message_space.contains(message)
+
     # -- What an audit needs ----------------------------------------------------------------------
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:

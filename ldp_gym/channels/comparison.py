@@ -143,6 +143,30 @@ class Comparison(Channel):
         sides = self._sides(np.random.default_rng(0).random((NUM_DRAWS, self._num_coins)), posterior)
         return list_by_coins(np.stack([sides, -sides], axis=1), None)
 
+    @property
+    def num_public_coins(self) -> int:
+        """Those of the sides."""
+        return self._num_coins
+
+    def messages_given_coins(
+        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> Messages:
+        """Both answers about the sides."""
+        sides = self._sides(coins, posterior)
+        return np.stack([sides, -sides])
+
+    def is_possible(
+        self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> bool:
+        """Whether it has two sides, of as many hypotheses as the channel compares."""
+        sizes = int(np.count_nonzero(message < 0.0)), int(np.count_nonzero(message > 0.0))
+        whole = bool((np.abs(message) == (message != 0.0)).all())
+        return super().is_possible(message, candidates, posterior) and whole and self._can_compare(*sizes)
+
+    @abstractmethod
+    def _can_compare(self, losers: int, winners: int) -> bool:
+        """Whether sides may have so many hypotheses."""
+
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """A few hundred random sides with both answers: where no label ties, a ratio is eps or 0."""
         coins = np.random.default_rng(0).random((200, self._num_coins))
@@ -158,6 +182,9 @@ def _preference(differences: FloatArray) -> FloatArray:
 class Division(Comparison):
     """All hypotheses on one side or the other; A has the first."""
 
+    def _can_compare(self, losers: int, winners: int) -> bool:
+        return losers > 0 and winners > 0 and losers + winners == self.num_hypotheses
+
     def _lowest(self, messages: Messages) -> FloatArray:
         return messages[..., :1]
 
@@ -168,6 +195,9 @@ class Pair(Comparison):
     @property
     def _num_coins(self) -> int:
         return 2
+
+    def _can_compare(self, losers: int, winners: int) -> bool:
+        return losers == winners == 1
 
     def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
         return sides

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ldp_gym.channels.one_bit import OneBit
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.arrays import FloatArray, Messages
 
 
 class Hybrid(OneBit):
@@ -68,6 +68,12 @@ class Hybrid(OneBit):
         atom = np.isclose(np.abs(reports), self._bit, rtol=1e-9, atol=0.0)
         bit = super().report_density(reports, values)
         return np.where(atom, (1.0 - self._share) * bit, self._share * piecewise)
+
+    def messages_given_coins(
+        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> Messages:
+        """There is no end of points."""
+        raise TypeError("the messages of Hybrid are real numbers: they are not finitely many")
 
     def pieces(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Both bits, and a point between any two ends of intervals: the density is constant there."""

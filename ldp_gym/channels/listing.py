@@ -78,12 +78,17 @@ def list_windows(num_names: int, sizes: IntArray, log_counts: FloatArray) -> Mes
         sizes: how many names a window has, by draw.
         log_counts: the logarithm of how many sets the windows of a draw stand for, by draw.
     """
-    orders = np.random.default_rng(0).random((len(sizes), 1, num_names)).argsort(axis=-1)
-    behind = (orders - np.arange(num_names)[:, None]) % num_names  # behind the start of each window
-    sets = (behind < sizes[:, None, None]).astype(np.float64)
+    sets = draw_windows(np.random.default_rng(0).random((len(sizes), num_names)), sizes)
     log_weights = np.repeat(log_counts - math.log(num_names * len(sizes)), num_names)
     draws = np.repeat(np.arange(len(sizes)), num_names)
     return MessageList(sets.reshape(-1, num_names), log_weights, draws, complete=False)
+
+
+def draw_windows(lots: FloatArray, sizes: IntArray) -> FloatArray:
+    """Windows ``(..., N, N)`` of so many names on circles that lots ``(..., N)`` draw, as zeros and ones."""
+    places = lots.argsort(axis=-1)[..., None, :]
+    behind = (places - np.arange(lots.shape[-1])[:, None]) % lots.shape[-1]  # behind the start of each window
+    return (behind < np.asarray(sizes)[..., None, None]).astype(np.float64)
 
 
 def num_circles(num_names: int) -> int:

@@ -98,6 +98,19 @@ class LocalHashing(Channel):
             squares += np.square(expectations(candidates, self._members(named)))
         return quadratic_losses(chances, math.exp(self._log_right) * squares, self.epsilon)
 
+    @property
+    def num_public_coins(self) -> int:
+        """Those of the hash."""
+        return 2
+
+    def messages_given_coins(
+        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> Messages:
+        """Every bucket of the hash."""
+        first, second = integers(self.prime - 1, coins[0]), integers(self.prime, coins[1])
+        buckets = np.arange(self.num_buckets)
+        return np.stack([np.full_like(buckets, first), np.full_like(buckets, second), buckets], axis=-1)
+
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """The hash y itself, the first bucket named: it holds the first label and not the second."""
         return np.array([[0, 0, 0]])

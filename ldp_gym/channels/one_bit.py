@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from ldp_gym.channels.scaled import ScaledChannel
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.arrays import FloatArray, Messages
+from ldp_gym.numerics.sampling import integers
 
 
 class OneBit(ScaledChannel):
@@ -39,6 +40,33 @@ class OneBit(ScaledChannel):
 
     def report_density(self, reports: FloatArray, values: FloatArray) -> FloatArray:
         return (1.0 + np.sign(reports) * np.clip(values, -1.0, 1.0) / self._bit) / 2.0
+
+    @property
+    def num_public_coins(self) -> int:
+        """The coordinate."""
+        return 1
+
+    def is_possible(
+        self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> bool:
+        """Whether one coordinate is revealed, with one of its reports."""
+        revealed = np.flatnonzero(message)
+        if len(revealed) != 1 or not super().is_possible(message, candidates, posterior):
+            return False
+        coin = (revealed + 0.5) / self.num_hypotheses
+        reports = self.messages_given_coins(coin, candidates, posterior)[:, revealed[0]]
+        return bool(np.isclose(message[revealed], reports, rtol=1e-9, atol=1e-12).any())
+
+    def messages_given_coins(
+        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> Messages:
+        """Both bits of the coordinate, or the one report where it has no range."""
+        coordinate = integers(self.num_hypotheses, coins[0])
+        centre, half = (
+            side[coordinate] for side in self._scaling(candidates, self.clipping.cells(candidates))
+        )
+        reports = centre + half * np.array([-self._bit, self._bit] if half > 0.0 else [0.0])
+        return self._reveal(reports, np.full(len(reports), coordinate))
 
     def pieces(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.array([-self._bit, self._bit]), np.ones(2)

@@ -28,6 +28,9 @@ class Split(Division):
         """How many are on the smaller side."""
         return self.num_hypotheses // 2
 
+    def _can_compare(self, losers: int, winners: int) -> bool:
+        return super()._can_compare(losers, winners) and min(losers, winners) == self._half
+
     def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
         last = np.partition(coins, self._half - 1, axis=-1)[..., self._half - 1, None]
         sides = np.copysign(1.0, last - coins)

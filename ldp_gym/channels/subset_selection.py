@@ -15,7 +15,14 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Channel, log_mixed
-from ldp_gym.channels.listing import MOST_MESSAGES, MessageList, complete_list, list_windows, num_circles
+from ldp_gym.channels.listing import (
+    MOST_MESSAGES,
+    MessageList,
+    complete_list,
+    draw_windows,
+    list_windows,
+    num_circles,
+)
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations
 
@@ -74,6 +81,18 @@ class SubsetChannel(Channel):
         other = (self.size - hold) / (self.num_names - 1)
         squares: FloatArray = np.square(laws).sum(axis=-1)
         return (hold - other) / -math.expm1(-self.epsilon) * squares
+
+    @property
+    def num_public_coins(self) -> int:
+        """A lot for every name: their random circle, of which the sets are windows.
+
+        Given a set, the circle says nothing about the user's name.
+        """
+        return self.num_names
+
+    def _windows(self, coins: FloatArray) -> FloatArray:
+        """The sets ``(N, N)`` on the circle of the coins, as zeros and ones."""
+        return draw_windows(coins, np.array(self.size))
 
     def _list_sets(self) -> MessageList:
         """All sets, as zeros and ones ``(n, N)``, if they are few."""
@@ -150,6 +169,18 @@ class SubsetSelection(SubsetChannel):
     def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
         listed = self._list_sets()
         return listed._replace(messages=listed.messages.astype(np.int8))
+
+    def is_possible(
+        self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> bool:
+        """Whether the set has as many labels as all of them."""
+        return super().is_possible(message, candidates, posterior) and int(message.sum()) == self.size
+
+    def messages_given_coins(
+        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> Messages:
+        """The windows of the circle."""
+        return self._windows(coins).astype(np.int8)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """Any set: they are all alike but for their names."""

@@ -8,7 +8,14 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Channel, log_mixed
-from ldp_gym.channels.listing import MOST_MESSAGES, MessageList, complete_list, list_windows, num_circles
+from ldp_gym.channels.listing import (
+    MOST_MESSAGES,
+    MessageList,
+    complete_list,
+    draw_windows,
+    list_windows,
+    num_circles,
+)
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations
 
@@ -80,6 +87,22 @@ class UnaryEncoding(Channel):
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """The first bit alone is 1: the ratio does not depend on the other bits."""
         return (np.arange(self.num_labels) == 0).astype(np.int8)[None]
+
+    @property
+    def num_public_coins(self) -> int:
+        """For how many bits are 1, which says nothing about the label; and a lot for every label's place."""
+        return 2 * self.num_labels
+
+    def messages_given_coins(
+        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> Messages:
+        """The windows of so many labels on a random circle, as in subset selection."""
+        bits, lots = np.split(coins, 2)
+        likely = np.full(self.num_labels, math.exp(self._log_zero - self.epsilon))
+        likely[0] = 0.5
+        size = np.count_nonzero(bits < likely)
+        windows = draw_windows(lots, np.array(size)).astype(np.int8)
+        return windows if 0 < size < self.num_labels else windows[:1]
 
     def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
         """All vectors, if they are few; else those of random numbers of ones."""

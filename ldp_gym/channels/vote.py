@@ -79,6 +79,19 @@ class Vote(SubsetChannel):
         listed = self._list_sets()
         return listed._replace(messages=1.0 - 2.0 * listed.messages)
 
+    def is_possible(
+        self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> bool:
+        """Whether the set has as many hypotheses as all of them."""
+        inside = np.count_nonzero(message == -1.0)
+        return inside == self.size and np.count_nonzero(message == 1.0) == self.num_names - inside
+
+    def messages_given_coins(
+        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> Messages:
+        """The windows of the circle."""
+        return 1.0 - 2.0 * self._windows(coins)
+
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """A window of names that slides around: a density takes two values, so any ratio is eps or 0."""
         names = np.arange(self.num_hypotheses)
