@@ -102,6 +102,36 @@ def _privacy_loss_distribution() -> Any:
     return privacy_loss_distribution
 
 
+# -- Many answers of one user ---------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def composed_epsilon(epsilon: float, count: int, delta: float = 0.0) -> float:
+    """The eps of so many eps-private answers of one user, if a delta is allowed: at most their sum.
+
+    Pure composition is the sum. With a delta it is the composition of randomized responses, which are the
+    worst that an eps-private answer can be (Kairouz, Oh and Viswanath 2015), by ``dp-accounting`` where that
+    is installed.
+
+    Example:
+        >>> composed_epsilon(0.5, 8)
+        4.0
+    """
+    validation.positive("epsilon", epsilon)
+    validation.whole("count", count, least=0)
+    total = math.fsum([epsilon] * count)
+    if validation.probability_below_one("delta", delta) == 0.0 or count < 2:
+        return total
+    try:
+        pld = _privacy_loss_distribution()
+        from dp_accounting.pld.common import DifferentialPrivacyParameters
+    except ImportError:
+        return total
+    # The two losses, eps and -eps, are whole steps: nothing is rounded.
+    one = pld.from_privacy_parameters(DifferentialPrivacyParameters(epsilon, 0.0), epsilon / 2.0)
+    return min(total, float(one.self_compose(count).get_epsilon_for_delta(delta)))
+
+
 # -- Gaussian -----------------------------------------------------------------------------------------
 
 
