@@ -5,6 +5,9 @@
 >>> env = gym.make("LDPDist-v0")
 """
 
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
 import gymnasium as _gym
 
 from ldp_gym.channels.base import CHANNELS, Channel
@@ -47,3 +50,10 @@ _gym.register(
     entry_point="ldp_gym.env:LDPDistEnv",
     vector_entry_point="ldp_gym.vector_env:LDPDistVectorEnv",
 )
+
+
+def __getattr__(name: str) -> _Any:
+    """``ldp_gym.deploy``, which is imported when it is first used."""
+    if name == "deploy":
+        return _import_module("ldp_gym.deploy")
+    raise AttributeError(f"module 'ldp_gym' has no attribute {name!r}")

@@ -32,7 +32,8 @@ def blocks(page):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
-def test_the_code_runs_and_prints_what_it_says(page):
+def test_the_code_runs_and_prints_what_it_says(page, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)  # where code may leave files
     names = {"__name__": page.stem}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     for number, (language, code) in enumerate(blocks(page)):

@@ -1,0 +1,199 @@
+"""Channels in whole numbers: their eps by fractions, their law by enumeration."""
+
+import itertools
+import math
+from decimal import Decimal, getcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from helpers import make_channel
+
+import ldp_gym
+from ldp_gym.channels.base import Channel
+from ldp_gym.channels.randomized_response import RandomizedResponse
+from ldp_gym.deploy import ExactChannel
+from ldp_gym.deploy.exact import NEAREST, TOTAL, _log_above, _power_below
+from ldp_gym.errors import BrokenPromiseError, IncompatibleChannelError, NoPrivacyWarning
+from ldp_gym.testing import check_channel
+
+FINITE = [name for name in ldp_gym.CHANNELS if name not in NEAREST]
+
+
+def public(name, size, rng):
+    return rng.dirichlet(np.full(size, 0.3)) if ldp_gym.CHANNELS[name].adaptive else None
+
+
+def test_every_channel_is_deployed_or_refused():
+    assert len(FINITE) == 13
+    assert set(NEAREST.values()) <= set(FINITE)
+
+
+@pytest.mark.filterwarnings("ignore::ldp_gym.NoPrivacyWarning")
+@pytest.mark.parametrize("name", NEAREST)
+def test_a_channel_that_sends_reals_or_hides_nothing_is_refused_with_the_nearest_that_will_do(name):
+    channel = make_channel(name, 3, 4, 100)
+    with pytest.raises(IncompatibleChannelError, match=f"nearest that will do is '{NEAREST[name]}'"):
+        ExactChannel(channel)
+    assert NoPrivacyWarning
+
+
+@pytest.mark.parametrize("name", FINITE)
+@pytest.mark.parametrize("epsilon", [1e-6, 0.3, 1.0, 5.0, 60.0])
+def test_the_eps_of_every_table_is_a_fraction_at_most_e_to_the_eps_asked_for(name, epsilon):
+    if name == "designed" and epsilon > 5.0:
+        pytest.skip("a design for such an eps takes its time")
+    rng = np.random.default_rng(0)
+    getcontext().prec = 60
+    asked = Decimal(epsilon).exp()
+    for size, labels in ((2, 2), (3, 5), (6, 4)):
+        exact = ExactChannel(make_channel(name, size, labels, 50, epsilon=epsilon))
+        candidates = rng.dirichlet(np.full(labels, 0.3), size=size)
+        posterior = public(name, size, rng)
+        for coins in rng.random((8, exact.num_public_coins)):
+            table = exact.table(coins, candidates, posterior)
+            columns = [table.probabilities(label) for label in range(labels)]
+            assert all(sum(column) == 1 for column in columns)
+            worst = max(max(row) / min(row) for row in zip(*columns, strict=True))
+            assert worst == table.ratio
+            assert Decimal(worst.numerator) / Decimal(worst.denominator) <= asked
+            assert table.epsilon <= epsilon
+            # The reported eps is not below the true one.
+            assert Decimal(table.epsilon).exp() >= Decimal(worst.numerator) / Decimal(worst.denominator)
+
+
+@pytest.mark.parametrize("name", FINITE)
+def test_given_the_coins_the_table_is_the_density(name):
+    rng = np.random.default_rng(1)
+    channel = make_channel(name, 4, 5, 50, epsilon=1.0)
+    exact, posterior = ExactChannel(channel), public(name, 4, rng)
+    candidates = rng.dirichlet(np.full(5, 0.4), size=4)
+    for coins in rng.random((20, exact.num_public_coins)):
+        table = exact.table(coins, candidates, posterior)
+        found = np.array([[float(p) for p in table.probabilities(y)] for y in range(5)]).T
+        density = np.exp(channel.log_density(table.messages, candidates, posterior))
+        # The messages have together as much from every label: the coins tell nothing.
+        assert np.ptp(density.sum(axis=0)) <= 1e-12 * density.sum(axis=0).max()
+        assert np.allclose(found, density / density.sum(axis=0), rtol=1e-9, atol=0.0)
+
+
+@pytest.mark.parametrize("name", ["subset-selection", "vote", "unary-encoding"])
+def test_circles_and_windows_have_the_law_of_sets(name):
+    """All orders of the circle, and all numbers of ones, by enumeration: the law of log_density to 1e-9."""
+    rng = np.random.default_rng(2)
+    size, labels = 4, 4
+    channel = make_channel(name, size, labels, 50, epsilon=0.7)
+    exact, candidates = ExactChannel(channel), rng.dirichlet(np.ones(labels), size=size)
+    law = {}
+    orders = [np.argsort(order) / 4.0 + 0.1 for order in itertools.permutations(range(4))]
+    flips = [()] if name != "unary-encoding" else list(itertools.product([0, 1], repeat=labels))
+    for flip in flips:
+        chances = np.full(labels, 1.0 / (1.0 + math.exp(0.7)))
+        chances[0] = 0.5
+        weight = math.prod(np.where(flip, chances, 1.0 - chances)) if flip else 1.0
+        bits = np.where(flip, 1e-9, 1.0 - 1e-9) if flip else np.zeros(0)
+        for lots in orders:
+            table = exact.table(np.concatenate([bits, lots]), candidates)
+            for i, message in enumerate(table.messages):
+                for label in range(labels):
+                    key = (tuple(message.tolist()), label)
+                    law[key] = law.get(key, 0.0) + weight / 24 * float(table.probabilities(label)[i])
+    messages = {message for message, _ in law}
+    for message in messages:
+        density = np.exp(channel.log_density(np.array(message), candidates))
+        assert np.allclose([law[message, label] for label in range(labels)], density, rtol=1e-9)
+    for label in range(labels):
+        assert sum(law[message, label] for message in messages) == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["adaptive-split", "randomized-response", "vote"])
+def test_check_channel_holds_the_drawn_messages_to_the_density(name):
+    check_channel(ExactChannel(make_channel(name, 3, 4, 50, epsilon=1.0)), samples=1500)
+
+
+@pytest.mark.parametrize("name", FINITE)
+def test_answers_come_from_the_operating_system_and_are_possible(name):
+    rng = np.random.default_rng(3)
+    exact, posterior = ExactChannel(make_channel(name, 5, 6, 50)), public(name, 5, rng)
+    candidates = rng.dirichlet(np.ones(6), size=5)
+    for label in range(6):
+        message, epsilon = exact.answer(label, candidates, posterior)
+        assert exact.channel.is_possible(message, candidates, posterior)
+        assert 0.0 <= epsilon <= 1.0
+    drawn = []
+
+    def bits(count):
+        drawn.append(count)
+        return 0
+
+    exact.answer(0, candidates, posterior, bits)
+    assert drawn == [64 * exact.num_public_coins, 64]
+
+
+@pytest.mark.parametrize("name", FINITE)
+def test_messages_of_the_simulator_are_possible_and_others_are_not(name):
+    rng = np.random.default_rng(4)
+    channel, posterior = make_channel(name, 5, 6, 50), public(name, 5, rng)
+    candidates = rng.dirichlet(np.ones(6), size=5)
+    messages = channel.privatize(rng.integers(6, size=100), candidates, rng, posterior)
+    assert all(channel.is_possible(message, candidates, posterior) for message in messages)
+    if channel.message_shape:
+        wrong = np.full_like(messages[0], 7)
+        assert not channel.is_possible(wrong, candidates, posterior)
+
+
+def test_a_number_picks_the_message_whose_share_it_falls_into():
+    exact = ExactChannel(RandomizedResponse(2, 3, 100, epsilon=math.log(2.0)))
+    table = exact.table(np.zeros(0), np.full((2, 3), 1 / 3))
+    ends = list(itertools.accumulate(int(p * TOTAL) for p in table.probabilities(1)))
+    assert ends[-1] == TOTAL
+    assert [table.pick(1, end - 1) for end in ends] == [0, 1, 2]
+    assert [table.pick(1, number) for number in (0, ends[0], ends[1])] == [0, 1, 2]
+    assert [float(p) for p in table.probabilities(1)] == pytest.approx([0.25, 0.5, 0.25])
+
+
+def test_labels_that_a_message_cannot_tell_apart_spend_nothing():
+    exact = ExactChannel(make_channel("split", 4, 3, 100))
+    table = exact.table(np.linspace(0.1, 0.9, 4), np.full((4, 3), 1 / 3))
+    assert table.ratio == 1
+    assert table.epsilon == 0.0
+
+
+def test_the_bounds_of_e_to_the_eps_are_bounds():
+    getcontext().prec = 80
+    for epsilon in (1e-12, 0.1, 1.0, 17.3, 700.0):
+        above, below = _power_below(epsilon)
+        assert Decimal(above) / Decimal(below) < Decimal(epsilon).exp()
+        assert Decimal(above) / Decimal(below) > Decimal(epsilon).exp() * (1 - Decimal(10) ** -37)
+    for ratio in (Fraction(3, 2), Fraction(2718281828, 10**9), Fraction(2**40)):
+        found = _log_above(int(ratio * 2**48))
+        assert Decimal(found).exp() >= Decimal(int(ratio * 2**48)) / 2**48
+        assert found <= math.log(ratio) * (1 + 1e-15) + 1e-15
+
+
+class TooSharp(RandomizedResponse):
+    """Says eps and has 1.1 eps."""
+
+    def log_density(self, messages, candidates, posterior=None):
+        kept = np.asarray(messages)[..., None] == np.arange(self.num_labels)
+        return np.where(kept, 0.0, -1.1 * self.epsilon)
+
+
+def test_a_channel_that_breaks_its_promise_answers_nothing():
+    exact = ExactChannel(TooSharp(2, 3, 100, epsilon=1.0))
+    with pytest.raises(BrokenPromiseError, match="does not keep its promise"):
+        exact.answer(0, np.full((2, 3), 1 / 3))
+
+
+def test_a_channel_of_ones_own_with_discrete_messages_can_be_deployed():
+    class Mine(RandomizedResponse):
+        pass
+
+    message, epsilon = ExactChannel(Mine(2, 3, 100, epsilon=2.0)).answer(1, np.full((2, 3), 1 / 3))
+    assert message in (0, 1, 2)
+    assert 1.99 < epsilon <= 2.0
+
+
+def test_what_is_no_channel_is_refused():
+    with pytest.raises(TypeError, match="made, not its class"):
+        ExactChannel(Channel)
