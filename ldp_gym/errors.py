@@ -51,3 +51,7 @@ class BudgetSpentError(RuntimeError):
     def __init__(self, message: str, left: float) -> None:
         super().__init__(message)
         self.left = left
+
+
+class OutsideTrainingWarning(UserWarning):
+    """A trained agent plays a game of another kind than it was trained on."""

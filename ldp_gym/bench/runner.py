@@ -24,6 +24,7 @@ from ldp_gym.errors import (
     IncompatibleChannelError,
     LearnerFailedError,
     NoPrivacyWarning,
+    OutsideTrainingWarning,
 )
 from ldp_gym.evaluation import Evaluation, evaluate
 from ldp_gym.game import Game
@@ -193,6 +194,7 @@ def play(cell: Cell, seconds: float = TIME_LIMIT) -> Outcome:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoPrivacyWarning)  # it is the reference here
             warnings.simplefilter("ignore", BrokenPromiseWarning)  # the results say so themselves
+            warnings.simplefilter("ignore", OutsideTrainingWarning)  # its score says how it does there
             return outcome("done", _evaluation(cell, seconds))
     except IncompatibleChannelError as error:
         return outcome("incompatible", message=str(error))

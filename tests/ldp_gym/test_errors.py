@@ -31,6 +31,7 @@ def test_exceptions_are_defined_in_one_place():
     [
         (errors.IncompatibleChannelError, ValueError),
         (errors.NoPrivacyWarning, UserWarning),
+        (errors.OutsideTrainingWarning, UserWarning),
         (errors.DamagedStoreError, RuntimeError),
         (errors.LearnerFailedError, RuntimeError),
     ],
