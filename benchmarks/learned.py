@@ -116,7 +116,7 @@ def lines(rows: Sequence[Row], options: argparse.Namespace, console: Console) ->
                     references[title] = _total("bayes", rules, episodes)
                     yield from _references(title, rules, episodes, references[title])
                 bayes = references[title]
-                totals = [_total(load(path), rules, episodes) for path in trained]
+                totals = [_total(load(path, trust=True), rules, episodes) for path in trained]
                 ratios = [total.mean() / bayes.mean() for total in totals]
                 minutes = [_minutes(path) for path in trained] if title == row.title else []
                 yield _line(title, name, totals, ratios, minutes)

@@ -55,3 +55,30 @@ class BudgetSpentError(RuntimeError):
 
 class OutsideTrainingWarning(UserWarning):
     """A trained agent plays a game of another kind than it was trained on."""
+
+
+class BrokenPluginError(ValueError):
+    """Another package offers something that cannot be imported."""
+
+
+class UntrustedCodeError(ValueError):
+    """Files, not the user, ask for code to be run."""
+
+
+def summarize(error: BaseException) -> str:
+    """An exception in one line that can be written anywhere.
+
+    Example:
+        >>> summarize(ValueError("no  such thing")), summarize(KeyboardInterrupt())
+        ('ValueError: no such thing', 'KeyboardInterrupt')
+    """
+    try:
+        said = printable(" ".join(str(error).split()))
+    except Exception:  # an exception may be anybody's, and fail to say what it is
+        said = ""
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def printable(text: str) -> str:
+    """Text without what UTF-8 does not have: lone surrogates are spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode()

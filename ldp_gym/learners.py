@@ -131,14 +131,22 @@ def example_rules(make_learner: Callable[[Game], Learner]) -> dict[str, Any] | N
     return None if rules is None else dict(rules)
 
 
-def learner_maker(name: str, options: Mapping[str, Any] | None = None) -> Callable[[Game], Learner]:
+def learner_maker(
+    name: str, options: Mapping[str, Any] | None = None, *, trust: bool = False
+) -> Callable[[Game], Learner]:
     """What makes, from a game, the learner of a name, of ``module:Class``, or of a trained model's directory.
+
+    Args:
+        name: of the learner.
+        options: of the learner.
+        trust: whether a model's files may run code when they are read.
 
     Raises:
         ValueError: if there is no such learner; the message suggests the nearest name.
+        UntrustedCodeError: if a model's files run code, and ``trust`` is not set.
     """
     if is_directory(name):
-        return LOADERS.build("directory", {"directory": name}, options or {})
+        return LOADERS.build("directory", {"directory": name, "trust": trust}, options or {})
     LEARNERS[name]  # an unknown name is an error now, not when a game is played
     return NamedMaker(name, dict(options or {}))
 

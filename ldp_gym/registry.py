@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ldp_gym.errors import BrokenPluginError, summarize
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -49,7 +52,10 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
     def _entry_points(self) -> dict[str, EntryPoint]:
         from importlib.metadata import entry_points  # half of what `import ldp_gym` would take
 
-        return {point.name: point for point in sorted(entry_points(group=self.group))}
+        # Of several by one name the one that comes with this package is meant.
+        points = sorted(entry_points(group=self.group), key=lambda point: _is_own(point.module))
+        found = {point.name: point for point in points}
+        return {name: found[name] for name in sorted(found)}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entry_points)
@@ -66,10 +72,10 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
 
     def __getitem__(self, name: str) -> Callable[..., T]:
         if name in self:
-            maker: Callable[..., T] = self._entry_points[name].load()
-            return maker
+            return load(self._entry_points[name], self.kind)
         if ":" in name:
-            return import_object(name, self.kind)
+            maker: Callable[..., T] = import_object(name, self.kind)
+            return maker
         raise self._unknown(name)
 
     def _unknown(self, name: str) -> ValueError:
@@ -99,7 +105,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
 
     def is_builtin(self, name: str) -> bool:
         """Whether what goes by ``name`` comes with this package; it is not imported for it."""
-        return self.package_of(name) in PACKAGES
+        return _is_own(self.package_of(name))
 
     def makes(self, name: str) -> bool:
         """Whether ``name`` stands for what makes a thing, a class or a function; else it is the thing."""
@@ -146,13 +152,40 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         """The registered class of this name, for ``package.Class``; only its own module is imported."""
         for point in self._entry_points.values():
             if point.attr == attribute and point.module.startswith(f"{package}."):
-                return point.load()
+                return load(point, self.kind)
         raise AttributeError(f"module {package!r} has no attribute {attribute!r}")
 
 
 def is_builtin(maker: Any) -> bool:
     """Whether a class, or what else makes a party, comes with this package."""
-    return maker.__module__.partition(".")[0] in PACKAGES
+    return _is_own(maker.__module__)
+
+
+def _is_own(module: str) -> bool:
+    return module.partition(".")[0] in PACKAGES
+
+
+def load(point: EntryPoint, kind: str) -> Any:
+    """What an entry point names.
+
+    Raises:
+        BrokenPluginError: if it cannot be imported, whatever its module raises.
+    """
+    try:
+        return point.load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        where = point.dist.name if point.dist is not None else point.module
+        raise BrokenPluginError(
+            f"{kind} {point.name!r} of {where} cannot be loaded: {summarize(error)}"
+        ) from error
+
+
+def describe(found: Any) -> str:
+    """The first sentence of something's documentation, as it reads on a terminal."""
+    line = " ".join((inspect.getdoc(found) or "").partition("\n\n")[0].split("\n"))
+    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", line).replace("``", "")
 
 
 def _parameters(maker: Callable[..., Any]) -> tuple[dict[str, inspect.Parameter], bool]:
@@ -185,6 +218,10 @@ def import_object(address: str, kind: str) -> Any:
         return getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"cannot import {kind} {address!r}: {error}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a module may raise anything, SystemExit too
+        raise ValueError(f"cannot import {kind} {address!r}: {summarize(error)}") from error
 
 
 def is_address(value: object) -> bool:

@@ -12,7 +12,7 @@ from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.engine.rules import rule_value
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.errors import NoPrivacyWarning
+from ldp_gym.errors import NoPrivacyWarning, summarize
 from ldp_gym.numerics.streams import Purpose, stream
 from ldp_gym.privacy.audit import Certificate, certify, uniform_posterior
 
@@ -84,8 +84,10 @@ def _audit(experiment: Experiment) -> ChannelAudit:
     else:
         try:
             certificate = _certificate(experiment.rules)
-        except Exception as error:  # a channel may be anybody's; its failure is what there is to report
-            note = f"not audited: {type(error).__name__}: {error}"
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a channel may be anybody's; its failure is what there is to report
+            note = f"not audited: {summarize(error)}"
     return ChannelAudit(experiment.channel, experiment.horizon, experiment.hypotheses, certificate, note)
 
 

@@ -285,6 +285,9 @@ def may_play_here(learner: str) -> bool:
 
     A trained model is numbers, and our code plays them; unless what is stored runs code when it is read.
     """
-    if is_directory(learner):
-        return not getattr(learner_maker(learner), "runs_stored_code", False)
-    return LEARNERS.is_builtin(learner)
+    return not runs_stored_code(learner) if is_directory(learner) else LEARNERS.is_builtin(learner)
+
+
+def runs_stored_code(learner: str) -> bool:
+    """Whether a learner is a trained model whose files run code when they are read; here they are not."""
+    return is_directory(learner) and getattr(learner_maker(learner, trust=True), "runs_stored_code", False)

@@ -2,195 +2,241 @@
 
 Messages do not depend on predictions. So a third-party learner gets candidates and messages through a
 pipe, round by round, and sends predictions back as plain numbers. Labels, truths, losses and messages to come
-stay on this side. It may crash, exit or sleep; its own process pays for it.
+stay on this side, and its code is imported on the other alone: to look it up, to check it and to play it. It
+may crash, exit, sleep or eat memory; its own process pays for it, and is ended, with all that it started,
+when its time is up or this process is gone (:mod:`ldp_gym.bench.guard`).
 
 This keeps an honest learner honest, and contains a broken one. It is no prison: a learner that is written to
-cheat can draw the same tapes again from seeds that it guesses, or read files.
+cheat runs as the same user, and can read files, or draw the same tapes again from seeds that it guesses.
 """
 
 from __future__ import annotations
 
 import contextlib
-import io
+import math
 import os
 import pickle
+import select
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import traceback
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Mapping
+from importlib.resources import as_file, files
 from typing import Any
 
 import numpy as np
 
 from ldp_gym.errors import IncompatibleChannelError, LearnerFailedError
 from ldp_gym.game import Game
-from ldp_gym.learners import GeneratorSource, Track, hand_generators, learner_maker, track_of
+from ldp_gym.learners import GeneratorSource, Track
+from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, Messages
-from ldp_gym.testing import check_learner
 
-_NAME = "ldp_gym.bench.isolation"
+TIME_LIMIT = 600.0
+"""How many seconds a cell of a third-party learner may take."""
+
+MEMORY_LIMIT = 4.0
+"""How many GiB a third-party learner may use, its processes together."""
+
+_LEAST_MEMORY = 0.5
+"""GiB, without which Python and NumPy cannot be imported."""
+
+_GRACE = 3.0
+"""Seconds that the guard has to end a process whose time is up, before we no longer wait for its answer."""
+
+_LONGEST = 1 << 20
+"""How many bytes an answer may have, predictions aside."""
 
 
-class IsolatedLearner:
-    """A learner by its name, played in a process of its own, within a time limit.
+class IsolatedProcess:
+    """A process for code that is not imported here, within limits of time and memory.
+
+    Args:
+        name: whose process it is, for messages.
+        seconds: how long it may take in all.
+        memory: how many GiB it may use.
+    """
+
+    def __init__(self, name: str, seconds: float = TIME_LIMIT, memory: float = MEMORY_LIMIT) -> None:
+        self.name = name
+        self.seconds = validation.positive("time_limit, in seconds", seconds)
+        self.memory = validation.positive("memory_limit, in GiB", memory)
+        if self.memory < _LEAST_MEMORY:
+            raise ValueError(f"memory_limit must be at least {_LEAST_MEMORY} GiB, got {memory}")
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        end, self._lifeline = os.pipe()
+        limits = [repr(self.seconds), str(int(self.memory * 2**30)), str(end)]
+        served = "from ldp_gym.bench.hosting import serve; serve()"
+        self._deadline = time.monotonic() + self.seconds
+        with as_file(files("ldp_gym.bench") / "guard.py") as guard:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", guard, *limits, sys.executable, "-c", served],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                pass_fds=[end],
+                bufsize=0,
+                start_new_session=True,  # a Ctrl-C is ours
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
+            )
+        os.close(end)
+        assert self._process.stdin is not None, "opened as a pipe"
+        assert self._process.stdout is not None, "opened as a pipe"
+        self._requests, self._answers = self._process.stdin.fileno(), self._process.stdout.fileno()
+        os.set_blocking(self._requests, False)
+        self._rest = b""
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._lifeline)  # the guard ends all
+        self._wait()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            with contextlib.suppress(OSError):  # what was left in a broken pipe is lost
+                stream.close()  # type: ignore[union-attr]
+
+    def _wait(self) -> int:
+        """How the process has ended; a guard that does not end is ended."""
+        try:
+            return self._process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+
+    def ask(self, *request: object, most_bytes: int = _LONGEST) -> Any:
+        """Have the other side do something; what it returns, as numbers or text.
+
+        Raises:
+            IncompatibleChannelError: if the learner does not understand the channel.
+            LearnerFailedError: if it failed, or is no more. The first line of the message says how.
+        """
+        try:
+            self._write(pickle.dumps(request, protocol=pickle.HIGHEST_PROTOCOL))
+            kind, *sizes = self._read_line().split()
+            shape = [int(size) for size in sizes]
+            size = math.prod(shape) * (8 if kind == b"numbers" else 1)
+            if min(shape, default=0) < 0 or size > most_bytes:
+                raise LearnerFailedError(
+                    f"{self.name} sent an answer of {size} bytes, more than {most_bytes}"
+                )
+            content = self._read(size)
+        except (EOFError, OSError, ValueError) as error:
+            raise LearnerFailedError(self._failure_message()) from error
+        if kind == b"numbers":
+            # Numbers alone: unpickling what a learner sends would let it act on this side.
+            return np.frombuffer(content).reshape(shape).copy()
+        text = content.decode(errors="replace")
+        if kind == b"text":
+            return text
+        raise (IncompatibleChannelError if kind == b"incompatible" else LearnerFailedError)(text)
+
+    def _write(self, content: bytes) -> None:
+        view = memoryview(content)
+        while view:
+            _, ready, _ = select.select([], [self._requests], [], self._seconds_left())
+            if not ready:
+                raise TimeoutError
+            with contextlib.suppress(BlockingIOError):
+                view = view[os.write(self._requests, view) :]
+
+    def _read_line(self) -> bytes:
+        while b"\n" not in self._rest:
+            if len(self._rest) > 200:
+                raise ValueError("no answer begins like this")
+            self._rest += self._receive()
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line
+
+    def _read(self, size: int) -> bytes:
+        parts, missing = [self._rest[:size]], size - len(self._rest)
+        self._rest = self._rest[size:]
+        while missing > 0:
+            part = self._receive(missing)
+            parts.append(part)
+            missing -= len(part)
+        return b"".join(parts)
+
+    def _receive(self, most: int = 4096) -> bytes:
+        """Some of what has come; what a survivor keeps open is not waited for."""
+        ready, _, _ = select.select([self._answers], [], [], self._seconds_left())
+        content = os.read(self._answers, min(most, 1 << 20)) if ready else b""
+        if not content:
+            raise EOFError if ready else TimeoutError
+        return content
+
+    def _seconds_left(self) -> float:
+        return max(0.0, self._deadline + _GRACE - time.monotonic())
+
+    def _failure_message(self) -> str:
+        if time.monotonic() >= self._deadline:
+            return f"{self.name} took more than its {self.seconds:g} seconds"
+        status = self._wait()
+        self._errors.seek(0)
+        last = self._errors.read()[-2000:].decode(errors="replace")
+        if status == -signal.SIGKILL:
+            how = f"was killed: it used more than its {self.memory:g} GiB of memory, or somebody ended it"
+        elif status < 0:
+            how = f"was ended by {signal.Signals(-status).name}"
+        else:
+            how = f"ended with status {status}"
+        return f"the process of {self.name} {how}\n\n{last}".rstrip()
+
+
+class IsolatedLearner(IsolatedProcess):
+    """A learner by its name, played in a process of its own, within limits of time and memory.
 
     Args:
         learner: the name, ``module:Class``, or a trained model's directory.
         options: its options.
         seconds: how long it may take in all.
+        memory: how many GiB it may use.
     """
 
     episode_generators: GeneratorSource | None = None
 
-    def __init__(self, learner: str, options: Mapping[str, Any], seconds: float) -> None:
-        self.learner, self.options, self.seconds = learner, dict(options), seconds
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", _NAME],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            start_new_session=True,  # so that what it starts can be ended with it
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
-        )
+    def __init__(
+        self,
+        learner: str,
+        options: Mapping[str, Any],
+        seconds: float = TIME_LIMIT,
+        memory: float = MEMORY_LIMIT,
+    ) -> None:
+        super().__init__(learner, seconds, memory)
+        self.options = dict(options)
         self._candidates: FloatArray | None = None
-        self._late = threading.Event()
-        self._watch = threading.Timer(seconds, self._expire)
-        self._watch.daemon = True
-        self._watch.start()
-
-    def __enter__(self) -> IsolatedLearner:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._watch.cancel()
-        self._end()
-        for stream in (self._process.stdin, self._process.stdout, self._errors):
-            with contextlib.suppress(OSError):  # what was left in a broken pipe is lost
-                stream.close()  # type: ignore[union-attr]
-        self._process.wait()
-
-    def _expire(self) -> None:
-        self._late.set()
-        self._end()
-
-    def _end(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._batch = 1
 
     def find(self) -> Track:
         """Import it, and nothing more; returns the track that it declares."""
-        return "uninformed" if str(self._ask("find", self.learner)) == "uninformed" else "informed"
+        return "uninformed" if self.ask("find", self.name) == "uninformed" else "informed"
 
     def check(self, rules: Mapping[str, Any]) -> None:
         """Hold it to the contract of learners, on a small game of the same channel."""
-        self._ask("check", self.learner, self.options, dict(rules))
+        self.ask("check", self.name, self.options, dict(rules))
 
     def __call__(self, game: Game) -> IsolatedLearner:
         """Make the learner for a game, as its class would."""
-        self._ask("make", self.learner, self.options, game)
+        self.ask("make", self.name, self.options, game)
         return self
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin an episode in each of a batch of games."""
+        self._batch = math.prod(batch_shape)
         generators = None if self.episode_generators is None else self.episode_generators()
-        self._ask("reset", batch_shape, generators)
+        self.ask("reset", batch_shape, generators)
 
     def predict(self, candidates: FloatArray) -> FloatArray:
         """The predictions ``(..., M)`` for the current round's candidates ``(..., K, M)``."""
         # A constant class has the same candidates in every round: they are sent once.
         news = None if candidates is self._candidates else candidates
         self._candidates = candidates
-        predictions: FloatArray = self._ask("predict", news)
+        most_bytes = _LONGEST + 8 * self._batch * candidates.shape[-1]
+        predictions: FloatArray = self.ask("predict", news, most_bytes=most_bytes)
         return predictions
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
         """Learn from the messages ``(..., *message_shape)`` of the round that was predicted last."""
-        self._ask("update", message)
-
-    def _ask(self, *request: object) -> Any:
-        assert self._process.stdin is not None, "opened as a pipe"
-        assert self._process.stdout is not None, "opened as a pipe"
-        try:
-            pickle.dump(request, self._process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
-            self._process.stdin.flush()
-            answer, length = self._process.stdout.readline().split()
-            value = self._process.stdout.read(int(length))
-        except (OSError, ValueError) as error:
-            raise LearnerFailedError(self._failure_message()) from error
-        if answer == b"incompatible":
-            raise IncompatibleChannelError(value.decode(errors="replace"))
-        if answer == b"failed":
-            raise LearnerFailedError(value.decode(errors="replace"))
-        # Numbers alone: unpickling what a learner sends would let it act on this side.
-        return np.load(io.BytesIO(value), allow_pickle=False)
-
-    def _failure_message(self) -> str:
-        if self._late.is_set():
-            return f"{self.learner} took more than its {self.seconds:g} seconds"
-        self._process.wait()
-        self._errors.seek(0)
-        last = self._errors.read()[-2000:].decode(errors="replace")
-        return f"the process of {self.learner} ended with status {self._process.returncode}\n{last}".rstrip()
-
-
-class _Worker:
-    """The other side: makes the learner, and does what it is asked."""
-
-    def __init__(self) -> None:
-        self.learner: Any = None
-        self.candidates: FloatArray | None = None
-
-    def find(self, name: str) -> Any:
-        return np.array(track_of(learner_maker(name)))
-
-    def check(self, name: str, options: dict[str, Any], rules: dict[str, Any]) -> None:
-        check_learner(learner_maker(name, options), **rules)
-
-    def make(self, name: str, options: dict[str, Any], game: Game) -> None:
-        self.learner = learner_maker(name, options)(game)
-
-    def reset(self, batch_shape: tuple[int, ...], generators: Sequence[np.random.Generator] | None) -> None:
-        if generators is not None:
-            hand_generators(self.learner, lambda: generators)
-        self.learner.reset(batch_shape)
-
-    def predict(self, candidates: FloatArray | None) -> Any:
-        if candidates is not None:
-            self.candidates = candidates
-        return self.learner.predict(self.candidates)
-
-    def update(self, message: Messages) -> None:
-        self.learner.update(self.candidates, message)
-
-
-def _serve() -> None:
-    """Answer requests from stdin until it closes."""
-    requests = sys.stdin.buffer
-    # What the learner prints must not end up among the answers.
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    worker = _Worker()
-    while True:
-        try:
-            what, *arguments = pickle.load(requests)
-        except EOFError:
-            return
-        try:
-            value = io.BytesIO()
-            returned = getattr(worker, what)(*arguments)
-            np.save(value, np.zeros(0) if returned is None else returned, allow_pickle=False)
-            answer, content = b"done", value.getvalue()
-        except IncompatibleChannelError as error:
-            answer, content = b"incompatible", str(error).encode()
-        except BaseException:  # whatever it is, the referee's side reports it
-            answer, content = b"failed", traceback.format_exc().encode()
-        answers.write(b"%s %d\n%s" % (answer, len(content), content))
-        answers.flush()
-
-
-if __name__ == "__main__":
-    _serve()
+        self.ask("update", message)

@@ -21,10 +21,10 @@ from typing import Any
 
 import ldp_gym
 from ldp_gym.bench import certificates, figures, leaderboard
-from ldp_gym.bench.experiment import learner_code, own_code
+from ldp_gym.bench.experiment import Experiment, learner_code, own_code
 from ldp_gym.bench.findings import Verdict, judge
 from ldp_gym.bench.page import Column, Html, Value, count, join, listing, page, picture, table, tag
-from ldp_gym.bench.results import Results
+from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.store import FILE, Store
 from ldp_gym.bench.suites import SUITES, Suite, SuiteTable
 from ldp_gym.channels.base import CHANNELS
@@ -305,10 +305,10 @@ def _unfinished(section: Section, results: Results, directory: Path) -> list[str
         parts += [
             tag(
                 "details",
-                tag("summary", f"{failure.experiment}: ", tag("code", _last_line(failure.message))),
+                tag("summary", _all_of(experiments), ": ", tag("code", failure.summary[:200])),
                 tag("pre", tag("code", failure.message)),
             )
-            for failure in results.failures
+            for failure, experiments in by_summary(results.failures)
         ]
     if results.refusals:
         parts += [
@@ -330,9 +330,8 @@ def _unfinished(section: Section, results: Results, directory: Path) -> list[str
     return parts
 
 
-def _last_line(message: str) -> str:
-    lines = message.strip().splitlines() or [""]
-    return lines[-1][:200]
+def _all_of(experiments: Sequence[Experiment]) -> str:
+    return str(experiments[0]) + (f" and {len(experiments) - 1} more" if len(experiments) > 1 else "")
 
 
 def _certificates(audits: Sequence[certificates.ChannelAudit]) -> Html:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TypeVar
@@ -68,6 +68,21 @@ class Failure:
 
     experiment: Experiment
     message: str
+
+    @property
+    def summary(self) -> str:
+        """What happened, in one line: the message's first."""
+        return next(iter(self.message.strip().splitlines()), "no message")
+
+
+def by_summary(failures: Iterable[Failure]) -> list[tuple[Failure, list[Experiment]]]:
+    """The first failure of each kind, with all that failed in the same way: it is said once."""
+    first: dict[str, Failure] = {}
+    groups: dict[str, list[Experiment]] = {}
+    for failure in failures:
+        first.setdefault(failure.summary, failure)
+        groups.setdefault(failure.summary, []).append(failure.experiment)
+    return [(first[summary], experiments) for summary, experiments in groups.items()]
 
 
 class Results:

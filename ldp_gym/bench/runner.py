@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from ldp_gym.bench.certificates import audit_channels
-from ldp_gym.bench.experiment import Cell, Experiment, learner_code, may_play_here
-from ldp_gym.bench.isolation import IsolatedLearner
+from ldp_gym.bench.experiment import Cell, Experiment, learner_code, may_play_here, runs_stored_code
+from ldp_gym.bench.isolation import MEMORY_LIMIT, TIME_LIMIT, IsolatedLearner
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import DIRECTORY, Outcome, Store
 from ldp_gym.bench.suites import DELTA, SUITES, Suite
@@ -25,6 +30,9 @@ from ldp_gym.errors import (
     LearnerFailedError,
     NoPrivacyWarning,
     OutsideTrainingWarning,
+    UntrustedCodeError,
+    printable,
+    summarize,
 )
 from ldp_gym.evaluation import Evaluation, evaluate
 from ldp_gym.game import Game
@@ -32,8 +40,25 @@ from ldp_gym.learners import Learner, Track, learner_maker, track_of
 from ldp_gym.numerics import validation
 from ldp_gym.testing import check_channel
 
-TIME_LIMIT = 600.0
-"""How many seconds a cell of a third-party learner may take."""
+
+@dataclass(frozen=True)
+class Limits:
+    """What a cell of a third-party learner may take.
+
+    Attributes:
+        seconds: of time.
+        memory: in GiB, of all its processes together.
+    """
+
+    seconds: float = TIME_LIMIT
+    memory: float = MEMORY_LIMIT
+
+    def isolate(self, learner: str, options: Mapping[str, Any]) -> IsolatedLearner:
+        """The learner in a process of its own, within these limits."""
+        return IsolatedLearner(learner, options, self.seconds, self.memory)
+
+
+_LIMITS = Limits()
 
 Report = Callable[[Cell, Outcome], None]
 
@@ -50,7 +75,9 @@ def run(
     size: str = "default",
     dask: str | None = None,
     time_limit: float = TIME_LIMIT,
+    memory_limit: float = MEMORY_LIMIT,
     strict: bool = False,
+    trust: bool = False,
     on_start: Callable[[int, int, int], None] | None = None,
     on_cell: Report | None = None,
 ) -> Results:
@@ -71,18 +98,22 @@ def run(
         size: "default", or "small" for a quick look.
         dask: the address of a Dask scheduler, to play the cells there instead.
         time_limit: how many seconds a cell of a third-party learner may take.
+        memory_limit: how many GiB its processes may use together.
         strict: whether to refuse to play if a channel breaks its promise.
+        trust: whether a trained model's files may run code when they are read, in a process of their own.
         on_start: called with the number of cells, of those already played, and of the rounds to be played.
         on_cell: called with each cell and its outcome.
 
     Raises:
         BrokenPromiseError: if ``strict`` is set and a channel breaks its promise.
+        UntrustedCodeError: if a trained model's files run code, and ``trust`` is not set.
     """
+    limits = Limits(time_limit, memory_limit)
     suite = SUITES[suite]() if isinstance(suite, str) else suite
     validation.whole("seed", seed, least=0)
     if jobs != -1:
         validation.whole("jobs (-1: one per core)", jobs, least=1)
-    tracks = {name: _find_track(name, time_limit) for name in learners}
+    tracks = {name: _find_track(name, limits, trust) for name in learners}
     experiments = suite.experiments(size, learners=learners, channels=channels, episodes=episodes)
     if strict:
         _refuse_broken_promises(experiments)
@@ -103,7 +134,7 @@ def run(
     todo = sorted((cell for cell in cells if cell.key not in finished), key=lambda cell: -cell.rounds)
     if on_start is not None:
         on_start(len(cells), len(cells) - len(todo), sum(cell.rounds for cell in todo))
-    for cell, outcome in _outcomes(partial(play, seconds=time_limit), todo, jobs, dask):
+    for cell, outcome in _outcomes(partial(play, limits=limits), todo, jobs, dask):
         store.save(cell, outcome)
         if on_cell is not None:
             on_cell(cell, outcome)
@@ -111,7 +142,7 @@ def run(
     return Results(store, experiments, seed, tracks)
 
 
-def _find_track(learner: str, seconds: float) -> Track:
+def _find_track(learner: str, limits: Limits, trust: bool) -> Track:
     """The track that a learner declares. An unknown one is an error now, not in every cell.
 
     Third-party code is not imported here.
@@ -119,11 +150,16 @@ def _find_track(learner: str, seconds: float) -> Track:
     learner_code(learner)
     if may_play_here(learner):
         return track_of(learner_maker(learner))
-    with IsolatedLearner(learner, {}, seconds) as isolated:
+    if runs_stored_code(learner) and not trust:
+        raise UntrustedCodeError(
+            f"the model in {learner} runs whatever code its files hold when it is read. If you trust whoever "
+            f"made it, say so: --trust, or trust=True"
+        )
+    with limits.isolate(learner, {}) as isolated:
         try:
             return isolated.find()
         except LearnerFailedError as error:
-            raise ValueError(str(error).splitlines()[-1]) from error
+            raise ValueError(str(error).partition("\n")[0]) from error
 
 
 def _refuse_broken_promises(experiments: Sequence[Experiment]) -> None:
@@ -141,8 +177,10 @@ def _channel_fault(name: str) -> str | None:
     small = {"num_hypotheses": 4, "num_labels": 6, "horizon": 100, "epsilon": 1.0, "delta": delta}
     try:
         check_channel(CHANNELS.build(name, small, {}))
-    except Exception as error:  # whatever it is, it fails the channel's own cells
-        return f"{type(error).__name__}: {error}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever it is, it fails the channel's own cells
+        return summarize(error)
     return None
 
 
@@ -160,11 +198,24 @@ def _outcomes(
     from joblib import Parallel, delayed  # imported here: one job needs none of it
 
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-    yield from parallel(delayed(_play_with_cell)(work, cell) for cell in cells)
+    yield from parallel(delayed(_play_with_cell)(work, cell, os.getpid()) for cell in cells)
 
 
-def _play_with_cell(work: Callable[[Cell], Outcome], cell: Cell) -> tuple[Cell, Outcome]:
+def _play_with_cell(work: Callable[[Cell], Outcome], cell: Cell, parent: int) -> tuple[Cell, Outcome]:
+    _end_with(parent)
     return cell, work(cell)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone: nobody waits for what it plays, and it holds the terminal."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _on_dask(
@@ -183,7 +234,7 @@ def _on_dask(
             yield cell, future.result() if fault is None else Outcome("failed", None, repr(fault), 0.0)
 
 
-def play(cell: Cell, seconds: float = TIME_LIMIT) -> Outcome:
+def play(cell: Cell, limits: Limits = _LIMITS) -> Outcome:
     """Play a cell. What goes wrong in it is its outcome, and nobody else's."""
     start = time.perf_counter()
 
@@ -195,14 +246,18 @@ def play(cell: Cell, seconds: float = TIME_LIMIT) -> Outcome:
             warnings.simplefilter("ignore", NoPrivacyWarning)  # it is the reference here
             warnings.simplefilter("ignore", BrokenPromiseWarning)  # the results say so themselves
             warnings.simplefilter("ignore", OutsideTrainingWarning)  # its score says how it does there
-            return outcome("done", _evaluation(cell, seconds))
+            return outcome("done", _evaluation(cell, limits))
     except IncompatibleChannelError as error:
-        return outcome("incompatible", message=str(error))
-    except Exception:
-        return outcome("failed", message=traceback.format_exc())
+        return outcome("incompatible", message=printable(str(error)))
+    except KeyboardInterrupt:
+        raise
+    except LearnerFailedError as error:
+        return outcome("failed", message=printable(str(error)))
+    except BaseException as error:  # a channel, class, nature or truth may raise anything, SystemExit too
+        return outcome("failed", message=printable(f"{summarize(error)}\n\n{traceback.format_exc()}"))
 
 
-def _evaluation(cell: Cell, seconds: float) -> Evaluation:
+def _evaluation(cell: Cell, limits: Limits) -> Evaluation:
     experiment = cell.experiment
     fault = _channel_fault(experiment.channel)
     if fault is not None:
@@ -210,8 +265,8 @@ def _evaluation(cell: Cell, seconds: float) -> Evaluation:
     if may_play_here(experiment.learner):
         return _evaluate(cell, learner_maker(experiment.learner, experiment.options))
     kept = {name: experiment.rules[name] for name in _PROMISES if name in experiment.rules}
-    _check_learner(experiment.learner, json.dumps(dict(experiment.options)), json.dumps(kept), seconds)
-    with IsolatedLearner(experiment.learner, experiment.options, seconds) as isolated:
+    _check_learner(experiment.learner, json.dumps(dict(experiment.options)), json.dumps(kept), limits)
+    with limits.isolate(experiment.learner, experiment.options) as isolated:
         return _evaluate(cell, isolated)
 
 
@@ -233,7 +288,7 @@ _PROMISES = ("channel", "channel_kwargs", "epsilon", "delta")
 
 
 @cache
-def _check_learner(learner: str, options: str, rules: str, seconds: float) -> None:
+def _check_learner(learner: str, options: str, rules: str, limits: Limits) -> None:
     """Hold a third-party learner to the contract: in another process than it plays in, and once."""
-    with IsolatedLearner(learner, json.loads(options), seconds) as isolated:
+    with limits.isolate(learner, json.loads(options)) as isolated:
         isolated.check(json.loads(rules))

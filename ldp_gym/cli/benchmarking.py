@@ -25,17 +25,20 @@ from rich.table import Table
 from rich.text import Text
 
 from ldp_gym.bench import leaderboard
-from ldp_gym.bench.experiment import Cell, Experiment
+from ldp_gym.bench.experiment import Cell
 from ldp_gym.bench.findings import Verdict, judge
+from ldp_gym.bench.isolation import MEMORY_LIMIT, TIME_LIMIT
 from ldp_gym.bench.page import Column, Value, layout
 from ldp_gym.bench.report import write
-from ldp_gym.bench.results import Failure, Results
-from ldp_gym.bench.runner import TIME_LIMIT, run
+from ldp_gym.bench.results import Results, by_summary
+from ldp_gym.bench.runner import run
 from ldp_gym.bench.store import DIRECTORY, FILE, Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, Suite
 from ldp_gym.bench.suites.own_game import OwnGame
 from ldp_gym.cli.options import option_of
 from ldp_gym.errors import BrokenPromiseError, DamagedStoreError
+
+TRUST = "Run the code that files ask for: of a model in a directory, or of modules that a store names."
 
 Directory = Annotated[Path, typer.Argument(help="The directory that `ldp-gym bench` wrote to.")]
 
@@ -76,7 +79,11 @@ def bench(
     time_limit: Annotated[
         float, typer.Option(min=1e-3, help="Seconds per cell of a third-party learner.")
     ] = TIME_LIMIT,
+    memory_limit: Annotated[
+        float, typer.Option(help="GiB that a third-party learner may use.")
+    ] = MEMORY_LIMIT,
     strict: Annotated[bool, typer.Option(help="Refuse to play if a channel breaks its promise.")] = False,
+    trust: Annotated[bool, typer.Option("--trust", help=TRUST)] = False,
 ) -> None:
     """Play suites, or your own game, print what follows from them, and write a report.
 
@@ -105,7 +112,9 @@ def bench(
                     size=size,
                     dask=dask,
                     time_limit=time_limit,
+                    memory_limit=memory_limit,
                     strict=strict,
+                    trust=trust,
                     on_start=bar.start,
                     on_cell=bar.advance,
                 )
@@ -254,18 +263,9 @@ def _print(console: Console, suite: Suite, results: Results) -> None:
         (Text(" not played ", "dim"), results.refusals),
         (Text(" failed ", "red"), results.failures),
     ):
-        for message, experiments in _by_message(failures).items():
+        for failure, experiments in by_summary(failures):
             more = f" and {len(experiments) - 1} more" if len(experiments) > 1 else ""
-            console.print(mark + f"{experiments[0]}{more}: {message}", highlight=False)
-
-
-def _by_message(failures: Sequence[Failure]) -> dict[str, list[Experiment]]:
-    """What has no result, by the last line of its message: the same reason is said once."""
-    groups: dict[str, list[Experiment]] = {}
-    for failure in failures:
-        lines = failure.message.strip().splitlines() or ["no message"]
-        groups.setdefault(lines[-1], []).append(failure.experiment)
-    return groups
+            console.print(mark + f"{experiments[0]}{more}: {failure.summary}", highlight=False)
 
 
 def _print_leaderboard(console: Console, results: Results) -> None:

@@ -19,6 +19,7 @@ from ldp_agents.rl.training import train
 from ldp_gym.bench.experiment import Experiment, may_play_here
 from ldp_gym.bench.runner import play
 from ldp_gym.engine.scenario import Scenario
+from ldp_gym.errors import UntrustedCodeError
 from ldp_gym.testing import check_learner
 
 
@@ -48,7 +49,7 @@ def test_a_short_run_learns_and_is_stored(algorithm, tmp_path):
     trained = train(Config(algorithm, EASY, steps, settings=options), tmp_path, scores=2, episodes=4)
     if share is not None:
         improves(trained, EASY, share)
-    stored = pickle.loads(pickle.dumps(load(tmp_path)))
+    stored = pickle.loads(pickle.dumps(load(tmp_path, trust=True)))
     theirs, ours = (ldp_gym.evaluate(one, EASY, episodes=3).kl for one in (stored, trained))
     np.testing.assert_allclose(theirs, ours, rtol=1e-3, atol=1e-3)
     check_learner(stored, **EASY)
@@ -85,7 +86,9 @@ def test_a_stored_policy_runs_no_code_beside_the_referee(tmp_path, monkeypatch):
     _, options, _ = SHORT["sac"]
     train(Config("sac", EASY, 1_024, settings=options), tmp_path / "sac", scores=1, episodes=2)
     cell = Experiment(EASY, str(tmp_path / "sac"), episodes=2).cells(0)[0]
-    expected = ldp_gym.evaluate(str(tmp_path / "sac"), EASY, episodes=2).kl
+    with pytest.raises(UntrustedCodeError, match="runs whatever code it holds"):
+        ldp_gym.evaluate(str(tmp_path / "sac"), EASY, episodes=2)
+    expected = ldp_gym.evaluate(load(tmp_path / "sac", trust=True), EASY, episodes=2).kl
 
     def caught(*_):
         raise AssertionError("the policy was read in the referee's process")

@@ -11,15 +11,21 @@ from ldp_agents.rl.model import CARD, WEIGHTS, Model, check_fit
 from ldp_agents.rl.policies import POLICY, PolicyLearner
 from ldp_agents.rl.run import LearnerFactory
 from ldp_gym import Game
+from ldp_gym.errors import UntrustedCodeError
 
 
-def load(directory: str | Path) -> LearnerFactory:
+def load(directory: str | Path, *, trust: bool = False) -> LearnerFactory:
     """A trained model from its directory: a callable from Game to Learner that can be sent to a process.
 
     It checks that it fits the game, and says what differs.
 
+    Args:
+        directory: where it is stored.
+        trust: whether a policy that runs code when it is read may do so. Weights run none.
+
     Raises:
         FileNotFoundError: if there is no model in the directory.
+        UntrustedCodeError: if it is such a policy, and ``trust`` is not set.
     """
     path = Path(directory)
     if not (path / CARD).exists():
@@ -28,6 +34,11 @@ def load(directory: str | Path) -> LearnerFactory:
         )
     if (path / WEIGHTS).exists():
         return Model.read(path)
+    if not trust:
+        raise UntrustedCodeError(
+            f"{path / POLICY} runs whatever code it holds when it is read. If you trust whoever made it: "
+            f"ldp_agents.rl.load({str(path)!r}, trust=True), or --trust on the command line"
+        )
     return StoredPolicy(path)
 
 

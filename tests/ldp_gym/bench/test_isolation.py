@@ -43,7 +43,7 @@ def test_contexts_that_matter_reach_it():
         ("Crasher", "ZeroDivisionError: I divided by <b>zero</b>"),
         ("Quitter", "ended with status 7"),
         ("NoSuchLearner", "cannot import learner"),
-        ("Burglar", "Object arrays cannot be saved"),
+        ("Burglar", "TypeError: float"),
     ],
 )
 def test_a_failure_is_told_as_it_was(learner, message):
