@@ -314,7 +314,9 @@ def _unfinished(section: Section, results: Results, directory: Path) -> list[str
         parts += [
             tag("h3", f"Not played: {len(results.refusals)}", id=f"{section.name}-refusals"),
             tag("p", "The learner does not play these games, and says why:"),
-            listing(f"{refusal.experiment}: {_last_line(refusal.message)}" for refusal in results.refusals),
+            listing(
+                f"{_all_of(those)}: {refusal.summary}" for refusal, those in by_summary(results.refusals)
+            ),
         ]
     if results.missing:
         parts += [
