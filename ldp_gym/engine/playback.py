@@ -23,6 +23,8 @@ _CELLS = 2**20
 _LONGEST = 256
 """How many rounds a block of tape may hold: enough to make the cost of a block's calls vanish."""
 
+_FIRST = 2
+"""How many rounds the first block has where they are worked out in turn: reset() must not wait for many."""
 
 _EVERY = slice(None)
 
@@ -111,7 +113,9 @@ class Playback:
 
     def _record_block(self, group: ResetGroup) -> None:
         """Record a group's next rounds, over those that it has played."""
-        rounds = min(self._block, self.scenario.horizon - group.recorded)
+        # Blocks double from the first on: their length changes nothing in the stream.
+        most = max(_FIRST, group.recorded) if self.scenario.adaptive else self._block
+        rounds = min(most, self._block, self.scenario.horizon - group.recorded)
         tape = group.episodes.play(rounds)
         group.recorded += rounds
         group.cursor = 0

@@ -232,6 +232,11 @@ class Scenario:
         return self.hypotheses.constant and not self.redraws
 
     @property
+    def adaptive(self) -> bool:
+        """Whether someone acts on the public posterior, so that a round depends on those before it."""
+        return self.channel.adaptive or self.nature.adaptive
+
+    @property
     def num_uniforms(self) -> int:
         """How many uniforms one round takes: the context's, the truth's, the label's one, the channel's."""
         return self.nature.num_uniforms + self.truth.num_uniforms + 1 + self.channel.num_uniforms
