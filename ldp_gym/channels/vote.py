@@ -12,8 +12,8 @@ from ldp_gym.channels.base import log_mixed
 from ldp_gym.channels.listing import MessageList
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.subset_selection import SubsetChannel
-from ldp_gym.channels.votes import ballots, cast, votes
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations, mixture
+from ldp_gym.channels.votes import ballots_of_voted, cast, expected_votes, votes
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, mixture
 
 
 class Vote(SubsetChannel):
@@ -66,14 +66,14 @@ class Vote(SubsetChannel):
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        held = expectations(ballots(candidates), _members(messages))
+        held = expected_votes(candidates, _members(messages))
         return log_mixed(held, self._log_holds, self.epsilon)
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        laws = ballots(candidates)
-        return quadratic_losses(expectations(laws, _members(messages)), self._squares(laws), self.epsilon)
+        held = expected_votes(candidates, _members(messages))
+        return quadratic_losses(held, self._squares(ballots_of_voted(candidates)), self.epsilon)
 
     def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
         listed = self._list_sets()

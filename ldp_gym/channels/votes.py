@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.numerics.arrays import FloatArray, IntArray, masses
+from ldp_gym.numerics.arrays import FloatArray, IntArray, expectations, masses, mixture
 from ldp_gym.numerics.sampling import categorical
 
 _TIE = 1e-12
@@ -60,9 +60,45 @@ def votes(candidates: FloatArray) -> FloatArray:
 @_once
 def ballots(candidates: FloatArray) -> FloatArray:
     """How likely a label of hypothesis k votes for j: ``(..., K, K)``, ``[k, j]``."""
+    return _count(candidates, votes(candidates))
+
+
+@_once
+def voted(candidates: FloatArray) -> IntArray:
+    """The hypotheses ``(..., J)`` that labels vote for; others, where a context has fewer of them than J."""
+    elected = votes(candidates).any(axis=-1)
+    most = int(np.count_nonzero(elected, axis=-1).max())
+    return np.argsort(~elected, axis=-1, kind="stable")[..., :most]
+
+
+def ballots_of_voted(candidates: FloatArray) -> FloatArray:
+    """How likely a label of hypothesis k votes for each of :func:`voted`: ``(..., K, J)``, J at most M or so."""
+    return _count(candidates, np.take_along_axis(votes(candidates), voted(candidates)[..., None], axis=-2))
+
+
+def _count(candidates: FloatArray, shares: FloatArray) -> FloatArray:
     if candidates.ndim == 2:  # the same table for all: no batch whose shape could change the last bit
-        return candidates @ votes(candidates).T
-    return np.einsum("...km,...jm->...kj", candidates, votes(candidates))
+        return candidates @ shares.T
+    return np.einsum("...km,...jm->...kj", candidates, shares)
+
+
+def turnout(weights: FloatArray, candidates: FloatArray) -> FloatArray:
+    """How likely a label of the mixture of weights ``(..., K)`` votes for each hypothesis, ``(..., K)``."""
+    if _are_few(candidates):
+        return mixture(weights, ballots(candidates))
+    return expectations(votes(candidates), mixture(weights, candidates))
+
+
+def expected_votes(candidates: FloatArray, values: FloatArray) -> FloatArray:
+    """What each hypothesis expects its label to vote for, ``(..., K)``, if a vote for j has the value j."""
+    if _are_few(candidates):
+        return expectations(ballots(candidates), values)
+    return expectations(candidates, mixture(values, votes(candidates)))
+
+
+def _are_few(candidates: FloatArray) -> bool:
+    """Whether one table of ballots serves all messages, with less work than the way over the labels."""
+    return candidates.ndim == 2 and candidates.shape[0] <= candidates.shape[1]
 
 
 def cast(candidates: FloatArray, labels: IntArray, coins: FloatArray) -> IntArray:

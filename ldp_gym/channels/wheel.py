@@ -21,8 +21,8 @@ from ldp_gym.calibration.capacity import best_share
 from ldp_gym.channels.base import Channel, log_mixed
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
 from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.channels.votes import ballots, cast, votes
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, expectations, mixture
+from ldp_gym.channels.votes import ballots_of_voted, cast, expected_votes, turnout, voted, votes
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, mixture
 
 _STEPS = 2.0**40
 """Into how many steps the circle is divided."""
@@ -58,7 +58,7 @@ class Wheel(Channel):
         weights = np.full(self.num_hypotheses, 1.0 / self.num_hypotheses)
         if self.adaptive:
             weights = self._public(posterior)
-        return mixture(weights, ballots(candidates))
+        return turnout(weights, candidates)
 
     def _arc(self, stretches: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The arc's length r, and the log density of an arc that covers: ``(..., 1)`` each.
@@ -111,17 +111,20 @@ class Wheel(Channel):
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         covered, log_density = self._covered(messages, candidates, posterior)
-        return log_mixed(expectations(ballots(candidates), covered), log_density, self.epsilon)
+        return log_mixed(expected_votes(candidates, covered), log_density, self.epsilon)
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        laws, (arc, log_density) = ballots(candidates), self._arc(self._stretches(candidates, posterior))
-        apart = np.abs(messages[..., :, None] - messages[..., None, :])
-        # How many of the starts make an arc cover both of two hypotheses, (..., K, K).
+        laws, names = ballots_of_voted(candidates), voted(candidates)
+        arc, log_density = self._arc(self._stretches(candidates, posterior))
+        names = np.broadcast_to(names, (*messages.shape[:-1], names.shape[-1]))
+        places = np.take_along_axis(messages, names, axis=-1)
+        apart = np.abs(places[..., :, None] - places[..., None, :])
+        # How many of the starts make an arc cover both of two hypotheses, (..., J, J).
         both = np.maximum(arc[..., None] - np.minimum(apart, 1.0 - apart), 0.0)
         squares = np.exp(log_density) * np.einsum("...kj,...kj->...k", laws, laws @ both)
-        covered = expectations(laws, (messages <= arc).astype(np.float64))
+        covered = expected_votes(candidates, (messages <= arc).astype(np.float64))
         return quadratic_losses(covered, squares, self.epsilon)
 
     def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
