@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, softmax
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, relative_weights, sums_in_order
 
 _LEAST_EVIDENCE = -1e6
 """What a message tells about a hypothesis that rules it out; below ``log`` of any float above 0."""
@@ -20,6 +20,13 @@ def evidence(log_likelihood: FloatArray) -> FloatArray:
     Then the one that was wrong least often is left.
     """
     return np.maximum(log_likelihood, _LEAST_EVIDENCE)
+
+
+def weights_of(log_weights: FloatArray) -> FloatArray:
+    """The posterior ``(..., K)`` of log weights: the same to the last bit, alone and in a batch."""
+    weights = relative_weights(log_weights)
+    weights /= sums_in_order(weights)
+    return weights
 
 
 class PublicPosterior:
@@ -53,24 +60,46 @@ class PublicPosterior:
     @property
     def weights(self) -> FloatArray:
         """The weights ``(..., K)``, summing to one."""
-        return softmax(self._log_weights)
+        return weights_of(self._log_weights)
 
     def advance(self, log_likelihood: FloatArray) -> None:
         """Bayes' rule, for messages of the given log-likelihood ``(..., K)``, tempered and shared."""
-        log_weights = self._log_weights + self._rate * evidence(log_likelihood)
-        log_weights -= np.maximum.reduce(log_weights, axis=-1, keepdims=True)
-        if self._share:
-            shared = (1.0 - self._share) * softmax(log_weights) + self._share / log_weights.shape[-1]
-            np.log(shared, out=log_weights)
-        self._log_weights = log_weights
+        self._log_weights = self._log_weights_after(self._log_weights, self._relative(log_likelihood))
 
     def along(self, log_likelihoods: FloatArray) -> FloatArray:
         """The weights before each of n rounds ``(B, n, K)``; advances past them."""
-        before = np.empty(log_likelihoods.shape)
-        for t in range(log_likelihoods.shape[1]):
-            before[:, t] = self._log_weights
-            self.advance(log_likelihoods[:, t])
-        return softmax(before, out=before)
+        path = self.path(log_likelihoods)
+        self.move_to(path[:, -1])
+        return weights_of(path[:, :-1])
+
+    def path(self, log_likelihoods: FloatArray) -> FloatArray:
+        """The log weights before each of n rounds and after the last, ``(B, n + 1, K)``, up to constants."""
+        games, rounds, size = log_likelihoods.shape
+        path = np.empty((size, games, rounds + 1)).transpose(1, 2, 0)
+        path[:, 0] = self._log_weights
+        path[:, 1:] = self._relative(log_likelihoods)
+        if not self._share and rounds > games:
+            return np.add.accumulate(path, axis=1, out=path)
+        for t in range(1, path.shape[1]):
+            path[:, t] = self._log_weights_after(path[:, t - 1], path[:, t])
+        return path
+
+    def move_to(self, log_weights: FloatArray) -> None:
+        """Go on from a point of a :meth:`path`, ``(..., K)``."""
+        np.copyto(self._log_weights, log_weights)
+
+    def _relative(self, log_likelihood: FloatArray) -> FloatArray:
+        """What a message adds to the log weights: 0 for the likeliest, so that sums stay small."""
+        told = self._rate * evidence(log_likelihood)
+        told -= np.maximum.reduce(told, axis=-1, keepdims=True)
+        return told
+
+    def _log_weights_after(self, log_weights: FloatArray, told: FloatArray) -> FloatArray:
+        after = log_weights + told
+        if self._share:
+            shared = (1.0 - self._share) * weights_of(after) + self._share / after.shape[-1]
+            np.log(shared, out=after)
+        return after
 
     def restart(self, games: BoolArray | IntArray) -> None:
         """Go back to the prior in those games."""

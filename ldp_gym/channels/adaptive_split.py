@@ -26,17 +26,19 @@ class AdaptiveSplit(AdaptiveChannel, Division):
 
     def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
         posterior = self._public(posterior)
-        posterior = np.broadcast_to(posterior, coins.shape)
         order = np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1)  # who has half goes first, and alone
         places = along(order)
+        if posterior.shape != coins.shape:
+            posterior = np.broadcast_to(posterior, coins.shape)
         weights = posterior.reshape(-1)[places]
         centres = np.add.accumulate(weights, axis=-1)
-        centres -= weights / 2.0
-        first = np.where(centres < _HALF, 1.0, -1.0)
-        first[..., 0], first[..., -1] = 1.0, -1.0  # neither side is empty
-        sides = np.empty(coins.shape)
+        weights *= 0.5
+        centres -= weights
+        first = centres < _HALF
+        first[..., 0], first[..., -1] = True, False  # neither side is empty
+        sides = np.empty(coins.shape, dtype=np.bool_)
         sides.reshape(-1)[places] = first
-        return sides * sides[..., :1]
+        return np.where(sides == sides[..., :1], 1.0, -1.0)
 
     def _all_sides(self, posterior: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
         if self.num_hypotheses > MOST_ORDERED:
@@ -49,7 +51,9 @@ class AdaptiveSplit(AdaptiveChannel, Division):
 
     def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
         posterior = self._public(posterior)
-        signed = sides * np.maximum(posterior, _UNLIKELY)
-        first, second = (np.einsum("...k->...", np.maximum(part, 0.0)) for part in (signed, -signed))
-        total = np.where(sides > 0.0, first[..., None], second[..., None])
-        return signed / np.maximum(total, _UNLIKELY)
+        weights, first = np.maximum(posterior, _UNLIKELY), sides > 0.0
+        of_first = np.where(first, weights, 0.0)
+        total_first, total_second = (
+            np.add.reduce(part, axis=-1, keepdims=True) for part in (of_first, weights - of_first)
+        )
+        return sides * weights / np.where(first, total_first, total_second)

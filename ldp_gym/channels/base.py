@@ -132,6 +132,20 @@ class Channel(ABC):
         with np.errstate(divide="ignore"):  # a hypothesis that rules the message out
             return np.log(likelihood) + peak[..., None]
 
+    def send(
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: FloatArray | None = None,
+    ) -> tuple[Messages, FloatArray]:
+        """The messages of :meth:`encode` with their log-likelihoods, for a transcript that goes on from them.
+
+        An adaptive channel shares the work of the two.
+        """
+        messages = self.encode(labels, candidates, uniforms, posterior)
+        return messages, self.log_likelihood(messages, candidates, posterior)
+
     def _public(self, posterior: FloatArray | None) -> FloatArray:
         """The public posterior, which an adaptive channel must be given."""
         if posterior is None:

@@ -29,6 +29,7 @@ from ldp_gym.numerics.arrays import (
     FloatArray,
     IntArray,
     Messages,
+    at,
     expectations,
     masses,
     mixture,
@@ -88,10 +89,27 @@ class Comparison(Channel):
         sides = self._sides(uniforms[..., :-1], posterior)
         liked = masses(candidates, np.asarray(labels))
         prefers = _preference(np.einsum("...k,...k->...", self._contrast(sides, posterior), liked))
-        coin = uniforms[..., -1]
+        return np.where(self._wins(prefers, uniforms[..., -1])[..., None], -sides, sides)
+
+    def send(
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: FloatArray | None = None,
+    ) -> tuple[Messages, FloatArray]:
+        sides = self._sides(uniforms[..., :-1], posterior)
+        prefers = _preference(mixture(self._contrast(sides, posterior), candidates))
+        wins = self._wins(at(prefers, np.asarray(labels)), uniforms[..., -1])[..., None]
+        chances = expectations(candidates, prefers)
+        log_likelihood = log_mixed(np.where(wins, chances, 1.0 - chances), self._log_keep, self.epsilon)
+        return np.where(wins, -sides, sides), log_likelihood
+
+    def _wins(self, prefers: FloatArray, coin: FloatArray) -> BoolArray:
+        """Whether the answer is that A likes the label better, if it prefers it so, ``(...)``."""
         truthful = coin < math.exp(self._log_keep)
-        wins = np.where(prefers == 0.5, coin < 0.5, (prefers > 0.5) == truthful)
-        return np.where(wins[..., None], -sides, sides)
+        wins: BoolArray = np.where(prefers == 0.5, coin < 0.5, (prefers > 0.5) == truthful)
+        return wins
 
     @abstractmethod
     def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
@@ -176,7 +194,9 @@ class Comparison(Channel):
 
 def _preference(differences: FloatArray) -> FloatArray:
     """1 where the first mean is larger, 0 where the second is, 1/2 where they are equal."""
-    return np.where(np.abs(differences) <= _TIE, 0.5, (differences > 0.0).astype(np.float64))
+    preference: FloatArray = np.add(differences > _TIE, differences >= -_TIE, dtype=np.float64)
+    preference *= 0.5
+    return preference
 
 
 class Division(Comparison):

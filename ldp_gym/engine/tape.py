@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ldp_gym.engine.lookahead import send_adaptively
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.natures.base import NatureView
@@ -134,23 +135,12 @@ class Episodes:
     ) -> tuple[Messages, FloatArray | None]:
         """The users' messages, and their log-likelihoods if someone acts on the public posterior."""
         channel = self.scenario.channel
-        if not channel.adaptive:
-            messages = channel.encode(labels, candidates, uniforms)
-            if not self._nature_adapts:
-                return messages, None
-            log_likelihoods = channel.log_likelihood(messages, candidates)
-            self._posterior.advance(log_likelihoods[:, 0])
-            return messages, log_likelihoods
-        sent = []
-        for t in range(labels.shape[1]):
-            now = slice(t, t + 1)
-            here = candidates[:, now] if candidates.ndim > 2 and candidates.shape[1] > 1 else candidates
-            public = self._posterior.weights[:, None]
-            message = channel.encode(labels[:, now], here, uniforms[:, now], public)
-            log_likelihood = channel.log_likelihood(message, here, public)
-            self._posterior.advance(log_likelihood[:, 0])
-            sent.append((message, log_likelihood))
-        messages, log_likelihoods = (np.concatenate(parts, axis=1) for parts in zip(*sent, strict=True))
+        if channel.adaptive:
+            return send_adaptively(channel, self._posterior, labels, candidates, uniforms)
+        if not self._nature_adapts:
+            return channel.encode(labels, candidates, uniforms), None
+        messages, log_likelihoods = channel.send(labels, candidates, uniforms)
+        self._posterior.advance(log_likelihoods[:, 0])
         return messages, log_likelihoods
 
     def _round_distributions(

@@ -120,16 +120,40 @@ def expectations(candidates: FloatArray, values: FloatArray) -> FloatArray:
     """``sum_y f_k[y] v[y]`` of every hypothesis, ``(..., K)``, for values ``(..., M)``."""
     if candidates.ndim == 2:
         return _products(candidates, values)
-    return np.einsum("...km,...m->...k", candidates, values)
+    # Side by side in memory, the labels are summed up in the same order in every batch.
+    return np.einsum("...km,...m->...k", candidates, np.ascontiguousarray(values))
+
+
+_FEW = 32
+"""Up to so many rounds of a game at a time, a product does not depend on what stands beside it."""
 
 
 def _products(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
     """``matrix @ v`` of every vector ``(..., n)``."""
-    # What follows is elementwise, and runs along the games or the rounds: they are side by side in memory.
-    if vectors.ndim < 2 or vectors.shape[-2] == 1:  # one round of many games: one product, not many
-        flat = matrix @ vectors.reshape(-1, vectors.shape[-1]).T
-        return flat.T.reshape(*vectors.shape[:-1], len(matrix))
+    if vectors.ndim < 2 or vectors.shape[-2] <= _FEW:
+        # What is summed over is never the fastest axis, so that sums run in the order of the numbers.
+        columns = np.ascontiguousarray(matrix.T)
+        return np.einsum("nk,n...->k...", columns, vectors.T).T
+    # What follows is elementwise, and runs along the rounds: they are side by side in memory.
     return np.swapaxes(matrix @ np.swapaxes(vectors, -1, -2), -1, -2)
+
+
+def sums_in_order(array: FloatArray) -> FloatArray:
+    """Sums along the last axis, which stays with length 1, by halves.
+
+    All operations are elementwise: unlike a reduction's, the last bit does not depend on the shape of a batch.
+
+    Example:
+        >>> sums_in_order(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])).tolist()
+        [[6.0], [15.0]]
+    """
+    while (size := array.shape[-1]) > 1:
+        half = size // 2
+        folded = array[..., :half] + array[..., half : 2 * half]
+        if size % 2:
+            folded[..., :1] += array[..., -1:]
+        array = folded
+    return array
 
 
 _VANISHES = -745.2
@@ -138,8 +162,13 @@ _VANISHES = -745.2
 
 def softmax(log_weights: FloatArray, axis: int = -1, out: FloatArray | None = None) -> FloatArray:
     """The weights ``(..., K)``, summing to one, of log weights up to a constant."""
+    weights = relative_weights(log_weights, axis, out)
+    weights /= np.add.reduce(weights, axis=axis, keepdims=True)
+    return weights
+
+
+def relative_weights(log_weights: FloatArray, axis: int = -1, out: FloatArray | None = None) -> FloatArray:
+    """The weights ``(..., K)`` of log weights, where the heaviest is 1."""
     relative = np.subtract(log_weights, np.maximum.reduce(log_weights, axis=axis, keepdims=True), out=out)
     np.copyto(relative, -np.inf, where=relative < _VANISHES)
-    np.exp(relative, out=relative)
-    relative /= np.add.reduce(relative, axis=axis, keepdims=True)
-    return relative
+    return np.exp(relative, out=relative)

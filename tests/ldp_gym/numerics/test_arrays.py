@@ -117,3 +117,33 @@ def test_weights_that_floats_can_hold_are_kept():
 
 def test_what_is_impossible_has_no_weight():
     assert arrays.softmax(np.array([-np.inf, 3.0, 3.0])).tolist() == [0.0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 8, 13])
+def test_sums_in_order_are_sums_and_the_same_bits_in_every_layout(size, rng):
+    rows = rng.random((40, size))
+    sums = arrays.sums_in_order(rows)
+    np.testing.assert_allclose(sums, rows.sum(axis=-1, keepdims=True), rtol=1e-15)
+    np.testing.assert_array_equal(sums, arrays.sums_in_order(np.asfortranarray(rows)))
+    np.testing.assert_array_equal(sums, [arrays.sums_in_order(row) for row in rows])
+
+
+@pytest.mark.parametrize("product", ["mixture", "expectations"])
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("shape", [(2, 2), (8, 16), (33, 7)])
+def test_products_of_few_rounds_are_the_same_bits_in_every_batch(product, shared, shape, rng):
+    batch = (5, 32)
+    candidates = rng.random(shape if shared else (*batch, *shape))
+    vectors = rng.random((*batch, shape[0 if product == "mixture" else 1]))
+
+    def multiply(table, rows):
+        pair = (rows, table) if product == "mixture" else (table, rows)
+        return getattr(arrays, product)(*pair)
+
+    together = multiply(candidates, vectors)
+    np.testing.assert_array_equal(together, multiply(candidates, np.asfortranarray(vectors)))
+    for game in range(5):
+        for rounds in (slice(0, 32), slice(3, 4), slice(7, 15)):
+            table = candidates if shared else candidates[game : game + 1, rounds]
+            alone = multiply(table, vectors[game : game + 1, rounds])
+            np.testing.assert_array_equal(alone[0], together[game, rounds])
