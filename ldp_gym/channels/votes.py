@@ -72,7 +72,7 @@ def voted(candidates: FloatArray) -> IntArray:
 
 
 def ballots_of_voted(candidates: FloatArray) -> FloatArray:
-    """How likely a label of hypothesis k votes for each of :func:`voted`: ``(..., K, J)``, J at most M or so."""
+    """How likely a label of hypothesis k votes for each of :func:`voted`, ``(..., K, J)``."""
     return _count(candidates, np.take_along_axis(votes(candidates), voted(candidates)[..., None], axis=-2))
 
 

@@ -141,7 +141,7 @@ def _products(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
 def sums_in_order(array: FloatArray) -> FloatArray:
     """Sums along the last axis, which stays with length 1, by halves.
 
-    All operations are elementwise: unlike a reduction's, the last bit does not depend on the shape of a batch.
+    All is elementwise, so that unlike a reduction's the last bit does not depend on the shape of a batch.
 
     Example:
         >>> sums_in_order(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])).tolist()
