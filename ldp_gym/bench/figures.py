@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import isotonic_regression
 
 from ldp_gym.bench import statistics
 from ldp_gym.bench.experiment import Experiment
@@ -47,9 +48,9 @@ _COLOURS = {
     "centred-exp3": "#937860",
     "centred-wma": "#da8bc3",
     "mle": "#8172b3",
-    "bayes": "#4c72b0",
-    "ppo": "#55a868",
-    "amortized": "#2a9d8f",
+    "bayes": "#1a1a1a",
+    "ppo": "#2e9e4f",
+    "amortized": "#c2289b",
     "randomized-response": "#c44e52",
     "subset-selection": "#dd8452",
     "laplace-single": "#4c72b0",
@@ -128,6 +129,33 @@ def add_legend(drawing: Figure) -> None:
     # A figure with many additions grows, so that the legend has room beside it.
     drawing.set_figheight(max(drawing.get_figheight(), 0.3 + 0.135 * lines + 0.06 * len(named)))
     drawing.legend(named.values(), named.keys(), loc="outside right center")
+
+
+def label_ends(axes: Axes) -> None:
+    """Write each line's name beside its end, in its colour and apart from the others; call it last."""
+    ends = sorted(
+        (float(np.asarray(line.get_ydata())[-1]), str(line.get_label()), line.get_color())
+        for line in axes.get_lines()
+    )
+    to_fraction = axes.transData + axes.transAxes.inverted()
+    heights = [to_fraction.transform((1.0, end))[1] for end, _, _ in ends]
+    for (_, name, hue), height in zip(ends, _spread(heights, 0.085), strict=True):
+        axes.annotate(
+            name,
+            (1.0, height),
+            (4, 0),
+            "axes fraction",
+            "offset points",
+            color=hue,
+            va="center",
+            fontsize=7.5,
+        )
+
+
+def _spread(heights: Sequence[float], gap: float) -> npt.NDArray[np.float64]:
+    """Sorted heights, moved as little as possible until they are a gap apart (least squares)."""
+    steps = gap * np.arange(len(heights))
+    return np.asarray(isotonic_regression(heights - steps).x) + steps
 
 
 def set_log_scale(axes: Axes, which: Literal["x", "y"], ticks: Sequence[float] | None = None) -> None:

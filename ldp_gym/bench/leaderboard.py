@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -219,3 +220,32 @@ COLUMNS: tuple[Column[Row], ...] = (
 
 BRIEF = ("Channel", "Learner", "Track", "Risk", "Risk, 95%", "Regret", "Score", "Over Bayes")
 """The columns that a terminal has room for."""
+
+
+def grid(results: Results) -> tuple[list[Column[str]], list[str]] | None:
+    """Risks of learners, one per column, on channels, one per row; None where that says nothing.
+
+    A dash stands where a learner does not play on a channel, and its reason beside it.
+    """
+    places = [(result.experiment.channel, result.experiment.learner) for result in results.successes]
+    channels, learners = dict.fromkeys(row for row, _ in places), dict.fromkeys(row for _, row in places)
+    if len(set(places)) < len(places) or min(len(channels), len(learners)) < 2:
+        return None
+    columns = [Column("Channel", Value)]
+    columns += [Column(name, partial(_grid_cell, results, name), numeric=True) for name in learners]
+    return columns, list(channels)
+
+
+def _grid_cell(results: Results, learner: str, channel: str) -> Value:
+    played = results.select(channel=channel)
+    least = min(result.risk.value for result in played)
+    for result in played:
+        if result.learner == learner:
+            value, interval = _split(result.risk)
+            return Value(value, result.risk.value, "best" if result.risk.value == least else None, interval)
+    reasons = [
+        unplayed.message.strip().splitlines()[-1]
+        for unplayed in (*results.refusals, *results.failures)
+        if (unplayed.experiment.channel, unplayed.experiment.learner) == (channel, learner)
+    ]
+    return Value("-", about=reasons[0] if reasons else "not played")

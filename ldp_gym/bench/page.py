@@ -50,11 +50,13 @@ class Value:
         text: as it is read; empty where there is nothing to say.
         number: as it is sorted, where it is a number.
         style: of its own, by the name of a CSS class.
+        about: what it means, for those who ask.
     """
 
     text: str = ""
     number: float | None = None
     style: str | None = None
+    about: str | None = None
 
 
 NOTHING = Value()
@@ -139,7 +141,7 @@ def table(columns: Sequence[Column[Row]], rows: Sequence[Row], *, label: str, id
 def _cell(column: Column[Row], value: Value) -> Html:
     style = " ".join(name for name in ("number" if column.numeric else "", value.style) if name)
     number = None if value.number is None else repr(float(value.number))
-    return tag("td", value.text, class_=style or None, data_value=number)
+    return tag("td", value.text, class_=style or None, data_value=number, title=value.about)
 
 
 def picture(svg: str, *, label: str, prefix: str) -> Html:

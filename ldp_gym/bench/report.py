@@ -284,12 +284,29 @@ def _measurements(section: Section, suite: Suite, results: Results) -> list[str]
         ),
         tag("h3", heading),
         tag("p", leaderboard.caveat(results)) if leaderboard.caveat(results) else Html(),
+        *_grid(section, suite, results),
         table(
             leaderboard.COLUMNS,
             leaderboard.rows(results),
             label=f"{heading}: {suite.title}",
             identifier=f"{section.name}-experiments",
         ),
+    ]
+
+
+def _grid(section: Section, suite: Suite, results: Results) -> list[str]:
+    """Channels by learners, above the long table."""
+    found = leaderboard.grid(results) if suite.ranks_learners else None
+    if found is None:
+        return []
+    label = f"Channels by learners: {suite.title}"
+    explained = (
+        "Mean total KL in nats; bold: the least on the channel; a dash: the learner does not play there. "
+        "Point at a number for its 95% interval, at a dash for the reason. The table below has all of it."
+    )
+    return [
+        tag("p", explained, class_="quiet"),
+        table(*found, label=label, identifier=f"{section.name}-grid"),
     ]
 
 

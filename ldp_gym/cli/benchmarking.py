@@ -269,9 +269,12 @@ def _print(console: Console, suite: Suite, results: Results) -> None:
 
 
 def _print_leaderboard(console: Console, results: Results) -> None:
-    """The report's leaderboard, as far as a terminal has room for it."""
+    """The report's leaderboard, as far as a terminal has room for it: channels by learners, or row by row."""
     rows = leaderboard.rows(results)
     shared, shown = layout(leaderboard.COLUMNS, rows)
+    if found := leaderboard.grid(results):
+        _print_table(console, f"Mean total KL in nats. {shared}", layout(*found)[1], [""] * len(found[1]))
+        return
     brief = {column: values for column, values in shown.items() if column.title in leaderboard.BRIEF}
     styles = ["red" if row.broken else "bold" if row.best else "" for row in rows]
     _print_table(console, shared, brief, styles)
@@ -282,12 +285,17 @@ def _print_leaderboard(console: Console, results: Results) -> None:
 def _print_table(
     console: Console, title: str, shown: Mapping[Column[Any], Sequence[Value]], styles: Sequence[str]
 ) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0))
+    table = Table(box=None, padding=(0, 1, 0, 0))
     for column, values in shown.items():
-        # A name may be cut short in a narrow terminal, a number never.
+        # In a narrow terminal a name may be cut short and a header folded, a number never.
         width = max((len(value.text) for value in values), default=0) if column.numeric else None
         justify: Literal["left", "right"] = "right" if column.numeric else "left"
-        table.add_column(column.title, justify=justify, no_wrap=True, min_width=width)
+        table.add_column(
+            column.title, justify=justify, no_wrap=not column.numeric, overflow="fold", min_width=width
+        )
     for i, style in enumerate(styles):
-        table.add_row(*(Text(values[i].text) for values in shown.values()), style=style)
+        cells = [values[i] for values in shown.values()]
+        table.add_row(
+            *(Text(cell.text, "bold" if cell.style == "best" else "") for cell in cells), style=style
+        )
     console.print(Text(title), table, "", sep="\n", highlight=False)

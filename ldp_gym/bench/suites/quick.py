@@ -65,9 +65,9 @@ class Quick(Suite):
     def draw(self, results: Results) -> Figure:
         """Cumulative KL over the rounds, one panel per channel."""
         channels = results.channels
-        columns = min(4, len(channels))
+        columns = min(3, len(channels))
         drawing, axes = figures.new_figure(
-            columns, -(-len(channels) // columns), width=2.9, height=2.5, sharex=True, sharey=True
+            columns, -(-len(channels) // columns), width=3.9, height=2.6, sharex=True, sharey=True
         )
         for panel in axes.flat[len(channels) :]:
             panel.set_visible(False)
@@ -80,7 +80,8 @@ class Quick(Suite):
             panel.tick_params(labelbottom=True)  # also where a panel below it is not shown
             figures.set_log_scale(panel, "x")
             figures.set_log_scale(panel, "y")
-        figures.add_legend(drawing)
+        for panel in axes.flat[: len(channels)]:
+            figures.label_ends(panel)
         drawing.supxlabel("round t")
         drawing.supylabel("cumulative KL (nats)")
         return drawing

@@ -21,11 +21,19 @@ def directory(tmp_path_factory):
     return directory, output
 
 
+def grid(output):
+    """The terminal's table: a row per channel, with a risk per learner."""
+    lines = output.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("Channel"))
+    rows = [line.split() for line in lines[first : lines.index("", first)]]
+    return {row[0]: dict(zip(rows[0][1:], row[1:], strict=True)) for row in rows[1:]}
+
+
 def test_the_leaderboard_has_every_channel_and_learner(directory):
     _, output = directory
-    rows = {tuple(line.split()[:2]): line.split()[2:] for line in output.splitlines() if line.strip()}
-    assert {("laplace-single", "exp3"), ("split", "uniform"), ("identity", "bayes")} <= set(rows)
-    assert ("randomized-response", "exp3") not in rows, "who does not understand labels"
+    shown = grid(output)
+    assert {"exp3", "uniform", "bayes"} <= set(shown["laplace-single"])
+    assert shown["randomized-response"]["exp3"] == "-", "who does not understand labels"
     assert "In every row: Game: softmax-linear, K = 8, M = 16; T: 100; Episodes: 4." in output
     assert "the least risk is that of" in output
 
@@ -33,12 +41,23 @@ def test_the_leaderboard_has_every_channel_and_learner(directory):
 def test_the_terminal_and_the_page_have_the_same_leaderboard(directory):
     out, output = directory
     results = Results(Store(out), SUITES["quick"]().experiments("small", episodes=4), 0)
-    shown = [line.split()[:4] for line in output.splitlines() if "[" in line and "least risk" not in line]
-    expected = [
-        [row.result.channel, row.result.learner, row.track, str(row.result.risk).split()[0]]
-        for row in leaderboard.rows(results)
-    ]
-    assert shown == expected
+    shown = grid(output)
+    for row in leaderboard.rows(results):
+        assert shown[row.result.channel][row.result.learner] == str(row.result.risk).split()[0]
+    columns, channels = leaderboard.grid(results)
+    assert {name: [column.value(name).text for column in columns[1:]] for name in channels} == {
+        name: list(risks.values()) for name, risks in shown.items()
+    }
+
+
+def test_a_dash_says_why(directory):
+    out, _ = directory
+    results = Results(Store(out), SUITES["quick"]().experiments("small", episodes=4), 0)
+    columns, _ = leaderboard.grid(results)
+    cell = next(column for column in columns if column.title == "exp3").value("split")
+    assert cell.text == "-"
+    assert "reads a noisy log-likelihood" in cell.about
+    assert cell.about.replace("'", "&#x27;") in (out / "report.html").read_text()
 
 
 def test_a_second_run_plays_nothing(directory):
@@ -46,9 +65,7 @@ def test_a_second_run_plays_nothing(directory):
     code, output = run("bench", "quick", "--size", "small", "--episodes", 4, "--jobs", 1, "--out", out)
     assert code == 0
     assert "all in the store" in output
-    table = [line for line in first.splitlines() if "[" in line]
-    assert len(table) > 7
-    assert [line for line in output.splitlines() if "[" in line] == table
+    assert grid(output) == grid(first)
 
 
 def test_the_report_is_written(directory):

@@ -61,10 +61,13 @@ def test_every_suite_shows_a_learner_and_a_channel_that_were_added():
         experiments = suite.experiments("small", learners=["centred-wma"], channels=["one-bit"])
         drawing = figures.in_style(suite.draw, Results(Invented(experiments, 1.0, rng), experiments, 0))
         drawing.draw_without_rendering()
-        outside = drawing.legends[0].get_window_extent().extents
-        assert (outside[:2] > 0).all(), name
-        assert (outside[2:] < drawing.bbox.size).all(), name
-        legend = [text.get_text() for text in drawing.legends[0].get_texts()]
+        legends = [text for legend in drawing.legends for text in legend.get_texts()]
+        labels = [*legends, *(text for panel in drawing.axes for text in panel.texts)]
+        for label in labels:
+            outside = label.get_window_extent().extents
+            assert (outside[:2] > 0).all(), (name, label)
+            assert (outside[2:] < drawing.bbox.size).all(), (name, label)
+        legend = [label.get_text() for label in labels]
         titles = [panel.get_title() for panel in drawing.axes]
         assert any("centred-wma" in text for text in legend), name
         assert any("one-bit" in text for text in legend + titles), name
