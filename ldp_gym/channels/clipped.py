@@ -10,7 +10,7 @@ import numpy as np
 
 from ldp_gym.calibration.clipping import Cells, Clipping
 from ldp_gym.channels.base import Channel
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, expectations
 from ldp_gym.numerics.sampling import integers
 
 NEGLIGIBLE = 1e-5
@@ -96,13 +96,20 @@ class ClippedChannel(Channel):
         all by their cells' share; a label without a cell always takes the average.
         """
         cells = self.clipping.cells(candidates)
+        kernel, log_scale = self._kernel(messages, candidates, cells)
+        average = np.einsum("...m,...m->...", kernel, cells.shares)[..., None]
+        own = np.where(cells.lengths > 0.0, 1.0 - self.clipping.mixing, 0.0)
+        return own * kernel + (1.0 - own) * average, log_scale
+
+    def _kernel(
+        self, messages: Messages, candidates: FloatArray, cells: Cells
+    ) -> tuple[FloatArray, FloatArray]:
+        """``q(z | h_t(y) = y')`` as ``(density, log_scale)``: shapes ``(..., M)`` and ``(..., 1)``."""
         log_kernel, log_norm = self._log_kernel(messages, candidates, cells)
         peak = log_kernel.max(axis=-1, keepdims=True)
         peak = np.where(np.isfinite(peak), peak, 0.0)  # a message that no label sends
-        kernel = np.exp(log_kernel - peak)
-        average = np.einsum("...m,...m->...", kernel, cells.shares)[..., None]
-        own = np.where(cells.lengths > 0.0, 1.0 - self.clipping.mixing, 0.0)
-        return own * kernel + (1.0 - own) * average, peak + log_norm[..., None]
+        log_kernel -= peak
+        return np.exp(log_kernel, out=log_kernel), peak + log_norm[..., None]
 
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
@@ -115,10 +122,13 @@ class ClippedChannel(Channel):
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        """See :meth:`Channel.log_likelihood`; the mixing keeps every density within reach of floats."""
-        density, log_scale = self._density(messages, candidates)
+        """See :meth:`Channel.log_likelihood`; the kernels mixed by the laws of ``h_t(y)``."""
+        kernel, log_scale = self._kernel(messages, candidates, self.clipping.cells(candidates))
+        likelihood = expectations(self.clipping.smooth_candidates(candidates), kernel)
         with np.errstate(divide="ignore"):
-            return np.log(np.einsum("...km,...m->...k", candidates, density)) + log_scale
+            np.log(likelihood, out=likelihood)
+        likelihood += log_scale
+        return likelihood
 
 
 def importance_weighted(

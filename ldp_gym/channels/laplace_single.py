@@ -11,7 +11,7 @@ from ldp_gym.calibration.clipping import Cells
 from ldp_gym.channels.clipped import importance_weighted
 from ldp_gym.channels.noise_laws import LAPLACE, NoiseLaw
 from ldp_gym.channels.noisy import NoisyChannel
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, one_hot
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, masses, one_hot
 
 
 class LaplaceSingle(NoisyChannel):
@@ -51,7 +51,8 @@ class LaplaceSingle(NoisyChannel):
         coordinate = (messages != 0.0).argmax(axis=-1)
         scale = at(noise.scale, coordinate)
         revealed = self.from_loss(at(messages, coordinate), noise.offset, noise.slope)
-        kernel = at(levels, coordinate, slice(None)) - revealed[..., None]
+        kernel = masses(np.swapaxes(levels, -1, -2), coordinate)  # the levels of the coordinate
+        kernel = kernel - revealed[..., None]
         kernel /= scale[..., None]
         log_norm = self.law.log_norm - np.log(scale * noise.slope) - math.log(self.num_hypotheses)
         return self.law.log_kernel(kernel), log_norm
