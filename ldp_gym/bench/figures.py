@@ -15,6 +15,7 @@ from ldp_gym.bench import statistics
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.statistics import Estimate
+from ldp_gym.files import replacing
 
 if TYPE_CHECKING:  # imported where it draws: playing does not need it
     from matplotlib.axes import Axes
@@ -88,9 +89,11 @@ def save(drawing: Figure, path: Path) -> str:
     # The same figure is the same file: no date, and no version of what drew it.
     nothing: Any = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with rc_context(STYLE):
-        drawing.savefig(svg, metadata=nothing)
+        with replacing(svg) as part:
+            drawing.savefig(part, metadata=nothing)
         drawing.set_layout_engine("none")  # it is laid out: once is enough
-        drawing.savefig(path.with_suffix(".png"), dpi=200)
+        with replacing(path.with_suffix(".png")) as part:
+            drawing.savefig(part, dpi=200)
     return svg.read_text("utf-8")
 
 

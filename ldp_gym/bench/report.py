@@ -28,6 +28,7 @@ from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.store import FILE, Store
 from ldp_gym.bench.suites import SUITES, Suite, SuiteTable
 from ldp_gym.channels.base import CHANNELS
+from ldp_gym.files import write_text
 
 PAGE = "report.html"
 
@@ -59,7 +60,7 @@ def write(directory: str | Path) -> Path:
     for section in sections:
         _draw(section, directory / "figures")
     path = directory / PAGE
-    path.write_text(_report(sections, runs, directory), encoding="utf-8")
+    write_text(path, _report(sections, runs, directory))
     return path
 
 

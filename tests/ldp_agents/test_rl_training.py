@@ -3,6 +3,7 @@
 import json
 import pickle
 import warnings
+import zipfile
 
 import numpy as np
 import pytest
@@ -75,7 +76,12 @@ def test_a_stopped_run_goes_on(algorithm, tmp_path):
     with pytest.raises(ValueError, match=r"has seed 0 \(not 1\)"):
         train(Config(algorithm, EASY, first, 1, options), tmp_path, resume=True)
     longer = Config(algorithm, EASY, then, settings=options)
-    train(longer, tmp_path, resume=True, scores=2, episodes=2)
+    if algorithm != "amortized":  # whose checkpoints are numbers
+        with pytest.raises(UntrustedCodeError, match="resume with --trust"):
+            train(longer, tmp_path, resume=True)
+    with (tmp_path / "scores.jsonl").open("a") as file:
+        file.write('{"steps": 99, "cpu_sec')  # torn
+    train(longer, tmp_path, resume=True, trust=True, scores=2, episodes=2)
     steps = [json.loads(line)["steps"] for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     assert steps[-1] == then
     assert steps == sorted(steps)
@@ -98,6 +104,36 @@ def test_a_stored_policy_runs_no_code_beside_the_referee(tmp_path, monkeypatch):
     assert outcome.status == "done", outcome.message
     np.testing.assert_allclose(outcome.evaluation.kl, expected, rtol=1e-6)
     assert may_play_here(str(WEIGHTS_DIRECTORY / "ppo" / "laplace-single")), "numbers alone run no code"
+
+
+def test_a_damaged_checkpoint_does_not_stop_a_run(tmp_path):
+    config = Config("amortized", EASY, 3_000)
+    train(config, tmp_path, scores=2, episodes=2)
+    content = (tmp_path / "checkpoint.zip").read_bytes()
+    (tmp_path / "checkpoint.zip").write_bytes(content[: len(content) // 2])
+    train(config, tmp_path, resume=True, scores=2, episodes=2)
+    assert (tmp_path / "checkpoint.damaged").read_bytes() == content[: len(content) // 2]
+    assert not list(tmp_path.glob(".part-*"))
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(ValueError, match=r"config\.json is damaged"):
+        train(config, tmp_path, resume=True)
+
+
+def test_what_is_no_model_is_refused_before_it_is_unpacked(tmp_path):
+    card = {"features": "evidence", "trained_on": {}}
+    (tmp_path / "model.json").write_text(json.dumps(card))
+    with zipfile.ZipFile(tmp_path / "weights.npz", "w", zipfile.ZIP_DEFLATED) as packed:
+        with packed.open("w0.npy", "w", force_zip64=True) as member:
+            for _ in range(300):
+                member.write(bytes(2**20))
+    with pytest.raises(ValueError, match="unpacks to 314,572,800 bytes"):
+        load(tmp_path)
+    (tmp_path / "weights.npz").write_bytes(pickle.dumps([1]))
+    with pytest.raises(ValueError, match="no zip file"):
+        load(tmp_path)
+    (tmp_path / "model.json").write_text("[1]")
+    with pytest.raises(ValueError, match="no model's card"):
+        load(tmp_path)
 
 
 def test_the_same_seed_trains_the_same_model(tmp_path):

@@ -22,17 +22,19 @@ class Algorithm:
         steps: how many rounds it plays by default.
         fit: trains, or goes on from a checkpoint, and returns the model.
         policy: the class of stable-baselines3 that its models are stored as; none if they are arrays.
+        stores_code: whether its checkpoints run code when they are read, as those of stable-baselines3 do.
     """
 
     settings: type[Any]
     steps: int
     fit: Callable[[Run[Any]], TrainedModel]
     policy: Any = None
+    stores_code: bool = True
 
 
 ALGORITHMS = {
     "ppo": Algorithm(ppo.Settings, ppo.STEPS, ppo.fit),
-    "amortized": Algorithm(amortized.Settings, amortized.STEPS, amortized.fit),
+    "amortized": Algorithm(amortized.Settings, amortized.STEPS, amortized.fit, stores_code=False),
     "recurrent": Algorithm(recurrent.Settings, recurrent.STEPS, recurrent.fit, RecurrentPPO),
     "sac": Algorithm(sac.Settings, sac.STEPS, sac.fit, SAC),
 }

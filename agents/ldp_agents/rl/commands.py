@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from ldp_agents.rl import shipping
 from ldp_agents.rl.config import Config
@@ -40,6 +41,7 @@ def train(
         Path | None, typer.Option(help="Where the model goes; results/ALGORITHM if not given.")
     ] = None,
     resume: Annotated[bool, typer.Option(help="Go on from the checkpoint in that directory.")] = False,
+    trust: Annotated[bool, typer.Option("--trust", help="Run the code that a checkpoint holds.")] = False,
 ) -> None:
     """Train a learned baseline, and leave it in a directory with all that made it.
 
@@ -73,10 +75,10 @@ def train(
             rules["channel_kwargs"] = dict(map(option_of, option))
         rounds = steps or algorithms.algorithm_of(algorithm).steps
         config = Config(algorithm, rules, rounds, seed, dict(map(option_of, setting or [])))
-        training.train(config, directory, resume=resume, console=console)
+        training.train(config, directory, resume=resume, trust=trust, console=console)
     except (TypeError, ValueError, FileExistsError) as error:
         raise typer.BadParameter(str(error)) from error
-    console.print(f"model: {directory}")
+    console.print(Text(f"model: {directory}"))
 
 
 def ship(
@@ -93,5 +95,5 @@ def ship(
     except (ValueError, OSError) as error:
         raise typer.BadParameter(str(error)) from error
     for name, risk in risks.items():
-        console.print(f"{name}: total KL {risk:.1f}")
-    console.print(f"shipped: {target}")
+        console.print(Text(f"{name}: total KL {risk:.1f}"))
+    console.print(Text(f"shipped: {target}"))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ldp_agents.rl.model import CARD, WEIGHTS, Model, check_fit
+from ldp_agents.rl.model import CARD, WEIGHTS, Model, check_fit, read_card
 from ldp_agents.rl.policies import POLICY, PolicyLearner
 from ldp_agents.rl.run import LearnerFactory
 from ldp_gym import Game
@@ -63,8 +62,7 @@ class StoredPolicy:
 
     @property
     def _card(self) -> dict[str, Any]:
-        card: dict[str, Any] = json.loads((self.directory / CARD).read_text())
-        return card
+        return read_card(self.directory)
 
     def __call__(self, game: Game) -> PolicyLearner:
         """The policy as a learner of the game."""

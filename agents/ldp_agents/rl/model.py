@@ -17,6 +17,7 @@ from ldp_agents.rl.config import differences
 from ldp_gym import Game
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.features.sums import FEATURES
+from ldp_gym.files import read_arrays, replacing, write_text
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, softmax
 
 WEIGHTS, CARD = "weights.npz", "model.json"
@@ -89,20 +90,43 @@ class Model:
     def save(self, directory: Path) -> None:
         """Write the model's two files."""
         directory.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(
-            directory / WEIGHTS,
-            **{name: np.asarray(array, dtype=np.float32) for name, array in self.parameters.items()},  # type: ignore[arg-type]
-        )
+        arrays: dict[str, Any] = {
+            name: np.asarray(array, dtype=np.float32) for name, array in self.parameters.items()
+        }
+        with replacing(directory / WEIGHTS) as part:
+            np.savez_compressed(part, **arrays)
         card = {"features": self.features, "trained_on": dict(self.trained_on), **self.card}
-        (directory / CARD).write_text(json.dumps(card, indent=2) + "\n")
+        write_text(directory / CARD, json.dumps(card, indent=2) + "\n")
 
     @classmethod
     def read(cls, directory: Path) -> Model:
-        """Read a model's two files."""
-        card = json.loads((directory / CARD).read_text())
-        with np.load(directory / WEIGHTS, allow_pickle=False) as arrays:
-            parameters = {name: arrays[name].astype(np.float64) for name in arrays.files}
+        """Read a model's two files. They are numbers and text: no code in them is run.
+
+        Raises:
+            ValueError: if they are damaged, or the weights unpack to more than 256 MiB.
+        """
+        card = read_card(directory)
+        try:
+            arrays = read_arrays(directory / WEIGHTS)
+            parameters = {name: array.astype(np.float64) for name, array in arrays.items()}
+        except ValueError as error:
+            raise ValueError(f"{directory / WEIGHTS} is no model's weights: {error}") from error
         return cls(parameters, card.pop("features"), card.pop("trained_on"), card)
+
+
+def read_card(directory: Path) -> dict[str, Any]:
+    """What made a model.
+
+    Raises:
+        ValueError: if it is damaged.
+    """
+    try:
+        card = json.loads((directory / CARD).read_text("utf-8"))
+        if not isinstance(card["trained_on"], dict) or card["features"] not in FEATURES:
+            raise ValueError("trained_on or features are of another kind")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"{directory / CARD} is no model's card: {error}") from error
+    return dict(card)
 
 
 class ModelLearner(Learner):

@@ -14,6 +14,7 @@ from ldp_agents.base import Learner
 from ldp_agents.rl.model import CARD, check_fit
 from ldp_gym import Game
 from ldp_gym.features.sums import FEATURES
+from ldp_gym.files import replacing, write_text
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, softmax
 
 POLICY = "policy.zip"
@@ -96,6 +97,7 @@ class TrainedPolicy:
     def save(self, directory: Path) -> None:
         """Write the policy, and beside it what made it."""
         directory.mkdir(parents=True, exist_ok=True)
-        self.algorithm.save(directory / POLICY)
+        with replacing(directory / POLICY) as part:
+            self.algorithm.save(part)
         plays = {name: getattr(self, name) for name in ("features", "logit_range", "trained_on")}
-        (directory / CARD).write_text(json.dumps({**plays, **self.card}, indent=2) + "\n")
+        write_text(directory / CARD, json.dumps({**plays, **self.card}, indent=2) + "\n")

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 from torch.utils.tensorboard import SummaryWriter
 
 import ldp_gym
 from ldp_agents.rl.algorithms import algorithm_of
 from ldp_agents.rl.config import Config, differences
 from ldp_agents.rl.run import LearnerFactory, Run, TrainedModel
-from ldp_gym.errors import IncompatibleChannelError
+from ldp_gym.errors import IncompatibleChannelError, UntrustedCodeError
 from ldp_gym.features.decoding import decoder_of
+from ldp_gym.files import is_whole_zip, replacing, write_text
 
 REFERENCES = ("uniform", "exp3", "bayes")
 CONFIG, CHECKPOINT, SCORES, LOGS = "config.json", "checkpoint.zip", "scores.jsonl", "tensorboard"
@@ -32,6 +35,7 @@ def train(
     out: Path,
     *,
     resume: bool = False,
+    trust: bool = False,
     console: Console | None = None,
     scores: int = 20,
     episodes: int = 64,
@@ -45,6 +49,7 @@ def train(
         config: what to train, on what.
         out: the directory.
         resume: go on from the checkpoint in the directory, with the same configuration (more steps are fine).
+        trust: whether a checkpoint that runs code when it is read, as those of stable-baselines3 do, may.
         console: where to show progress; nowhere when not given.
         scores: how often to score the model, and keep a checkpoint.
         episodes: how many held-out episodes a score plays.
@@ -52,15 +57,22 @@ def train(
     Raises:
         FileExistsError: if there is a run in the directory and ``resume`` is not set.
         ValueError: if the run there has another configuration, or there is no such algorithm.
+        UntrustedCodeError: if its checkpoint runs code, and ``trust`` is not set.
     """
     # What cannot be trained says so now, before anything is played or written.
     algorithm = algorithm_of(config.algorithm)
     settings = config.read(algorithm.settings)
     decoder_of(config.scenario.channel)
     card = config.card(settings)
-    checkpoint = _checkpoint(card["config"], out, resume)
+    console = console or Console(quiet=True)
+    checkpoint = _checkpoint(card["config"], out, resume, console)
+    if checkpoint is not None and algorithm.stores_code and not trust:
+        raise UntrustedCodeError(
+            f"{checkpoint} runs whatever code it holds when it is read. If nobody else can have written to {out}, "
+            f"resume with --trust, or trust=True"
+        )
     out.mkdir(parents=True, exist_ok=True)
-    (out / CONFIG).write_text(json.dumps(card, indent=2) + "\n")
+    write_text(out / CONFIG, json.dumps(card, indent=2) + "\n")
     references = {name: _risk(name, config.rules, episodes) for name in REFERENCES}
     bar = Progress(
         TextColumn("{task.description}"),
@@ -68,7 +80,7 @@ def train(
         MofNCompleteColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[score]}"),
-        console=console or Console(quiet=True),
+        console=console,
     )
     with bar, SummaryWriter(str(out / LOGS / "score")) as writer:
         task = bar.add_task(config.algorithm, total=config.steps, score=_score_text(None, references))
@@ -79,16 +91,25 @@ def train(
     return model
 
 
-def _checkpoint(now: Mapping[str, Any], out: Path, resume: bool) -> Path | None:
-    """The checkpoint to go on from."""
+def _checkpoint(now: Mapping[str, Any], out: Path, resume: bool, console: Console) -> Path | None:
+    """The checkpoint to go on from; none if it is damaged, which is said."""
     if not (out / CONFIG).exists():
         return None
     if not resume:
         raise FileExistsError(f"{out} holds a run already: resume it, or choose another directory")
-    before = json.loads((out / CONFIG).read_text())["config"]
+    try:
+        before = json.loads((out / CONFIG).read_text("utf-8"))["config"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{out / CONFIG} is damaged ({error}): move it away, or choose another directory"
+        ) from error
     if differ := differences({**before, "steps": now["steps"]}, now):
         raise ValueError(f"the run in {out} has {differ}: resume it as it was")
-    return out / CHECKPOINT if (out / CHECKPOINT).exists() else None
+    checkpoint = out / CHECKPOINT
+    if checkpoint.exists() and not is_whole_zip(checkpoint):
+        aside = checkpoint.replace(checkpoint.with_suffix(".damaged"))
+        console.print(Text(f"the checkpoint is damaged, and is now {aside}: training begins from the start"))
+    return checkpoint if checkpoint.exists() else None
 
 
 def _risk(learner: str | LearnerFactory, rules: Mapping[str, Any], episodes: int) -> float | None:
@@ -115,12 +136,13 @@ class _Recorder:
     writer: Any
     bar: Progress
     task: Any
+    lines: list[dict[str, Any]] = field(default_factory=list)
     num_scored: int = -1
     start_time: float = 0.0
 
     def __post_init__(self) -> None:
-        earlier = (self.out / SCORES).read_text().splitlines() if (self.out / SCORES).exists() else []
-        spent = json.loads(earlier[-1])["cpu_seconds"] if earlier else 0.0
+        self.lines = _scores(self.out / SCORES)
+        spent = self.lines[-1]["cpu_seconds"] if self.lines else 0.0
         self.start_time = time.process_time() - spent
 
     def __call__(
@@ -132,10 +154,8 @@ class _Recorder:
             self.num_scored = due
         if due > self.num_scored:
             self.num_scored = due
-            # Renamed when complete: a run that is stopped while it saves keeps the one before.
-            part = self.out / f"part-{CHECKPOINT}"
-            save(part)
-            part.replace(self.out / CHECKPOINT)
+            with replacing(self.out / CHECKPOINT) as part:
+                save(part)
             if steps < self.config.steps:
                 self.score(steps, make_model())
 
@@ -146,5 +166,15 @@ class _Recorder:
         self.writer.add_scalar("score/kl", risk, steps)
         cpu_seconds = round(time.process_time() - self.start_time, 1)
         line = {"steps": steps, "kl": risk, "cpu_seconds": cpu_seconds, **self.references}
-        with (self.out / SCORES).open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        self.lines.append(line)
+        write_text(self.out / SCORES, "".join(json.dumps(line) + "\n" for line in self.lines))
+
+
+def _scores(path: Path) -> list[dict[str, Any]]:
+    """The scores that an earlier run has written down; a line that is torn is left out."""
+    lines = []
+    for text in path.read_text("utf-8", errors="replace").splitlines() if path.exists() else []:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            line = json.loads(text)
+            lines.append({**line, "cpu_seconds": float(line["cpu_seconds"])})
+    return lines
