@@ -68,8 +68,8 @@ def train(
     checkpoint = _checkpoint(card["config"], out, resume, console)
     if checkpoint is not None and algorithm.stores_code and not trust:
         raise UntrustedCodeError(
-            f"{checkpoint} runs whatever code it holds when it is read. If nobody else can have written to {out}, "
-            f"resume with --trust, or trust=True"
+            f"{checkpoint} runs whatever code it holds when it is read. If nobody else can have written to "
+            f"{out}, resume with --trust, or trust=True"
         )
     out.mkdir(parents=True, exist_ok=True)
     write_text(out / CONFIG, json.dumps(card, indent=2) + "\n")
