@@ -17,6 +17,7 @@ from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.engine.rules import rule_value
 from ldp_gym.learners import Track
+from ldp_gym.splits import score_totals
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def _score(results: Results, result: ExperimentResult) -> float | None:
     uniform, bayes = (results.same_tapes(result.experiment, name) for name in ("uniform", "bayes"))
     if uniform is None or bayes is None or _every_truth(result) or not result.experiment.has_member_truth:
         return None
-    return statistics.score(uniform.totals, result.totals, bayes.totals)
+    return score_totals(uniform.totals, result.totals, bayes.totals)
 
 
 def _gap(results: Results, result: ExperimentResult) -> Estimate | None:

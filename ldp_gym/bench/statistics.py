@@ -1,4 +1,4 @@
-"""Means with intervals, paired differences, slopes and scores. All intervals are of 95%."""
+"""Means with intervals, paired differences and slopes. All intervals are of 95%."""
 
 from __future__ import annotations
 
@@ -75,17 +75,6 @@ def difference(samples: FloatArray, others: FloatArray) -> Estimate:
     if len(samples) != len(others):
         raise ValueError(f"pairs need as many episodes on both sides, got {len(samples)} and {len(others)}")
     return mean(np.asarray(samples) - np.asarray(others))
-
-
-def score(uniform: FloatArray, risk: FloatArray, bayes: FloatArray) -> float | None:
-    """``(uniform - risk) / (uniform - Bayes)`` on the same tapes.
-
-    1 is Bayes, 0 has learned nothing. None where the denominator is within its error.
-    """
-    gain = difference(uniform, bayes)
-    if gain.contains(0.0) or not np.isfinite(gain.low):
-        return None
-    return float((np.mean(uniform) - np.mean(risk)) / gain.value)
 
 
 def slope(positions: Sequence[float], samples: Sequence[FloatArray]) -> Estimate:

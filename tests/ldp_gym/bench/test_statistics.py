@@ -84,13 +84,6 @@ def test_pairs_take_the_tapes_out():
         statistics.difference(worse, better[:-1])
 
 
-def test_the_score_is_blank_where_nobody_learns():
-    rng = np.random.default_rng(3)
-    uniform = 100.0 + rng.standard_normal(40)
-    assert statistics.score(uniform, uniform - 30.0, uniform - 60.0) == pytest.approx(0.5)
-    assert statistics.score(uniform, uniform - 30.0, uniform + rng.standard_normal(40)) is None
-
-
 def test_one_episode_has_no_interval():
     assert not np.isfinite(statistics.mean(np.array([3.0])).low)
     assert not np.isfinite(statistics.slope([1, 2], [np.array([1.0]), np.array([2.0, 2.1])]).low)

@@ -1,0 +1,235 @@
+"""Named games to train and to test on: what an agent has seen, and one thing at a time that it has not.
+
+Every test split changes one thing of the training games. A score says where between two references an agent
+is on the same episodes: 0 is the uniform mixture, which never learns, and 1 is Bayes, the best there is.
+
+>>> sorted(TESTS)
+['channel', 'class', 'epsilon', 'familiar', 'horizon', 'memory', 'num-hypotheses', 'num-labels']
+>>> TESTS["num-hypotheses"].games["K = 32"]["num_hypotheses"]
+32
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ldp_gym.evaluation import evaluate
+from ldp_gym.game import Game
+from ldp_gym.learners import Learner
+from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.intervals import mean_interval
+
+REFERENCES = ("uniform", "bayes")
+"""Whose scores are 0 and 1."""
+
+TRAIN_SEED = 10**6
+"""Training episodes have seeds from here on; those below are for tests, and no score is taken on others."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Games by their titles.
+
+    Attributes:
+        name: what it goes by.
+        about: what is in it.
+        games: keyword arguments of ``gym.make("LDPDist-v0", ...)`` by title.
+    """
+
+    name: str
+    about: str
+    games: Mapping[str, Mapping[str, Any]]
+
+    def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The titles with their rules."""
+        return ((title, dict(rules)) for title, rules in self.games.items())
+
+
+_BASE = {
+    "hypotheses": "dirichlet",
+    "num_hypotheses": 8,
+    "num_labels": 16,
+    "epsilon": 2.0,
+    "horizon": 1000,
+    "channel": "laplace-single",
+    "redraw_hypotheses": True,
+    "observe_candidates": True,
+}
+"""Every episode has a Dirichlet(0.3) table of its own, as it has a truth of its own."""
+
+_FIXED = {"redraw_hypotheses": False}
+
+
+def _games(changes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The base with one change each, by title."""
+    return {title: {**_BASE, **change} for title, change in changes.items()}
+
+
+TRAIN = Split(
+    "train",
+    "redrawn tables and softmax-linear classes, K from 4 to 16, M from 8 to 32, eps from 1 to 4, two "
+    "horizons, three channels",
+    _games(
+        {
+            "base": {},
+            "K = 4": {"num_hypotheses": 4},
+            "K = 16": {"num_hypotheses": 16},
+            "M = 8": {"num_labels": 8},
+            "M = 32": {"num_labels": 32},
+            "eps = 1": {"epsilon": 1.0},
+            "eps = 4": {"epsilon": 4.0},
+            "T = 300": {"horizon": 300},
+            "softmax-linear": {"hypotheses": "softmax-linear"},
+            "split": {"channel": "split"},
+            "randomized-response": {"channel": "randomized-response"},
+        }
+    ),
+)
+
+TESTS: dict[str, Split] = {
+    split.name: split
+    for split in (
+        Split("familiar", "the training games, on episodes that nobody trains on", TRAIN.games),
+        Split(
+            "class",
+            "other families: sharper and flatter tables, disjoint supports, the lower bound's pairs",
+            _games(
+                {
+                    "Dirichlet(0.05)": {"hypotheses_kwargs": {"concentration": 0.05}},
+                    "Dirichlet(1)": {"hypotheses_kwargs": {"concentration": 1.0}},
+                    "disjoint": {"hypotheses": "disjoint", **_FIXED},
+                    "hadamard": {"hypotheses": "hadamard", "num_labels": None, **_FIXED},
+                }
+            ),
+        ),
+        Split(
+            "num-hypotheses",
+            "fewer hypotheses, and more",
+            _games({f"K = {k}": {"num_hypotheses": k} for k in (2, 32, 64)}),
+        ),
+        Split(
+            "num-labels",
+            "fewer labels, and more",
+            _games({f"M = {m}": {"num_labels": m} for m in (2, 64, 128)}),
+        ),
+        Split(
+            "epsilon",
+            "more privacy, and less",
+            _games({f"eps = {epsilon:g}": {"epsilon": epsilon} for epsilon in (0.5, 8.0)}),
+        ),
+        Split(
+            "horizon",
+            "fewer rounds, and more",
+            _games({f"T = {horizon}": {"horizon": horizon} for horizon in (200, 3000)}),
+        ),
+        Split(
+            "channel",
+            "messages of other forms",
+            _games(
+                {
+                    channel: {"channel": channel}
+                    for channel in ("subset-selection", "one-bit", "wheel", "adaptive-split")
+                }
+            ),
+        ),
+        Split(
+            "memory",
+            "one table for good, for policies that read raw messages and have to remember: trained on it "
+            "with other episodes",
+            _games({"table": {"epsilon": 1.0, **_FIXED}}),
+        ),
+    )
+}
+"""What agents are tested on, by name."""
+
+SPLITS: dict[str, Split] = {TRAIN.name: TRAIN, **TESTS}
+
+
+@dataclass(frozen=True)
+class SplitScore:
+    """How a learner does on a split.
+
+    Attributes:
+        games: its score in each game, by title; None where it says nothing, see :func:`score_totals`.
+    """
+
+    games: Mapping[str, float | None]
+
+    @property
+    def mean(self) -> float:
+        """The mean over the games that have a score."""
+        return float(np.mean([score for score in self.games.values() if score is not None]))
+
+    @property
+    def least(self) -> float:
+        """The score of its worst game."""
+        return float(min(score for score in self.games.values() if score is not None))
+
+
+def score(
+    learner: str | Callable[[Game], Learner],
+    split: str | Split,
+    *,
+    episodes: int = 100,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> SplitScore:
+    """Score a learner on a split: 0 is the uniform mixture, 1 is Bayes, on the same episodes.
+
+    Args:
+        learner: as in :func:`ldp_gym.evaluate`.
+        split: a split, or its name.
+        episodes: of each game.
+        seed: of the first; those below :data:`TRAIN_SEED` are for tests.
+        progress: called with the title of each game, before it is played.
+
+    Raises:
+        IncompatibleChannelError: if the learner does not play one of the games.
+        ValueError: if there is no split of that name.
+
+    Example:
+        >>> found = score("centred-exp3", "memory", episodes=32)
+        >>> round(found.games["table"], 1) == round(found.mean, 1)
+        True
+    """
+    scores = {}
+    for title, rules in split_of(split) if isinstance(split, str) else split:
+        if progress is not None:
+            progress(title)
+        uniform, totals, bayes = (
+            evaluate(who, rules, episodes=episodes, seed=seed).kl[:, -1]
+            for who in (REFERENCES[0], learner, REFERENCES[1])
+        )
+        scores[title] = score_totals(uniform, totals, bayes)
+    return SplitScore(scores)
+
+
+def split_of(name: str) -> Split:
+    """The split of a name.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    if name not in SPLITS:
+        raise ValueError(f"unknown split {name!r}; known: {', '.join(SPLITS)}")
+    return SPLITS[name]
+
+
+def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> float | None:
+    """``(uniform - risk) / (uniform - Bayes)``, of the total KL of the same episodes ``(n,)``.
+
+    None where the data do not show, at 95%, that Bayes learns more than nothing: then there is no scale.
+
+    Example:
+        >>> score_totals(np.array([9.0, 11.0]), np.array([5.0, 7.0]), np.array([2.0, 4.0]))
+        0.5714285714285714
+    """
+    gain = uniform - bayes
+    low, high = mean_interval(gain, 0.95)
+    if low <= 0.0 <= high or not np.isfinite(low):
+        return None
+    return float((uniform.mean() - totals.mean()) / gain.mean())
