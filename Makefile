@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types layers docs perf audit learned lowest core clean
+.PHONY: demo test lint types layers docs perf coverage audit learned lowest core clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
@@ -35,6 +35,9 @@ perf: .venv/.all  ## speed, as ratios against references measured in the same ru
 .venv/.all: .venv/.bench
 	$(PIP) -e ".[all]"
 	touch $@
+
+coverage: .venv/.all  ## what 95% intervals cover on the risks of our own games, and how long they are
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/coverage.py
 
 audit: .venv/.all  ## the full sweep: every pure channel on 20,000 adversarial classes
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/adversarial_classes.py

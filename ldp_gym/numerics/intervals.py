@@ -1,11 +1,17 @@
-"""Intervals and tests of means: the one method of the package, the bootstrap-t.
+"""Intervals and tests of means: the one method of the package, a bootstrap-t.
 
 Risks are skewed: a few unlucky episodes pay several times the mean. Student's interval is then too short on
 their side, and holds the expectation of 16 episodes in 86% of cases instead of 95%. The bootstrap-t asks the
 sample itself how far a studentized mean strays: it draws samples from the sample, and takes the quantiles of
-``(mean* - mean) / error*`` in place of Student's. A tail that the sample has not seen is missing still, so
-the nominal level is stricter while the values are few (:func:`nominal_level`). ``make coverage`` measures
-what this covers, and docs/benchmark.md has the table.
+``(mean* - mean) / error*`` in place of Student's. Two things are added for few values:
+
+- A tail that the sample has not seen is missing still, so the nominal level is stricter
+  (:func:`nominal_level`).
+- A sample with a large outlier gets a very long interval, though its mean is too large already. So no
+  quantile is more than 1.4 times Student's of the same level: intervals of 16 episodes are shorter by a fifth
+  on average, and miss no more often.
+
+``make coverage`` measures what this covers, and docs/benchmark.md has the table.
 
 Everything is deterministic: samples of n values are resampled in the same way always.
 """
@@ -24,8 +30,8 @@ RESAMPLES = 2000
 _FEW = 6
 """Fewer values have too few different resamples: Student's law stands in for them."""
 
-_TAIL = 20
-"""How many resamples must lie beyond a value for their share to count."""
+_LONGEST = 1.4
+"""How many times Student's a quantile may be."""
 
 _KEPT = 1_000_000
 """How many numbers the resamples may have that are kept for the next sample of n values: 8 MB."""
@@ -38,14 +44,14 @@ def nominal_level(level: float, count: int) -> float:
     """The level at which quantiles are taken, so that intervals of ``count`` values err at about ``level``.
 
     Example:
-        >>> nominal_level(0.05, 16), round(nominal_level(0.05, 100), 4)
-        (0.025, 0.04)
+        >>> round(nominal_level(0.05, 16), 4), round(nominal_level(0.05, 100), 4)
+        (0.015, 0.029)
     """
     return float(level * _strictness(count))
 
 
 def _strictness(count: int) -> float:
-    return 1.0 - min(0.5, 2.0 / float(np.sqrt(count)))
+    return 1.0 - min(0.7, 4.2 / float(np.sqrt(count)))
 
 
 def mean_interval(samples: FloatArray, confidence: float) -> tuple[float, float]:
@@ -54,7 +60,7 @@ def mean_interval(samples: FloatArray, confidence: float) -> tuple[float, float]
     Example:
         >>> low, high = mean_interval(np.arange(100.0) ** 2, 0.95)
         >>> round(low), round(high)
-        (2713, 3945)
+        (2644, 3991)
     """
     return largest_mean_interval(np.asarray(samples)[None], confidence)
 
@@ -70,8 +76,9 @@ def largest_mean_interval(samples: FloatArray, confidence: float) -> tuple[float
         return -np.inf, np.inf
     means, errors, pivots = _studentize(samples)
     tail = nominal_level(1.0 - confidence, samples.shape[-1]) / 2.0
-    above = np.nanquantile(np.fmax.reduce(pivots, axis=0), 1.0 - tail)
-    below = np.nanquantile(pivots, tail)
+    freedom, rows = samples.shape[-1] - 1, len(samples)
+    above = min(np.nanquantile(np.fmax.reduce(pivots, axis=0), 1.0 - tail), _farthest(tail / rows, freedom))
+    below = max(np.nanquantile(pivots, tail), -_farthest(tail, freedom))
     return float((means - above * errors).max()), float((means - below * errors).max())
 
 
@@ -92,7 +99,10 @@ def p_above(samples: FloatArray, value: float) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         distances = (means - value) / errors
     distance = np.fmax.reduce(distances, initial=-np.inf)  # a constant sample at the value says nothing
-    share = _share_beyond(np.fmax.reduce(pivots, axis=0), distance, samples.shape[-1] - 1)
+    share = min(
+        _share_beyond(np.fmax.reduce(pivots, axis=0), distance),
+        len(samples) * _farther(distance, samples.shape[-1] - 1),
+    )
     return float(min(1.0, 2.0 * share / _strictness(samples.shape[-1])))
 
 
@@ -101,23 +111,23 @@ def p_below(samples: FloatArray, value: float) -> float:
     return max(p_above(-row, -value) for row in np.atleast_2d(samples))
 
 
-def _share_beyond(pivots: FloatArray, distance: float, freedom: int) -> float:
-    """The share of pivots ``(R,)`` beyond a distance.
+def _share_beyond(pivots: FloatArray, distance: float) -> float:
+    """The share of pivots ``(R,)`` beyond a distance, the sample's own among them."""
+    return float((1 + np.count_nonzero(pivots >= distance)) / (1 + np.count_nonzero(~np.isnan(pivots))))
 
-    Where a few at most are, Student's law, scaled to go through the last of the others, continues the tail:
-    the number of resamples is no limit to how clear a sample can be.
-    """
-    from scipy.special import stdtr, stdtrit  # imported here: playing does not need it
 
-    pivots = np.sort(pivots[~np.isnan(pivots)])
-    beyond = len(pivots) - int(np.searchsorted(pivots, distance))
-    if beyond >= _TAIL:
-        return beyond / len(pivots)
-    anchor = pivots[-_TAIL]
-    if anchor <= 0.0:  # no resample has any error
-        return beyond / len(pivots)
-    scale = stdtrit(freedom, 1.0 - _TAIL / len(pivots)) / anchor
-    return float(stdtr(freedom, -scale * distance))
+def _farthest(tail: float, freedom: int) -> float:
+    """The largest quantile that counts."""
+    from scipy.special import stdtrit  # imported here: it takes a while, and playing does not need it
+
+    return float(-_LONGEST * stdtrit(freedom, tail))
+
+
+def _farther(distance: float, freedom: int) -> float:
+    """The tail of which a distance is the largest quantile: :func:`_farthest`, inverted."""
+    from scipy.special import stdtr  # as above
+
+    return float(stdtr(freedom, -distance / _LONGEST))
 
 
 def _usable(samples: FloatArray) -> bool:
@@ -131,9 +141,9 @@ def _studentize(samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray
     centred = samples - means[:, None]
     errors = centred.std(axis=-1, ddof=1) / np.sqrt(count)
     if count < _FEW:
-        from scipy.stats import t  # imported here: it takes a while, and playing does not need it
+        from scipy.special import stdtrit  # as above
 
-        law = t.ppf((np.arange(RESAMPLES) + 0.5) / RESAMPLES, count - 1)
+        law = stdtrit(count - 1, (np.arange(RESAMPLES) + 0.5) / RESAMPLES)
         rows = np.broadcast_to(law, (len(samples), RESAMPLES))
         return means, errors, np.random.default_rng(count).permuted(rows, axis=1)  # K independent ones
     parts = [_pivots(centred, errors, counts) for counts in _resamples(count)]

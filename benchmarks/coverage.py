@@ -1,0 +1,136 @@
+"""What our 95% intervals cover, and how long they are, on the risks of our own games.
+
+python benchmarks/coverage.py                  # the table of docs/benchmark.md: about three minutes
+
+Each row is a population of episodes. Samples of n episodes are drawn from it, with replacement, so that the
+population's mean is what an interval has to cover. Beside our interval stands Student's on the same samples.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.progress import Progress
+from scipy import stats
+
+import ldp_gym
+from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.intervals import mean_interval
+
+CONFIDENCE = 0.95
+LONGEST = {16: 1.6, 32: 1.4, 100: 1.2, 200: 1.2}
+"""How many times Student's length an interval of n episodes may have."""
+
+LEAST = 0.94
+"""What it has to cover."""
+
+TABLES: dict[str, Any] = {
+    "hypotheses": "dirichlet",
+    "redraw_hypotheses": True,
+    "observe_candidates": True,
+}
+GAMES: dict[str, dict[str, Any]] = {
+    "default game": {},
+    "default game, split": {"channel": "split"},
+    "tables": TABLES,
+    "tables, split": {**TABLES, "channel": "split"},
+    "tables, split, eps 4": {**TABLES, "channel": "split", "epsilon": 4.0},
+    "disjoint, randomized response": {"hypotheses": "disjoint", "channel": "randomized-response"},
+}
+RISKS = (
+    ("bayes", "default game"),
+    ("bayes", "default game, split"),
+    ("centred-exp3", "default game"),
+    ("bayes", "tables"),
+    ("bayes", "tables, split"),
+    ("robust", "tables, split, eps 4"),
+    ("bayes", "disjoint, randomized response"),
+)
+DIFFERENCES = (
+    ("centred-exp3", "bayes", "default game"),
+    ("fixed-share", "bayes", "tables, split"),
+)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What the intervals of many samples of n episodes do.
+
+    Attributes:
+        ours: the share of our intervals that cover the mean.
+        below: the share that lies below it.
+        student: the share of Student's that cover it.
+        length: the mean length of ours, in units of the mean length of Student's.
+    """
+
+    ours: float
+    below: float
+    student: float
+    length: float
+
+    def __str__(self) -> str:
+        return f"{self.ours:.1%}, {self.length:.2f} ({self.student:.1%})"
+
+
+def measure(population: FloatArray, count: int, trials: int, seed: int) -> Coverage:
+    """Our intervals and Student's on the same samples of ``count`` episodes."""
+    samples = np.random.default_rng(seed).choice(population, size=(trials, count))
+    mean = population.mean()
+    low, high = np.array([mean_interval(sample, CONFIDENCE) for sample in samples]).T
+    half = stats.t.ppf((1 + CONFIDENCE) / 2, count - 1) * stats.sem(samples, axis=-1)
+    return Coverage(
+        float(((low <= mean) & (mean <= high)).mean()),
+        float((high < mean).mean()),
+        float((np.abs(samples.mean(axis=-1) - mean) <= half).mean()),
+        float((high - low).mean() / (2 * half).mean()),
+    )
+
+
+def populations(episodes: int, progress: Callable[[], None]) -> Iterator[tuple[str, FloatArray]]:
+    """The risks, and the paired differences of risks, that intervals are made of."""
+    known: dict[tuple[str, str], FloatArray] = {}
+
+    def totals(learner: str, game: str) -> FloatArray:
+        if (learner, game) not in known:
+            known[learner, game] = ldp_gym.evaluate(learner, GAMES[game], episodes=episodes).kl[:, -1]
+            progress()
+        return known[learner, game]
+
+    for learner, game in RISKS:
+        yield f"{learner}, {game}", totals(learner, game)
+    for learner, other, game in DIFFERENCES:
+        yield f"{learner} less {other}, {game}", totals(learner, game) - totals(other, game)
+
+
+def main() -> None:
+    """Print the table as Markdown, and end with 1 if an interval covers too little or is too long."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--episodes", type=int, default=4000, help="of each population")
+    parser.add_argument("--trials", type=int, default=4000, help="samples of each population and n")
+    options = parser.parse_args()
+    rows, failures = [], []
+    with Progress(transient=True) as bar:
+        task = bar.add_task("coverage", total=len(RISKS) + 1 + len(LONGEST) * (len(RISKS) + len(DIFFERENCES)))
+        for name, population in populations(options.episodes, lambda: bar.advance(task)):
+            cells = []
+            for count, longest in LONGEST.items():
+                found = measure(population, count, options.trials, seed=count)
+                bar.advance(task)
+                cells.append(str(found))
+                if found.ours < LEAST or found.length > longest:
+                    failures.append(f"{name}, n = {count}: {found}")
+            rows.append([name, f"{stats.skew(population):.1f}", *cells])
+    print(f"| episodes | skewness | {' | '.join(f'n = {count}' for count in LONGEST)} |")
+    print("|---|---|" + "---|" * len(LONGEST))
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+    if failures:
+        raise SystemExit("too little, or too long:\n" + "\n".join(failures))
+
+
+if __name__ == "__main__":
+    main()
