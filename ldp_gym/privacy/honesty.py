@@ -51,6 +51,9 @@ _CELLS = 4_000_000
 _OWN_CANDIDATES = 20_000
 """So many messages have candidates of their own."""
 
+_FEW_TABLES = 3
+"""So many different ones, if the channel takes its time over each."""
+
 _ALONE = 240
 """So many messages are sent one at a time, as in a game."""
 
@@ -131,6 +134,7 @@ class Inquiry:
     def __init__(self, channel: Channel, samples: int | None = None, seed: int = 0) -> None:
         self.channel, self._rng = channel, np.random.default_rng(seed)
         self.situations = list(_situations(channel, self._rng))
+        self._tables = _peaked(self._rng, (_FEW_TABLES, channel.num_hypotheses, channel.num_labels))
         self.labels = np.arange(channel.num_labels)
         repeat = self._do_messages_repeat()
         most = _MOST_LABELS if repeat else _MOST_LABELS_UNLIKE
@@ -190,7 +194,10 @@ class Inquiry:
 
     def _with_own_candidates(self, number: int, count: int) -> _Rows:
         size, labels = self.channel.num_hypotheses, self._draw_labels(count)
-        candidates = _peaked(self._rng, (count, size, self.channel.num_labels))
+        if self.channel.most_tables is None:
+            candidates = _peaked(self._rng, (count, size, self.channel.num_labels))
+        else:
+            candidates = self._tables[self._rng.integers(len(self._tables), size=count)]
         posterior = self._rng.dirichlet(np.ones(size), size=count) if self.channel.adaptive else None
         messages = self._send(labels, Situation(candidates, posterior))
         log_density = self.channel.log_density(messages, candidates, posterior)[:, self.labels]
