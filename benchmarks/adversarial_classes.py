@@ -64,11 +64,16 @@ def pure_channels() -> list[str]:
 
 
 def audit(classes: int, seed: int = 0) -> list[str]:
-    """What broke, among every pure channel on each of so many classes."""
+    """What broke, among every pure channel on each of so many classes.
+
+    A channel that takes its time over every table is audited on one class in 50.
+    """
     rng, broken = np.random.default_rng(seed), []
     for index in range(classes):
         table = draw_table(rng)
         for name in pure_channels():
+            if index % 50 and ldp_gym.CHANNELS[name].most_tables is not None:
+                continue
             channel = draw_channel(rng, name, table)
             public = rng.dirichlet(np.ones(len(table))) if channel.adaptive else None
             certificate = certify(channel, table, public)

@@ -24,7 +24,7 @@ SMALL = {
     "languages.py": ["--words", "6", "--users", "10", "--episodes", "2", "--picture", "PICTURE"],
     "train_ppo.py": ["--steps", "4096", "--episodes", "2"],
     "cleanrl_ppo.py": ["--updates", "1", "--episodes", "2", "--horizon", "50"],
-    "channels.py": ["--shapes", "3x4", "--horizon", "20", "--episodes", "4", "--classes", "2"],
+    "channels.py": ["--shapes", "3x4", "--horizon", "20", "--episodes", "2", "--tables", "2"],
     "optimum.py": ["--size", "3", "--horizon", "8", "--episodes", "20", "--iterations", "2"],
     "refined.py": ["--parts", "1", "3", "--horizon", "20", "--episodes", "2"],
 }

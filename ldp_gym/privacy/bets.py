@@ -211,11 +211,9 @@ def _stake(hits: float, chances: float, count: float) -> float:
 
 def _bet_on_trees(sample: Sample) -> Iterator[Wealth]:
     half = sample.ends[-2]
-    beliefs, expected = sample.beliefs[:half], sample.expected[:half]
     counts = sample.counts[:half]
-    labelled = Labelled(
-        sample.messages[:half], counts.sum(axis=-1), counts - expected, expected * (1.0 - beliefs)
-    )
+    surplus = counts - sample.expected[:half]
+    labelled = Labelled(sample.messages[:half], counts.sum(axis=-1), surplus, sample.beliefs[:half])
     questions = promising(labelled)
     for depth in _DEPTHS:
         tree = grow(labelled, questions, depth)

@@ -156,8 +156,7 @@ def _best_event(messages: list[FloatArray], delta: float) -> _Event:
     labels, everything = np.repeat(np.arange(num_labels), each), np.concatenate(messages)
     flat = 1.0 / num_labels
     surplus = (labels[:, None] == np.arange(num_labels)) - flat
-    variance = np.full(surplus.shape, flat * (1.0 - flat))
-    labelled = Labelled(everything, np.ones(len(everything)), surplus, variance)
+    labelled = Labelled(everything, np.ones(len(everything)), surplus, np.full(surplus.shape, flat))
     tree = grow(labelled, [*_projections(messages), *promising(labelled)], _DEPTH)
     places = labels * tree.num_cells + tree.cells(everything)
     counts = np.bincount(places, minlength=num_labels * tree.num_cells).reshape(num_labels, -1)

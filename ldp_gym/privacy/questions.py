@@ -33,6 +33,9 @@ _MOST_PAIRED = 24
 _KEPT = 6
 """How many questions of a kind go from the first look into the tree."""
 
+_KEPT_RARE = 3
+"""How many more because they tell much of a few messages."""
+
 _SMALLEST_CELL = 16
 """Fewer messages say nothing about the law of their labels."""
 
@@ -56,13 +59,18 @@ class Labelled:
         messages: ``(n, F)``.
         counts: how often each was sent, ``(n,)``.
         surplus: how often each label was sent with it, less how often it was expected, ``(n, L)``.
-        variance: of that, ``(n, L)``.
+        expected: how likely each label was expected, ``(n, L)``.
     """
 
     messages: FloatArray
     counts: FloatArray
     surplus: FloatArray
-    variance: FloatArray
+    expected: FloatArray
+
+    @cached_property
+    def variance(self) -> FloatArray:
+        """Of the surplus, ``(n, L)``."""
+        return self.counts[:, None] * self.expected * (1.0 - self.expected)
 
     def scores(self, answers: BoolArray, rows: IntArray) -> FloatArray:
         """How much better than before each answer ``(Q, rows)`` tells some label: a chi-square, ``(Q,)``."""
@@ -77,6 +85,18 @@ class Labelled:
         scores: FloatArray = (excess**2 / (spread * (1.0 - share) + 0.5)).max(axis=-1)
         scores[np.minimum(count, counts.sum() - count) < _SMALLEST_CELL] = 0.0
         return scores
+
+    def ratios(self, answers: BoolArray) -> FloatArray:
+        """By which factor, at least, a yes ``(Q, n)`` speaks for one label rather than another, ``(Q,)``.
+
+        At about three standard deviations. So a rare leak is seen beside what all messages tell.
+        """
+        yes = answers.astype(np.float32)
+        expected = yes @ (self.counts[:, None] * self.expected).astype(np.float32)
+        sent = np.maximum(yes @ self.surplus.astype(np.float32) + expected, 0.0)
+        doubt, unit = 3.0 * np.sqrt(sent), expected + 1e-9
+        ratios: FloatArray = ((sent - doubt) / unit).max(axis=-1) / ((sent + doubt + 6.0) / unit).min(axis=-1)
+        return ratios
 
 
 @dataclass(frozen=True)
@@ -115,12 +135,14 @@ def _joined(answer: str, path: str) -> str:
 
 
 def promising(labelled: Labelled) -> list[Question]:
-    """Of each kind of question the few that tell most by themselves."""
+    """Of each kind of question the few that tell most by themselves: of all messages, and of some."""
     kept, everything = [], np.arange(len(labelled.messages))
     for kind in filter(None, _kinds(labelled.messages)):
         answers = np.stack([question.answer(labelled.messages) for question in kind])
         scores = labelled.scores(answers, everything)
-        kept += [kind[i] for i in np.argsort(scores)[::-1][:_KEPT] if scores[i] > 0.0]
+        best = np.argsort(scores)[::-1][:_KEPT]
+        rare = np.argsort(labelled.ratios(answers))[::-1][:_KEPT_RARE]
+        kept += [kind[i] for i in dict.fromkeys([*best.tolist(), *rare.tolist()]) if scores[i] > 0.0]
     return kept
 
 

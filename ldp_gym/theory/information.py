@@ -104,7 +104,7 @@ class MessageInformation:
 
     ``I(truth; message) = E_r [ sum_k w_k l_k log l_k - m log m ]``.
 
-    The expectation is exact where the messages can be listed and are few. Else it is over a few messages with
+    The expectation is exact where the messages are few numbers. Else it is over a few messages with
     fixed coins, the same at all candidates, of the uniform mixture (of an adaptive channel, which acts on the
     posterior, of the posterior's). Every message contributes what it tells, which is never negative.
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from ldp_gym.calibration.capacity import best_share
 from ldp_gym.calibration.extremal.covers import CoverSearch
-from ldp_gym.calibration.extremal.families import Family, Table
+from ldp_gym.calibration.extremal.families import FLATTEST, STEEPEST, Family, Table
 from ldp_gym.calibration.extremal.mixture import Mixture
 from ldp_gym.numerics.arrays import FloatArray
 
@@ -44,7 +44,17 @@ _MOST_LABELS = 12
 _MOST_LABELS_OF_TWO = 128
 """The same with two hypotheses, where few sets matter."""
 
+_STEEPEST_OF_TWO = 5.0
+"""Beyond that eps many sets matter again."""
+
 _MOST_STEPS = 60
+_MOST_PROGRAMS = 15
+
+_PATIENCE = 4
+"""After so many steps without progress, a search is over."""
+
+_PROGRESS = 1e-6
+"""By what part of the cost a step must better it to count as progress."""
 
 
 class Design(NamedTuple):
@@ -77,12 +87,14 @@ def design(candidates: FloatArray, epsilon: float, horizon: int, most_sets: int)
     mixture = Mixture(table, horizon)
     covers = CoverSearch(table, best_share(epsilon), np.random.default_rng(0))
     mixture.add(covers.first())
-    gap, exact = _descend(mixture, covers.best, GAP, patience=3), False
-    if table.num_labels <= (_MOST_LABELS_OF_TWO if table.num_hypotheses == 2 else _MOST_LABELS):
+    gap, exact = _descend(mixture, covers.best, GAP, _MOST_STEPS, patience=3), False
+    of_two = table.num_hypotheses == 2 and table.num_labels <= _MOST_LABELS_OF_TWO
+    if table.num_labels <= _MOST_LABELS or (of_two and epsilon <= _STEEPEST_OF_TWO):
         from ldp_gym.calibration.extremal import programs  # SciPy's optimizers take a while to import
 
         enough = _GAP_OF_TWO if table.num_hypotheses == 2 else GAP
-        gap, exact = _descend(mixture, programs.solver_of(table).best, enough, patience=1), True
+        gap = _descend(mixture, programs.solver_of(table).best, enough, _MOST_PROGRAMS, patience=1)
+        exact = FLATTEST <= epsilon <= STEEPEST  # else it was chosen for another eps
     before = mixture.cost
     mixture.keep_sets(most_sets)
     return Design(mixture.family, mixture.cost, gap + (mixture.cost - before) / mixture.cost, exact)
@@ -92,15 +104,21 @@ def _descend(
     mixture: Mixture,
     search: Callable[[FloatArray], tuple[list[Family], float]],
     enough: float,
+    most_steps: int,
     patience: int,
 ) -> float:
-    """Mix in what the search finds until the gap has been small so many times in a row; the last gap."""
-    small = 0
-    for _ in range(_MOST_STEPS):
+    """Mix in what the search finds until the gap has been small so many times in a row; the last gap.
+
+    A search that finds nothing new, to the solver's last digit, is over too.
+    """
+    small = idle = 0
+    for _ in range(most_steps):
         families, most = search(mixture.slopes)
         gap = max(0.0, most - mixture.score) / mixture.cost
         small = small + 1 if gap < enough else 0
-        if small == patience:
+        if small == patience or idle == _PATIENCE:
             break
+        before = mixture.cost
         mixture.add(families)
+        idle = idle + 1 if mixture.cost > before * (1.0 - _PROGRESS) else 0
     return gap

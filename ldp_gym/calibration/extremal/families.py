@@ -11,8 +11,8 @@ import numpy as np
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.divergences import kl
 
-_STEEPEST = 25.0
-"""The largest eps that a channel is chosen for: beyond it ``e^-eps`` is lost in a probability's rounding."""
+FLATTEST, STEEPEST = 1e-3, 10.0
+"""The eps that a channel is chosen for lie in between: beyond, linear programs run out of digits."""
 
 
 class Family(NamedTuple):
@@ -43,7 +43,7 @@ class Table:
     def __init__(self, candidates: FloatArray, epsilon: float) -> None:
         self.candidates = candidates
         self.num_hypotheses, self.num_labels = candidates.shape
-        self.low = math.exp(-min(epsilon, _STEEPEST))
+        self.low = math.exp(-min(max(epsilon, FLATTEST), STEEPEST))
 
     def family(self, sets: FloatArray, masses: FloatArray) -> Family:
         """The channel of sets and masses. The empty set and the full one tell nothing, and are left out."""

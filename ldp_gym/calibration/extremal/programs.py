@@ -49,8 +49,8 @@ class Solver(ABC):
     def _level(self, sets: FloatArray, masses: FloatArray) -> Family:
         """The channel of masses that cover all labels alike to the last digit, not to some tolerance."""
         sets, masses = sets[masses > _NOTHING], masses[masses > _NOTHING]
-        raised = self._table.low + (1.0 - self._table.low) * sets
-        masses = masses + np.linalg.lstsq(raised.T, 1.0 - masses @ raised, rcond=None)[0]
+        uneven = (sets - sets[:, :1])[:, 1:]
+        masses = masses - np.linalg.lstsq(uneven.T, masses @ uneven, rcond=None)[0]
         return self._table.family(sets, np.maximum(masses, 0.0))
 
 
@@ -78,7 +78,7 @@ class AllSets(Solver):
     def _program(self, columns: IntArray, scores: FloatArray) -> _Solution:
         """The best masses of these sets."""
         raised = self._table.low + (1.0 - self._table.low) * self._sets[columns]
-        return _solve(scores, raised.T)
+        return _solve(scores, raised.T, self._table.low)
 
 
 class TwoHypotheses(Solver):
@@ -91,10 +91,12 @@ class TwoHypotheses(Solver):
     def __init__(self, table: Table) -> None:
         super().__init__(table)
         self._reach = -float(np.log(table.low))
-        self._grid = np.linspace(-self._reach, self._reach, 17)
+        self._base = np.linspace(-self._reach, self._reach, 17)
+        self._grid = self._base
 
     def best(self, slopes: FloatArray) -> tuple[list[Family], float]:
         for _ in range(_MOST_ROUNDS):
+            grid = self._grid
             program, shares = self._program(slopes)
             sets = self._sets_above(program.prices, slopes)
             missed = self._missed(sets, program.prices, slopes)
@@ -102,6 +104,8 @@ class TwoHypotheses(Solver):
                 break
             laws = self._table.laws(sets[np.argsort(-missed)[:4]])
             self._grid = np.unique(np.concatenate([self._grid, np.log(laws[:, 0] / laws[:, 1])]))
+        used = grid[shares.max(axis=1) > _NOTHING]
+        self._grid = np.union1d(self._base, used)  # what no message used would only slow the next program
         nested = [_nested(row) for row in shares]
         family = self._level(*(np.concatenate(parts) for parts in zip(*nested, strict=True)))
         return [family], self._bound(program.prices, float(missed.max(initial=0.0)))
@@ -121,7 +125,7 @@ class TwoHypotheses(Solver):
         covered = sparse.hstack([np.full((labels, n), low), (1.0 - low) * each]).tocsr()
         by_message = sparse.kron(sparse.eye_array(n), np.ones((labels, 1)))
         within = sparse.hstack([-by_message, sparse.eye_array(n * labels)]).tocsr()
-        program = _solve(gains, covered, within)
+        program = _solve(gains, covered, low, within)
         return program, program.masses[n:].reshape(n, labels)
 
     def _sets_above(self, prices: FloatArray, slopes: FloatArray) -> FloatArray:
@@ -157,15 +161,23 @@ class _Solution(NamedTuple):
     prices: FloatArray
 
 
-def _solve(gains: FloatArray, covered: FloatArray, within: FloatArray | None = None) -> _Solution:
-    """Masses of the largest gain that cover every label once, and the labels' prices."""
-    unit = float(np.abs(gains).max())
+def _solve(gains: FloatArray, covered: FloatArray, low: float, within: FloatArray | None = None) -> _Solution:
+    """Masses of the largest gain that cover every label once, and the labels' prices.
+
+    The program asks that the first label is covered once and the others as much as it is: at a small eps all
+    rows of ``covered`` are nearly the same, and only their differences can be told apart.
+    """
+    unit, others = float(np.abs(gains).max()), covered.shape[0] - 1
+    rows = sparse.csr_array(covered)
+    rows = sparse.vstack([rows[:1], (rows[1:] - rows[[0] * others]) / (1.0 - low)])
     limits = None if within is None else np.zeros(within.shape[0])
     program = linprog(
-        -gains / unit, A_ub=within, b_ub=limits, A_eq=covered, b_eq=np.ones(covered.shape[0]), method="highs"
+        -gains / unit, A_ub=within, b_ub=limits, A_eq=rows, b_eq=np.eye(others + 1)[0], method="highs"
     )
     assert program.status == 0, f"randomized response is always a solution, but: {program.message}"
-    return _Solution(program.x, -program.eqlin.marginals * unit)
+    first, *differences = -program.eqlin.marginals * unit
+    prices = np.array(differences) / (1.0 - low)
+    return _Solution(program.x, np.concatenate([[first - prices.sum()], prices]))
 
 
 def _nested(shares: FloatArray) -> tuple[FloatArray, FloatArray]:

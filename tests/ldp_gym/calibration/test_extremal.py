@@ -173,7 +173,7 @@ def test_a_label_joins_the_sets_that_it_prefers():
 
 
 def test_few_sets_are_kept_where_few_are_wanted():
-    table = random_table(8, 64)
+    table = random_table(6, 32)
     small, large = (design(table, 2.0, 1000, most_sets=most) for most in (20, 200))
     assert len(small.family.masses) <= 20 < len(large.family.masses)
-    assert small.cost >= large.cost
+    assert small.cost >= large.cost * (1.0 - GAP)

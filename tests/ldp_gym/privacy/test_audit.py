@@ -27,7 +27,7 @@ HAIR[0, 0], HAIR[1, 1:] = 1.0, 1 / 31
 
 
 def test_every_pure_channel_keeps_its_promise_on_adversarial_classes():
-    assert audit_classes(300, seed=1) == []
+    assert audit_classes(100, seed=1) == []
 
 
 @pytest.mark.parametrize(("table", "horizon", "epsilon"), [(THREE, 100, 1.0167), (FIVE, 1000, 1.0333)])
@@ -183,7 +183,7 @@ def test_a_vector_whose_promise_cannot_be_shown_is_not_certified():
 @pytest.mark.parametrize("kind", [LaplaceVector, GaussianVector])
 @pytest.mark.parametrize("horizon", [2, 3, 8])
 def test_the_bounds_on_delta_hold_where_labels_are_often_redrawn(kind, horizon):
-    """At small T the mixing counts. Against the true delta, from a million messages; error rate 1e-6."""
+    """At small T the mixing counts. Against the true delta, from 200,000 messages; error rate 1e-6."""
     table = np.array([[0.9, 0.1], [0.2, 0.8]])
     channel = kind(2, 2, horizon, epsilon=2.0, delta=1e-2, calibration="tight")
     rng = np.random.default_rng(0)
@@ -191,11 +191,11 @@ def test_the_bounds_on_delta_hold_where_labels_are_often_redrawn(kind, horizon):
         bounds = audit.exact_delta(channel, table, epsilon)
         found = []
         for y in (0, 1):
-            messages = channel.privatize(np.full(1_000_000, y), table, rng)
+            messages = channel.privatize(np.full(200_000, y), table, rng)
             density = channel.log_density(messages, table)
             excess = -np.expm1(np.minimum(epsilon + density[:, 1 - y] - density[:, y], 0.0))
             found.append(excess.mean())
-        slack = math.sqrt(math.log(4 / 1e-6) / 2e6)
+        slack = math.sqrt(math.log(4 / 1e-6) / 4e5)
         assert bounds.lower <= max(found) + slack
         assert bounds.upper >= max(found) - slack
 
@@ -218,7 +218,7 @@ def test_the_black_box_convicts_the_ceilings_and_not_the_cells():
     found = audit.estimate_epsilon(literal, HAIR, trials=10**6, confidence=0.99)
     assert found.epsilon > 1.0
     honest = LaplaceSingle(2, 32, 100)
-    assert audit.estimate_epsilon(honest, HAIR, trials=10**6, confidence=0.99).epsilon <= 1.0
+    assert audit.estimate_epsilon(honest, HAIR, trials=10**5, confidence=0.99).epsilon <= 1.0
 
 
 def test_the_black_box_stays_below_the_truth():
@@ -286,7 +286,8 @@ class Leak(LaplaceSingle):
 )
 def test_broken_channels_are_caught(channel, exact, contract):
     """The black box catches all, the exact audit what the density admits, the check what it hides."""
-    assert audit.estimate_epsilon(channel, FIVE, trials=10**6).epsilon > 1.2
+    trials = 10**6 if isinstance(channel, Leak) else 10**5
+    assert audit.estimate_epsilon(channel, FIVE, trials=trials).epsilon > 1.2
     assert certify(channel, FIVE).holds is not exact
     if contract:
         with pytest.raises(AssertionError, match="log_density"):

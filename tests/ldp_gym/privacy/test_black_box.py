@@ -11,12 +11,16 @@ TABLE = np.random.default_rng(0).dirichlet(np.full(16, 0.3), size=8)
 
 @pytest.mark.parametrize("name", PURE)
 def test_the_black_box_finds_most_of_eps_and_never_more(name):
-    """True eps 1.5 (less for Laplace noise). The bound exceeds the truth with probability 1e-6 at most."""
+    """True eps 1.5 (less for Laplace noise). The bound exceeds the truth with probability 1e-6 at most.
+
+    What a hash of the label says, only those can read who know the hash: docs/privacy.md says so.
+    """
     channel = make_channel(name, 8, 16, 1000, epsilon=1.5)
     public = audit.uniform_posterior(channel)
     truth = audit.exact_epsilon(channel, TABLE, public).epsilon
     found = audit.estimate_epsilon(channel, TABLE, 200_000, confidence=1 - 1e-6, posterior=public)
-    assert 0.75 * truth < found.epsilon <= truth
+    share = 0.2 if name == "local-hashing" else 0.75
+    assert share * truth < found.epsilon <= truth
 
 
 def test_it_says_what_became_of_the_messages():

@@ -9,8 +9,7 @@ from ldp_gym.privacy.views import fingerprints, views
 
 def labelled(messages, labels, num_labels):
     surplus = np.eye(num_labels)[labels] - 1.0 / num_labels
-    variance = np.full(surplus.shape, (1.0 - 1.0 / num_labels) / num_labels)
-    return Labelled(messages, np.ones(len(messages)), surplus, variance)
+    return Labelled(messages, np.ones(len(messages)), surplus, np.full(surplus.shape, 1.0 / num_labels))
 
 
 def test_a_tree_numbers_its_leaves_and_says_what_they_mean():

@@ -1,6 +1,7 @@
 import itertools
 import math
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from helpers import PURE, make_channel
@@ -29,12 +30,12 @@ def test_randomized_response_by_hand():
     assert error == 0.0
     assert math.isclose(rate, expected, rel_tol=1e-12)
     split = theory.information_rate(make_channel("split", 2, 2, 10), np.eye(2))
-    assert abs(split.rate - expected) < 5 * split.error
+    assert split == (pytest.approx(expected, rel=1e-12), 0.0)
 
 
 @pytest.mark.parametrize("name", ldp_gym.CHANNELS.names())
 def test_what_a_message_tells_at_a_glance_is_near_what_it_tells(name):
-    """A few messages against many, under several posteriors; exact where messages are listed."""
+    """A few messages against many, under several posteriors; exact where there are few messages."""
     channel = make_channel(name, 4, 6, 100, epsilon=1.0)
     candidates = np.random.default_rng(3).dirichlet(np.ones(6), size=(5, 4))
     posteriors = np.array([[0.25, 0.25, 0.25, 0.25], [0.7, 0.1, 0.1, 0.1], [0.0, 0.5, 0.5, 0.0]])
@@ -43,7 +44,7 @@ def test_what_a_message_tells_at_a_glance_is_near_what_it_tells(name):
     for weights, row in zip(posteriors, glances, strict=True):
         for table, glance in zip(candidates, row, strict=True):
             rate, error = theory.information_rate(channel, table, weights, samples=4000)
-            if error == 0.0 and not channel.adaptive:
+            if isinstance(channel.message_space, gym.spaces.Discrete) and channel.message_space.n <= 64:
                 assert math.isclose(glance, rate, rel_tol=1e-9, abs_tol=1e-12)
             assert abs(glance - rate) < 0.6 * rate + 5 * error + 1e-12
 

@@ -79,7 +79,7 @@ def test_the_posterior_is_calibrated(channel):
     learner.play(tape.candidates, tape.messages)
     watched = np.arange(2000) % 5
     weights = learner.weights[np.arange(2000), watched]
-    errors = (episodes.truths == watched) - weights
+    errors = (tape.members[:, 0] == watched) - weights
     for chosen in (np.abs(weights - 0.2) < 0.1, np.ones(2000, dtype=bool)):
         level, variance = math.log(2e6), (weights * (1 - weights))[chosen].sum()
         assert abs(errors[chosen].sum()) <= math.sqrt(2 * variance * level) + 2 * level / 3
