@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -22,11 +22,15 @@ from ldp_gym.numerics.arrays import FloatArray, IntArray
 from ldp_gym.numerics.divergences import kl, kl_to_each, tv
 from ldp_gym.numerics.intervals import largest_mean_interval
 from ldp_gym.privacy.promise import warn_of_broken_promise
+from ldp_gym.processes import count_jobs, share_out
 from ldp_gym.registry import is_builtin
 from ldp_gym.truths.base import NO_MEMBER
 
 _CELLS = 600_000
 """How many numbers a block of tape may hold: 5 MiB, which mostly stays in a processor's cache."""
+
+_MOST, _STEPPED, _PIECES = 1024, 256, 16
+"""How many episodes are played together at most, and when stepped at least; how many pieces are enough."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,6 +143,7 @@ def evaluate(
     checkpoints: Sequence[int] | None = None,
     averages: bool = False,
     leaders: bool = False,
+    jobs: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> Evaluation:
     """Play a learner and return its cumulative losses. The learner never sees them.
@@ -157,7 +162,10 @@ def evaluate(
         checkpoints: the rounds at which to keep the sums; log-spaced when not given.
         averages: whether to keep the episodes' average predictions too, of a class without contexts.
         leaders: whether to keep who leads at each checkpoint too.
-        progress: called with the number of rounds played after each block.
+        jobs: how many processes play, -1 for one per core; the numbers are the same for any. Worth it from
+            some seconds of work on. A script needs its calls below ``if __name__ == "__main__":``.
+        progress: called with the number of rounds played after each block, or after each piece of the work
+            that another process has done.
 
     Example:
         >>> import ldp_agents
@@ -176,11 +184,16 @@ def evaluate(
     members = _members(scenario, truth)
     made = build_learner(learner, copy_game(scenario.game))
     plays = [(seed + i, member) for member in members for i in range(count)]
-    together = _episodes_at_a_time(scenario, isinstance(made, TapeLearner) and not scenario.channel.adaptive)
-    parts = [
-        _play(made, scenario, plays[start : start + together], rounds, averages, leaders, progress)
-        for start in range(0, len(plays), together)
-    ]
+    together = _episodes_at_a_time(
+        scenario, isinstance(made, TapeLearner) and not scenario.channel.adaptive, len(plays)
+    )
+    pieces = [plays[start : start + together] for start in range(0, len(plays), together)]
+    processes = min(count_jobs(jobs), len(pieces))
+    if processes == 1:
+        parts = [_play(made, scenario, piece, rounds, averages, leaders, progress) for piece in pieces]
+    else:
+        work = _Work(learner, scenario, rounds, averages, leaders)
+        parts = share_out(work, pieces, processes, partial(_report, progress, scenario.horizon))
     shape = (len(members), count) if truth == "all" else (count,)
 
     def joined(name: str) -> Any:
@@ -223,10 +236,44 @@ def _checkpoints(horizon: int, given: Sequence[int] | None) -> IntArray:
     return np.unique([*rounds, horizon])
 
 
-def _episodes_at_a_time(scenario: Scenario, in_blocks: bool) -> int:
-    """How many episodes are played together: many rounds of a few, or a few rounds of many."""
-    rounds = min(scenario.horizon, 256 if in_blocks else 4)
-    return max(1, min(1024, _CELLS // (rounds * scenario.footprint)))
+def _episodes_at_a_time(scenario: Scenario, in_blocks: bool, total: int) -> int:
+    """How many episodes of all are played together: many rounds of a few, or a few rounds of many.
+
+    Fewer than memory has room for, if then there is a piece of work for each of several processes. The number
+    of processes plays no part in it: what is played together may decide the last bit of a loss.
+    """
+    if in_blocks:
+        most, least = _CELLS // (256 * scenario.footprint), _CELLS // (scenario.horizon * scenario.footprint)
+    else:
+        most, least = _CELLS // scenario.footprint, _STEPPED
+    return max(1, min(most, _MOST, max(least, -(-total // _PIECES))))
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What a process needs to play its pieces of the episodes."""
+
+    learner: str | Callable[[Game], Learner]
+    scenario: Scenario
+    checkpoints: IntArray
+    averages: bool
+    leaders: bool
+
+    @cached_property
+    def _made(self) -> Learner:
+        return build_learner(self.learner, copy_game(self.scenario.game))
+
+    def __call__(self, plays: Sequence[tuple[int, int | None]]) -> Evaluation:
+        return _play(
+            self._made, self.scenario, plays, self.checkpoints, self.averages, self.leaders, progress=None
+        )
+
+
+def _report(
+    progress: Callable[[int], None] | None, horizon: int, plays: Sequence[tuple[int, int | None]]
+) -> None:
+    if progress is not None:
+        progress(horizon * len(plays))
 
 
 def _play(
