@@ -16,6 +16,7 @@ import numpy as np
 from ldp_gym.evaluation import evaluate
 from ldp_gym.game import Game
 from ldp_gym.learners import Learner
+from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray
 from ldp_gym.numerics.divergences import tv
 
@@ -54,11 +55,17 @@ def median_run(runs: FloatArray) -> int:
         >>> median_run(np.array([[0.9, 0.1], [0.5, 0.5], [0.52, 0.48]]))
         1
     """
-    runs = np.asarray(runs, dtype=np.float64)
+    runs = validation.table(runs, "table of runs", "run")
     distances = tv(runs[:, None], runs[None])
     return int(np.median(distances, axis=1).argmin())
 
 
 def nearest_hypothesis(estimate: FloatArray, table: FloatArray) -> IntArray:
     """Hypothesis selection: which of the hypotheses ``(K, M)`` is nearest in TV to estimates ``(..., M)``."""
-    return tv(table, np.asarray(estimate)[..., None, :]).argmin(axis=-1)
+    table = validation.table(table)
+    estimate = validation.distributions(estimate, "estimate", "estimate")
+    if estimate.shape[-1] != table.shape[-1]:
+        raise ValueError(
+            f"an estimate has {table.shape[-1]} probabilities, as the table, got {estimate.shape}"
+        )
+    return tv(table, estimate[..., None, :]).argmin(axis=-1)

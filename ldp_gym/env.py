@@ -13,6 +13,7 @@ from ldp_gym.engine.referee import Referee, member_option
 from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import LearnerGenerators, episode_generator
+from ldp_gym.errors import keep_messages
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.rendering.history import FrameHistory
@@ -95,7 +96,8 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
 
     def __init__(self, *, render_mode: str | None = None, **rules: Unpack[Rules]) -> None:
         self.render_mode = validation.render_mode(render_mode, self.metadata["render_modes"])
-        self.scenario = Scenario(**rules)
+        with keep_messages():
+            self.scenario = Scenario(**rules)
         self.game = self.scenario.game
         self.observation_space = self.scenario.observation_space
         self._simplex = self.scenario.action_space
@@ -114,7 +116,7 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
             seed: the same seed gives the same game. Without one, each episode is the next of its seed's.
             options: ``{"truth": j}`` chooses the truth.
         """
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else validation.seed("seed", seed))
         generator = episode_generator(self.np_random)
         member = member_option(self.scenario, options)
         info = self._referee.begin(np.zeros(1, dtype=np.int64), [generator], member)

@@ -1,4 +1,65 @@
-"""Every exception and warning of the package."""
+"""Every exception and warning of the package, and the one way to say that an extra is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_GYMNASIUM_APPENDS = " was raised from the environment creator"
+
+
+class ArgumentTypeError(TypeError):
+    """An argument of the wrong kind.
+
+    From a TypeError in an environment's constructor Gymnasium makes another of the same class, whose message
+    ends with all arguments, whole models and tables included. This class leaves that end out.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message.partition(_GYMNASIUM_APPENDS)[0])
+
+
+@contextmanager
+def keep_messages() -> Iterator[None]:
+    """Make an :class:`ArgumentTypeError` of every TypeError, for the constructor of an environment."""
+    try:
+        yield
+    except ArgumentTypeError:
+        raise
+    except TypeError as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
+class MissingExtraError(ImportError):
+    """A package of an extra is not installed. The message names both, and the command to install them."""
+
+
+@contextmanager
+def extra(name: str, purpose: str) -> Iterator[None]:
+    """Imports that need an extra of this package.
+
+    Args:
+        name: of the extra, as pyproject.toml has it.
+        purpose: what needs it, in the error.
+
+    Raises:
+        MissingExtraError: if a package is missing.
+
+    Example:
+        >>> with extra("rl", "training"):
+        ...     import no_such_package
+        Traceback (most recent call last):
+        ...
+        ldp_gym.errors.MissingExtraError: training needs no_such_package: pip install 'ldp-gym[rl]'
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "a package").partition(".")[0]
+        if package.startswith("ldp_"):
+            raise  # a module of ours: no extra brings it
+        message = f"{purpose} needs {package}: pip install 'ldp-gym[{name}]'"
+        raise MissingExtraError(message, name=package) from error
 
 
 class IncompatibleChannelError(ValueError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -175,7 +175,9 @@ def evaluate(
     """
     scenario = as_scenario(env)
     count = validation.whole("episodes", episodes, least=1)
-    seed = validation.whole("seed", seed, least=0)
+    seed = validation.seed("seed", seed)
+    averages, leaders = validation.flag("averages", averages), validation.flag("leaders", leaders)
+    progress = validation.function("progress", progress, "of the number of rounds played")
     rounds = _checkpoints(scenario.horizon, checkpoints)
     if averages and not scenario.hypotheses.constant:
         raise ValueError(f"average predictions need a class without contexts, got {scenario.hypotheses!r}")
@@ -183,6 +185,8 @@ def evaluate(
     warn_of_broken_promise(scenario.channel, scenario.hypotheses(contexts))
     members = _members(scenario, truth)
     made = build_learner(learner, copy_game(scenario.game))
+    numbers = 3 * len(rounds) + 2 * scenario.hypotheses.num_hypotheses + scenario.hypotheses.num_labels
+    validation.fits_memory("episodes", count, len(members) * numbers, "results")
     plays = [(seed + i, member) for member in members for i in range(count)]
     together = _episodes_at_a_time(
         scenario, isinstance(made, TapeLearner) and not scenario.channel.adaptive, len(plays)
@@ -194,7 +198,7 @@ def evaluate(
     else:
         work = _Work(learner, scenario, rounds, averages, leaders)
         parts = share_out(work, pieces, processes, partial(_report, progress, scenario.horizon))
-    shape = (len(members), count) if truth == "all" else (count,)
+    shape = (len(members), count) if isinstance(truth, str) else (count,)
 
     def joined(name: str) -> Any:
         values = [getattr(part, name) for part in parts]
@@ -207,7 +211,7 @@ def _members(scenario: Scenario, truth: int | str | None) -> list[int | None]:
     """The members that replace an episode's own truth, in turn; None leaves it."""
     if truth is None:
         return [None]
-    if truth != "all":
+    if not isinstance(truth, str) or truth != "all":
         return [scenario.valid_member(truth)]
     return [scenario.valid_member(member) for member in range(scenario.hypotheses.num_hypotheses)]
 
@@ -215,11 +219,13 @@ def _members(scenario: Scenario, truth: int | str | None) -> list[int | None]:
 def as_scenario(env: object) -> Scenario:
     """The scenario of keyword arguments, or of an environment."""
     if isinstance(env, Mapping):
+        env = validation.options("env", env)
         return Scenario(**{name: value for name, value in env.items() if name != "render_mode"})
     if isinstance(env, gym.Env) and isinstance(env.unwrapped, LDPDistEnv):
         return env.unwrapped.scenario
     raise TypeError(
-        f'env must be a dict of gym.make("LDPDist-v0", ...) arguments or such an environment, got {env!r}'
+        f'env must be a dict of gym.make("LDPDist-v0", ...) arguments or such an environment, got '
+        f"{validation.describe(env)}"
     )
 
 
@@ -228,9 +234,8 @@ def _checkpoints(horizon: int, given: Sequence[int] | None) -> IntArray:
         decades = np.log10(horizon)
         spaced = np.logspace(0, decades, num=1 + int(np.ceil(10 * decades)))
         return np.unique(np.append(np.rint(spaced).astype(np.int64), horizon))
-    if not isinstance(given, Iterable):
-        raise TypeError(f"checkpoints must be a list of rounds, got {given!r}")
-    rounds = [validation.whole("a checkpoint", given_round, least=1) for given_round in given]
+    listed = validation.listed("checkpoints", given, "rounds")
+    rounds = [validation.whole("checkpoints", given_round, least=1) for given_round in listed]
     if max(rounds, default=1) > horizon:
         raise ValueError(f"checkpoints must lie in 1..{horizon}, got {max(rounds)}")
     return np.unique([*rounds, horizon])

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldp_gym.calibration.clipping import Clipping
-from ldp_gym.channels.base import Channel
+from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.channels.clipped import ClippedChannel
 from ldp_gym.hypotheses.base import HypothesisClass
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.validation import describe
 from ldp_gym.posterior import PublicPosterior
 
 
@@ -27,6 +29,13 @@ class Game:
     hypotheses: HypothesisClass | None
     channel: Channel
     horizon: int
+
+    def __post_init__(self) -> None:
+        as_channel(self.channel)
+        if self.hypotheses is not None:
+            what = "a HypothesisClass, or None where it is redrawn"
+            validation.instance("hypotheses", self.hypotheses, HypothesisClass, what)
+        validation.whole("horizon (T)", self.horizon, least=1)
 
     def public_posterior(self, batch_shape: tuple[int, ...] = ()) -> PublicPosterior:
         """The posterior that anyone can keep from the public transcript, before the first message."""
@@ -66,6 +75,17 @@ def copy_game(game: Game) -> Game:
         ) from error
 
 
+def as_game(game: object) -> Game:
+    """``game``, which a learner is made for.
+
+    Raises:
+        TypeError: if it is no Game.
+    """
+    return validation.instance(
+        "game", game, Game, "the Game a learner is made for, such as env.unwrapped.game"
+    )
+
+
 def game_of(source: Any) -> Game:
     """The game that an environment plays, whatever is wrapped around it; a Game is its own.
 
@@ -76,5 +96,5 @@ def game_of(source: Any) -> Game:
         return source
     game = getattr(getattr(source, "unwrapped", None), "game", None)
     if not isinstance(game, Game):
-        raise TypeError(f"expected an environment of LDPDist-v0 or a Game, got {source!r}")
+        raise TypeError(f"expected an environment of LDPDist-v0 or a Game, got {describe(source)}")
     return game

@@ -12,7 +12,8 @@ import numpy as np
 from ldp_gym.errors import IncompatibleChannelError as IncompatibleChannelError
 from ldp_gym.game import Game
 from ldp_gym.numerics.arrays import FloatArray, Messages, at_round
-from ldp_gym.registry import Registry
+from ldp_gym.numerics.validation import describe
+from ldp_gym.registry import Registry, is_builtin
 
 
 @runtime_checkable
@@ -109,7 +110,7 @@ class NamedMaker:
 
     def __call__(self, game: Game) -> Learner:
         """The learner, for a game."""
-        return LEARNERS.build(self.name, {"game": game}, self.options)
+        return _checked_learner(LEARNERS.build(self.name, {"game": game}, self.options), self.name)
 
     @property
     def example_rules(self) -> Mapping[str, Any] | None:
@@ -165,17 +166,28 @@ def build_learner(
         return learner_maker(learner, options)(game)
     if not callable(learner):
         raise TypeError(
-            f"learner must be a name or make a learner from a game, such as its class; got {learner!r}"
+            f"learner must be a name or make a learner from a game, such as its class; got "
+            f"{describe(learner)}"
         )
-    made = learner(game)
-    if not isinstance(made, Learner):
-        raise TypeError(f"a learner has reset, predict and update; {learner!r} made {made!r}")
+    try:
+        made = learner(game)
+    except TypeError as error:
+        if is_builtin(learner):
+            raise
+        raise TypeError(f"learner {describe(learner)} does not make one from a game: {error}") from error
+    return _checked_learner(made, learner)
+
+
+def _checked_learner(made: object, maker: object) -> Learner:
+    """What a maker has made, if it is a learner (and no class of learners)."""
+    if not isinstance(made, Learner) or isinstance(made, type):
+        raise TypeError(f"a learner has reset, predict and update; {describe(maker)} made {describe(made)}")
     return made
 
 
 def is_directory(name: str) -> bool:
     """Whether a learner goes by a trained model's directory; a registered name is never taken for one."""
-    return name not in LEARNERS.names() and Path(name).is_dir()
+    return name not in LEARNERS.names() and bool(name) and Path(name).is_dir()
 
 
 def predict_checked(learner: Learner, candidates: FloatArray, games: int) -> FloatArray:

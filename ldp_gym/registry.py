@@ -71,6 +71,8 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         return list(self)
 
     def __getitem__(self, name: str) -> Callable[..., T]:
+        if not isinstance(name, str):
+            raise TypeError(f"a {self.kind} goes by a name, got {name!r} of type {type(name).__name__}")
         if name in self:
             return load(self._entry_points[name], self.kind)
         if ":" in name:
@@ -116,7 +118,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         """What ``name`` is made with where nothing else is said."""
         if not self.makes(name):
             return {}
-        parameters, _ = _parameters(self[name])
+        parameters, _ = self._parameters(name)
         return {p.name: p.default for p in parameters.values() if p.default is not p.empty}
 
     def build(self, name: str, game_parameters: Mapping[str, Any], options: Mapping[str, Any]) -> T:
@@ -127,7 +129,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
                 decides, or that is missing.
         """
         maker = self[name]
-        parameters, anything = _parameters(maker)
+        parameters, anything = self._parameters(name)
         for option in options:
             if option in game_parameters:
                 raise TypeError(
@@ -145,8 +147,17 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
 
     def takes(self, name: str, option: str) -> bool:
         """Whether ``name`` is made with such an option."""
-        parameters, anything = _parameters(self[name])
+        parameters, anything = self._parameters(name)
         return anything or option in parameters
+
+    def _parameters(self, name: str) -> tuple[dict[str, inspect.Parameter], bool]:
+        maker = self[name]
+        if not callable(maker):
+            raise TypeError(f"the {self.kind} {name!r} must be a class or a function, got {maker!r}")
+        try:
+            return _parameters(maker)
+        except ValueError as error:
+            raise TypeError(f"the {self.kind} {name!r} does not say what it takes: {error}") from error
 
     def class_named(self, attribute: str, package: str) -> Any:
         """The registered class of this name, for ``package.Class``; only its own module is imported."""
@@ -158,7 +169,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
 
 def is_builtin(maker: Any) -> bool:
     """Whether a class, or what else makes a party, comes with this package."""
-    return _is_own(maker.__module__)
+    return _is_own(str(getattr(maker, "__module__", "")))
 
 
 def _is_own(module: str) -> bool:
@@ -216,7 +227,7 @@ def import_object(address: str, kind: str) -> Any:
     module, _, attribute = address.partition(":")
     try:
         return getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"cannot import {kind} {address!r}: {error}") from error
     except KeyboardInterrupt:
         raise

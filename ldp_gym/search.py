@@ -25,6 +25,9 @@ from ldp_gym.numerics.streams import Purpose, stream
 _SMALLEST, _LARGEST = 0.3, 3.0
 """How far from 0 the first contexts lie, in units of an i.i.d. context."""
 
+_MOST = 100_000
+"""No search tries more, of anything: it would not end."""
+
 _PARENTS, _CHILDREN = 6, 3
 """How many sequences a generation keeps, and how many variants it tries of each."""
 
@@ -82,10 +85,14 @@ def hardest_contexts(
         >>> found.contexts.shape, found.rules["nature"]
         ((1, 2), 'cycle')
     """
-    length = validation.whole("length", length, least=1)
-    candidates = validation.whole("candidates", candidates, least=1)
-    episodes = validation.whole("episodes", episodes, least=1)
-    generations = validation.whole("generations", generations, least=0)
+    length = validation.whole("length", length, least=1, most=_MOST)
+    candidates = validation.whole("candidates", candidates, least=1, most=_MOST)
+    episodes = validation.whole("episodes", episodes, least=1, most=_MOST)
+    generations = validation.whole("generations", generations, least=0, most=_MOST)
+    fresh = validation.whole("fresh", fresh, least=1)
+    validation.fits_memory("fresh", fresh, 100, "results")
+    seed = validation.seed("seed", seed)
+    progress = validation.function("progress", progress, "of the share that is done")
     second = -(-candidates // 4)
     parents = min(_PARENTS, second)
     family = parents * (1 + _CHILDREN)
@@ -130,6 +137,11 @@ class _Search:
         total: int,
         progress: Callable[[float], None],
     ) -> None:
+        if not isinstance(rules, Mapping):
+            raise TypeError(
+                f'rules must be a dict of gym.make("LDPDist-v0", ...) arguments, got '
+                f"{validation.describe(rules)}"
+            )
         hypotheses = as_scenario(rules).hypotheses
         if hypotheses.constant:
             raise ValueError(f"no context is harder than another: {hypotheses!r} does not depend on it")

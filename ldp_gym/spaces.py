@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
+from gymnasium.error import Error
 from gymnasium.vector.utils import batch_space
 
 from ldp_gym.numerics import validation
@@ -17,6 +19,10 @@ _ADVICE = (
     "an action is a distribution over the labels; ldp_gym.wrappers.MixtureAction and SoftmaxAction turn "
     "any agent's output into one"
 )
+
+
+_HALF_TOLERANCE = 2.0 * float(np.finfo(np.float16).eps)
+"""How far from one the sum of half-precision numbers may be: a softmax in them is off by up to 1.5 eps."""
 
 
 class Simplex(spaces.Box):
@@ -41,10 +47,22 @@ class Simplex(spaces.Box):
         batch_shape: tuple[int, ...] = (),
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        super().__init__(0.0, 1.0, (*batch_shape, num_labels), dtype=np.float64, seed=seed)
+        num_labels = validation.whole("num_labels (M)", num_labels, least=1)
+        axes = validation.listed("batch_shape", batch_shape, "lengths")
+        batch = tuple(validation.whole("batch_shape", length, least=0) for length in axes)
+        validation.fits_memory("num_labels", num_labels, math.prod(batch), "the space")
+        if seed is not None and not isinstance(seed, np.random.Generator):
+            seed = validation.seed("seed", seed)
+        super().__init__(0.0, 1.0, (*batch, num_labels), dtype=np.float64, seed=seed)
 
     def sample(self, mask: None = None, probability: None = None) -> FloatArray:
-        """A uniform point of the simplex."""
+        """A uniform point of the simplex.
+
+        Raises:
+            gymnasium.error.Error: for a mask or probabilities, which belong to spaces of few points.
+        """
+        if mask is not None or probability is not None:
+            raise Error(f"Simplex.sample takes no mask and no probability, got {mask!r} and {probability!r}")
         points = self.np_random.standard_exponential(self.shape)
         points /= np.add.reduce(points, axis=-1, keepdims=True)
         return points
@@ -63,16 +81,20 @@ class Simplex(spaces.Box):
         Raises:
             ValueError: saying what is wrong with it, by how much, and what to do instead.
         """
-        point = np.asarray(action, dtype=np.float64)
+        point = validation.numbers("an action", action)
         if point.shape != self.shape:
             raise ValueError(f"an action has shape {self.shape}, got {point.shape}; {_ADVICE}")
-        return validation.predictions(point, _name_action, _ADVICE)
+        tolerance = validation.PREDICTION_TOLERANCE
+        if getattr(action, "dtype", None) == np.float16:
+            tolerance = _HALF_TOLERANCE
+        return validation.predictions(point, _name_action, _ADVICE, tolerance)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Simplex) and self.shape == other.shape
 
     def __repr__(self) -> str:
-        return f"Simplex({', '.join(map(str, self.shape))})"
+        *batch_shape, num_labels = self.shape
+        return f"Simplex({num_labels}, {tuple(batch_shape)})" if batch_shape else f"Simplex({num_labels})"
 
 
 def _name_action(row: list[int]) -> str:

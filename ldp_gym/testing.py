@@ -5,6 +5,7 @@ Each check raises an ``AssertionError`` that says what broke; passing them is no
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -13,7 +14,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Channel
+from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import LearnerGenerators
@@ -26,21 +27,27 @@ from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
 from ldp_gym.learners import (
     Learner,
     TapeLearner,
+    build_learner,
     example_rules,
     hand_generators,
     learner_maker,
     predict_checked,
 )
 from ldp_gym.natures.base import Nature, NatureView
+from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray, at_round
 from ldp_gym.numerics.sampling import open_uniforms
 from ldp_gym.privacy.honesty import find_lie
 from ldp_gym.theory.information import MessageInformation
 from ldp_gym.truths.base import Truth, TruthView, pick
 
+_MADE = "(made, not its class or name)"
+
 
 def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
     """Candidates are distributions, deterministic, and the same for one context as for a batch."""
+    seed = validation.seed("seed", seed)
+    hypotheses = validation.instance("hypotheses", hypotheses, HypothesisClass, f"a HypothesisClass {_MADE}")
     size, labels, dim = hypotheses.num_hypotheses, hypotheses.num_labels, hypotheses.context_dim
     _require(size >= 2 and labels >= 2 and dim >= 1, f"K >= 2, M >= 2 and d >= 1, got {hypotheses!r}")
     contexts = np.random.default_rng(seed).standard_normal((2, 3, dim))
@@ -59,9 +66,18 @@ def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
     _require(np.allclose(alone, batched, rtol=1e-12, atol=1e-15), "the same candidates alone and in a batch")
 
 
+def _class_of_check(hypotheses: HypothesisClass | None, context_dim: int) -> HypothesisClass:
+    """The class that something was made for, or else a small one."""
+    return hypotheses or SoftmaxLinear(4, 5, context_dim)
+
+
 def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed: int = 0) -> None:
     """Contexts are finite, and the same whether rounds and episodes come one at a time or many."""
-    hypotheses = hypotheses or SoftmaxLinear(4, 5, nature.context_dim)
+    seed, nature = (
+        validation.seed("seed", seed),
+        validation.instance("nature", nature, Nature, f"a Nature {_MADE}"),
+    )
+    hypotheses = _class_of_check(hypotheses, nature.context_dim)
     batch, rounds, dim = 3, 6, nature.context_dim
     rng = np.random.default_rng(seed)
     uniforms = open_uniforms([rng], (batch, rounds, nature.num_uniforms))[0]
@@ -117,9 +133,11 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
             given.
         seed: of the episodes.
     """
-    if not isinstance(truth, Truth):
-        raise TypeError(f"check_truth takes a Truth (made, not its class or name), got {truth!r}")
-    hypotheses = hypotheses or SoftmaxLinear(4, 5, 2)
+    seed, truth = (
+        validation.seed("seed", seed),
+        validation.instance("truth", truth, Truth, f"a Truth {_MADE}"),
+    )
+    hypotheses = _class_of_check(hypotheses, 2)
     batch, rounds = 3, min(6, truth.num_rounds or 6)
     rng = np.random.default_rng(seed)
     drawn = open_uniforms([rng], (batch, truth.num_episode_uniforms))[0]
@@ -175,8 +193,10 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
         samples: how many messages to draw; by default as many as take a second or two, up to 10^6.
         seed: of all that is drawn.
     """
-    if not isinstance(channel, Channel):
-        raise TypeError(f"check_channel takes a Channel (made, not its class or name), got {channel!r}")
+    seed, channel = validation.seed("seed", seed), as_channel(channel)
+    if samples is not None:
+        samples = validation.whole("samples", samples, least=1)
+        validation.fits_memory("samples", samples, 1 + math.prod(channel.message_shape), "messages")
     size, labels = channel.num_hypotheses, channel.num_labels
     rng = np.random.default_rng(seed)
     table = Dirichlet(size, labels, class_seed=seed)(np.zeros(1))
@@ -232,8 +252,10 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **gam
         >>> check_learner(ldp_agents.EXP3)
         >>> check_learner(ldp_agents.Bayes, channel="randomized-response", epsilon=3.0)
     """
+    seed = validation.seed("seed", seed)
     maker = learner_maker(learner) if isinstance(learner, str) else learner
     scenario = Scenario(**_rules_of_check(maker, game))
+    build_learner(maker, scenario.game)  # an error of its own for what makes no learner
     batch, rounds = 3, min(scenario.horizon, _MOST_ROUNDS)
     starts = [scenario.start_episode(np.random.default_rng(seed + i)) for i in range(batch)]
     tape = Episodes(scenario, starts).play(rounds)

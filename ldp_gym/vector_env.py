@@ -17,6 +17,7 @@ from ldp_gym.engine.referee import Referee, member_option
 from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import LearnerGenerators, episode_generator
+from ldp_gym.errors import ArgumentTypeError, keep_messages
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray
 from ldp_gym.rendering.history import FrameHistory
@@ -68,7 +69,9 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         self.autoreset_mode = _autoreset(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = validation.render_mode(render_mode, self.metadata["render_modes"])
-        self.scenario = Scenario(**rules)
+        with keep_messages():
+            self.scenario = Scenario(**rules)
+        validation.fits_memory("num_envs", self.num_envs, self.scenario.footprint, "the games")
         self.game = self.scenario.game
         self.single_observation_space = self.scenario.observation_space
         self.single_action_space = self.scenario.action_space
@@ -93,7 +96,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
             seed: game i gets ``seed + i``, or the i-th of a list; without one, the next of its seed's.
             options: ``{"truth": j}`` chooses the truth; ``{"reset_mask": mask}`` the games.
         """
-        options = dict(options or {})
+        options = validation.options("options", options)
         mask = self._reset_mask(options.pop("reset_mask", None))
         infos = self._begin(mask, self._seeds(seed), member_option(self.scenario, options))
         return self._referee.observe(), infos
@@ -124,7 +127,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
             raise ResetNeeded(
                 f"games {np.flatnonzero(resetting).tolist()} are over, or have not begun: reset them first"
             )
-        actions = np.array(actions, dtype=np.float64)
+        actions = validation.numeric("an action", actions)
         if actions.shape == self._simplex.shape:  # else the simplex has something to say
             actions[resetting] = 1.0 / actions.shape[-1]
         return actions
@@ -162,19 +165,24 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
     def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
         if seed is None:
             return [None] * self.num_envs
-        if isinstance(seed, int):
-            return [seed + game for game in range(self.num_envs)]
-        if isinstance(seed, Sequence) and not isinstance(seed, str):
-            if len(seed) != self.num_envs:
-                raise ValueError(f"expected {self.num_envs} seeds, one for each game, got {len(seed)}")
-            return seed
-        raise TypeError(f"seed must be an int, a list of ints or None, got {seed!r}")
+        if isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str | bytes):
+            seeds = validation.listed("seed", seed, "seeds, one for each game")
+            if len(seeds) != self.num_envs:
+                raise ValueError(
+                    f"seed must be a list of {self.num_envs}, one for each game, got {len(seeds)}"
+                )
+            return [None if one is None else validation.seed("seed", one) for one in seeds]
+        first = validation.seed("seed", seed)
+        return [first + game for game in range(self.num_envs)]
 
     def _reset_mask(self, mask: object) -> BoolArray:
         if mask is None:
             return np.ones(self.num_envs, dtype=np.bool_)
-        if not (isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.shape == (self.num_envs,)):
-            raise ValueError(f"reset_mask must be a boolean array of shape ({self.num_envs},), got {mask!r}")
+        expected = f"reset_mask must be a boolean array of shape ({self.num_envs},)"
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+            raise ArgumentTypeError(f"{expected}, got {mask!r}")
+        if mask.shape != (self.num_envs,):
+            raise ValueError(f"{expected}, got {mask!r}")
         if not mask.any():
             raise ValueError("reset_mask selects no game")
         return mask
@@ -211,11 +219,9 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
 
 
 def _autoreset(mode: str | AutoresetMode) -> AutoresetMode:
-    try:
-        return AutoresetMode(mode)
-    except ValueError as error:
-        known = ", ".join(known.value for known in AutoresetMode)
-        raise ValueError(f"autoreset_mode must be one of {known}, got {mode!r}") from error
+    if isinstance(mode, AutoresetMode):
+        return mode
+    return AutoresetMode(validation.choice("autoreset_mode", mode, [known.value for known in AutoresetMode]))
 
 
 def _masked(info: dict[str, npt.NDArray[Any]], mask: BoolArray) -> dict[str, Any]:

@@ -10,8 +10,10 @@ import numpy as np
 
 from ldp_gym import Game
 from ldp_gym.errors import IncompatibleChannelError
+from ldp_gym.game import as_game
 from ldp_gym.learners import GeneratorSource, Track, play_stepwise
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, mixture, softmax
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages, mixture, softmax
 from ldp_gym.numerics.sampling import open_uniforms
 
 
@@ -33,9 +35,7 @@ class Learner(ABC):
     track: ClassVar[Track] = "informed"
 
     def __init__(self, game: Game) -> None:
-        if not isinstance(game, Game):
-            raise TypeError(f"a learner is made for a Game, such as env.unwrapped.game; got {game!r}")
-        self.game = game
+        self.game = as_game(game)
         self._last_candidates: FloatArray | None = None
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
@@ -60,8 +60,8 @@ class Learner(ABC):
         over in these games of the batch. The candidates come from the observation when it has them, else from
         the game's class.
         """
-        candidates, message = self._candidates(observation), np.asarray(observation["message"])
-        begins = np.asarray(observation["round"])[..., 0] == 0
+        candidates, message = self._candidates(observation), observation["message"]
+        begins = _rounds(observation["round"])[..., 0] == 0
         if begins.all():
             self.reset(begins.shape)
         elif self._last_candidates is not None:
@@ -71,15 +71,31 @@ class Learner(ABC):
         self._last_candidates = candidates
         return self.predict(candidates)
 
+    def _check(self, candidates: FloatArray) -> FloatArray:
+        """Candidates ``(..., K, M)``, checked: where users hand them over."""
+        return validation.candidates(candidates, self.game.num_hypotheses, self.game.num_labels)
+
     def _candidates(self, observation: Mapping[str, Any]) -> FloatArray:
         if "candidates" in observation:
-            return np.asarray(observation["candidates"], dtype=np.float64)
+            return self._check(observation["candidates"])
         if self.game.hypotheses is None:
             raise ValueError(
                 "the class is redrawn each episode: act() needs the candidates in the observation "
                 "(observe_candidates=True)"
             )
-        return self.game.hypotheses(np.asarray(observation["context"], dtype=np.float64))
+        contexts = validation.numbers("context", observation["context"])
+        dim = self.game.hypotheses.context_dim
+        if contexts.shape[-1:] != (dim,) or not np.isfinite(contexts).all():
+            raise ValueError(f"a context is {dim} finite numbers, got {contexts!r}")
+        return self.game.hypotheses(contexts)
+
+
+def _rounds(values: Any) -> IntArray:
+    """The rounds ``(..., 1)`` of an observation."""
+    rounds = np.asarray(values)
+    if rounds.dtype.kind not in "iu" or rounds.shape[-1:] != (1,) or (rounds < 0).any():
+        raise ValueError(f"the observation's round is a whole number of shape (..., 1), got {values!r}")
+    return rounds
 
 
 class RandomizedLearner(Learner):
@@ -205,14 +221,15 @@ class ExponentialWeights(TranscriptLearner):
 
     def predict(self, candidates: FloatArray) -> FloatArray:
         """The weighted mixture of the candidates."""
-        return self._predict(self.weights, candidates)
+        return self._predict(self.weights, self._check(candidates))
 
     def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
         return mixture(weights, candidates)
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
         """Add the message's losses."""
-        message = np.asarray(message)
+        message = self.game.channel.check_messages(message)
+        candidates = self._check(candidates)
         log_likelihood = None if self._public is None else self._read(message, candidates)
         self._total = self._total + self._losses(message, candidates, log_likelihood)
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from ldp_agents.base import ExponentialWeights
 from ldp_gym import Game
+from ldp_gym.game import as_game
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
 from ldp_gym.posterior import evidence
@@ -31,6 +32,7 @@ class Bayes(ExponentialWeights):
     rate = 1.0
 
     def __init__(self, game: Game, rate: float | None = None, prior: npt.ArrayLike | None = None) -> None:
+        as_game(game)
         if rate is not None:
             self.rate = validation.positive("rate", rate)
         # What the losses are added to: the evidence that makes the prior of equal weights.

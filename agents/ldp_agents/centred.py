@@ -8,6 +8,7 @@ import numpy as np
 
 from ldp_agents.base import SmoothedLearner
 from ldp_gym import Game
+from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, Messages, softmax
 
 RATES = ("adaptive", "known")
@@ -30,8 +31,7 @@ class CentredEXP3(SmoothedLearner):
     """
 
     def __init__(self, game: Game, rate: str = "adaptive") -> None:
-        if rate not in RATES:
-            raise ValueError(f"rate must be one of {', '.join(RATES)}, got {rate!r}")
+        rate = validation.choice("rate", rate, RATES)
         self._known = rate == "known"
         super().__init__(game)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ldp_agents.likelihood import LinearWeights
 from ldp_gym import Game
+from ldp_gym.game import as_game
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
 
@@ -24,7 +25,7 @@ class FixedShare(LinearWeights):
     """
 
     def __init__(self, game: Game, share: float | None = None) -> None:
-        self.share = 1.0 / game.horizon if share is None else validation.fraction("share", share)
+        self.share = 1.0 / as_game(game).horizon if share is None else validation.fraction("share", share)
         super().__init__(game)
 
     def advance(self, weights: FloatArray, likelihoods: FloatArray) -> FloatArray:

@@ -57,11 +57,15 @@ class LikelihoodLearner(TranscriptLearner):
 
     def predict(self, candidates: FloatArray) -> FloatArray:
         """The weighted mixture of the candidates."""
-        return mixture(self.weights, candidates)
+        return mixture(self.weights, self._check(candidates))
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
         """Learn from the messages' likelihoods."""
-        self.learn(relative_likelihoods(self._read(np.asarray(message), candidates)))
+        self.learn(
+            relative_likelihoods(
+                self._read(self.game.channel.check_messages(message), self._check(candidates))
+            )
+        )
 
     def play(
         self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None

@@ -6,6 +6,7 @@ import numpy as np
 
 from ldp_agents.likelihood import LikelihoodLearner, log_evidence
 from ldp_gym import Game
+from ldp_gym.game import as_game
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, softmax
 
@@ -29,7 +30,7 @@ class Pairs(LikelihoodLearner):
     """
 
     def __init__(self, game: Game, members: float = 0.5) -> None:
-        members, size = validation.positive("members", members, most=1.0), game.num_hypotheses
+        members, size = validation.positive("members", members, most=1.0), as_game(game).num_hypotheses
         pairs = _pairs(size) if members < 1.0 else np.empty((0, size))
         self._mixtures = np.concatenate([np.eye(size), pairs])  # (N, K)
         prior = [np.full(size, members / size), np.full(len(pairs), (1.0 - members) / max(len(pairs), 1))]

@@ -9,6 +9,7 @@ from ldp_agents.likelihood import LikelihoodLearner, log_evidence
 from ldp_agents.pairs import Pairs
 from ldp_agents.soft_bayes import SoftBayes
 from ldp_gym import Game
+from ldp_gym.game import as_game
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, softmax
 
 MEMBER, PAIR, SWITCHING, MIXTURE = 0.5, 0.08, 0.05, 0.37
@@ -36,7 +37,7 @@ class Robust(LikelihoodLearner):
     """
 
     def __init__(self, game: Game) -> None:
-        members = MEMBER / (MEMBER + PAIR) if game.num_hypotheses <= _MOST_FOR_PAIRS else 1.0
+        members = MEMBER / (MEMBER + PAIR) if as_game(game).num_hypotheses <= _MOST_FOR_PAIRS else 1.0
         self._experts = (Pairs(game, members=members), FixedShare(game), SoftBayes(game))
         super().__init__(game)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ldp_agents.likelihood import LinearWeights
 from ldp_gym import Game
+from ldp_gym.game import as_game
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
 
@@ -33,7 +34,7 @@ class SoftBayes(LinearWeights):
     """
 
     def __init__(self, game: Game, rate: float | None = None) -> None:
-        usual = min(0.5, math.sqrt(math.log(game.num_hypotheses) / game.horizon))
+        usual = min(0.5, math.sqrt(math.log(as_game(game).num_hypotheses) / game.horizon))
         self.rate = usual if rate is None else validation.fraction("rate", rate)
         super().__init__(game)
 

@@ -37,7 +37,7 @@ class Thompson(RandomizedLearner, SmoothedLearner, Bayes):
         if self._coin is None:
             self._coin = self.draw_uniforms(1)[..., 0]
         chosen = categorical(self.weights, self._coin)
-        return self._predict(np.eye(self.game.num_hypotheses)[chosen], candidates)
+        return self._predict(np.eye(self.game.num_hypotheses)[chosen], self._check(candidates))
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
         """Bayes' rule, and a new coin for the next round."""

@@ -6,6 +6,7 @@ import math
 
 from ldp_agents.base import LiteralLearner
 from ldp_gym import Game
+from ldp_gym.numerics import validation
 
 RATES = ("lemma", "box")
 
@@ -22,8 +23,7 @@ class WMA(LiteralLearner):
     """
 
     def __init__(self, game: Game, rate: str = "lemma") -> None:
-        if rate not in RATES:
-            raise ValueError(f"rate must be one of {', '.join(RATES)}, got {rate!r}")
+        rate = validation.choice("rate", rate, RATES)
         super().__init__(game)
         factor = game.num_hypotheses if rate == "box" else 1
         self.rate = math.sqrt(2.0 * factor * math.log(game.num_hypotheses) / game.horizon)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ldp_gym.errors import extra
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
 
@@ -30,23 +31,25 @@ class DeltaBounds(NamedTuple):
     upper: float
 
 
-def _validate(num_coordinates: int, epsilon: float, delta: float) -> None:
-    validation.whole("num_coordinates", num_coordinates, least=1)
-    validation.positive("epsilon", epsilon)
-    validation.fraction("delta", delta)
+def _validated(num_coordinates: int, epsilon: float, delta: float) -> tuple[int, float, float]:
+    count = validation.whole("num_coordinates", num_coordinates, least=1)
+    return count, validation.positive("epsilon", epsilon), validation.fraction("delta", delta)
 
 
 # -- Laplace ------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=256)
 def laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> float:
     """The least scale s, in units of a coordinate's range, that makes K coordinates (eps, delta)-private.
 
     The least of K / eps, which is pure composition, of the paper's advanced composition, and of the
     numerically accounted composition, found by bisection to a relative 1e-6 from above.
     """
-    _validate(num_coordinates, epsilon, delta)
+    return _laplace_vector_scale(*_validated(num_coordinates, epsilon, delta))
+
+
+@lru_cache(maxsize=256)
+def _laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> float:
     advanced = 2.0 * math.sqrt(-2.0 * num_coordinates * math.log(delta)) + math.sqrt(
         num_coordinates * epsilon
     )
@@ -68,6 +71,7 @@ def laplace_delta(shifts: FloatArray, epsilon: float) -> DeltaBounds:
     shifts = validation.numeric("shifts", shifts)
     if shifts.ndim != 1 or not (shifts >= 0.0).all() or not np.isfinite(shifts).all():
         raise ValueError(f"shifts must be nonnegative and finite, one per coordinate, got {shifts}")
+    validation.fits_memory("shifts", len(shifts), 1000, "privacy losses")
     epsilon = validation.positive("epsilon", epsilon)
     return DeltaBounds(*(_laplace_delta(shifts, epsilon, pessimistic=side) for side in (False, True)))
 
@@ -93,12 +97,8 @@ def _laplace_delta(shifts: FloatArray, epsilon: float, *, pessimistic: bool) -> 
 
 
 def _privacy_loss_distribution() -> Any:
-    try:
+    with extra("privacy", "accounting for vectors of Laplace noise"):
         from dp_accounting.pld import privacy_loss_distribution
-    except ImportError as error:
-        raise ImportError(
-            "accounting for vectors of Laplace noise needs dp-accounting: pip install 'ldp-gym[privacy]'"
-        ) from error
     return privacy_loss_distribution
 
 
@@ -142,8 +142,7 @@ def gaussian_delta(shift: float, epsilon: float) -> float:
     """
     from scipy.special import log_ndtr
 
-    if not 0.0 <= validation.real("shift", shift) < math.inf:
-        raise ValueError(f"shift must be nonnegative and finite, got {shift}")
+    shift = validation.nonnegative("shift", shift)
     epsilon = validation.positive("epsilon", epsilon)
     if shift == 0.0:
         return 0.0
@@ -152,15 +151,18 @@ def gaussian_delta(shift: float, epsilon: float) -> float:
     return float(math.exp(gain) * -math.expm1(min(loss - gain, 0.0)))
 
 
-@lru_cache(maxsize=256)
 def gaussian_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> float:
     """The least standard deviation, in units of a range, that makes K coordinates (eps, delta)-private.
 
     The analytic Gaussian mechanism: K coordinates of range 1 move by at most sqrt(K).
     """
-    from scipy.optimize import brentq
+    epsilon = validation.positive("epsilon", epsilon, most=1e15)
+    return _gaussian_vector_scale(*_validated(num_coordinates, epsilon, delta))
 
-    _validate(num_coordinates, validation.positive("epsilon", epsilon, most=1e15), delta)
+
+@lru_cache(maxsize=256)
+def _gaussian_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> float:
+    from scipy.optimize import brentq
 
     def excess(log_scale: float) -> float:
         return gaussian_delta(math.sqrt(num_coordinates) * math.exp(-log_scale), epsilon) - delta

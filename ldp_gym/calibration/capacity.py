@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from ldp_gym.numerics import validation
-
-if TYPE_CHECKING:
-    pass
 
 
 def capacity(epsilon: float) -> float:

@@ -51,9 +51,7 @@ class Clipping:
     """
 
     def __init__(self, horizon: int, rule: str = "continuous") -> None:
-        if rule not in RULES:
-            raise ValueError(f"clipping must be one of {', '.join(RULES)}, got {rule!r}")
-        self.rule = rule
+        self.rule = validation.choice("clipping", rule, RULES)
         self.mixing = 1.0 / validation.whole("horizon (T)", horizon, least=1)
 
     def cells(self, candidates: FloatArray) -> Cells:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from ldp_gym.numerics import validation
 
-if TYPE_CHECKING:
-    pass
+MOST_ROUNDS = 10**150
+"""In a formula: floats can still take the square."""
 
 
 def vector_noise_scale(num_hypotheses: int, horizon: int, epsilon: float, delta: float) -> float:
@@ -36,11 +35,11 @@ def offset(num_hypotheses: int, horizon: int, noise_scale: float, gamma: float |
 def log_range(num_hypotheses: int, horizon: int) -> float:
     """``log(KT)``, the range of a clipped log-likelihood."""
     return math.log(validation.whole("num_hypotheses (K)", num_hypotheses, least=2)) + math.log(
-        validation.whole("horizon (T)", horizon, least=2)
+        validation.whole("horizon (T)", horizon, least=2, most=MOST_ROUNDS)
     )
 
 
 def resolved_gamma(gamma: float | None, horizon: int) -> float:
     """``gamma`` as given, or log T."""
-    rounds = validation.whole("horizon (T)", horizon, least=2)
+    rounds = validation.whole("horizon (T)", horizon, least=2, most=MOST_ROUNDS)
     return math.log(rounds) if gamma is None else validation.positive("gamma", gamma)

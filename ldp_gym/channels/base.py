@@ -274,6 +274,7 @@ class Channel(ABC):
         Raises:
             ValueError: for what is no label, or candidates or a posterior that are no distributions.
         """
+        rng = validation.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         labels = validation.labels(labels, self.num_labels)
         candidates = validation.candidates(candidates, self.num_hypotheses, self.num_labels)
         if posterior is not None:
@@ -281,10 +282,52 @@ class Channel(ABC):
         uniforms = open_uniforms([rng], (*labels.shape, self.num_uniforms))[0]
         return self.encode(labels, candidates, uniforms, posterior)
 
+    def check_messages(self, messages: Any) -> Messages:
+        """Messages ``(..., *message_shape)`` as an array, where users hand them over.
+
+        Raises:
+            ValueError: if they are of another shape, or no points of the message space.
+        """
+        array = messages if type(messages) is np.ndarray else validation.numbers("message", messages)
+        shape, (low, high) = self.message_shape, self._message_range
+        if array.shape[array.ndim - len(shape) :] != shape:
+            raise ValueError(f"a message of {self!r} has shape {shape}, got {array.shape}")
+        if array.dtype.kind not in "iuf":
+            raise ValueError(f"a message of {self!r} must be numbers, got {array.dtype}")
+        # A comparison that NaN fails too.
+        if not ((array >= low) & (array <= high)).all() or np.isinf(array).any():
+            raise ValueError(
+                f"a message of {self!r} must be a point of {self.message_space}, got {messages!r}"
+            )
+        if array.dtype.kind == "f" and np.issubdtype(self.message_space.dtype, np.integer):
+            if (array != np.rint(array)).any():
+                raise ValueError(f"a message of {self!r} must be whole numbers, got {messages!r}")
+            array = array.astype(np.int64)
+        return array
+
+    @cached_property
+    def _message_range(self) -> tuple[Any, Any]:
+        """The least and the largest message, coordinate by coordinate."""
+        space = self.message_space
+        if isinstance(space, gym.spaces.Discrete):
+            return space.start, space.start + space.n - 1
+        if isinstance(space, gym.spaces.Box):
+            return space.low, space.high
+        return (0, space.nvec - 1) if isinstance(space, gym.spaces.MultiDiscrete) else (0, 1)
+
     def __repr__(self) -> str:
         privacy = f"epsilon={self.epsilon:g}" + (f", delta={self.delta:g}" if self.delta else "")
         shape = f"K={self.num_hypotheses}, M={self.num_labels}, T={self.horizon}"
         return f"{type(self).__name__}({shape}, {privacy})"
+
+
+def as_channel(channel: object) -> Channel:
+    """``channel``, which must be one that is made for a game.
+
+    Raises:
+        TypeError: if it is something else, such as its name.
+    """
+    return validation.instance("channel", channel, Channel, "a Channel (made, not its class or name)")
 
 
 def log_mixed(chance: FloatArray, log_fits: FloatArray | float, epsilon: float) -> FloatArray:

@@ -7,6 +7,7 @@ import warnings
 
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.errors import NoPrivacyWarning
+from ldp_gym.numerics import validation
 
 
 class Identity(RandomizedResponse):
@@ -17,6 +18,8 @@ class Identity(RandomizedResponse):
     """
 
     def _valid_epsilon(self, epsilon: float) -> float:
+        if not validation.real("epsilon", epsilon) > 0.0:
+            raise ValueError(f"epsilon must be positive, got {epsilon}")
         warnings.warn(
             "the channel 'identity' reveals every label: it gives no privacy at all (epsilon = inf)",
             NoPrivacyWarning,

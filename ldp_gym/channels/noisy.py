@@ -66,9 +66,7 @@ class NoisyChannel(ClippedChannel):
         gamma: float | None = None,
     ) -> None:
         super().__init__(num_hypotheses, num_labels, horizon, epsilon=epsilon, delta=delta, clipping=clipping)
-        if calibration not in CALIBRATIONS:
-            raise ValueError(f"calibration must be one of {', '.join(CALIBRATIONS)}, got {calibration!r}")
-        self.calibration = calibration
+        self.calibration = validation.choice("calibration", calibration, CALIBRATIONS)
         self.log_kt = math.log(self.num_hypotheses) + math.log(self.horizon)
         gamma = math.log(self.horizon) if gamma is None else validation.positive("gamma", gamma)
         self._reach = self.law.reach(gamma + self.log_kt)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ldp_gym.engine.playback import Playback
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import LearnerGenerators
+from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.numerics.divergences import kl, kl_to_each, tv
 
@@ -144,7 +145,8 @@ class Referee:
 
 def member_option(scenario: Scenario, options: Mapping[str, Any] | None) -> int | None:
     """The member that ``reset(options={"truth": j})`` asks for."""
-    unknown = set(options or {}) - {"truth"}
+    options = validation.options("options", options)
+    unknown = set(options) - {"truth"}
     if unknown:
         raise ValueError(f"unknown reset options {sorted(unknown)}; the known one is 'truth'")
     return scenario.valid_member(options["truth"]) if options and "truth" in options else None

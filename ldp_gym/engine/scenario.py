@@ -26,6 +26,7 @@ from ldp_gym.natures.base import NATURES, Nature
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.sampling import open_uniforms
+from ldp_gym.numerics.validation import describe
 from ldp_gym.spaces import Simplex
 from ldp_gym.theory.information import MessageInformation
 from ldp_gym.truths.member import Member
@@ -46,15 +47,17 @@ class Scenario:
         epsilon, channel = given["epsilon"], given["channel"]
         if epsilon is not None and not validation.real("epsilon", epsilon) > 0.0:
             raise ValueError(f"epsilon must be positive, got {epsilon}")  # the channel checks the rest
+        if given["delta"] is not None:
+            validation.probability_below_one("delta", given["delta"])
         self.max_loss = validation.positive("max_loss", given["max_loss"])
         self.observe_candidates = validation.flag("observe_candidates", given["observe_candidates"])
         self.reveal = validation.flag("reveal", given["reveal"])
         self._class_source = given["hypotheses"]
         self._class_parameters = {
-            "num_hypotheses": given["num_hypotheses"],
-            "num_labels": given["num_labels"],
-            "context_dim": given["context_dim"],
-            "class_seed": validation.whole("class_seed", given["class_seed"], least=0),
+            "num_hypotheses": _optional_count("num_hypotheses (K)", given["num_hypotheses"], least=2),
+            "num_labels": _optional_count("num_labels (M)", given["num_labels"], least=2),
+            "context_dim": _optional_count("context_dim (d)", given["context_dim"], least=1),
+            "class_seed": validation.seed("class_seed", given["class_seed"]),
             "epsilon": _known_epsilon(channel, epsilon),
             "horizon": horizon,
         }
@@ -92,7 +95,9 @@ class Scenario:
         else:
             made = channel
         if not isinstance(made, Channel):
-            raise TypeError(f"channel must be a name or a Channel (made, not its class), got {made!r}")
+            raise TypeError(
+                f"channel must be a name or a Channel (made, not its class), got {describe(made)}"
+            )
         if options and made is channel:
             raise TypeError(f"channel_kwargs {sorted(options)} go with a named channel, not with {made!r}")
         for name, value in parameters.items():
@@ -129,10 +134,12 @@ class Scenario:
             )
         if isinstance(nature, str):
             nature = NATURES.build(nature, {"context_dim": dim}, options)
-        elif not isinstance(nature, Nature):
-            raise TypeError(f"nature must be a name or a Nature (made, not its class), got {nature!r}")
         elif options:
             raise TypeError(f"nature_kwargs {sorted(options)} go with a named nature, not with {nature!r}")
+        if not isinstance(nature, Nature):
+            raise TypeError(
+                f"nature must be a name or a Nature (made, not its class), got {describe(nature)}"
+            )
         if nature.context_dim != dim:
             raise ValueError(f"{nature!r} was made for context_dim={nature.context_dim}, not for {dim}")
         nature.check_horizon(self.horizon)
@@ -186,7 +193,7 @@ class Scenario:
             raise ValueError(f"a member cannot be chosen where the rules have another truth, {self.truth!r}")
         num_hypotheses = self.hypotheses.num_hypotheses
         if isinstance(truth, str):
-            raise ValueError(f"truth must be an index in 0..{num_hypotheses - 1} here, got {truth!r}")
+            raise ValueError(f"truth must be an index in 0..{num_hypotheses - 1} here, got {describe(truth)}")
         return validation.index("truth", truth, num_hypotheses)
 
     def start_episode(self, generator: np.random.Generator, member: int | None = None) -> EpisodeStart:
@@ -259,6 +266,10 @@ class Scenario:
     def rounds_at_a_time(self, episodes: int, cells: int) -> int:
         """How many rounds of so many episodes keep a tape's arrays below about ``cells`` numbers."""
         return max(1, min(self.horizon, cells // (episodes * self.footprint)))
+
+
+def _optional_count(name: str, value: object, *, least: int) -> int | None:
+    return None if value is None else validation.whole(name, value, least=least)
 
 
 def _known_epsilon(channel: str | Channel, epsilon: float | None) -> float:

@@ -34,6 +34,7 @@ class HypothesisClass(ABC):
         self.num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
         self.num_labels = validation.whole("num_labels (M)", num_labels, least=2)
         self.context_dim = validation.whole("context_dim (d)", context_dim, least=1)
+        validation.fits_memory("num_hypotheses", self.num_hypotheses, self.num_labels, "the candidates")
 
     @abstractmethod
     def __call__(self, contexts: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ldp_gym.errors import ArgumentTypeError
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
@@ -32,8 +33,18 @@ class Callables(HypothesisClass):
 
     def __init__(self, functions: Sequence[Callable[[FloatArray], Any]], context_dim: int) -> None:
         dim = validation.whole("context_dim (d)", context_dim, least=1)
+        functions = validation.listed("functions", functions, "functions")
+        if len(functions) < 2 or not all(map(callable, functions)):
+            raise ArgumentTypeError(
+                f"functions must be two or more callables, from contexts to distributions, got {functions!r}"
+            )
         first = np.shape(functions[0](_probe(dim)[0]))
-        num_labels = first[0] if len(first) == 1 else 0
+        if len(first) != 1:
+            raise ValueError(
+                f"hypotheses given as functions map a context ({dim},) to a distribution over the labels, "
+                f"(M,); hypothesis 0 gives shape {first}"
+            )
+        num_labels = first[0]
         super().__init__(len(functions), num_labels, dim)
         self.functions = [
             batched_function(f, dim, num_labels, f"hypothesis {j}") for j, f in enumerate(functions)
@@ -51,7 +62,10 @@ class _OneByOne:
         self.function = function
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
-        rows = [np.asarray(self.function(x), np.float64) for x in contexts.reshape(-1, contexts.shape[-1])]
+        rows = [
+            validation.numbers("what a hypothesis returns", self.function(x))
+            for x in contexts.reshape(-1, contexts.shape[-1])
+        ]
         return np.stack(rows).reshape(*contexts.shape[:-1], -1)
 
 
@@ -72,7 +86,7 @@ def batched_function(
         name: what to call it in an error.
     """
     probe = _probe(context_dim)
-    rows = np.stack([np.asarray(function(x), dtype=np.float64) for x in probe])
+    rows = np.stack([validation.numbers(f"what {name} returns", function(x)) for x in probe])
     if rows.shape != (len(probe), num_labels):
         raise ValueError(
             f"{name} must map a context ({context_dim},) to a distribution over the labels, ({num_labels},); "
@@ -80,7 +94,7 @@ def batched_function(
         )
     for batch, expected in ((probe, rows), (probe[None], rows[None]), (probe[:1, None], rows[:1, None])):
         try:
-            at_once = np.asarray(function(batch), dtype=np.float64)
+            at_once = validation.numbers(name, function(batch))
         except Exception:  # whatever a function of one context does with several
             return _OneByOne(function)
         if at_once.shape != expected.shape or not np.allclose(at_once, expected):

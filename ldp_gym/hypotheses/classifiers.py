@@ -8,9 +8,11 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from ldp_gym.errors import ArgumentTypeError
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.validation import describe
 
 
 class Classifier(Protocol):
@@ -24,7 +26,7 @@ def probabilities_of(model: Classifier, rows: FloatArray) -> FloatArray:
     """``predict_proba`` of rows ``(n, d)``, quiet about the names of a data frame that it was fitted on."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return np.asarray(model.predict_proba(rows), dtype=np.float64)
+        return validation.numbers("what predict_proba returns", model.predict_proba(rows))
 
 
 class Classifiers(HypothesisClass):
@@ -38,11 +40,19 @@ class Classifiers(HypothesisClass):
     default_nature: ClassVar[str | None] = None
 
     def __init__(self, models: Sequence[Classifier], context_dim: int | None = None) -> None:
+        models = validation.listed("models", models, "fitted classifiers")
+        if len(models) < 2 or not all(hasattr(model, "predict_proba") for model in models):
+            raise ArgumentTypeError(
+                f"models must be two or more fitted classifiers with predict_proba, got {describe(models)}"
+            )
+        if context_dim is not None:
+            context_dim = validation.whole("context_dim (d)", context_dim, least=1)
         takes = [getattr(model, "n_features_in_", None) for model in models]
         dim = context_dim or next((features for features in takes if features is not None), None)
         if dim is None:
             raise ValueError(
-                f"context_dim is needed: {models[0]!r} does not say how many features it takes; is it fitted?"
+                f"context_dim is needed: {describe(models[0])} does not say how many features it takes; is it "
+                f"fitted?"
             )
         for j, features in enumerate(takes):
             if features not in (None, dim):

@@ -31,5 +31,6 @@ class Dirichlet(Table):
         alpha = validation.positive("concentration", concentration)
         size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
         labels = validation.whole("num_labels (M)", num_labels, least=2)
-        rng = stream(Purpose.CLASS, class_seed)
+        validation.fits_memory("num_hypotheses", size, labels, "the table")
+        rng = stream(Purpose.CLASS, validation.seed("class_seed", class_seed))
         super().__init__(rng.dirichlet(np.full(labels, alpha), size=size), context_dim)

@@ -34,8 +34,11 @@ class Disjoint(Table):
             labels = validation.whole(
                 "num_labels (M)", size if num_labels is None else num_labels, least=size
             )
+            validation.fits_memory("num_labels", labels, size, "the table")
             sizes = [len(part) for part in np.array_split(np.arange(labels), size)]
+        sizes = validation.listed("sizes", sizes, "numbers of labels")
         widths = [validation.whole(f"sizes[{j}]", width, least=1) for j, width in enumerate(sizes)]
+        validation.fits_memory("sizes", sum(widths), len(widths), "the table")
         owners = np.repeat(np.arange(len(widths)), widths)
         supports = owners == np.arange(len(widths))[:, None]
         super().__init__(supports / np.array(widths, dtype=np.float64)[:, None], context_dim)

@@ -41,6 +41,7 @@ class Hadamard(Table):
         pairs = size // 2
         if gap is None:
             gap = hadamard_gap(size, horizon, epsilon)
+        validation.fits_memory("num_hypotheses", size, 2 * size, "the table")
         self.gap = validation.real("gap (a)", gap)
         if not 0.0 <= self.gap <= 1.0:
             raise ValueError(
@@ -72,7 +73,7 @@ def _distinguishability(epsilon: float) -> float:
 
 def hadamard_gap(num_hypotheses: int, horizon: int, epsilon: float) -> float:
     """``a`` of Appendix A, eq. (16), for a class of ``num_hypotheses = 2K`` (K pairs)."""
-    rounds = validation.whole("horizon (T)", horizon, least=1)
+    rounds = validation.whole("horizon (T)", horizon, least=1, most=10**150)
     return math.sqrt(
         validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
         / 2.0

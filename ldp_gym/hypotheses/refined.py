@@ -41,6 +41,7 @@ class Refined(HypothesisClass):
         **base_options: Any,
     ) -> None:
         self.parts = validation.whole("parts", parts, least=1)
+        class_seed = validation.seed("class_seed", class_seed)
         if num_labels is not None:
             num_labels = validation.whole("num_labels (M)", num_labels, least=2)
         if num_labels is not None and num_labels % self.parts:

@@ -31,8 +31,10 @@ class SoftmaxLinear(HypothesisClass):
     ) -> None:
         super().__init__(num_hypotheses, num_labels, context_dim)
         shape = (self.num_hypotheses, self.num_labels, self.context_dim)
-        self.weights = stream(Purpose.CLASS, class_seed).standard_normal(shape)
-        self.weights *= validation.positive("scale", scale, most=1e100)
+        validation.fits_memory("context_dim", shape[2], shape[0] * shape[1], "the weights")
+        scale = validation.positive("scale", scale, most=1e100)
+        rng = stream(Purpose.CLASS, validation.seed("class_seed", class_seed))
+        self.weights = scale * rng.standard_normal(shape)
         self.weights.flags.writeable = False
 
     def __call__(self, contexts: FloatArray) -> FloatArray:

@@ -11,6 +11,8 @@ from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
 from ldp_gym.hypotheses.callables import Callables
 from ldp_gym.hypotheses.classifiers import Classifiers
 from ldp_gym.hypotheses.table import Table
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.validation import describe
 
 
 def as_hypotheses(
@@ -29,11 +31,14 @@ def as_hypotheses(
     Raises:
         ValueError: if the class cannot be made, or contradicts the game.
     """
+    options = validation.options("options", options)
     if isinstance(source, str) and not HYPOTHESES.makes(source):
         source = HYPOTHESES[source]  # "module:object": a table, models or a class that is there already
     known = {key: value for key, value in game_parameters.items() if value is not None}
     if options and not isinstance(source, str):
-        raise TypeError(f"hypotheses_kwargs {sorted(options)} go with a named class, not with {source!r}")
+        raise TypeError(
+            f"hypotheses_kwargs {sorted(options)} go with a named class, not with {describe(source)}"
+        )
     if isinstance(source, HypothesisClass):
         made = source
     elif isinstance(source, str):
@@ -47,11 +52,11 @@ def as_hypotheses(
         made = Callables(source, known["context_dim"])
     elif isinstance(source, Sequence) and any(hasattr(f, "predict") for f in source):
         without = next(f for f in source if not hasattr(f, "predict_proba"))
-        raise TypeError(f"classifiers need predict_proba, which {without!r} has not")
+        raise TypeError(f"classifiers need predict_proba, which {describe(without)} has not")
     elif source is None or np.isscalar(source) or callable(source) or hasattr(source, "predict_proba"):
         raise TypeError(
             f"hypotheses must be a name, a (K, M) table, a list of two or more callables or fitted "
-            f"classifiers, or a HypothesisClass; got {source!r}"
+            f"classifiers, or a HypothesisClass; got {describe(source)}"
         )
     else:
         made = Table(source, known.get("context_dim", 1))  # type: ignore[arg-type]

@@ -20,15 +20,13 @@ class Table(HypothesisClass):
         >>> Table([[0.5, 0.5], [0.9, 0.2]])
         Traceback (most recent call last):
         ...
-        ValueError: hypothesis 1 sums to 1.1, off one by +0.1 (allowed: 1e-05); every hypothesis is ...
+        ValueError: hypothesis 1 sums to 1.1, off one by +0.1 (allowed: 1e-05); probabilities ...
     """
 
     constant = True
 
     def __init__(self, table: npt.ArrayLike, context_dim: int = 1) -> None:
-        self.table = validation.distributions(table)
-        if self.table.ndim != 2:
-            raise ValueError(f"a table has shape (K, M), got {self.table.shape}")
+        self.table = validation.table(table)
         self.table.flags.writeable = False  # shared with every learner
         super().__init__(self.table.shape[0], self.table.shape[1], context_dim)
 

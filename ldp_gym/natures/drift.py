@@ -23,9 +23,7 @@ class Drift(IID):
 
     def __init__(self, context_dim: int, rate: float = 0.1) -> None:
         super().__init__(context_dim)
-        self.rate = validation.positive("rate", rate)
-        if self.rate > 1.0:
-            raise ValueError(f"rate must lie in (0, 1], got {self.rate}")
+        self.rate = validation.positive("rate", rate, most=1.0)
 
     def contexts(self, view: NatureView) -> FloatArray:
         contexts, previous = normal(view.uniforms), view.previous

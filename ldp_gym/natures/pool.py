@@ -31,9 +31,11 @@ class Pooled(Nature):
         pool_seed: int = 0,
     ) -> None:
         super().__init__(context_dim)
+        size = validation.whole("pool_size", pool_size, least=1)
+        seed = validation.seed("pool_seed", pool_seed)
         if pool is None:
-            size = validation.whole("pool_size", pool_size, least=1)
-            rng = stream(Purpose.POOL, validation.whole("pool_seed", pool_seed, least=0))
+            validation.fits_memory("pool_size", size, self.context_dim, "contexts")
+            rng = stream(Purpose.POOL, seed)
             pool = rng.standard_normal((size, self.context_dim))
         self.pool = validation.contexts(
             "the contexts to pick from", resolve(pool, "contexts"), self.context_dim

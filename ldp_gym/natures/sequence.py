@@ -16,6 +16,8 @@ class Sequence(Cycle):
     """
 
     def __init__(self, context_dim: int, contexts: npt.ArrayLike) -> None:
+        if contexts is None:
+            raise ValueError("contexts must be given, one per round: a sequence draws none of its own")
         super().__init__(context_dim, contexts)
 
     def check_horizon(self, horizon: int) -> None:

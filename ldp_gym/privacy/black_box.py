@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from ldp_gym.channels.base import Channel
+from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray
 from ldp_gym.privacy.exact import audited_posterior
@@ -91,12 +92,14 @@ def estimate_epsilon(
         posterior: the public posterior, for an adaptive channel.
         seed: of the messages.
     """
+    as_channel(channel)
     candidates = validation.one_context(candidates, channel.num_hypotheses, channel.num_labels)
     posterior = audited_posterior(channel, posterior)
     confidence = validation.fraction("confidence", confidence)
     delta = validation.probability_below_one("delta", delta)
     trials = validate_trials(trials, channel.num_labels)
-    rng = np.random.default_rng(seed)
+    validation.fits_memory("trials", trials, 1 + math.prod(channel.message_shape), "messages")
+    rng = np.random.default_rng(validation.seed("seed", seed))
 
     def draw(label: int, count: int) -> FloatArray:
         messages = channel.privatize(np.full(count, label), candidates, rng, posterior)

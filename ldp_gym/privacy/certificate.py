@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldp_gym.channels.base import Channel
+from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.numerics.arrays import FloatArray, Messages
 from ldp_gym.privacy.exact import exact_delta, exact_epsilon
 
@@ -57,12 +57,13 @@ class Certificate:
 
 def uniform_posterior(channel: Channel) -> FloatArray | None:
     """The public posterior before any message, for an adaptive channel; None for any other."""
-    return np.full(channel.num_hypotheses, 1.0 / channel.num_hypotheses) if channel.adaptive else None
+    size = as_channel(channel).num_hypotheses
+    return np.full(size, 1.0 / size) if channel.adaptive else None
 
 
 def certify(channel: Channel, candidates: FloatArray, posterior: FloatArray | None = None) -> Certificate:
     """Audit a channel's own claim at these candidates: exactly if it is pure, by its delta if it is not."""
-    claim = channel.epsilon, channel.delta
+    claim = as_channel(channel).epsilon, channel.delta
     if channel.pure:
         found = exact_epsilon(channel, candidates, posterior)
         method = "exact density ratio over all labels"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldp_gym.calibration.accounting import DeltaBounds
-from ldp_gym.channels.base import Channel
+from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, Messages
 
@@ -44,6 +44,7 @@ def exact_epsilon(
         >>> round(exact_epsilon(RandomizedResponse(2, 3, 10, epsilon=1.5), table).epsilon, 9)
         1.5
     """
+    as_channel(channel)
     candidates = validation.one_context(candidates, channel.num_hypotheses, channel.num_labels)
     posterior = audited_posterior(channel, posterior)
     messages = _worst_case_messages(channel, candidates, posterior)
@@ -87,6 +88,7 @@ def _worst_case_messages(channel: Channel, candidates: FloatArray, posterior: Fl
 
 def exact_delta(channel: Channel, candidates: FloatArray, epsilon: float) -> DeltaBounds:
     """Bounds on the least delta for which the channel is (eps, delta)-LDP at these candidates ``(K, M)``."""
+    as_channel(channel)
     table = validation.one_context(candidates, channel.num_hypotheses, channel.num_labels)
     bounds = channel.delta_bounds(table, validation.positive("epsilon", epsilon))
     if not 0.0 <= bounds.lower <= bounds.upper <= 1.0:

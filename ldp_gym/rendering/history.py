@@ -124,7 +124,7 @@ class FrameHistory:
 
     def show(self, weights: npt.ArrayLike) -> None:
         """Keep the learner's weights ``(B, K)``, or ``(K,)`` for all games, for the next frames."""
-        shown, expected = np.asarray(weights, dtype=np.float64), self._posterior.weights.shape
+        shown, expected = validation.numbers("weights", weights), self._posterior.weights.shape
         if shown.shape not in (expected[-1:], expected):
             raise ValueError(
                 f"weights to show are one per hypothesis, K = {expected[-1]}, got shape {shown.shape}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from ldp_gym.calibration.noise_scales import (
+    MOST_ROUNDS,
     log_range,
     offset,
     resolved_gamma,
@@ -17,9 +18,6 @@ from ldp_gym.calibration.noise_scales import (
 )
 from ldp_gym.hypotheses.hadamard import hadamard_gap, hadamard_horizon
 from ldp_gym.numerics import validation
-
-_MOST_ROUNDS = 1e150
-"""Of which floats can still take the square."""
 
 
 def nonprivate_bound(num_hypotheses: int) -> float:
@@ -76,9 +74,10 @@ def _inverse_c(num_hypotheses: int, horizon: int, scale: float, gamma: float | N
 
 def tv_bound(kl_risk: float, horizon: int) -> float:
     """Averaged TV-risk from a KL-risk: ``sqrt(risk / (2T))``, by Pinsker and Cauchy-Schwarz."""
-    if not validation.real("kl_risk", kl_risk) >= 0.0:
-        raise ValueError(f"kl_risk must be nonnegative, got {kl_risk}")
-    return math.sqrt(kl_risk / (2.0 * validation.whole("horizon (T)", horizon, least=1)))
+    return math.sqrt(
+        validation.nonnegative("kl_risk", kl_risk)
+        / (2.0 * validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS))
+    )
 
 
 def sample_complexity(num_hypotheses: int, alpha: float, epsilon: float) -> int:
@@ -94,9 +93,9 @@ def sample_complexity(num_hypotheses: int, alpha: float, epsilon: float) -> int:
     high = 2
     while not enough(high):
         high *= 2
-        if high > _MOST_ROUNDS:
+        if high > MOST_ROUNDS:
             raise ValueError(
-                f"alpha={alpha:g} at epsilon={epsilon:g} takes more than {_MOST_ROUNDS:g} rounds"
+                f"alpha={alpha:g} at epsilon={epsilon:g} takes more than {float(MOST_ROUNDS):g} rounds"
             )
     low = high // 2
     while high - low > 1:
@@ -112,7 +111,7 @@ def randomized_response_rate(num_hypotheses: int, num_labels: int, horizon: int,
     """
     epsilon = validation.positive("epsilon", epsilon)
     num_labels = validation.whole("num_labels (M)", num_labels, least=2)
-    rounds = validation.whole("horizon (T)", horizon, least=1)
+    rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
     # Divided through by e^eps, which overflows.
     signal = -math.expm1(-epsilon) / (1.0 + (num_labels - 1) * math.exp(-epsilon))
     return math.sqrt(rounds * nonprivate_bound(num_hypotheses)) / signal

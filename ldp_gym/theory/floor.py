@@ -73,6 +73,7 @@ def risk_floor(num_hypotheses: int, horizon: int, epsilon: float, *, adaptive: b
     size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
     rounds = validation.whole("horizon (T)", horizon, least=1)
     epsilon = validation.positive("epsilon", epsilon, most=20.0)
+    adaptive = validation.flag("adaptive", adaptive)
     pairs = _pair_entropies(size, epsilon)
     speed = 1.0 if adaptive else _separation(size, epsilon)
     entropy, total = math.log(size), 0.0

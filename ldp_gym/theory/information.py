@@ -8,7 +8,7 @@ from typing import NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Channel
+from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.sampling import categorical
@@ -49,10 +49,11 @@ def information_rate(
         >>> round(rate, 4), error
         (0.1109, 0.0)
     """
-    size = channel.num_hypotheses
+    size = as_channel(channel).num_hypotheses
     candidates = validation.one_context(candidates, size, channel.num_labels)
     prior = np.full(size, 1.0 / size) if weights is None else validation.one_posterior(weights, size)
-    samples = validation.whole("samples", samples, least=2)
+    samples, seed = validation.whole("samples", samples, least=2), validation.seed("seed", seed)
+    validation.fits_memory("samples", samples, candidates.size, "likelihoods")
     public = prior if channel.adaptive else None
     try:
         listed = channel.list_messages(candidates, public)
@@ -120,7 +121,8 @@ class MessageInformation:
     """
 
     def __init__(self, channel: Channel, candidates: FloatArray) -> None:
-        self._channel, self._candidates = channel, candidates
+        self._channel = as_channel(channel)
+        self._candidates = validation.candidates(candidates, channel.num_hypotheses, channel.num_labels)
         self._reference = None if channel.adaptive else self._compare(None)
 
     def __call__(self, posterior: FloatArray) -> FloatArray:

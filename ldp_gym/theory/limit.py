@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from ldp_gym.calibration.capacity import capacity
+from ldp_gym.calibration.noise_scales import MOST_ROUNDS
 from ldp_gym.numerics import validation
-
-if TYPE_CHECKING:
-    pass
 
 
 def information_limit(num_hypotheses: int, horizon: int, epsilon: float) -> float:
@@ -23,7 +20,7 @@ def information_limit(num_hypotheses: int, horizon: int, epsilon: float) -> floa
         math.log(validation.whole("num_hypotheses (K)", num_hypotheses, least=2)),
         capacity(epsilon),
     )
-    rounds = validation.whole("horizon (T)", horizon, least=1)
+    rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
     if rate * rounds > log_size:  # all is known before the end
         rounds = math.floor(log_size / rate) + 1
     return rounds * log_size - rate * rounds * (rounds - 1) / 2.0

@@ -34,6 +34,8 @@ class Contaminated(Member):
     ) -> None:
         super().__init__(num_hypotheses, member)
         self.rho = validation.share("rho", rho)
+        num_labels = validation.whole("num_labels (M)", num_labels, least=1)
+        validation.fits_memory("num_labels", num_labels, 1, "a distribution")
         self.other = validation.row(
             "other", np.full(num_labels, 1.0 / num_labels) if other is None else other, num_labels
         )

@@ -20,8 +20,8 @@ class Member(Truth):
     """
 
     def __init__(self, num_hypotheses: int, member: int | None = None) -> None:
-        self.num_hypotheses = num_hypotheses
-        self.member = None if member is None else validation.index("truth", member, num_hypotheses)
+        self.num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=1)
+        self.member = None if member is None else validation.index("truth", member, self.num_hypotheses)
 
     @property
     def num_episode_uniforms(self) -> int:

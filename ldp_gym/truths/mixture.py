@@ -30,13 +30,13 @@ class Mixture(Truth):
         members: Sequence[int] | None = None,
         weights: Sequence[float] | None = None,
     ) -> None:
-        self.num_hypotheses = num_hypotheses
+        self.num_hypotheses = num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=1)
         self._members = None if members is None else validation.indices("members", members, num_hypotheses)
         count = (
             len(self._members) if self._members is not None else (2 if num_members is None else num_members)
         )
         self.num_members = validation.whole("num_members", count, least=1)
-        if num_members is not None and num_members != self.num_members:
+        if num_members is not None and validation.whole("num_members", num_members, least=1) != count:
             raise ValueError(f"num_members={num_members} contradicts members={members}")
         if self.num_members > num_hypotheses:
             raise ValueError(f"num_members must be at most K = {num_hypotheses}, got {self.num_members}")

@@ -44,9 +44,9 @@ class Replay(Truth):
         order: str = "given",
         classes: npt.NDArray[Any] | None = None,
     ) -> None:
-        if order not in ORDERS:
-            raise ValueError(f"order must be one of {', '.join(ORDERS)}, got {order!r}")
-        self.num_labels = num_labels
+        order = validation.choice("order", order, ORDERS)
+        self.num_labels = num_labels = validation.whole("num_labels (M)", num_labels, least=1)
+        context_dim = validation.whole("context_dim (d)", context_dim, least=1)
         self.contexts = validation.contexts("contexts", resolve(contexts, "contexts"), context_dim)
         self.labels = _label_indices(resolve(labels, "labels"), num_labels, classes)
         if len(self.contexts) != len(self.labels):
@@ -100,7 +100,12 @@ class ReplayedContexts(Nature):
 
 def _label_indices(labels: Any, num_labels: int, classes: npt.NDArray[Any] | None) -> IntArray:
     """Labels as indices: by the classes' names if there are any, else they are indices already."""
-    values = np.asarray(labels)
+    try:
+        values = np.asarray(labels)
+    except Exception as error:  # whatever somebody's __array__ raises
+        raise ValueError(f"labels must be one per row: {error}") from error
+    if np.ma.isMaskedArray(labels):
+        raise ValueError("labels must all be there, got a masked array: leave out what is masked")
     if values.ndim != 1:
         raise ValueError(f"labels must be one per row, of shape (n,), got shape {values.shape}")
     if values.dtype.kind in "mM":

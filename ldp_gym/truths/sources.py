@@ -10,6 +10,8 @@ import numpy as np
 
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.hypotheses.classifiers import probabilities_of
+from ldp_gym.numerics import validation
+from ldp_gym.numerics.validation import describe
 from ldp_gym.truths.base import TRUTHS, Truth
 from ldp_gym.truths.fixed import Fixed
 from ldp_gym.truths.function import Function
@@ -32,6 +34,8 @@ def as_truth(
         ValueError: if the truth cannot be made, saying why.
         TypeError: if it is none of these.
     """
+    options = validation.options("options", options)
+    horizon = validation.whole("horizon (T)", horizon, least=1)
     num_labels, context_dim = hypotheses.num_labels, hypotheses.context_dim
     if isinstance(source, str):
         game_parameters = {
@@ -43,13 +47,13 @@ def as_truth(
         }
         made = TRUTHS.build(source, game_parameters, options or {})
         if not isinstance(made, Truth):
-            raise TypeError(f"truth {source!r} must make a Truth, got {made!r}")
+            raise TypeError(f"truth {source!r} must make a Truth, got {describe(made)}")
         return made
     if options:
-        raise TypeError(f"truth_kwargs {sorted(options)} go with a named truth, not with {source!r}")
+        raise TypeError(f"truth_kwargs {sorted(options)} go with a named truth, not with {describe(source)}")
     if isinstance(source, Truth):
         return source
-    if isinstance(source, Integral):
+    if isinstance(source, Integral) and not isinstance(source, bool | np.bool_ | np.timedelta64):
         return Member(hypotheses.num_hypotheses, int(source))
     if hasattr(source, "predict_proba"):
         return Function(num_labels, context_dim, _probabilities(source, hypotheses))
@@ -59,7 +63,7 @@ def as_truth(
         return Fixed(num_labels, source)
     raise TypeError(
         f"truth must be an index, a name, a row of M = {num_labels} probabilities, a callable from contexts, "
-        f"a fitted classifier or a Truth (made, not its class); got {source!r}"
+        f"a fitted classifier or a Truth (made, not its class); got {describe(source)}"
     )
 
 

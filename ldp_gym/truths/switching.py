@@ -35,7 +35,8 @@ class Switching(Truth):
         switches: Sequence[int] | None = None,
         members: Sequence[int] | None = None,
     ) -> None:
-        self.num_hypotheses, self.horizon = num_hypotheses, horizon
+        self.num_hypotheses = num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+        self.horizon = horizon = validation.whole("horizon (T)", horizon, least=1)
         self._switches = None if switches is None else _increasing(switches, horizon)
         count = (
             len(self._switches)
@@ -43,7 +44,7 @@ class Switching(Truth):
             else (1 if num_switches is None else num_switches)
         )
         self.num_switches = validation.whole("num_switches", count, least=0)
-        if num_switches is not None and num_switches != self.num_switches:
+        if num_switches is not None and validation.whole("num_switches", num_switches, least=0) != count:
             raise ValueError(f"num_switches={num_switches} contradicts switches={switches}")
         if self.num_switches >= horizon:
             raise ValueError(f"num_switches must be below the horizon {horizon}, got {self.num_switches}")
@@ -89,7 +90,10 @@ class Switching(Truth):
 
 
 def _increasing(switches: Sequence[int], horizon: int) -> IntArray:
-    rounds = np.array([validation.whole("a switch", t, least=1) for t in switches], dtype=np.int64)
+    rounds = np.array(
+        [validation.whole("switches", t, least=1) for t in validation.listed("switches", switches, "rounds")],
+        dtype=np.int64,
+    )
     if len(rounds) and (rounds.max() >= horizon or (np.diff(rounds) <= 0).any()):
         raise ValueError(f"switches must increase and lie in 1..{horizon - 1}, got {list(switches)}")
     return rounds

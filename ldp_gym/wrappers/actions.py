@@ -18,6 +18,7 @@ from ldp_gym.game import Game, game_of
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, softmax
 from ldp_gym.vector_env import LDPDistVectorEnv
+from ldp_gym.wrappers.sources import single_env, vector_env
 
 
 class _Logits:
@@ -27,12 +28,12 @@ class _Logits:
         self.space = gym.spaces.Box(-1.0, 1.0, (size,), dtype=np.float32)
         self.scale = validation.positive("logit_range", logit_range)
 
-    def weights(self, action: npt.ArrayLike) -> FloatArray:
-        logits = np.asarray(action, dtype=np.float64)
-        size = self.space.shape[0]
-        if logits.shape[-1:] != (size,) or not np.isfinite(logits).all():
+    def weights(self, action: npt.ArrayLike, batch_shape: tuple[int, ...]) -> FloatArray:
+        logits, expected = validation.numbers("an action", action), (*batch_shape, self.space.shape[0])
+        if logits.shape != expected or not np.isfinite(logits).all():
             raise ValueError(
-                f"an action is {size} finite numbers in [-1, 1], got shape {logits.shape}: {action!r}"
+                f"an action is finite numbers in [-1, 1] of shape {expected}, got shape {logits.shape}: "
+                f"{validation.describe(action)}"
             )
         return softmax(self.scale * logits)
 
@@ -45,7 +46,8 @@ class _Mixture(_Logits):
         self.clipping = game.clipping
 
     def predict(self, action: npt.ArrayLike, env: LDPDistEnv | LDPDistVectorEnv) -> FloatArray:
-        return self.clipping.smooth(self.weights(action), env.candidates)
+        candidates = env.candidates
+        return self.clipping.smooth(self.weights(action, candidates.shape[:-2]), candidates)
 
 
 class _Softmax(_Logits):
@@ -55,7 +57,7 @@ class _Softmax(_Logits):
         super().__init__(game.num_labels, logit_range)
 
     def predict(self, action: npt.ArrayLike, env: LDPDistEnv | LDPDistVectorEnv) -> FloatArray:
-        return self.weights(action)
+        return self.weights(action, env.candidates.shape[:-2])
 
 
 class _ActionView(gym.ActionWrapper[Any, Any, Any], gym.utils.RecordConstructorArgs):
@@ -63,7 +65,7 @@ class _ActionView(gym.ActionWrapper[Any, Any, Any], gym.utils.RecordConstructorA
 
     def __init__(self, env: gym.Env[Any, Any], logit_range: float = 10.0) -> None:
         gym.utils.RecordConstructorArgs.__init__(self, logit_range=logit_range)
-        gym.ActionWrapper.__init__(self, env)
+        gym.ActionWrapper.__init__(self, single_env(self, env))
         self._view = self.view(game_of(env), logit_range)
         self.action_space = self._view.space
 
@@ -75,7 +77,7 @@ class _VectorActionView(gym.vector.VectorActionWrapper):
     view: type[_Mixture] | type[_Softmax]
 
     def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any], logit_range: float = 10.0) -> None:
-        super().__init__(env)
+        super().__init__(vector_env(self, env))
         self._view = self.view(game_of(env), logit_range)
         self.single_action_space = self._view.space
         self.action_space = batch_space(self._view.space, env.num_envs)

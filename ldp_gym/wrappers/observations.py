@@ -17,6 +17,7 @@ from gymnasium.vector.utils import batch_space
 from ldp_gym.features.sums import EvidenceFeatures, Features, MatchedFeatures, MessageFeatures
 from ldp_gym.game import game_of
 from ldp_gym.numerics.arrays import BoolArray, FloatArray
+from ldp_gym.wrappers.sources import single_env, vector_env
 
 Observation = Mapping[str, npt.NDArray[Any]]
 Shown = Any
@@ -109,7 +110,7 @@ class _ObservationView(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstruc
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         gym.utils.RecordConstructorArgs.__init__(self)
-        gym.Wrapper.__init__(self, env)
+        gym.Wrapper.__init__(self, single_env(self, env))
         self._view = self.view(env)
         self.observation_space = self._view.space
 
@@ -130,7 +131,7 @@ class _VectorObservationView(gym.vector.VectorWrapper):
     view: type[_View]
 
     def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any]) -> None:
-        super().__init__(env)
+        super().__init__(vector_env(self, env))
         self._view = self.view(env)
         self.single_observation_space = self._view.space
         self.observation_space = batch_space(self._view.space, env.num_envs)

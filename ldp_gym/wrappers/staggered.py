@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.spaces import Simplex
+from ldp_gym.wrappers.sources import vector_env
 
 
 class StaggeredStart(gym.vector.VectorWrapper):
@@ -20,6 +21,9 @@ class StaggeredStart(gym.vector.VectorWrapper):
     Args:
         env: an LDPDist vector environment, in a view of the action or bare.
     """
+
+    def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any]) -> None:
+        super().__init__(vector_env(self, env))
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every game, and play each to its own round."""

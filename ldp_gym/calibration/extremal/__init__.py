@@ -28,6 +28,7 @@ from ldp_gym.calibration.capacity import best_share
 from ldp_gym.calibration.extremal.covers import CoverSearch
 from ldp_gym.calibration.extremal.families import FLATTEST, STEEPEST, Family, Table
 from ldp_gym.calibration.extremal.mixture import Mixture
+from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
 
 __all__ = ["Design", "Family", "design"]
@@ -83,8 +84,10 @@ def design(candidates: FloatArray, epsilon: float, horizon: int, most_sets: int)
         >>> made.family.masses.round(3).tolist()  # e / (e + 1): randomized response over two sets
         [0.731, 0.731]
     """
-    table = Table(candidates, epsilon)
-    mixture = Mixture(table, horizon)
+    epsilon = validation.positive("epsilon", epsilon)
+    most_sets = validation.whole("most_sets", most_sets, least=1)
+    table = Table(validation.table(candidates, "candidates"), epsilon)
+    mixture = Mixture(table, validation.whole("horizon (T)", horizon, least=1))
     covers = CoverSearch(table, best_share(epsilon), np.random.default_rng(0))
     mixture.add(covers.first())
     gap, exact = _descend(mixture, covers.best, GAP, _MOST_STEPS, patience=3), False

@@ -150,7 +150,7 @@ def test_probabilities_without_a_reciprocal_are_none():
     ("values", "message"),
     [
         ([[0.5, 0.5], [0.9]], "a rectangular array of numbers"),
-        ([["a", "b"]], "a rectangular array of numbers"),
+        ([["a", "b"]], "probabilities must be numbers, got <U1 such as"),
         ([], r"at least one label, got shape \(0,\)"),
         (0.5, r"at least one label, got shape \(\)"),
         ([0.5, 0.6], r"the hypothesis sums to 1.1, off one by \+0.1 \(allowed: 1e-05\)"),

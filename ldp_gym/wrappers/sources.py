@@ -1,0 +1,44 @@
+"""What a wrapper may be put around: the single environment, or the vector environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+
+from ldp_gym.errors import ArgumentTypeError
+from ldp_gym.game import game_of
+from ldp_gym.numerics.validation import describe
+
+
+def single_env(wrapper: object, env: Any) -> gym.Env[Any, Any]:
+    """``env``, if it is a single environment of LDPDist-v0; the error names the wrapper to use instead."""
+    name = type(wrapper).__name__
+    if isinstance(env, gym.vector.VectorEnv):
+        raise ArgumentTypeError(
+            f"{name} goes around a single environment; around a vector environment goes Vector{name}"
+        )
+    if not isinstance(env, gym.Env):
+        raise ArgumentTypeError(
+            f'{name} goes around an environment, gym.make("LDPDist-v0", ...), got {describe(env)}'
+        )
+    game_of(env)
+    return env
+
+
+def vector_env(wrapper: object, env: Any) -> gym.vector.VectorEnv[Any, Any, Any]:
+    """``env``, if it is a vector environment of LDPDist-v0; the error names the wrapper to use instead."""
+    name = type(wrapper).__name__
+    if isinstance(env, gym.Env):
+        single = name.removeprefix("Vector")
+        instead = f"; around a single environment goes {single}" if single != name else ""
+        raise ArgumentTypeError(
+            f'{name} goes around a vector environment, gym.make_vec("LDPDist-v0", num_envs=B, ...){instead}'
+        )
+    if not isinstance(env, gym.vector.VectorEnv):
+        raise ArgumentTypeError(
+            f'{name} goes around a vector environment, gym.make_vec("LDPDist-v0", num_envs=B, ...), got '
+            f"{describe(env)}"
+        )
+    game_of(env)
+    return env
