@@ -680,6 +680,12 @@ def _function_calls() -> Iterator[Call]:
     )
     yield Call("uniform_posterior", audit.uniform_posterior, {"channel": CHANNEL})
     scales = {"num_coordinates": 2, "epsilon": 1.0, "delta": 1e-5}
+    yield Call(
+        "composed_epsilon",
+        accounting.composed_epsilon,
+        {"epsilon": 0.5, "count": 8, "delta": 0.0},
+        {"count": [*COUNTS, 10**12], "delta": SHARES},
+    )
     yield Call("laplace_vector_scale", accounting.laplace_vector_scale, scales, delta)
     yield Call("gaussian_vector_scale", accounting.gaussian_vector_scale, scales, delta)
     yield Call(

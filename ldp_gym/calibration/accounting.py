@@ -117,9 +117,9 @@ def composed_epsilon(epsilon: float, count: int, delta: float = 0.0) -> float:
         >>> composed_epsilon(0.5, 8)
         4.0
     """
-    validation.positive("epsilon", epsilon)
-    validation.whole("count", count, least=0)
-    total = math.fsum([epsilon] * count)
+    epsilon = validation.positive("epsilon", epsilon)
+    count = validation.whole("count", count, least=0, most=10**9)
+    total = epsilon * count
     if validation.probability_below_one("delta", delta) == 0.0 or count < 2:
         return total
     try:

@@ -51,8 +51,8 @@ class Classifiers(HypothesisClass):
         dim = context_dim or next((features for features in takes if features is not None), None)
         if dim is None:
             raise ValueError(
-                f"context_dim is needed: {describe(models[0])} does not say how many features it takes; is it "
-                f"fitted?"
+                f"context_dim is needed: {describe(models[0])} does not say how many features it takes; is "
+                f"it fitted?"
             )
         for j, features in enumerate(takes):
             if features not in (None, dim):

@@ -61,7 +61,9 @@ def test_fitted_classifiers_form_a_class():
         as_hypotheses([models[0], narrow], {})
     with pytest.raises(ValueError, match="is it fitted"):
         as_hypotheses([LogisticRegression(), LogisticRegression()], {})
-    with pytest.raises(TypeError, match=r"classifiers need predict_proba, which LinearSVC\(\) has not"):
+    with pytest.raises(
+        TypeError, match=r"classifiers need predict_proba, which LinearSVC\(\) of type LinearSVC has not"
+    ):
         as_hypotheses([models[0], LinearSVC()], {})
 
 

@@ -99,7 +99,7 @@ def test_the_omniscient_maximises_the_kl_from_the_truth():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Drift(2, rate=1.5), r"rate must lie in \(0, 1\], got 1.5"),
+        (lambda: Drift(2, rate=1.5), "rate must be positive and at most 1, got 1.5"),
         (lambda: Sequence(2, [[1.0], [2.0]]), r"shape \(n, d\) with d = 2, got \(2, 1\)"),
         (lambda: Sequence(1, [[1.0], [np.nan]]), "must be finite and within 1e.100, got nan"),
         (lambda: Sequence(1, [[1.0], [2.0]]).check_horizon(3), "2 contexts for a horizon of 3.*'cycle'"),
