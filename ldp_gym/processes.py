@@ -28,7 +28,7 @@ _payload = b""
 
 def count_jobs(jobs: int) -> int:
     """How many processes are asked for; -1 asks for one per core that this process may use."""
-    if jobs == -1:
+    if isinstance(jobs, int) and jobs == -1:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return validation.whole("jobs (-1: one per core)", jobs, least=1)
 

@@ -78,6 +78,7 @@ MEASURES = [
     10**5000,
     np.float64("inf"),
 ]
+JOBS = [*(value for value in COUNTS if not isinstance(value, int)), 0, -2, True, 10**400]
 SHARES = [*NO_NUMBERS, -1, -0.5, math.inf, -math.inf, 10**400, -(10**400)]
 SEEDS = [*NO_NUMBERS, 2.5, math.inf, -1, -(10**400), np.float64(3)]
 FLAGS: list[Any] = [
@@ -727,8 +728,15 @@ def _play_calls() -> Iterator[Call]:
             "averages": False,
             "leaders": False,
             "progress": None,
+            "jobs": 1,
         },
-        {"truth": truths, "checkpoints": checkpoints, "env": envs, "episodes": [*COUNTS, 0, 10**12]},
+        {
+            "truth": truths,
+            "checkpoints": checkpoints,
+            "env": envs,
+            "episodes": [*COUNTS, 0, 10**12],
+            "jobs": JOBS,
+        },
     )
     yield Call(
         "estimates",
