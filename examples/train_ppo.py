@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import argparse
 import math
-from functools import partial
+from pathlib import Path
 
 import gymnasium as gym
 import torch
 from stable_baselines3 import PPO
 
 import ldp_gym
-from ldp_agents.rl import PolicyLearner, SB3VecEnv
+from ldp_agents.rl import SB3VecEnv, load, save
 from ldp_gym.wrappers import StaggeredStart, VectorEvidence, VectorMixtureAction
 
 
@@ -27,6 +27,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1_000_000, help="rounds of training (default 10^6)")
     parser.add_argument("--epsilon", type=float, default=1.0, help="privacy level (default 1)")
     parser.add_argument("--episodes", type=int, default=512, help="episodes to score on (default 512)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("ldp-gym-results/own-ppo"), help="where the policy goes"
+    )
     arguments = parser.parse_args()
     torch.set_num_threads(1)
 
@@ -53,8 +56,11 @@ def main() -> None:
     )
     model.learn(arguments.steps)
 
+    # With its wrappers it goes into a directory, which evaluate, `ldp-gym bench --learner` and `train` take.
+    save(model, env, arguments.out)
+
     # The policy as a learner, on the same episodes as the others. They are not those it trained on.
-    ppo = partial(PolicyLearner, algorithm=model, features="evidence", logit_range=10.0)
+    ppo = load(arguments.out, trust=True)
     for name, learner in {"uniform": "uniform", "exp3": "exp3", "ppo": ppo, "bayes": "bayes"}.items():
         result = ldp_gym.evaluate(learner, game, episodes=arguments.episodes, seed=10**6)
         low, high = result.interval()

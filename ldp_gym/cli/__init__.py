@@ -51,4 +51,5 @@ app.command()(export)
 app.command(name="list")(catalogue)
 app.command()(audit)
 for _command in entry_points(group="ldp_gym.commands"):  # other packages' own; ours come first
-    app.command(name=_command.name)(_command.load())
+    _function = _command.load()
+    app.command(name=_command.name, cls=getattr(_function, "command_class", None))(_function)

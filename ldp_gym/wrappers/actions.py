@@ -66,6 +66,7 @@ class _ActionView(gym.ActionWrapper[Any, Any, Any], gym.utils.RecordConstructorA
     def __init__(self, env: gym.Env[Any, Any], logit_range: float = 10.0) -> None:
         gym.utils.RecordConstructorArgs.__init__(self, logit_range=logit_range)
         gym.ActionWrapper.__init__(self, single_env(self, env))
+        self.logit_range = logit_range
         self._view = self.view(game_of(env), logit_range)
         self.action_space = self._view.space
 
@@ -78,6 +79,7 @@ class _VectorActionView(gym.vector.VectorActionWrapper):
 
     def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any], logit_range: float = 10.0) -> None:
         super().__init__(vector_env(self, env))
+        self.logit_range = logit_range
         self._view = self.view(game_of(env), logit_range)
         self.single_action_space = self._view.space
         self.action_space = batch_space(self._view.space, env.num_envs)

@@ -105,7 +105,9 @@ class _DecodedMessage(_View):
         return {**others, "message": features.astype(np.float32)}
 
 
-class _ObservationView(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
+class ObservationView(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
+    """What the views of a single environment share."""
+
     view: type[_View]
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
@@ -127,7 +129,9 @@ class _ObservationView(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstruc
         return self._view.step(observation)[0], reward, terminated, truncated, info
 
 
-class _VectorObservationView(gym.vector.VectorWrapper):
+class VectorObservationView(gym.vector.VectorWrapper):
+    """What the views of a vector environment share."""
+
     view: type[_View]
 
     def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any]) -> None:
@@ -158,7 +162,7 @@ class _VectorObservationView(gym.vector.VectorWrapper):
         return shown, rewards, terminations, truncations, {**infos, "final_obs": kept}
 
 
-class DecodedMessage(_ObservationView):
+class DecodedMessage(ObservationView):
     """The observation with the public offset and scale of its message taken off, in float32.
 
     Args:
@@ -176,7 +180,7 @@ class DecodedMessage(_ObservationView):
     view = _DecodedMessage
 
 
-class Evidence(_ObservationView):
+class Evidence(ObservationView):
     """The observation is the evidence so far: sums of decoded messages, of clipped ones, counts, and t / T.
 
     A class that ignores its context needs no more: see :class:`ldp_gym.features.sums.EvidenceFeatures`.
@@ -193,7 +197,7 @@ class Evidence(_ObservationView):
     view = _Evidence
 
 
-class HypothesisFeatures(_ObservationView):
+class HypothesisFeatures(ObservationView):
     """The observation is what the messages have said for each hypothesis, ``(K, 6)``.
 
     For classes whose contexts vary, or that are redrawn each episode: see
@@ -206,19 +210,19 @@ class HypothesisFeatures(_ObservationView):
     view = _Matched
 
 
-class VectorDecodedMessage(_VectorObservationView):
+class VectorDecodedMessage(VectorObservationView):
     """:class:`DecodedMessage` for the vector environment."""
 
     view = _DecodedMessage
 
 
-class VectorEvidence(_VectorObservationView):
+class VectorEvidence(VectorObservationView):
     """:class:`Evidence` for the vector environment."""
 
     view = _Evidence
 
 
-class VectorHypothesisFeatures(_VectorObservationView):
+class VectorHypothesisFeatures(VectorObservationView):
     """:class:`HypothesisFeatures` for the vector environment."""
 
     view = _Matched

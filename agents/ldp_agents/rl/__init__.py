@@ -14,9 +14,10 @@ from ldp_agents.rl.model import Model, ModelLearner
 from ldp_agents.rl.policies import PolicyLearner
 
 if TYPE_CHECKING:
+    from ldp_agents.rl.saved import save as save
     from ldp_agents.rl.vec_env import SB3VecEnv as SB3VecEnv
 
-__all__ = ["Config", "Model", "ModelLearner", "PolicyLearner", "SB3VecEnv", "load"]
+__all__ = ["Config", "Model", "ModelLearner", "PolicyLearner", "SB3VecEnv", "load", "save"]
 
 
 def __getattr__(name: str) -> Any:
@@ -25,4 +26,8 @@ def __getattr__(name: str) -> Any:
         from ldp_agents.rl.vec_env import SB3VecEnv
 
         return SB3VecEnv
+    if name == "save":
+        from ldp_agents.rl.saved import save
+
+        return save
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

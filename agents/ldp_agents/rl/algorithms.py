@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sb3_contrib import RecurrentPPO
 from stable_baselines3 import SAC
 
-from ldp_agents.rl import amortized, ppo, recurrent, sac
+from ldp_agents.rl import amortized, ppo, recurrent, sac, saved
 from ldp_agents.rl.run import Run, TrainedModel
+from ldp_gym.registry import import_object
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class Algorithm:
         settings: the dataclass of its settings.
         steps: how many rounds it plays by default.
         fit: trains, or goes on from a checkpoint, and returns the model.
-        policy: the class of stable-baselines3 that its models are stored as; none if they are arrays.
+        policy: the class of stable-baselines3 that its models are stored as; none if they are arrays,
+            or if the settings name it.
         stores_code: whether its checkpoints run code when they are read, as those of stable-baselines3 do.
     """
 
@@ -37,7 +39,14 @@ ALGORITHMS = {
     "amortized": Algorithm(amortized.Settings, amortized.STEPS, amortized.fit, stores_code=False),
     "recurrent": Algorithm(recurrent.Settings, recurrent.STEPS, recurrent.fit, RecurrentPPO),
     "sac": Algorithm(sac.Settings, sac.STEPS, sac.fit, SAC),
+    "sb3": Algorithm(saved.Settings, saved.STEPS, saved.fit),
 }
+
+
+def policy_class(config: Mapping[str, Any]) -> Any:
+    """The class of stable-baselines3 that the policy of a configuration was stored by."""
+    known = algorithm_of(config["algorithm"]).policy
+    return import_object(config["settings"]["policy"], "algorithm") if known is None else known
 
 
 def algorithm_of(name: str) -> Algorithm:

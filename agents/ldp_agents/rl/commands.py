@@ -2,21 +2,55 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer.core import TyperCommand
 
 from ldp_agents.rl import shipping
 from ldp_agents.rl.config import Config
 from ldp_agents.rl.pretrained import WEIGHTS_DIRECTORY
+from ldp_agents.rl.run import CONFIG
 from ldp_gym.bench.store import DIRECTORY
 
 
+class TrainCommand(TyperCommand):
+    """``ldp-gym train``, whose help names every setting; it reads them when asked, as that takes PyTorch."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The options, and each algorithm's steps and settings with their defaults."""
+        try:
+            from ldp_agents.rl.algorithms import ALGORITHMS
+        except ImportError as error:
+            self.epilog = f"The algorithms and their settings need {error.name}: pip install 'ldp-gym\\[rl]'"
+        else:
+            defaults = ", ".join(f"{name} {known.steps:,}" for name, known in ALGORITHMS.items())
+            for parameter in self.params:
+                if parameter.name == "steps":
+                    parameter.help = f"Rounds to play in all. Default: {defaults}."  # type: ignore[attr-defined]
+            lines = [f"{name}: {_settings_text(known.settings)}" for name, known in ALGORITHMS.items()]
+            self.epilog = "\n\n".join(["Settings of the algorithms, by --setting name=value:", *lines])
+        super().format_help(ctx, formatter)
+
+
+def _settings_text(settings: type[Any]) -> str:
+    """The settings with their defaults, in one line."""
+    shown = settings()
+    pairs = ((one.name, getattr(shown, one.name)) for one in fields(shown))
+    values = [f"{name}={list(value) if isinstance(value, tuple) else value}" for name, value in pairs]
+    return ", ".join(values).replace("[", "\\[")
+
+
 def train(
-    algorithm: Annotated[str, typer.Argument(help="ppo, amortized, recurrent or sac.")],
+    context: typer.Context,
+    algorithm: Annotated[
+        str, typer.Argument(help="ppo, amortized, recurrent or sac; sb3 goes on with yours.")
+    ],
     hypotheses: Annotated[str, typer.Option(help="A class's name, or module:Class.")] = "softmax-linear",
     num_hypotheses: Annotated[int | None, typer.Option(help="K, for a named class.")] = None,
     num_labels: Annotated[int | None, typer.Option(help="M, for a named class.")] = None,
@@ -30,7 +64,7 @@ def train(
     delta: Annotated[float, typer.Option(help="0 for pure channels.")] = 0.0,
     horizon: Annotated[int, typer.Option(help="T.")] = 1000,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Rounds to play; each algorithm has its own default.")
+        int | None, typer.Option(min=1, help="Rounds to play in all; each algorithm has its own default.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the episodes and of the network.")] = 0,
     setting: Annotated[
@@ -40,7 +74,9 @@ def train(
     out: Annotated[
         Path | None, typer.Option(help="Where the model goes; results/ALGORITHM if not given.")
     ] = None,
-    resume: Annotated[bool, typer.Option(help="Go on from the checkpoint in that directory.")] = False,
+    resume: Annotated[
+        bool, typer.Option(help="Go on from the checkpoint in that directory, with its rules and settings.")
+    ] = False,
     trust: Annotated[bool, typer.Option("--trust", help="Run the code that a checkpoint holds.")] = False,
 ) -> None:
     """Train a learned baseline, and leave it in a directory with all that made it.
@@ -75,10 +111,33 @@ def train(
             rules["channel_kwargs"] = dict(map(option_of, option))
         rounds = steps or algorithms.algorithm_of(algorithm).steps
         config = Config(algorithm, rules, rounds, seed, dict(map(option_of, setting or [])))
+        if resume:
+            config = _resumed(directory, config, steps, context)
         training.train(config, directory, resume=resume, trust=trust, console=console)
     except (TypeError, ValueError, FileExistsError) as error:
         raise typer.BadParameter(str(error)) from error
     console.print(Text(f"model: {directory}"))
+
+
+train.command_class = TrainCommand  # type: ignore[attr-defined]
+
+_NOT_OF_THE_RUN = {"context", "algorithm", "steps", "out", "resume", "trust"}
+
+
+def _resumed(directory: Path, asked: Config, steps: int | None, context: typer.Context) -> Config:
+    """The configuration of the run in a directory; whoever says more than the steps must say the same."""
+    if not (directory / CONFIG).exists():
+        raise ValueError(f"there is no run to resume in {directory}: leave --resume out to begin one")
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    if any(str(sources[name]).endswith("COMMANDLINE") for name in sources if name not in _NOT_OF_THE_RUN):
+        return asked
+    try:
+        stored = Config(**json.loads((directory / CONFIG).read_text("utf-8"))["config"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{directory / CONFIG} is damaged ({error}): train in another directory") from error
+    if stored.algorithm != asked.algorithm:
+        raise ValueError(f"{directory} holds a run of {stored.algorithm!r}, not of {asked.algorithm!r}")
+    return replace(stored, steps=stored.steps if steps is None else steps)
 
 
 def ship(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ldp_agents.rl.model import CARD, WEIGHTS, Model, check_fit, read_card
-from ldp_agents.rl.policies import POLICY, PolicyLearner
+from ldp_agents.rl.policies import POLICY, PolicyLearner, Scaling
 from ldp_agents.rl.run import LearnerFactory
 from ldp_gym import Game
 from ldp_gym.errors import UntrustedCodeError
@@ -66,10 +66,10 @@ class StoredPolicy:
 
     def __call__(self, game: Game) -> PolicyLearner:
         """The policy as a learner of the game."""
-        from ldp_agents.rl.algorithms import algorithm_of  # the extra `rl`
+        from ldp_agents.rl.algorithms import policy_class  # the extra `rl`
 
         card = self._card
         check_fit(card["trained_on"], game)
-        policy = algorithm_of(card["config"]["algorithm"]).policy
-        algorithm = policy.load(self.directory / POLICY, device="cpu")
-        return PolicyLearner(game, algorithm, card["features"], card["logit_range"])
+        algorithm = policy_class(card["config"]).load(self.directory / POLICY, device="cpu")
+        scaling = Scaling(**card["scaling"]) if "scaling" in card else None
+        return PolicyLearner(game, algorithm, card["features"], card["logit_range"], scaling)

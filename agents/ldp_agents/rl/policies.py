@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,25 @@ POLICY = "policy.zip"
 """The file of a stored policy, as SB3 saves it."""
 
 
+@dataclass(frozen=True)
+class Scaling:
+    """What was done to observations before the policy saw them: numbers, as they stood when it was stored.
+
+    Attributes:
+        mean: what is subtracted from each feature.
+        deviation: what it is then divided by.
+        clip: the largest magnitude that is left.
+    """
+
+    mean: Sequence[Any]
+    deviation: Sequence[Any]
+    clip: float
+
+    def __call__(self, seen: FloatArray) -> FloatArray:
+        """The features as the policy sees them."""
+        return np.clip((seen - np.array(self.mean)) / np.array(self.deviation), -self.clip, self.clip)
+
+
 class PolicyLearner(Learner):
     """Plays an SB3 model, with or without a memory, that acts by ``MixtureAction`` on features by name.
 
@@ -29,13 +48,21 @@ class PolicyLearner(Learner):
         algorithm: the SB3 model.
         features: a name of ``ldp_gym.features.sums.FEATURES``: what the policy observes.
         logit_range: that of ``MixtureAction``.
+        scaling: what is done to the features first, if anything.
     """
 
-    def __init__(self, game: Game, algorithm: Any, features: str, logit_range: float = 10.0) -> None:
+    def __init__(
+        self,
+        game: Game,
+        algorithm: Any,
+        features: str,
+        logit_range: float = 10.0,
+        scaling: Scaling | None = None,
+    ) -> None:
         super().__init__(game)
         self.algorithm = algorithm
         self._features = FEATURES[features](game)
-        self._range = logit_range
+        self._range, self._scaling = logit_range, scaling
         self.reset()
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
@@ -55,11 +82,14 @@ class PolicyLearner(Learner):
     def predict(self, candidates: FloatArray) -> FloatArray:
         """The mixture of the candidates by the policy's mean action."""
         if self._weights is None:  # the policy acts, and remembers, once per round
-            seen = self._features.read(candidates).astype(np.float32)
-            batch = self._begins.shape
-            flat = seen.reshape(-1, *self._features.shape)
+            seen, batch = self._features.read(candidates), self._begins.shape
+            seen = seen.reshape(-1, *self.algorithm.observation_space.shape)
+            scaled = seen if self._scaling is None else self._scaling(seen)
             action, self._memory = self.algorithm.predict(
-                flat, state=self._memory, episode_start=self._begins.reshape(-1), deterministic=True
+                scaled.astype(np.float32),
+                state=self._memory,
+                episode_start=self._begins.reshape(-1),
+                deterministic=True,
             )
             self._begins = np.zeros(batch, dtype=np.bool_)
             self._weights = softmax(self._range * action.astype(np.float64).reshape(*batch, -1))
@@ -81,6 +111,7 @@ class TrainedPolicy:
         logit_range: that of its actions.
         trained_on: the parameters of the game that it was trained on, all of which a game must share.
         card: the configuration and the versions that made it.
+        scaling: what is done to what it observes first, if anything.
     """
 
     algorithm: Any
@@ -88,11 +119,12 @@ class TrainedPolicy:
     logit_range: float
     trained_on: Mapping[str, Any]
     card: Mapping[str, Any]
+    scaling: Scaling | None = None
 
     def __call__(self, game: Game) -> PolicyLearner:
         """The policy as a learner of the game."""
         check_fit(self.trained_on, game)
-        return PolicyLearner(game, self.algorithm, self.features, self.logit_range)
+        return PolicyLearner(game, self.algorithm, self.features, self.logit_range, self.scaling)
 
     def save(self, directory: Path) -> None:
         """Write the policy, and beside it what made it."""
@@ -100,4 +132,5 @@ class TrainedPolicy:
         with replacing(directory / POLICY) as part:
             self.algorithm.save(part)
         plays = {name: getattr(self, name) for name in ("features", "logit_range", "trained_on")}
+        plays |= {} if self.scaling is None else {"scaling": asdict(self.scaling)}
         write_text(directory / CARD, json.dumps({**plays, **self.card}, indent=2) + "\n")

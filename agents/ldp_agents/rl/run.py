@@ -11,6 +11,9 @@ from ldp_agents.rl.config import Config, Settings
 from ldp_gym import Game
 from ldp_gym.learners import Learner
 
+CONFIG, CHECKPOINT = "config.json", "checkpoint.zip"
+"""The files of a run that it goes on from."""
+
 LearnerFactory = Callable[[Game], Learner]
 """What makes a learner from a game, such as a trained model."""
 

@@ -18,13 +18,13 @@ from torch.utils.tensorboard import SummaryWriter
 import ldp_gym
 from ldp_agents.rl.algorithms import algorithm_of
 from ldp_agents.rl.config import Config, differences
-from ldp_agents.rl.run import LearnerFactory, Run, TrainedModel
+from ldp_agents.rl.run import CHECKPOINT, CONFIG, LearnerFactory, Run, TrainedModel
 from ldp_gym.errors import IncompatibleChannelError, UntrustedCodeError
 from ldp_gym.features.decoding import decoder_of
 from ldp_gym.files import is_whole_zip, replacing, write_text
 
 REFERENCES = ("uniform", "exp3", "bayes")
-CONFIG, CHECKPOINT, SCORES, LOGS = "config.json", "checkpoint.zip", "scores.jsonl", "tensorboard"
+SCORES, LOGS = "scores.jsonl", "tensorboard"
 
 _HELD_OUT = 10**9
 """The seed of the first episode that scores a run: none that it trains on."""
