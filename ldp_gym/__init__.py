@@ -19,6 +19,7 @@ from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
 from ldp_gym.learners import LEARNERS
 from ldp_gym.natures.base import NATURES, Nature
 from ldp_gym.privacy import audit
+from ldp_gym.search import hardest_contexts
 from ldp_gym.spaces import Simplex
 from ldp_gym.truths.base import TRUTHS, Truth
 from ldp_gym.vector_env import LDPDistVectorEnv
@@ -42,6 +43,7 @@ __all__ = [
     "Truth",
     "audit",
     "evaluate",
+    "hardest_contexts",
 ]
 __version__ = "0.1.0"
 

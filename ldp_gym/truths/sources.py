@@ -60,11 +60,22 @@ def as_truth(
     if callable(source) and not isinstance(source, type):
         return Function(num_labels, context_dim, source)
     if isinstance(source, list | tuple | np.ndarray) or hasattr(source, "__array__"):
-        return Fixed(num_labels, source)
+        return _fixed(num_labels, source)
     raise TypeError(
         f"truth must be an index, a name, a row of M = {num_labels} probabilities, a callable from contexts, "
         f"a fitted classifier or a Truth (made, not its class); got {describe(source)}"
     )
+
+
+def _fixed(num_labels: int, row: Any) -> Truth:
+    """A row of probabilities; who hands over logged labels instead is told how to."""
+    try:
+        return Fixed(num_labels, row)
+    except ValueError as error:
+        raise ValueError(
+            f'{error}. To replay logged labels: truth="replay" with '
+            'truth_kwargs={"contexts": X, "labels": y}'
+        ) from error
 
 
 def _probabilities(model: Any, hypotheses: HypothesisClass) -> Any:

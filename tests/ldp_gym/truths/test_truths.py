@@ -219,6 +219,12 @@ def test_members_of_the_class_have_no_regret_but_their_risk():
             r"truth must be 5 probabilities that sum to one, got shape \(2,\)",
         ),
         ({"truth": [0.5, 0.5, 0.5, 0, 0]}, ValueError, r"truth sums to 1.5"),
+        (
+            {"truth": [0, 1, 2, 1] * 3},
+            ValueError,
+            'To replay logged labels: truth="replay" with truth_kwargs',
+        ),
+        ({"truth": ["cat"] * 9}, ValueError, 'To replay logged labels: truth="replay" with truth_kwargs'),
         ({"truth": lambda x: [1.0]}, ValueError, "the truth must map a context"),
         ({"truth": None}, TypeError, "truth must be an index, a name"),
         ({"truth": 1, "truth_kwargs": {"rho": 1}}, TypeError, "go with a named truth"),
