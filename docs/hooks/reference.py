@@ -35,6 +35,8 @@ MODULES = {
     "Wrappers for RL": ["ldp_gym.wrappers"],
     "evaluate": ["ldp_gym.evaluation"],
     "Estimates from a batch": ["ldp_gym.batch"],
+    "Hard contexts": ["ldp_gym.search"],
+    "Intervals": ["ldp_gym.numerics.intervals"],
     "The benchmark": [
         "ldp_gym.bench.runner",
         "ldp_gym.bench.suites.base",
@@ -42,6 +44,7 @@ MODULES = {
         "ldp_gym.bench.experiment",
         "ldp_gym.bench.results",
         "ldp_gym.bench.statistics",
+        "ldp_gym.bench.findings",
         "ldp_gym.bench.store",
         "ldp_gym.bench.isolation",
     ],

@@ -152,7 +152,8 @@ class Selection(Suite):
             panel.set_title(f"{label} ({grid.learner})")
             panel.set_xlabel("eps")
             panel.grid(visible=False)
-        drawing.colorbar(image, ax=axes, label="picks the right model, share of episodes (by how many users)")
+        drawing.colorbar(image, ax=axes, label="share of episodes")
+        drawing.supxlabel("how often the right model is picked,\nand by how many users")
         return drawing
 
 
@@ -206,7 +207,7 @@ def _recommendation(picks: Sequence[Pick]) -> str:
     text = (
         f"recommended: {first}. It picks the right model in {first.hits} of {first.episodes} episodes (at "
         f"least {first.least(len(private)):.0%}, with 95% confidence for {len(private)} choices at once), in "
-        f"half of all episodes by {first.users:,.0f} users."
+        f"half of all episodes by {first.users:,.0f} user{'s' if first.users > 1 else ''}."
     )
     if others:
         text += f" As reliable at this eps: {_listed(others)}."
