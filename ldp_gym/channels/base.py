@@ -47,6 +47,7 @@ class Channel(ABC):
         pure: whether the channel promises delta = 0.
         free_of_num_labels: whether cutting every label into equal parts changes no message's law, whatever M.
         posterior_rate: at which the public posterior learns from a message: 1, Bayes' rule.
+        resolution: probabilities up to this one are taken for 0 when a message is drawn: 2^-53, of a uniform.
         posterior_share: of its weight that the public posterior spreads over all hypotheses in every round.
     """
 
@@ -55,6 +56,7 @@ class Channel(ABC):
     most_tables: ClassVar[int | None] = None
     pure: ClassVar[bool] = True
     free_of_num_labels: ClassVar[bool] = False
+    resolution: ClassVar[float] = 2.0**-53
     posterior_rate: float = 1.0
     posterior_share: float = 0.0
 

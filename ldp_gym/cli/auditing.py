@@ -50,7 +50,8 @@ def audit(
     The certificate is for the worst of the contexts audited, and of an adaptive channel for the uniform
     public posterior. A channel of your own is held to its contract first: its messages must follow its
     density. A black-box audit can convict a channel and never acquit it. All that is asked for is run. Exit
-    status 0: the promise holds; 1: a check or an audit says that it is broken; 2: a wrong call.
+    status 0: the promise holds; 1: a check or an audit says that it is broken; 2: a wrong call. What floats
+    give away is a line of its own and changes no status: the promise is about real arithmetic.
     """
     console = Console()
     try:
@@ -166,7 +167,9 @@ def _certificate_table(
     colour = "green" if honest and not _is_broken(certificate) else "red"
     lie = certificate.holds and not honest
     verdict = "void: the messages do not follow the density that it is about" if lie else certificate.verdict
-    table.add_row("verdict", f"[bold {colour}]{verdict}")
+    table.add_row("in real arithmetic", f"[bold {colour}]{verdict}")
+    colour = {"holds": "green", "broken": "red"}.get(certificate.floats.verdict, "yellow")
+    table.add_row("in floats", f"[bold {colour}]{certificate.floats}")
     return table
 
 

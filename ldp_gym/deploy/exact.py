@@ -23,7 +23,7 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -113,6 +113,8 @@ class ExactChannel(Channel):
         >>> sum(table.probabilities(0)), 1.0 - 1e-9 < table.epsilon <= 1.0
         (Fraction(1, 1), True)
     """
+
+    resolution: ClassVar[float] = 0.0  # a positive probability is at least 2^-64 in a table
 
     def __init__(self, channel: Channel) -> None:
         if not isinstance(channel, Channel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -27,6 +28,7 @@ from ldp_gym.learners import Learner, build_learner
 from ldp_gym.numerics.arrays import FloatArray, Messages
 from ldp_gym.privacy.certificate import Certificate
 from ldp_gym.privacy.database import MEMORY, Database, Kind
+from ldp_gym.privacy.floats import reachable
 
 _STORE = Kind(
     "server's store",
@@ -265,4 +267,5 @@ def certify_exact(terms: Terms, question: Question) -> Certificate:
         f"fractions of whole numbers out of 2^64, at {len(coins)} draws of the public coins",
         labels,
         worst.messages[place],
+        partial(reachable, channel, question.candidates, question.posterior),
     )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import numpy as np
 
 from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.numerics.arrays import FloatArray, Messages
 from ldp_gym.privacy.exact import exact_delta, exact_epsilon
+from ldp_gym.privacy.floats import Reachability, reachable
 
 TOLERANCE = 1e-9
 """How far above its claim a channel may be in floats, relatively."""
@@ -17,6 +20,10 @@ TOLERANCE = 1e-9
 
 _ROUNDING = 1e-12
 """How far off a difference of two log densities may be."""
+
+
+_MESSAGES, _LEAST_MESSAGES = 2_000, 40
+"""Of floats a certificate looks at so many messages times labels, and at least at so many messages."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,7 @@ class Certificate:
         method: how the figures were obtained.
         labels: the pair of labels that is told apart best, where the method names one.
         message: the message that tells them apart, where the method names one.
+        audit_floats: what finds :attr:`floats`, when it is first asked for.
     """
 
     epsilon: float
@@ -40,10 +48,18 @@ class Certificate:
     method: str
     labels: tuple[int, int] | None = None
     message: Messages | None = None
+    audit_floats: Callable[[], Reachability] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def floats(self) -> Reachability:
+        """Whether the messages keep their secret on a machine: another question, and another answer."""
+        if self.audit_floats is None:
+            return Reachability("not judged", "the certificate was not made from a channel")
+        return self.audit_floats()
 
     @property
     def holds(self) -> bool:
-        """Whether the claim is met."""
+        """Whether the claim is met, in real arithmetic."""
         within = self.epsilon <= self.claimed_epsilon * (1.0 + TOLERANCE) + _ROUNDING
         return within and self.delta <= self.claimed_delta * (1.0 + TOLERANCE)
 
@@ -64,9 +80,12 @@ def uniform_posterior(channel: Channel) -> FloatArray | None:
 def certify(channel: Channel, candidates: FloatArray, posterior: FloatArray | None = None) -> Certificate:
     """Audit a channel's own claim at these candidates: exactly if it is pure, by its delta if it is not."""
     claim = as_channel(channel).epsilon, channel.delta
+    count = max(_LEAST_MESSAGES, _MESSAGES // channel.num_labels)
+    audit_floats = partial(reachable, channel, candidates, posterior, messages=count)
     if channel.pure:
         found = exact_epsilon(channel, candidates, posterior)
         method = "exact density ratio over all labels"
-        return Certificate(found.epsilon, 0.0, *claim, method, found.labels, found.message)
+        return Certificate(found.epsilon, 0.0, *claim, method, found.labels, found.message, audit_floats)
     bounds = exact_delta(channel, candidates, channel.epsilon)
-    return Certificate(channel.epsilon, bounds.upper, *claim, "accounted delta, an upper bound")
+    method = "accounted delta, an upper bound"
+    return Certificate(channel.epsilon, bounds.upper, *claim, method, audit_floats=audit_floats)
