@@ -6,8 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command. Modules in the working directory count: a learner of one's own is often there."""
-    sys.path.insert(0, "")
+    """Run the command."""
     try:
         from ldp_gym.cli import app
     except ImportError as error:  # an extra is missing; the message says which

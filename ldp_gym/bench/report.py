@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,18 +28,31 @@ from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.store import FILE, Store
 from ldp_gym.bench.suites import SUITES, Suite, SuiteTable
 from ldp_gym.channels.base import CHANNELS
+from ldp_gym.errors import DamagedStoreError
 from ldp_gym.files import write_text
+from ldp_gym.registry import PACKAGES
 
 PAGE = "report.html"
 
 
-def write(directory: str | Path) -> Path:
+class _Everything:
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+EVERYTHING: Container[str] = _Everything()
+"""Trust in all that a store names."""
+
+
+def write(directory: str | Path, *, trusted: Container[str] = frozenset()) -> Path:
     """Write ``report.html`` and ``figures/SUITE.svg``, ``.png`` into a directory of results.
 
     The page opens offline and needs no other file.
 
     Args:
         directory: where :func:`ldp_gym.bench.run`, or ``ldp-gym bench``, has put its results.
+        trusted: the ``module:object`` that may be imported because a store names them; all with
+            :data:`EVERYTHING`. A suite that needs another one is left out, and says so.
 
     Returns:
         The page's path.
@@ -51,16 +64,18 @@ def write(directory: str | Path) -> Path:
     directory = Path(directory)
     if not (directory / FILE).exists():
         raise FileNotFoundError(f"{directory} has no {FILE}: run ldp-gym bench --out {directory} first")
-    store = Store(directory)
+    store = Store(directory, read_only=True)
     runs = store.runs()
+    if not runs and store.faults:
+        raise DamagedStoreError(f"{directory / FILE} has no sound run: {'; '.join(store.faults)}")
     if not runs:
         raise FileNotFoundError(f"{directory / FILE} has no runs yet: run ldp-gym bench --out {directory}")
-    sections = [_gather(store, name, runs) for name in sorted({run["suite"] for run in runs})]
+    sections = [gather(store, name, runs, trusted) for name in sorted({run["suite"] for run in runs})]
     sections.sort(key=lambda section: section.suite.order if section.suite else math.inf)
     for section in sections:
         _draw(section, directory / "figures")
     path = directory / PAGE
-    write_text(path, _report(sections, runs, directory))
+    write_text(path, _report(sections, runs, directory, store.faults))
     return path
 
 
@@ -100,16 +115,27 @@ class Section:
         return self.shown_name.replace(":", "-").replace(".", "-")
 
 
-def _gather(store: Store, name: str, runs: Sequence[Mapping[str, Any]]) -> Section:
+def gather(
+    store: Store, name: str, runs: Sequence[Mapping[str, Any]], trusted: Container[str] = frozenset()
+) -> Section:
+    """What the store has of a suite: of its latest run, with the learners of like runs before it."""
     latest = {json.dumps(run["settings"], sort_keys=True): run for run in runs if run["suite"] == name}
     *others, run = sorted(latest.values(), key=lambda run: run["id"])
     section = Section(name, run, others)
     settings = run["settings"]
+    foreign = [address for address in _addresses(run) if address not in trusted]
+    if foreign:
+        section.notes.append(
+            f"It is left out: the store names code, {', '.join(foreign)}, and nobody has said that it may "
+            f"run. If you trust the directory: ldp-gym report --trust"
+        )
+        return section
+    like = [other for other in (*others, run) if _is_like(other["settings"], settings)]
     try:
-        suite = SUITES[name](**settings.get("parameters", {}))
+        suite = SUITES[name](**settings["parameters"])
         experiments = suite.experiments(
             settings["size"],
-            learners=_known("learner", settings["learners"], learner_code, section),
+            learners=_known("learner", _all_learners(like), learner_code, section),
             channels=_known("channel", settings["channels"], CHANNELS.class_of, section),
             episodes=settings["episodes"],
         )
@@ -123,8 +149,42 @@ def _gather(store: Store, name: str, runs: Sequence[Mapping[str, Any]]) -> Secti
             f"It was run with ldp-gym {then[0]} (code {then[1]}), and this is {now[0]} (code {now[1]}): "
             f"results of another version or other code do not count."
         )
-    section.results = Results(store, experiments, settings["seed"], settings.get("tracks"))
+    tracks = {name: track for other in like for name, track in other["settings"].get("tracks", {}).items()}
+    section.results = Results(store, experiments, settings["seed"], tracks)
     return section
+
+
+def _addresses(run: Mapping[str, Any]) -> list[str]:
+    """The ``module:object`` of others that making a run's suite again would import."""
+    settings = run["settings"]
+    texts = [run["suite"], *settings["channels"], *texts_of(settings["parameters"])]
+    return sorted({text for text in texts if ":" in text and text.partition(".")[0] not in PACKAGES})
+
+
+def texts_of(value: object) -> Iterator[str]:
+    """Every text in what JSON can hold."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from (*texts_of(key), *texts_of(item))
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts_of(item)
+
+
+def _is_like(settings: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
+    """Whether two runs differ in their learners alone."""
+    shared = ("seed", "size", "episodes", "channels", "parameters")
+    return all(settings[name] == others[name] for name in shared)
+
+
+def _all_learners(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The further learners of all runs. Where one of one's own game names none, it has every learner."""
+    named = [run["settings"]["learners"] for run in runs]
+    if any(run["settings"]["parameters"] for run in runs) and not all(named):
+        return []
+    return list(dict.fromkeys(name for names in named for name in names))
 
 
 def _code_here() -> dict[str, str]:
@@ -158,7 +218,9 @@ def _draw(section: Section, directory: Path) -> None:
 # -- The page -----------------------------------------------------------------------------------------------
 
 
-def _report(sections: Sequence[Section], runs: Sequence[Mapping[str, Any]], directory: Path) -> Html:
+def _report(
+    sections: Sequence[Section], runs: Sequence[Mapping[str, Any]], directory: Path, faults: Sequence[str]
+) -> Html:
     by_ground = [section.results.audits for section in sections if section.results]
     audits = list({key: audit for group in by_ground for key, audit in group.items()}.values())
     title = "Online distribution learning under local differential privacy: benchmark"
@@ -167,6 +229,7 @@ def _report(sections: Sequence[Section], runs: Sequence[Mapping[str, Any]], dire
         tag(
             "header",
             tag("h1", title),
+            *(tag("p", f"In {FILE}, {fault}.", class_="bad") for fault in faults),
             *(tag("p", f"Broken promise: {audit}.", class_="bad") for audit in audits if audit.broken),
             _summary(sections),
             _contents(sections) if len(sections) > 1 else Html(),

@@ -36,7 +36,7 @@ from ldp_gym.errors import (
 )
 from ldp_gym.evaluation import Evaluation, evaluate
 from ldp_gym.game import Game
-from ldp_gym.learners import Learner, Track, learner_maker, track_of
+from ldp_gym.learners import Learner, Track, is_directory, learner_maker, track_of
 from ldp_gym.numerics import validation
 from ldp_gym.testing import check_channel
 
@@ -110,6 +110,8 @@ def run(
     """
     limits = Limits(time_limit, memory_limit)
     suite = SUITES[suite]() if isinstance(suite, str) else suite
+    # By the whole path, so that a report finds a model from wherever it is written.
+    learners = [str(Path(name).resolve()) if is_directory(name) else name for name in learners]
     validation.whole("seed", seed, least=0)
     if jobs != -1:
         validation.whole("jobs (-1: one per core)", jobs, least=1)
@@ -128,8 +130,10 @@ def run(
         "size": size,
         "parameters": suite.parameters,
     }
-    number = store.begin_run(suite.address, settings, [cell.key for cell in cells])
     finished = store.finished()
+    if store.faults:
+        store.back_up()
+    number = store.begin_run(suite.address, settings, [cell.key for cell in cells])
     # The longest first: no core is left with a long one at the end.
     todo = sorted((cell for cell in cells if cell.key not in finished), key=lambda cell: -cell.rounds)
     if on_start is not None:

@@ -7,25 +7,27 @@ and new results never mix.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import platform
+import shutil
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ldp_gym.bench.experiment import Cell, own_code
-from ldp_gym.errors import DamagedStoreError
+from ldp_gym.errors import DamagedStoreError, printable
 from ldp_gym.evaluation import Evaluation
+from ldp_gym.files import read_arrays, replacing
 
 DIRECTORY = Path("ldp-gym-results")
 """Where results go, unless another place is given."""
@@ -45,6 +47,27 @@ CREATE TABLE IF NOT EXISTS runs (
     command TEXT NOT NULL, machine TEXT NOT NULL, versions TEXT NOT NULL, started TEXT NOT NULL, finished TEXT
 );
 """
+
+_COLUMNS = {
+    "cells": {"key", "configuration", "status", "message", "evaluation", "seconds", "finished"},
+    "runs": {
+        "id", "suite", "settings", "keys", "command", "machine", "versions", "started", "finished",
+    },
+}  # fmt: skip
+
+_SETTINGS: dict[str, Any] = {
+    "learners": list,
+    "channels": list,
+    "episodes": int | None,
+    "seed": int,
+    "size": str,
+    "parameters": dict,
+}
+
+STATUSES = ("done", "incompatible", "failed")
+
+_MOST_BYTES = 2**30
+"""How many bytes the results of a cell may unpack to."""
 
 
 @dataclass(frozen=True)
@@ -67,64 +90,106 @@ class Outcome:
 class Store:
     """The results in a directory.
 
+    A file that cannot be read is an error, and left as it is. A damaged row, of a cell or of a run, is left
+    out and noted: its cell counts as not played. All other rows are as good as before.
+
     Args:
         directory: made if it does not exist.
+        read_only: whether nothing is to be written; then the file must exist.
+
+    Attributes:
+        faults: what is damaged, as far as it has been read, and what to do about it.
 
     Raises:
         DamagedStoreError: if there is a file that cannot be read as results.
+        OSError: if the directory cannot be made, read or written to.
     """
 
-    def __init__(self, directory: str | Path) -> None:
+    def __init__(self, directory: str | Path, *, read_only: bool = False) -> None:
         self.path = Path(directory) / FILE
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with self._open() as database:
-                state = database.execute("PRAGMA quick_check").fetchone()[0]
-                if state != "ok":
-                    raise sqlite3.DatabaseError(state)
+        self.faults: list[str] = []
+        self._read_only = read_only
+        if not read_only:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._open() as database:
+            state = database.execute("PRAGMA quick_check").fetchone()[0]
+            if state != "ok":
+                raise self._damaged(state)
+            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+            if not tables and not read_only:
                 database.executescript(_SCHEMA)
-                database.execute("SELECT key, configuration, status, evaluation FROM cells LIMIT 1")
-        except sqlite3.DatabaseError as error:
-            raise DamagedStoreError(
-                f"{self.path} cannot be read ({error}). It is left as it is: move it away, or choose another "
-                f"directory"
-            ) from error
+            for table, columns in _COLUMNS.items():
+                lacks = columns - {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
+                if lacks:
+                    raise self._damaged(f"its table {table} lacks {', '.join(sorted(lacks))}")
+
+    def _damaged(self, why: object) -> DamagedStoreError:
+        return DamagedStoreError(
+            f"{self.path} cannot be read ({why}). It is left as it is: move it away, or choose another "
+            f"directory. What is whole in it, 'sqlite3 {FILE} .recover' may bring back"
+        )
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self.path, timeout=60.0)) as database, database:
-            yield database
+        mode = "ro" if self._read_only else "rwc"
+        try:
+            address = f"{self.path.absolute().as_uri()}?mode={mode}"
+            with closing(sqlite3.connect(address, timeout=60.0, uri=True)) as database, database:
+                database.text_factory = lambda text: text.decode(errors="backslashreplace")
+                yield database
+        except sqlite3.OperationalError as error:  # a full disk, no permission, a file that somebody locks
+            raise OSError(f"{self.path}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise self._damaged(error) from error
+
+    def _note(self, what: str, why: object, remedy: str) -> None:
+        fault = f"{what} is damaged ({why}): {remedy}"
+        if fault not in self.faults:
+            self.faults.append(fault)
 
     # -- Cells --------------------------------------------------------------------------------------------
 
     def save(self, cell: Cell, outcome: Outcome) -> None:
         """Keep a cell's outcome, in one transaction."""
         blob = None if outcome.evaluation is None else _pack(outcome.evaluation)
-        row = (cell.key, cell.configuration, outcome.status, outcome.message, blob, outcome.seconds, _now())
+        message = None if outcome.message is None else printable(outcome.message)
+        row = (cell.key, cell.configuration, outcome.status, message, blob, outcome.seconds, _now())
         with self._open() as database:
             database.execute("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def finished(self) -> set[str]:
-        """The keys of cells that need no playing: those that failed are tried again."""
-        with self._open() as database:
-            rows = database.execute("SELECT key FROM cells WHERE status != 'failed'")
-            return {key for (key,) in rows}
+        """The keys of cells that need no playing: those that failed, or are damaged, are played again."""
+        return {key for key, _, outcome in self._cells() if outcome.status != "failed"}
 
     def outcome(self, key: str) -> Outcome | None:
-        """What became of a cell, if it has been played."""
-        query = "SELECT status, evaluation, message, seconds FROM cells WHERE key = ?"
+        """What became of a cell, if it has been played and its row is sound."""
+        return next((outcome for _, _, outcome in self._cells(key)), None)
+
+    def _cells(self, key: str | None = None) -> Iterator[tuple[str, dict[str, Any], Outcome]]:
+        """The key, configuration and outcome of every sound cell, or of one; the others are noted."""
+        query = "SELECT key, configuration, status, evaluation, message, seconds FROM cells"
+        where, which = ("", ()) if key is None else (" WHERE key = ?", (key,))
         with self._open() as database:
-            row = database.execute(query, (key,)).fetchone()
-        if row is None:
-            return None
-        status, blob, message, seconds = row
-        return Outcome(status, None if blob is None else Evaluation(**_unpack(blob)), message, seconds)
+            rows = database.execute(f"{query}{where} ORDER BY configuration", which).fetchall()
+        for row in rows:
+            try:
+                yield _read_cell(row)
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
+                self._note(f"the cell {str(row[0])[:12]}", error, "the same bench plays it again")
+
+    def back_up(self) -> None:
+        """Keep a copy of the file as it is now: what is damaged in it may be of use."""
+        copy = self.path.with_name(f"{self.path.stem}-damaged{self.path.suffix}")
+        if not copy.exists():
+            with replacing(copy) as part:
+                shutil.copyfile(self.path, part)
 
     # -- Runs ---------------------------------------------------------------------------------------------
 
     def begin_run(self, suite: str, settings: Mapping[str, Any], keys: Iterable[str]) -> int:
         """Note that a suite is run: how, on what, and with which cells."""
-        facts = (json.dumps(dict(settings), sort_keys=True), json.dumps(list(keys)), " ".join(sys.argv))
+        command = printable(" ".join(sys.argv))
+        facts = (json.dumps(dict(settings), sort_keys=True), json.dumps(list(keys)), command)
         with self._open() as database:
             run = database.execute(
                 "INSERT INTO runs (suite, settings, keys, command, machine, versions, started) "
@@ -140,23 +205,25 @@ class Store:
             database.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now(), run))
 
     def runs(self) -> list[dict[str, Any]]:
-        """The runs, in order, with their settings."""
+        """The sound runs, in order, with their settings; the others are noted."""
         with self._open() as database:
             database.row_factory = sqlite3.Row
             rows = [dict(row) for row in database.execute("SELECT * FROM runs ORDER BY id")]
+        sound = []
         for row in rows:
-            row |= {name: json.loads(row[name]) for name in ("settings", "keys", "versions")}
-        return rows
+            try:
+                sound.append(_read_run(row))
+            except (ValueError, TypeError, RecursionError) as error:
+                self._note(f"the record of run {row['id']}", error, "its cells are kept; run it again")
+        return sound
 
     # -- Export -------------------------------------------------------------------------------------------
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One row per episode and checkpoint of every cell that is done."""
-        query = "SELECT configuration, evaluation FROM cells WHERE status = 'done' ORDER BY configuration"
-        with self._open() as database:
-            cells = database.execute(query).fetchall()
-        for text, blob in cells:
-            configuration, arrays = json.loads(text), _unpack(blob)
+        for _, configuration, outcome in self._cells():
+            if outcome.evaluation is None:
+                continue
             rules = configuration["rules"]
             shared = {
                 "learner": configuration["learner"],
@@ -165,7 +232,7 @@ class Store:
                 "rules": json.dumps(rules, sort_keys=True),
                 "version": configuration["version"],
             }
-            kl, tv, rounds = (arrays[name] for name in ("kl", "tv", "rounds"))
+            kl, tv, rounds = (getattr(outcome.evaluation, name) for name in ("kl", "tv", "rounds"))
             for index in np.ndindex(kl.shape):
                 yield shared | {
                     "truth": index[0] if kl.ndim == 3 else configuration["truth"],
@@ -179,7 +246,7 @@ class Store:
         """Write all rows to a ``.csv`` or ``.parquet`` file; returns how many."""
         path = Path(path)
         if path.suffix == ".csv":
-            with path.open("w", newline="") as file:
+            with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
                 writer = csv.DictWriter(file, COLUMNS)
                 writer.writeheader()
                 return sum(1 for row in self.rows() if writer.writerow(row))
@@ -189,7 +256,8 @@ class Store:
             except ImportError as error:
                 raise ImportError("Parquet needs pyarrow: pip install 'ldp-gym[bench]'") from error
             rows = list(self.rows())
-            parquet.write_table(Table.from_pylist(rows), path)
+            with replacing(path) as part:
+                parquet.write_table(Table.from_pylist(rows), part)
             return len(rows)
         raise ValueError(f"an export ends in .csv or .parquet, got {path.name!r}")
 
@@ -201,9 +269,67 @@ def _pack(evaluation: Evaluation) -> bytes:
     return buffer.getvalue()
 
 
-def _unpack(blob: bytes) -> dict[str, npt.NDArray[Any]]:
-    with np.load(io.BytesIO(blob)) as arrays:
-        return dict(arrays)
+def _read_cell(row: tuple[Any, ...]) -> tuple[str, dict[str, Any], Outcome]:
+    """A cell's row.
+
+    Raises:
+        ValueError: if it is damaged, saying how.
+    """
+    key, text, status, blob, message, seconds = row
+    if not isinstance(text, str) or hashlib.sha256(text.encode()).hexdigest() != key:
+        raise ValueError("its key is not that of its configuration")
+    if status not in STATUSES:
+        raise ValueError(f"its status is {status!r}, not one of {', '.join(STATUSES)}")
+    if not isinstance(seconds, int | float) or not isinstance(message, str | None):
+        raise ValueError("its time is no number, or its message no text")
+    if (status == "done") != isinstance(blob, bytes):
+        raise ValueError("its results are missing" if status == "done" else "it has results, and is not done")
+    configuration = json.loads(text)
+    evaluation = _unpack(blob, configuration["episodes"]) if status == "done" else None
+    return key, configuration, Outcome(status, evaluation, message, float(seconds))
+
+
+def _unpack(blob: bytes, episodes: int) -> Evaluation:
+    arrays = read_arrays(io.BytesIO(blob), _MOST_BYTES)
+    names = {field.name: field.default for field in fields(Evaluation)}
+    if not arrays.keys() <= names.keys() or any(
+        default is MISSING and name not in arrays for name, default in names.items()
+    ):
+        raise ValueError(f"its results are {', '.join(sorted(arrays))}, not {', '.join(names)}")
+    shape = arrays["kl"].shape
+    if (
+        not all(array.dtype.kind in "fi" for array in arrays.values())
+        or arrays["rounds"].shape != shape[-1:]
+        or arrays["tv"].shape != shape
+        or shape[-2:-1] != (episodes,)
+        or any(array.shape[:-1] != shape[:-1] for name, array in arrays.items() if name != "rounds")
+    ):
+        raise ValueError("its results have other shapes or kinds than losses have")
+    return Evaluation(**arrays)
+
+
+def _read_run(row: dict[str, Any]) -> dict[str, Any]:
+    """A run's row, with its JSON read.
+
+    Raises:
+        ValueError: if it is damaged, saying how.
+        TypeError: likewise.
+    """
+    row = row | {name: json.loads(row[name]) for name in ("settings", "keys", "versions")}
+    settings = row["settings"] = {"parameters": {}, **row["settings"]}
+    for name, kind in _SETTINGS.items():
+        if not isinstance(settings.get(name), kind):
+            raise ValueError(f"its settings have no sound {name!r}")
+    if not all(isinstance(name, str) for name in (*settings["learners"], *settings["channels"])):
+        raise ValueError("its settings name learners or channels by what is no text")
+    if not isinstance(row["keys"], list) or not isinstance(row["versions"], dict):
+        raise ValueError("its keys or versions are of another kind")
+    for name in ("suite", "command", "machine", "started"):
+        if not isinstance(row[name], str):
+            raise ValueError(f"its {name} is no text")
+    if not isinstance(row["finished"], str | None):
+        raise ValueError("its end is no time")
+    return row
 
 
 def _now() -> str:

@@ -6,7 +6,6 @@ script (:mod:`ldp_gym.__main__`) prints it.
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from typing import Annotated
 
 from ldp_gym import __version__
@@ -16,12 +15,14 @@ try:
 
     from ldp_gym.cli.auditing import audit
     from ldp_gym.cli.benchmarking import bench, export, report
+    from ldp_gym.cli.commands import Commands
     from ldp_gym.cli.listing import catalogue
 except ModuleNotFoundError as error:
     message = f"the command ldp-gym needs {error.name}: pip install 'ldp-gym[bench]'"
     raise ImportError(message, name=error.name) from error
 
 app = typer.Typer(
+    cls=Commands,
     help="Benchmark learners, audit channels and train agents of LDPDist-v0.",
     no_args_is_help=True,
     add_completion=False,
@@ -50,6 +51,3 @@ app.command()(report)
 app.command()(export)
 app.command(name="list")(catalogue)
 app.command()(audit)
-for _command in entry_points(group="ldp_gym.commands"):  # other packages' own; ours come first
-    _function = _command.load()
-    app.command(name=_command.name, cls=getattr(_function, "command_class", None))(_function)

@@ -11,11 +11,13 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ldp_gym.channels.base import Channel
-from ldp_gym.cli.options import option_of
+from ldp_gym.cli.options import option_of, search_here
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.errors import NoPrivacyWarning
+from ldp_gym.files import replacing
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.streams import Purpose, stream
 from ldp_gym.privacy import audit as audits
@@ -54,6 +56,11 @@ def audit(
     give away is a line of its own and changes no status: the promise is about real arithmetic.
     """
     console = Console()
+    search_here()
+    if picture is not None and (picture.is_dir() or not picture.suffix):
+        raise typer.BadParameter(
+            f"cannot save the picture: {picture} is no name of a .png, .svg or .pdf file"
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoPrivacyWarning)  # the table says it
@@ -112,10 +119,10 @@ def _certified(
     certificate, table = certificates[worst], tables[worst]
     console.print(_certificate_table(channel, certificate, len(tables), honest))
     losses = _privacy_losses(channel, table, certificate, public)
-    console.print(_histogram(losses, certificate))
+    console.print(Text(_histogram(losses, certificate)))
     if picture is not None:
         _save_picture(picture, losses, certificate)
-        console.print(f"picture: {picture}")
+        console.print(Text(f"picture: {picture}"))
     return table, not _is_broken(certificate)
 
 
@@ -154,7 +161,7 @@ def _tables(scenario: Scenario, contexts: int) -> list[FloatArray]:
 def _certificate_table(
     channel: Channel, certificate: audits.Certificate, contexts: int, honest: bool
 ) -> Table:
-    table = Table(title=repr(channel), show_header=False)
+    table = Table(title=Text(repr(channel)), show_header=False)
     table.add_row("promised", f"eps = {certificate.claimed_epsilon:g}, delta = {certificate.claimed_delta:g}")
     table.add_row("found", f"eps = {certificate.epsilon:.9g}, delta = {certificate.delta:.6g}")
     table.add_row("by", certificate.method + (f", worst of {contexts} contexts" if contexts > 1 else ""))
@@ -163,13 +170,13 @@ def _certificate_table(
     if certificate.labels is not None:
         table.add_row("worst labels", f"{certificate.labels[0]} against {certificate.labels[1]}")
     if certificate.message is not None:
-        table.add_row("worst message", np.array2string(np.asarray(certificate.message), precision=4))
+        table.add_row("worst message", Text(np.array2string(np.asarray(certificate.message), precision=4)))
     colour = "green" if honest and not _is_broken(certificate) else "red"
     lie = certificate.holds and not honest
     verdict = "void: the messages do not follow the density that it is about" if lie else certificate.verdict
-    table.add_row("in real arithmetic", f"[bold {colour}]{verdict}")
+    table.add_row("in real arithmetic", Text(verdict, f"bold {colour}"))
     colour = {"holds": "green", "broken": "red"}.get(certificate.floats.verdict, "yellow")
-    table.add_row("in floats", f"[bold {colour}]{certificate.floats}")
+    table.add_row("in floats", Text(str(certificate.floats), f"bold {colour}"))
     return table
 
 
@@ -237,7 +244,8 @@ def _save_picture(path: Path, losses: FloatArray, certificate: audits.Certificat
     if handles:
         axes.legend(handles[:2], names[:2])
     try:
-        figure.savefig(path, dpi=150)
+        with replacing(path) as part:
+            figure.savefig(part, dpi=150)
     except (OSError, ValueError) as error:
         raise typer.BadParameter(f"cannot save the picture: {error}") from error
     finally:

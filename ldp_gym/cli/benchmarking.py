@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -29,14 +29,14 @@ from ldp_gym.bench.experiment import Cell
 from ldp_gym.bench.findings import Verdict, judge
 from ldp_gym.bench.isolation import MEMORY_LIMIT, TIME_LIMIT
 from ldp_gym.bench.page import Column, Value, layout
-from ldp_gym.bench.report import write
+from ldp_gym.bench.report import EVERYTHING, gather, texts_of, write
 from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.runner import run
 from ldp_gym.bench.store import DIRECTORY, FILE, Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, Suite
 from ldp_gym.bench.suites.own_game import OwnGame
-from ldp_gym.cli.options import option_of
-from ldp_gym.errors import BrokenPromiseError, DamagedStoreError
+from ldp_gym.cli.options import directory_of, option_of, search_here
+from ldp_gym.errors import BrokenPromiseError, summarize
 
 TRUST = "Run the code that files ask for: of a model in a directory, or of modules that a store names."
 
@@ -71,7 +71,12 @@ def bench(
     episodes: Annotated[int | None, typer.Option(min=1, help="Instead of the suite's own numbers.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The first episode's seed.")] = 0,
     jobs: Annotated[int, typer.Option(help="Cells at a time; -1: one per core.")] = -1,
-    out: Annotated[Path, typer.Option(help="Where results go, and where a killed run goes on.")] = DIRECTORY,
+    out: Annotated[
+        Path,
+        typer.Option(
+            parser=directory_of, metavar="DIR", help="Where results go, and where a killed run goes on."
+        ),
+    ] = DIRECTORY,
     size: Annotated[str, typer.Option(help=f"{' or '.join(SIZES)}.")] = "default",
     dask: Annotated[
         str | None, typer.Option(help="A Dask scheduler's address, to play there instead.")
@@ -96,10 +101,14 @@ def bench(
     or a channel breaks its promise.
     """
     console = Console()
+    search_here()
     failed = False
+    # What this very command names may be imported for its report too.
+    named = {text for text in (*(suite or []), *(channel or [])) if ":" in text}
     for name, make_suite in _suites(suite or [], _own_rules(rule or [], rules, epsilon or [])).items():
         try:
             chosen = make_suite()
+            named |= {chosen.address, *(text for text in texts_of(chosen.parameters) if ":" in text)}
             with _bar(console) as bar:
                 results = run(
                     chosen,
@@ -121,18 +130,25 @@ def bench(
         except BrokenPromiseError as error:
             console.print(Text(str(error), style="red"))
             raise typer.Exit(1) from error
-        except (DamagedStoreError, ImportError, OSError, TypeError, ValueError) as error:
+        except (ImportError, SystemExit, TypeError, ValueError) as error:
             if isinstance(error, ImportError) and "all" in (suite or []):  # a suite's extra; the others go on
-                console.print(f"{name} is left out: {error}", highlight=False, markup=False)
+                console.print(Text(f"{name} is left out: {error}"))
                 continue
-            raise typer.BadParameter(str(error)) from error
+            told = summarize(error) if isinstance(error, SystemExit) else str(error)
+            raise typer.BadParameter(told) from error
         except KeyboardInterrupt:
-            console.print(f"stopped. What was played is in {out}: the same command goes on from there.")
+            console.print(Text(f"stopped. What was played is in {out}: the same command goes on from there."))
             raise typer.Exit(130) from None
-        _print(console, chosen, results)
+        _print(console, chosen, results, _with_earlier(chosen, results, out, named))
         failed = failed or bool(results.failures or results.broken_promises)
-    report(out)
+    _write_report(console, out, EVERYTHING if trust else named)
     raise typer.Exit(1 if failed else 0)
+
+
+def _with_earlier(suite: Suite, results: Results, out: Path, named: Container[str]) -> Results:
+    """The results with the learners of earlier runs like this one, for the leaderboard."""
+    store = Store(out, read_only=True)
+    return gather(store, suite.address, store.runs(), named).results or results
 
 
 def _own_rules(given: list[str], file: Path | None, epsilons: list[float]) -> dict[str, Any]:
@@ -167,35 +183,57 @@ def _named_suite(name: str) -> Suite:
     return SUITES[name]()
 
 
-def report(directory: Directory = DIRECTORY) -> None:
-    """Write the report: one HTML page that opens offline, and its figures as SVG and PNG."""
-    console = Console()
+def report(
+    directory: Directory = DIRECTORY, trust: Annotated[bool, typer.Option("--trust", help=TRUST)] = False
+) -> None:
+    """Write the report: one HTML page that opens offline, and its figures as SVG and PNG.
+
+    Exit status 1 if some of the results are damaged: those are left out, and the page says which.
+    """
+    if trust:
+        search_here()
+    if _write_report(Console(), directory, EVERYTHING if trust else frozenset()):
+        raise typer.Exit(1)
+
+
+def _write_report(console: Console, directory: Path, trusted: Container[str]) -> list[str]:
+    """Write it, and say where it is and what of its results is damaged."""
     store = _existing(directory)
-    if not store.runs():
+    if not store.runs() and not store.faults:
         raise typer.BadParameter(f"nothing has been run in {directory}")
-    console.print(f"report: {write(directory)}")
+    path = write(directory, trusted=trusted)
+    store.finished()
+    _print_faults(console, store)
+    console.print(Text(f"report: {path}"))
+    return store.faults
+
+
+def _print_faults(console: Console, store: Store) -> None:
+    for fault in store.faults:
+        console.print(Text(f" in {store.path}, {fault}", "red"))
 
 
 def export(
     file: Annotated[Path, typer.Argument(help="A .csv or .parquet file to write.")],
     directory: Directory = DIRECTORY,
 ) -> None:
-    """Write every episode's losses to a CSV or Parquet file."""
+    """Write every episode's losses to a CSV or Parquet file; status 1 if some are damaged and left out."""
+    console, store = Console(), _existing(directory)
     try:
-        rows = _existing(directory).export(file)
-    except (ImportError, OSError, ValueError) as error:
+        rows = store.export(file)
+    except (ImportError, ValueError) as error:
         raise typer.BadParameter(str(error)) from error
-    Console().print(f"{rows:,} rows: {file}")
+    _print_faults(console, store)
+    console.print(Text(f"{rows:,} rows: {file}"))
+    if store.faults:
+        raise typer.Exit(1)
 
 
 def _existing(directory: Path) -> Store:
     """The store of a directory that has one."""
     if not (directory / FILE).exists():
         raise typer.BadParameter(f"there are no results in {directory}; `ldp-gym bench` makes some")
-    try:
-        return Store(directory)
-    except DamagedStoreError as error:
-        raise typer.BadParameter(str(error)) from error
+    return Store(directory, read_only=True)
 
 
 class _Rate(ProgressColumn):
@@ -245,11 +283,11 @@ def _bar(console: Console) -> Iterator[_Bar]:
         yield _Bar(progress)
 
 
-def _print(console: Console, suite: Suite, results: Results) -> None:
-    """The suite's leaderboard and findings."""
-    console.rule(f"{suite.name}: {suite.title}")
-    if suite.ranks_learners and (results.successes or results.broken):
-        _print_leaderboard(console, results)
+def _print(console: Console, suite: Suite, results: Results, together: Results) -> None:
+    """The suite's leaderboard, with earlier learners, and its findings."""
+    console.rule(Text(f"{suite.name}: {suite.title}"))
+    if suite.ranks_learners and (together.successes or together.broken):
+        _print_leaderboard(console, together)
     for audit in results.broken_promises:
         console.print(Text(f" BROKEN PROMISE {audit}: out of the ranking", style="bold red"))
     for own in suite.tables(results) if results.successes else []:
@@ -279,7 +317,7 @@ def _print_leaderboard(console: Console, results: Results) -> None:
     styles = ["red" if row.broken else "bold" if row.best else "" for row in rows]
     _print_table(console, shared, brief, styles)
     if leaderboard.caveat(results):
-        console.print(leaderboard.caveat(results), "", sep="\n", highlight=False)
+        console.print(Text(leaderboard.caveat(results)), "", sep="\n", highlight=False)
 
 
 def _print_table(
@@ -291,7 +329,7 @@ def _print_table(
         width = max((len(value.text) for value in values), default=0) if column.numeric else None
         justify: Literal["left", "right"] = "right" if column.numeric else "left"
         table.add_column(
-            column.title, justify=justify, no_wrap=not column.numeric, overflow="fold", min_width=width
+            Text(column.title), justify=justify, no_wrap=not column.numeric, overflow="fold", min_width=width
         )
     for i, style in enumerate(styles):
         cells = [values[i] for values in shown.values()]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -12,13 +10,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ldp_gym.bench.isolation import IsolatedProcess
 from ldp_gym.bench.suites import SUITES
 from ldp_gym.channels.base import CHANNELS
+from ldp_gym.errors import BrokenPluginError, LearnerFailedError
 from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.learners import LEARNERS, track_of
 from ldp_gym.natures.base import NATURES
-from ldp_gym.registry import Registry
+from ldp_gym.registry import Registry, describe
 from ldp_gym.truths.base import TRUTHS
+
+_SECONDS = 20.0
+"""How long another package's learner may take to be imported."""
 
 
 class Kind(StrEnum):
@@ -72,15 +75,13 @@ def headings(title: Kind, registry: Registry[Any]) -> dict[str, list[str]]:
 
 def _track(learner: str) -> str:
     """What a learner reads."""
-    try:
-        declared = track_of(LEARNERS[learner])
-    except Exception:  # its own line says why it cannot be loaded
-        return "that cannot be loaded"
+    if not LEARNERS.is_builtin(learner):
+        return "of other packages, which are imported in processes of their own"
     reads = {
         "informed": "that may use what the channel says about its messages (informed)",
         "uninformed": "that read messages, candidates and eps alone (uninformed)",
     }
-    return reads[declared]
+    return reads[track_of(LEARNERS[learner])]
 
 
 def _subject(channel: str) -> str:
@@ -99,7 +100,9 @@ def _subject(channel: str) -> str:
 def _sentence(registry: Registry[Any], name: str) -> str:
     """The first sentence of its documentation, or why there is none."""
     try:
-        lines = (inspect.getdoc(registry[name]) or "").partition("\n\n")[0].split("\n")
-    except Exception as error:  # somebody's broken package must not hide the others
-        return f"cannot be loaded: {error}"
-    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", " ".join(lines)).replace("``", "")
+        if registry is not LEARNERS or registry.is_builtin(name):
+            return describe(registry[name])
+        with IsolatedProcess(f"learner {name!r}", _SECONDS) as process:
+            return str(process.ask("describe", registry.kind, registry.group, name))
+    except (BrokenPluginError, LearnerFailedError) as error:  # somebody's broken package hides no other
+        return f"cannot be loaded: {str(error).partition(chr(10))[0]}"

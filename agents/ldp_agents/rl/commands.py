@@ -17,6 +17,7 @@ from ldp_agents.rl.config import Config
 from ldp_agents.rl.pretrained import WEIGHTS_DIRECTORY
 from ldp_agents.rl.run import CONFIG
 from ldp_gym.bench.store import DIRECTORY
+from ldp_gym.cli.options import option_of, search_here
 
 
 class TrainCommand(TyperCommand):
@@ -83,10 +84,7 @@ def train(
 
     The bar shows its total KL on held-out episodes beside those of the reference learners.
     """
-    from ldp_gym.cli.options import (
-        option_of,
-    )  # the command `ldp-gym` imports this module while it is imported
-
+    search_here()
     try:
         from ldp_agents.rl import algorithms, training
     except ImportError as error:
