@@ -52,6 +52,11 @@ _gym.register(
     entry_point="ldp_gym.env:LDPDistEnv",
     vector_entry_point="ldp_gym.vector_env:LDPDistVectorEnv",
 )
+_gym.register(
+    id="LDPDistBox-v0",
+    entry_point="ldp_gym.wrappers.box:make_box_env",
+    vector_entry_point="ldp_gym.wrappers.box:make_box_vector_env",
+)
 
 
 def __getattr__(name: str) -> _Any:

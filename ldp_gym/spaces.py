@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -10,14 +11,20 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import Error
-from gymnasium.vector.utils import batch_space
+from gymnasium.vector.utils import (
+    batch_differing_spaces,
+    batch_space,
+    concatenate,
+    create_empty_array,
+    iterate,
+)
 
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
 
 _ADVICE = (
     "an action is a distribution over the labels; ldp_gym.wrappers.MixtureAction and SoftmaxAction turn "
-    "any agent's output into one"
+    'any agent\'s output into one, as the id "LDPDistBox-v0" does for RL libraries'
 )
 
 
@@ -99,6 +106,20 @@ class Simplex(spaces.Box):
 
 def _name_action(row: list[int]) -> str:
     return f"the action of game {row[-1]}" if row else "the action"
+
+
+# Gymnasium's functions look a space up by its very class; to these a simplex is a box.
+concatenate.register(Simplex, concatenate.registry[spaces.Box])
+create_empty_array.register(Simplex, create_empty_array.registry[spaces.Box])
+iterate.register(Simplex, iterate.registry[spaces.Box])
+
+
+@batch_differing_spaces.register(Simplex)
+def _batch_simplices(several: Sequence[Simplex]) -> Simplex:  # type: ignore[misc]
+    first = several[0]
+    if any(space != first for space in several):
+        raise ValueError(f"simplices are batched if they are of one shape, got {several}")
+    return _batch_simplex(first, len(several))
 
 
 @batch_space.register(Simplex)

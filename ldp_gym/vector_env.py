@@ -82,6 +82,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         self._referee = Referee(self.scenario, self.num_envs, self._history)
         self._screen: Screen | None = None
         self._roots: list[np.random.Generator | None] = [None] * self.num_envs
+        self._root_seeds: list[int] = [-1] * self.num_envs
         self._over = np.ones(self.num_envs, dtype=np.bool_)
 
     def reset(
@@ -145,7 +146,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
     def _generator(self, game: int, seed: int | None) -> np.random.Generator:
         root = self._roots[game]
         if seed is not None or root is None:
-            root, _ = seeding.np_random(seed)
+            root, self._root_seeds[game] = seeding.np_random(seed)
             self._roots[game] = root
         return episode_generator(root)
 
@@ -186,6 +187,11 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         if not mask.any():
             raise ValueError("reset_mask selects no game")
         return mask
+
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The games' seeds, as Gymnasium's vector environments report them; -1 where none has begun."""
+        return tuple(self._root_seeds)
 
     @property
     def candidates(self) -> FloatArray:

@@ -105,7 +105,6 @@ def _privacy_loss_distribution() -> Any:
 # -- Many answers of one user ---------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=256)
 def composed_epsilon(epsilon: float, count: int, delta: float = 0.0) -> float:
     """The eps of so many eps-private answers of one user, if a delta is allowed: at most their sum.
 
@@ -120,16 +119,21 @@ def composed_epsilon(epsilon: float, count: int, delta: float = 0.0) -> float:
     epsilon = validation.positive("epsilon", epsilon)
     count = validation.whole("count", count, least=0, most=10**9)
     total = epsilon * count
-    if validation.probability_below_one("delta", delta) == 0.0 or count < 2:
-        return total
+    delta = validation.probability_below_one("delta", delta)
+    return total if delta == 0.0 or count < 2 else min(total, _composed_epsilon(epsilon, count, delta))
+
+
+@lru_cache(maxsize=256)
+def _composed_epsilon(epsilon: float, count: int, delta: float) -> float:
+    """That of randomized responses; infinite where nobody can work it out."""
     try:
         pld = _privacy_loss_distribution()
         from dp_accounting.pld.common import DifferentialPrivacyParameters
     except ImportError:
-        return total
+        return math.inf
     # The two losses, eps and -eps, are whole steps: nothing is rounded.
     one = pld.from_privacy_parameters(DifferentialPrivacyParameters(epsilon, 0.0), epsilon / 2.0)
-    return min(total, float(one.self_compose(count).get_epsilon_for_delta(delta)))
+    return float(one.self_compose(count).get_epsilon_for_delta(delta))
 
 
 # -- Gaussian -----------------------------------------------------------------------------------------

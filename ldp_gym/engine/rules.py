@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
+import numpy as np
+
 if TYPE_CHECKING:
     from ldp_gym.channels.base import Channel
     from ldp_gym.natures.base import Nature
@@ -111,6 +113,27 @@ def complete_rules(rules: Mapping[str, Any]) -> Rules:
                 f"LDPDist-v0 got an unexpected keyword argument {name!r}{hint} It takes {', '.join(DEFAULTS)}"
             )
     return {**DEFAULTS, **rules}  # type: ignore[typeddict-item]
+
+
+_MOST_LISTED = 100_000
+"""Larger arrays stay what they are: as a list they would take seconds."""
+
+
+def plain(value: Any) -> Any:
+    """``value`` as JSON has it: arrays as lists and NumPy's numbers as Python's, in dicts and lists too.
+
+    Example:
+        >>> import numpy as np
+        >>> plain({"hypotheses": np.eye(2), "horizon": np.int64(3)})
+        {'hypotheses': [[1.0, 0.0], [0.0, 1.0]], 'horizon': 3}
+    """
+    if isinstance(value, np.ndarray):
+        return value.tolist() if value.size <= _MOST_LISTED else value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    return [plain(one) for one in value] if type(value) in (list, tuple) else value
 
 
 def rule_value(rules: Mapping[str, Any], name: str) -> Any:

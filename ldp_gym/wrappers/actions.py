@@ -18,7 +18,7 @@ from ldp_gym.game import Game, game_of
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, softmax
 from ldp_gym.vector_env import LDPDistVectorEnv
-from ldp_gym.wrappers.sources import single_env, vector_env
+from ldp_gym.wrappers.sources import VectorView, single_env, vector_env
 
 
 class _Logits:
@@ -74,7 +74,7 @@ class _ActionView(gym.ActionWrapper[Any, Any, Any], gym.utils.RecordConstructorA
         return self._view.predict(action, self.unwrapped)  # type: ignore[arg-type]
 
 
-class _VectorActionView(gym.vector.VectorActionWrapper):
+class _VectorActionView(VectorView, gym.vector.VectorActionWrapper):
     view: type[_Mixture] | type[_Softmax]
 
     def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any], logit_range: float = 10.0) -> None:

@@ -6,6 +6,7 @@ things alone: the messages, and the candidates of the rounds they came from.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +18,7 @@ from gymnasium.vector.utils import batch_space
 from ldp_gym.features.sums import EvidenceFeatures, Features, MatchedFeatures, MessageFeatures
 from ldp_gym.game import game_of
 from ldp_gym.numerics.arrays import BoolArray, FloatArray
-from ldp_gym.wrappers.sources import single_env, vector_env
+from ldp_gym.wrappers.sources import VectorView, single_env, vector_env
 
 Observation = Mapping[str, npt.NDArray[Any]]
 Shown = Any
@@ -85,6 +86,16 @@ class _Matched(_View):
     features = MatchedFeatures
 
 
+class _MatchedRow(_Matched):
+    """The same in one row."""
+
+    def _space(self, env: Any) -> gym.Space[Any]:
+        return gym.spaces.Box(-np.inf, np.inf, (math.prod(self._features.shape),), dtype=np.float32)
+
+    def _compose(self, features: FloatArray, observation: Observation) -> Shown:
+        return features.reshape(*features.shape[:-2], -1).astype(np.float32)
+
+
 class _DecodedMessage(_View):
     """The observation with its message decoded, everything else as it was, in float32."""
 
@@ -129,7 +140,7 @@ class ObservationView(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstruct
         return self._view.step(observation)[0], reward, terminated, truncated, info
 
 
-class VectorObservationView(gym.vector.VectorWrapper):
+class VectorObservationView(VectorView):
     """What the views of a vector environment share."""
 
     view: type[_View]
@@ -210,6 +221,16 @@ class HypothesisFeatures(ObservationView):
     view = _Matched
 
 
+class HypothesisRow(ObservationView):
+    """:class:`HypothesisFeatures` in one row, ``(6 K,)``, for networks that take no tables.
+
+    Args:
+        env: an LDPDist environment; its channel must not be adaptive.
+    """
+
+    view = _MatchedRow
+
+
 class VectorDecodedMessage(VectorObservationView):
     """:class:`DecodedMessage` for the vector environment."""
 
@@ -226,3 +247,9 @@ class VectorHypothesisFeatures(VectorObservationView):
     """:class:`HypothesisFeatures` for the vector environment."""
 
     view = _Matched
+
+
+class VectorHypothesisRow(VectorObservationView):
+    """:class:`HypothesisRow` for the vector environment."""
+
+    view = _MatchedRow

@@ -11,6 +11,15 @@ from ldp_gym.game import game_of
 from ldp_gym.numerics.validation import describe
 
 
+class VectorView(gym.vector.VectorWrapper):
+    """A wrapper of the vector environment that shows what Gymnasium's own wrappers do not hand on."""
+
+    @property
+    def autoreset_mode(self) -> gym.vector.AutoresetMode:
+        """When a game that is over begins again."""
+        return self.env.unwrapped.autoreset_mode  # type: ignore[attr-defined]
+
+
 def single_env(wrapper: object, env: Any) -> gym.Env[Any, Any]:
     """``env``, if it is a single environment of LDPDist-v0; the error names the wrapper to use instead."""
     name = type(wrapper).__name__

@@ -8,10 +8,10 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.spaces import Simplex
-from ldp_gym.wrappers.sources import vector_env
+from ldp_gym.wrappers.sources import VectorView, vector_env
 
 
-class StaggeredStart(gym.vector.VectorWrapper):
+class StaggeredStart(VectorView):
     """After a reset the B games are in rounds spread evenly over the episode, not all in the first.
 
     An on-policy learner that collects a few rounds of every game then sees all parts of an episode in every

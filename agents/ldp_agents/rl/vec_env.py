@@ -8,7 +8,12 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
-from stable_baselines3.common.vec_env import VecEnv
+
+from ldp_gym.errors import ArgumentTypeError, extra
+from ldp_gym.numerics.validation import describe
+
+with extra("rl", "SB3VecEnv"):
+    from stable_baselines3.common.vec_env import VecEnv
 
 
 class SB3VecEnv(VecEnv):
@@ -30,6 +35,11 @@ class SB3VecEnv(VecEnv):
     """
 
     def __init__(self, envs: gym.vector.VectorEnv[Any, Any, Any]) -> None:
+        if not isinstance(envs, gym.vector.VectorEnv):
+            raise ArgumentTypeError(
+                f'SB3VecEnv goes around a vector environment, gym.make_vec(..., autoreset_mode="SameStep"); '
+                f"SB3 takes a single one as it is, got {describe(envs)}"
+            )
         mode = envs.metadata.get("autoreset_mode")
         if mode is not AutoresetMode.SAME_STEP:
             raise ValueError(
@@ -80,6 +90,11 @@ class SB3VecEnv(VecEnv):
                     "terminal_observation": final_obs[i],
                 }
         return observations, rewards.astype(np.float32), (over | truncated), rows
+
+    def get_images(self) -> list[Any]:
+        """A frame of each game, for videos and windows of SB3."""
+        frames = self.envs.render()
+        return [None] * self.num_envs if frames is None else list(frames)
 
     def close(self) -> None:
         """Close the games."""
