@@ -42,7 +42,9 @@ def test_a_comparison_by_hand():
     mean = TABLE[:2].mean(axis=0)
     likes = mean > TABLE[2]
     assert likes.tolist() == [True, False, True, False]
-    np.testing.assert_allclose(np.exp(channel.log_density(message, TABLE)), np.where(likes, keep, 1 - keep))
+    chance = np.where(likes, keep, 1 - keep)
+    chance[3] = 0.5  # nobody's label: a coin decides
+    np.testing.assert_allclose(np.exp(channel.log_density(message, TABLE)), chance)
     by_hand = [np.log(sum(row * np.where(likes, keep, 1 - keep))) for row in TABLE]
     np.testing.assert_allclose(channel.log_likelihood(message, TABLE), by_hand)
     np.testing.assert_allclose(
@@ -117,7 +119,7 @@ def test_the_groups_are_those_that_leave_least_doubt(epsilon):
 
 def test_equals_are_dealt_in_order():
     channel = make_channel("adaptive-groups", 6, 6, 50, epsilon=1.0)
-    lots = np.append(np.linspace(0.9, 0.1, 6), [0.5, 0.5])  # the first hypothesis' turn is first
+    lots = np.append(np.linspace(0.9, 0.1, 6), [0.5, 0.5, 0.5])  # the first hypothesis' turn is first
     message = channel.encode(0, np.eye(6), lots, np.full(6, 1 / 6))
     assert message[:-1].tolist() == [0, 1, 2, 0, 1, 2]
 
@@ -182,15 +184,16 @@ def test_votes_are_kept_for_what_cannot_change_alone():
     table = np.array([[0.7, 0.1, 0.2], [0.2, 0.1, 0.7]])
     fixed = table.copy()
     fixed.flags.writeable = False
-    assert votes(table).tolist() == votes(fixed).tolist() == [0, 0, 1]
-    np.testing.assert_allclose(ballots(table), [[0.8, 0.2], [0.3, 0.7]])
+    shares = [[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]  # equals share the second label's vote
+    assert votes(table).tolist() == votes(fixed).tolist() == shares
+    np.testing.assert_allclose(ballots(table), [[0.75, 0.25], [0.25, 0.75]])
     assert ballots(fixed) is ballots(fixed)
     table[:] = table[::-1].copy()
     view = np.broadcast_to(table, (4, 2, 3))  # read-only, but what it shows may change
-    assert votes(table).tolist() == [1, 0, 0]
-    assert votes(view)[0].tolist() == [1, 0, 0]
+    assert votes(table).tolist() == shares[::-1]
+    assert votes(view)[0].tolist() == shares[::-1]
     table[:] = table[::-1].copy()
-    assert votes(table).tolist() == votes(view)[0].tolist() == [0, 0, 1]
+    assert votes(table).tolist() == votes(view)[0].tolist() == shares
     np.testing.assert_allclose(ballots(table), ballots(fixed))
     assert not ballots(fixed).flags.writeable
 
@@ -203,12 +206,15 @@ def test_groups_by_hand():
     assert favours_second.tolist() == [False, True, True, False]
     keep = math.e / (1 + math.e)
     density = np.exp(channel.log_density(np.array([0, 1, 1, 1]), TABLE, weights))
-    np.testing.assert_allclose(density, np.where(favours_second, keep, 1 - keep))
+    chance = np.where(favours_second, keep, 1 - keep)
+    chance[3] = 0.5  # nobody's label
+    np.testing.assert_allclose(density, chance)
     other = np.exp(channel.log_density(np.array([0, 1, 1, 0]), TABLE, weights))
     np.testing.assert_allclose(density + other, 1.0)
     three = [np.exp(channel.log_density(np.array([1, 0, 2, named]), TABLE, weights)) for named in range(3)]
     np.testing.assert_allclose(sum(three), 1.0)
-    assert np.argmax(three, axis=0).tolist() == [1, 2, 0, 0]  # of nobody's label the first group is named
+    assert np.argmax(three, axis=0)[:3].tolist() == [1, 2, 0]
+    np.testing.assert_allclose([chances[3] for chances in three], 1 / 3)  # of nobody's label, any group
     np.testing.assert_allclose(np.max(three), math.e / (math.e + 2))
 
 

@@ -49,8 +49,9 @@ def test_estimators_have_the_variance_that_the_literature_gives(name, epsilon):
     }[name]
     q = ((size - 1) * p + size * (1 - p)) / (LABELS - 1) if q is None else q
     published = q * (1 - q) / (p - q) ** 2 + FREQUENCY * (1 - p - q) / (p - q)
-    # A hash into a prime number of values has buckets of almost one size.
-    assert variance == pytest.approx(published, rel=0.01 if name == "local-hashing" else 1e-9)
+    # Two labels collide a little less often under the hash than the 1/g of the formula, which gains a few percent.
+    assert variance == pytest.approx(published, rel=0.05 if name == "local-hashing" else 1e-9)
+    assert variance <= published * (1 + 1e-9)
 
 
 def _says_yes(name, messages):
