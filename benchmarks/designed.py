@@ -1,7 +1,7 @@
 """How much `designed` gains over the best other channel that is not adaptive, on tables it was not tuned on.
 
-For every M and eps: the risk of Bayes on `designed` over that of the other channel with the least mean risk on the
-same tables, with the standard error over the tables, and the longest time that a design took.
+For every M and eps: the risk of Bayes on `designed` over that of the other channel with the least mean risk
+on the same tables, with the standard error over the tables, and the longest time that a design took.
 
     python benchmarks/designed.py --labels 10 64 --epsilons 0.5 1 2
 """
@@ -72,8 +72,8 @@ def main() -> None:
             ratio = own.mean() / risks[best].mean()
             error = (own - ratio * risks[best]).std(ddof=1) / np.sqrt(len(own)) / risks[best].mean()
             print(
-                f"M = {labels}, eps = {epsilon:g}: designed {own.mean():.1f}, {best} {risks[best].mean():.1f}, "
-                f"ratio {ratio:.3f} ± {error:.3f}; a design took {seconds:.1f} s at most",
+                f"M = {labels}, eps = {epsilon:g}: designed {own.mean():.1f}, {best} "
+                f"{risks[best].mean():.1f}, ratio {ratio:.3f} ± {error:.3f}; a design took {seconds:.1f} s at most",
                 flush=True,
             )
 

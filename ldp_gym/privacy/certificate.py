@@ -11,7 +11,7 @@ import numpy as np
 
 from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.numerics.arrays import FloatArray, Messages
-from ldp_gym.privacy.exact import exact_delta, exact_epsilon
+from ldp_gym.privacy.exact import audited_posterior, exact_delta, exact_epsilon
 from ldp_gym.privacy.floats import Reachability, reachable
 
 TOLERANCE = 1e-9
@@ -86,6 +86,7 @@ def certify(channel: Channel, candidates: FloatArray, posterior: FloatArray | No
         found = exact_epsilon(channel, candidates, posterior)
         method = "exact density ratio over all labels"
         return Certificate(found.epsilon, 0.0, *claim, method, found.labels, found.message, audit_floats)
+    audited_posterior(channel, posterior)
     bounds = exact_delta(channel, candidates, channel.epsilon)
     method = "accounted delta, an upper bound"
     return Certificate(channel.epsilon, bounds.upper, *claim, method, audit_floats=audit_floats)

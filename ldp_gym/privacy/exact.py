@@ -72,6 +72,11 @@ def exact_epsilon(
 
 def audited_posterior(channel: Channel, posterior: FloatArray | None) -> FloatArray | None:
     """The public posterior of an audit ``(K,)``, checked; None for a channel that does not need one."""
+    if posterior is None and channel.adaptive:
+        raise ValueError(
+            f"{channel!r} is adaptive: an audit is at one public posterior. Pass posterior=, such as "
+            f"ldp_gym.audit.uniform_posterior(channel)"
+        )
     return None if posterior is None else validation.one_posterior(posterior, channel.num_hypotheses)
 
 

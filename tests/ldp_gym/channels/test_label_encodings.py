@@ -49,7 +49,7 @@ def test_estimators_have_the_variance_that_the_literature_gives(name, epsilon):
     }[name]
     q = ((size - 1) * p + size * (1 - p)) / (LABELS - 1) if q is None else q
     published = q * (1 - q) / (p - q) ** 2 + FREQUENCY * (1 - p - q) / (p - q)
-    # Two labels collide a little less often under the hash than the 1/g of the formula, which gains a few percent.
+    # Two labels collide a little less often under the hash than the 1/g of the formula.
     assert variance == pytest.approx(published, rel=0.05 if name == "local-hashing" else 1e-9)
     assert variance <= published * (1 + 1e-9)
 
