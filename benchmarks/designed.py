@@ -73,7 +73,8 @@ def main() -> None:
             error = (own - ratio * risks[best]).std(ddof=1) / np.sqrt(len(own)) / risks[best].mean()
             print(
                 f"M = {labels}, eps = {epsilon:g}: designed {own.mean():.1f}, {best} "
-                f"{risks[best].mean():.1f}, ratio {ratio:.3f} ± {error:.3f}; a design took {seconds:.1f} s at most",
+                f"{risks[best].mean():.1f}, ratio {ratio:.3f} ± {error:.3f}; "
+                f"a design took {seconds:.1f} s at most",
                 flush=True,
             )
 

@@ -235,6 +235,10 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
         _require(np.allclose(total, 1.0), f"a density that sums to one over the messages, got {total[0]}")
     lie = find_lie(channel, samples, seed)
     _require(lie is None, str(lie))
+    _require(
+        np.array_equal(channel.encode(drawn, table, uniforms, public), messages),
+        "the same message from the same label and uniforms, however many messages there were before",
+    )
 
 
 def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **game: Any) -> None:

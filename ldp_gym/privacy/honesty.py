@@ -48,8 +48,8 @@ _MOST_LABELS_UNLIKE = 64
 _CELLS = 4_000_000
 """How many numbers are asked of a channel at a time."""
 
-_OWN_CANDIDATES = 20_000
-"""So many messages have candidates of their own."""
+_OWN_CANDIDATES = 60_000
+"""So many messages have candidates of their own, or a tenth of all."""
 
 _FEW_TABLES = 3
 """So many different ones, if the channel takes its time over each."""
@@ -122,8 +122,9 @@ class _Rows:
 class Inquiry:
     """Messages of random labels in many situations, beside what the channel declares of them.
 
-    The situations: candidates that are sparse, flat, peaked and partly zero, with various public posteriors;
-    candidates that differ from message to message; and messages that are sent one at a time.
+    The situations: candidates that are sparse, flat, peaked, partly zero and nearly certain, with various
+    public posteriors; candidates from flat to certain that differ from message to message, and their
+    posteriors with them; and messages that are sent one at a time.
 
     Args:
         channel: the channel.
@@ -134,7 +135,7 @@ class Inquiry:
     def __init__(self, channel: Channel, samples: int | None = None, seed: int = 0) -> None:
         self.channel, self._rng = channel, np.random.default_rng(seed)
         self.situations = list(_situations(channel, self._rng))
-        self._tables = _peaked(self._rng, (_FEW_TABLES, channel.num_hypotheses, channel.num_labels))
+        self._tables = _of_any_sharpness(self._rng, (_FEW_TABLES, channel.num_hypotheses, channel.num_labels))
         self.labels = np.arange(channel.num_labels)
         repeat = self._do_messages_repeat()
         most = _MOST_LABELS if repeat else _MOST_LABELS_UNLIKE
@@ -168,7 +169,7 @@ class Inquiry:
         """A block of messages, this share of all: those of each situation, and of the two special ones."""
         each = math.ceil(self.num_messages * share / len(self.situations))
         size = self.channel.num_hypotheses * self.channel.num_labels
-        own = math.ceil(min(_OWN_CANDIDATES, _CELLS // size) * share)
+        own = math.ceil(min(_OWN_CANDIDATES, self.num_messages // 10, _CELLS // size) * share)
         return [
             *(self._counted(number, each) for number in range(len(self.situations))),
             self._with_own_candidates(len(self.situations), min(own, each)),
@@ -195,10 +196,10 @@ class Inquiry:
     def _with_own_candidates(self, number: int, count: int) -> _Rows:
         size, labels = self.channel.num_hypotheses, self._draw_labels(count)
         if self.channel.most_tables is None:
-            candidates = _peaked(self._rng, (count, size, self.channel.num_labels))
+            candidates = _of_any_sharpness(self._rng, (count, size, self.channel.num_labels))
         else:
             candidates = self._tables[self._rng.integers(len(self._tables), size=count)]
-        posterior = self._rng.dirichlet(np.ones(size), size=count) if self.channel.adaptive else None
+        posterior = _of_any_sharpness(self._rng, (count, 1, size))[:, 0] if self.channel.adaptive else None
         messages = self._send(labels, Situation(candidates, posterior))
         log_density = self.channel.log_density(messages, candidates, posterior)[:, self.labels]
         return _Rows(number, messages, log_density, _one_hot(labels, len(self.labels)))
@@ -296,28 +297,34 @@ class Inquiry:
 
 
 def _situations(channel: Channel, rng: np.random.Generator) -> Iterator[Situation]:
-    """Candidates that are sparse, flat, peaked and partly zero, each with a public posterior of its own."""
+    """Candidates that are sparse, flat, peaked, partly zero and certain, each with a posterior of its own."""
     size, num_labels = channel.num_hypotheses, channel.num_labels
     some = rng.dirichlet(np.full(num_labels, 0.3), size=size) * (rng.random((size, num_labels)) < 0.5)
     some[:, rng.integers(num_labels)] += 0.05
     tables = [
         rng.dirichlet(np.full(num_labels, 0.3), size=size),
         rng.dirichlet(np.full(num_labels, 5.0), size=size),
-        _peaked(rng, (size, num_labels)),
+        softmax(2.0 * rng.standard_normal((size, num_labels))),
         some / some.sum(axis=-1, keepdims=True),
+        softmax(30.0 * rng.standard_normal((size, num_labels))),
     ]
+    certain = np.full(size, 0.01 / size)
+    certain[rng.integers(size)] += 0.99
     posteriors = [
         rng.dirichlet(np.ones(size)),
         np.full(size, 1.0 / size),
         rng.dirichlet(np.full(size, 0.2)),
         rng.dirichlet(np.ones(size)),
+        certain,
     ]
     for table, posterior in zip(tables, posteriors, strict=True):
         yield Situation(table, posterior if channel.adaptive else None)
 
 
-def _peaked(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
-    return softmax(2.0 * rng.standard_normal(shape))
+def _of_any_sharpness(rng: np.random.Generator, shape: tuple[int, int, int]) -> FloatArray:
+    """Tables ``(n, K, M)`` of random distributions, from nearly flat to nearly certain."""
+    sharpness = np.exp(rng.uniform(np.log(0.1), np.log(30.0), size=(shape[0], 1, 1)))
+    return softmax(sharpness * rng.standard_normal(shape))
 
 
 def _one_hot(labels: IntArray, num_labels: int) -> FloatArray:

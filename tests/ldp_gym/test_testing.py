@@ -41,6 +41,19 @@ def test_check_channel_passes_a_user_s_channel_and_catches_a_wrong_density():
         check_channel(wrong)
 
 
+def test_check_channel_catches_a_channel_that_remembers():
+    class Late(Leaky):
+        sent = 0
+
+        def encode(self, labels, candidates, uniforms, posterior=None):
+            self.sent += 1
+            messages = super().encode(labels, candidates, uniforms, posterior)
+            return messages if self.sent < 200 else np.broadcast_to(labels % 2, messages.shape)
+
+    with pytest.raises(AssertionError, match="the same message from the same label|follow log_density"):
+        check_channel(Late(3, 4, 10), samples=1_000)
+
+
 def test_check_hypotheses_says_what_broke():
     class Random(SoftmaxLinear):
         def __call__(self, contexts):
@@ -86,7 +99,6 @@ class Absent(ldp_agents.EXP3):
         (Peeking, "play\\(\\) to predict as stepping does"),
         (Negative, "no negative probability"),
         (Single, r"per game, here of shape \(3, 5\) \(games, M\), got \(5,\)"),
-        (lambda game: 7, "a learner, with reset, predict and update; got 7"),
         (Forgetful, "restart\\(\\) to forget"),
         (Absent, "act\\(\\) to predict as stepping does"),
     ],
@@ -98,6 +110,8 @@ def test_check_learner_says_what_broke(learner, message):
 
 def test_misuse_of_the_checks_and_of_evaluate_is_said():
     check_learner("bayes", channel="split")
+    with pytest.raises(TypeError, match="a learner has reset, predict and update"):
+        check_learner(lambda game: 7)
     with pytest.raises(TypeError, match="did you mean 'channel'"):
         check_learner("bayes", chanel="split")
     with pytest.raises(TypeError, match=r"made, not its class or name\), got 'split'"):
