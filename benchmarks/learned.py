@@ -1,8 +1,10 @@
-"""The table of docs/learned.md: every learned baseline against the references, on the same episodes.
+"""The tables of docs/learned.md: learned agents against the exact posterior, on the same episodes.
 
-python benchmarks/learned.py --out ldp-gym-results/learned
+python benchmarks/learned.py --out ldp-gym-results/learned              # trains three seeds, then measures
+python benchmarks/learned.py --tables channels --episodes 128           # one table, roughly
 
-Each cell is trained once and kept: a run that was stopped goes on where it was.
+Each model is trained once and kept. A cell is the total KL of an agent over that of Bayes, both on the same
+episodes, each of which draws a class of its own where the family is random.
 """
 
 from __future__ import annotations
@@ -10,184 +12,159 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 from rich.console import Console
 
 import ldp_gym
-from ldp_agents.base import SmoothedLearner
-from ldp_agents.rl import load
+from ldp_agents.rl import Model, load, network
 from ldp_agents.rl.algorithms import algorithm_of
 from ldp_agents.rl.config import Config
+from ldp_agents.rl.games import CLASSES, make_rules
 from ldp_agents.rl.model import CARD
 from ldp_agents.rl.training import SCORES, train
-from ldp_gym import Game
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.numerics.arrays import FloatArray, Messages
+from ldp_gym.engine.seeding import first_generator
+from ldp_gym.engine.tape import Episodes
+from ldp_gym.features.evidence import nodes
+from ldp_gym.features.relations import relation_of
+from ldp_gym.learners import build_learner, play_stepwise
+from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.divergences import kl
 
-TABLE = {"hypotheses": "dirichlet"}
-STRONG = {**TABLE, "epsilon": 4.0}
-REDRAWN = {**TABLE, "redraw_hypotheses": True, "observe_candidates": True}
-VECTOR = {"channel": "laplace-vector", "delta": 1e-5}
-RATES = tuple(2.0**power for power in range(-18, 1))
-"""The rates that centred EXP3 may choose from in hindsight."""
+EPSILONS = (0.5, 1.0, 2.0, 4.0)
+USUAL = ("dirichlet(0.3)", 8, 16, 1000)
+"""Class family, K, M and T of a cell that names none."""
+
+SIZES = ((2, 2, 1000), (2, 128, 1000), (8, 16, 100), (8, 16, 3000), (64, 16, 1000), (64, 128, 1000))
+"""K, M and T at the ends of what the agents are trained on."""
+
+FOR_CLASSES = ("laplace-single", "one-bit", "split", "subset-selection", "adaptive-groups")
+FOR_SIZES = ("laplace-single", "split", "adaptive-groups")
+UNTABLED = ("designed", "identity")
+"""Channels without a row: one is made for a constant class alone, the other is not private."""
+
+_CELLS = 2_000_000
+_SEED = 3 * 10**9
+"""The seed of the first episode: none that training saw or scored on."""
+
+Cell = tuple[str, float, str, int, int, int]
+"""Channel, eps, class family, K, M and T."""
 
 
-class FixedRateEXP3(SmoothedLearner):
-    """Exponential weights on the centred estimates at a given rate.
+def cells_of(table: str) -> list[tuple[str, list[Cell]]]:
+    """The rows of a table: a title, and a cell for each eps."""
+    family, *sizes = USUAL
+    if table == "channels":
+        channels = [name for name in ldp_gym.CHANNELS.names() if name not in UNTABLED]
+        return [(name, [(name, eps, family, *sizes) for eps in EPSILONS]) for name in channels]
+    if table == "classes":
+        rows = product(FOR_CLASSES, CLASSES)
+        return [(f"{name}, {f}", [(name, eps, f, *sizes) for eps in EPSILONS]) for name, f in rows]
+    return [
+        (f"{name}, K = {K}, M = {M}, T = {T}", [(name, eps, family, K, M, T) for eps in EPSILONS])
+        for name, (K, M, T) in product(FOR_SIZES, SIZES)
+    ]
 
-    Args:
-        game: the public rules; the channel must reveal losses.
-        rate: the learning rate.
+
+def total_kl(learners: Mapping[str, Any], rules: Mapping[str, Any], episodes: int) -> dict[str, FloatArray]:
+    """The total KL ``(episodes,)`` of each learner, all on the same tapes."""
+    scenario = Scenario(**rules)
+    made = {name: build_learner(learner, scenario.game) for name, learner in learners.items()}
+    totals: dict[str, list[FloatArray]] = {name: [] for name in made}
+    at_a_time = max(1, min(episodes, _CELLS // (min(scenario.horizon, 64) * scenario.footprint)))
+    for first in range(0, episodes, at_a_time):
+        seeds = range(_SEED + first, _SEED + min(first + at_a_time, episodes))
+        starts = [scenario.start_episode(first_generator(seed)) for seed in seeds]
+        tapes = Episodes(scenario, starts, show_contexts=False)
+        for learner in made.values():
+            learner.reset((len(starts),))
+        sums = {name: np.zeros(len(starts)) for name in made}
+        block = scenario.rounds_at_a_time(len(starts), _CELLS)
+        for start, end in pairwise([*range(0, scenario.horizon, block), scenario.horizon]):
+            tape = tapes.play(end - start)
+            for name, learner in made.items():
+                play = getattr(learner, "play", None) or (
+                    lambda *seen, one=learner: play_stepwise(one, *seen)
+                )
+                predictions = play(tape.candidates, tape.messages, tape.log_likelihoods)
+                sums[name] += kl(tape.distributions, predictions, tape.negentropies).sum(axis=1)
+        for name, values in sums.items():
+            totals[name].append(values)
+    return {name: np.concatenate(parts) for name, parts in totals.items()}
+
+
+def ratio(total: FloatArray, bayes: FloatArray) -> tuple[float, float]:
+    """The ratio of two means over the same episodes, and half of its 95% interval (delta method)."""
+    value = float(total.mean() / bayes.mean())
+    spread = (total - value * bayes).std(ddof=1) / bayes.mean()
+    return value, float(1.96 * spread / np.sqrt(len(total)))
+
+
+def lines(table: str, agents: Mapping[str, Sequence[Any]], episodes: int) -> Iterator[str]:
+    """A table in Markdown, line by line, as it is measured; at its end each agent's worst and mean cell.
+
+    A cell has one ratio per training seed; the half-width is that of the first.
     """
-
-    def __init__(self, game: Game, rate: float) -> None:
-        self.rate = rate
-        super().__init__(game)
-
-    def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """The channel's estimates, without the public offset."""
-        return self.game.channel.loss_estimates(messages, candidates)
-
-
-@dataclass(frozen=True)
-class Row:
-    """The rules of a game, the algorithms that train on it, and other games for the models as they are.
-
-    Attributes:
-        title: what the game is.
-        rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``.
-        algorithms: names, or names with settings: ``"ppo flat"`` has ``network="flat"``.
-        seeds: how many training seeds.
-        unseen: the rules of further games, by title.
-    """
-
-    title: str
-    rules: Mapping[str, Any]
-    algorithms: Sequence[str] = ("amortized", "ppo")
-    seeds: int = 3
-    unseen: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    yield f"| {table} | agent | " + " | ".join(f"eps = {eps:g}" for eps in EPSILONS) + " |"
+    yield "|---|---|" + "---|" * len(EPSILONS)
+    seen: dict[str, list[float]] = {name: [] for name in agents}
+    learners = {f"{name} {i}": one for name, each in agents.items() for i, one in enumerate(each)}
+    for title, cells in cells_of(table):
+        written: dict[str, list[str]] = {name: [] for name in agents}
+        for channel, epsilon, *game in cells:
+            rules = make_rules(game[0], channel, epsilon, *game[1:])
+            totals = total_kl({"bayes": "bayes", **learners}, rules, episodes)
+            for name, each in agents.items():
+                ratios = [ratio(totals[f"{name} {i}"], totals["bayes"]) for i in range(len(each))]
+                seen[name] += [value for value, _ in ratios]
+                values = ", ".join(f"{value:.3f}" for value, _ in ratios)
+                written[name].append(f"{values} ± {ratios[0][1]:.3f}")
+        for name in agents:
+            yield f"| {title} | {name} | {' | '.join(written[name])} |"
+    for name, values in seen.items():
+        yield f"\n{table}, {name}: worst {max(values):.3f}, mean {np.mean(values):.3f}\n"
 
 
-MORE = {**TABLE, "num_hypotheses": 16}
-ROWS = (
-    Row("table, eps = 1", TABLE, unseen={"K = 16, trained at K = 8": MORE}),
-    Row("table, eps = 4", STRONG),
-    Row("default game", {}),
-    Row(
-        "redrawn tables",
-        REDRAWN,
-        unseen={
-            "held-out family: Dirichlet(1)": {**REDRAWN, "hypotheses_kwargs": {"concentration": 1.0}},
-            "K = 16, redrawn": {**REDRAWN, "num_hypotheses": 16},
-        },
-    ),
-    Row("table, split", {**TABLE, "channel": "split"}, seeds=1),
-    Row("table, laplace-vector", {**TABLE, **VECTOR}, seeds=1),
-    Row("table, eps = 1", TABLE, ("ppo flat", "amortized flat", "sac", "recurrent"), seeds=1),
-    Row("default game, split", {"channel": "split"}, seeds=1),
-    Row("default game, randomized-response", {"channel": "randomized-response"}, seeds=1),
-    Row("default game, wheel", {"channel": "wheel"}, seeds=1),
-    Row("default game, laplace-vector", VECTOR, seeds=1),
-)
+def draw_figure(model: Model, path: Path) -> None:
+    """What the network says that relations weigh, beside the log densities that it has never seen."""
+    figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
+    for axis, channel in zip(axes, ("split", "laplace-single", "gaussian-vector"), strict=True):
+        for i, epsilon in enumerate(EPSILONS):
+            made = Scenario(**make_rules("dirichlet(0.3)", channel, epsilon, 8, 16, 1000)).channel
+            relation = relation_of(made)
+            points = nodes(relation)
+            shown = points <= 5.0
+            learned = network.learned_weights(model.parameters, made)[0][0]
+            axis.plot(points[shown], (learned - learned[0])[shown], color=f"C{i}", label=f"eps = {epsilon:g}")
+            exact = {"laplace": -points, "gauss": -np.square(points) / 2.0}.get(
+                relation.kind, np.log1p(points * np.expm1(epsilon))
+            )
+            if i == 0 or relation.kind == "agreement":
+                axis.plot(points[shown], exact[shown], color="black", linewidth=0.8, linestyle="dashed")
+        axis.set_xlabel("agreement" if relation.kind == "agreement" else f"distance, {relation.kind}")
+    axes[0].set_ylabel("weight (exact: dashed)")
+    axes[0].legend(frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
 
 
-def lines(rows: Sequence[Row], options: argparse.Namespace, console: Console) -> Iterator[str]:
-    """The table in Markdown, line by line, as it is measured."""
-    yield (
-        "| game | learner | total KL | times Bayes, by training seed | CPU minutes |\n|---|---|---|---|---|"
-    )
-    episodes = options.episodes
-    references: dict[str, FloatArray] = {}
-    for row in rows:
-        for name in row.algorithms:
-            runs = [_run(row, name, seed, options) for seed in range(min(row.seeds, options.seeds))]
-            trained = [path for path, config in runs if _is_trained(path, config, options, console)]
-            if not trained:
-                continue
-            # A flat network plays the class that it was trained on, and no other.
-            unseen = {} if name.endswith("flat") else row.unseen
-            for title, rules in {row.title: row.rules, **unseen}.items():
-                if title not in references:
-                    references[title] = _total("bayes", rules, episodes)
-                    yield from _references(title, rules, episodes, references[title])
-                bayes = references[title]
-                totals = [_total(load(path, trust=True), rules, episodes) for path in trained]
-                ratios = [total.mean() / bayes.mean() for total in totals]
-                minutes = [_minutes(path) for path in trained] if title == row.title else []
-                yield _line(title, name, totals, ratios, minutes)
-
-
-def _references(title: str, rules: Mapping[str, Any], episodes: int, bayes: FloatArray) -> Iterator[str]:
-    totals = {"uniform": _total("uniform", rules, episodes)}
-    if Scenario(**rules).channel.reveals_losses:
-        totals |= {name: _total(name, rules, episodes) for name in ("exp3", "centred-exp3")}
-        rate, totals_at_best = _best_rate(rules, episodes)
-        totals[f"centred-exp3, best rate in hindsight ({rate:.3g})"] = totals_at_best
-    totals["bayes"] = bayes
-    for name, total in totals.items():
-        yield _line(title, name, [total], [total.mean() / bayes.mean()], [])
-
-
-def _best_rate(rules: Mapping[str, Any], episodes: int) -> tuple[float, FloatArray]:
-    """The rate of the least risk: found on a few of the episodes, then among its neighbours on all."""
-
-    def play(rate: float, count: int) -> FloatArray:
-        return _total(partial(FixedRateEXP3, rate=rate), rules, count)
-
-    risks = [play(rate, min(64, episodes)).mean() for rate in RATES]
-    near = int(np.argmin(risks))
-    tuned = {rate: play(rate, episodes) for rate in RATES[max(0, near - 1) : near + 2]}
-    best = min(tuned, key=lambda rate: float(tuned[rate].mean()))
-    return best, tuned[best]
-
-
-def _line(
-    title: str,
-    name: str,
-    totals: Sequence[FloatArray],
-    ratios: Sequence[float],
-    minutes: Sequence[float],
-) -> str:
-    mean = np.mean([total.mean() for total in totals])
-    half = 1.96 * np.mean(totals, axis=0).std(ddof=1) / np.sqrt(len(totals[0]))
-    times = ", ".join(f"{ratio:.3f}" for ratio in ratios)
-    spent = f"{min(minutes):.1f} to {max(minutes):.1f}" if minutes else ""
-    return f"| {title} | {name} | {mean:.1f} ± {half:.1f} | {times} | {spent} |"
-
-
-def _run(row: Row, name: str, seed: int, options: argparse.Namespace) -> tuple[Path, Config]:
-    """The directory and the configuration of one run."""
-    algorithm, _, network = name.partition(" ")
-    settings = {"network": network} if network else {}
-    config = Config(algorithm, row.rules, options.steps or algorithm_of(algorithm).steps, seed, settings)
-    slug = "".join(letter if letter.isalnum() else "-" for letter in f"{row.title}-{name}")
-    return options.out / f"{slug}-{seed}", config
-
-
-def _is_trained(path: Path, config: Config, options: argparse.Namespace, console: Console) -> bool:
-    """Whether the model is there; it is trained now if it is not."""
-    if not (path / CARD).exists() and not options.kept:
-        console.print(f"training {path.name}")
-        train(config, path, resume=True, console=console, scores=5)
-    return (path / CARD).exists()
-
-
-def _minutes(path: Path) -> float:
-    """How long a run took, scoring included."""
-    last = (path / SCORES).read_text().splitlines()[-1]
-    minutes: float = json.loads(last)["cpu_seconds"] / 60.0
-    return minutes
-
-
-def _total(learner: Any, rules: Mapping[str, Any], episodes: int) -> FloatArray:
-    """The total KL of each episode."""
-    totals: FloatArray = ldp_gym.evaluate(learner, rules, episodes=episodes).kl[:, -1]
-    return totals
+def trained(algorithm: str, options: argparse.Namespace, console: Console) -> list[Any]:
+    """The models of an algorithm, one per training seed; those that are missing are trained now."""
+    models = []
+    for seed in range(options.seeds):
+        path = options.out / f"{algorithm}-{seed}"
+        if not (path / CARD).exists():
+            config = Config(algorithm, {}, options.steps or algorithm_of(algorithm).steps, seed)
+            train(config, path, resume=True, console=console, scores=5)
+        minutes = json.loads((path / SCORES).read_text().splitlines()[-1])["cpu_seconds"] / 60.0
+        console.print(f"{path.name}: {minutes:.1f} CPU minutes, scoring included")
+        models.append(load(path))
+    return models
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -195,19 +172,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--out", type=Path, default=Path("ldp-gym-results/learned"), help="where the models go"
-    )
+    parser.add_argument("--out", type=Path, default=Path("ldp-gym-results/learned"), help="for the models")
     parser.add_argument("--episodes", type=int, default=512, help="paired episodes per cell (default 512)")
-    parser.add_argument("--seeds", type=int, default=3, help="training seeds at most (default 3)")
+    parser.add_argument("--seeds", type=int, default=3, help="training seeds (default 3)")
     parser.add_argument("--steps", type=int, help="rounds of training, the algorithms' own if not given")
-    parser.add_argument("--kept", action="store_true", help="print what is trained already, train nothing")
-    parser.add_argument("--rows", nargs="+", type=int, help="only these rows, counted from 0")
+    parser.add_argument("--agents", nargs="+", default=["amortized", "ppo"], help="algorithms")
+    parser.add_argument("--tables", nargs="+", default=["channels", "classes", "sizes"], help="which tables")
+    parser.add_argument("--figure", type=Path, help="where to draw the weights that amortized has learned")
     options = parser.parse_args(arguments)
-    rows = ROWS if options.rows is None else [ROWS[i] for i in options.rows]
     console = Console(stderr=True)
-    for line in lines(rows, options, console):
-        print(line, flush=True)
+    agents = {name: trained(name, options, console) for name in options.agents}
+    if options.figure is not None:
+        draw_figure(agents["amortized"][0], options.figure)
+    for table in options.tables:
+        for line in lines(table, agents, options.episodes):
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

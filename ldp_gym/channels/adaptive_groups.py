@@ -161,17 +161,22 @@ class AdaptiveGroups(AdaptiveChannel):
         ]
         return log_right
 
-    def log_density(
+    def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         winners, named = self._votes(messages, candidates, posterior)
-        return log_mixed(np.add.reduce(winners * named, axis=0), self._log_named(messages), self.epsilon)
+        return np.add.reduce(winners * named, axis=0)
+
+    def log_density(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        agreement = self.agreement(messages, candidates, posterior)
+        return log_mixed(agreement, self._log_named(messages), self.epsilon)
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        winners, named = self._votes(messages, candidates, posterior)
-        chances = expectations(candidates, np.add.reduce(winners * named, axis=0))
+        chances = expectations(candidates, self.agreement(messages, candidates, posterior))
         return log_mixed(chances, self._log_named(messages), self.epsilon)
 
     def loss_estimates(

@@ -148,6 +148,22 @@ class Channel(ABC):
         messages = self.encode(labels, candidates, uniforms, posterior)
         return messages, self.log_likelihood(messages, candidates, posterior)
 
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        """How far labels agree with messages, from 0 to 1, ``(..., M)``: what a learned agent reads.
+
+        1 for a label that the message names, holds, covers or favours, 0 for any other, and a share where a
+        private coin decides. It says what a message is about, not how far it is to be trusted.
+
+        Raises:
+            IncompatibleChannelError: if the channel does not say.
+        """
+        raise IncompatibleChannelError(
+            f"{type(self).__name__} does not say how far a label agrees with a message: define agreement(), "
+            f"or use the learner 'bayes', which reads every channel"
+        )
+
     def _public(self, posterior: FloatArray | None) -> FloatArray:
         """The public posterior, which an adaptive channel must be given."""
         if posterior is None:

@@ -135,11 +135,17 @@ class Comparison(Channel):
         chances = expectations(candidates, prefers)
         return np.where(won, chances, 1.0 - chances)
 
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        """1 for a label that the side that won likes better, 1/2 where both like it equally."""
+        prefers, won = self._prefers(messages, candidates, posterior)
+        return np.where(won, prefers, 1.0 - prefers)
+
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        prefers, won = self._prefers(messages, candidates, posterior)
-        return log_mixed(np.where(won, prefers, 1.0 - prefers), self._log_keep, self.epsilon)
+        return log_mixed(self.agreement(messages, candidates, posterior), self._log_keep, self.epsilon)
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None

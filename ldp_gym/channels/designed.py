@@ -112,6 +112,11 @@ class Designed(Channel):
             below = np.where(inside & passed, beyond, below)
         return below
 
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        return self._look_up(messages, candidates, "sets")
+
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
@@ -144,12 +149,14 @@ class _Plan(NamedTuple):
     """All that the channel says at one table, by message.
 
     Attributes:
+        sets: which labels are in the set of each number, ones and zeros, ``(N, M)``.
         cumulative: the distribution functions of the messages from each label, ``(M, N)``.
         log_density: ``(N, M)``.
         log_likelihood: ``(N, K)``.
         losses: ``(N, K)``.
     """
 
+    sets: FloatArray
     cumulative: FloatArray
     log_density: FloatArray
     log_likelihood: FloatArray
@@ -181,6 +188,7 @@ def _plan(key: _Key, epsilon: float, horizon: int, num_messages: int) -> _Plan:
     cumulative = np.cumsum(np.exp(log_density), axis=0).T
     squares = np.einsum("n,nk->k", masses, np.square(chances))
     return _Plan(
+        sets.astype(np.float64),
         cumulative / cumulative[:, -1:],
         log_density,
         log_mixed(chances.copy(), log_masses, epsilon),

@@ -57,11 +57,16 @@ class HadamardResponse(Channel):
         # A bit that the row has turns a column of one kind into one of the other, one to one.
         return np.where(says_yes == wanted, columns, columns ^ (rows & -rows))
 
-    def log_density(
+    def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         columns, rows = np.asarray(messages)[..., None], np.arange(1, self.num_labels + 1)
-        says_yes = np.bitwise_count(columns & rows) % 2 == 0
+        return (np.bitwise_count(columns & rows) % 2 == 0).astype(np.float64)
+
+    def log_density(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        says_yes = self.agreement(messages, candidates) > 0.0
         return np.where(says_yes, self._log_yes, self._log_yes - self.epsilon)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:

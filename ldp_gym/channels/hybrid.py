@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ldp_gym.channels.one_bit import OneBit
-from ldp_gym.numerics.arrays import FloatArray, Messages
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
 
 
 class Hybrid(OneBit):
@@ -65,9 +65,18 @@ class Hybrid(OneBit):
         low, high = self._interval(values)
         dense = 1.0 / ((1.0 + math.exp(-self._level / 2.0)) * (self._reach - 1.0))
         piecewise = np.where((low <= reports) & (reports <= high), dense, dense * math.exp(-self._level))
-        atom = np.isclose(np.abs(reports), self._bit, rtol=1e-9, atol=0.0)
         bit = super().report_density(reports, values)
-        return np.where(atom, (1.0 - self._share) * bit, self._share * piecewise)
+        return np.where(self._is_bit(reports), (1.0 - self._share) * bit, self._share * piecewise)
+
+    def _is_bit(self, reports: FloatArray) -> BoolArray:
+        """Whether reports came from the one bit: C lies between points with probability 0."""
+        return np.isclose(np.abs(reports), self._bit, rtol=1e-9, atol=0.0)
+
+    def report_agreement(self, reports: FloatArray, values: FloatArray) -> FloatArray:
+        """That of a bit; for a point, whether it lies where the value makes it denser."""
+        low, high = self._interval(values)
+        inside = ((low <= reports) & (reports <= high)).astype(np.float64)
+        return np.where(self._is_bit(reports), super().report_agreement(reports, values), inside)
 
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -44,18 +45,23 @@ class LaplaceSingle(NoisyChannel):
         noisy = level + at(noise.scale, coordinate) * self.law.draw(uniforms[..., 3])
         return one_hot(self.to_loss(noisy, noise.offset, noise.slope), coordinate, self.num_hypotheses)
 
+    def distances(self, messages: Messages, candidates: FloatArray, cells: Cells) -> Iterator[FloatArray]:
+        levels, noise = self._levels(candidates, cells), self.noise(candidates, cells)
+        coordinate = (messages != 0.0).argmax(axis=-1)
+        revealed = self.from_loss(at(messages, coordinate), noise.offset, noise.slope)
+        distances = masses(np.swapaxes(levels, -1, -2), coordinate)  # the levels of the coordinate
+        distances = distances - revealed[..., None]
+        distances /= at(noise.scale, coordinate)[..., None]
+        yield distances
+
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray]:
-        levels, noise = self._levels(candidates, cells), self.noise(candidates, cells)
-        coordinate = (messages != 0.0).argmax(axis=-1)
-        scale = at(noise.scale, coordinate)
-        revealed = self.from_loss(at(messages, coordinate), noise.offset, noise.slope)
-        kernel = masses(np.swapaxes(levels, -1, -2), coordinate)  # the levels of the coordinate
-        kernel = kernel - revealed[..., None]
-        kernel /= scale[..., None]
+        (distances,) = self.distances(messages, candidates, cells)
+        noise = self.noise(candidates, cells)
+        scale = at(noise.scale, (messages != 0.0).argmax(axis=-1))
         log_norm = self.law.log_norm - np.log(scale * noise.slope) - math.log(self.num_hypotheses)
-        return self.law.log_kernel(kernel), log_norm
+        return self.law.log_kernel(distances), log_norm
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None

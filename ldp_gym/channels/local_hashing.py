@@ -71,6 +71,11 @@ class LocalHashing(Channel):
         named = np.where(uniforms[..., 2] < math.exp(self._log_right), right, other)
         return np.stack([np.broadcast_to(part, named.shape) for part in (first, second, named)], axis=-1)
 
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        return self._members(np.asarray(messages))
+
     def _members(self, messages: Messages) -> FloatArray:
         """Which labels are in the bucket that was named, ``(..., M)``."""
         buckets = self._buckets(messages[..., None, :], np.arange(self.num_labels))
@@ -79,7 +84,7 @@ class LocalHashing(Channel):
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        return log_mixed(self._members(np.asarray(messages)), self._log_right, self.epsilon)
+        return log_mixed(self.agreement(messages, candidates), self._log_right, self.epsilon)
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from ldp_gym.calibration.clipping import Cells
 from ldp_gym.channels.clipped import NEGLIGIBLE, ClippedChannel
 from ldp_gym.channels.noise_laws import NoiseLaw
 from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.arrays import FloatArray, Messages
 
 CALIBRATIONS = ("paper", "tight")
 
@@ -84,6 +85,13 @@ class NoisyChannel(ClippedChannel):
     def _paper_scale(self) -> float:
         """The noise scale that hides coordinates of range ``log(KT)``, Section 4, eq. (7)."""
         return self._unit_scale() * self.log_kt
+
+    @abstractmethod
+    def distances(self, messages: Messages, candidates: FloatArray, cells: Cells) -> Iterator[FloatArray]:
+        """How far above a revealed value the levels of all labels lie, in noise scales, ``(..., M)``.
+
+        One after another for the coordinates that a message reveals; +inf where h_t never goes.
+        """
 
     def noise(self, candidates: FloatArray, cells: Cells | None = None) -> Noise:
         """The public noise scales, offset and slope at these candidates."""

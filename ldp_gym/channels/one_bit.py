@@ -41,6 +41,10 @@ class OneBit(ScaledChannel):
     def report_density(self, reports: FloatArray, values: FloatArray) -> FloatArray:
         return (1.0 + np.sign(reports) * np.clip(values, -1.0, 1.0) / self._bit) / 2.0
 
+    def report_agreement(self, reports: FloatArray, values: FloatArray) -> FloatArray:
+        """All of it at the end of [-1, 1] that the bit says, none at the other."""
+        return (1.0 + np.sign(reports) * np.clip(values, -1.0, 1.0)) / 2.0
+
     @property
     def num_public_coins(self) -> int:
         """The coordinate."""

@@ -52,10 +52,16 @@ class RandomizedResponse(Channel):
         others = (labels + 1 + integers(self.num_labels - 1, uniforms[..., 1])) % self.num_labels
         return np.where(uniforms[..., 0] < math.exp(self.log_keep), labels, others)
 
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        reported = np.asarray(messages)[..., None] == np.arange(self.num_labels)
+        return reported.astype(np.float64)
+
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        kept = np.asarray(messages)[..., None] == np.arange(self.num_labels)
+        kept = self.agreement(messages, candidates) > 0.0
         return np.where(kept, self.log_keep, self.log_other)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from ldp_gym.calibration.clipping import Cells
 from ldp_gym.channels.clipped import NEGLIGIBLE, ClippedChannel, importance_weighted
 from ldp_gym.channels.listing import MessageList, complete_list
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, one_hot
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages, at, one_hot
 
 
 class ScaledChannel(ClippedChannel):
@@ -39,6 +39,10 @@ class ScaledChannel(ClippedChannel):
     @abstractmethod
     def report_density(self, reports: FloatArray, values: FloatArray) -> FloatArray:
         """The density of reports x given values t, elementwise."""
+
+    @abstractmethod
+    def report_agreement(self, reports: FloatArray, values: FloatArray) -> FloatArray:
+        """How far values t agree with reports x, from 0 to 1, elementwise."""
 
     @property
     @abstractmethod
@@ -79,18 +83,34 @@ class ScaledChannel(ClippedChannel):
         losses = np.where(losses == 0.0, np.finfo(np.float64).tiny, losses)  # zero stands for "not revealed"
         return one_hot(losses, coordinates, self.num_hypotheses)
 
-    def _log_kernel(
-        self, messages: Messages, candidates: FloatArray, cells: Cells
-    ) -> tuple[FloatArray, FloatArray]:
+    def _read(self, messages: Messages, candidates: FloatArray, cells: Cells) -> _Reports:
+        """What messages report, in units of the revealed coordinate's range."""
         coordinate = (messages != 0.0).argmax(axis=-1)
         centre, half = (at(side, coordinate)[..., None] for side in self._scaling(candidates, cells))
         levels = at(self._levels(candidates, cells), coordinate, slice(None))
-        reports = _scaled(-at(messages, coordinate)[..., None], centre, half)
         reached = np.isfinite(levels)
-        values = _scaled(np.where(reached, levels, centre), centre, half)
+        return _Reports(
+            _scaled(-at(messages, coordinate)[..., None], centre, half),
+            _scaled(np.where(reached, levels, centre), centre, half),
+            reached,
+            half > 0.0,
+        )
+
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        """How far the value of ``h_t(y) = y`` agrees with the report."""
+        read = self._read(messages, candidates, self.clipping.cells(candidates))
+        agreement = self.report_agreement(read.reports, read.values)
+        return np.where(read.ranges & read.reached, agreement, 0.5)
+
+    def _log_kernel(
+        self, messages: Messages, candidates: FloatArray, cells: Cells
+    ) -> tuple[FloatArray, FloatArray]:
+        read = self._read(messages, candidates, cells)
         with np.errstate(divide="ignore"):
-            density = np.where(half > 0.0, self.report_density(reports, values), 1.0)
-            kernel = np.log(np.where(reached, density, 0.0))
+            density = np.where(read.ranges, self.report_density(read.reports, read.values), 1.0)
+            kernel = np.log(np.where(read.reached, density, 0.0))
         return kernel, np.full(kernel.shape[:-1], -math.log(self.num_hypotheses))
 
     def loss_estimates(
@@ -121,6 +141,22 @@ class ScaledChannel(ClippedChannel):
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """All pieces, as :meth:`list_messages` has them."""
         return self.list_messages(candidates, posterior).messages
+
+
+class _Reports(NamedTuple):
+    """Reports and what each label would have had for a value.
+
+    Attributes:
+        reports: x, ``(..., 1)``.
+        values: t of each label, ``(..., M)``.
+        reached: whether h_t ever goes to the label, ``(..., M)``.
+        ranges: whether the coordinate has a range, ``(..., 1)``; where it has none a report says nothing.
+    """
+
+    reports: FloatArray
+    values: FloatArray
+    reached: BoolArray
+    ranges: BoolArray
 
 
 def _scaled(levels: FloatArray, centre: FloatArray, half: FloatArray) -> FloatArray:

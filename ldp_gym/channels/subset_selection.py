@@ -149,10 +149,15 @@ class SubsetSelection(SubsetChannel):
     ) -> Messages:
         return self._draw(np.asarray(labels), uniforms).astype(np.int8)
 
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        return messages.astype(np.float64)
+
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        return log_mixed(messages.astype(np.float64), self._log_holds, self.epsilon)
+        return log_mixed(self.agreement(messages, candidates), self._log_holds, self.epsilon)
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None

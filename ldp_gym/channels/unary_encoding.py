@@ -64,10 +64,15 @@ class UnaryEncoding(Channel):
         others = messages.sum(axis=-1, keepdims=True, dtype=np.float64) - 1.0
         return math.log(0.5) + (self.num_labels - 1) * self._log_zero - others * self.epsilon
 
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        return messages.astype(np.float64)
+
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        return log_mixed(messages.astype(np.float64), self._log_fits(messages), self.epsilon)
+        return log_mixed(self.agreement(messages, candidates), self._log_fits(messages), self.epsilon)
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -43,16 +44,19 @@ class VectorChannel(NoisyChannel):
         noisy = np.log(density) + noise.scale * self.law.draw(uniforms[..., 2:])
         return self.to_loss(noisy, noise.offset[..., None], noise.slope[..., None])
 
+    def distances(self, messages: Messages, candidates: FloatArray, cells: Cells) -> Iterator[FloatArray]:
+        levels, noise = self._levels(candidates, cells), self.noise(candidates, cells)
+        revealed = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
+        # Coordinate by coordinate, so that no batch of (K, M) arrays is built for a constant class.
+        for j in range(self.num_hypotheses):
+            yield (levels[..., j, :] - revealed[..., j, None]) / noise.scale[..., j, None]
+
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray]:
-        levels, noise = self._levels(candidates, cells), self.noise(candidates, cells)
-        revealed = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
-        kernel = np.zeros((*messages.shape[:-1], self.num_labels))
-        # Coordinate by coordinate, so that no batch of (K, M) arrays is built for a constant class.
-        for j in range(self.num_hypotheses):
-            distance = levels[..., j, :] - revealed[..., j, None]
-            kernel += self.law.log_kernel(distance / noise.scale[..., j, None])
+        kernel, noise = np.zeros((*messages.shape[:-1], self.num_labels)), self.noise(candidates, cells)
+        for distances in self.distances(messages, candidates, cells):
+            kernel += self.law.log_kernel(distances)
         log_norm = self.law.log_norm - np.log(noise.scale * noise.slope[..., None])
         return kernel, np.broadcast_to(log_norm.sum(axis=-1), messages.shape[:-1])
 

@@ -57,11 +57,15 @@ class Vote(SubsetChannel):
         chosen = cast(candidates, np.asarray(labels), uniforms[..., -1])
         return 1.0 - 2.0 * self._draw(chosen, uniforms[..., :-1])
 
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        return mixture(_members(messages), votes(candidates))
+
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        held = mixture(_members(messages), votes(candidates))
-        return log_mixed(held, self._log_holds, self.epsilon)
+        return log_mixed(self.agreement(messages, candidates), self._log_holds, self.epsilon)
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None

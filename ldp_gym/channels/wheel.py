@@ -101,11 +101,17 @@ class Wheel(Channel):
         arc, log_density = self._arc(self._stretches(candidates, posterior))
         return (messages <= arc).astype(np.float64), log_density
 
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        covered, _ = self._covered(messages, candidates, posterior)
+        return mixture(covered, votes(candidates))
+
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        covered, log_density = self._covered(messages, candidates, posterior)
-        return log_mixed(mixture(covered, votes(candidates)), log_density, self.epsilon)
+        _, log_density = self._arc(self._stretches(candidates, posterior))
+        return log_mixed(self.agreement(messages, candidates, posterior), log_density, self.epsilon)
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None

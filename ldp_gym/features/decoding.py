@@ -15,7 +15,7 @@ import numpy as np
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.laplace_single import LaplaceSingle
 from ldp_gym.channels.noisy import NoisyChannel
-from ldp_gym.numerics.arrays import FloatArray, Messages
+from ldp_gym.numerics.arrays import FloatArray, Messages, expectations
 
 CLIP = 0.7
 """Where a decoded message is clipped, in standard deviations of its noise.
@@ -31,16 +31,10 @@ class Decoded(NamedTuple):
     Attributes:
         values: ``(..., K)``, 0 where nothing was revealed.
         shown: 1 where something was, ``(..., K)``.
-        matched: what the values say for each hypothesis, ``(..., K)``.
-        bounded: the same of values clipped to ``+-CLIP``.
-        energy: how much they could say for it, ``(..., K)``: the mean of ``matched`` if it is the truth.
     """
 
     values: FloatArray
     shown: FloatArray
-    matched: FloatArray
-    bounded: FloatArray
-    energy: FloatArray
 
 
 class Decoder(ABC):
@@ -64,10 +58,8 @@ class Decoder(ABC):
 class NoisyDecoder(Decoder):
     """Noisy log-likelihoods: a value z_j is how far coordinate j lies above its mean under the mixture.
 
-    In units of the noise's standard deviation. With ``m_kj`` its mean under hypothesis k, which is
-    ``E_k[log pbar_j[h_t(y)]]`` less the mean of that over k, the matched statistic is ``sum_j z_j m_kj``.
-    Its mean under k is the energy ``sum_j m_kj^2`` of the coordinates shown, and for weak signals
-    ``matched - energy / 2`` is the log-likelihood that Gaussian noise of that size would have.
+    In units of the noise's standard deviation. The mean is that of ``log pbar_j[h_t(y)]`` over the uniform
+    mixture of the hypotheses.
     """
 
     def __init__(self, channel: NoisyChannel) -> None:
@@ -80,43 +72,23 @@ class NoisyDecoder(Decoder):
         channel, clipping = self._noisy, self._noisy.clipping
         cells = clipping.cells(candidates)
         density = clipping.density(candidates, cells.lengths[..., None, :], cells.total[..., None])
-        # The law of h_t(y) under each hypothesis, and the mean of each coordinate under it, (..., k, j).
-        clipped = clipping.smooth_candidates(candidates)
-        means = clipped @ np.swapaxes(np.log(density), -1, -2)
-        centre = means.mean(axis=-2)
+        mixed = clipping.smooth_candidates(candidates).mean(axis=-2)  # the law of h_t(y) under the mixture
+        centre = np.einsum("...jm,...m->...j", np.log(density), mixed)
         noise = channel.noise(candidates, cells)
-        deviation = self._deviation * noise.scale
-        shifts = (means - centre[..., None, :]) / deviation[..., None, :]
         revealed = channel.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
-        is_shown = messages != 0.0
-        values = np.where(is_shown, (revealed - centre) / deviation, 0.0)
-        shown = is_shown.astype(np.float64)
-        return Decoded(
-            values,
-            shown,
-            _project(values, shifts),
-            _project(np.clip(values, -CLIP, CLIP), shifts),
-            _project(shown, np.square(shifts)),
-        )
+        shown = (messages != 0.0).astype(np.float64)
+        return Decoded(shown * (revealed - centre) / (self._deviation * noise.scale), shown)
 
 
-def _project(values: FloatArray, shifts: FloatArray) -> FloatArray:
-    """``sum_j z_j m_kj`` of every hypothesis, ``(..., K)``."""
-    return values @ shifts.T if shifts.ndim == 2 else np.einsum("...j,...kj->...k", values, shifts)
+class AgreementDecoder(Decoder):
+    """Any other message: how far each hypothesis' labels agree with it, less the mean of that.
 
-
-class ScoreDecoder(Decoder):
-    """Any other message: each hypothesis' score, its likelihood over that of the uniform mixture, less one.
-
-    A bit, a set or a reported label has no noise to take off. The score is the first term of its
-    log-likelihood ratio, bounded by ``e^eps - 1``, and its square is the second.
+    A bit, a set or a reported label has no noise to take off.
     """
 
     def decode(self, messages: Messages, candidates: FloatArray) -> Decoded:
-        log_likelihood = self.channel.log_likelihood(messages, candidates)
-        likelihood = np.exp(log_likelihood - log_likelihood.max(axis=-1, keepdims=True))
-        values = likelihood / likelihood.mean(axis=-1, keepdims=True) - 1.0
-        return Decoded(values, np.ones(values.shape), values, np.clip(values, -CLIP, CLIP), np.square(values))
+        values = expectations(candidates, self.channel.agreement(messages, candidates))
+        return Decoded(values - values.mean(axis=-1, keepdims=True), np.ones(values.shape))
 
 
 @singledispatch
@@ -131,7 +103,7 @@ def decoder_of(channel: Channel) -> Decoder:
             f"what a message of {channel!r} means depends on the public posterior: it cannot be decoded from "
             f"the candidates alone. Use a channel that is not adaptive, or the learner 'bayes'"
         )
-    return ScoreDecoder(channel)
+    return AgreementDecoder(channel)
 
 
 @decoder_of.register

@@ -11,7 +11,8 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from ldp_gym.features.decoding import CLIP, Decoded, decoder_of
+from ldp_gym.features.decoding import CLIP, decoder_of
+from ldp_gym.features.evidence import SLOPES, LabelEvidence, slope_weights
 from ldp_gym.game import Game
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
 from ldp_gym.numerics.divergences import kl
@@ -31,7 +32,6 @@ class Features(ABC):
 
     def __init__(self, game: Game) -> None:
         self.game = game
-        self.decoder = decoder_of(game.channel)
         self.reset()
 
     @property
@@ -40,8 +40,8 @@ class Features(ABC):
         """How many numbers are summed up."""
 
     @abstractmethod
-    def _terms(self, decoded: Decoded) -> FloatArray:
-        """What decoded messages add to the sums, ``(..., num_sums)``."""
+    def _terms(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        """What messages add to the sums, ``(..., num_sums)``."""
 
     @abstractmethod
     def _view(self, sums: FloatArray, rounds: FloatArray, candidates: FloatArray) -> FloatArray:
@@ -79,8 +79,7 @@ class Features(ABC):
         return self._view(sums[..., :-1], sums[..., -1], candidates)
 
     def _increments(self, candidates: FloatArray, messages: Messages) -> FloatArray:
-        messages = np.asarray(messages)
-        terms = self._terms(self.decoder.decode(messages, candidates))
+        terms = self._terms(np.asarray(messages), candidates)
         return np.concatenate([terms, np.ones((*terms.shape[:-1], 1))], axis=-1)
 
 
@@ -88,6 +87,7 @@ class MessageFeatures(Features):
     """The last message, decoded: for a policy with a memory of its own."""
 
     def __init__(self, game: Game) -> None:
+        self._decoder = decoder_of(game.channel)
         super().__init__(game)
         self.shape = (game.num_hypotheses,)
 
@@ -95,8 +95,8 @@ class MessageFeatures(Features):
     def _num_sums(self) -> int:
         return self.game.num_hypotheses
 
-    def _terms(self, decoded: Decoded) -> FloatArray:
-        return decoded.values
+    def _terms(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        return self._decoder.decode(messages, candidates).values
 
     def _view(self, sums: FloatArray, rounds: FloatArray, candidates: FloatArray) -> FloatArray:
         return sums
@@ -115,9 +115,10 @@ class EvidenceFeatures(Features):
     """
 
     def __init__(self, game: Game) -> None:
+        self._decoder = decoder_of(game.channel)
         super().__init__(game)
         self.shape = (self._num_sums + 1,)
-        expected = game.horizon * self.decoder.share
+        expected = game.horizon * self._decoder.share
         scales = (expected**-0.5, expected**-0.5, 1.0 / expected)
         self._scale = np.repeat(scales, game.num_hypotheses)
 
@@ -125,54 +126,51 @@ class EvidenceFeatures(Features):
     def _num_sums(self) -> int:
         return 3 * self.game.num_hypotheses
 
-    def _terms(self, decoded: Decoded) -> FloatArray:
-        values = decoded.values
-        return np.concatenate([values, np.clip(values, -CLIP, CLIP), decoded.shown], axis=-1)
+    def _terms(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        values, shown = self._decoder.decode(messages, candidates)
+        return np.concatenate([values, np.clip(values, -CLIP, CLIP), shown], axis=-1)
 
     def _view(self, sums: FloatArray, rounds: FloatArray, candidates: FloatArray) -> FloatArray:
         return np.concatenate([sums * self._scale, rounds[..., None] / self.game.horizon], axis=-1)
 
 
-class MatchedFeatures(Features):
-    """For each hypothesis, what the messages have said for it: statistics matched to each round's candidates.
+class SlopeFeatures(Features):
+    """For each hypothesis, the label evidence of the messages at several slopes, and what is at stake now.
 
-    They mean the same whatever the context, the class or K, so a policy that treats hypotheses alike plays
-    them all. Per hypothesis, ``(K, 6)``:
-
-    - the matched sum a, the bounded one c, and the energy e, in nats (see ``decoding``), over 10;
-    - c over sqrt(1 + e), which is of size one whatever the horizon;
-    - log(1 + e);
-    - what is at stake now: the KL of its distribution from the uniform mixture of the candidates.
+    A weight that grows with slope b as a label fits a message better: b times the agreement, or minus b times
+    the distance. The features are the sums of ``log sum_y f_k[y] exp(b r_y)`` over b, ``(K, slopes)``, and
+    beside them the KL of each hypothesis' distribution from the uniform mixture of the candidates. Which
+    slope is right depends on eps: that is for the policy to find out.
     """
 
     def __init__(self, game: Game) -> None:
+        if game.channel.adaptive:
+            raise ValueError(
+                f"what a message of {game.channel!r} means depends on the public posterior, which features "
+                f"do not keep: use a channel that is not adaptive"
+            )
+        self._evidence = LabelEvidence(game.channel, slope_weights(game.channel))
         super().__init__(game)
-        self.shape = (game.num_hypotheses, 6)
+        self.shape = (game.num_hypotheses, len(SLOPES) + 1)
 
     @property
     def _num_sums(self) -> int:
-        return 3 * self.game.num_hypotheses
+        return self.game.num_hypotheses * len(SLOPES)
 
-    def _terms(self, decoded: Decoded) -> FloatArray:
-        return np.concatenate([decoded.matched, decoded.bounded, decoded.energy], axis=-1)
+    def _terms(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        evidence = self._evidence(messages, candidates) / SLOPES
+        return evidence.reshape(*evidence.shape[:-2], -1)
 
     def _view(self, sums: FloatArray, rounds: FloatArray, candidates: FloatArray) -> FloatArray:
-        matched, bounded, energy = np.split(sums, 3, axis=-1)
+        evidence = sums.reshape(*sums.shape[:-1], self.game.num_hypotheses, len(SLOPES))
         stake = kl(candidates, candidates.mean(axis=-2, keepdims=True))
-        columns = (
-            matched / 10.0,
-            bounded / 10.0,
-            energy / 10.0,
-            bounded / np.sqrt(1.0 + energy),
-            np.log1p(energy),
-            np.broadcast_to(stake, energy.shape),
-        )
-        return np.stack(columns, axis=-1)
+        stake = np.broadcast_to(stake, evidence.shape[:-1])[..., None]
+        return np.concatenate([evidence - evidence.max(axis=-2, keepdims=True), stake], axis=-1)
 
 
 FEATURES: dict[str, type[Features]] = {
     "evidence": EvidenceFeatures,
-    "matched": MatchedFeatures,
     "message": MessageFeatures,
+    "slopes": SlopeFeatures,
 }
 """The kinds of features by name, as a trained model's configuration has them."""

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector.utils import batch_space
 
-from ldp_gym.features.sums import EvidenceFeatures, Features, MatchedFeatures, MessageFeatures
+from ldp_gym.features.sums import EvidenceFeatures, Features, MessageFeatures, SlopeFeatures
 from ldp_gym.game import game_of
 from ldp_gym.numerics.arrays import BoolArray, FloatArray
 from ldp_gym.wrappers.sources import VectorView, single_env, vector_env
@@ -82,11 +82,11 @@ class _Evidence(_View):
     features = EvidenceFeatures
 
 
-class _Matched(_View):
-    features = MatchedFeatures
+class _Slopes(_View):
+    features = SlopeFeatures
 
 
-class _MatchedRow(_Matched):
+class _SlopesRow(_Slopes):
     """The same in one row."""
 
     def _space(self, env: Any) -> gym.Space[Any]:
@@ -209,26 +209,26 @@ class Evidence(ObservationView):
 
 
 class HypothesisFeatures(ObservationView):
-    """The observation is what the messages have said for each hypothesis, ``(K, 6)``.
+    """The observation is the label evidence for each hypothesis at several slopes, ``(K, 7)``.
 
     For classes whose contexts vary, or that are redrawn each episode: see
-    :class:`ldp_gym.features.sums.MatchedFeatures`.
+    :class:`ldp_gym.features.sums.SlopeFeatures`.
 
     Args:
         env: an LDPDist environment; its channel must not be adaptive.
     """
 
-    view = _Matched
+    view = _Slopes
 
 
 class HypothesisRow(ObservationView):
-    """:class:`HypothesisFeatures` in one row, ``(6 K,)``, for networks that take no tables.
+    """:class:`HypothesisFeatures` in one row, ``(7 K,)``, for networks that take no tables.
 
     Args:
         env: an LDPDist environment; its channel must not be adaptive.
     """
 
-    view = _MatchedRow
+    view = _SlopesRow
 
 
 class VectorDecodedMessage(VectorObservationView):
@@ -246,10 +246,10 @@ class VectorEvidence(VectorObservationView):
 class VectorHypothesisFeatures(VectorObservationView):
     """:class:`HypothesisFeatures` for the vector environment."""
 
-    view = _Matched
+    view = _Slopes
 
 
 class VectorHypothesisRow(VectorObservationView):
     """:class:`HypothesisRow` for the vector environment."""
 
-    view = _MatchedRow
+    view = _SlopesRow

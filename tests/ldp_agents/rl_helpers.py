@@ -6,22 +6,19 @@ import numpy as np
 from typer.testing import CliRunner
 
 from ldp_agents.rl import Model, network
-from ldp_agents.rl.model import game_parameters
 from ldp_gym.cli import app
-from ldp_gym.features.sums import FEATURES
+from ldp_gym.features.evidence import SLOPES
 
-KINDS = ("flat", "equivariant")
+OUTPUTS = {"weights": 1, "slopes": 1 + len(SLOPES)}
 EASY = {"hypotheses": "disjoint", "num_hypotheses": 4, "epsilon": 6.0, "horizon": 40}
 """A game that a few seconds of training are enough for."""
 
 
-def untrained(game, kind="equivariant", seed=0, **card):
-    features = network.features_of(kind)
-    outputs = network.num_outputs(kind, game.num_hypotheses)
-    shape, rng = FEATURES[features](game).shape, np.random.default_rng(seed)
-    parameters = network.make(kind, shape, outputs, (7, 5), rng)
-    parameters["skip"] += rng.standard_normal(parameters["skip"].shape)
-    return Model(parameters, features, game_parameters(game), card)
+def untrained(evidence="weights", seed=0, **card):
+    """A model with random parameters, that says nothing of what it was trained on."""
+    parameters = network.make((7, 5), OUTPUTS[evidence], np.random.default_rng(seed))
+    parameters["w"] *= 10.0
+    return Model(parameters, evidence, {}, card)
 
 
 def run(*arguments):

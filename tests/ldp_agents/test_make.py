@@ -6,7 +6,7 @@ from helpers import small_rules
 from rl_helpers import untrained
 
 import ldp_agents
-from ldp_agents.rl import ModelLearner
+from ldp_agents.rl import EvidenceLearner
 from ldp_gym.wrappers import Evidence, MixtureAction, VectorMixtureAction
 
 
@@ -25,9 +25,9 @@ def test_a_learner_is_made_for_an_environment_or_its_game():
 
 def test_a_trained_model_goes_by_its_directory(tmp_path):
     env = gym.make("LDPDist-v0", **small_rules())
-    untrained(env.unwrapped.game).save(tmp_path)
+    untrained().save(tmp_path)
     learner = ldp_agents.make(str(tmp_path), env)
-    assert isinstance(learner, ModelLearner)
+    assert isinstance(learner, EvidenceLearner)
     assert learner.act(env.reset(seed=0)[0]).shape == (6,)
     with pytest.raises(TypeError, match="takes no option 'rate'"):
         ldp_agents.make(str(tmp_path), env, rate=2.0)

@@ -1,4 +1,4 @@
-"""Networks and models: NumPy plays what PyTorch trains, and a model says which games it fits."""
+"""Networks and models: NumPy plays what PyTorch trains, on every channel, class, K, M and T."""
 
 import pickle
 
@@ -6,131 +6,119 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from helpers import small_rules
-from rl_helpers import KINDS, untrained
+from helpers import CHANNELS, record, small_rules
+from rl_helpers import OUTPUTS, untrained
 
 import ldp_agents
 import ldp_gym
-from ldp_agents.rl import ModelLearner, load, network
-from ldp_agents.rl.amortized import Rounds, mixture_kl
-from ldp_gym import wrappers
+from ldp_agents.rl import EvidenceLearner, Model, load, network
+from ldp_agents.rl.amortized import label_evidence, simulate, total_kl
+from ldp_agents.rl.torch_network import TorchNetwork
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.features.sums import FEATURES
-from ldp_gym.numerics.divergences import kl
+from ldp_gym.errors import OutsideTrainingWarning
 from ldp_gym.testing import check_learner
 
+PRIVATE = [name for name in CHANNELS if name != "identity"]
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_numpy_plays_what_pytorch_trains(kind):
-    game = Scenario(**small_rules()).game
-    parameters = untrained(game, kind).parameters
-    shape = FEATURES[network.features_of(kind)](game).shape
-    features = np.random.default_rng(0).standard_normal((9, *shape))
+
+@pytest.mark.parametrize("evidence", OUTPUTS)
+def test_numpy_plays_what_pytorch_trains(evidence):
+    parameters = untrained(evidence).parameters
+    rows = network.describe_nodes(Scenario(**small_rules()).channel)
     tensors = {name: torch.tensor(array) for name, array in parameters.items()}
     np.testing.assert_allclose(
-        network.logits(parameters, features),
-        network.logits(tensors, torch.tensor(features)).numpy(),
-        rtol=1e-9,
+        network.apply(parameters, rows), network.apply(tensors, torch.tensor(rows)).numpy(), rtol=1e-9
     )
 
 
-@pytest.mark.parametrize("num_hypotheses", [4, 9])
-def test_an_equivariant_network_renames_and_takes_any_number(num_hypotheses):
-    parameters = untrained(Scenario(**small_rules()).game).parameters
-    features = np.random.default_rng(0).standard_normal((3, num_hypotheses, 6))
-    order = np.random.default_rng(1).permutation(num_hypotheses)
-    logits = network.logits(parameters, features)
-    assert logits.shape == (3, num_hypotheses)
-    np.testing.assert_allclose(network.logits(parameters, features[:, order]), logits[:, order], rtol=1e-9)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("channel", ["laplace-single", "laplace-vector", "split", "randomized-response"])
+@pytest.mark.parametrize("channel", ["laplace-single", "gaussian-vector", "split", "one-bit"])
 @pytest.mark.parametrize("more", [{}, {"hypotheses": "dirichlet", "horizon": 12}], ids=["contexts", "table"])
-def test_a_model_keeps_the_learner_s_contract(kind, channel, more):
+def test_the_differentiable_loss_is_the_environment_s(channel, more):
+    """What training descends, against a learner that steps through the same episodes."""
     rules = small_rules(channel, **more)
-    check_learner(untrained(Scenario(**rules).game, kind), **rules)
+    net = TorchNetwork(untrained().parameters)
+    batch = simulate(rules, 3, np.random.default_rng(5))
+    ours = total_kl(label_evidence(net, batch), batch).item()
+    seeds = np.random.default_rng(5).integers(2**62, size=3)
+    model = Model(net.numpy(), "weights", {})
+    played = [ldp_gym.evaluate(model, rules, episodes=1, seed=int(seed)).risk for seed in seeds]
+    np.testing.assert_allclose(ours, np.mean(played), rtol=1e-4)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_model_plays_in_evaluate_as_its_network_does_through_the_wrappers(kind):
-    """The features of training and of play are the same: equal losses on the same seed."""
-    rules = small_rules(horizon=30)
-    env = gym.make("LDPDist-v0", **rules)
-    model = untrained(env.unwrapped.game, kind)
-    view = wrappers.Evidence if kind == "flat" else wrappers.HypothesisFeatures
-    seen, _ = (env := view(wrappers.MixtureAction(env, logit_range=50.0))).reset(seed=6)
-    total = 0.0
-    for _ in range(30):
-        logits = network.logits(model.parameters, seen.astype(np.float64))
-        logits -= logits.mean()
-        seen, _, _, _, info = env.step(logits / 50.0)
-        total += info["kl"]
-    played = ldp_gym.evaluate(model, rules, episodes=1, seed=6).kl[0, -1]
-    np.testing.assert_allclose(played, total, rtol=1e-4)
+@pytest.mark.parametrize("evidence", OUTPUTS)
+@pytest.mark.parametrize("channel", PRIVATE)
+def test_a_model_keeps_the_learner_s_contract(evidence, channel):
+    check_learner(untrained(evidence), **small_rules(channel))
 
 
-def test_the_differentiable_loss_is_the_environment_s():
-    """The KL from the mixture ``(1 - 1/T) sum_j w_j f_j + (1/T) l / N'``, written out once more."""
-    rng = np.random.default_rng(0)
-    game = Scenario(**small_rules()).game
-    candidates = rng.dirichlet(np.full(6, 0.2), size=(10, 4))
-    candidates[:, :, 0] = 0.0  # a label that nobody allows
-    candidates /= candidates.sum(axis=-1, keepdims=True)
-    logits, truth = rng.standard_normal((10, 4)), candidates[:, 2]
-    smooth = game.clipping.smooth_candidates(candidates)
-    ours = mixture_kl(torch.tensor(logits), Rounds(*map(torch.tensor, (logits, smooth, truth))))
-    weights = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
-    shares = candidates.max(axis=1) / candidates.max(axis=1).sum(axis=-1, keepdims=True)
-    prediction = 39 / 40 * np.einsum("bk,bkm->bm", weights, candidates) + shares / 40
-    np.testing.assert_allclose(ours.numpy(), kl(truth, prediction), rtol=1e-6, atol=1e-9)
+def test_a_model_plays_any_class_and_size():
+    for more in ({"num_hypotheses": 9}, {"num_labels": 3}, {"horizon": 90}, {"hypotheses": "dirichlet"}):
+        check_learner(untrained(), **small_rules(**more))
+
+
+def test_naming_hypotheses_otherwise_renames_the_weights():
+    game, tape = record(small_rules("subset-selection"), 20, episodes=2)
+    order = np.array([2, 0, 3, 1])
+    weights = []
+    for names in (np.arange(4), order):
+        learner = untrained()(game)
+        learner.reset((2,))
+        learner.play(tape.candidates[..., names, :], tape.messages)
+        weights.append(learner.weights)
+    np.testing.assert_allclose(weights[1], weights[0][:, order], rtol=1e-9)
+
+
+def test_the_slopes_of_ppo_are_a_sum_of_evidence():
+    """By loops, from the formula."""
+    game, tape = record(small_rules("split"), 4)
+    model = untrained("slopes")
+    learner = model(game)
+    learner.reset((1,))
+    outputs = network.apply(model.parameters, network.describe(game.channel))
+    counts = np.exp(outputs[1:] + outputs[0]) / 6
+    total = np.zeros(4)
+    for t in range(4):
+        f, agreement = (
+            tape.candidates[0, t],
+            game.channel.agreement(tape.messages[0, t], tape.candidates[0, t]),
+        )
+        for count, slope in zip(counts, (0.25, 0.5, 1.0, 2.0, 4.0, 8.0), strict=True):
+            total += count / slope * np.log(f @ np.exp(slope * agreement))
+    learner.play(tape.candidates, tape.messages)
+    np.testing.assert_allclose(
+        learner.weights[0], np.exp(total) / np.exp(total).sum(), rtol=1e-2
+    )  # a weight is linear between its nodes
 
 
 def test_a_model_smooths_its_mixture_as_the_paper_s_learners_do():
     """With equal weights all predict the same, on the literal channel (whose cells have ceilings) too."""
     for channel_kwargs in ({}, {"clipping": "paper"}):
-        rules = small_rules(channel_kwargs=channel_kwargs)
-        env = gym.make("LDPDist-v0", **rules)
-        model = untrained(env.unwrapped.game)
-        for array in model.parameters.values():
-            array[:] = 0.0
+        env = gym.make("LDPDist-v0", **small_rules(channel_kwargs=channel_kwargs))
         observation, _ = env.reset(seed=0)
-        ours, theirs = (make(env.unwrapped.game).act(observation) for make in (model, ldp_agents.EXP3))
+        ours, theirs = (make(env.unwrapped.game).act(observation) for make in (untrained(), ldp_agents.EXP3))
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
-        np.testing.assert_allclose(wrappers.MixtureAction(env).action(np.zeros(4)), theirs, rtol=1e-12)
 
 
 def test_a_stored_model_is_the_model(tmp_path):
     rules = small_rules()
-    model = untrained(Scenario(**rules).game)
+    model = untrained()
     model.save(tmp_path)
     for stored in (load(tmp_path), pickle.loads(pickle.dumps(load(str(tmp_path))))):
-        assert isinstance(stored(Scenario(**rules).game), ModelLearner)
+        assert isinstance(stored(Scenario(**rules).game), EvidenceLearner)
         theirs, ours = (ldp_gym.evaluate(factory, rules, episodes=2).kl for factory in (stored, model))
         np.testing.assert_allclose(theirs, ours, rtol=1e-4)  # stored in single precision
-    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 100_000
     with pytest.raises(FileNotFoundError, match=r"it has no model\.json"):
         load(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize(
-    ("kind", "more", "message"),
-    [
-        ("flat", {"num_hypotheses": 5}, r"trained for K 4 \(not 5\), class \w+ \(not"),
-        ("flat", {"horizon": 41}, r"T 40 \(not 41\)"),
-        ("flat", {"class_seed": 1}, r"trained for class \w+ \(not \w+\): train one"),
-        ("equivariant", {"epsilon": 2.0}, r"trained for epsilon 1.0 \(not 2.0\): train one"),
-        ("equivariant", {"channel": "split"}, r"channel LaplaceSingle \(not Split\)"),
-        ("equivariant", {"channel_kwargs": {"calibration": "tight"}}, r"calibration paper \(not tight\)"),
-    ],
-)
-def test_a_model_says_what_does_not_fit(kind, more, message):
-    model = untrained(Scenario(**small_rules()).game, kind)
-    with pytest.raises(ldp_agents.IncompatibleChannelError, match=message):
-        model(Scenario(**small_rules(**more)).game)
+@pytest.mark.filterwarnings("ignore::ldp_gym.errors.NoPrivacyWarning")
+def test_what_is_not_private_is_refused():
+    with pytest.raises(ldp_agents.IncompatibleChannelError, match="'bayes' reads every channel"):
+        untrained()(Scenario(**small_rules("identity")).game)
 
 
-def test_an_equivariant_model_plays_other_classes():
-    model = untrained(Scenario(**small_rules()).game)
-    for more in ({"num_hypotheses": 9}, {"num_labels": 3}, {"horizon": 90}, {"class_seed": 7}):
-        check_learner(model, **small_rules(**more))
+def test_a_model_outside_of_its_training_says_so():
+    model = untrained(config={"algorithm": "mine"})
+    model = Model(model.parameters, "weights", {"epsilon": [0.25, 8.0]}, model.card)
+    with pytest.warns(OutsideTrainingWarning, match="'mine' plays outside .*: eps = 9, trained on 0.25 to 8"):
+        model(Scenario(**small_rules(epsilon=9.0)).game)

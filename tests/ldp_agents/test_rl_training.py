@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import warnings
 import zipfile
 
@@ -23,6 +24,8 @@ from ldp_gym.engine.scenario import Scenario
 from ldp_gym.errors import UntrustedCodeError
 from ldp_gym.testing import check_learner
 
+pytestmark = pytest.mark.filterwarnings("ignore::ldp_gym.errors.OutsideTrainingWarning")
+
 
 def improves(model, rules, share, episodes=200):
     """That the model's risk is below a share of the uniform mixture's; error rate 1e-6."""
@@ -36,11 +39,13 @@ def improves(model, rules, share, episodes=200):
 
 
 SHORT = {
-    "ppo": (8_192, {"num_envs": 32, "n_steps": 32, "batch_size": 256, "learning_rate": 3e-3}, 0.8),
-    "amortized": (100_000, {}, 0.5),
+    "ppo": (20_000, {"num_envs": 4, "n_steps": 32, "batch_size": 512, "channels": ["split"]}, 0.8),
+    "amortized": (200_000, {"channels": ["split", "laplace-single"], "cells": 100_000}, 0.5),
     "sac": (8_000, {"num_envs": 32, "batch_size": 128}, 0.8),
     "recurrent": (512, {"num_envs": 8, "n_steps": 16, "batch_size": 128, "memory": 8, "n_epochs": 1}, None),
 }
+GENERAL = ("ppo", "amortized")
+"""They train on games of their own, and play any."""
 
 
 @pytest.mark.parametrize("algorithm", SHORT)
@@ -54,8 +59,11 @@ def test_a_short_run_learns_and_is_stored(algorithm, tmp_path):
     theirs, ours = (ldp_gym.evaluate(one, EASY, episodes=3).kl for one in (stored, trained))
     np.testing.assert_allclose(theirs, ours, rtol=1e-3, atol=1e-3)
     check_learner(stored, **EASY)
-    with pytest.raises(ldp_agents.IncompatibleChannelError, match=r"epsilon 6.0 \(not 5.0\)"):
-        stored(Scenario(**{**EASY, "epsilon": 5.0}).game)
+    if algorithm in GENERAL:
+        check_learner(stored, **{**EASY, "epsilon": 5.0, "num_hypotheses": 3})
+    else:
+        with pytest.raises(ldp_agents.IncompatibleChannelError, match=r"epsilon 6.0 \(not 5.0\)"):
+            stored(Scenario(**{**EASY, "epsilon": 5.0}).game)
     card = json.loads((tmp_path / "config.json").read_text())
     assert card["config"]["algorithm"] == algorithm
     assert set(card["versions"]) >= {"python", "ldp-gym", "numpy", "torch", "stable-baselines3"}
@@ -103,7 +111,7 @@ def test_a_stored_policy_runs_no_code_beside_the_referee(tmp_path, monkeypatch):
     outcome = play(cell)
     assert outcome.status == "done", outcome.message
     np.testing.assert_allclose(outcome.evaluation.kl, expected, rtol=1e-6)
-    assert may_play_here(str(WEIGHTS_DIRECTORY / "ppo" / "laplace-single")), "numbers alone run no code"
+    assert may_play_here(str(WEIGHTS_DIRECTORY / "ppo")), "numbers alone run no code"
 
 
 def test_a_damaged_checkpoint_does_not_stop_a_run(tmp_path):
@@ -120,7 +128,7 @@ def test_a_damaged_checkpoint_does_not_stop_a_run(tmp_path):
 
 
 def test_what_is_no_model_is_refused_before_it_is_unpacked(tmp_path):
-    card = {"features": "evidence", "trained_on": {}}
+    card = {"evidence": "weights", "trained_on": {}}
     (tmp_path / "model.json").write_text(json.dumps(card))
     with (
         zipfile.ZipFile(tmp_path / "weights.npz", "w", zipfile.ZIP_DEFLATED) as packed,
@@ -139,7 +147,7 @@ def test_what_is_no_model_is_refused_before_it_is_unpacked(tmp_path):
 
 
 def test_the_same_seed_trains_the_same_model(tmp_path):
-    config = Config("amortized", EASY, 5_000)
+    config = Config("amortized", EASY, 5_000, settings=SHORT["amortized"][1])
     one, other = (train(config, tmp_path / name, scores=1, episodes=2) for name in ("a", "b"))
     for name, array in one.parameters.items():
         np.testing.assert_allclose(array, other.parameters[name], rtol=1e-5, atol=1e-7)
@@ -165,15 +173,15 @@ def test_the_command_trains_and_resumes(tmp_path):
     [
         (["train", "pop"], "unknown algorithm 'pop'; known: ppo, amortized, recurrent, sac"),
         (["train", "ppo", "--channel", "laplace-singel"], "did you mean 'laplace-single'"),
-        (["train", "ppo", "--channel", "adaptive-split"], "depends on the public posterior"),
+        (["train", "ppo", "--channel", "adaptive-splits"], "did you mean 'adaptive-split'"),
         (["train", "ppo", "--steps", "0"], "greater than or equal to 1"),
         (
-            ["train", "ppo", "--setting", "network=falt"],
-            "network must be one of flat, equivariant, got 'falt'",
+            ["train", "ppo", "--setting", "channels=[1]"],
+            'channels must be a list of names, such as ["laplace-single","split"], got [1]',
         ),
         (
             ["train", "ppo", "--setting", "nets=3"],
-            "ppo has no setting 'nets'; it has num_envs=64, n_steps=64",
+            "ppo has no setting 'nets'; it has num_envs=4, n_steps=64",
         ),
         (["train", "ppo", "--setting", "hidden=abc"], "hidden must be a list of whole numbers"),
         (["train", "ppo", "--setting", "n_steps=0"], "n_steps must be at least 1, got 0"),
@@ -189,16 +197,17 @@ def test_bad_arguments_say_what_is_allowed(arguments, message, tmp_path):
     assert not (tmp_path / "run").exists(), "the next try starts from nothing"
 
 
-def test_the_table_is_printed_and_kept(tmp_path, capsys):
-    """One row at the least size: a line for every reference and learner, and nothing is trained twice."""
-    from learned import main
+def test_the_table_is_printed_and_kept(tmp_path, capsys, monkeypatch):
+    """One row at the least size: a cell for every eps and seed, and nothing is trained twice."""
+    import learned
 
-    given = ["--rows", "5", "--steps", "1", "--episodes", "2", "--out", str(tmp_path)]
-    main(given)
+    monkeypatch.setattr(learned, "FOR_SIZES", ("split",))
+    monkeypatch.setattr(learned, "SIZES", ((2, 2, 100),))
+    given = ["--tables", "sizes", "--agents", "amortized", "--steps", "1", "--seeds", "2"]
+    given += ["--episodes", "2", "--out", str(tmp_path)]
+    learned.main(given)
     first = capsys.readouterr().out
-    names = [line.split("|")[2].strip() for line in first.splitlines()[2:]]
-    assert [name.split(",")[0] for name in names] == [
-        "uniform", "exp3", "centred-exp3", "centred-exp3", "bayes", "amortized", "ppo",
-    ]  # fmt: skip
-    main(given)
+    assert re.search(r"split, K = 2, M = 2, T = 100 \| amortized \|( [\d.]+, [\d.]+ ± [\d.]+ \|){4}", first)
+    assert re.search(r"sizes, amortized: worst [\d.]+, mean [\d.]+", first)
+    learned.main(given)
     assert capsys.readouterr().out == first

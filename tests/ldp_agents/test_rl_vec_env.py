@@ -13,7 +13,7 @@ VIEWS = {
     "raw": (lambda env: env, lambda env: env),
     "decoded": (wrappers.DecodedMessage, wrappers.VectorDecodedMessage),
     "evidence": (wrappers.Evidence, wrappers.VectorEvidence),
-    "matched": (wrappers.HypothesisFeatures, wrappers.VectorHypothesisFeatures),
+    "slopes": (wrappers.HypothesisFeatures, wrappers.VectorHypothesisFeatures),
 }
 
 

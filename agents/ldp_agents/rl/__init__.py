@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from ldp_agents.rl.config import Config
 from ldp_agents.rl.loading import load
-from ldp_agents.rl.model import Model, ModelLearner
+from ldp_agents.rl.model import EvidenceLearner, Model
 from ldp_agents.rl.policies import PolicyLearner
 
 if TYPE_CHECKING:
     from ldp_agents.rl.saved import save as save
     from ldp_agents.rl.vec_env import SB3VecEnv as SB3VecEnv
 
-__all__ = ["Config", "Model", "ModelLearner", "PolicyLearner", "SB3VecEnv", "load", "save"]
+__all__ = ["Config", "EvidenceLearner", "Model", "PolicyLearner", "SB3VecEnv", "load", "save"]
 
 
 def __getattr__(name: str) -> Any:

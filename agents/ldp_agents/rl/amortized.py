@@ -1,34 +1,38 @@
-"""Amortized inference: a network trained by the gradient of the KL itself.
+"""Amortized inference: what a message's relation to a label weighs, learned by the gradient of the KL itself.
 
 The loss is differentiable and the messages do not depend on the learner, so no reinforcement learning is
-needed: tapes are simulated, and the network descends the KL that it would have been charged on them.
+needed: tapes are simulated, and the network descends the KL that it would have been charged on them. The
+gradient goes through whole episodes: log-weights are running sums of the evidence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch.utils.tensorboard import SummaryWriter
 
 from ldp_agents.rl import network
-from ldp_agents.rl.model import Model, game_parameters
+from ldp_agents.rl.games import CLASSES, RANGES, draw_rules
+from ldp_agents.rl.model import Model
 from ldp_agents.rl.run import Run
 from ldp_agents.rl.torch_network import TorchNetwork
+from ldp_gym.channels.base import Channel
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import first_generator
 from ldp_gym.engine.tape import Episodes
-from ldp_gym.features.sums import FEATURES, Features
+from ldp_gym.features.evidence import nodes
+from ldp_gym.features.relations import relation_of
+from ldp_gym.numerics.arrays import FloatArray
 
-_BLOCK = 100
-"""How many rounds are simulated at a time."""
+STEPS = 80_000_000
+"""How many rounds are enough."""
 
-STEPS = 3_200_000
-"""How many rounds are enough for the default game."""
+_LARGEST_NORM = 1.0
+"""To what length a longer gradient is cut."""
 
 
 @dataclass(frozen=True)
@@ -36,82 +40,121 @@ class Settings:
     """The settings of amortized inference.
 
     Attributes:
-        network: ``"equivariant"``, which plays any class and any K, or ``"flat"``, for one class.
+        channels: those of the games that it trains on.
         hidden: the widths of the hidden layers.
-        episodes: how many are simulated at a time.
-        kept: how many of a hundred rounds, picked at random, are learned from.
-        passes: how often each is.
-        batch_size: of a gradient step.
+        cells: how many numbers a batch has at most, over its episodes, rounds, labels and hypotheses: a game
+            that would have more in two episodes is not drawn.
+        episodes: how many a batch has at most.
         learning_rate: at the start; it falls linearly to zero.
     """
 
-    network: str = "equivariant"
-    hidden: tuple[int, ...] = (32, 32)
-    episodes: int = 64
-    kept: int = 10
-    passes: int = 2
-    batch_size: int = 1600
-    learning_rate: float = 3e-3
+    channels: tuple[str, ...] = (
+        "laplace-single",
+        "gaussian-vector",
+        "split",
+        "subset-selection",
+        "one-bit",
+    )
+    hidden: tuple[int, ...] = (64, 64)
+    cells: int = 1_000_000
+    episodes: int = 32
+    learning_rate: float = 1e-2
 
-    def __post_init__(self) -> None:
-        """A network that exists."""
-        network.features_of(self.network)
+
+class Weighing(NamedTuple):
+    """Where relations ``(B, n, M)`` lie among the nodes: the node below, and the share of the one above."""
+
+    below: torch.Tensor
+    share: torch.Tensor
 
 
-class Rounds(NamedTuple):
-    """Rounds to learn from: features, the smooth candidates, and the truth's distribution."""
+class Batch(NamedTuple):
+    """Whole episodes to learn from.
 
-    features: torch.Tensor
+    Attributes:
+        channel: of their messages.
+        relations: what a message says, one thing after another.
+        laws: of the label that a message is about, ``(B or 1, n or 1, K, M)``.
+        smooth: the smooth candidates that a prediction mixes, alike.
+        truth: the truth's distributions, ``(B, n or 1, M)``.
+    """
+
+    channel: Channel
+    relations: list[Weighing]
+    laws: torch.Tensor
     smooth: torch.Tensor
     truth: torch.Tensor
 
+    @property
+    def num_rounds(self) -> int:
+        """Of all episodes together."""
+        return self.relations[0].below.shape[:2].numel()
 
-def simulate(
-    scenario: Scenario, features: Features, seeds: Sequence[int], kept: int, rng: np.random.Generator
-) -> Rounds:
-    """Some rounds of one episode per seed."""
-    batch, clipping, parts = len(seeds), scenario.game.clipping, []
-    episodes = Episodes(
-        scenario, [scenario.start_episode(first_generator(seed)) for seed in seeds], show_contexts=False
+
+def simulate(rules: dict[str, Any], episodes: int, rng: np.random.Generator) -> Batch:
+    """Episodes of a game."""
+    scenario = Scenario(**rules)
+    seeds = rng.integers(2**62, size=episodes).tolist()
+    starts = [scenario.start_episode(first_generator(seed)) for seed in seeds]
+    tape = Episodes(scenario, starts, show_contexts=False).play(scenario.horizon)
+    relation = relation_of(scenario.channel)
+    points = nodes(relation)
+    width = points[1] - points[0]
+    relations = []
+    for values in relation.read(tape.messages, tape.candidates):
+        place = (values - points[0]) / width
+        below = np.clip(place.astype(np.int64), 0, len(points) - 2)
+        relations.append(Weighing(torch.from_numpy(below), _tensor(place - below)))
+    candidates = tape.candidates.reshape((1,) * (4 - tape.candidates.ndim) + tape.candidates.shape)
+    return Batch(
+        scenario.channel,
+        relations,
+        _tensor(relation.laws(candidates)),
+        _tensor(scenario.game.clipping.smooth_candidates(candidates)),
+        _tensor(tape.distributions),
     )
-    features.reset((batch,))
-    for start in range(0, scenario.horizon, _BLOCK):
-        rounds = min(_BLOCK, scenario.horizon - start)
-        tape = episodes.play(rounds)
-        pick = np.arange(batch)[:, None], rng.integers(rounds, size=(batch, max(1, kept * rounds // _BLOCK)))
-        smooth = clipping.smooth_candidates(tape.candidates)
-        parts.append(
-            (
-                features.along(tape.candidates, tape.messages)[pick],
-                np.broadcast_to(smooth, (batch, rounds, *smooth.shape[-2:]))[pick],
-                np.broadcast_to(tape.distributions, (batch, rounds, smooth.shape[-1]))[pick],
-            )
-        )
-    return Rounds(*(_tensor(np.concatenate(part, axis=1)) for part in zip(*parts, strict=True)))
 
 
-def _tensor(array: np.ndarray) -> torch.Tensor:
-    """``(B, n, ...)`` as ``(B n, ...)`` in single precision."""
-    return torch.from_numpy(array.reshape(-1, *array.shape[2:]).astype(np.float32))
+def _tensor(array: FloatArray) -> torch.Tensor:
+    return torch.from_numpy(array.astype(np.float32))
 
 
-def mixture_kl(logits: torch.Tensor, rounds: Rounds) -> torch.Tensor:
-    """``KL(p*_t, p_hat_t)`` of the smooth mixture by these logits, which ``MixtureAction`` plays."""
-    prediction = torch.einsum("bk,bkm->bm", torch.softmax(logits, dim=-1), rounds.smooth)
-    truth = rounds.truth
+def label_evidence(net: TorchNetwork, batch: Batch) -> torch.Tensor:
+    """``log sum_y f_k[y] exp(q_y)``, ``(B, n, K)``, up to a constant of each round."""
+    table = net(_tensor(network.describe_nodes(batch.channel)))[:, 0]
+    step = torch.diff(table)
+    weights = sum((table[below] + share * step[below] for below, share in batch.relations), torch.zeros(()))
+    likelihood = torch.exp(weights - weights.detach().amax(dim=-1, keepdim=True))
+    return torch.log(torch.einsum("bnm,bnkm->bnk", likelihood, batch.laws))
+
+
+def total_kl(evidence: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """The KL of all rounds, per episode, of the smooth mixture by the running sums of the evidence."""
+    before = torch.cumsum(evidence, dim=1) - evidence
+    prediction = torch.einsum("bnk,bnkm->bnm", torch.softmax(before, dim=-1), batch.smooth)
+    truth = batch.truth
     # A label that the truth never draws costs nothing, even if the prediction gives it nothing.
     cost = torch.xlogy(truth, truth) - truth * torch.log(prediction.clamp_min(torch.finfo().tiny))
-    return cost.sum(dim=-1)
+    return cost.sum() / len(evidence)
+
+
+def draw_batch(settings: Settings, rng: np.random.Generator) -> Batch:
+    """Episodes of a random game."""
+    while True:
+        rules = draw_rules(rng, settings.channels)
+        labels = rules.get("num_labels", 2 * rules["num_hypotheses"])
+        vary = rules["hypotheses"] == "softmax-linear" or rules["channel"].endswith("-vector")
+        cells = rules["horizon"] * labels * (rules["num_hypotheses"] if vary else 8)
+        episodes = min(settings.episodes, settings.cells // cells)
+        if episodes >= 2:
+            return simulate(rules, episodes, rng)
 
 
 def fit(run: Run[Settings]) -> Model:
     """Train, or go on from a checkpoint; returns the model."""
-    config, settings, scenario = run.config, run.settings, run.config.scenario
+    config, settings = run.config, run.settings
     torch.set_num_threads(1)
-    name, trained_on = network.features_of(settings.network), game_parameters(scenario.game)
-    features = FEATURES[name](scenario.game)
-    outputs = network.num_outputs(settings.network, scenario.game.num_hypotheses)
-    net = TorchNetwork(settings.network, features.shape, outputs, settings.hidden, config.seed)
+    net = TorchNetwork(network.make(settings.hidden, 1, np.random.default_rng(config.seed)))
     optimizer = torch.optim.Adam(net.parameters(), lr=settings.learning_rate)
     steps = 0
     if run.checkpoint is not None:
@@ -119,41 +162,28 @@ def fit(run: Run[Settings]) -> Model:
         net.load_state_dict(state["network"])
         optimizer.load_state_dict(state["optimizer"])
         steps = state["steps"]
+    trained_on = {
+        "classes": sorted({str(rules["hypotheses"]) for rules in CLASSES.values()}),
+        **{key: list(ends) for key, ends in RANGES.items()},
+    }
 
     def make_model() -> Model:
-        return Model(net.numpy(), name, trained_on, run.card)
+        return Model(net.numpy(), "weights", trained_on, run.card)
 
     def save(path: Path) -> None:
         torch.save({"network": net.state_dict(), "optimizer": optimizer.state_dict(), "steps": steps}, path)
 
     with SummaryWriter(str(run.logs)) as writer:
         while steps < config.steps:
-            rng = np.random.default_rng([config.seed, steps])
-            seeds = rng.integers(2**62, size=settings.episodes).tolist()
-            rounds = simulate(scenario, features, seeds, settings.kept, rng)
+            batch = draw_batch(settings, np.random.default_rng([config.seed, steps]))
             for group in optimizer.param_groups:
                 group["lr"] = settings.learning_rate * (1.0 - steps / config.steps)
-            loss = _descend(net, optimizer, rounds, settings, rng)
-            steps += settings.episodes * scenario.horizon
-            writer.add_scalar("train/kl_per_round", loss, steps)
-            run.progress(steps, make_model, save)
-    return make_model()
-
-
-def _descend(
-    net: TorchNetwork,
-    optimizer: torch.optim.Optimizer,
-    rounds: Rounds,
-    settings: Settings,
-    rng: np.random.Generator,
-) -> float:
-    """Gradient steps on the rounds; returns the last step's KL per round."""
-    for _ in range(settings.passes):
-        order = torch.from_numpy(rng.permutation(len(rounds.truth)))
-        for part in order.split(settings.batch_size):
-            batch = Rounds(*(tensor[part] for tensor in rounds))
-            loss = mixture_kl(network.logits(net.arrays, batch.features), batch).mean()
+            loss = torch.log(total_kl(label_evidence(net, batch), batch))
             optimizer.zero_grad()
             loss.backward()
+            torch.nn.utils.clip_grad_norm_(net.parameters(), _LARGEST_NORM)
             optimizer.step()
-    return float(loss.item())
+            steps += batch.num_rounds
+            writer.add_scalar("train/log_kl", loss.item(), steps)
+            run.progress(steps, make_model, save)
+    return make_model()

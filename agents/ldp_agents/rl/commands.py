@@ -144,13 +144,13 @@ def ship(
 ) -> None:
     """Put a trained model among those that come with the package, if it passes the checks.
 
-    It then goes by the name of its algorithm on its channel.
+    It then goes by the name of its algorithm.
     """
     console = Console()
     try:
-        target, risks = shipping.ship(directory, WEIGHTS_DIRECTORY, replace=replace)
+        target, ratios = shipping.ship(directory, WEIGHTS_DIRECTORY, replace=replace)
     except (ValueError, OSError) as error:
         raise typer.BadParameter(str(error)) from error
-    for name, risk in risks.items():
-        console.print(Text(f"{name}: total KL {risk:.1f}"))
+    for name, ratio in ratios.items():
+        console.print(Text(f"{name}: {ratio:.3f} times Bayes"))
     console.print(Text(f"shipped: {target}"))

@@ -58,17 +58,19 @@ class Config:
                 raise ValueError(f"{self.algorithm} has no setting {name!r}; it has {has}")
             default = known[name]
             if isinstance(default, tuple):
-                if not isinstance(value, list):
-                    raise ValueError(
-                        f"{name} must be a list of whole numbers, such as [64,64], got {value!r}"
-                    )
-                for width in value:
+                of_names = isinstance(default[0], str)
+                if not isinstance(value, list) or (of_names and not all(isinstance(v, str) for v in value)):
+                    what = "names" if of_names else "whole numbers"
+                    example = json.dumps(list(default)[:2], separators=(",", ":"))
+                    raise ValueError(f"{name} must be a list of {what}, such as {example}, got {value!r}")
+                for width in () if of_names else value:
                     validation.whole(name, width, least=1)
             elif isinstance(default, int):
                 validation.whole(name, value, least=1)
             elif isinstance(default, float):
                 validation.real(name, value)
-        return kind(**self.settings)
+        given = {name: tuple(v) if isinstance(v, list) else v for name, v in self.settings.items()}
+        return kind(**given)
 
     @property
     def scenario(self) -> Scenario:

@@ -1,9 +1,10 @@
-"""Trained models: small files that play with NumPy alone, on the games that they fit."""
+"""Trained models: small files that play with NumPy alone."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,21 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from ldp_agents.base import Learner
+from ldp_agents.base import SmoothedLearner
 from ldp_agents.rl import network
 from ldp_agents.rl.config import differences
+from ldp_agents.rl.scope import warn_outside
 from ldp_gym import Game
 from ldp_gym.errors import IncompatibleChannelError
-from ldp_gym.features.sums import FEATURES
+from ldp_gym.features.evidence import LabelEvidence
 from ldp_gym.files import read_arrays, replacing, write_text
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, softmax
+from ldp_gym.numerics.arrays import FloatArray, Messages
+
+MEASURED: dict[str, str] = {}
+"""What was measured outside of the games that models are trained on; docs/learned.md has the table."""
 
 WEIGHTS, CARD = "weights.npz", "model.json"
 """The two files of a model: its arrays, and what made them."""
 
 
 def game_parameters(game: Game) -> dict[str, Any]:
-    """What of a game a model may depend on, as JSON has it."""
+    """What of a game a policy may depend on that was trained on it alone, as JSON has it."""
     channel = game.channel
     return {
         "channel": type(channel).__name__,
@@ -49,43 +54,42 @@ def _fingerprint(game: Game) -> str:
 
 
 def check_fit(needs: Mapping[str, Any], game: Game) -> None:
-    """See whether a game has the parameters that a model needs.
+    """See whether a game has the parameters that such a policy needs.
 
     Raises:
         IncompatibleChannelError: if it has not, saying what differs.
     """
     if differ := differences(needs, game_parameters(game)):
         raise IncompatibleChannelError(
-            f"the model was trained for {differ}: train one for this game with 'ldp-gym train'; "
+            f"the policy was trained for {differ}: train one for this game with 'ldp-gym train'; "
             f"the learner 'bayes' reads every channel"
         )
 
 
 @dataclass(frozen=True)
 class Model:
-    """A trained network and what it was trained for.
+    """A trained network and what it was trained on.
 
     Attributes:
         parameters: the network's arrays.
-        features: the name of the features that it reads.
-        trained_on: the :func:`game_parameters` of the game.
-        card: the configuration and the versions that made it; nothing here reads it.
+        evidence: what it says of a channel, a name of :data:`ldp_agents.rl.network.EVIDENCE`.
+        trained_on: the games that it saw, as :func:`ldp_agents.rl.scope.warn_outside` reads it.
+        card: the configuration and the versions that made it.
     """
 
     parameters: Mapping[str, FloatArray]
-    features: str
+    evidence: str
     trained_on: Mapping[str, Any]
     card: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def needs(self) -> dict[str, Any]:
-        """The parameters that a game must share: the channel's; and all others, unless it is equivariant."""
-        free = {"K", "M", "T", "class"} if network.is_equivariant(self.parameters) else set()
-        return {name: value for name, value in self.trained_on.items() if name not in free}
+    def name(self) -> str:
+        """The algorithm that made it."""
+        return str(self.card.get("config", {}).get("algorithm", "a model"))
 
-    def __call__(self, game: Game) -> ModelLearner:
+    def __call__(self, game: Game) -> EvidenceLearner:
         """The model as a learner of the game."""
-        return ModelLearner(game, self)
+        return EvidenceLearner(game, self)
 
     def save(self, directory: Path) -> None:
         """Write the model's two files."""
@@ -95,7 +99,7 @@ class Model:
         }
         with replacing(directory / WEIGHTS) as part:
             np.savez_compressed(part, **arrays)
-        card = {"features": self.features, "trained_on": dict(self.trained_on), **self.card}
+        card = {"evidence": self.evidence, "trained_on": dict(self.trained_on), **self.card}
         write_text(directory / CARD, json.dumps(card, indent=2) + "\n")
 
     @classmethod
@@ -106,12 +110,15 @@ class Model:
             ValueError: if they are damaged, or the weights unpack to more than 256 MiB.
         """
         card = read_card(directory)
+        if card.get("evidence") not in network.EVIDENCE:
+            found = card.get("evidence")
+            raise ValueError(f"{directory / CARD} is no model's card: it has evidence {found!r}")
         try:
             arrays = read_arrays(directory / WEIGHTS)
             parameters = {name: array.astype(np.float64) for name, array in arrays.items()}
         except ValueError as error:
             raise ValueError(f"{directory / WEIGHTS} is no model's weights: {error}") from error
-        return cls(parameters, card.pop("features"), card.pop("trained_on"), card)
+        return cls(parameters, card.pop("evidence"), card.pop("trained_on"), card)
 
 
 def read_card(directory: Path) -> dict[str, Any]:
@@ -122,53 +129,43 @@ def read_card(directory: Path) -> dict[str, Any]:
     """
     try:
         card = json.loads((directory / CARD).read_text("utf-8"))
-        if not isinstance(card["trained_on"], dict) or card["features"] not in FEATURES:
-            raise ValueError("trained_on or features are of another kind")
+        if not isinstance(card["trained_on"], dict):
+            raise ValueError("trained_on is of another kind")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{directory / CARD} is no model's card: {error}") from error
     return dict(card)
 
 
-class ModelLearner(Learner):
-    """Plays a trained model: its features of the transcript, its logits, and the paper's smooth mixture.
+class EvidenceLearner(SmoothedLearner):
+    """Plays a trained model: exponential weights of its label evidence, and the paper's smooth mixture.
+
+    The network's weights are worked out once, when the learner is made: in a game eps is fixed, and a
+    relation of a message to a label is one number.
 
     Args:
         game: the public rules.
-        model: a trained model that fits them.
+        model: a trained model.
 
     Raises:
-        IncompatibleChannelError: if the model does not fit the game, saying what differs.
+        IncompatibleChannelError: if the messages of the game's channel are not private, or not said to agree
+            with labels.
     """
 
+    rate = 1.0
+    track = "uninformed"
+
     def __init__(self, game: Game, model: Model) -> None:
-        super().__init__(game)
-        check_fit(model.needs, game)
+        if not math.isfinite(game.channel.epsilon):
+            raise IncompatibleChannelError(
+                f"a learned agent reads private messages, and {game.channel!r} sends labels; "
+                f"the learner 'bayes' reads every channel"
+            )
         self.model = model
-        self._features = FEATURES[model.features](game)
+        weights, self._counts = network.EVIDENCE[model.evidence](model.parameters, game.channel)
+        self._evidence = LabelEvidence(game.channel, weights)
+        super().__init__(game)
+        warn_outside(model.name, model.trained_on, MEASURED, game)
 
-    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
-        """Begin without evidence."""
-        super().reset(batch_shape)
-        self._features.reset(batch_shape)
-
-    def restart(self, mask: BoolArray) -> None:
-        """Begin without evidence in the games of ``mask``."""
-        self._features.restart(mask)
-
-    def predict(self, candidates: FloatArray) -> FloatArray:
-        """The mixture of the candidates by the network's logits."""
-        return self._predict(self._features.read(candidates), candidates)
-
-    def _predict(self, features: FloatArray, candidates: FloatArray) -> FloatArray:
-        logits = network.logits(self.model.parameters, features)
-        return self.game.clipping.smooth(softmax(logits), candidates)
-
-    def update(self, candidates: FloatArray, message: Messages) -> None:
-        """Take the message into the features."""
-        self._features.update(candidates, message)
-
-    def play(
-        self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
-    ) -> FloatArray:
-        """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
-        return self._predict(self._features.along(candidates, messages), candidates)
+    def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        """The label evidence, negated."""
+        return -(self._evidence(messages, candidates, self.posterior) @ self._counts)

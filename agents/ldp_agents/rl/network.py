@@ -1,4 +1,4 @@
-"""The networks, written once for PyTorch, which trains them, and for NumPy, which plays them.
+"""Networks of label evidence, written once for PyTorch, which trains them, and for NumPy, which plays them.
 
 A network is a dict of arrays, or of tensors, and :func:`apply` uses operations that NumPy and PyTorch spell
 alike. So what is trained is what is played, and a trained model plays where PyTorch is not installed.
@@ -6,86 +6,85 @@ alike. So what is trained is what is played, and a trained model plays where PyT
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from ldp_gym.channels.base import Channel
+from ldp_gym.features.evidence import SLOPES, nodes, slope_weights
+from ldp_gym.features.relations import KINDS, relation_of
 from ldp_gym.numerics.arrays import FloatArray
 
 Parameters = Mapping[str, Any]
-"""Arrays or tensors by name: ``w0``, ``p0``, ``b0`` of the first layer, and so on; ``w``, ``b``, ``skip``."""
+"""Arrays or tensors by name: ``w0``, ``b0`` of the first layer, and so on; ``w``, ``b`` of the last."""
 
-_GAIN = 10.0
-"""How much faster than the layers the straight way learns: features are scaled to be small."""
+NUM_INPUTS = 2 * len(KINDS) + 2
+
+_DISTANCE = 4.0
+"""By what distances are divided, so that a layer sees numbers of size one."""
 
 
-_FEATURES_OF = {"flat": "evidence", "equivariant": "matched"}
+def describe(channel: Channel) -> FloatArray:
+    """What a network reads of a channel, ``(8,)``.
 
-
-def features_of(kind: str) -> str:
-    """The name of the features that a kind of network reads.
-
-    Raises:
-        ValueError: if there is no such kind.
+    A place for a relation of each kind, all of them 0; which kind it is; eps, and its logarithm.
     """
-    if kind not in _FEATURES_OF:
-        raise ValueError(f"network must be one of {', '.join(_FEATURES_OF)}, got {kind!r}")
-    return _FEATURES_OF[kind]
+    row = np.zeros(NUM_INPUTS)
+    row[len(KINDS) + KINDS.index(relation_of(channel).kind)] = 1.0
+    row[-2:] = channel.epsilon / 4.0, math.log(channel.epsilon)
+    return row
 
 
-def num_outputs(kind: str, num_hypotheses: int) -> int:
-    """How many numbers a network must have come out to give K logits: an equivariant one has K of each."""
-    return 1 if kind == "equivariant" else num_hypotheses
+def describe_nodes(channel: Channel) -> FloatArray:
+    """What a network reads of each node of the channel's relation, ``(nodes, 8)``."""
+    relation = relation_of(channel)
+    points = nodes(relation)
+    rows = np.tile(describe(channel), (len(points), 1))
+    scale = 1.0 if relation.kind == "agreement" else _DISTANCE
+    rows[:, KINDS.index(relation.kind)] = points / scale
+    return rows
 
 
-def make(
-    kind: str, features: tuple[int, ...], outputs: int, hidden: tuple[int, ...], rng: np.random.Generator
-) -> dict[str, FloatArray]:
-    """New parameters: layers initialised as by He et al. (2015), and an output that is near zero at first.
-
-    Args:
-        kind: ``"flat"``: all features at once; ``"equivariant"``: hypothesis by hypothesis, ``(K, F)``.
-        features: the shape of the features.
-        outputs: how many numbers come out, of each hypothesis if equivariant.
-        hidden: the widths of the hidden layers.
-        rng: for the initial weights.
-    """
-    width = features[-1]
-    parameters: dict[str, FloatArray] = {"skip": np.zeros((width, outputs))}
+def make(hidden: tuple[int, ...], outputs: int, rng: np.random.Generator) -> dict[str, FloatArray]:
+    """New parameters: layers initialised as by He et al. (2015), and an output that is near zero at first."""
+    width, parameters = NUM_INPUTS, {}
     for i, layer_width in enumerate(hidden):
         parameters[f"w{i}"] = rng.standard_normal((width, layer_width)) * np.sqrt(2.0 / width)
-        if kind == "equivariant":
-            parameters[f"p{i}"] = rng.standard_normal((width, layer_width)) * np.sqrt(1.0 / width)
-        parameters[f"b{i}"] = np.zeros(layer_width)
+        parameters[f"b{i}"] = rng.uniform(-0.5, 0.5, layer_width)
         width = layer_width
     parameters["w"] = rng.standard_normal((width, outputs)) * (0.1 / np.sqrt(width))
     parameters["b"] = np.zeros(outputs)
     return parameters
 
 
-def apply(parameters: Parameters, features: Any) -> Any:
-    """The outputs ``(..., outputs)``; of an equivariant network ``(..., K, outputs)``.
-
-    A layer of an equivariant network maps each hypothesis' row together with the mean of all rows (Zaheer et
-    al. 2017), so that naming the hypotheses otherwise renames the outputs and does nothing else, and any K
-    will do. The features also go straight to the output: log-likelihoods are nearly linear in them.
-    """
-    layer, i = features, 0
+def apply(parameters: Parameters, rows: Any) -> Any:
+    """The outputs ``(..., outputs)`` of inputs ``(..., 8)``."""
+    layer, i = rows, 0
     while f"w{i}" in parameters:
-        mapped = layer @ parameters[f"w{i}"] + parameters[f"b{i}"]
-        if f"p{i}" in parameters:
-            mapped = mapped + layer.mean(-2)[..., None, :] @ parameters[f"p{i}"]
-        layer, i = mapped.clip(0), i + 1
-    return layer @ parameters["w"] + parameters["b"] + _GAIN * (features @ parameters["skip"])
+        layer, i = (layer @ parameters[f"w{i}"] + parameters[f"b{i}"]).clip(0), i + 1
+    return layer @ parameters["w"] + parameters["b"]
 
 
-def is_equivariant(parameters: Parameters) -> bool:
-    """Whether the network plays any number of hypotheses."""
-    return "p0" in parameters
+def learned_weights(parameters: Parameters, channel: Channel) -> tuple[FloatArray, FloatArray]:
+    """One weight of label evidence ``(1, nodes)``, as the network says, that counts as it is ``(1,)``."""
+    return apply(parameters, describe_nodes(channel)).T, np.ones(1)
 
 
-def logits(parameters: Parameters, features: Any) -> Any:
-    """The hypotheses' logits ``(..., K)``."""
-    outputs = apply(parameters, features)
-    return outputs[..., 0] if is_equivariant(parameters) else outputs
+def learned_slopes(parameters: Parameters, channel: Channel) -> tuple[FloatArray, FloatArray]:
+    """Fixed weights ``(slopes, nodes)``, and what each one's evidence counts ``(slopes,)``, as it says."""
+    return slope_weights(channel), counts_of(apply(parameters, describe(channel))) / SLOPES
+
+
+def counts_of(outputs: Any) -> Any:
+    """What the slopes count ``(..., slopes)``, of outputs ``(..., 1 + slopes)``: one in all at first.
+
+    Outputs are logarithms: how much a message weighs is to be found over orders of magnitude. The first of
+    them raises all slopes.
+    """
+    return math.e ** (outputs[..., 1:] + outputs[..., :1]) / len(SLOPES)
+
+
+EVIDENCE = {"weights": learned_weights, "slopes": learned_slopes}
+"""What a network may say of a channel, by name: weights of label evidence, and what their evidence counts."""

@@ -31,7 +31,7 @@ class Settings(sb3.OnPolicySettings):
 def fit(run: Run[Settings]) -> TrainedPolicy:
     """Train, or go on from a checkpoint; returns the policy."""
     config, settings = run.config, run.settings
-    env = make_training_env(config, "message", settings.num_envs, settings.logit_range)
+    env = make_training_env(config.rules, "message", settings.num_envs, settings.logit_range)
     agent = sb3.begin(
         RecurrentPPO,
         "MlpLstmPolicy",

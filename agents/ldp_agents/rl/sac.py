@@ -47,7 +47,7 @@ def fit(run: Run[Settings]) -> TrainedPolicy:
     agent = sb3.begin(
         SAC,
         "MlpPolicy",
-        make_training_env(config, "evidence", settings.num_envs, settings.logit_range),
+        make_training_env(config.rules, "evidence", settings.num_envs, settings.logit_range),
         run,
         learning_rate=settings.learning_rate,
         buffer_size=settings.buffer_size,

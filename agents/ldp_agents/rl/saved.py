@@ -110,7 +110,7 @@ def fit(run: Run[Settings]) -> TrainedPolicy:
             "'sb3' goes on with what ldp_agents.rl.save() has left: name its directory, --resume"
         )
     scaling = Scaling(**settings.scaling) if settings.scaling else None
-    env: VecEnv = make_training_env(config, settings.features, settings.num_envs, settings.logit_range)
+    env: VecEnv = make_training_env(config.rules, settings.features, settings.num_envs, settings.logit_range)
     if settings.features == "message":
         env = VecExtractDictObs(env, "message")
     if scaling is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import torch
 from torch import nn
@@ -11,21 +13,17 @@ from ldp_gym.numerics.arrays import FloatArray
 
 
 class TorchNetwork(nn.Module):
-    """Trained arrays; see :func:`ldp_agents.rl.network.make` for the arguments."""
+    """Arrays of :func:`ldp_agents.rl.network.make`, to be trained."""
 
-    def __init__(
-        self, kind: str, features: tuple[int, ...], outputs: int, hidden: tuple[int, ...], seed: int
-    ) -> None:
+    def __init__(self, arrays: Mapping[str, FloatArray]) -> None:
         super().__init__()
-        arrays = network.make(kind, features, outputs, hidden, np.random.default_rng(seed))
         self.arrays = nn.ParameterDict(
             {name: nn.Parameter(torch.tensor(array, dtype=torch.float32)) for name, array in arrays.items()}
         )
-        self._shape = features
 
-    def forward(self, features: torch.Tensor) -> torch.Tensor:
-        """The outputs ``(B, outputs)``, equivariant ``(B, K, outputs)``, of features that may be flat."""
-        outputs: torch.Tensor = network.apply(self.arrays, features.reshape(-1, *self._shape))
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        """The outputs ``(..., outputs)`` of inputs ``(..., 8)``."""
+        outputs: torch.Tensor = network.apply(self.arrays, rows)
         return outputs
 
     def numpy(self) -> dict[str, FloatArray]:

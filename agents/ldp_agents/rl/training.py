@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +20,8 @@ import ldp_gym
 from ldp_agents.rl.algorithms import algorithm_of
 from ldp_agents.rl.config import Config, differences
 from ldp_agents.rl.run import CHECKPOINT, CONFIG, LearnerFactory, Run, TrainedModel
-from ldp_gym.errors import IncompatibleChannelError, UntrustedCodeError
-from ldp_gym.features.decoding import decoder_of
+from ldp_gym.errors import IncompatibleChannelError, OutsideTrainingWarning, UntrustedCodeError
+from ldp_gym.features.relations import relation_of
 from ldp_gym.files import is_whole_zip, replacing, write_text
 
 REFERENCES = ("uniform", "exp3", "bayes")
@@ -62,7 +63,7 @@ def train(
     # What cannot be trained says so now, before anything is played or written.
     algorithm = algorithm_of(config.algorithm)
     settings = config.read(algorithm.settings)
-    decoder_of(config.scenario.channel)
+    relation_of(config.scenario.channel)
     card = config.card(settings)
     console = console or Console(quiet=True)
     checkpoint = _checkpoint(card["config"], out, resume, console)
@@ -114,7 +115,9 @@ def _checkpoint(now: Mapping[str, Any], out: Path, resume: bool, console: Consol
 
 def _risk(learner: str | LearnerFactory, rules: Mapping[str, Any], episodes: int) -> float | None:
     try:
-        return ldp_gym.evaluate(learner, rules, episodes=episodes, seed=_HELD_OUT).risk
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OutsideTrainingWarning)  # the score says how it does there
+            return ldp_gym.evaluate(learner, rules, episodes=episodes, seed=_HELD_OUT).risk
     except IncompatibleChannelError:
         return None
 

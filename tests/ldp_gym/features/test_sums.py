@@ -7,6 +7,7 @@ import pytest
 from helpers import CHANNELS, record, small_rules
 
 import ldp_gym
+from ldp_gym.engine.scenario import Scenario
 from ldp_gym.features.decoding import decoder_of
 from ldp_gym.features.sums import FEATURES
 from ldp_gym.numerics.divergences import kl
@@ -15,7 +16,7 @@ READABLE = [name for name in CHANNELS if not ldp_gym.CHANNELS[name].adaptive]
 
 
 @pytest.mark.parametrize("channel", READABLE)
-@pytest.mark.parametrize("name", ["evidence", "matched"])
+@pytest.mark.parametrize("name", ["evidence", "slopes"])
 def test_features_along_a_tape_are_those_of_stepping(name, channel):
     for more in ({}, {"hypotheses": "dirichlet", "horizon": 12}):
         game, tape = record(small_rules(channel, **more), 12, episodes=3)
@@ -54,22 +55,33 @@ def test_evidence_is_scaled_sums_and_counts():
         np.testing.assert_allclose(seen[t], expected, rtol=1e-9, atol=1e-12)
 
 
-def test_matched_features_say_what_is_at_stake_now():
-    game, tape = record(small_rules(), 5, episodes=2)
-    features = FEATURES["matched"](game)
+def test_slope_features_are_sums_of_label_evidence_and_say_what_is_at_stake():
+    """By loops over rounds and slopes, from the formula."""
+    game, tape = record(small_rules("subset-selection"), 5, episodes=2)
+    features = FEATURES["slopes"](game)
     features.reset((2,))
     seen = features.along(tape.candidates, tape.messages)
     mixed = tape.candidates.mean(axis=-2, keepdims=True)
-    np.testing.assert_allclose(seen[..., 5], kl(tape.candidates, mixed), rtol=1e-9)
-    assert not seen[:, 0, :, :5].any()
+    np.testing.assert_allclose(seen[..., -1], kl(tape.candidates, mixed), rtol=1e-9)
+    for i, slope in enumerate((0.25, 0.5, 1.0, 2.0, 4.0, 8.0)):
+        total = np.zeros((2, 4))
+        for t in range(5):
+            expected = total / slope - total.max(axis=-1, keepdims=True) / slope
+            np.testing.assert_allclose(seen[:, t, :, i], expected, rtol=1e-9, atol=1e-12)
+            total += np.log((tape.candidates[:, t] * np.exp(slope * tape.messages[:, t, None])).sum(axis=-1))
 
 
-def test_naming_hypotheses_otherwise_renames_matched_features():
+def test_slope_features_refuse_adaptive_channels():
+    with pytest.raises(ValueError, match="depends on the public posterior"):
+        FEATURES["slopes"](Scenario(**small_rules("adaptive-split")).game)
+
+
+def test_naming_hypotheses_otherwise_renames_slope_features():
     game, tape = record(small_rules(), 20, episodes=2)
     order = np.array([2, 0, 3, 1])
     seen = []
     for names in (np.arange(4), order):
-        features = FEATURES["matched"](game)
+        features = FEATURES["slopes"](game)
         features.reset((2,))
         seen.append(features.along(tape.candidates[:, :, names], tape.messages[..., names]))
     np.testing.assert_allclose(seen[0][:, :, order], seen[1], rtol=1e-9, atol=1e-12)

@@ -1,0 +1,55 @@
+"""The games that learned agents train on: every batch is another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+CLASSES: dict[str, dict[str, Any]] = {
+    "dirichlet(0.05)": {"hypotheses": "dirichlet", "hypotheses_kwargs": {"concentration": 0.05}},
+    "dirichlet(0.3)": {"hypotheses": "dirichlet", "hypotheses_kwargs": {"concentration": 0.3}},
+    "dirichlet(1)": {"hypotheses": "dirichlet", "hypotheses_kwargs": {"concentration": 1.0}},
+    "softmax-linear": {"hypotheses": "softmax-linear"},
+    "disjoint": {"hypotheses": "disjoint"},
+    "hadamard": {"hypotheses": "hadamard"},
+}
+"""The class families by name, as keyword arguments of ``gym.make``."""
+
+RANGES: dict[str, tuple[float, float]] = {
+    "epsilon": (0.25, 8.0),
+    "K": (2, 64),
+    "M": (2, 128),
+    "T": (100, 3000),
+}
+"""Between which numbers the games lie."""
+
+_REDRAWN = ("dirichlet", "softmax-linear")
+"""The families of which every episode draws another member."""
+
+
+def make_rules(
+    family: str, channel: str, epsilon: float, num_hypotheses: int, num_labels: int, horizon: int
+) -> dict[str, Any]:
+    """The rules of a game, with M as near to the one given as the family can have it."""
+    rules = {
+        **CLASSES[family],
+        "num_hypotheses": num_hypotheses,
+        "channel": channel,
+        "epsilon": epsilon,
+        "delta": 1e-5 if channel.endswith("-vector") else 0.0,
+        "horizon": horizon,
+    }
+    if rules["hypotheses"] in _REDRAWN:
+        return {**rules, "num_labels": num_labels, "redraw_hypotheses": True, "observe_candidates": True}
+    if family == "disjoint":
+        return {**rules, "num_labels": max(num_hypotheses, num_labels)}
+    return {**rules, "num_hypotheses": num_hypotheses + num_hypotheses % 2}  # in pairs, M follows
+
+
+def draw_rules(rng: np.random.Generator, channels: Sequence[str]) -> dict[str, Any]:
+    """The rules of a random game: family and channel alike, numbers log-uniform in their :data:`RANGES`."""
+    epsilon, *sizes = (float(np.exp(rng.uniform(*np.log(ends)))) for ends in RANGES.values())
+    family, channel = rng.choice(list(CLASSES)), rng.choice(list(channels))
+    return make_rules(str(family), str(channel), epsilon, *map(round, sizes))
