@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types layers docs perf coverage audit learned lowest core clean
+.PHONY: demo test lint types layers docs perf coverage audit learned lowest core attack clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
@@ -55,6 +55,9 @@ core:  ## the tests that need no extra; what is skipped says which it needs
 	$(PYTHON) -m venv .venv-core
 	.venv-core/bin/python -m pip install --quiet --disable-pip-version-check -e . pytest pytest-xdist hypothesis
 	OMP_NUM_THREADS=1 .venv-core/bin/python -m pytest -n 2 -rs
+
+attack: .venv/.all  ## wrong calls, kills, damaged stores and hostile strangers, from a seed; some minutes
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/attack
 
 clean:
 	rm -rf .venv .venv-lowest .venv-core build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
