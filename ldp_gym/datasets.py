@@ -19,6 +19,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
+from ldp_gym.errors import extra
 from ldp_gym.evaluation import Evaluation, evaluate
 from ldp_gym.game import Game, copy_game
 from ldp_gym.learners import Learner, build_learner, hand_generators
@@ -53,11 +54,9 @@ def write_dataset(
         ImportError: if Minari is not installed.
         ValueError: if the rules reveal the truth.
     """
-    try:
+    with extra("datasets", "a dataset"):
         import minari
         from minari.data_collector import EpisodeBuffer
-    except ImportError as error:
-        raise ImportError(f"datasets need {error.name}: pip install 'ldp-gym[datasets]'") from error
     if rules.get("reveal"):
         raise ValueError("a dataset is for learners, and shows no truth: leave reveal out of the rules")
     count = validation.whole("episodes", episodes, least=1)

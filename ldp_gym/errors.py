@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gymnasium.error import DependencyNotInstalled
+
 _GYMNASIUM_APPENDS = " was raised from the environment creator"
 
 
@@ -30,7 +32,7 @@ def keep_messages() -> Iterator[None]:
         raise ArgumentTypeError(str(error)) from error
 
 
-class MissingExtraError(ImportError):
+class MissingExtraError(ImportError, DependencyNotInstalled):
     """A package of an extra is not installed. The message names both, and the command to install them."""
 
 

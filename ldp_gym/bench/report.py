@@ -28,7 +28,7 @@ from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.store import FILE, Store
 from ldp_gym.bench.suites import SUITES, Suite, SuiteTable
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.errors import DamagedStoreError
+from ldp_gym.errors import DamagedStoreError, extra
 from ldp_gym.files import write_text
 from ldp_gym.registry import PACKAGES
 
@@ -207,10 +207,8 @@ def _known(kind: str, names: Sequence[str], find: Callable[[str], object], secti
 def _draw(section: Section, directory: Path) -> None:
     if section.suite is None or section.results is None or not section.results.successes:
         return
-    try:
+    with extra("bench", "a report"):
         drawing = figures.in_style(section.suite.draw, section.results)
-    except ImportError as error:
-        raise ImportError(f"a report needs {error.name}: pip install 'ldp-gym[bench]'") from error
     directory.mkdir(exist_ok=True)
     section.svg = figures.save(drawing, directory / section.file)
 

@@ -31,6 +31,7 @@ from ldp_gym.errors import (
     NoPrivacyWarning,
     OutsideTrainingWarning,
     UntrustedCodeError,
+    extra,
     printable,
     summarize,
 )
@@ -226,10 +227,8 @@ def _on_dask(
     work: Callable[[Cell], Outcome], cells: Sequence[Cell], address: str
 ) -> Iterator[tuple[Cell, Outcome]]:
     """The cells on a cluster. Those of a worker that dies are played by another."""
-    try:
+    with extra("cluster", "a Dask cluster"):
         from distributed import Client, as_completed
-    except ImportError as error:
-        raise ImportError("a Dask cluster needs distributed: pip install 'ldp-gym[cluster]'") from error
     with Client(address) as client:
         futures = {client.submit(work, cell, pure=False, retries=3): cell for cell in cells}
         for future in as_completed(futures):

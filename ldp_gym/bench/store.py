@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from ldp_gym.bench.experiment import Cell, own_code
-from ldp_gym.errors import DamagedStoreError, printable
+from ldp_gym.errors import DamagedStoreError, extra, printable
 from ldp_gym.evaluation import Evaluation
 from ldp_gym.files import read_arrays, replacing
 
@@ -251,10 +251,8 @@ class Store:
                 writer.writeheader()
                 return sum(1 for row in self.rows() if writer.writerow(row))
         if path.suffix == ".parquet":
-            try:
+            with extra("bench", "Parquet"):
                 from pyarrow import Table, parquet
-            except ImportError as error:
-                raise ImportError("Parquet needs pyarrow: pip install 'ldp-gym[bench]'") from error
             rows = list(self.rows())
             with replacing(path) as part:
                 parquet.write_table(Table.from_pylist(rows), part)

@@ -9,17 +9,15 @@ from __future__ import annotations
 from typing import Annotated
 
 from ldp_gym import __version__
+from ldp_gym.errors import extra
 
-try:
+with extra("bench", "the command ldp-gym"):
     import typer
 
     from ldp_gym.cli.auditing import audit
     from ldp_gym.cli.benchmarking import bench, export, report
     from ldp_gym.cli.commands import Commands
     from ldp_gym.cli.listing import catalogue
-except ModuleNotFoundError as error:
-    message = f"the command ldp-gym needs {error.name}: pip install 'ldp-gym[bench]'"
-    raise ImportError(message, name=error.name) from error
 
 app = typer.Typer(
     cls=Commands,

@@ -16,7 +16,7 @@ from rich.text import Text
 from ldp_gym.channels.base import Channel
 from ldp_gym.cli.options import option_of, search_here
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.errors import NoPrivacyWarning
+from ldp_gym.errors import MissingExtraError, NoPrivacyWarning, extra
 from ldp_gym.files import replacing
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.streams import Purpose, stream
@@ -221,14 +221,13 @@ def _histogram(losses: FloatArray, certificate: audits.Certificate, bins: int = 
 
 def _save_picture(path: Path, losses: FloatArray, certificate: audits.Certificate) -> None:
     try:
-        import matplotlib
+        with extra("bench", "--picture"):
+            import matplotlib
 
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise typer.BadParameter(
-            f"--picture needs matplotlib: pip install 'ldp-gym[bench]' ({error})"
-        ) from error
+            matplotlib.use("Agg")
+            from matplotlib import pyplot
+    except MissingExtraError as error:
+        raise typer.BadParameter(str(error)) from error
     figure, axes = pyplot.subplots(figsize=(7, 4), layout="constrained")
     axes.hist(losses[np.isfinite(losses)], bins=81, color="tab:blue")
     for sign in (-1, 1):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import DependencyNotInstalled
 
+from ldp_gym.errors import extra
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.rendering.history import FrameData
 
@@ -42,13 +42,8 @@ TRUTH, LEARNER, _PUBLIC = (120, 178, 217), (203, 75, 0), (150, 150, 150)
 def load_pygame() -> ModuleType:
     """The module pygame, or an error that says how to install it."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    try:
+    with extra("render", 'drawing (all but render_mode="ansi")'):
         import pygame
-    except ImportError as error:
-        raise DependencyNotInstalled(
-            "pictures and windows are drawn with pygame: pip install 'ldp-gym[render]' "
-            '(render_mode="ansi" needs nothing)'
-        ) from error
     pygame.font.init()
     return pygame
 

@@ -35,7 +35,7 @@ WITHOUT_EXTRA = "import sys; sys.modules['typer'] = None; "
 def test_without_the_extra_the_import_says_what_to_install():
     program = WITHOUT_EXTRA + "import ldp_gym.cli"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "ImportError: the command ldp-gym needs typer: pip install 'ldp-gym[bench]'" in done.stderr
+    assert "MissingExtraError: the command ldp-gym needs typer: pip install 'ldp-gym[bench]'" in done.stderr
 
 
 def test_without_the_extra_the_command_says_what_to_install():

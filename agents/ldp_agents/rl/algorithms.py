@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sb3_contrib import RecurrentPPO
-from stable_baselines3 import SAC
-
 from ldp_agents.rl import amortized, ppo, recurrent, sac, saved
 from ldp_agents.rl.run import Run, TrainedModel
+from ldp_gym.errors import extra
 from ldp_gym.registry import import_object
+
+with extra("rl", "training"):
+    from sb3_contrib import RecurrentPPO
+    from stable_baselines3 import SAC
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
-from torch.utils.tensorboard import SummaryWriter
 
 from ldp_agents.rl import network
 from ldp_agents.rl.games import CLASSES, RANGES, draw_rules
@@ -24,9 +22,15 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import first_generator
 from ldp_gym.engine.tape import Episodes
+from ldp_gym.errors import extra
 from ldp_gym.features.evidence import nodes
 from ldp_gym.features.relations import relation_of
 from ldp_gym.numerics.arrays import FloatArray
+
+with extra("rl", "training"):
+    import torch
+    from torch.utils.tensorboard import SummaryWriter
+
 
 STEPS = 80_000_000
 """How many rounds are enough."""

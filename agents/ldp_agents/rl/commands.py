@@ -7,17 +7,19 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-from rich.console import Console
-from rich.text import Text
-from typer.core import TyperCommand
-
 from ldp_agents.rl import shipping
 from ldp_agents.rl.config import Config
 from ldp_agents.rl.pretrained import WEIGHTS_DIRECTORY
 from ldp_agents.rl.run import CONFIG
 from ldp_gym.bench.store import DIRECTORY
 from ldp_gym.cli.options import option_of, search_here
+from ldp_gym.errors import MissingExtraError, extra
+
+with extra("bench", "the command ldp-gym"):
+    import typer
+    from rich.console import Console
+    from rich.text import Text
+    from typer.core import TyperCommand
 
 
 class TrainCommand(TyperCommand):
@@ -27,8 +29,8 @@ class TrainCommand(TyperCommand):
         """The options, and each algorithm's steps and settings with their defaults."""
         try:
             from ldp_agents.rl.algorithms import ALGORITHMS
-        except ImportError as error:
-            self.epilog = f"The algorithms and their settings need {error.name}: pip install 'ldp-gym\\[rl]'"
+        except MissingExtraError as error:
+            self.epilog = str(error).replace("[", "\\[")
         else:
             defaults = ", ".join(f"{name} {known.steps:,}" for name, known in ALGORITHMS.items())
             for parameter in self.params:
@@ -87,8 +89,8 @@ def train(
     search_here()
     try:
         from ldp_agents.rl import algorithms, training
-    except ImportError as error:
-        raise typer.BadParameter(f"training needs {error.name}: pip install 'ldp-gym[rl]'") from error
+    except MissingExtraError as error:
+        raise typer.BadParameter(str(error)) from error
     given = {
         "num_hypotheses": num_hypotheses,
         "num_labels": num_labels,

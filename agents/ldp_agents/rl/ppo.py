@@ -8,10 +8,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import torch
-from stable_baselines3 import PPO
-from stable_baselines3.common.policies import ActorCriticPolicy
-from torch import nn
 
 from ldp_agents.rl import network, sb3
 from ldp_agents.rl.games import CLASSES, make_rules
@@ -20,7 +16,15 @@ from ldp_agents.rl.run import Run
 from ldp_agents.rl.torch_network import TorchNetwork
 from ldp_agents.rl.training_env import ManyGames, make_training_env
 from ldp_gym.engine.scenario import Scenario
+from ldp_gym.errors import extra
 from ldp_gym.features.evidence import SLOPES
+
+with extra("rl", "training"):
+    import torch
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.policies import ActorCriticPolicy
+    from torch import nn
+
 
 STEPS = 1_500_000
 """How many rounds are enough."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sb3_contrib import RecurrentPPO
-from stable_baselines3.common.vec_env import VecExtractDictObs
-
 from ldp_agents.rl import sb3
 from ldp_agents.rl.model import game_parameters
 from ldp_agents.rl.policies import TrainedPolicy
 from ldp_agents.rl.run import Run
 from ldp_agents.rl.training_env import make_training_env
+from ldp_gym.errors import extra
+
+with extra("rl", "training"):
+    from sb3_contrib import RecurrentPPO
+    from stable_baselines3.common.vec_env import VecExtractDictObs
+
 
 STEPS = 500_000
 """How many rounds take a few minutes; they are not enough."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stable_baselines3 import SAC
-
 from ldp_agents.rl import sb3
 from ldp_agents.rl.model import game_parameters
 from ldp_agents.rl.policies import TrainedPolicy
 from ldp_agents.rl.run import Run
 from ldp_agents.rl.training_env import make_training_env
+from ldp_gym.errors import extra
+
+with extra("rl", "training"):
+    from stable_baselines3 import SAC
+
 
 STEPS = 250_000
 """How many rounds are enough for the default game."""

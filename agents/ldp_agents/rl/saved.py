@@ -12,14 +12,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.wrappers import FlattenObservation
-from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.vec_env import (
-    DummyVecEnv,
-    VecEnv,
-    VecEnvWrapper,
-    VecExtractDictObs,
-    VecNormalize,
-)
 
 from ldp_agents.rl import sb3
 from ldp_agents.rl.config import Config
@@ -30,12 +22,24 @@ from ldp_agents.rl.training_env import make_training_env
 from ldp_agents.rl.vec_env import SB3VecEnv
 from ldp_gym.engine.rules import DEFAULTS
 from ldp_gym.env import LDPDistEnv
+from ldp_gym.errors import extra
 from ldp_gym.features.sums import FEATURES
 from ldp_gym.registry import import_object
 from ldp_gym.vector_env import LDPDistVectorEnv
 from ldp_gym.wrappers import StaggeredStart
 from ldp_gym.wrappers.actions import MixtureAction, VectorMixtureAction
 from ldp_gym.wrappers.observations import ObservationView, VectorObservationView
+
+with extra("rl", "reading a stored policy"):
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.vec_env import (
+        DummyVecEnv,
+        VecEnv,
+        VecEnvWrapper,
+        VecExtractDictObs,
+        VecNormalize,
+    )
+
 
 STEPS = 500_000
 """How many rounds in all, unless the command says."""

@@ -10,11 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import torch
-from stable_baselines3.common.callbacks import BaseCallback
-
 from ldp_agents.rl.run import ProgressCallback, Run, TrainedModel
 from ldp_agents.rl.training_env import first_seed
+from ldp_gym.errors import extra
+
+with extra("rl", "training"):
+    import torch
+    from stable_baselines3.common.callbacks import BaseCallback
+
 
 Model = TypeVar("Model", bound=TrainedModel)
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import torch
-from torch import nn
 
 from ldp_agents.rl import network
+from ldp_gym.errors import extra
 from ldp_gym.numerics.arrays import FloatArray
+
+with extra("rl", "training"):
+    import torch
+    from torch import nn
 
 
 class TorchNetwork(nn.Module):

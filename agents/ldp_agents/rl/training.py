@@ -11,18 +11,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.text import Text
-from torch.utils.tensorboard import SummaryWriter
-
 import ldp_gym
 from ldp_agents.rl.algorithms import algorithm_of
 from ldp_agents.rl.config import Config, differences
 from ldp_agents.rl.run import CHECKPOINT, CONFIG, LearnerFactory, Run, TrainedModel
-from ldp_gym.errors import IncompatibleChannelError, OutsideTrainingWarning, UntrustedCodeError
+from ldp_gym.errors import IncompatibleChannelError, OutsideTrainingWarning, UntrustedCodeError, extra
 from ldp_gym.features.relations import relation_of
 from ldp_gym.files import is_whole_zip, replacing, write_text
+
+with extra("rl", "training"):
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+    from torch.utils.tensorboard import SummaryWriter
+
 
 REFERENCES = ("uniform", "exp3", "bayes")
 SCORES, LOGS = "scores.jsonl", "tensorboard"

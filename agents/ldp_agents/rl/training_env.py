@@ -8,10 +8,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
-from stable_baselines3.common.vec_env import VecEnv
 
 from ldp_agents.rl.config import Config
 from ldp_agents.rl.vec_env import SB3VecEnv
+from ldp_gym.errors import extra
 from ldp_gym.wrappers import (
     StaggeredStart,
     VectorDecodedMessage,
@@ -19,6 +19,10 @@ from ldp_gym.wrappers import (
     VectorHypothesisFeatures,
     VectorMixtureAction,
 )
+
+with extra("rl", "training"):
+    from stable_baselines3.common.vec_env import VecEnv
+
 
 VIEWS = {"evidence": VectorEvidence, "message": VectorDecodedMessage, "slopes": VectorHypothesisFeatures}
 """The views by the name of their features."""

@@ -6,7 +6,6 @@ The models and the users are functions here, which rules name as ``"ldp_gym.benc
 from __future__ import annotations
 
 from functools import cache
-from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.suites.base import on
 from ldp_gym.bench.suites.selection import Selection
+from ldp_gym.errors import extra
 from ldp_gym.learners import LEARNERS
 from ldp_gym.numerics.arrays import FloatArray
 
@@ -48,8 +48,8 @@ class Replay(Selection):
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         """Two data sets, six channels, four privacy levels."""
-        if find_spec("sklearn") is None:
-            raise ImportError("the suite replay needs scikit-learn: pip install 'ldp-gym[examples]'")
+        with extra("examples", "the suite replay"):
+            import sklearn  # noqa: F401 - its parts are imported where models are fitted
         channels = ("laplace-single", "split", "identity") if small else CHANNELS
         learners = ("uniform", "bayes", "robust") if small else LEARNERS_SHOWN
         return [
