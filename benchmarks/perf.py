@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import json
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -155,6 +157,23 @@ def peak_memory_ratio(code: str, baseline: int) -> float:
     return (peaks[1] - peaks[0]) * 1024 / baseline
 
 
+def answers_per_second(channel: str, count: int = 400, repeats: int = 5) -> float:
+    """How many questions a client answers in a second of processor time, its ledger on disk included."""
+    rules = {"num_hypotheses": 8, "num_labels": 16, "channel": channel, "horizon": count * repeats}
+    contexts = np.random.default_rng(0).standard_normal((count, 4))
+    rates = []
+    with tempfile.TemporaryDirectory() as folder, ldp_gym.deploy.Server(rules) as server:
+        client = ldp_gym.deploy.Client(rules, budget=1e9, ledger=Path(folder) / "ledger.sqlite")
+        for _ in range(repeats):
+            questions = [json.loads(json.dumps(server.question(context))) for context in contexts]
+            start = time.process_time()
+            for question in questions:
+                client.answer(question, 3)
+            rates.append(count / (time.process_time() - start))
+        client.close()
+    return max(rates)
+
+
 PLAY_A_MILLION_LABELS = """
 env = gym.make("LDPDist-v0", hypotheses="dirichlet", num_hypotheses=16, num_labels=10**6, horizon=10)
 env.reset(seed=0)
@@ -218,6 +237,10 @@ def main() -> int:
         repeats=3,
     )
     line("exact audit, K = 16, M = 1,000", ratio, 1.0, "drawing 10^6 of its messages")
+
+    for name in ("split", "subset-selection", "one-bit", "adaptive-groups"):
+        ratio = answers_per_second(name) / 2000.0
+        line(f"a client's answers on {name}, K = 8, M = 16", ratio, 1.0, "2,000 a second")
 
     ratio = compare(benchmarked, only_evaluated, repeats=3)
     line("benchmark suite quick, one job", ratio, 0.9, "evaluate alone")

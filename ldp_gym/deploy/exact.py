@@ -47,7 +47,7 @@ _STEEPEST = 700.0
 """The largest eps of which a power is computed. A table of 2^64 cannot tell larger ones apart."""
 
 _DIGITS = Context(prec=40)
-_DIGITS_UP = Context(prec=40, rounding=ROUND_CEILING)
+_FEWER_DIGITS = Context(prec=20, rounding=ROUND_CEILING)
 
 NEAREST = {
     "laplace-single": "one-bit",
@@ -305,7 +305,8 @@ def _log_above(ratio: int) -> float:
     """A float of at least ``log(ratio / 2^48)``; ``Decimal.ln`` is correctly rounded."""
     if ratio == 1 << _RATIO_BITS:
         return 0.0
-    above = _DIGITS_UP.divide(Decimal(ratio), Decimal(1 << _RATIO_BITS)).ln(_DIGITS).next_plus(_DIGITS)
+    quotient = _FEWER_DIGITS.divide(Decimal(ratio), Decimal(1 << _RATIO_BITS))
+    above = quotient.ln(_FEWER_DIGITS).next_plus(_FEWER_DIGITS)
     nearest = float(above)
     return nearest if Decimal(nearest) >= above else math.nextafter(nearest, math.inf)
 
