@@ -25,7 +25,7 @@ from ldp_gym.bench.experiment import Experiment, learner_code, own_code
 from ldp_gym.bench.findings import Verdict, judge
 from ldp_gym.bench.page import Column, Html, Value, count, join, listing, page, picture, table, tag
 from ldp_gym.bench.results import Results, by_summary
-from ldp_gym.bench.store import FILE, Store
+from ldp_gym.bench.store import FILE, HIDDEN, Store
 from ldp_gym.bench.suites import SUITES, Suite, SuiteTable
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.errors import DamagedStoreError, extra
@@ -475,6 +475,7 @@ def _provenance(runs: Sequence[Mapping[str, Any]]) -> Html:
         Column("Started", lambda run: Value(_time(run["started"]))),
         Column("Finished", lambda run: Value(_time(run["finished"]) if run["finished"] else "not finished")),
         Column("Cells", lambda run: count(len(run["keys"])), "blocks of episodes", numeric=True),
+        Column("Seeds", lambda run: Value(_seeds(run["settings"]), style="wrap"), common=True),
         Column("Machine", lambda run: Value(run["machine"]), common=True),
         Column("Versions", lambda run: Value(_versions(run)), common=True),
         Column("Command line, as it was", lambda run: Value(run["command"], style="wrap"), common=True),
@@ -505,8 +506,18 @@ def _command(run: Mapping[str, Any], directory: Path) -> str:
         words += ["--episodes", str(settings["episodes"])]
     if settings["size"] != "default":
         words += ["--size", settings["size"]]
-    words += ["--seed", str(settings["seed"]), "--out", directory.name or "."]
+    words += ["--secret"] if settings["seed"] == HIDDEN else ["--seed", str(settings["seed"])]
+    words += ["--out", directory.name or "."]
     return shlex.join(words)
+
+
+def _seeds(settings: Mapping[str, Any]) -> str:
+    """Where the seeds of a run come from."""
+    if "commitment" not in settings:
+        return f"from {settings['seed']}"
+    if "secret" not in settings:
+        return f"from a secret with the commitment {settings['commitment']}, not revealed"
+    return f"from {settings['seed']}, by the secret {settings['secret']}, commitment {settings['commitment']}"
 
 
 def _versions(run: Mapping[str, Any]) -> str:

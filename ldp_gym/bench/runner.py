@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from ldp_gym.bench.certificates import audit_channels
+from ldp_gym.bench.commitment import commitment_to, seed_from
 from ldp_gym.bench.experiment import Cell, Experiment, learner_code, may_play_here, runs_stored_code
 from ldp_gym.bench.isolation import MEMORY_LIMIT, TIME_LIMIT, IsolatedLearner
 from ldp_gym.bench.results import Results
-from ldp_gym.bench.store import DIRECTORY, Outcome, Store
+from ldp_gym.bench.store import DIRECTORY, HIDDEN, Outcome, Store
 from ldp_gym.bench.suites import DELTA, SUITES, Suite
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.errors import (
@@ -79,6 +80,7 @@ def run(
     memory_limit: float = MEMORY_LIMIT,
     strict: bool = False,
     trust: bool = False,
+    secret: str | None = None,
     on_start: Callable[[int, int, int], None] | None = None,
     on_cell: Report | None = None,
 ) -> Results:
@@ -102,6 +104,8 @@ def run(
         memory_limit: how many GiB its processes may use together.
         strict: whether to refuse to play if a channel breaks its promise.
         trust: whether a trained model's files may run code when they are read, in a process of their own.
+        secret: what the seed comes from, instead of ``seed``; see :mod:`ldp_gym.bench.commitment`. Nothing is
+            stored before the last cell is played, so that a run that is killed begins again.
         on_start: called with the number of cells, of those already played, and of the rounds to be played.
         on_cell: called with each cell and its outcome.
 
@@ -113,7 +117,9 @@ def run(
     suite = SUITES[suite]() if isinstance(suite, str) else suite
     # By the whole path, so that a report finds a model from wherever it is written.
     learners = [str(Path(name).resolve()) if is_directory(name) else name for name in learners]
-    validation.whole("seed", seed, least=0)
+    validation.seed("seed", seed)
+    if secret is not None:
+        seed = seed_from(validation.instance("secret", secret, str, "a text"))
     if jobs != -1:
         validation.whole("jobs (-1: one per core)", jobs, least=1)
     tracks = {name: _find_track(name, limits, trust) for name in learners}
@@ -131,18 +137,27 @@ def run(
         "size": size,
         "parameters": suite.parameters,
     }
+    hidden = {} if secret is None else {"seed": HIDDEN, "commitment": commitment_to(secret)}
     finished = store.finished()
     if store.faults:
         store.back_up()
-    number = store.begin_run(suite.address, settings, [cell.key for cell in cells])
+    number = store.begin_run(suite.address, settings | hidden, [cell.key for cell in cells])
     # The longest first: no core is left with a long one at the end.
     todo = sorted((cell for cell in cells if cell.key not in finished), key=lambda cell: -cell.rounds)
     if on_start is not None:
         on_start(len(cells), len(cells) - len(todo), sum(cell.rounds for cell in todo))
+    kept = []
     for cell, outcome in _outcomes(partial(play, limits=limits), todo, jobs, dask):
-        store.save(cell, outcome)
+        if secret is None:
+            store.save(cell, outcome)
+        else:  # a cell's record has its seed
+            kept.append((cell, outcome))
         if on_cell is not None:
             on_cell(cell, outcome)
+    for cell, outcome in kept:
+        store.save(cell, outcome)
+    if secret is not None:
+        store.reveal(number, settings | {"commitment": commitment_to(secret), "secret": secret})
     store.end_run(number)
     return Results(store, experiments, seed, tracks)
 

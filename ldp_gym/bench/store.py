@@ -64,6 +64,9 @@ _SETTINGS: dict[str, Any] = {
     "parameters": dict,
 }
 
+HIDDEN = -1
+"""The seed that is noted for a run whose seed comes from a secret, until it ends."""
+
 STATUSES = ("done", "incompatible", "failed")
 
 _MOST_BYTES = 2**30
@@ -198,6 +201,12 @@ class Store:
             ).lastrowid
         assert run is not None
         return run
+
+    def reveal(self, run: int, settings: Mapping[str, Any]) -> None:
+        """Note the settings of a run that were hidden while it was played."""
+        with self._open() as database:
+            row = (json.dumps(dict(settings), sort_keys=True), run)
+            database.execute("UPDATE runs SET settings = ? WHERE id = ?", row)
 
     def end_run(self, run: int) -> None:
         """Note that it has come to its end."""

@@ -25,6 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ldp_gym.bench import leaderboard
+from ldp_gym.bench.commitment import commitment_to, new_secret, seed_from
 from ldp_gym.bench.experiment import Cell
 from ldp_gym.bench.findings import Verdict, judge
 from ldp_gym.bench.isolation import MEMORY_LIMIT, TIME_LIMIT
@@ -89,6 +90,9 @@ def bench(
     ] = MEMORY_LIMIT,
     strict: Annotated[bool, typer.Option(help="Refuse to play if a channel breaks its promise.")] = False,
     trust: Annotated[bool, typer.Option("--trust", help=TRUST)] = False,
+    from_secret: Annotated[
+        bool, typer.Option("--secret", help="Take the seeds from a secret, revealed with the results.")
+    ] = False,
 ) -> None:
     """Play suites, or your own game, print what follows from them, and write a report.
 
@@ -103,6 +107,9 @@ def bench(
     console = Console()
     search_here()
     failed = False
+    hidden = new_secret() if from_secret else None
+    if hidden is not None:
+        console.print(Text(f"commitment: {commitment_to(hidden)}"))
     # What this very command names may be imported for its report too.
     named = {text for text in (*(suite or []), *(channel or [])) if ":" in text}
     for name, make_suite in _suites(suite or [], _own_rules(rule or [], rules, epsilon or [])).items():
@@ -124,6 +131,7 @@ def bench(
                     memory_limit=memory_limit,
                     strict=strict,
                     trust=trust,
+                    secret=hidden,
                     on_start=bar.start,
                     on_cell=bar.advance,
                 )
@@ -141,6 +149,8 @@ def bench(
             raise typer.Exit(130) from None
         _print(console, chosen, results, _with_earlier(chosen, results, out, named))
         failed = failed or bool(results.failures or results.broken_promises)
+    if hidden is not None:
+        console.print(Text(f"secret: {hidden}, so that the same is played by --seed {seed_from(hidden)}"))
     _write_report(console, out, EVERYTHING if trust else named)
     raise typer.Exit(1 if failed else 0)
 
