@@ -17,6 +17,7 @@ import numpy as np
 
 import ldp_gym
 from ldp_gym.channels import (
+    AdaptiveSplit,
     Channel,
     GaussianVector,
     LaplaceSingle,
@@ -435,6 +436,28 @@ class Keyed(Rewritten):
         code ^= code >> np.uint64(32)
         code *= np.uint64(0xAF251AF3B0F025B5)
         return (bits & ~np.uint64(1)) | (((code >> np.uint64(63)) ^ labels) & np.uint64(1))
+
+
+# -- Only sometimes -----------------------------------------------------------------------------------
+
+
+@liar()
+class TrustsTheCertain(RandomizedResponse):
+    """Randomized response, clear text where a candidate is above 0.97."""
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        messages = super().encode(labels, candidates, uniforms, posterior)
+        return np.where(candidates[..., 0, :].max(axis=-1) > 0.97, labels, messages)
+
+
+@liar()
+class TrustsTheEnd(AdaptiveSplit):
+    """Adaptive split, the true answer once the posterior exceeds 0.9."""
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        truthful = uniforms.copy()
+        truthful[..., -1] *= np.where(np.max(posterior, axis=-1) > 0.9, 1e-9, 1.0)
+        return super().encode(labels, candidates, truthful, posterior)
 
 
 # -- Measuring ----------------------------------------------------------------------------------------

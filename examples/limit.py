@@ -19,6 +19,7 @@ CHANNELS = [
     "vote",
     "subset-selection",
     "split",
+    "designed",
     "adaptive-split",
     "adaptive-wheel",
     "adaptive-groups",
@@ -36,7 +37,15 @@ def main() -> None:
     arguments = parser.parse_args()
     for size in arguments.sizes:
         limit = theory.information_limit(size, arguments.horizon, arguments.epsilon)
-        print(f"K = {size}, eps = {arguments.epsilon:g}: limit {limit:.1f} nats", flush=True)
+        floors = [
+            theory.risk_floor(size, arguments.horizon, arguments.epsilon, adaptive=adaptive) / limit
+            for adaptive in (True, False)
+        ]
+        print(
+            f"K = {size}, eps = {arguments.epsilon:g}: limit {limit:.1f} nats; proved to be out of "
+            f"reach: less than {floors[0]:.3f} of it, {floors[1]:.3f} if channels are not adaptive",
+            flush=True,
+        )
         for channel in CHANNELS:
             game = {
                 "hypotheses": "disjoint",
