@@ -59,6 +59,7 @@ RESULTS = {
     "InformationRate",
     "NatureView",
     "NoPrivacyWarning",
+    "Reachability",
     "TruthView",
 }
 """What calls return, show, warn of and raise: users make none of them."""

@@ -679,6 +679,12 @@ def _function_calls() -> Iterator[Call]:
             "trials": [*COUNTS, 10**12],
         },
     )
+    yield Call(
+        "reachable",
+        audit.reachable,
+        {**audited, "messages": None, "seed": 0},
+        {"messages": [*COUNTS, 0, 10**12]},
+    )
     yield Call("uniform_posterior", audit.uniform_posterior, {"channel": CHANNEL})
     scales = {"num_coordinates": 2, "epsilon": 1.0, "delta": 1e-5}
     yield Call(

@@ -136,7 +136,10 @@ def reachable(
     candidates = validation.one_context(candidates, size, channel.num_labels)
     if posterior is not None:
         posterior = validation.one_posterior(posterior, size)
-    rng = np.random.default_rng(seed)
+    if messages is not None:
+        messages = validation.whole("messages", messages, least=1)
+        validation.fits_memory("messages", messages, channel.num_labels, "densities")
+    rng = np.random.default_rng(validation.seed("seed", seed))
     try:
         with np.errstate(all="ignore"):
             listed = _given_coins(channel, candidates, posterior, rng)
