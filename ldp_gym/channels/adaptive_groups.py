@@ -109,7 +109,7 @@ class AdaptiveGroups(AdaptiveChannel):
         places = turns.reshape(by_game.T.shape).T * by_game.shape[1] + np.arange(by_game.shape[1])
         line = by_game.reshape(-1)[places]
         roots = np.sqrt(line)
-        deals = [_assign(line, size) for size in self.sizes]
+        deals = _assign(line, self.sizes)
         doubts = [self._expected_uncertainty(roots, load, members) for load, members in deals]
         chosen, least = _first(deals[0][1]), doubts[0]
         for (_, members), doubt in zip(deals[1:], doubts[1:], strict=True):
@@ -235,19 +235,22 @@ class AdaptiveGroups(AdaptiveChannel):
         return np.array([[*groups, name] for groups in divisions for name in range(groups.max() + 1)])
 
 
-def _assign(line: FloatArray, size: int) -> tuple[FloatArray, BoolArray]:
-    """Deal hypotheses of weights ``(K, B)`` in turn to the lightest of so many groups.
+def _assign(line: FloatArray, sizes: list[int]) -> list[tuple[FloatArray, BoolArray]]:
+    """Deal hypotheses of weights ``(K, B)`` in turn to the lightest group, for each number of groups.
 
-    Returned are the groups' weights, ``(size, B)``, and who is in them, ``(size, K, B)``.
+    Returned are, for each, the groups' weights, ``(size, B)``, and who is in them, ``(size, K, B)``.
     """
-    members = np.empty((len(line), size, line.shape[1]), dtype=np.bool_)
-    members[:size] = np.eye(size, dtype=np.bool_)[..., None]  # the first get a group each
-    order = _TIE * np.arange(size)[:, None]  # of equals the first is lightest
-    load = line[:size] + order
-    for weight, lightest in zip(line[size:], members[size:], strict=True):
-        np.equal(load, np.minimum.reduce(load, axis=0), out=lightest)
+    numbers = np.arange(sizes[-1])[:, None]
+    order = _TIE * numbers  # of equals the first is lightest
+    # All numbers of groups at once; a group too many is never the lightest.
+    load = np.where(numbers < np.reshape(sizes, (-1, 1, 1)), order, np.inf)
+    load = np.repeat(load, line.shape[1], axis=-1)
+    members = np.empty((len(line), *load.shape), dtype=np.bool_)
+    for weight, lightest in zip(line, members, strict=True):
+        np.equal(load, np.minimum.reduce(load, axis=1, keepdims=True), out=lightest)
         load += weight * lightest
-    return load - order, members.transpose(1, 0, 2)
+    members = members.transpose(1, 2, 0, 3)
+    return [(load[i, :size] - order[:size], members[i, :size]) for i, size in enumerate(sizes)]
 
 
 def _winners(means: FloatArray, count: IntArray) -> BoolArray:
