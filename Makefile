@@ -27,6 +27,9 @@ docs: .venv/.all  ## the site, in build/site; a warning is an error
 perf: .venv/.all  ## speed, as ratios against references measured in the same run
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/perf.py
 
+scaling: .venv/.all  ## what a round costs as K and M grow, for every channel; draws the figure of docs/speed.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/scaling.py
+
 .venv/.bench: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) -e ".[bench]"

@@ -1,0 +1,110 @@
+"""`make scaling`: what a round costs as K and M grow, for every channel; a figure and a table.
+
+Bayes plays 16 episodes on constant Dirichlet tables, one thread, CPU time, the median of up to three runs. The work
+of a round is K times M numbers, so the cost should grow no faster. Exit status 1 if it does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from pathlib import Path
+from statistics import median
+
+import gymnasium as gym
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+import ldp_gym
+from ldp_gym.bench.suites import DELTA
+
+HYPOTHESES = (8, 64, 512, 4096)
+LABELS = (16, 128, 1024, 4096)
+EPISODES = 16
+SLACK = 2.0
+"""By how much the growth may exceed that of K times M: noise, a logarithm, calls that fewer rounds share."""
+
+DESIGNED = "designed"
+"""A linear program per table: it is made for small games."""
+
+
+def cost(channel: str, num_hypotheses: int, num_labels: int, repeats: int = 3) -> float:
+    """Microseconds of CPU time per round of one episode."""
+    horizon = min(1000, max(12, 1_000_000 // (EPISODES * num_hypotheses * num_labels)))
+    rules = {
+        "hypotheses": "dirichlet",
+        "num_hypotheses": num_hypotheses,
+        "num_labels": num_labels,
+        "horizon": horizon,
+        "channel": channel,
+        "delta": 0.0 if ldp_gym.CHANNELS[channel].pure else DELTA,
+    }
+    env, spent = gym.make("LDPDist-v0", **rules), []  # made once: what counts is the play
+    for _ in range(repeats):
+        start = time.process_time()
+        ldp_gym.evaluate("bayes", env, episodes=EPISODES)
+        spent.append(time.process_time() - start)
+        if sum(spent) > 1.0:  # long enough not to need another run
+            break
+    return median(spent) / (EPISODES * horizon) * 1e6
+
+
+def growth(costs: list[float], sizes: tuple[int, ...]) -> float:
+    """How much faster than the size the cost grows between the least and the largest; 1 is linear."""
+    return costs[-1] / costs[0] / (sizes[-1] / sizes[0])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--picture", type=Path, default=Path("docs/pictures/scaling.png"))
+    parser.add_argument("--channel", action="append", help="these alone")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore", ldp_gym.NoPrivacyWarning)
+    channels = arguments.channel or [name for name in ldp_gym.CHANNELS if name != DESIGNED]
+    by_hypotheses, by_labels = {}, {}
+    for channel in track(channels, "channels", transient=True):
+        by_hypotheses[channel] = [cost(channel, size, 16) for size in HYPOTHESES]
+        by_labels[channel] = [cost(channel, 8, size) for size in LABELS]
+    table = Table("channel", *(f"K={k}" for k in HYPOTHESES), "growth", *(f"M={m}" for m in LABELS), "growth")
+    steep = []
+    for channel in channels:
+        rates = growth(by_hypotheses[channel], HYPOTHESES), growth(by_labels[channel], LABELS)
+        steep += [channel] if max(rates) > SLACK else []
+        cells = [
+            *(f"{value:.3g}" for value in by_hypotheses[channel]),
+            f"{rates[0]:.2f}",
+            *(f"{value:.3g}" for value in by_labels[channel]),
+            f"{rates[1]:.2f}",
+        ]
+        table.add_row(channel, *cells)
+    Console(width=150).print(table, "Microseconds per round; K at M=16, M at K=8; growth 1 is linear.")
+    draw(by_hypotheses, by_labels, arguments.picture)
+    if steep:
+        print(f"grows faster than K times M: {', '.join(steep)}")
+    return int(bool(steep))
+
+
+def draw(by_hypotheses: dict[str, list[float]], by_labels: dict[str, list[float]], path: Path) -> None:
+    from matplotlib import pyplot
+
+    figure, both = pyplot.subplots(1, 2, figsize=(9, 4.2), sharey=True, layout="constrained")
+    panels = (("K, at M = 16", HYPOTHESES, by_hypotheses), ("M, at K = 8", LABELS, by_labels))
+    loud = ("laplace-single", "split", "wheel", "adaptive-split", "adaptive-wheel", "adaptive-groups")
+    for axes, (title, sizes, costs) in zip(both, panels, strict=True):
+        for channel, values in costs.items():
+            style = {"label": channel} if channel in loud else {"color": "0.8", "zorder": 1}
+            axes.loglog(sizes, values, marker=".", **style)
+        start = min(values[0] for values in costs.values())
+        axes.loglog(sizes, [start * size / sizes[0] for size in sizes], "k:", label="linear")
+        axes.set(xlabel=title)
+        axes.grid(alpha=0.3)
+    both[0].set(ylabel="microseconds per round")
+    both[0].legend(fontsize=8)
+    figure.savefig(path, dpi=110)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
