@@ -1,7 +1,7 @@
 """`make scaling`: what a round costs as K and M grow, for every channel; a figure and a table.
 
-Bayes plays 16 episodes on constant Dirichlet tables, one thread, CPU time, the median of up to three runs. The work
-of a round is K times M numbers, so the cost should grow no faster. Exit status 1 if it does.
+Bayes plays 16 episodes on constant Dirichlet tables, one thread, CPU time, the median of up to three runs.
+The work of a round is K times M numbers, so the cost should grow no faster. Exit status 1 if it does.
 """
 
 from __future__ import annotations
