@@ -25,7 +25,9 @@ class Own(ldp_agents.Bayes):
 Own.__module__ = "__main__"
 
 
-@pytest.mark.parametrize("learner", ["exp3", Own, lambda game: ldp_agents.Bayes(game)], ids=["name", "class", "function"])
+@pytest.mark.parametrize(
+    "learner", ["exp3", Own, lambda game: ldp_agents.Bayes(game)], ids=["name", "class", "function"]
+)
 def test_any_number_of_processes_gives_the_same_numbers(learner):
     rules = {**RULES, "channel": "laplace-single"} if learner == "exp3" else RULES
     rounds = []
