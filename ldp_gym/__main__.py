@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def main() -> None:
-    """Run the command."""
+    """Run the command. Modules in the working directory take no other's place, in its processes neither."""
+    os.environ["PYTHONSAFEPATH"] = "1"
     try:
         from ldp_gym.cli import app
     except ImportError as error:  # an extra is missing; the message says which

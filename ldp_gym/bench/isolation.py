@@ -72,7 +72,7 @@ class IsolatedProcess:
         self._deadline = time.monotonic() + self.seconds
         with as_file(files("ldp_gym.bench") / "guard.py") as guard:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", guard, *limits, sys.executable, "-c", served],
+                [sys.executable, "-I", "-S", guard, *limits, sys.executable, "-P", "-c", served],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
