@@ -184,7 +184,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--users", type=int, default=300)
-    parser.add_argument("--epsilon", type=float, default=0.3)
+    parser.add_argument("--epsilon", type=float, default=0.5)
     parser.add_argument("--channel", default="split", help="one with finitely many messages")
     parser.add_argument("--kills", type=float, default=0.2, help="which share of the users is killed")
     parser.add_argument("--episodes", type=int, default=40, help="of the simulator")

@@ -61,6 +61,7 @@ MODULES = {
     "Splits and datasets": ["ldp_gym.splits", "ldp_gym.datasets"],
     "Bounds and limits": ["ldp_gym.theory"],
     "Audits": ["ldp_gym.privacy"],
+    "With real people": ["ldp_gym.deploy"],
     "Contract checks": ["ldp_gym.testing"],
     "Base classes": [
         "ldp_gym.hypotheses.base.HypothesisClass",
