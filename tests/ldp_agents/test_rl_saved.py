@@ -1,5 +1,7 @@
 """A policy of stable-baselines3 with its wrappers, saved by one call, plays wherever a learner does."""
 
+from dataclasses import fields
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from stable_baselines3.common.vec_env import VecExtractDictObs, VecNormalize
 import ldp_agents
 import ldp_gym
 from ldp_agents.rl import SB3VecEnv, load, save
+from ldp_agents.rl.algorithms import ALGORITHMS
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.testing import check_learner
 from ldp_gym.wrappers import (
@@ -113,7 +116,11 @@ def test_what_a_learner_cannot_repeat_is_named(wrap, message, tmp_path):
 def test_the_help_names_every_setting_and_resume_needs_a_run(tmp_path):
     code, output = run("train", "--help")
     assert code == 0
-    for text in ("ppo 500,000", "sac 250,000", "recurrent: num_envs=64", "memory=64", "buffer_size=300000"):
+    for name, algorithm in ALGORITHMS.items():
+        assert f"{name} {algorithm.steps:,}" in output
+        for setting in fields(algorithm.settings):
+            assert f"{setting.name}=" in output, (name, setting.name)
+    for text in ("recurrent: num_envs=64", "memory=64", "buffer_size=300000"):
         assert text in output, text
     code, output = run("train", "sac", "--resume", "--out", str(tmp_path / "nothing"))
     assert code == 2
