@@ -58,7 +58,7 @@ def hardest_contexts(
     candidates: int = 96,
     episodes: int = 16,
     generations: int = 8,
-    fresh: int = 1000,
+    fresh: int = 4000,
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> HardContexts:
