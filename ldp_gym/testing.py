@@ -259,7 +259,6 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **gam
     seed = validation.seed("seed", seed)
     maker = learner_maker(learner) if isinstance(learner, str) else learner
     scenario = Scenario(**_rules_of_check(maker, game))
-    build_learner(maker, scenario.game)  # an error of its own for what makes no learner
     batch, rounds = 3, min(scenario.horizon, _MOST_ROUNDS)
     starts = [scenario.start_episode(np.random.default_rng(seed + i)) for i in range(batch)]
     tape = Episodes(scenario, starts).play(rounds)
@@ -290,7 +289,7 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **gam
     def make() -> Learner:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutsideTrainingWarning)  # the contract holds there too
-            return maker(scenario.game)
+            return build_learner(maker, scenario.game)
 
     player = make()
     _require(isinstance(player, Learner), f"a learner, with reset, predict and update; got {player!r}")
