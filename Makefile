@@ -46,7 +46,7 @@ audit: .venv/.all  ## the full sweep: every pure channel on 20,000 adversarial c
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/adversarial_classes.py
 
 learned: .venv/.all  ## train the learned baselines and print the table of docs/learned.md; about an hour
-	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/learned.py --out ldp-gym-results/learned
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/learned.py --out ldp-gym-results/learned --figure docs/pictures/learned.png
 
 lowest:  ## the tests with the lowest versions that pyproject.toml admits, in an environment of their own
 	$(PYTHON) -m venv .venv-lowest && mkdir -p build

@@ -39,7 +39,7 @@ def improves(model, rules, share, episodes=200):
 
 
 SHORT = {
-    "ppo": (20_000, {"num_envs": 4, "n_steps": 32, "batch_size": 512, "channels": ["split"]}, 0.8),
+    "ppo": (10_000, {"num_envs": 4, "n_steps": 32, "batch_size": 256, "channels": ["split"]}, 0.8),
     "amortized": (200_000, {"channels": ["split", "laplace-single"], "cells": 100_000}, 0.5),
     "sac": (8_000, {"num_envs": 32, "batch_size": 128}, 0.8),
     "recurrent": (512, {"num_envs": 8, "n_steps": 16, "batch_size": 128, "memory": 8, "n_epochs": 1}, None),

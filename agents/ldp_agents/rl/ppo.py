@@ -51,6 +51,7 @@ class Settings(sb3.OnPolicySettings):
     """
 
     num_envs: int = 4
+    batch_size: int = 1152
     channels: tuple[str, ...] = ("laplace-single", "split", "one-bit")
     hidden: tuple[int, ...] = (32, 32)
 
