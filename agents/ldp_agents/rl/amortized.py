@@ -32,7 +32,7 @@ with extra("rl", "training"):
     from torch.utils.tensorboard import SummaryWriter
 
 
-STEPS = 80_000_000
+STEPS = 60_000_000
 """How many rounds are enough."""
 
 _LARGEST_NORM = 1.0
@@ -56,13 +56,13 @@ class Settings:
         "laplace-single",
         "gaussian-vector",
         "split",
-        "subset-selection",
         "one-bit",
+        "hybrid",
     )
     hidden: tuple[int, ...] = (64, 64)
     cells: int = 1_000_000
     episodes: int = 32
-    learning_rate: float = 1e-2
+    learning_rate: float = 4e-3
 
 
 class Weighing(NamedTuple):
