@@ -307,7 +307,7 @@ class Channel(ABC):
             ValueError: if they are of another shape, or no points of the message space.
         """
         array = messages if type(messages) is np.ndarray else validation.numbers("message", messages)
-        shape, (low, high) = self.message_shape, self._message_range
+        shape, (low, high, whole) = self.message_shape, self._message_range
         if array.shape[array.ndim - len(shape) :] != shape:
             raise ValueError(f"a message of {self!r} has shape {shape}, got {array.shape}")
         if array.dtype.kind not in "iuf":
@@ -317,21 +317,21 @@ class Channel(ABC):
             raise ValueError(
                 f"a message of {self!r} must be a point of {self.message_space}, got {messages!r}"
             )
-        if array.dtype.kind == "f" and np.issubdtype(self.message_space.dtype, np.integer):
+        if whole and array.dtype.kind == "f":
             if (array != np.rint(array)).any():
                 raise ValueError(f"a message of {self!r} must be whole numbers, got {messages!r}")
             array = array.astype(np.int64)
         return array
 
     @cached_property
-    def _message_range(self) -> tuple[Any, Any]:
-        """The least and the largest message, coordinate by coordinate."""
+    def _message_range(self) -> tuple[Any, Any, bool]:
+        """The least and the largest message, coordinate by coordinate, and whether they are whole numbers."""
         space = self.message_space
         if isinstance(space, gym.spaces.Discrete):
-            return space.start, space.start + space.n - 1
+            return space.start, space.start + space.n - 1, True
         if isinstance(space, gym.spaces.Box):
-            return space.low, space.high
-        return (0, space.nvec - 1) if isinstance(space, gym.spaces.MultiDiscrete) else (0, 1)
+            return space.low, space.high, np.issubdtype(space.dtype, np.integer)
+        return (0, space.nvec - 1 if isinstance(space, gym.spaces.MultiDiscrete) else 1, True)
 
     def __repr__(self) -> str:
         privacy = f"epsilon={self.epsilon:g}" + (f", delta={self.delta:g}" if self.delta else "")
