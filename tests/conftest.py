@@ -10,15 +10,18 @@ import numpy as np
 import pytest
 
 import ldp_gym
+from ldp_gym.errors import OutsideTrainingWarning
 
 hypothesis.settings.register_profile("default", deadline=None, max_examples=60, derandomize=True)
 hypothesis.settings.load_profile("default")
 
 
 @pytest.fixture(autouse=True)
-def _quiet_identity() -> Iterator[None]:
+def _quiet() -> Iterator[None]:
+    """Tests play without privacy, and trained models on small games: what users should know, they do."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ldp_gym.NoPrivacyWarning)
+        warnings.simplefilter("ignore", OutsideTrainingWarning)
         yield
 
 

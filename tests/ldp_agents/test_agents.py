@@ -202,7 +202,7 @@ def test_names_and_options():
     assert isinstance(ldp_agents.make("ldp_agents.exp3:EXP3", game), ldp_agents.EXP3)
     env = gym.make("LDPDist-v0")
     for learner in (ldp_agents.Bayes, ldp_agents.EXP3, ldp_agents.WMA):
-        with pytest.raises(TypeError, match="made for a Game, such as env.unwrapped.game"):
+        with pytest.raises(TypeError, match="the Game a learner is made for, such as env.unwrapped.game"):
             learner(env)
 
 
