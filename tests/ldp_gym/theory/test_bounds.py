@@ -73,7 +73,7 @@ def test_bad_arguments_are_named():
         theory.wma_bound(8, 1000, 1.0, 2.0)
     with pytest.raises(ValueError, match=r"horizon \(T\) must be at least 1, got -5"):
         theory.information_limit(8, -5, 1.0)
-    with pytest.raises(ValueError, match="kl_risk must be nonnegative, got -1"):
+    with pytest.raises(ValueError, match="kl_risk must be nonnegative and finite, got -1"):
         theory.tv_bound(-1.0, 10)
     with pytest.raises(ValueError, match=r"horizon \(T\) must be at least 1, got 0"):
         theory.tv_bound(1.0, 0)
