@@ -217,16 +217,20 @@ def _outcomes(
         return
     from joblib import Parallel, delayed  # imported here: one job needs none of it
 
-    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-    yield from parallel(delayed(_play_with_cell)(work, cell, os.getpid()) for cell in cells)
+    parallel = Parallel(
+        n_jobs=jobs,
+        return_as="generator_unordered",
+        batch_size=1,
+        initializer=_end_with,
+        initargs=(os.getpid(),),
+    )
+    yield from parallel(delayed(_play_with_cell)(work, cell) for cell in cells)
 
 
-def _play_with_cell(work: Callable[[Cell], Outcome], cell: Cell, parent: int) -> tuple[Cell, Outcome]:
-    _end_with(parent)
+def _play_with_cell(work: Callable[[Cell], Outcome], cell: Cell) -> tuple[Cell, Outcome]:
     return cell, work(cell)
 
 
-@cache
 def _end_with(parent: int) -> None:
     """End this process when its parent is gone: nobody waits for what it plays, and it holds the terminal."""
 

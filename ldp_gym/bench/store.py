@@ -325,7 +325,7 @@ def _read_run(row: dict[str, Any]) -> dict[str, Any]:
     row = row | {name: json.loads(row[name]) for name in ("settings", "keys", "versions")}
     settings = row["settings"] = {"parameters": {}, **row["settings"]}
     for name, kind in _SETTINGS.items():
-        if not isinstance(settings.get(name), kind):
+        if name not in settings or not isinstance(settings[name], kind):
             raise ValueError(f"its settings have no sound {name!r}")
     if not all(isinstance(name, str) for name in (*settings["learners"], *settings["channels"])):
         raise ValueError("its settings name learners or channels by what is no text")
