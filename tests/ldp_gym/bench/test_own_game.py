@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from ldp_gym.bench import Experiment, ExperimentResult, leaderboard
 from ldp_gym.bench.experiment import data_code
-from ldp_gym.bench.suites import replay, selection
+from ldp_gym.bench.suites import selection
 from ldp_gym.bench.suites.own_game import OwnGame
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.cli import app, benchmarking
@@ -219,7 +219,7 @@ def test_bounds_are_for_members(truth, holds):
 
 
 def test_a_missing_extra_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(replay, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "sklearn", None)  # as if it were not installed
     code, output = run("replay", "--out", tmp_path)
     assert code == 2
     assert "pip install 'ldp-gym[examples]'" in output
