@@ -157,20 +157,20 @@ def test_stepping_out_of_turn_and_wrong_seeds_are_errors(actions):
     env.step(actions[0, 0])
     with pytest.raises(gym.error.ResetNeeded, match="the game is over"):
         env.step(actions[0, 0])
-    with pytest.raises(gym.error.Error, match="float"):
+    with pytest.raises(TypeError, match="seed must be a whole number, got 1.5 of type float"):
         env.reset(seed=1.5)
-    with pytest.raises(gym.error.Error, match="-3"):
+    with pytest.raises(ValueError, match="seed must be at least 0, got -3"):
         env.reset(seed=-3)
     with pytest.raises(ValueError, match=r"unknown reset options \['truht'\]"):
         env.reset(options={"truht": 1})
     envs = ldp_gym.LDPDistVectorEnv(2, autoreset_mode="Disabled", **small_rules(horizon=2))
     with pytest.raises(gym.error.ResetNeeded, match=r"games \[0, 1\]"):
         envs.step(actions[0, :2])
-    with pytest.raises(TypeError, match="seed must be an int"):
+    with pytest.raises(TypeError, match="seed must be a whole number"):
         envs.reset(seed="7")
-    with pytest.raises(ValueError, match="expected 2 seeds"):
+    with pytest.raises(ValueError, match="seed must be a list of 2"):
         envs.reset(seed=[1, 2, 3])
-    with pytest.raises(ValueError, match="reset_mask"):
+    with pytest.raises(TypeError, match="reset_mask"):
         envs.reset(options={"reset_mask": [True, False]})
     with pytest.raises(ValueError, match="num_envs must be at least 1, got 0"):
         ldp_gym.LDPDistVectorEnv(0)
