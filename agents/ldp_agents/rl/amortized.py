@@ -15,7 +15,7 @@ import numpy as np
 
 from ldp_agents.rl import network
 from ldp_agents.rl.games import CLASSES, RANGES, draw_rules
-from ldp_agents.rl.model import Model
+from ldp_agents.rl.model import Model, smoothing_of
 from ldp_agents.rl.run import Run
 from ldp_agents.rl.torch_network import TorchNetwork
 from ldp_gym.channels.base import Channel
@@ -114,7 +114,7 @@ def simulate(rules: dict[str, Any], episodes: int, rng: np.random.Generator) -> 
         scenario.channel,
         relations,
         _tensor(relation.laws(candidates)),
-        _tensor(scenario.game.clipping.smooth_candidates(candidates)),
+        _tensor(smoothing_of(scenario.game).smooth_candidates(candidates)),
         _tensor(tape.distributions),
     )
 
