@@ -115,7 +115,7 @@ def test_a_stored_policy_runs_no_code_beside_the_referee(tmp_path, monkeypatch):
 
 
 def test_a_damaged_checkpoint_does_not_stop_a_run(tmp_path):
-    config = Config("amortized", EASY, 3_000)
+    config = Config("amortized", EASY, 6_000, settings=SHORT["amortized"][1])
     train(config, tmp_path, scores=2, episodes=2)
     content = (tmp_path / "checkpoint.zip").read_bytes()
     (tmp_path / "checkpoint.zip").write_bytes(content[: len(content) // 2])

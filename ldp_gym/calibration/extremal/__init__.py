@@ -78,7 +78,7 @@ def design(candidates: FloatArray, epsilon: float, horizon: int, most_sets: int)
     """The best channel of at most so many sets for candidates ``(K, M)`` over T rounds.
 
     Example:
-        >>> made = design(np.array([[0.9, 0.1, 0.0], [0.1, 0.1, 0.8]]), 1.0, 1000, most_sets=10)
+        >>> made = design(np.array([[0.8, 0.1, 0.1], [0.1, 0.3, 0.6]]), 1.0, 1000, most_sets=10)
         >>> made.family.sets.tolist(), made.exact
         ([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]], True)
         >>> made.family.masses.round(3).tolist()  # e / (e + 1): randomized response over two sets
