@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -76,13 +77,17 @@ class Failure:
 
 
 def by_summary(failures: Iterable[Failure]) -> list[tuple[Failure, list[Experiment]]]:
-    """The first failure of each kind, with all that failed in the same way: it is said once."""
+    """The first failure of each kind, with all that failed in the same way: it is said once.
+
+    Which channel it was makes no other kind.
+    """
     first: dict[str, Failure] = {}
     groups: dict[str, list[Experiment]] = {}
     for failure in failures:
-        first.setdefault(failure.summary, failure)
-        groups.setdefault(failure.summary, []).append(failure.experiment)
-    return [(first[summary], experiments) for summary, experiments in groups.items()]
+        kind = re.sub(r"\w+\(K=[^)]*\)", "a channel", failure.summary)
+        first.setdefault(kind, failure)
+        groups.setdefault(kind, []).append(failure.experiment)
+    return [(first[kind], experiments) for kind, experiments in groups.items()]
 
 
 class Results:
