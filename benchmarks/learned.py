@@ -45,6 +45,7 @@ SIZES = ((2, 2, 1000), (2, 128, 1000), (8, 16, 100), (8, 16, 3000), (64, 16, 100
 
 FOR_CLASSES = ("laplace-single", "one-bit", "split", "subset-selection", "adaptive-groups")
 FOR_SIZES = ("laplace-single", "split", "adaptive-groups")
+TABLES = ("channels", "classes", "sizes", "truths")
 UNTABLED = ("designed", "identity")
 """Channels without a row: one is made for a constant class alone, the other is not private."""
 
@@ -54,6 +55,37 @@ _SEED = 3 * 10**9
 
 Cell = tuple[str, float, str, int, int, int]
 """Channel, eps, class family, K, M and T."""
+
+
+TRUTHS: dict[str, dict[str, Any]] = {
+    "member": {},
+    "half of two": {"truth": "mixture", "truth_kwargs": {"weights": [0.5, 0.5]}},
+    "mixture of three": {"truth": "mixture", "truth_kwargs": {"num_members": 3}},
+    "mixture of all": {"truth": "mixture", "truth_kwargs": {"num_members": 8}},
+    "one switch": {"truth": "switching", "truth_kwargs": {"num_switches": 1}},
+    "four switches": {"truth": "switching", "truth_kwargs": {"num_switches": 4}},
+    "contaminated, 0.2": {"truth": "contaminated", "truth_kwargs": {"rho": 0.2}},
+    "contaminated, 0.4": {"truth": "contaminated", "truth_kwargs": {"rho": 0.4}},
+}
+"""Truths beside members; mixtures of three, four switches and 0.4 are never drawn in training."""
+
+
+def truth_lines(model: Any, episodes: int) -> Iterator[str]:
+    """The table of truths: total KL, and that of any-truth over the best of three others and over robust."""
+    others = ("fixed-share", "soft-bayes", "robust")
+    learners = {name: name for name in ("uniform", "bayes", *others)} | {"any-truth": model}
+    yield f"| channel, eps, truth | {' | '.join(learners)} | / best | / robust |"
+    yield "|---|" + "---|" * (len(learners) + 2)
+    ratios = []
+    for channel, epsilon, truth in product(FOR_SIZES, (1.0, 4.0), TRUTHS):
+        rules = {**make_rules(USUAL[0], channel, epsilon, *USUAL[1:]), **TRUTHS[truth]}
+        means = {name: total.mean() for name, total in total_kl(learners, rules, episodes).items()}
+        ours = means["any-truth"]
+        ratios.append((ours / min(means[name] for name in others), ours / means["robust"]))
+        cells = " | ".join(f"{mean:.0f}" for mean in means.values())
+        yield f"| {channel}, {epsilon:g}, {truth} | {cells} | {ratios[-1][0]:.2f} | {ratios[-1][1]:.2f} |"
+    best, robust = np.transpose(ratios)
+    yield f"\nany-truth: {best.max():.2f} of the best at most, {robust.mean():.2f} of robust on average\n"
 
 
 def cells_of(table: str) -> list[tuple[str, list[Cell]]]:
@@ -177,7 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=3, help="training seeds (default 3)")
     parser.add_argument("--steps", type=int, help="rounds of training, the algorithms' own if not given")
     parser.add_argument("--agents", nargs="+", default=["amortized", "ppo"], help="algorithms")
-    parser.add_argument("--tables", nargs="+", default=["channels", "classes", "sizes"], help="which tables")
+    parser.add_argument("--tables", nargs="+", default=TABLES, help="some of them; all by default")
     parser.add_argument("--figure", type=Path, help="where to draw the weights that amortized has learned")
     options = parser.parse_args(arguments)
     console = Console(stderr=True)
@@ -185,7 +217,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.figure is not None:
         draw_figure(agents["amortized"][0], options.figure)
     for table in options.tables:
-        for line in lines(table, agents, options.episodes):
+        if table == "truths":
+            rows = truth_lines(trained("any-truth", options, console)[0], options.episodes)
+        else:
+            rows = lines(table, agents, options.episodes)
+        for line in rows:
             print(line, flush=True)
 
 

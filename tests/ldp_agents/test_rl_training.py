@@ -171,7 +171,7 @@ def test_the_command_trains_and_resumes(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train", "pop"], "unknown algorithm 'pop'; known: ppo, amortized, recurrent, sac"),
+        (["train", "pop"], "unknown algorithm 'pop'; known: ppo, amortized, any-truth, recurrent, sac"),
         (["train", "ppo", "--channel", "laplace-singel"], "did you mean 'laplace-single'"),
         (["train", "ppo", "--channel", "adaptive-splits"], "did you mean 'adaptive-split'"),
         (["train", "ppo", "--steps", "0"], "greater than or equal to 1"),

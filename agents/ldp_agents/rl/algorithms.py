@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ldp_agents.rl import amortized, ppo, recurrent, sac, saved
+from ldp_agents.rl import amortized, any_truth_training, ppo, recurrent, sac, saved
 from ldp_agents.rl.run import Run, TrainedModel
 from ldp_gym.errors import extra
 from ldp_gym.registry import import_object
@@ -39,6 +39,9 @@ class Algorithm:
 ALGORITHMS = {
     "ppo": Algorithm(ppo.Settings, ppo.STEPS, ppo.fit),
     "amortized": Algorithm(amortized.Settings, amortized.STEPS, amortized.fit, stores_code=False),
+    "any-truth": Algorithm(
+        any_truth_training.Settings, any_truth_training.STEPS, any_truth_training.fit, stores_code=False
+    ),
     "recurrent": Algorithm(recurrent.Settings, recurrent.STEPS, recurrent.fit, RecurrentPPO),
     "sac": Algorithm(sac.Settings, sac.STEPS, sac.fit, SAC),
     "sb3": Algorithm(saved.Settings, saved.STEPS, saved.fit),

@@ -15,8 +15,9 @@ import numpy as np
 
 from ldp_agents.rl import network
 from ldp_agents.rl.games import CLASSES, RANGES, draw_rules
-from ldp_agents.rl.model import Model, smoothing_of
+from ldp_agents.rl.model import Model
 from ldp_agents.rl.run import Run
+from ldp_agents.rl.smoothing import smoothing_of
 from ldp_agents.rl.torch_network import TorchNetwork
 from ldp_gym.channels.base import Channel
 from ldp_gym.engine.scenario import Scenario
@@ -135,11 +136,16 @@ def label_evidence(net: TorchNetwork, batch: Batch) -> torch.Tensor:
 def total_kl(evidence: torch.Tensor, batch: Batch) -> torch.Tensor:
     """The KL of all rounds, per episode, of the smooth mixture by the running sums of the evidence."""
     before = torch.cumsum(evidence, dim=1) - evidence
-    prediction = torch.einsum("bnk,bnkm->bnm", torch.softmax(before, dim=-1), batch.smooth)
+    return mixture_kl(torch.softmax(before, dim=-1), batch)
+
+
+def mixture_kl(weights: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """The KL of all rounds, per episode, of the smooth mixture by weights ``(B, n, K)``."""
+    prediction = torch.einsum("bnk,bnkm->bnm", weights, batch.smooth)
     truth = batch.truth
     # A label that the truth never draws costs nothing, even if the prediction gives it nothing.
     cost = torch.xlogy(truth, truth) - truth * torch.log(prediction.clamp_min(torch.finfo().tiny))
-    return cost.sum() / len(evidence)
+    return cost.sum() / len(weights)
 
 
 def draw_batch(settings: Settings, rng: np.random.Generator) -> Batch:

@@ -52,7 +52,7 @@ def _settings_text(settings: type[Any]) -> str:
 def train(
     context: typer.Context,
     algorithm: Annotated[
-        str, typer.Argument(help="ppo, amortized, recurrent or sac; sb3 goes on with yours.")
+        str, typer.Argument(help="ppo, amortized, any-truth, recurrent or sac; sb3 goes on with yours.")
     ],
     hypotheses: Annotated[str, typer.Option(help="A class's name, or module:Class.")] = "softmax-linear",
     num_hypotheses: Annotated[int | None, typer.Option(help="K, for a named class.")] = None,

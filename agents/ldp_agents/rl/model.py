@@ -14,14 +14,18 @@ import numpy as np
 
 from ldp_agents.base import ExponentialWeights
 from ldp_agents.rl import network
+from ldp_agents.rl.any_truth import AnyTruthLearner
 from ldp_agents.rl.config import differences
 from ldp_agents.rl.scope import warn_outside
+from ldp_agents.rl.smoothing import smoothing_of
 from ldp_gym import Game
-from ldp_gym.calibration.clipping import Clipping
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.features.evidence import LabelEvidence
 from ldp_gym.files import read_arrays, replacing, write_text
 from ldp_gym.numerics.arrays import FloatArray, Messages
+
+ANY_TRUTH = "any-truth"
+"""The kind of a model that holds a learned update."""
 
 MEASURED: dict[str, str] = {}
 """What was measured outside of the games that models are trained on; docs/learned.md has the table."""
@@ -73,7 +77,8 @@ class Model:
 
     Attributes:
         parameters: the network's arrays.
-        evidence: what it says of a channel, a name of :data:`ldp_agents.rl.network.EVIDENCE`.
+        evidence: what it says of a channel, a name of :data:`ldp_agents.rl.network.EVIDENCE`; or
+            :data:`ANY_TRUTH`, for a learned update on weights of label evidence.
         trained_on: the games that it saw, as :func:`ldp_agents.rl.scope.warn_outside` reads it.
         card: the configuration and the versions that made it.
     """
@@ -88,9 +93,14 @@ class Model:
         """The algorithm that made it."""
         return str(self.card.get("config", {}).get("algorithm", "a model"))
 
-    def __call__(self, game: Game) -> EvidenceLearner:
+    def __call__(self, game: Game) -> EvidenceLearner | AnyTruthLearner:
         """The model as a learner of the game."""
-        return EvidenceLearner(game, self)
+        if self.evidence != ANY_TRUTH:
+            return EvidenceLearner(game, self)
+        check_private(game)
+        learner = AnyTruthLearner(game, self.parameters)
+        warn_outside(self.name, self.trained_on, MEASURED, game)
+        return learner
 
     def save(self, directory: Path) -> None:
         """Write the model's two files."""
@@ -111,7 +121,7 @@ class Model:
             ValueError: if they are damaged, or the weights unpack to more than 256 MiB.
         """
         card = read_card(directory)
-        if card.get("evidence") not in network.EVIDENCE:
+        if card.get("evidence") not in (*network.EVIDENCE, ANY_TRUTH):
             found = card.get("evidence")
             raise ValueError(f"{directory / CARD} is no model's card: it has evidence {found!r}")
         try:
@@ -137,13 +147,17 @@ def read_card(directory: Path) -> dict[str, Any]:
     return dict(card)
 
 
-def smoothing_of(game: Game) -> Clipping:
-    """What smooths predictions so that their KL is finite: as the paper does it, by 1/T^2 instead of 1/T.
+def check_private(game: Game) -> None:
+    """See whether a game's messages are private: eps is what a network reads.
 
-    1/T costs a nat per episode where the truth rules labels out: on disjoint supports a quarter of what Bayes
-    pays at eps = 4.
+    Raises:
+        IncompatibleChannelError: if they are labels.
     """
-    return Clipping(game.horizon**2, game.clipping.rule)
+    if not math.isfinite(game.channel.epsilon):
+        raise IncompatibleChannelError(
+            f"a learned agent reads private messages, and {game.channel!r} sends labels; "
+            f"the learner 'bayes' reads every channel"
+        )
 
 
 class EvidenceLearner(ExponentialWeights):
@@ -165,11 +179,7 @@ class EvidenceLearner(ExponentialWeights):
     track = "uninformed"
 
     def __init__(self, game: Game, model: Model) -> None:
-        if not math.isfinite(game.channel.epsilon):
-            raise IncompatibleChannelError(
-                f"a learned agent reads private messages, and {game.channel!r} sends labels; "
-                f"the learner 'bayes' reads every channel"
-            )
+        check_private(game)
         self.model = model
         weights, self._counts = network.EVIDENCE[model.evidence](model.parameters, game.channel)
         self._evidence = LabelEvidence(game.channel, weights)

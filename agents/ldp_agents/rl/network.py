@@ -47,9 +47,11 @@ def describe_nodes(channel: Channel) -> FloatArray:
     return rows
 
 
-def make(hidden: tuple[int, ...], outputs: int, rng: np.random.Generator) -> dict[str, FloatArray]:
+def make(
+    hidden: tuple[int, ...], outputs: int, rng: np.random.Generator, inputs: int = NUM_INPUTS
+) -> dict[str, FloatArray]:
     """New parameters: layers initialised as by He et al. (2015), and an output that is near zero at first."""
-    width, parameters = NUM_INPUTS, {}
+    width, parameters = inputs, {}
     for i, layer_width in enumerate(hidden):
         parameters[f"w{i}"] = rng.standard_normal((width, layer_width)) * np.sqrt(2.0 / width)
         parameters[f"b{i}"] = rng.uniform(-0.5, 0.5, layer_width)

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
+from ldp_agents.rl.any_truth import AnyTruthLearner
 from ldp_agents.rl.model import EvidenceLearner, Model
 from ldp_gym import Game
 
@@ -44,3 +45,17 @@ class PretrainedAmortized(Pretrained):
     """Amortized inference, as ``ldp-gym train amortized`` makes it."""
 
     algorithm = "amortized"
+
+
+def any_truth(game: Game) -> AnyTruthLearner:
+    """The learned update for truths that are no members, as ``ldp-gym train any-truth`` makes it.
+
+    Args:
+        game: the public rules.
+    """
+    learner = model_of("any-truth")(game)
+    assert isinstance(learner, AnyTruthLearner), "what its weights are of"
+    return learner
+
+
+any_truth.track = "uninformed"  # type: ignore[attr-defined]

@@ -1,0 +1,203 @@
+"""A learned update for truths that are no members: experts that a network has tuned, and trust in each.
+
+An expert keeps weights of the hypotheses. It goes a *step* towards Bayes' rule at some *rate*, and then
+shares a little of its weight among all: with a full step it finds a member, with small ones a mixture, and
+what is shared lets it follow a truth that moves. How large these dials are, from round to round, a network
+says of eps, K and T. The rule is written once for PyTorch, which trains it, and for NumPy, which plays it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ldp_agents.likelihood import LikelihoodLearner, relative_likelihoods
+from ldp_agents.rl import network
+from ldp_agents.rl.smoothing import smoothing_of
+from ldp_gym import Game
+from ldp_gym.features.evidence import LabelEvidence
+from ldp_gym.learners import play_stepwise
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
+
+EXPERTS: tuple[tuple[float, ...], ...] = (
+    (0.0, 0.0, -9.0, 0.0, 5.0, 0.0),  # Bayes' rule
+    (0.0, 0.0, -5.0, 0.0, 5.0, 0.0),  # the same, with a share
+    (0.0, 0.0, -9.0, 0.0, -2.0, 0.0),  # a small step
+    (0.0, 0.0, -9.0, 0.0, 1.0, -5.0),  # a step that falls as 1/t
+    (-1.0, 0.0, -7.0, 0.0, 0.0, 0.0),  # something between them
+)
+"""Where experts begin: rate, share and step, each as a logit and how it changes with log(t) / 5."""
+
+NUM_INPUTS = 4
+NUM_OUTPUTS = len(EXPERTS) * (len(EXPERTS[0]) + 1)
+
+PREFIX = "dials_"
+"""What the names of the dials' arrays begin with in a model that holds both networks."""
+
+_LEAST = 1e-30
+"""What a hypothesis or an expert keeps, so that a later message can bring it back."""
+
+Numbers = Any
+"""An array or a tensor."""
+
+
+class Dials(NamedTuple):
+    """What the experts do in a round, ``(E, 1)`` each.
+
+    Attributes:
+        rate: the exponent of the likelihoods.
+        share: what is spread evenly over all hypotheses.
+        step: how far they go towards Bayes' rule.
+    """
+
+    rate: Numbers
+    share: Numbers
+    step: Numbers
+
+
+class State(NamedTuple):
+    """What is kept of the messages.
+
+    Attributes:
+        weights: of the hypotheses, by expert, ``(..., E, K)``.
+        trust: in the experts, ``(..., E)``.
+    """
+
+    weights: Numbers
+    trust: Numbers
+
+    @property
+    def mixed(self) -> Numbers:
+        """The weights ``(..., K)`` of the hypotheses."""
+        return (self.trust[..., None] * self.weights).sum(-2)
+
+
+def describe(game: Game) -> FloatArray:
+    """What the network reads of a game, ``(4,)``: eps, and logarithms of eps, K and T."""
+    epsilon = game.channel.epsilon
+    return np.array(
+        [epsilon / 4.0, math.log(epsilon), math.log(game.num_hypotheses) / 3.0, math.log(game.horizon) / 7.0]
+    )
+
+
+def read_outputs(outputs: Numbers) -> tuple[Numbers, Numbers]:
+    """The logits of all dials ``(E, 6)``, and the trust ``(E,)`` at first, of the network's outputs."""
+    logits, trust = outputs[: -len(EXPERTS)].reshape(len(EXPERTS), -1), math.e ** outputs[-len(EXPERTS) :]
+    return logits, trust / trust.sum()
+
+
+def dials_at(logits: Numbers, t: int) -> Dials:
+    """The dials before message t, from 0; ``logits`` come on top of where :data:`EXPERTS` begin."""
+    now = logits[:, 0::2] + logits[:, 1::2] * (math.log(t + 1.0) / 5.0)
+    share = 1.0 / (1.0 + math.e ** (-now))
+    return Dials(2.0 * share[:, 0:1], share[:, 1:2], share[:, 2:3])
+
+
+def advance(state: State, likelihoods: Numbers, dials: Dials) -> State:
+    """The state after messages of these likelihoods ``(..., K)``, the largest of them 1."""
+    weights, trust = state
+    predicted = (weights * likelihoods[..., None, :]).sum(-1)
+    trust = trust * predicted + _LEAST
+    posterior = weights * likelihoods[..., None, :] ** dials.rate + _LEAST
+    posterior = posterior / posterior.sum(-1)[..., None]
+    weights = (1.0 - dials.step) * weights + dials.step * posterior
+    weights = (1.0 - dials.share) * weights + dials.share / weights.shape[-1]
+    return State(weights, trust / trust.sum(-1)[..., None])
+
+
+def start(trust: Numbers, num_hypotheses: int, batch_shape: tuple[int, ...]) -> State:
+    """Equal weights, and the trust ``(E,)`` at first, as arrays."""
+    weights = np.full((*batch_shape, len(EXPERTS), num_hypotheses), 1.0 / num_hypotheses)
+    return State(weights, np.broadcast_to(trust, (*batch_shape, len(EXPERTS))).copy())
+
+
+class AnyTruthLearner(LikelihoodLearner):
+    """Plays a trained update, on label evidence.
+
+    Args:
+        game: the public rules.
+        parameters: the arrays of a network of label evidence, and, with :data:`PREFIX` before their names, of
+            the one that says the dials.
+    """
+
+    track = "uninformed"
+
+    def __init__(self, game: Game, parameters: Mapping[str, FloatArray]) -> None:
+        self._evidence = LabelEvidence(game.channel, network.learned_weights(parameters, game.channel)[0])
+        of_dials = {
+            name.removeprefix(PREFIX): array for name, array in parameters.items() if name.startswith(PREFIX)
+        }
+        self._logits, self._trust = read_outputs(network.apply(of_dials, describe(game)))
+        self._dials: dict[int, Dials] = {}
+        self._smoothing = smoothing_of(game)
+        super().__init__(game)
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights ``(..., K)`` of the hypotheses, summing to one."""
+        mixed: FloatArray = self._state.mixed
+        return mixed
+
+    def begin(self, batch_shape: tuple[int, ...]) -> None:
+        """Begin with equal weights, and with the trust that the network says."""
+        self._state = start(self._trust, self.game.num_hypotheses, batch_shape)
+        self._rounds = np.zeros(batch_shape, dtype=np.int64)
+
+    def begin_again(self, mask: BoolArray) -> None:
+        """The same in the games of ``mask``."""
+        self._state.weights[mask] = 1.0 / self.game.num_hypotheses
+        self._state.trust[mask] = self._trust
+        self._rounds[mask] = 0
+
+    def learn(self, likelihoods: FloatArray) -> None:
+        """A round of the update; games may be in different rounds."""
+        for t in np.unique(self._rounds):
+            here = self._rounds == t
+            if here.all():
+                self._state = advance(self._state, likelihoods, self._dials_at(int(t)))
+                break
+            part = State(self._state.weights[here], self._state.trust[here])
+            part = advance(part, likelihoods[here], self._dials_at(int(t)))
+            self._state.weights[here], self._state.trust[here] = part
+        self._rounds = self._rounds + 1
+
+    def _dials_at(self, t: int) -> Dials:
+        if t not in self._dials:
+            self._dials[t] = dials_at(self._logits, t)
+        return self._dials[t]
+
+    def update(self, candidates: FloatArray, message: Messages) -> None:
+        """Learn from the label evidence of the messages."""
+        message = np.asarray(message)
+        if self._public is not None:
+            self._read(message, candidates)  # the public posterior goes on
+        self.learn(relative_likelihoods(self._evidence(message, candidates, self.posterior)[..., 0]))
+
+    def play(
+        self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
+    ) -> FloatArray:
+        """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
+        if self._public is not None:
+            if log_likelihoods is None:
+                return play_stepwise(self, candidates, messages)
+            self.posterior = self._public.along(log_likelihoods)
+        evidence = self._evidence(messages, candidates, self.posterior)[..., 0]
+        likelihoods, weights = relative_likelihoods(evidence), np.empty(evidence.shape)
+        for t in range(messages.shape[1]):
+            weights[:, t] = self.weights
+            self.learn(likelihoods[:, t])
+        return self._smoothing.smooth(weights, candidates)
+
+    def predict(self, candidates: FloatArray) -> FloatArray:
+        """The weighted mixture of the candidates, smoothed by 1/T^2."""
+        return self._smoothing.smooth(self.weights, candidates)
+
+
+def make(hidden: tuple[int, ...], rng: np.random.Generator) -> dict[str, FloatArray]:
+    """New parameters of the dials' network: it begins at :data:`EXPERTS`, and trusts all of them alike."""
+    parameters = network.make(hidden, NUM_OUTPUTS, rng, NUM_INPUTS)
+    parameters["b"] = np.append(np.array(EXPERTS).reshape(-1), np.zeros(len(EXPERTS)))
+    return parameters
