@@ -9,7 +9,7 @@ demo: .venv/.bench  ## the learners on the main channels of the default game: a 
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
 
 test: .venv/.all lint types layers docs  ## every check and every test; says which it left out, and why
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -rs
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope -rs
 
 lint: .venv/.all
 	$(BIN)/ruff check .
@@ -52,12 +52,12 @@ lowest:  ## the tests with the lowest versions that pyproject.toml admits, in an
 	$(PYTHON) -m venv .venv-lowest && mkdir -p build
 	$(PYTHON) benchmarks/lowest_versions.py > build/lowest.txt
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -c build/lowest.txt -e ".[all]"
-	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n 2 -rs
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n 2 --dist loadscope -rs
 
 core:  ## the tests that need no extra; what is skipped says which it needs
 	$(PYTHON) -m venv .venv-core
 	.venv-core/bin/python -m pip install --quiet --disable-pip-version-check -e . pytest pytest-xdist hypothesis
-	OMP_NUM_THREADS=1 .venv-core/bin/python -m pytest -n 2 -rs
+	OMP_NUM_THREADS=1 .venv-core/bin/python -m pytest -n 2 --dist loadscope -rs
 
 attack: .venv/.all  ## wrong calls, kills, damaged stores and hostile strangers, from a seed; some minutes
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/attack
