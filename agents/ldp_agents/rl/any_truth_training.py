@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from torch.utils.tensorboard import SummaryWriter
 
 from ldp_agents.rl import any_truth, pretrained
 from ldp_agents.rl.amortized import Batch, label_evidence, mixture_kl, simulate
@@ -18,6 +16,11 @@ from ldp_agents.rl.run import Run
 from ldp_agents.rl.torch_network import TorchNetwork
 from ldp_gym import Game
 from ldp_gym.engine.scenario import Scenario
+from ldp_gym.errors import extra
+
+with extra("rl", "training"):
+    import torch
+    from torch.utils.tensorboard import SummaryWriter
 
 STEPS = 2_500_000
 """How many rounds are enough."""
