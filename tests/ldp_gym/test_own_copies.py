@@ -52,7 +52,10 @@ def rewrite(*arrays):
 class Looker(Stepwise):
     """Follows every view to what it is a view of."""
 
+    updates = 0
+
     def update(self, candidates, message):
+        Looker.updates += 1
         assert all(root.shape == message.shape for root in roots(message)), "messages to come"
         assert sum(root.size for root in roots(candidates)) <= 2 * candidates.size
 
@@ -90,7 +93,9 @@ class TapeVandal(ldp_agents.Uniform):
 
 @pytest.mark.parametrize("rules", GAMES)
 def test_no_view_leads_further(rules):
-    ldp_gym.evaluate(Looker, rules, episodes=3)
+    before = Looker.updates
+    ldp_gym.evaluate(Looker, rules, episodes=3)  # the learner looks, and fails if it sees more
+    assert Looker.updates == before + rules["horizon"]
 
 
 @pytest.mark.parametrize("rules", GAMES)

@@ -8,12 +8,12 @@ gradient goes through whole episodes: log-weights are running sums of the eviden
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ldp_agents.rl import network
+from ldp_agents.rl.descent import descend
 from ldp_agents.rl.games import CLASSES, RANGES, draw_rules
 from ldp_agents.rl.model import Model
 from ldp_agents.rl.run import Run
@@ -30,14 +30,10 @@ from ldp_gym.numerics.arrays import FloatArray
 
 with extra("rl", "training"):
     import torch
-    from torch.utils.tensorboard import SummaryWriter
 
 
 STEPS = 60_000_000
 """How many rounds are enough."""
-
-_LARGEST_NORM = 1.0
-"""To what length a longer gradient is cut."""
 
 
 @dataclass(frozen=True)
@@ -162,16 +158,7 @@ def draw_batch(settings: Settings, rng: np.random.Generator) -> Batch:
 
 def fit(run: Run[Settings]) -> Model:
     """Train, or go on from a checkpoint; returns the model."""
-    config, settings = run.config, run.settings
-    torch.set_num_threads(1)
-    net = TorchNetwork(network.make(settings.hidden, 1, np.random.default_rng(config.seed)))
-    optimizer = torch.optim.Adam(net.parameters(), lr=settings.learning_rate)
-    steps = 0
-    if run.checkpoint is not None:
-        state = torch.load(run.checkpoint, weights_only=True)
-        net.load_state_dict(state["network"])
-        optimizer.load_state_dict(state["optimizer"])
-        steps = state["steps"]
+    net = TorchNetwork(network.make(run.settings.hidden, 1, np.random.default_rng(run.config.seed)))
     trained_on = {
         "classes": sorted({str(rules["hypotheses"]) for rules in CLASSES.values()}),
         **{key: list(ends) for key, ends in RANGES.items()},
@@ -180,20 +167,8 @@ def fit(run: Run[Settings]) -> Model:
     def make_model() -> Model:
         return Model(net.numpy(), "weights", trained_on, run.card)
 
-    def save(path: Path) -> None:
-        torch.save({"network": net.state_dict(), "optimizer": optimizer.state_dict(), "steps": steps}, path)
+    def draw_kl(rng: np.random.Generator) -> tuple[torch.Tensor, int]:
+        batch = draw_batch(run.settings, rng)
+        return total_kl(label_evidence(net, batch), batch), batch.num_rounds
 
-    with SummaryWriter(str(run.logs)) as writer:
-        while steps < config.steps:
-            batch = draw_batch(settings, np.random.default_rng([config.seed, steps]))
-            for group in optimizer.param_groups:
-                group["lr"] = settings.learning_rate * (1.0 - steps / config.steps)
-            loss = torch.log(total_kl(label_evidence(net, batch), batch))
-            optimizer.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(net.parameters(), _LARGEST_NORM)
-            optimizer.step()
-            steps += batch.num_rounds
-            writer.add_scalar("train/log_kl", loss.item(), steps)
-            run.progress(steps, make_model, save)
-    return make_model()
+    return descend(run, net, draw_kl, make_model)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ldp_agents.rl import any_truth, pretrained
 from ldp_agents.rl.amortized import Batch, label_evidence, mixture_kl, simulate
+from ldp_agents.rl.descent import descend
 from ldp_agents.rl.games import make_rules
 from ldp_agents.rl.model import ANY_TRUTH, Model
 from ldp_agents.rl.run import Run
@@ -20,7 +20,6 @@ from ldp_gym.errors import extra
 
 with extra("rl", "training"):
     import torch
-    from torch.utils.tensorboard import SummaryWriter
 
 STEPS = 2_500_000
 """How many rounds are enough."""
@@ -31,8 +30,6 @@ RANGES: dict[str, tuple[float, float]] = {"epsilon": (0.5, 6.0), "K": (4, 16), "
 FAMILIES = {"dirichlet(0.05)": 0.2, "dirichlet(0.3)": 0.6, "dirichlet(1)": 0.2}
 TRUTHS = {"member": 0.2, "pair": 0.2, "mixture": 0.15, "switching": 0.25, "contaminated": 0.2}
 """How often each class family and each kind of truth is drawn."""
-
-_LARGEST_NORM = 1.0
 
 
 @dataclass(frozen=True)
@@ -83,42 +80,20 @@ def total_kl(net: TorchNetwork, evidence: torch.Tensor, batch: Batch, game: Game
 
 def fit(run: Run[Settings]) -> Model:
     """Train on the label evidence of the shipped model, or go on from a checkpoint; returns the model."""
-    config, settings = run.config, run.settings
-    torch.set_num_threads(1)
     evidence = pretrained.model_of("amortized").parameters
     reader = TorchNetwork(evidence)
-    net = TorchNetwork(any_truth.make(settings.hidden, np.random.default_rng(config.seed)))
-    optimizer = torch.optim.Adam(net.parameters(), lr=settings.learning_rate)
-    steps = 0
-    if run.checkpoint is not None:
-        state = torch.load(run.checkpoint, weights_only=True)
-        net.load_state_dict(state["network"])
-        optimizer.load_state_dict(state["optimizer"])
-        steps = state["steps"]
+    net = TorchNetwork(any_truth.make(run.settings.hidden, np.random.default_rng(run.config.seed)))
     trained_on = {"classes": ["dirichlet"], **{key: list(ends) for key, ends in RANGES.items()}}
 
     def make_model() -> Model:
         dials = {any_truth.PREFIX + name: array for name, array in net.numpy().items()}
         return Model({**evidence, **dials}, ANY_TRUTH, trained_on, run.card)
 
-    def save(path: Path) -> None:
-        torch.save({"network": net.state_dict(), "optimizer": optimizer.state_dict(), "steps": steps}, path)
+    def draw_kl(rng: np.random.Generator) -> tuple[torch.Tensor, int]:
+        rules = draw_rules(run.settings.channels, rng)
+        batch = simulate(rules, run.settings.episodes, rng)
+        with torch.no_grad():
+            said = label_evidence(reader, batch)
+        return total_kl(net, said, batch, Scenario(**rules).game), batch.num_rounds
 
-    with SummaryWriter(str(run.logs)) as writer:
-        while steps < config.steps:
-            rng = np.random.default_rng([config.seed, steps])
-            rules = draw_rules(settings.channels, rng)
-            batch = simulate(rules, settings.episodes, rng)
-            with torch.no_grad():
-                said = label_evidence(reader, batch)
-            for group in optimizer.param_groups:
-                group["lr"] = settings.learning_rate * (1.0 - steps / config.steps)
-            loss = torch.log(total_kl(net, said, batch, Scenario(**rules).game))
-            optimizer.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(net.parameters(), _LARGEST_NORM)
-            optimizer.step()
-            steps += batch.num_rounds
-            writer.add_scalar("train/log_kl", loss.item(), steps)
-            run.progress(steps, make_model, save)
-    return make_model()
+    return descend(run, net, draw_kl, make_model)
