@@ -22,9 +22,9 @@ import numpy as np
 
 from ldp_gym.calibration.capacity import best_share
 from ldp_gym.channels.adaptive import AdaptiveChannel
-from ldp_gym.channels.base import log_mixed
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
 from ldp_gym.channels.scores import quadratic_losses
+from ldp_gym.channels.two_level import TwoLevelChannel
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages, expectations, masses, mixture
 
 _LEAST = 1e-6
@@ -34,7 +34,7 @@ _TIE = 1e-9
 """What differs by less is equal: the last bit depends on the shape of a batch, and must decide nothing."""
 
 
-class AdaptiveGroups(AdaptiveChannel):
+class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
     """Names the group of hypotheses that likes the label best, out of a few equally likely ones.
 
     The message has the number of each hypothesis' group, and at its end that of the group named.
@@ -154,7 +154,9 @@ class AdaptiveGroups(AdaptiveChannel):
         named = np.arange(len(winners)).reshape(-1, *[1] * groups.ndim) == messages[..., -1:]
         return winners, named.astype(np.float64)
 
-    def _log_named(self, messages: Messages) -> FloatArray:
+    def _log_fits(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
+    ) -> FloatArray:
         """The log probability of naming the right one of a message's groups, ``(..., 1)``."""
         log_right: FloatArray = self._log_right[
             np.maximum.reduce(messages[..., :-1], axis=-1, keepdims=True) + 1
@@ -167,24 +169,14 @@ class AdaptiveGroups(AdaptiveChannel):
         winners, named = self._votes(messages, candidates, posterior)
         return np.add.reduce(winners * named, axis=0)
 
-    def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
-        agreement = self.agreement(messages, candidates, posterior)
-        return log_mixed(agreement, self._log_named(messages), self.epsilon)
-
-    def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
-        chances = expectations(candidates, self.agreement(messages, candidates, posterior))
-        return log_mixed(chances, self._log_named(messages), self.epsilon)
-
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         winners, named = self._votes(messages, candidates, posterior)
         chances = np.stack([expectations(candidates, group) for group in winners])
-        squares = np.exp(self._log_named(messages)) * np.add.reduce(np.square(chances), axis=0)
+        squares = np.exp(self._log_fits(messages, candidates, posterior)) * np.add.reduce(
+            np.square(chances), axis=0
+        )
         return quadratic_losses(np.add.reduce(chances * named, axis=0), squares, self.epsilon)
 
     def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, ClassVar
@@ -346,17 +345,3 @@ def as_channel(channel: object) -> Channel:
         TypeError: if it is something else, such as its name.
     """
     return validation.instance("channel", channel, Channel, "a Channel (made, not its class or name)")
-
-
-def log_mixed(chance: FloatArray, log_fits: FloatArray | float, epsilon: float) -> FloatArray:
-    """The log density of a message that fits with the given chance.
-
-    ``log_fits`` is that of a message that fits; one that does not has ``e^-eps`` times its density.
-    """
-    chance, ratio = np.minimum(np.maximum(chance, 0.0), 1.0), math.exp(-epsilon)
-    if epsilon < 700.0:
-        density: FloatArray = np.multiply(chance, 1.0 - ratio, out=chance)
-        density += ratio
-        return np.log(density, out=density) + log_fits
-    with np.errstate(divide="ignore"):  # the same, where floats run out of digits for e^-eps
-        return np.logaddexp(np.log(chance), np.log1p(-chance) - epsilon) + log_fits

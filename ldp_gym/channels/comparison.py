@@ -21,9 +21,9 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Channel, log_mixed
 from ldp_gym.channels.listing import NUM_DRAWS, MessageList, list_by_coins
 from ldp_gym.channels.scores import quadratic_losses
+from ldp_gym.channels.two_level import TwoLevelChannel, log_mixed
 from ldp_gym.numerics.arrays import (
     BoolArray,
     FloatArray,
@@ -42,7 +42,7 @@ _UNLIKELY = 1e-12
 """What a hypothesis' public weight is taken for when it has vanished."""
 
 
-class Comparison(Channel):
+class Comparison(TwoLevelChannel):
     """A bit about two sides of hypotheses.
 
     The base measure of :meth:`log_density` is the law of the sides, times counting the two answers. Side A is
@@ -142,15 +142,8 @@ class Comparison(Channel):
         prefers, won = self._prefers(messages, candidates, posterior)
         return np.where(won, prefers, 1.0 - prefers)
 
-    def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
-        return log_mixed(self.agreement(messages, candidates, posterior), self._log_keep, self.epsilon)
-
-    def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
-        return log_mixed(self._chances(messages, candidates, posterior), self._log_keep, self.epsilon)
+    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None) -> float:
+        return self._log_keep
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None

@@ -7,13 +7,13 @@ import math
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Channel, log_mixed
 from ldp_gym.channels.scores import quadratic_losses
+from ldp_gym.channels.two_level import TwoLevelChannel
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, masses
 from ldp_gym.numerics.sampling import integers
 
 
-class HadamardResponse(Channel):
+class HadamardResponse(TwoLevelChannel):
     """A column of a Hadamard matrix in which the label probably has +1: a short message about a set.
 
     With N the least power of two above M, the message is a column z in ``0..N-1``, ``e^eps`` times likelier
@@ -63,23 +63,16 @@ class HadamardResponse(Channel):
         columns, rows = np.asarray(messages)[..., None], np.arange(1, self.num_labels + 1)
         return (np.bitwise_count(columns & rows) % 2 == 0).astype(np.float64)
 
-    def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
-        says_yes = self.agreement(messages, candidates) > 0.0
-        return np.where(says_yes, self._log_yes, self._log_yes - self.epsilon)
+    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None) -> float:
+        return self._log_yes
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """The second column, which says no to the first label and yes to the second: no ratio is larger."""
         return np.array([1])
 
-    def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    def _chances(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
     ) -> FloatArray:
-        return log_mixed(self._chances(messages, candidates), self._log_yes, self.epsilon)
-
-    def _chances(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """How likely the column says yes to a label of each hypothesis, ``(..., K)``."""
         return (1.0 + masses(_walsh(candidates, self.order), np.asarray(messages))) / 2.0
 
     def loss_estimates(
@@ -87,7 +80,7 @@ class HadamardResponse(Channel):
     ) -> FloatArray:
         # A column says yes to two labels in a quarter of the cases, and to one in half of them.
         squares = math.exp(self._log_yes) * self.order / 4.0 * np.square(candidates).sum(axis=-1)
-        return quadratic_losses(self._chances(messages, candidates), squares, self.epsilon)
+        return quadratic_losses(self._chances(messages, candidates, posterior), squares, self.epsilon)
 
 
 def _walsh(candidates: FloatArray, order: int) -> FloatArray:

@@ -8,9 +8,9 @@ from functools import cached_property
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Channel, log_mixed
 from ldp_gym.channels.listing import MOST_MESSAGES, NUM_DRAWS, MessageList, list_by_coins
 from ldp_gym.channels.scores import quadratic_losses
+from ldp_gym.channels.two_level import TwoLevelChannel
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations
 from ldp_gym.numerics.sampling import integers
 
@@ -18,7 +18,7 @@ _LEAST_PRIME = 257
 """The hash takes values below a prime of at least this size, so that its buckets are about equal."""
 
 
-class LocalHashing(Channel):
+class LocalHashing(TwoLevelChannel):
     """The bucket of the label under a public random hash, or another bucket (OLH, Wang et al. 2017).
 
     ``g = e^eps + 1``, rounded, and at most M. The hash is ``((a y + b) mod p) mod g`` with the least prime p
@@ -81,16 +81,8 @@ class LocalHashing(Channel):
         buckets = self._buckets(messages[..., None, :], np.arange(self.num_labels))
         return (buckets == messages[..., 2:]).astype(np.float64)
 
-    def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
-        return log_mixed(self.agreement(messages, candidates), self._log_right, self.epsilon)
-
-    def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
-        chances = expectations(candidates, self._members(np.asarray(messages)))
-        return log_mixed(chances, self._log_right, self.epsilon)
+    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None) -> float:
+        return self._log_right
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None

@@ -8,13 +8,13 @@ from functools import cached_property
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Channel
 from ldp_gym.channels.scores import quadratic_losses
+from ldp_gym.channels.two_level import TwoLevelChannel
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, masses
 from ldp_gym.numerics.sampling import integers
 
 
-class RandomizedResponse(Channel):
+class RandomizedResponse(TwoLevelChannel):
     """The label itself with probability ``e^eps / (e^eps + M - 1)``, else another one (Section 3).
 
     The message is the reported label.
@@ -31,11 +31,6 @@ class RandomizedResponse(Channel):
     def log_keep(self) -> float:
         """The log probability of reporting the label itself; divided through by e^eps, which overflows."""
         return -math.log1p((self.num_labels - 1) * math.exp(-self.epsilon))
-
-    @property
-    def log_other(self) -> float:
-        """The log probability of reporting one given other label."""
-        return self.log_keep - self.epsilon
 
     @property
     def message_space(self) -> gym.spaces.Discrete:
@@ -58,28 +53,20 @@ class RandomizedResponse(Channel):
         reported = np.asarray(messages)[..., None] == np.arange(self.num_labels)
         return reported.astype(np.float64)
 
-    def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None) -> float:
+        return self.log_keep
+
+    def _chances(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
     ) -> FloatArray:
-        kept = self.agreement(messages, candidates) > 0.0
-        return np.where(kept, self.log_keep, self.log_other)
+        return masses(candidates, np.asarray(messages))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """Any message: they are all alike but for their names."""
         return np.array([0])
 
-    def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
-        """See :meth:`Channel.log_likelihood`; only the reported label's masses are looked at."""
-        reported = masses(candidates, np.asarray(messages))
-        with np.errstate(divide="ignore"):
-            return np.logaddexp(
-                self.log_keep + np.log(reported), self.log_other + np.log1p(-np.minimum(reported, 1.0))
-            )
-
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         squares = math.exp(self.log_keep) * np.square(candidates).sum(axis=-1)
-        return quadratic_losses(masses(candidates, np.asarray(messages)), squares, self.epsilon)
+        return quadratic_losses(self._chances(messages, candidates, posterior), squares, self.epsilon)

@@ -1,8 +1,8 @@
 """Proper scores: losses of which the truth has the least, whatever a message says.
 
-Given the public coins, most channels have messages that fit a label or do not: message z has probability
-``L(z)`` from a label that it fits and ``e^-eps L(z)`` from another. With ``c_k(z)`` the chance that it fits a
-label of hypothesis k, the likelihood of k is ``P_k(z) = L(z) (e^-eps + (1 - e^-eps) c_k(z))``.
+Given the public coins, most channels have messages that fit a label or do not (:mod:`.two_level`). With
+``c_k(z)`` the chance that z fits a label of hypothesis k, the likelihood of k is
+``P_k(z) = L(z) (e^-eps + (1 - e^-eps) c_k(z))``.
 
 Under the law P the quadratic score ``sum_z' P_k(z')^2 / L(z') - 2 P_k(z) / L(z)`` has the expectation
 ``sum_z (P_k(z) - P(z))^2 / L(z)``, up to what does not depend on k: the least at ``P_k = P``. For every label

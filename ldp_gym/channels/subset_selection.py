@@ -14,7 +14,6 @@ from itertools import combinations
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Channel, log_mixed
 from ldp_gym.channels.listing import (
     MOST_MESSAGES,
     MessageList,
@@ -24,10 +23,11 @@ from ldp_gym.channels.listing import (
     num_circles,
 )
 from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations
+from ldp_gym.channels.two_level import TwoLevelChannel
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages
 
 
-class SubsetChannel(Channel):
+class SubsetChannel(TwoLevelChannel):
     """A random subset of N names.
 
     Privacy: a set has one probability if it holds the user's name and ``e^-eps`` times that if it does not.
@@ -70,6 +70,11 @@ class SubsetChannel(Channel):
         lots = np.where(np.arange(self.num_names) == names[..., None], own[..., None], uniforms[..., 1:])
         last = np.partition(lots, self.size - 1, axis=-1)[..., self.size - 1, None]
         return (lots <= last).astype(np.float64)
+
+    def _log_fits(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
+    ) -> FloatArray | float:
+        return self._log_holds
 
     def _squares(self, laws: FloatArray) -> FloatArray:
         """``sum_S L c_k(S)^2`` of hypotheses whose names have laws ``(..., K, N)``, up to a constant.
@@ -154,21 +159,10 @@ class SubsetSelection(SubsetChannel):
     ) -> FloatArray:
         return messages.astype(np.float64)
 
-    def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
-        return log_mixed(self.agreement(messages, candidates), self._log_holds, self.epsilon)
-
-    def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
-        held = expectations(candidates, messages.astype(np.float64))
-        return log_mixed(held, self._log_holds, self.epsilon)
-
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        held = expectations(candidates, messages.astype(np.float64))
+        held = self._chances(messages, candidates, posterior)
         return quadratic_losses(held, self._squares(candidates), self.epsilon)
 
     def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:

@@ -7,7 +7,6 @@ import math
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Channel, log_mixed
 from ldp_gym.channels.listing import (
     MOST_MESSAGES,
     MessageList,
@@ -17,10 +16,11 @@ from ldp_gym.channels.listing import (
     num_circles,
 )
 from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations
+from ldp_gym.channels.two_level import TwoLevelChannel
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages
 
 
-class UnaryEncoding(Channel):
+class UnaryEncoding(TwoLevelChannel):
     """A noisy bit for every label (OUE, Wang et al. 2017).
 
     A bit is 1 with probability 1/2 for the user's own label and ``1 / (e^eps + 1)`` for the others.
@@ -59,7 +59,9 @@ class UnaryEncoding(Channel):
         own = np.arange(self.num_labels) == np.asarray(labels)[..., None]
         return (uniforms < np.where(own, 0.5, math.exp(self._log_zero - self.epsilon))).astype(np.int8)
 
-    def _log_fits(self, messages: Messages) -> FloatArray:
+    def _log_fits(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
+    ) -> FloatArray:
         """The log probability of messages from a label whose bit is 1, ``(..., 1)``."""
         others = messages.sum(axis=-1, keepdims=True, dtype=np.float64) - 1.0
         return math.log(0.5) + (self.num_labels - 1) * self._log_zero - others * self.epsilon
@@ -69,22 +71,11 @@ class UnaryEncoding(Channel):
     ) -> FloatArray:
         return messages.astype(np.float64)
 
-    def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
-        return log_mixed(self.agreement(messages, candidates), self._log_fits(messages), self.epsilon)
-
-    def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
-        held = expectations(candidates, messages.astype(np.float64))
-        return log_mixed(held, self._log_fits(messages), self.epsilon)
-
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         """The squared distance of the bits from what each hypothesis expects, up to constants."""
-        held = expectations(candidates, messages.astype(np.float64))
+        held = self._chances(messages, candidates, posterior)
         # With q of others' bits the mean is q + (1/2 - q) f_k, and 1/2 - q = (1 - e^-eps) / (2 (1 + e^-eps)).
         squares = 0.5 * math.exp(self._log_zero) * np.square(candidates).sum(axis=-1)
         return quadratic_losses(held, squares, self.epsilon)

@@ -8,7 +8,6 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.calibration.capacity import best_share
-from ldp_gym.channels.base import log_mixed
 from ldp_gym.channels.listing import MessageList
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.subset_selection import SubsetChannel
@@ -62,21 +61,15 @@ class Vote(SubsetChannel):
     ) -> FloatArray:
         return mixture(_members(messages), votes(candidates))
 
-    def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    def _chances(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
     ) -> FloatArray:
-        return log_mixed(self.agreement(messages, candidates), self._log_holds, self.epsilon)
-
-    def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
-        held = expected_votes(candidates, _members(messages))
-        return log_mixed(held, self._log_holds, self.epsilon)
+        return expected_votes(candidates, _members(messages))
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        held = expected_votes(candidates, _members(messages))
+        held = self._chances(messages, candidates, posterior)
         return quadratic_losses(held, self._squares(ballots_of_voted(candidates)), self.epsilon)
 
     def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:

@@ -18,9 +18,9 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.calibration.capacity import best_share
-from ldp_gym.channels.base import Channel, log_mixed
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
 from ldp_gym.channels.scores import quadratic_losses
+from ldp_gym.channels.two_level import TwoLevelChannel, log_mixed
 from ldp_gym.channels.votes import ballots_of_voted, cast, expected_votes, turnout, voted, votes
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, mixture
 
@@ -28,7 +28,7 @@ _STEPS = 2.0**40
 """Into how many steps the circle is divided."""
 
 
-class Wheel(Channel):
+class Wheel(TwoLevelChannel):
     """A noisy arc on a circle of hypotheses, which probably covers the one that likes the label best.
 
     The message says how far behind the start of the arc each hypothesis stands, in (0, 1]: those below r are
@@ -107,11 +107,10 @@ class Wheel(Channel):
         covered, _ = self._covered(messages, candidates, posterior)
         return mixture(covered, votes(candidates))
 
-    def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    def _log_fits(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
     ) -> FloatArray:
-        _, log_density = self._arc(self._stretches(candidates, posterior))
-        return log_mixed(self.agreement(messages, candidates, posterior), log_density, self.epsilon)
+        return self._arc(self._stretches(candidates, posterior))[1]
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None

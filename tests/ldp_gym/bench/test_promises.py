@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 import ldp_gym
 from ldp_gym import bench
 from ldp_gym.bench import leaderboard
+from ldp_gym.channels.base import Channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.cli import app
 from ldp_gym.errors import BrokenPromiseError, BrokenPromiseWarning
@@ -21,9 +22,10 @@ class DoubleResponse(RandomizedResponse):
     def log_keep(self):
         return -float(np.log1p((self.num_labels - 1) * np.exp(-2 * self.epsilon)))
 
-    @property
-    def log_other(self):
-        return self.log_keep - 2 * self.epsilon
+    def log_density(self, messages, candidates, posterior=None):
+        return np.where(self.agreement(messages, candidates) > 0, 0.0, -2 * self.epsilon) + self.log_keep
+
+    log_likelihood = Channel.log_likelihood
 
 
 class CrashingResponse(RandomizedResponse):

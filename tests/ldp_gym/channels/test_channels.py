@@ -8,7 +8,7 @@ from helpers import CHANNELS, PURE, TABLE, make_channel
 
 import ldp_gym
 from ldp_gym import theory
-from ldp_gym.channels.base import log_mixed
+from ldp_gym.channels.two_level import log_mixed
 from ldp_gym.privacy.audit import certify, estimate_epsilon
 from ldp_gym.testing import check_channel
 
