@@ -43,6 +43,23 @@ HYPOTHESES = {
 """Rules of every class that comes in any size."""
 
 
+class Stepwise:
+    """The uniform mixture with nothing but the three methods of the protocol."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+
+    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
+        self.batch_shape = batch_shape
+
+    def predict(self, candidates: np.ndarray) -> np.ndarray:
+        mixed = candidates.mean(axis=-2)
+        return np.broadcast_to(mixed, (*self.batch_shape, mixed.shape[-1])).copy()
+
+    def update(self, candidates: np.ndarray, message: np.ndarray) -> None:
+        pass
+
+
 def delta_of(channel: str) -> float:
     """The delta that a named channel can promise."""
     return 1e-5 if channel.endswith("-vector") else 0.0

@@ -15,6 +15,13 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAPER = (ROOT / "docs" / "paper.md").read_text()
 README = (ROOT / "README.md").read_text()
+REGISTRIES = {
+    "classes": ldp_gym.HYPOTHESES,
+    "natures": ldp_gym.NATURES,
+    "truths": ldp_gym.TRUTHS,
+    "channels": ldp_gym.CHANNELS,
+    "learners": ldp_gym.LEARNERS,
+}
 
 # All that the paper numbers.
 NUMBERED = [
@@ -58,13 +65,7 @@ def test_every_name_in_the_readme_s_table_exists():
     import ldp_agents  # noqa: F401
 
     row = {line.split("|")[1].strip(): line for line in README.splitlines() if line.startswith("| ")}
-    for kind, registry in (
-        ("classes", ldp_gym.HYPOTHESES),
-        ("natures", ldp_gym.NATURES),
-        ("truths", ldp_gym.TRUTHS),
-        ("channels", ldp_gym.CHANNELS),
-        ("learners", ldp_gym.LEARNERS),
-    ):
+    for kind, registry in REGISTRIES.items():
         assert set(registry.names()) == set(re.findall(r"`([a-z0-9-]+)`", row[kind])), kind
 
 
@@ -117,13 +118,7 @@ def reference(monkeypatch):
 
 
 def test_every_registered_name_has_a_page(reference):
-    for kind, registry in (
-        ("classes", ldp_gym.HYPOTHESES),
-        ("natures", ldp_gym.NATURES),
-        ("truths", ldp_gym.TRUTHS),
-        ("channels", ldp_gym.CHANNELS),
-        ("learners", ldp_gym.LEARNERS),
-    ):
+    for kind, registry in REGISTRIES.items():
         for name in registry.names():
             maker = registry[name]
             assert f"::: {maker.__module__}.{maker.__qualname__}" in reference[f"reference/{kind}/{name}.md"]

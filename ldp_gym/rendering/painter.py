@@ -12,9 +12,6 @@ import numpy.typing as npt
 from ldp_gym.errors import extra
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.rendering.history import FrameData
-
-if TYPE_CHECKING:
-    import pygame
 from ldp_gym.rendering.summary import (
     bar_starts,
     label_order,
@@ -23,6 +20,9 @@ from ldp_gym.rendering.summary import (
     message_text,
     scale_power,
 )
+
+if TYPE_CHECKING:
+    import pygame
 
 Frame = npt.NDArray[np.uint8]
 

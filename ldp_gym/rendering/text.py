@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.rendering.history import FrameData
-
-if TYPE_CHECKING:
-    pass
 from ldp_gym.rendering.summary import (
     bar_starts,
     label_order,

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from helpers import Stepwise
 
 import ldp_agents
 import ldp_gym
@@ -16,23 +17,6 @@ GAMES = [
     {"hypotheses": "dirichlet", "horizon": 40, "redraw_hypotheses": True, "observe_candidates": True},
     {"hypotheses": "dirichlet", "horizon": 40, "channel": "adaptive-split"},
 ]
-
-
-class Stepwise:
-    """Three methods, so that it is stepped."""
-
-    def __init__(self, game):
-        self.game = game
-
-    def reset(self, batch_shape=()):
-        self.batch_shape = batch_shape
-
-    def predict(self, candidates):
-        mixed = candidates.mean(axis=-2)
-        return np.broadcast_to(mixed, (*self.batch_shape, mixed.shape[-1])).copy()
-
-    def update(self, candidates, message):
-        pass
 
 
 def roots(array):

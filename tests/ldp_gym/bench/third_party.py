@@ -8,6 +8,7 @@ import sys
 import time
 
 import numpy as np
+from helpers import Stepwise
 
 import ldp_agents
 from ldp_gym.channels.randomized_response import RandomizedResponse
@@ -31,21 +32,8 @@ class Talker(ldp_agents.EXP3):
         return super().predict(candidates)
 
 
-class Stepper:
-    """The uniform mixture with nothing but the three methods of the protocol."""
-
-    def __init__(self, game):
-        self.game = game
-
-    def reset(self, batch_shape=()):
-        self.batch_shape = batch_shape
-
-    def predict(self, candidates):
-        mixed = candidates.mean(axis=-2)
-        return np.broadcast_to(mixed, (*self.batch_shape, mixed.shape[-1]))
-
-    def update(self, candidates, message):
-        pass
+class Stepper(Stepwise):
+    """A learner that is no subclass of ours."""
 
 
 class Late(ldp_agents.Uniform):
