@@ -17,7 +17,7 @@ import numpy as np
 from attack.tiny import play
 
 from ldp_gym.bench import Store
-from ldp_gym.bench.report import EVERYTHING, gather
+from ldp_gym.bench.sections import EVERYTHING, gather
 from ldp_gym.errors import DamagedStoreError
 
 Damage = Callable[[Path], None]

@@ -11,37 +11,24 @@
 
 from __future__ import annotations
 
-import json
 import math
-import shlex
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import ldp_gym
 from ldp_gym.bench import certificates, figures, leaderboard
-from ldp_gym.bench.experiment import Experiment, learner_code, own_code
+from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Verdict, judge
-from ldp_gym.bench.page import Column, Html, Value, count, join, listing, page, picture, table, tag
+from ldp_gym.bench.page import Html, join, listing, page, picture, table, tag
+from ldp_gym.bench.provenance import commands, explain, list_runs, versions, when
 from ldp_gym.bench.results import Results, by_summary
-from ldp_gym.bench.store import FILE, HIDDEN, Store
-from ldp_gym.bench.suites import SUITES, Suite, SuiteTable
-from ldp_gym.channels.base import CHANNELS
+from ldp_gym.bench.sections import Section, gather
+from ldp_gym.bench.store import FILE, Store
+from ldp_gym.bench.suites import Suite, SuiteTable
 from ldp_gym.errors import DamagedStoreError, extra
 from ldp_gym.files import write_text
-from ldp_gym.registry import PACKAGES
 
 PAGE = "report.html"
-
-
-class _Everything:
-    def __contains__(self, _: object) -> bool:
-        return True
-
-
-EVERYTHING: Container[str] = _Everything()
-"""Trust in all that a store names."""
 
 
 def write(directory: str | Path, *, trusted: Container[str] = frozenset()) -> Path:
@@ -52,7 +39,8 @@ def write(directory: str | Path, *, trusted: Container[str] = frozenset()) -> Pa
     Args:
         directory: where :func:`ldp_gym.bench.run`, or ``ldp-gym bench``, has put its results.
         trusted: the ``module:object`` that may be imported because a store names them; all with
-            :data:`EVERYTHING`. A suite that needs another one is left out, and says so.
+            :data:`~ldp_gym.bench.sections.EVERYTHING`. A suite that needs another one is left out, and says
+            so.
 
     Returns:
         The page's path.
@@ -77,131 +65,6 @@ def write(directory: str | Path, *, trusted: Container[str] = frozenset()) -> Pa
     path = directory / PAGE
     write_text(path, _report(sections, runs, directory, store.faults))
     return path
-
-
-# -- What there is to say about a suite ---------------------------------------------------------------------
-
-
-@dataclass
-class Section:
-    """A suite's latest run, with its results as they are now in the store.
-
-    Attributes:
-        name: the suite's; ``module:Class`` for one that is not registered.
-        run: the store's record of the run.
-        others: those of earlier runs with other settings.
-        suite: None if it cannot be found here.
-        results: likewise.
-        notes: what a reader should know about how complete they are.
-        svg: the figure.
-    """
-
-    name: str
-    run: Mapping[str, Any]
-    others: list[Mapping[str, Any]]
-    suite: Suite | None = None
-    results: Results | None = None
-    notes: list[str] = field(default_factory=list)
-    svg: str | None = None
-
-    @property
-    def shown_name(self) -> str:
-        """As a reader knows it: the name that a suite gives itself."""
-        return self.suite.name if self.suite and self.suite.parameters else self.name
-
-    @property
-    def file(self) -> str:
-        """What its figures are called."""
-        return self.shown_name.replace(":", "-").replace(".", "-")
-
-
-def gather(
-    store: Store, name: str, runs: Sequence[Mapping[str, Any]], trusted: Container[str] = frozenset()
-) -> Section:
-    """What the store has of a suite: of its latest run, with the learners of like runs before it."""
-    latest = {json.dumps(run["settings"], sort_keys=True): run for run in runs if run["suite"] == name}
-    *others, run = sorted(latest.values(), key=lambda run: run["id"])
-    section = Section(name, run, others)
-    settings = run["settings"]
-    foreign = [address for address in _addresses(run) if address not in trusted]
-    if foreign:
-        section.notes.append(
-            f"It is left out: the store names code, {', '.join(foreign)}, and nobody has said that it may "
-            f"run. If you trust the directory: ldp-gym report --trust"
-        )
-        return section
-    like = [other for other in (*others, run) if _is_like(other["settings"], settings)]
-    try:
-        suite = SUITES[name](**settings["parameters"])
-        experiments = suite.experiments(
-            settings["size"],
-            learners=_known("learner", _all_learners(like), learner_code, section),
-            channels=_known("channel", settings["channels"], CHANNELS.class_of, section),
-            episodes=settings["episodes"],
-        )
-    except Exception as error:  # somebody else's module may fail in any way when it is imported
-        section.notes.append(f"Its experiments are not known here: {error}")
-        return section
-    section.suite = suite
-    then, now = ((facts.get("ldp-gym"), facts.get("code")) for facts in (run["versions"], _code_here()))
-    if then != now:
-        section.notes.append(
-            f"It was run with ldp-gym {then[0]} (code {then[1]}), and this is {now[0]} (code {now[1]}): "
-            f"results of another version or other code do not count."
-        )
-    tracks = {name: track for other in like for name, track in other["settings"].get("tracks", {}).items()}
-    section.results = Results(store, experiments, settings["seed"], tracks)
-    return section
-
-
-def _addresses(run: Mapping[str, Any]) -> list[str]:
-    """The ``module:object`` of others that making a run's suite again would import."""
-    settings = run["settings"]
-    texts = [run["suite"], *settings["channels"], *texts_of(settings["parameters"])]
-    return sorted({text for text in texts if ":" in text and text.partition(".")[0] not in PACKAGES})
-
-
-def texts_of(value: object) -> Iterator[str]:
-    """Every text in what JSON can hold."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from (*texts_of(key), *texts_of(item))
-    elif isinstance(value, list):
-        for item in value:
-            yield from texts_of(item)
-
-
-def _is_like(settings: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
-    """Whether two runs differ in their learners alone."""
-    shared = ("seed", "size", "episodes", "channels", "parameters")
-    return all(settings[name] == others[name] for name in shared)
-
-
-def _all_learners(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The further learners of all runs. Where one of one's own game names none, it has every learner."""
-    named = [run["settings"]["learners"] for run in runs]
-    if any(run["settings"]["parameters"] for run in runs) and not all(named):
-        return []
-    return list(dict.fromkeys(name for names in named for name in names))
-
-
-def _code_here() -> dict[str, str]:
-    return {"ldp-gym": ldp_gym.__version__, "code": own_code()[:12]}
-
-
-def _known(kind: str, names: Sequence[str], find: Callable[[str], object], section: Section) -> list[str]:
-    """The names that are found here; a note says of the others that they are left out."""
-    found = []
-    for name in names:
-        try:
-            find(name)
-        except Exception as error:  # as above
-            section.notes.append(f"The {kind} {name} is left out: {error}")
-        else:
-            found.append(name)
-    return found
 
 
 def _draw(section: Section, directory: Path) -> None:
@@ -232,14 +95,14 @@ def _report(
             _summary(sections),
             _contents(sections) if len(sections) > 1 else Html(),
             tag("h3", "To reproduce it", id="reproduce"),
-            tag("pre", tag("code", _commands([section.run for section in sections], directory))),
+            tag("pre", tag("code", commands([section.run for section in sections], directory))),
         ),
         tag(
             "main",
             *(_section(section, directory) for section in sections),
             _certificates(audits),
         ),
-        tag("footer", _reading(), _provenance(runs)),
+        tag("footer", explain(), list_runs(runs)),
     )
 
 
@@ -259,11 +122,9 @@ def _summary(sections: Sequence[Section]) -> Html:
     counts = f"{played} played, {failed} failed, {missing} not finished (a learner in a game on a channel)"
     failures = [section.name for section in sections if section.results and section.results.failures]
     facts: dict[str, str] = {
-        "Last run": _time(last["finished"])
-        if last["finished"]
-        else f"{_time(last['started'])}, not finished",
+        "Last run": when(last["finished"]) if last["finished"] else f"{when(last['started'])}, not finished",
         "Machine": last["machine"],
-        "Versions": _versions(last),
+        "Versions": versions(last),
         "Experiments": join([counts, *(part for name in failures for part in ("; ", _failures(name)))]),
         "Findings": f"of {len(verdicts)} claims "
         + ", ".join(f"{verdicts.count(verdict)} are {verdict.value}" for verdict in Verdict),
@@ -302,7 +163,7 @@ def _section(section: Section, directory: Path) -> Html:
         *(tag("p", note, class_="bad") for note in section.notes),
     ]
     if section.others:
-        earlier = _commands(section.others, directory)
+        earlier = commands(section.others, directory)
         parts += [
             tag("p", "Shown is the latest run. The suite was also run with other settings:", class_="quiet"),
             tag("pre", tag("code", earlier)),
@@ -401,7 +262,7 @@ def _unfinished(section: Section, results: Results, directory: Path) -> list[str
         parts += [
             tag("h3", f"Not finished: {len(results.missing)}", id=f"{section.name}-missing"),
             tag("p", "Running it again plays these alone:"),
-            tag("pre", tag("code", _commands([section.run], directory))),
+            tag("pre", tag("code", commands([section.run], directory))),
             tag(
                 "details",
                 tag("summary", "Which"),
@@ -436,94 +297,3 @@ def _certificates(audits: Sequence[certificates.ChannelAudit]) -> Html:
         ),
         id="certificates",
     )
-
-
-# -- How to read and repeat it ------------------------------------------------------------------------------
-
-
-def _reading() -> Html:
-    return tag(
-        "section",
-        tag("h2", "How to read it"),
-        tag(
-            "p",
-            "In each round a learner predicts a label's distribution, and is charged the KL divergence of "
-            "the truth from its prediction, in nats; it sees a private message about the label and never the "
-            "charge. The risk is the sum over T rounds, in expectation: the mean over episodes, with a 95% "
-            "interval over the episodes. Where every truth was played, it is that of the worst one, and the "
-            "interval holds for all truths at once. All learners in a game play the same tapes (contexts, "
-            "labels and messages), so that their differences are paired episode by episode.",
-        ),
-        tag(
-            "p",
-            "The score is (uniform - risk) / (uniform - Bayes) on the same tapes: 1 is Bayes, 0 has learned "
-            "nothing; blank where the denominator is within its error, and where the truth is no member: "
-            "Bayes is then no mark to reach, and no theorem's bound is shown. The regret is the risk less "
-            "that of the best hypothesis in hindsight. A finding is marked where there is a "
-            "claim to compare it with; the marks are computed from the data. Learners that do not understand "
-            "a channel's messages are absent from it. A click on a header sorts a table.",
-        ),
-        class_="reading",
-        id="reading",
-    )
-
-
-def _provenance(runs: Sequence[Mapping[str, Any]]) -> Html:
-    columns: list[Column[Mapping[str, Any]]] = [
-        Column("Run", lambda run: count(run["id"]), numeric=True),
-        Column("Suite", lambda run: Value(run["suite"])),
-        Column("Started", lambda run: Value(_time(run["started"]))),
-        Column("Finished", lambda run: Value(_time(run["finished"]) if run["finished"] else "not finished")),
-        Column("Cells", lambda run: count(len(run["keys"])), "blocks of episodes", numeric=True),
-        Column("Seeds", lambda run: Value(_seeds(run["settings"]), style="wrap"), common=True),
-        Column("Machine", lambda run: Value(run["machine"]), common=True),
-        Column("Versions", lambda run: Value(_versions(run)), common=True),
-        Column("Command line, as it was", lambda run: Value(run["command"], style="wrap"), common=True),
-    ]
-    return tag(
-        "section",
-        tag("h2", "Runs"),
-        table(columns, runs, label="Runs", identifier="run-table"),
-        id="runs",
-    )
-
-
-def _commands(runs: Sequence[Mapping[str, Any]], directory: Path) -> str:
-    """The command lines that give the same results."""
-    return "\n".join(_command(run, directory) for run in runs)
-
-
-def _command(run: Mapping[str, Any], directory: Path) -> str:
-    settings = run["settings"]
-    rules = settings.get("parameters", {}).get("rules", {})
-    words = ["ldp-gym", "bench", *([] if rules else [run["suite"]])]
-    for name, value in rules.items():
-        words += ["--rule", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
-    for option, names in (("--learner", settings["learners"]), ("--channel", settings["channels"])):
-        for name in names:
-            words += [option, name]
-    if settings["episodes"] is not None:
-        words += ["--episodes", str(settings["episodes"])]
-    if settings["size"] != "default":
-        words += ["--size", settings["size"]]
-    words += ["--secret"] if settings["seed"] == HIDDEN else ["--seed", str(settings["seed"])]
-    words += ["--out", directory.name or "."]
-    return shlex.join(words)
-
-
-def _seeds(settings: Mapping[str, Any]) -> str:
-    """Where the seeds of a run come from."""
-    if "commitment" not in settings:
-        return f"from {settings['seed']}"
-    if "secret" not in settings:
-        return f"from a secret with the commitment {settings['commitment']}, not revealed"
-    return f"from {settings['seed']}, by the secret {settings['secret']}, commitment {settings['commitment']}"
-
-
-def _versions(run: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in run["versions"].items())
-
-
-def _time(stamp: str) -> str:
-    """Of ISO 8601, what one reads."""
-    return stamp[:19].replace("T", " ") + " UTC"

@@ -30,9 +30,10 @@ from ldp_gym.bench.experiment import Cell
 from ldp_gym.bench.findings import Verdict, judge
 from ldp_gym.bench.isolation import MEMORY_LIMIT, TIME_LIMIT
 from ldp_gym.bench.page import Column, Value, layout
-from ldp_gym.bench.report import EVERYTHING, gather, texts_of, write
+from ldp_gym.bench.report import write
 from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.runner import run
+from ldp_gym.bench.sections import EVERYTHING, gather, texts_of
 from ldp_gym.bench.store import DIRECTORY, FILE, Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, Suite
 from ldp_gym.bench.suites.own_game import OwnGame

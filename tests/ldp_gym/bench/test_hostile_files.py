@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import ldp_gym
 from ldp_gym import bench
 from ldp_gym.bench import Store
+from ldp_gym.bench.sections import gather
 from ldp_gym.cli import app
 
 PLUGIN = """
@@ -89,7 +90,7 @@ def test_the_leaderboard_has_the_learners_of_earlier_runs(tmp_path):
     bench.run("limit", learners=["fixed-share"], **common)
     bench.run("limit", **common)
     store = Store(tmp_path)
-    assert "fixed-share" in bench.report.gather(store, "limit", store.runs()).results.learners
+    assert "fixed-share" in gather(store, "limit", store.runs()).results.learners
 
 
 def test_files_that_cannot_be_written_are_told_in_a_line(tmp_path):

@@ -14,6 +14,7 @@ import pytest
 import ldp_gym
 from ldp_gym import bench, theory
 from ldp_gym.bench import SUITES, Results, Store, Verdict, judge, report
+from ldp_gym.bench.sections import EVERYTHING
 from ldp_gym.bench.store import Outcome
 
 EVIL = "hostile_learner:</td><script>window.hacked = 1</script>"
@@ -283,7 +284,7 @@ def test_a_suite_of_your_own_has_its_section(tmp_path, monkeypatch):
     sys.modules.pop("own.suites")
     (tmp_path / "own" / "suites.py").unlink()
     assert "Its experiments are not known here: cannot import suite" in report.write(
-        tmp_path, trusted=report.EVERYTHING
+        tmp_path, trusted=EVERYTHING
     ).read_text("utf-8")
 
 

@@ -1,0 +1,103 @@
+"""How to read a report, and how to repeat it: its runs, with their command lines, seeds and versions."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ldp_gym.bench.page import Column, Html, Value, count, table, tag
+from ldp_gym.bench.store import HIDDEN
+
+
+def explain() -> Html:
+    """What the numbers of a report mean."""
+    return tag(
+        "section",
+        tag("h2", "How to read it"),
+        tag(
+            "p",
+            "In each round a learner predicts a label's distribution, and is charged the KL divergence of "
+            "the truth from its prediction, in nats; it sees a private message about the label and never the "
+            "charge. The risk is the sum over T rounds, in expectation: the mean over episodes, with a 95% "
+            "interval over the episodes. Where every truth was played, it is that of the worst one, and the "
+            "interval holds for all truths at once. All learners in a game play the same tapes (contexts, "
+            "labels and messages), so that their differences are paired episode by episode.",
+        ),
+        tag(
+            "p",
+            "The score is (uniform - risk) / (uniform - Bayes) on the same tapes: 1 is Bayes, 0 has learned "
+            "nothing; blank where the denominator is within its error, and where the truth is no member: "
+            "Bayes is then no mark to reach, and no theorem's bound is shown. The regret is the risk less "
+            "that of the best hypothesis in hindsight. A finding is marked where there is a "
+            "claim to compare it with; the marks are computed from the data. Learners that do not understand "
+            "a channel's messages are absent from it. A click on a header sorts a table.",
+        ),
+        class_="reading",
+        id="reading",
+    )
+
+
+def list_runs(runs: Sequence[Mapping[str, Any]]) -> Html:
+    """All runs, with what repeats them."""
+    columns: list[Column[Mapping[str, Any]]] = [
+        Column("Run", lambda run: count(run["id"]), numeric=True),
+        Column("Suite", lambda run: Value(run["suite"])),
+        Column("Started", lambda run: Value(when(run["started"]))),
+        Column("Finished", lambda run: Value(when(run["finished"]) if run["finished"] else "not finished")),
+        Column("Cells", lambda run: count(len(run["keys"])), "blocks of episodes", numeric=True),
+        Column("Seeds", lambda run: Value(_seeds(run["settings"]), style="wrap"), common=True),
+        Column("Machine", lambda run: Value(run["machine"]), common=True),
+        Column("Versions", lambda run: Value(versions(run)), common=True),
+        Column("Command line, as it was", lambda run: Value(run["command"], style="wrap"), common=True),
+    ]
+    return tag(
+        "section",
+        tag("h2", "Runs"),
+        table(columns, runs, label="Runs", identifier="run-table"),
+        id="runs",
+    )
+
+
+def commands(runs: Sequence[Mapping[str, Any]], directory: Path) -> str:
+    """The command lines that give the same results."""
+    return "\n".join(_command(run, directory) for run in runs)
+
+
+def _command(run: Mapping[str, Any], directory: Path) -> str:
+    settings = run["settings"]
+    rules = settings.get("parameters", {}).get("rules", {})
+    words = ["ldp-gym", "bench", *([] if rules else [run["suite"]])]
+    for name, value in rules.items():
+        words += ["--rule", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
+    for option, names in (("--learner", settings["learners"]), ("--channel", settings["channels"])):
+        for name in names:
+            words += [option, name]
+    if settings["episodes"] is not None:
+        words += ["--episodes", str(settings["episodes"])]
+    if settings["size"] != "default":
+        words += ["--size", settings["size"]]
+    words += ["--secret"] if settings["seed"] == HIDDEN else ["--seed", str(settings["seed"])]
+    words += ["--out", directory.name or "."]
+    return shlex.join(words)
+
+
+def _seeds(settings: Mapping[str, Any]) -> str:
+    """Where the seeds of a run come from."""
+    if "commitment" not in settings:
+        return f"from {settings['seed']}"
+    if "secret" not in settings:
+        return f"from a secret with the commitment {settings['commitment']}, not revealed"
+    return f"from {settings['seed']}, by the secret {settings['secret']}, commitment {settings['commitment']}"
+
+
+def versions(run: Mapping[str, Any]) -> str:
+    """What a run was run with."""
+    return ", ".join(f"{name} {version}" for name, version in run["versions"].items())
+
+
+def when(stamp: str) -> str:
+    """An ISO 8601 time, as one reads it."""
+    return stamp[:19].replace("T", " ") + " UTC"
