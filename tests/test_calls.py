@@ -5,7 +5,8 @@ import pkgutil
 
 import numpy as np
 import pytest
-from attack.calls import all_calls, attempt, is_ours, run
+from attack.calls import attempt, is_ours, run
+from attack.catalogue import all_calls
 
 import ldp_gym
 from ldp_gym import theory
