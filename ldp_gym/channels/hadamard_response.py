@@ -87,10 +87,12 @@ def _walsh(candidates: FloatArray, order: int) -> FloatArray:
     """``sum_y f_k[y] H[y + 1, z]`` for every column z, by the fast Walsh transform: ``(..., K, N)``."""
     values = np.zeros((*candidates.shape[:-1], order))
     values[..., 1 : candidates.shape[-1] + 1] = candidates
-    width = 1
-    while width < order:
-        pairs = values.reshape(*values.shape[:-1], -1, 2, width)
-        total, difference = pairs[..., 0, :] + pairs[..., 1, :], pairs[..., 0, :] - pairs[..., 1, :]
-        values = np.stack([total, difference], axis=-2).reshape(values.shape)
-        width *= 2
+    spare = np.empty_like(values)
+    for _ in range(order.bit_length() - 1):
+        # The halves differ in the highest bit of the index, which becomes the lowest: when every bit has
+        # had its turn, all are back in their places. So the operations run along halves, never along pairs.
+        first, second = values[..., : order // 2], values[..., order // 2 :]
+        np.add(first, second, out=spare[..., ::2])
+        np.subtract(first, second, out=spare[..., 1::2])
+        values, spare = spare, values
     return values

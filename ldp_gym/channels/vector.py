@@ -13,6 +13,9 @@ from ldp_gym.calibration.clipping import Cells
 from ldp_gym.channels.noisy import NoisyChannel
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, masses
 
+_CELLS = 2**14
+"""How many distances are worked out at a time: 128 KiB."""
+
 
 class VectorChannel(NoisyChannel):
     """The losses of all hypotheses, each with noise of its own. Needs delta > 0.
@@ -45,18 +48,30 @@ class VectorChannel(NoisyChannel):
         return self.to_loss(noisy, noise.offset[..., None], noise.slope[..., None])
 
     def distances(self, messages: Messages, candidates: FloatArray, cells: Cells) -> Iterator[FloatArray]:
-        levels, noise = self._levels(candidates, cells), self.noise(candidates, cells)
-        revealed = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
-        # Coordinate by coordinate, so that no batch of (K, M) arrays is built for a constant class.
-        for j in range(self.num_hypotheses):
-            yield (levels[..., j, :] - revealed[..., j, None]) / noise.scale[..., j, None]
+        for block in self._distance_blocks(messages, candidates, cells):
+            yield from np.moveaxis(block, -2, 0)
+
+    def _distance_blocks(
+        self, messages: Messages, candidates: FloatArray, cells: Cells
+    ) -> Iterator[FloatArray]:
+        """The distances of a few coordinates at a time, ``(..., J, M)``, so that they stay in the cache."""
+        noise = self.noise(candidates, cells)
+        revealed = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None]) / noise.scale
+        levels = self._levels(candidates, cells) / noise.scale[..., None]
+        few = max(1, _CELLS // max(1, revealed[..., 0].size * self.num_labels))
+        for start in range(0, self.num_hypotheses, few):
+            now = slice(start, start + few)
+            yield levels[..., now, :] - revealed[..., now, None]
 
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray]:
         kernel, noise = np.zeros((*messages.shape[:-1], self.num_labels)), self.noise(candidates, cells)
-        for distances in self.distances(messages, candidates, cells):
-            kernel += self.law.log_kernel(distances)
+        for distances in self._distance_blocks(messages, candidates, cells):
+            log_kernels = self.law.log_kernel(distances)
+            # Summed up in the order of the coordinates, so that the last bit does not depend on the blocks.
+            log_kernels[..., 0, :] += kernel
+            np.add.reduce(log_kernels, axis=-2, out=kernel)
         log_norm = self.law.log_norm - np.log(noise.scale * noise.slope[..., None])
         return kernel, np.broadcast_to(log_norm.sum(axis=-1), messages.shape[:-1])
 
