@@ -51,6 +51,7 @@ _gym.register(
     id="LDPDist-v0",
     entry_point="ldp_gym.env:LDPDistEnv",
     vector_entry_point="ldp_gym.vector_env:LDPDistVectorEnv",
+    order_enforce=False,  # it says itself what to call first
 )
 _gym.register(
     id="LDPDistBox-v0",

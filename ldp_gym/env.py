@@ -135,7 +135,7 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
         self._begun, self._over = True, False
         if self.render_mode == "human":
             self.render()
-        return self._observation(), _of_one_game(info)
+        return self._referee.observe(0), _of_one_game(info)
 
     def step(self, action: npt.ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Predict the distribution of this round's label."""
@@ -146,10 +146,7 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
         self._over = self._referee.over.item()
         if self.render_mode == "human":
             self.render()
-        return self._observation(), rewards.item(), self._over, False, info
-
-    def _observation(self) -> Observation:
-        return {key: value[0] for key, value in self._referee.observe().items()}
+        return self._referee.observe(0), rewards.item(), self._over, False, info
 
     @property
     def candidates(self) -> FloatArray:

@@ -92,7 +92,7 @@ class Simplex(spaces.Box):
         if point.shape != self.shape:
             raise ValueError(f"an action has shape {self.shape}, got {point.shape}; {_ADVICE}")
         tolerance = validation.PREDICTION_TOLERANCE
-        if getattr(action, "dtype", None) == np.float16:
+        if point is not action and getattr(action, "dtype", None) == np.float16:
             tolerance = _HALF_TOLERANCE
         return validation.predictions(point, _name_action, _ADVICE, tolerance)
 

@@ -61,11 +61,16 @@ class Playback:
     Args:
         scenario: the game that is played.
         num_games: B.
+
+    Attributes:
+        over: which games have played all their rounds, ``(B,)``.
+        rounds: how many each has played, ``(B, 1)``.
     """
 
     def __init__(self, scenario: Scenario, num_games: int) -> None:
         self.scenario = scenario
         self.over = np.ones(num_games, dtype=np.bool_)
+        self.rounds = np.zeros((num_games, 1), dtype=np.int64)
         self._num_games = num_games
         self._block = min(_LONGEST, scenario.rounds_at_a_time(num_games, _CELLS))
         self._groups: list[ResetGroup] = []
@@ -102,13 +107,15 @@ class Playback:
         self._locate()
 
     def _locate(self) -> None:
-        """Note where in the record each game is."""
+        """Note in which round each game is, and where in the record that is."""
         if len(self._groups) == 1:
             self._now = self._groups[0].cursor
+            self.rounds.fill(self._groups[0].played)
             return
         cursors = np.zeros(self._num_games, dtype=np.int64)
         for group in self._groups:
             cursors[group.games] = group.cursor
+            self.rounds[group.games] = group.played
         self._now = (cursors, np.arange(self._num_games))
 
     def _record_block(self, group: ResetGroup) -> None:

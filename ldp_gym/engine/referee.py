@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import EllipsisType
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +19,8 @@ from ldp_gym.engine.seeding import LearnerGenerators
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.numerics.divergences import kl, kl_to_each, tv
+
+_ZERO = np.zeros(())
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Referee:
         self._spectator = spectator
         self._playback = Playback(scenario, num_games)
         self.learner_generators = LearnerGenerators()
-        self._rounds = np.zeros((num_games, 1), dtype=np.int64)
+        self._max_loss = np.array(scenario.max_loss)
         space = scenario.channel.message_space
         self._messages = np.zeros((num_games, *scenario.channel.message_shape), dtype=space.dtype)
 
@@ -78,22 +81,26 @@ class Referee:
         """Begin new episodes in the given games, each with its own generator; returns their info."""
         self._playback.begin(games, [self.scenario.start_episode(rng, member) for rng in generators])
         self.learner_generators.begin(games.tolist(), generators)
-        self._rounds[games] = 0
         self._messages[games] = 0
         if self._spectator is not None:
             members, distributions = self._playback.now("members"), self._playback.now("distributions")
             self._spectator.begin(games, members, distributions)
         return {"truth": self._playback.now("members").copy()} if self.scenario.reveal else {}
 
-    def observe(self) -> dict[str, npt.NDArray[Any]]:
-        """What the learners see now, theirs to keep: rounds, contexts, messages, candidates on request."""
+    def observe(self, game: int | EllipsisType = ...) -> dict[str, npt.NDArray[Any]]:
+        """What the learners see now, theirs to keep: rounds, contexts, messages, candidates on request.
+
+        Args:
+            game: the learner of one game, or of all.
+        """
+        playback = self._playback
         observations = {
-            "round": self._rounds.copy(),
-            "context": self._playback.now("contexts").copy(),
-            "message": self._messages.copy(),
+            "round": playback.rounds[game].copy(),
+            "context": playback.now("contexts")[game].copy(),
+            "message": self._messages[game].copy(),
         }
         if self.scenario.observe_candidates:
-            observations["candidates"] = self._playback.candidates
+            observations["candidates"] = playback.candidates[game]
         return observations
 
     def judge(self, predictions: FloatArray) -> tuple[FloatArray, dict[str, npt.NDArray[Any]]]:
@@ -103,10 +110,8 @@ class Referee:
             The rewards ``(B,)``, ``-min(KL, max_loss)``, and the info.
         """
         truth = self._playback.now("distributions")
-        info: dict[str, npt.NDArray[Any]] = {
-            "kl": kl(truth, predictions, self._playback.now("negentropies")),
-            "tv": tv(truth, predictions),
-        }
+        losses = kl(truth, predictions, self._playback.now("negentropies"))
+        info: dict[str, npt.NDArray[Any]] = {"kl": losses, "tv": tv(truth, predictions)}
         if self.scenario.reveal:
             info |= {
                 "truth": self._playback.now("members").copy(),
@@ -115,7 +120,7 @@ class Referee:
                     truth, self._playback.candidates, self._playback.now("negentropies")
                 ),
             }
-        np.copyto(self._messages, self._playback.now("messages"))
+        self._messages[...] = self._playback.now("messages")
         if self._spectator is not None:
             seen = self._playback.now("candidates" if self.scenario.redraws else "contexts")
             self._spectator.watch(
@@ -125,12 +130,11 @@ class Referee:
                     truth.copy(),
                     predictions.copy(),
                     self._messages.copy(),
-                    info["kl"],
+                    losses,
                 )
             )
-        self._rounds += ~self._playback.over[:, None]
         self._playback.advance()
-        return 0.0 - np.minimum(info["kl"], self.scenario.max_loss), info
+        return np.subtract(_ZERO, np.minimum(losses, self._max_loss)), info
 
     @property
     def over(self) -> BoolArray:

@@ -96,11 +96,14 @@ def _ones(length: int) -> FloatArray:
     return np.ones(length)
 
 
+def least(array: FloatArray) -> float:
+    """The least number of all, NaN if there is one among them."""
+    return array.item(array.argmin()) if array.size < _SHORT else float(np.minimum.reduce(array, axis=None))
+
+
 def has_zero(array: FloatArray) -> bool:
     """Whether an entry of a nonnegative array is zero."""
-    if array.size >= _SHORT:
-        return not bool(np.minimum.reduce(array, axis=None) > 0.0)
-    return int(np.count_nonzero(array)) < array.size
+    return not least(array) > 0.0
 
 
 def at_round(array: npt.NDArray[Any], t: int) -> npt.NDArray[Any]:

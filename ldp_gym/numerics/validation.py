@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.errors import ArgumentTypeError
-from ldp_gym.numerics.arrays import FloatArray, IntArray, row_sums
+from ldp_gym.numerics.arrays import FloatArray, IntArray, least, row_sums
 
 T = TypeVar("T")
 
@@ -35,6 +35,8 @@ _LARGEST_COUNT = 2**63 - 1
 
 _MOST_NUMBERS = 2**30
 """How many numbers one thing may keep in memory: 8 GiB."""
+
+_FLOAT = np.dtype(np.float64)
 
 _SHORT = Repr()
 _SHORT.maxother = _SHORT.maxstring = 80
@@ -261,7 +263,7 @@ def numbers(name: str, values: Any, *, booleans: bool = False) -> FloatArray:
         ValueError: for text, bytes, dates, durations, complex numbers, booleans, missing or masked values,
             rows of different lengths, and objects that are no numbers.
     """
-    if type(values) is np.ndarray and values.dtype == np.float64:
+    if type(values) is np.ndarray and values.dtype is _FLOAT:
         return values
     if np.ma.isMaskedArray(values):
         raise ValueError(f"{name} must be numbers, got a masked array: fill it first, with .filled(value)")
@@ -421,7 +423,7 @@ def predictions(
         ValueError: saying which prediction is wrong, how, and by how much.
     """
     total = row_totals(values, tolerance, name_row, advice)
-    if np.abs(total - 1.0).max() < _ROUNDING:
+    if _off_one(total) < _ROUNDING:
         return values
     renormalised: FloatArray = np.divide(values, total[..., None])
     return renormalised
@@ -446,9 +448,9 @@ def row_totals(
     Raises:
         ValueError: naming the first row that is no distribution, and why.
     """
-    total = np.asarray(row_sums(table))
+    total = row_sums(table)
     # Comparisons that NaN fails too; only a failure pays for finding the culprit.
-    if np.minimum.reduce(table, axis=None) >= 0.0 and np.abs(total - 1.0).max() <= tolerance:
+    if least(table) >= 0.0 and _off_one(total) <= tolerance:
         return total
     for wrong, what in ((np.isnan(table), "NaN"), (table < 0.0, "negative")):
         if wrong.any():
@@ -460,3 +462,8 @@ def row_totals(
     raise ValueError(
         f"{name_row(row)} sums to {off:.9g}, off one by {off - 1.0:+.3g} (allowed: {tolerance:g}); {advice}"
     )
+
+
+def _off_one(total: FloatArray) -> float:
+    """How far from one the sums ``(...)`` are at most; NaN if one is."""
+    return float(np.abs(total - 1.0).max()) if total.ndim else abs(float(total) - 1.0)
