@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby, repeat
+from operator import itemgetter
 
 import numpy as np
 
@@ -102,6 +104,9 @@ def describe_game(experiment: Experiment) -> str:
     for said in ("hypotheses", "num_hypotheses", "num_labels", "channel", "horizon", "epsilon", "delta"):
         facts.pop(said, None)
     words = [experiment.hypotheses]
+    if facts.pop("redraw_hypotheses", False):  # which needs that they are shown
+        facts.pop("observe_candidates")
+        words += ["redrawn in every episode"]
     words += [str(facts.pop("nature"))] if "nature" in facts else []
     for key, value in facts.items():
         options = value if isinstance(value, Mapping) else {key: value}
@@ -221,6 +226,21 @@ COLUMNS: tuple[Column[Row], ...] = (
 
 BRIEF = ("Channel", "Learner", "Track", "Risk", "Risk, 95%", "Regret", "Score", "Over Bayes")
 """The columns that a terminal has room for."""
+
+
+def by_game(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
+    """Rows that follow each other and agree in what a table's rows may share, and what that is, in words.
+
+    What all rows agree in is left out.
+    """
+    values = {column: [column.value(row).text for row in rows] for column in COLUMNS if column.common}
+    differ = {column: texts for column, texts in values.items() if len(set(texts)) > 1}
+    games = zip(*differ.values(), strict=True) if differ else repeat((), len(rows))
+    for game, of_game in groupby(zip(games, rows, strict=True), key=itemgetter(0)):
+        title = "; ".join(
+            f"{column.title}: {text}" for column, text in zip(differ, game, strict=True) if text
+        )
+        yield title, [row for _, row in of_game]
 
 
 def grid(results: Results) -> tuple[list[Column[str]], list[str]] | None:

@@ -320,13 +320,15 @@ def _print(console: Console, suite: Suite, results: Results, together: Results) 
 def _print_leaderboard(console: Console, results: Results) -> None:
     """The report's leaderboard, as far as a terminal has room for it: channels by learners, or row by row."""
     rows = leaderboard.rows(results)
-    shared, shown = layout(leaderboard.COLUMNS, rows)
+    shared, _ = layout(leaderboard.COLUMNS, rows)
     if found := leaderboard.grid(results):
         _print_table(console, f"Mean total KL in nats. {shared}", layout(*found)[1], [""] * len(found[1]))
         return
-    brief = {column: values for column, values in shown.items() if column.title in leaderboard.BRIEF}
-    styles = ["red" if row.broken else "bold" if row.best else "" for row in rows]
-    _print_table(console, shared, brief, styles)
+    console.print(Text(shared), highlight=False)
+    columns = [column for column in leaderboard.COLUMNS if column.title in leaderboard.BRIEF]
+    for title, of_game in leaderboard.by_game(rows):
+        styles = ["red" if row.broken else "bold" if row.best else "" for row in of_game]
+        _print_table(console, title, layout(columns, of_game)[1], styles)
     if leaderboard.caveat(results):
         console.print(Text(leaderboard.caveat(results)), "", sep="\n", highlight=False)
 
