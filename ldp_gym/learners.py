@@ -11,6 +11,7 @@ import numpy as np
 
 from ldp_gym.errors import IncompatibleChannelError as IncompatibleChannelError
 from ldp_gym.game import Game
+from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, Messages, at_round
 from ldp_gym.numerics.validation import describe
 from ldp_gym.registry import Registry, is_builtin
@@ -162,6 +163,7 @@ def build_learner(
         game: the public rules.
         options: of a learner by its name.
     """
+    options = validation.options("learner_kwargs", options)
     if isinstance(learner, str):
         return learner_maker(learner, options)(game)
     if not callable(learner):

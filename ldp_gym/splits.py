@@ -20,6 +20,7 @@ import numpy as np
 from ldp_gym.evaluation import evaluate
 from ldp_gym.game import Game
 from ldp_gym.learners import Learner
+from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.intervals import mean_interval
 
@@ -43,6 +44,17 @@ class Split:
     name: str
     about: str
     games: Mapping[str, Mapping[str, Any]]
+
+    def __post_init__(self) -> None:
+        """Check that these are games by their titles."""
+        validation.text("name", self.name)
+        validation.text("about", self.about)
+        what = "a dict of rules by title"
+        games = validation.options("games", validation.instance("games", self.games, Mapping, what))
+        if not games:
+            raise ValueError("games must have at least one game, got none")
+        for title, rules in games.items():
+            validation.instance(f"the game {title!r} of games", rules, Mapping, "a dict of rules")
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The titles with their rules."""
@@ -197,7 +209,8 @@ def score(
         True
     """
     scores = {}
-    for title, rules in split_of(split) if isinstance(split, str) else split:
+    validation.function("progress", progress, "of a game's title")
+    for title, rules in split if isinstance(split, Split) else split_of(split):
         if progress is not None:
             progress(title)
         uniform, totals, bayes = (
@@ -214,9 +227,7 @@ def split_of(name: str) -> Split:
     Raises:
         ValueError: if there is none.
     """
-    if name not in SPLITS:
-        raise ValueError(f"unknown split {name!r}; known: {', '.join(SPLITS)}")
-    return SPLITS[name]
+    return SPLITS[validation.choice("the name of a split", name, tuple(SPLITS))]
 
 
 def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> float | None:
@@ -228,8 +239,21 @@ def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> 
         >>> score_totals(np.array([9.0, 11.0]), np.array([5.0, 7.0]), np.array([2.0, 4.0]))
         0.5714285714285714
     """
+    uniform, totals, bayes = (
+        _totals(name, values) for name, values in (("uniform", uniform), ("totals", totals), ("bayes", bayes))
+    )
+    if not len(uniform) == len(totals) == len(bayes):
+        lengths = f"{len(uniform)}, {len(totals)} and {len(bayes)}"
+        raise ValueError(f"uniform, totals and bayes must be of the same episodes, got {lengths} of them")
     gain = uniform - bayes
     low, high = mean_interval(gain, 0.95)
     if low <= 0.0 <= high or not np.isfinite(low):
         return None
     return float((uniform.mean() - totals.mean()) / gain.mean())
+
+
+def _totals(name: str, values: FloatArray) -> FloatArray:
+    found = validation.numbers(name, values)
+    if found.ndim != 1 or not np.isfinite(found).all():
+        raise ValueError(f"{name} must be finite totals (n,), one per episode, got {found.shape}")
+    return found

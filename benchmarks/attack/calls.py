@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from attack.catalogue import WORDS_FOR, Call, all_calls
+from attack.call import WORDS_FOR, Call
+from attack.catalogue import all_calls
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from ldp_gym.engine.scenario import Scenario
 from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.learners import LEARNERS, is_directory, learner_maker
 from ldp_gym.natures.base import NATURES
+from ldp_gym.numerics import validation
 from ldp_gym.registry import PACKAGES, Registry, import_object, is_address
 from ldp_gym.truths.base import TRUTHS
 
@@ -59,6 +60,18 @@ class Experiment:
     averages: bool = False
     leaders: bool = False
     block: int = BLOCK
+
+    def __post_init__(self) -> None:
+        """Check what does not depend on the game."""
+        validation.options("rules", validation.instance("rules", self.rules, Mapping, "a dict of rules"))
+        validation.text("learner", self.learner)
+        validation.options("options", validation.instance("options", self.options, Mapping, "a dict"))
+        if self.truth is not None and not isinstance(self.truth, str):
+            validation.whole("truth", self.truth, least=0)
+        validation.whole("episodes", self.episodes, least=1)
+        validation.whole("block", self.block, least=1)
+        validation.flag("averages", self.averages)
+        validation.flag("leaders", self.leaders)
 
     @property
     def channel(self) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ldp_gym.bench.results import ExperimentResult
 from ldp_gym.bench.statistics import CONFIDENCE
+from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.intervals import p_above, p_below
 
@@ -53,17 +54,26 @@ def above(samples: FloatArray, value: float) -> Evidence:
         >>> above(np.arange(100.0), 40.0).p_for < 0.01 < above(np.arange(100.0), 40.0).p_against
         True
     """
+    samples, value = _samples(samples), validation.real("value", value)
     return Evidence(p_above(samples, value), p_below(samples, value))
 
 
 def below(samples: FloatArray, value: float) -> Evidence:
     """For the claim that it is below."""
+    samples, value = _samples(samples), validation.real("value", value)
     return Evidence(p_below(samples, value), p_above(samples, value))
+
+
+def _samples(values: FloatArray) -> FloatArray:
+    samples = validation.numbers("samples", values)
+    if samples.ndim not in (1, 2) or np.isnan(samples).any():
+        raise ValueError(f"samples must be numbers of shape (n,) or (K, n), got {samples}")
+    return samples
 
 
 def certain(holds: bool) -> Evidence:
     """For a claim about the very numbers that were computed: there is no chance in it."""
-    return Evidence(0.0, 1.0) if holds else Evidence(1.0, 0.0)
+    return Evidence(0.0, 1.0) if validation.flag("holds", holds) else Evidence(1.0, 0.0)
 
 
 def every(parts: Iterable[Evidence]) -> Evidence:
@@ -72,7 +82,9 @@ def every(parts: Iterable[Evidence]) -> Evidence:
     All are shown when the least clear of them is. That one of n is false must be clearer than the least lucky
     of n true ones may look by chance.
     """
-    parts = list(parts)
+    if not isinstance(parts, Iterable):
+        raise TypeError(f"parts must be evidence, of one claim each, got {parts!r}")
+    parts = [validation.instance("parts", part, Evidence, "evidence, of one claim each") for part in parts]
     if not parts:
         return Evidence(1.0, 1.0)
     return Evidence(
@@ -97,6 +109,12 @@ class Finding:
     text: str
     evidence: Evidence | None = None
 
+    def __post_init__(self) -> None:
+        """Check that evidence is evidence: a truth value, say, would be none."""
+        validation.text("text", self.text)
+        if self.evidence is not None:
+            validation.instance("evidence", self.evidence, Evidence, "evidence, such as above() returns")
+
 
 def judge(findings: Sequence[Finding]) -> list[tuple[Finding, Verdict | None]]:
     """The findings of a suite with what the data say about each claim, at 5% for all claims together.
@@ -108,6 +126,9 @@ def judge(findings: Sequence[Finding]) -> list[tuple[Finding, Verdict | None]]:
         >>> [verdict.value for _, verdict in judge([clear, less_clear, unclear])]
         ['shown', 'not contradicted', 'not contradicted']
     """
+    findings = validation.listed("findings", findings, "findings")
+    for finding in findings:
+        validation.instance("findings", finding, Finding, "a list of findings")
     claims = [finding.evidence for finding in findings if finding.evidence is not None]
     level = 1.0 - CONFIDENCE
     shown = iter(holm([evidence.p_for for evidence in claims]) <= level)

@@ -40,6 +40,7 @@ from ldp_gym.evaluation import Evaluation, evaluate
 from ldp_gym.game import Game
 from ldp_gym.learners import Learner, Track, is_directory, learner_maker, track_of
 from ldp_gym.numerics import validation
+from ldp_gym.processes import count_jobs
 from ldp_gym.testing import check_channel
 
 
@@ -54,6 +55,11 @@ class Limits:
 
     seconds: float = TIME_LIMIT
     memory: float = MEMORY_LIMIT
+
+    def __post_init__(self) -> None:
+        """Check the limits."""
+        validation.positive("time_limit", self.seconds)
+        validation.positive("memory_limit", self.memory)
 
     def isolate(self, learner: str, options: Mapping[str, Any]) -> IsolatedLearner:
         """The learner in a process of its own, within these limits."""
@@ -115,13 +121,20 @@ def run(
     """
     limits = Limits(time_limit, memory_limit)
     suite = SUITES[suite]() if isinstance(suite, str) else suite
+    suite = validation.instance("suite", suite, Suite, "a suite (made, not its class), or its name")
+    learners = validation.texts("learners", learners, "learners' names")
+    channels = validation.texts("channels", channels, "channels' names")
+    strict, trust = validation.flag("strict", strict), validation.flag("trust", trust)
+    out = validation.path("out", out)
+    dask = None if dask is None else validation.text("dask", dask)
+    validation.function("on_start", on_start, "of three numbers of cells and rounds")
+    validation.function("on_cell", on_cell, "of a cell and its outcome")
     # By the whole path, so that a report finds a model from wherever it is written.
     learners = [str(Path(name).resolve()) if is_directory(name) else name for name in learners]
     validation.seed("seed", seed)
     if secret is not None:
-        seed = seed_from(validation.instance("secret", secret, str, "a text"))
-    if jobs != -1:
-        validation.whole("jobs (-1: one per core)", jobs, least=1)
+        seed = seed_from(validation.text("secret", secret))
+    jobs = count_jobs(jobs)
     tracks = {name: _find_track(name, limits, trust) for name in learners}
     experiments = suite.experiments(size, learners=learners, channels=channels, episodes=episodes)
     if strict:

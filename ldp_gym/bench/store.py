@@ -28,6 +28,7 @@ from ldp_gym.bench.experiment import Cell, own_code
 from ldp_gym.errors import DamagedStoreError, extra, printable
 from ldp_gym.evaluation import Evaluation
 from ldp_gym.files import read_arrays, replacing
+from ldp_gym.numerics import validation
 
 DIRECTORY = Path("ldp-gym-results")
 """Where results go, unless another place is given."""
@@ -109,9 +110,9 @@ class Store:
     """
 
     def __init__(self, directory: str | Path, *, read_only: bool = False) -> None:
-        self.path = Path(directory) / FILE
+        self.path = validation.path("directory", directory) / FILE
         self.faults: list[str] = []
-        self._read_only = read_only
+        self._read_only = validation.flag("read_only", read_only)
         if not read_only:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._open() as database:

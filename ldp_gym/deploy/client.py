@@ -58,7 +58,7 @@ class Client:
         self._terms = Terms.from_rules(rules)
         self.budget = validation.positive("budget", budget)
         self.delta = validation.probability_below_one("delta", delta)
-        self.ledger = Ledger(ledger, durable=validation.flag("durable", durable), owner=owner)
+        self.ledger = Ledger(ledger, durable=durable, owner=owner)
 
     @property
     def spent(self) -> float:

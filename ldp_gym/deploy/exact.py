@@ -29,7 +29,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.channels.base import Channel
+from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.errors import BrokenPromiseError, IncompatibleChannelError
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages
 
@@ -117,9 +117,7 @@ class ExactChannel(Channel):
     resolution: ClassVar[float] = 0.0  # a positive probability is at least 2^-64 in a table
 
     def __init__(self, channel: Channel) -> None:
-        if not isinstance(channel, Channel):
-            raise TypeError(f"expected a Channel (made, not its class or name), got {channel!r}")
-        self.channel = channel
+        self.channel = as_channel(channel)
         self.adaptive = channel.adaptive  # type: ignore[misc]  # a class variable, of a class per channel
         self.pure = True  # type: ignore[misc]
         self.posterior_rate, self.posterior_share = channel.posterior_rate, channel.posterior_share

@@ -25,6 +25,7 @@ from ldp_gym.deploy.terms import Terms
 from ldp_gym.errors import AnswerRefusedError, DamagedStoreError, QuestionRefusedError, WrongStoreError
 from ldp_gym.game import Game
 from ldp_gym.learners import Learner, build_learner
+from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, Messages
 from ldp_gym.privacy.certificate import Certificate
 from ldp_gym.privacy.database import MEMORY, Database, Kind
@@ -78,13 +79,13 @@ class Server:
         learner_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         self._terms, self._lock = Terms.from_rules(rules), RLock()
+        durable = validation.flag("durable", durable)
+        store = MEMORY if store is None else validation.path("store", store)
         self._learner = build_learner(learner, self._terms.game, learner_kwargs)
         self._learner.reset()
         self._public = self._terms.game.public_posterior() if self._terms.channel.adaptive else None
         self.round = 0
-        self._database = Database(
-            MEMORY if store is None else store, _STORE, durable=durable, exclusive=store is not None
-        )
+        self._database = Database(store, _STORE, durable=durable, exclusive=store != MEMORY)
         try:
             self._check_game()
             self._replay()

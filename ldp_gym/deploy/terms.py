@@ -50,8 +50,8 @@ class Terms:
             TypeError, ValueError: for rules that there are not, or that do not fit together.
             IncompatibleChannelError: for a channel that cannot be deployed; it names one that can.
         """
-        if not isinstance(rules, Mapping):
-            raise TypeError(f"rules are a dict of what gym.make('LDPDist-v0', ...) takes, got {rules!r}")
+        what = "a dict of what gym.make('LDPDist-v0', ...) takes"
+        rules = validation.options("rules", validation.instance("rules", rules, Mapping, what))
         if rules.get("truth") == "replay" and rules.get("horizon") is None:
             raise ValueError("a deployment replays nothing: say for how many rounds it is, with 'horizon'")
         public = {name: value for name, value in rules.items() if name not in _PRIVATE}

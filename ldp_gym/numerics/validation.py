@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
+from pathlib import Path
 from reprlib import Repr
 from typing import Any, TypeVar
 
@@ -171,6 +172,23 @@ def function(name: str, value: Any, what: str) -> Any:
     if value is not None and not callable(value):
         raise ArgumentTypeError(f"{name} must be a function {what}, got {describe(value)}")
     return value
+
+
+def text(name: str, value: object) -> str:
+    """``value``, which must be a text."""
+    return instance(name, value, str, "a text")
+
+
+def texts(name: str, values: object, what: str) -> list[str]:
+    """``values`` as a list of texts; ``what`` they are is in the error."""
+    return [instance(name, value, str, f"a list of {what}") for value in listed(name, values, what)]
+
+
+def path(name: str, value: object) -> Path:
+    """``value``, a text or a path, as a path."""
+    if not isinstance(value, str | Path):
+        raise ArgumentTypeError(f"{name} must be a path, got {describe(value)}")
+    return Path(value)
 
 
 def fraction(name: str, value: object) -> float:

@@ -78,9 +78,9 @@ class Ledger:
     """
 
     def __init__(self, path: str | Path, *, durable: bool = False, owner: str | None = None) -> None:
-        if not isinstance(path, str | Path):
-            raise TypeError(f"a ledger is a path to a file, got {path!r}")
-        self._database = Database(path, _LEDGER, durable=durable)
+        path = str(validation.instance("path", path, (str, Path), "a ledger's file"))
+        owner = None if owner is None else validation.text("owner", owner)
+        self._database = Database(path, _LEDGER, durable=validation.flag("durable", durable))
         try:
             self._check_owner(owner)
             self._check_sums()

@@ -59,5 +59,5 @@ def test_the_score_is_blank_where_nobody_learns():
 
 
 def test_an_unknown_split_names_the_known_ones():
-    with pytest.raises(ValueError, match="unknown split 'tests'; known: train, familiar, class"):
+    with pytest.raises(ValueError, match="split must be one of train, familiar, class"):
         split_of("tests")

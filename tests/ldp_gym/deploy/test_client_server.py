@@ -115,7 +115,7 @@ def test_learners_and_channels_that_do_not_fit_are_refused():
         Server({**RULES, "channel": "randomized-response"}, learner=WithoutWeights).weights  # noqa: B018
     with pytest.raises(ValueError, match="say for how many rounds"):
         Server({**RULES, "horizon": None, "truth": "replay"})
-    with pytest.raises(TypeError, match="rules are a dict"):
+    with pytest.raises(TypeError, match="rules must be a dict"):
         Server([])
 
 
