@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
+from doctest import UnexpectedException
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +18,9 @@ _MODULES = {
 }
 _MODULES |= {"scikit-learn": "sklearn", "import-linter": "importlinter"}
 """Packages whose import has another name than they."""
+
+_COME_WITH = {"griffe": "mkdocstrings", "nbformat": "nbclient"}
+"""What is imported from packages that ours need, and which of ours bring them."""
 
 
 @cache
@@ -37,8 +41,13 @@ def _missing_extra(error: BaseException | None) -> str | None:
     """The extra that an error is about, or None."""
     while error is not None:
         if isinstance(error, ModuleNotFoundError) and error.name is not None:
-            return _extras().get(error.name.split(".")[0])
-        error = error.__cause__ or error.__context__
+            module = error.name.split(".")[0]
+            return _extras().get(_COME_WITH.get(module, module))
+        (error,) = getattr(error, "failures", [error])[:1]  # a doctest's
+        if isinstance(error, UnexpectedException):
+            error = error.exc_info[1]
+        else:
+            error = error.__cause__ or error.__context__
     return None
 
 

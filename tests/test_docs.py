@@ -32,6 +32,9 @@ NUMBERED = [
     *[f"eq. ({number})" for number in range(1, 35)],
 ]
 
+NEEDS = {"deploy.md": "dp_accounting"}
+"""Pages whose figures are others without an extra."""
+
 
 def blocks(page):
     """The code of a page, in order: its language and its text."""
@@ -41,6 +44,8 @@ def blocks(page):
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
 def test_the_code_runs_and_prints_what_it_says(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)  # where code may leave files
+    if page.name in NEEDS:
+        importlib.import_module(NEEDS[page.name])
     names = {"__name__": page.stem}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     for number, (language, code) in enumerate(blocks(page)):

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ def test_the_page_lists_the_layers_in_their_order():
 
 
 def check_layers(directory):
+    import_module("importlinter")  # which the other process needs
     command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as run; run()"]
     return subprocess.run([*command, "--no-cache"], cwd=directory, capture_output=True, text=True)
 

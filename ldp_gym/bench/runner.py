@@ -228,7 +228,8 @@ def _outcomes(
         for cell in cells:
             yield cell, work(cell)
         return
-    from joblib import Parallel, delayed  # imported here: one job needs none of it
+    with extra("bench", "a benchmark in several processes"):
+        from joblib import Parallel, delayed  # imported here: one job needs none of it
 
     parallel = Parallel(
         n_jobs=jobs,
