@@ -36,19 +36,27 @@ class Pretrained(EvidenceLearner):
 
 
 class PretrainedPPO(Pretrained):
-    """PPO, as ``ldp-gym train ppo`` makes it."""
+    """Learned from rewards alone, by PPO: how much to trust what messages say about labels.
+
+    ``ldp-gym train ppo`` makes it.
+    """
 
     algorithm = "ppo"
 
 
 class PretrainedAmortized(Pretrained):
-    """Amortized inference, as ``ldp-gym train amortized`` makes it."""
+    """Learned from simulated games: how much to trust what messages say about labels; close to Bayes.
+
+    ``ldp-gym train amortized`` makes it.
+    """
 
     algorithm = "amortized"
 
 
 def any_truth(game: Game) -> AnyTruthLearner:
-    """The learned update for truths that are no members, as ``ldp-gym train any-truth`` makes it.
+    """Learned from simulated games: what to believe where the truth may be no member of the class.
+
+    ``ldp-gym train any-truth`` makes it.
 
     Args:
         game: the public rules.

@@ -24,7 +24,10 @@ _LEAST_SHOWN = -0.25
 
 
 class Splits(Suite):
-    """Learners on the test splits of :mod:`ldp_gym.splits`, scored between the uniform mixture and Bayes."""
+    """Agents on games that they were not trained on, scored between the uniform mixture and Bayes.
+
+    The games are the test splits of :mod:`ldp_gym.splits`.
+    """
 
     name: ClassVar[str] = "splits"
     title: ClassVar[str] = "Agents on games that they were not trained on"
