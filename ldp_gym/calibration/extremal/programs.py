@@ -167,7 +167,8 @@ def _solve(gains: FloatArray, covered: FloatArray, low: float, within: FloatArra
     The program asks that the first label is covered once and the others as much as it is: at a small eps all
     rows of ``covered`` are nearly the same, and only their differences can be told apart.
     """
-    unit, others = float(np.abs(gains).max()), covered.shape[0] - 1
+    # Where all hypotheses are the same, nothing is worth anything.
+    unit, others = float(np.abs(gains).max()) or 1.0, covered.shape[0] - 1
     rows = sparse.csr_array(covered)
     rows = sparse.vstack([rows[:1], (rows[1:] - rows[[0] * others]) / (1.0 - low)])
     limits = None if within is None else np.zeros(within.shape[0])

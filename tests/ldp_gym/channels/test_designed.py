@@ -118,3 +118,9 @@ def _cost(channel, table):
     pairs = ~np.eye(len(table), dtype=bool)
     prices = extremal.families.Table(table, 1.0).prices
     return float((prices[pairs] / (information[pairs] + 1 / channel.horizon)).sum())
+
+
+def test_equal_hypotheses_have_a_design_too():
+    """Nothing can be told apart, and nothing is worth anything."""
+    certificate = ldp_gym.audit.certify(Designed(3, 4, 50), np.full((3, 4), 0.25))
+    assert certificate.holds
