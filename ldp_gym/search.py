@@ -19,14 +19,22 @@ from ldp_gym.evaluation import Evaluation, as_scenario, evaluate
 from ldp_gym.game import Game
 from ldp_gym.learners import Learner
 from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.arrays import FloatArray, mixture
+from ldp_gym.numerics.divergences import negentropy
 from ldp_gym.numerics.streams import Purpose, stream
+from ldp_gym.theory.information import MessageInformation
 
 _SMALLEST, _LARGEST = 0.3, 3.0
 """How far from 0 the first contexts lie, in units of an i.i.d. context."""
 
 _MOST = 100_000
 """No search tries more, of anything: it would not end."""
+
+_LEAST_TOLD = 1e-9
+"""What a message is taken to tell at least, in nats: less is rounding."""
+
+_PROPOSALS = 32
+"""Of so many random sequences one is tried, where the one that promises most is wanted."""
 
 _PARENTS, _CHILDREN = 6, 3
 """How many sequences a generation keeps, and how many variants it tries of each."""
@@ -64,9 +72,10 @@ def hardest_contexts(
 ) -> HardContexts:
     """Search for the repeated contexts on which a learner's risk is largest.
 
-    Random sequences first, then variants of the best ones. Every generation plays episodes of its own, and a
-    sequence is judged by all that it has played, so that luck does not keep it. One to two minutes in the
-    default game.
+    Random sequences first, every other of which promises most of several by the rule of
+    :class:`~ldp_gym.natures.adversary.Adversary`; then variants of the best ones. Every generation plays
+    episodes of its own, and a sequence is judged by all that it has played, so that luck does not keep it.
+    One to two minutes in the default game.
 
     Args:
         rules: the game, keyword arguments of ``gym.make("LDPDist-v0", ...)``; its nature is replaced.
@@ -98,7 +107,8 @@ def hardest_contexts(
     family = parents * (1 + _CHILDREN)
     total = episodes * (candidates + 4 * second + 4 * generations * family) + fresh
     search = _Search(rules, learner, seed, total, progress or _bar)
-    pool = search.play([search.draw(length) for _ in range(candidates)], episodes)[:second]
+    drawn = [search.draw(length, _PROPOSALS if i % 2 else 1) for i in range(candidates)]
+    pool = search.play(drawn, episodes)[:second]
     pool = search.play(pool, 4 * episodes)[:parents]
     for generation in range(generations):
         step = _STEP * _SHRINKS**generation
@@ -142,20 +152,34 @@ class _Search:
                 f'rules must be a dict of gym.make("LDPDist-v0", ...) arguments, got '
                 f"{validation.describe(rules)}"
             )
-        hypotheses = as_scenario(rules).hypotheses
+        self._scenario = as_scenario(rules)
+        hypotheses = self._scenario.hypotheses
         if hypotheses.constant:
             raise ValueError(f"no context is harder than another: {hypotheses!r} does not depend on it")
         self._rules, self._learner, self._progress = rules, learner, progress
-        self._dim = hypotheses.context_dim
         self._rng = stream(Purpose.SEARCH, seed)
         self.seeds: Iterator[int] = count(seed, 2**20)  # far enough apart for the episodes of one call
         self._total, self._played = total, 0
 
-    def draw(self, length: int) -> _Candidate:
-        """A random sequence of at most so many contexts, at a random distance from 0."""
-        shape = (int(self._rng.integers(1, length + 1)), self._dim)
+    def draw(self, length: int, proposals: int) -> _Candidate:
+        """Of so many random sequences of at most so many contexts the one that promises most."""
+        drawn = [self._draw_contexts(length) for _ in range(proposals)]
+        return _Candidate(max(drawn, key=self._guess) if proposals > 1 else drawn[0], np.zeros(0))
+
+    def _draw_contexts(self, length: int) -> FloatArray:
+        """At most so many contexts, at a random distance from 0."""
+        shape = (int(self._rng.integers(1, length + 1)), self._scenario.hypotheses.context_dim)
         distance = np.exp(self._rng.uniform(np.log(_SMALLEST), np.log(_LARGEST)))
-        return _Candidate(distance * self._rng.standard_normal(shape), np.zeros(0))
+        return distance * self._rng.standard_normal(shape)
+
+    def _guess(self, contexts: FloatArray) -> float:
+        """What Bayes would pay if every round were like the first: ``E KL * min(T, log K / I)``."""
+        candidates = self._scenario.hypotheses(contexts)
+        prior = np.full(candidates.shape[-2], 1.0 / candidates.shape[-2])
+        charges = negentropy(candidates) @ prior - negentropy(mixture(prior, candidates))
+        told = MessageInformation(self._scenario.channel, candidates)(prior[None]).mean()
+        rounds = min(self._scenario.horizon, np.log(len(prior)) / max(told, _LEAST_TOLD))
+        return float(charges.mean() * rounds)
 
     def vary(self, parent: _Candidate, step: float) -> _Candidate:
         """A sequence near to the given one."""
