@@ -24,7 +24,8 @@ from functools import cached_property
 import numpy as np
 
 from ldp_gym.numerics.arrays import FloatArray, IntArray
-from ldp_gym.privacy.questions import Labelled, grow, promising, varying
+from ldp_gym.privacy.codes import break_code, primes_for
+from ldp_gym.privacy.questions import Labelled, folded, grow, promising, varying
 from ldp_gym.privacy.views import views
 
 Wealth = tuple[str, float]
@@ -33,12 +34,15 @@ Wealth = tuple[str, float]
 BLOCKS = (1 / 16, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
 """The messages come in blocks of these shares; on each one bets by what the blocks before have taught."""
 
-_POWERS = (-0.25, -0.05, 0.02, 0.1, 0.5, 2.0)
+_POWERS = (-0.25, -0.05, -0.005, 0.005, 0.02, 0.1, 0.5, 2.0)
 _DOUBTS = (1.5, 3.5)
 _STAKES = np.array([0.03, 0.1, 0.3, 1.0, 3.0])
 _DEPTHS = (1, 3, 8)
 _STEPS = (1.0, 0.3, 0.1)
 _MOST_LINEAR = 16
+_MOST_CODED = 8
+_EQUATIONS = 105
+_EXCESSES = (0.3, 1.0, 10.0)
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,7 @@ def bet(sample: Sample) -> Iterator[Wealth]:
     yield "the likeliest label", CellBets(sample, likeliest).guessed()
     yield from (("the likeliest label", wealth) for wealth in CellBets(sample, likeliest).tilted())
     if varying(sample.messages):
+        yield from _bet_on_codes(sample)
         yield from _bet_on_trees(sample)
         yield _bet_on_a_linear_rule(sample)
 
@@ -113,6 +118,34 @@ def _gains(sample: Sample, rows: slice, log_tilt: FloatArray) -> FloatArray:
     counts, beliefs = sample.counts[rows], sample.beliefs[rows]
     log_norm = np.log(np.einsum("rl,rl->r", beliefs, np.exp(log_tilt)))
     return np.einsum("rl,rl->r", counts, log_tilt) - counts.sum(axis=-1) * log_norm
+
+
+def bet_on_delta(
+    log_density: FloatArray, counts: FloatArray, epsilon: float, delta: float
+) -> Iterator[Wealth]:
+    """Bet that density ratios exceed ``e^eps`` by more than a delta allows.
+
+    Given label y, ``X = max(0, 1 - e^eps q(Z | y') / q(Z | y))`` is delta(y, y') on average. So a bettor
+    whose wealth is multiplied by ``1 + s (X - delta)`` with every message of y gains nothing on average if
+    no pair has more than delta.
+
+    Args:
+        log_density: of messages given each label, ``(R, L)``.
+        counts: how often each was sent with which label, ``(R, L)``.
+        epsilon: eps.
+        delta: what is declared.
+    """
+    gains: list[list[FloatArray]] = [[] for _ in _EXCESSES]
+    for other in log_density.T:
+        loss = np.minimum(
+            epsilon + other[:, None] - log_density, 0.0, where=counts > 0.0, out=np.zeros_like(counts)
+        )
+        excess = -np.expm1(loss)
+        for wealth, stake in zip(gains, _EXCESSES, strict=True):
+            factor = 1.0 + min(stake, 0.5 / max(delta, 1e-300)) * (excess - delta)
+            wealth.append(np.einsum("rl,rl->l", counts, np.log(factor)))
+    for wealth in gains:
+        yield "how far density ratios exceed e^eps beside delta_bounds", mean_wealth(np.concatenate(wealth))
 
 
 # -- Rules that count labels in cells -----------------------------------------------------------------
@@ -220,6 +253,35 @@ def _bet_on_trees(sample: Sample) -> Iterator[Wealth]:
         bets = CellBets(sample, tree.cells(sample.messages))
         name = f"whether {tree.question.text}" if tree.question else "nothing"
         yield from ((name, wealth) for wealth in [*bets.tilted(last=1), bets.guessed(last=1)])
+
+
+def _bet_on_codes(sample: Sample) -> Iterator[Wealth]:
+    """Read labels by the linear codes that wrote those of the first half (:mod:`ldp_gym.privacy.codes`)."""
+    half, num_labels = sample.ends[-2], sample.counts.shape[-1]
+    labels = sample.counts[:half].argmax(axis=-1)
+    whole = folded(sample.messages)
+    everywhere = _spread(np.arange(half))
+    numbers = [("all coordinates, folded", whole, everywhere)]
+    for situation in np.unique(sample.situations):
+        rows = _spread(np.flatnonzero(sample.situations[:half] == situation))
+        numbers.append(("all coordinates, folded", whole, rows))
+    for j in varying(sample.messages)[:_MOST_CODED]:
+        column = np.ascontiguousarray(sample.messages[:, j]).view(np.uint64)
+        numbers.append((f"coordinate {j}", column, everywhere))
+    for name, codes, rows in numbers:
+        for prime in primes_for(num_labels):
+            read = break_code(codes[rows], labels[rows], prime, codes)
+            if read is None:
+                yield "nothing", 0.0
+            else:
+                bets = CellBets(sample, read)
+                wealth = mean_wealth([*bets.tilted(last=1), bets.guessed(last=1)])
+                yield f"sums modulo {prime} of the bits of {name}", wealth
+
+
+def _spread(rows: IntArray) -> IntArray:
+    """As many of the rows as there are equations, evenly spread."""
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), _EQUATIONS), dtype=np.int64)]
 
 
 def _bet_on_a_linear_rule(sample: Sample) -> Wealth:

@@ -13,14 +13,16 @@ import numpy as np
 from ldp_gym.channels.base import Channel
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, softmax
-from ldp_gym.privacy.bets import BLOCKS, CellBets, Sample, Wealth, bet, mean_wealth
+from ldp_gym.numerics.sampling import open_uniforms
+from ldp_gym.privacy.bets import BLOCKS, CellBets, Sample, Wealth, bet, bet_on_delta, mean_wealth
+from ldp_gym.privacy.conduct import find_misconduct, why_no_numbers
 from ldp_gym.privacy.exact import exact_epsilon
 from ldp_gym.privacy.views import fingerprints
 
 ALPHA = 1e-6
 """The probability with which an honest channel is taken for a liar."""
 
-_MOST = 1_000_000
+_MOST = 4_000_000
 """So many messages are drawn where they repeat: only different ones take time."""
 
 _MOST_UNLIKE = 150_000
@@ -84,9 +86,12 @@ def find_lie(channel: Channel, samples: int | None = None, seed: int = 0) -> str
 
     Args:
         channel: the channel.
-        samples: how many messages to draw; by default as many as take a second or two, up to 10^6.
+        samples: how many messages to draw; by default as many as take a second or two, up to 4 10^6.
         seed: of all that is drawn.
     """
+    lie = find_misconduct(channel, seed)
+    if lie:
+        return lie
     inquiry = Inquiry(channel, samples, seed)
     lie = inquiry.impossible_message() or inquiry.hidden_ratio()
     if lie:
@@ -128,12 +133,13 @@ class Inquiry:
 
     Args:
         channel: the channel.
-        samples: how many messages to draw; by default as many as take a second or two, up to 10^6.
+        samples: how many messages to draw; by default as many as take a second or two, up to 4 10^6.
         seed: of all that is drawn.
     """
 
     def __init__(self, channel: Channel, samples: int | None = None, seed: int = 0) -> None:
         self.channel, self._rng = channel, np.random.default_rng(seed)
+        self._calls = 0
         self.situations = list(_situations(channel, self._rng))
         self._tables = _of_any_sharpness(self._rng, (_FEW_TABLES, channel.num_hypotheses, channel.num_labels))
         self.labels = np.arange(channel.num_labels)
@@ -177,8 +183,15 @@ class Inquiry:
         ]
 
     def _send(self, labels: IntArray, situation: Situation) -> Messages:
-        names = self.labels[labels]
-        return np.asarray(self.channel.privatize(names, situation.candidates, self._rng, situation.posterior))
+        """Messages as a game sends them; every other time by a ``privatize`` of the channel's own."""
+        names, candidates, posterior = self.labels[labels], situation.candidates, situation.posterior
+        self._calls += 1
+        if self._calls % 2 and type(self.channel).privatize is not Channel.privatize:
+            messages = self.channel.privatize(names, candidates, self._rng, posterior)
+        else:
+            uniforms = open_uniforms([self._rng], (*names.shape, self.channel.num_uniforms))[0]
+            messages = self.channel.encode(names, candidates, uniforms, posterior)
+        return np.asarray(messages)
 
     def _draw_labels(self, count: int) -> IntArray:
         return self._rng.integers(len(self.labels), size=count)
@@ -238,6 +251,13 @@ class Inquiry:
     def impossible_message(self) -> str | None:
         """Says which message was sent though its density is zero, or is no number."""
         for rows in (part for block in self._blocks for part in block):
+            lie = why_no_numbers(rows.messages)
+            if lie:
+                return lie
+            try:
+                self.channel.check_messages(rows.messages)
+            except ValueError:
+                return f"messages in {self.channel.message_space}"
             for wrong in (np.isnan(rows.log_density), (rows.counts > 0.0) & (rows.log_density == -np.inf)):
                 if wrong.any():
                     row, label = (int(i) for i in np.argwhere(wrong)[0])
@@ -258,29 +278,56 @@ class Inquiry:
                 worst = exact_epsilon(self.channel, situation.candidates, situation.posterior).epsilon
             except TypeError:  # it names none
                 return None
-            for rows in (block[number] for block in self._blocks):
-                ratios = np.ptp(rows.log_density, axis=-1)
+            sent = [(block[number].messages, block[number].log_density) for block in self._blocks]
+            if self._can_list:
+                sent.append((self._every, self._log_density(self._every, situation)))
+            for messages, log_density in sent:
+                highest, lowest = log_density.max(axis=-1), log_density.min(axis=-1)
+                ratios = np.subtract(highest, lowest, where=highest > -np.inf, out=np.zeros(len(messages)))
                 found = int(ratios.argmax())
                 if ratios[found] > worst + _ROUNDING * (1.0 + worst):
                     return (
                         f"worst_case_messages among which the density ratio is largest: it is "
-                        f"{ratios[found]:.6g} at {rows.messages[found]!r}, which was sent, and at most "
+                        f"{ratios[found]:.6g} at {messages[found]!r}, which may be sent, and at most "
                         f"{worst:.6g} among them"
                     )
         return None
 
     def evidence(self) -> Evidence:
         """What bettors make of the messages; see :mod:`ldp_gym.privacy.bets`."""
-        wealth = [*bet(self.sample), *self._bet_on_messages()]
+        wealth = [*bet(self.sample), *self._bet_on_messages(), *self._bet_on_delta()]
         clue, _ = max(wealth, key=lambda bettor: bettor[1])
         return Evidence(mean_wealth(gain for _, gain in wealth), clue, self.num_messages)
 
+    @property
+    def _can_list(self) -> bool:
+        """Whether the messages are few whole numbers."""
+        space = self.channel.message_space
+        return isinstance(space, gym.spaces.Discrete) and int(space.n) * self.channel.num_labels <= _CELLS
+
+    @cached_property
+    def _every(self) -> IntArray:
+        space = self.channel.message_space
+        assert isinstance(space, gym.spaces.Discrete), "others cannot be listed"
+        return np.arange(int(space.n))
+
+    def _bet_on_delta(self) -> Iterator[Wealth]:
+        """Bet that the channel's ``delta_bounds`` are too small for its own density."""
+        if self.channel.pure:
+            return
+        for number, situation in enumerate(self.situations):
+            rows = [block[number] for block in self._blocks]
+            delta = self.channel.delta_bounds(situation.candidates, self.channel.epsilon).upper
+            log_density, counts = (
+                np.concatenate([getattr(part, name) for part in rows]) for name in ("log_density", "counts")
+            )
+            yield from bet_on_delta(log_density, counts, self.channel.epsilon, delta)
+
     def _bet_on_messages(self) -> Iterator[Wealth]:
         """Bet on which message is sent, where they can be listed: their law is declared too."""
-        space = self.channel.message_space
-        if not isinstance(space, gym.spaces.Discrete) or int(space.n) * self.channel.num_labels > _CELLS:
+        if not self._can_list:
             return
-        num_blocks, every = len(self._blocks), np.arange(int(space.n))
+        num_blocks, every = len(self._blocks), self._every
         for number, situation in enumerate(self.situations):
             law = np.exp(self._log_density(every, situation)).mean(axis=-1)
             counts = np.zeros((num_blocks, len(every)))
@@ -322,9 +369,12 @@ def _situations(channel: Channel, rng: np.random.Generator) -> Iterator[Situatio
 
 
 def _of_any_sharpness(rng: np.random.Generator, shape: tuple[int, int, int]) -> FloatArray:
-    """Tables ``(n, K, M)`` of random distributions, from nearly flat to nearly certain."""
+    """Tables ``(n, K, M)`` of random distributions, from flat to certain; one in 8 is exactly that, each."""
     sharpness = np.exp(rng.uniform(np.log(0.1), np.log(30.0), size=(shape[0], 1, 1)))
-    return softmax(sharpness * rng.standard_normal(shape))
+    kind, numbers = rng.integers(8, size=(shape[0], 1, 1)), rng.standard_normal(shape)
+    certain = (numbers == numbers.max(axis=-1, keepdims=True)).astype(np.float64)
+    tables = np.where(kind == 0, 1.0 / shape[-1], softmax(sharpness * numbers))
+    return np.where(kind == 1, certain, tables)
 
 
 def _one_hot(labels: IntArray, num_labels: int) -> FloatArray:
@@ -332,7 +382,11 @@ def _one_hot(labels: IntArray, num_labels: int) -> FloatArray:
 
 
 def _flat(messages: Messages) -> FloatArray:
-    return np.ascontiguousarray(messages.reshape(len(messages), -1), dtype=np.float64)
+    """Messages as numbers ``(n, F)``; whole ones of more digits than a float has, in two parts."""
+    rows = messages.reshape(len(messages), -1)
+    if rows.dtype.kind in "iu" and rows.dtype.itemsize == 8 and np.abs(rows).max(initial=0) > 2**53:
+        rows = np.concatenate([rows >> 32, rows & (2**32 - 1)], axis=1)
+    return np.ascontiguousarray(rows, dtype=np.float64)
 
 
 def _count(messages: Messages, labels: IntArray, num_labels: int) -> tuple[Messages, FloatArray]:

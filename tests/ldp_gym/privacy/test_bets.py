@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from ldp_gym.privacy import bets, questions
-from ldp_gym.privacy.bets import CellBets, Sample, bet, mean_wealth
+from ldp_gym.privacy import bets, codes, questions
+from ldp_gym.privacy.bets import CellBets, Sample, bet, bet_on_delta, mean_wealth
 
 
 def all_outcomes(beliefs):
@@ -22,6 +22,7 @@ def test_every_bettor_s_wealth_has_mean_at_most_one(seed, monkeypatch):
     """By enumeration of all labels of 7 messages: exact, with no chance involved."""
     monkeypatch.setattr(questions, "_SMALLEST_CELL", 1)
     monkeypatch.setattr(questions, "_LEAST_SCORE", 0.1)
+    monkeypatch.setattr(codes, "_SPARE", 1)
     rng = np.random.default_rng(seed)
     messages = rng.integers(3, size=(7, 2)) + np.array([0.0, 0.5])
     beliefs = rng.dirichlet(np.ones(2), size=7)
@@ -82,3 +83,23 @@ def test_a_rule_learned_too_late_earns_nothing():
 def test_the_mean_of_wealths():
     assert mean_wealth([0.0, math.log(3.0)]) == pytest.approx(math.log(2.0))
     assert mean_wealth([-1e9, -1e9]) == pytest.approx(-1e9)
+
+
+def test_a_bet_on_delta_has_mean_at_most_one_at_the_true_delta():
+    """By enumeration of all messages of two users; and it gains at a smaller one."""
+    rng = np.random.default_rng(0)
+    density = rng.dirichlet(np.ones(4), size=3)
+    epsilon = 0.5
+    pairs = np.maximum(density[:, None] - math.exp(epsilon) * density[None], 0.0).sum(axis=-1)
+
+    def mean(delta):
+        total = 0.0
+        for labels in itertools.product(range(3), repeat=2):
+            for messages in itertools.product(range(4), repeat=2):
+                chance = math.prod(density[y, z] / 3.0 for y, z in zip(labels, messages, strict=True))
+                log_density, counts = np.log(density.T[list(messages)]), np.eye(3)[list(labels)]
+                total += chance * np.exp([w for _, w in bet_on_delta(log_density, counts, epsilon, delta)])
+        return total
+
+    assert (mean(pairs.max()) <= 1.0 + 1e-12).all()
+    assert (mean(0.0) > 1.05).any()

@@ -8,7 +8,8 @@ import math
 import numpy as np
 import pytest
 from helpers import CHANNELS, make_channel
-from liars import LIARS, ClearText
+from liar_channels import ClearText
+from sly_channels import LIARS
 
 from ldp_gym.channels.laplace_single import LaplaceSingle
 from ldp_gym.channels.randomized_response import RandomizedResponse
@@ -22,8 +23,16 @@ RARE = [
     "Laplace noise, 100 + label once in 1,000",
     "Laplace noise, a place near 0.5 by the label, once in 100",
     "Laplace noise, the all-zero message in 2% whatever the label",
+    "Randomized response at 3, M = 6, clear text once in 100",
+    "Randomized response, one label in the clear once in 10",
+    "Randomized response, clear text where every candidate is certain",
+    "Adaptive split, the true answer once the posterior is exactly certain",
 ]
-HOPELESS = ["Laplace noise, the label's parity hidden by a keyed hash of the other bits"]
+HOPELESS = [
+    "Laplace noise, the label's parity hidden by a keyed hash of the other bits",
+    "Randomized response at 5, M = 6, clear text once in 100",
+    "Clear text after 2,000 calls",
+]
 
 
 @pytest.mark.parametrize("what", [what for what in LIARS if what not in RARE + HOPELESS])
@@ -37,7 +46,7 @@ def test_rare_leaks_are_caught_at_the_default_effort(what):
 
 
 @pytest.mark.parametrize("what", HOPELESS)
-def test_what_only_a_key_can_read_is_not_caught(what):
+def test_what_is_said_not_to_be_caught_is_not(what):
     """A stated limit, not a wish: whoever can find it may turn this test round."""
     assert find_lie(LIARS[what](3, 5), samples=30_000) is None
 
