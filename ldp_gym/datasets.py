@@ -19,6 +19,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
+from ldp_gym.engine.rules import as_rules
 from ldp_gym.errors import extra
 from ldp_gym.evaluation import Evaluation, evaluate
 from ldp_gym.game import Game, copy_game
@@ -57,6 +58,7 @@ def write_dataset(
     with extra("datasets", "a dataset"):
         import minari
         from minari.data_collector import EpisodeBuffer
+    dataset_id, rules = validation.text("dataset_id", dataset_id), as_rules("rules", rules)
     if rules.get("reveal"):
         raise ValueError("a dataset is for learners, and shows no truth: leave reveal out of the rules")
     count = validation.whole("episodes", episodes, least=1)
@@ -123,7 +125,7 @@ def score_predictions(predictions: npt.ArrayLike, dataset: MinariDataset) -> Eva
         ValueError: if their shape is another, or one is no distribution.
     """
     rules, _ = _episodes(dataset)
-    array = np.asarray(predictions, dtype=np.float64)
+    array = validation.numbers("predictions", predictions)
     game = gym.make("LDPDist-v0", **rules).unwrapped.game  # type: ignore[attr-defined]
     shape = (dataset.total_episodes, game.horizon, game.num_labels)
     if array.shape != shape:
@@ -153,9 +155,10 @@ class _Recorded:
 
 def _episodes(dataset: MinariDataset) -> tuple[dict[str, Any], int]:
     """The rules of a dataset's game, and the seed of its first episode; the others follow."""
-    spec: Any = dataset.spec.env_spec
+    spec: Any = getattr(getattr(dataset, "spec", None), "env_spec", None)
     if spec is None or not spec.id.startswith("LDPDist"):
-        raise ValueError(f"a dataset of LDPDist-v0, written by write_dataset(), got one of {spec}")
+        got = validation.describe(dataset)
+        raise ValueError(f"dataset must be one of LDPDist-v0, written by write_dataset(), got {got}")
     metadata = dataset.storage.get_episode_metadata(dataset.episode_indices)
     seeds = [int(episode["seed"]) for episode in metadata]
     if seeds != list(range(seeds[0], seeds[0] + len(seeds))):

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ldp_gym.engine.rules import as_rules
 from ldp_gym.evaluation import evaluate
 from ldp_gym.game import Game
 from ldp_gym.learners import Learner
@@ -54,7 +55,7 @@ class Split:
         if not games:
             raise ValueError("games must have at least one game, got none")
         for title, rules in games.items():
-            validation.instance(f"the game {title!r} of games", rules, Mapping, "a dict of rules")
+            as_rules(f"games[{title!r}]", rules)
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The titles with their rules."""

@@ -113,7 +113,7 @@ def _bench_calls() -> Iterator[Call]:
         bench.Experiment,
         experiment,
         {
-            "rules": NO_DICTS,
+            "rules": OPTIONS,
             "options": NO_DICTS,
             "learner": TEXTS,
             "truth": [*TEXTS[1:], -1],

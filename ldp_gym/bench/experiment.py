@@ -15,7 +15,7 @@ import numpy as np
 
 import ldp_gym
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.engine.rules import DEFAULTS, rule_value
+from ldp_gym.engine.rules import DEFAULTS, as_rules, rule_value
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.learners import LEARNERS, is_directory, learner_maker
@@ -63,7 +63,7 @@ class Experiment:
 
     def __post_init__(self) -> None:
         """Check what does not depend on the game."""
-        validation.options("rules", validation.instance("rules", self.rules, Mapping, "a dict of rules"))
+        as_rules("rules", self.rules)
         validation.text("learner", self.learner)
         validation.options("options", validation.instance("options", self.options, Mapping, "a dict"))
         if self.truth is not None and not isinstance(self.truth, str):

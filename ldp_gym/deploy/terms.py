@@ -15,6 +15,7 @@ import numpy as np
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.clipped import ClippedChannel
 from ldp_gym.deploy.exact import ExactChannel
+from ldp_gym.engine.rules import as_rules
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.game import Game
 from ldp_gym.numerics import validation
@@ -50,8 +51,7 @@ class Terms:
             TypeError, ValueError: for rules that there are not, or that do not fit together.
             IncompatibleChannelError: for a channel that cannot be deployed; it names one that can.
         """
-        what = "a dict of what gym.make('LDPDist-v0', ...) takes"
-        rules = validation.options("rules", validation.instance("rules", rules, Mapping, what))
+        rules = as_rules("rules", rules)
         if rules.get("truth") == "replay" and rules.get("horizon") is None:
             raise ValueError("a deployment replays nothing: say for how many rounds it is, with 'horizon'")
         public = {name: value for name, value in rules.items() if name not in _PRIVATE}

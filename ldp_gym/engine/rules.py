@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
+from ldp_gym.errors import ArgumentTypeError
+from ldp_gym.numerics import validation
+
 if TYPE_CHECKING:
     from ldp_gym.channels.base import Channel
     from ldp_gym.natures.base import Nature
@@ -113,6 +116,20 @@ def complete_rules(rules: Mapping[str, Any]) -> Rules:
                 f"LDPDist-v0 got an unexpected keyword argument {name!r}{hint} It takes {', '.join(DEFAULTS)}"
             )
     return {**DEFAULTS, **rules}  # type: ignore[typeddict-item]
+
+
+def as_rules(name: str, value: object) -> dict[str, Any]:
+    """``value`` as a dict of rules that there are; ``name`` says in the error which argument it is.
+
+    Raises:
+        TypeError: if it is something else, or has a rule that there is not.
+    """
+    if not isinstance(value, Mapping):
+        got = validation.describe(value)
+        raise ArgumentTypeError(f"{name} must be a dict of what gym.make('LDPDist-v0', ...) takes, got {got}")
+    rules = validation.options(name, value)
+    complete_rules(rules)
+    return rules
 
 
 _MOST_LISTED = 100_000

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ldp_gym.engine.rules import as_rules
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.numerics import validation
 
@@ -40,10 +41,15 @@ class Config:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """As it will come back from JSON."""
-        shown = {"observe_candidates": True} if self.rules.get("redraw_hypotheses") else {}
-        object.__setattr__(self, "rules", _through_json({**self.rules, **shown}))
-        object.__setattr__(self, "settings", _through_json(dict(self.settings)))
+        """Check it, and make it what will come back from JSON."""
+        validation.text("algorithm", self.algorithm)
+        validation.whole("steps", self.steps, least=0)
+        validation.seed("seed", self.seed)
+        rules = as_rules("rules", self.rules)
+        shown = {"observe_candidates": True} if rules.get("redraw_hypotheses") else {}
+        object.__setattr__(self, "rules", _through_json({**rules, **shown}))
+        settings = validation.options("settings", self.settings)
+        object.__setattr__(self, "settings", _through_json(settings))
 
     def read(self, kind: type[Settings]) -> Settings:
         """The algorithm's settings, with its defaults.

@@ -11,6 +11,7 @@ from ldp_agents.rl.policies import POLICY, PolicyLearner, Scaling
 from ldp_agents.rl.run import LearnerFactory
 from ldp_gym import Game
 from ldp_gym.errors import UntrustedCodeError
+from ldp_gym.numerics import validation
 
 
 def load(directory: str | Path, *, trust: bool = False) -> LearnerFactory:
@@ -26,7 +27,7 @@ def load(directory: str | Path, *, trust: bool = False) -> LearnerFactory:
         FileNotFoundError: if there is no model in the directory.
         UntrustedCodeError: if it is such a policy, and ``trust`` is not set.
     """
-    path = Path(directory)
+    path, trust = validation.path("directory", directory), validation.flag("trust", trust)
     if not (path / CARD).exists():
         raise FileNotFoundError(
             f"no trained model in {path}: it has no {CARD}; 'ldp-gym train --out' makes one"

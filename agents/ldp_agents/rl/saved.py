@@ -24,6 +24,7 @@ from ldp_gym.engine.rules import DEFAULTS
 from ldp_gym.env import LDPDistEnv
 from ldp_gym.errors import extra
 from ldp_gym.features.sums import FEATURES
+from ldp_gym.numerics import validation
 from ldp_gym.registry import import_object
 from ldp_gym.vector_env import LDPDistVectorEnv
 from ldp_gym.wrappers import StaggeredStart
@@ -93,12 +94,13 @@ def save(model: BaseAlgorithm, env: Any, directory: str | Path) -> None:
         TypeError: if a wrapper does something to observations or actions that a learner could not repeat.
         ValueError: if rules of the game do not go through JSON.
     """
+    path = validation.path("directory", directory)
     settings, rules, seed = _read(model, env)
     try:
         config = Config("sb3", rules, int(model.num_timesteps), seed, asdict(settings))
     except TypeError as error:
         raise ValueError(f"the rules must be names, numbers and lists, to be read again: {error}") from error
-    path, card = Path(directory), config.card(settings)
+    card = config.card(settings)
     parameters = game_parameters(config.scenario.game)
     scaling = Scaling(**settings.scaling) if settings.scaling else None
     TrainedPolicy(model, settings.features, settings.logit_range, parameters, card, scaling).save(path)
@@ -135,6 +137,7 @@ def _scaled(env: VecEnv, scaling: Scaling) -> VecEnv:
 
 def _read(model: BaseAlgorithm, env: Any) -> tuple[Settings, dict[str, Any], int]:
     """What of a policy's environment a learner has to repeat, the rules of the game, and the seed."""
+    validation.instance("model", model, BaseAlgorithm, "an algorithm of stable-baselines3")
     found: dict[str, Any] = {}
     shown_key: str | None = None
     rules: dict[str, Any] | None = None
