@@ -12,6 +12,7 @@ from typing import Any
 
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.page import NOTHING, Column, Value, count
+from ldp_gym.channels.base import CHANNELS
 from ldp_gym.engine.rules import rule_value
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.errors import NoPrivacyWarning, summarize
@@ -59,7 +60,9 @@ class ChannelAudit:
 
 
 def audit_channels(experiments: Iterable[Experiment]) -> dict[str, ChannelAudit]:
-    """Audit the experiments' channels: each once per promise and kind of class, at one context.
+    """Audit the experiments' channels: once per promise and kind of class, in the smallest game of it.
+
+    A channel of others is audited in the largest that is not left to ``ldp-gym audit`` as well.
 
     Returns:
         The audits by what they depend on: see :func:`ground`.
@@ -67,7 +70,17 @@ def audit_channels(experiments: Iterable[Experiment]) -> dict[str, ChannelAudit]
     groups: dict[str, list[Experiment]] = {}
     for experiment in experiments:
         groups.setdefault(ground(experiment), []).append(experiment)
-    return {key: _audit(min(group, key=_table_entries)) for key, group in groups.items()}
+    return {key: _audit_group(group) for key, group in groups.items()}
+
+
+def _audit_group(group: list[Experiment]) -> ChannelAudit:
+    smallest, *others = sorted(group, key=_table_entries)
+    audit = _audit(smallest)
+    within = [other for other in others if _table_entries(smallest) < _table_entries(other) <= LARGEST]
+    if audit.broken or not within or CHANNELS.is_builtin(smallest.channel):
+        return audit
+    larger = _audit(within[-1])
+    return larger if larger.broken else audit
 
 
 def ground(experiment: Experiment) -> str:

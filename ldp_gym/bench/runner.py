@@ -15,14 +15,15 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from ldp_gym.bench.certificates import audit_channels
+from ldp_gym.bench.certificates import LARGEST, audit_channels
 from ldp_gym.bench.commitment import commitment_to, seed_from
 from ldp_gym.bench.experiment import Cell, Experiment, learner_code, may_play_here, runs_stored_code
 from ldp_gym.bench.isolation import MEMORY_LIMIT, TIME_LIMIT, IsolatedLearner
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import DIRECTORY, HIDDEN, Outcome, Store
-from ldp_gym.bench.suites import DELTA, SUITES, Suite
+from ldp_gym.bench.suites import SUITES, Suite
 from ldp_gym.channels.base import CHANNELS
+from ldp_gym.engine.rules import rule_value
 from ldp_gym.errors import (
     BrokenPromiseError,
     BrokenPromiseWarning,
@@ -201,15 +202,26 @@ def _refuse_broken_promises(experiments: Sequence[Experiment]) -> None:
         raise BrokenPromiseError(f"broken promise: {'; '.join(broken)}")
 
 
-@cache
-def _channel_fault(name: str) -> str | None:
-    """How a third-party channel breaks the contract, on a small game."""
-    if CHANNELS.is_builtin(name):
+def _channel_fault(experiment: Experiment) -> str | None:
+    """How a third-party channel breaks the contract in the game that is played, or else in a small one."""
+    if CHANNELS.is_builtin(experiment.channel):
         return None
-    delta = 0.0 if CHANNELS.class_of(name).pure else DELTA
-    small = {"num_hypotheses": 4, "num_labels": 6, "horizon": 100, "epsilon": 1.0, "delta": delta}
+    size, labels = experiment.num_hypotheses, experiment.num_labels
+    size, labels = (size, labels) if size * labels <= LARGEST else _SMALL
+    promise = {name: rule_value(experiment.rules, name) for name in ("epsilon", "delta")}
+    game = {"num_hypotheses": size, "num_labels": labels, "horizon": experiment.horizon, **promise}
+    options = dict(rule_value(experiment.rules, "channel_kwargs") or {})
+    return _fault_in_game(experiment.channel, json.dumps(game), json.dumps(options))
+
+
+_SMALL = 4, 6
+"""K and M of a game in which a channel can be checked."""
+
+
+@cache
+def _fault_in_game(name: str, game: str, options: str) -> str | None:
     try:
-        check_channel(CHANNELS.build(name, small, {}))
+        check_channel(CHANNELS.build(name, json.loads(game), json.loads(options)))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever it is, it fails the channel's own cells
@@ -295,7 +307,7 @@ def play(cell: Cell, limits: Limits = _LIMITS) -> Outcome:
 
 def _evaluation(cell: Cell, limits: Limits) -> Evaluation:
     experiment = cell.experiment
-    fault = _channel_fault(experiment.channel)
+    fault = _channel_fault(experiment)
     if fault is not None:
         raise ChannelFailedError(f"the channel {experiment.channel!r} fails its check: {fault}")
     if may_play_here(experiment.learner):

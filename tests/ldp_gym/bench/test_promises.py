@@ -7,12 +7,15 @@ from typer.testing import CliRunner
 import ldp_gym
 from ldp_gym import bench
 from ldp_gym.bench import leaderboard
+from ldp_gym.bench.certificates import audit_channels
+from ldp_gym.bench.experiment import Experiment
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.cli import app
 from ldp_gym.errors import BrokenPromiseError, BrokenPromiseWarning
 
 DOUBLE, CRASH = f"{__name__}:DoubleResponse", f"{__name__}:CrashingResponse"
+SHY, GROWS = f"{__name__}:ShyResponse", f"{__name__}:GrowingResponse"
 
 
 class DoubleResponse(RandomizedResponse):
@@ -31,6 +34,29 @@ class DoubleResponse(RandomizedResponse):
 class CrashingResponse(RandomizedResponse):
     def encode(self, *arguments, **options):
         raise RuntimeError("no [bold]way[/bold]")
+
+
+class ShyResponse(RandomizedResponse):
+    """Sends the label itself, but not in small games."""
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        honest = super().encode(labels, candidates, uniforms, posterior)
+        return np.asarray(labels) if self.num_labels >= 12 else honest
+
+
+class GrowingResponse(DoubleResponse):
+    """Keeps its promise in small games alone."""
+
+    @property
+    def log_keep(self):
+        if self.num_labels < 30:
+            return RandomizedResponse.log_keep.fget(self)
+        return super().log_keep
+
+    def log_density(self, messages, candidates, posterior=None):
+        if self.num_labels < 30:
+            return RandomizedResponse.log_density(self, messages, candidates, posterior)
+        return super().log_density(messages, candidates, posterior)
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +116,19 @@ def test_evaluate_warns():
     literal = {"hypotheses": [[1, 0, 0], [0, 0.5, 0.5]], "channel_kwargs": {"clipping": "paper"}}
     with pytest.warns(BrokenPromiseWarning, match="epsilon = 1.0"):
         ldp_gym.evaluate("bayes", {**literal, "horizon": 100}, episodes=1)
+
+
+def test_a_channel_is_checked_in_the_game_that_it_plays(tmp_path):
+    results = bench.run("quick", size="small", episodes=1, channels=[SHY], out=tmp_path, jobs=1)
+    assert {failure.experiment.channel for failure in results.failures} == {SHY}
+
+
+def test_a_promise_that_is_broken_in_larger_games_is_broken():
+    games = [
+        Experiment({"hypotheses": "dirichlet", "num_labels": m, "channel": GROWS}, "bayes")
+        for m in (8, 16, 32)
+    ]
+    (audit,) = audit_channels(games).values()
+    assert audit.broken
+    (audit,) = audit_channels(games[:2]).values()
+    assert not audit.broken
