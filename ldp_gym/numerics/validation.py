@@ -281,7 +281,7 @@ def numbers(name: str, values: Any, *, booleans: bool = False) -> FloatArray:
         ValueError: for text, bytes, dates, durations, complex numbers, booleans, missing or masked values,
             rows of different lengths, and objects that are no numbers.
     """
-    if type(values) is np.ndarray and values.dtype is _FLOAT:
+    if type(values) is np.ndarray and values.dtype == _FLOAT:
         return values
     if np.ma.isMaskedArray(values):
         raise ValueError(f"{name} must be numbers, got a masked array: fill it first, with .filled(value)")
