@@ -16,7 +16,7 @@ import numpy as np
 from ldp_gym.evaluation import evaluate
 from ldp_gym.game import Game
 from ldp_gym.learners import Learner
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays
 from ldp_gym.numerics.arrays import FloatArray, IntArray
 from ldp_gym.numerics.divergences import tv
 
@@ -55,15 +55,15 @@ def median_run(runs: FloatArray) -> int:
         >>> median_run(np.array([[0.9, 0.1], [0.5, 0.5], [0.52, 0.48]]))
         1
     """
-    runs = validation.table(runs, "table of runs", "run")
+    runs = game_arrays.table(runs, "table of runs", "run")
     distances = tv(runs[:, None], runs[None])
     return int(np.median(distances, axis=1).argmin())
 
 
 def nearest_hypothesis(estimate: FloatArray, table: FloatArray) -> IntArray:
     """Hypothesis selection: which of the hypotheses ``(K, M)`` is nearest in TV to estimates ``(..., M)``."""
-    table = validation.table(table)
-    estimate = validation.distributions(estimate, "estimate", "estimate")
+    table = game_arrays.table(table)
+    estimate = game_arrays.distributions(estimate, "estimate", "estimate")
     if estimate.shape[-1] != table.shape[-1]:
         raise ValueError(
             f"an estimate has {table.shape[-1]} probabilities, as the table, got {estimate.shape}"

@@ -17,7 +17,7 @@ from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.env import LDPDistEnv
 from ldp_gym.game import Game, copy_game
 from ldp_gym.learners import Learner, TapeLearner, build_learner, hand_generators, play_stepwise
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray
 from ldp_gym.numerics.divergences import kl, kl_to_each, tv
 from ldp_gym.numerics.intervals import largest_mean_interval
@@ -234,8 +234,8 @@ def _checkpoints(horizon: int, given: Sequence[int] | None) -> IntArray:
         decades = np.log10(horizon)
         spaced = np.logspace(0, decades, num=1 + int(np.ceil(10 * decades)))
         return np.unique(np.append(np.rint(spaced).astype(np.int64), horizon))
-    listed = validation.listed("checkpoints", given, "rounds")
-    rounds = [validation.whole("checkpoints", given_round, least=1) for given_round in listed]
+    given = validation.list_of("checkpoints", given, "rounds")
+    rounds = [validation.whole("checkpoints", t, least=1) for t in given]
     if max(rounds, default=1) > horizon:
         raise ValueError(f"checkpoints must lie in 1..{horizon}, got {max(rounds)}")
     return np.unique([*rounds, horizon])
@@ -370,7 +370,7 @@ def _validated(predictions: FloatArray, shape: tuple[int, ...], start: int) -> F
     """Predictions ``(B, n, M)`` as the environment would take them."""
     if predictions.shape != shape:
         raise ValueError(f"predictions of a block must have shape {shape} (B, n, M), got {predictions.shape}")
-    return validation.predictions(
+    return game_arrays.predictions(
         predictions,
         lambda row: f"the learner's prediction in round {start + row[-1] + 1}",
         "a prediction is a distribution over the labels",

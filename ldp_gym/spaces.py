@@ -19,7 +19,7 @@ from gymnasium.vector.utils import (
     iterate,
 )
 
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import FloatArray
 
 _ADVICE = (
@@ -55,7 +55,7 @@ class Simplex(spaces.Box):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         num_labels = validation.whole("num_labels (M)", num_labels, least=1)
-        axes = validation.listed("batch_shape", batch_shape, "lengths")
+        axes = validation.list_of("batch_shape", batch_shape, "lengths")
         batch = tuple(validation.whole("batch_shape", length, least=0) for length in axes)
         validation.fits_memory("num_labels", num_labels, math.prod(batch), "the space")
         if seed is not None and not isinstance(seed, np.random.Generator):
@@ -91,10 +91,10 @@ class Simplex(spaces.Box):
         point = validation.numbers("an action", action)
         if point.shape != self.shape:
             raise ValueError(f"an action has shape {self.shape}, got {point.shape}; {_ADVICE}")
-        tolerance = validation.PREDICTION_TOLERANCE
+        tolerance = game_arrays.PREDICTION_TOLERANCE
         if point is not action and getattr(action, "dtype", None) == np.float16:
             tolerance = _HALF_TOLERANCE
-        return validation.predictions(point, _name_action, _ADVICE, tolerance)
+        return game_arrays.predictions(point, _name_action, _ADVICE, tolerance)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Simplex) and self.shape == other.shape

@@ -167,7 +167,7 @@ class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
         if seed is None:
             return [None] * self.num_envs
         if isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str | bytes):
-            seeds = validation.listed("seed", seed, "seeds, one for each game")
+            seeds = validation.list_of("seed", seed, "seeds, one for each game")
             if len(seeds) != self.num_envs:
                 raise ValueError(
                     f"seed must be a list of {self.num_envs}, one for each game, got {len(seeds)}"

@@ -12,7 +12,7 @@ from ldp_gym import Game
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.game import as_game
 from ldp_gym.learners import GeneratorSource, Track, play_stepwise
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages, mixture, softmax
 from ldp_gym.numerics.sampling import open_uniforms
 
@@ -73,7 +73,7 @@ class Learner(ABC):
 
     def _check(self, candidates: FloatArray) -> FloatArray:
         """Candidates ``(..., K, M)``, checked: where users hand them over."""
-        return validation.candidates(candidates, self.game.num_hypotheses, self.game.num_labels)
+        return game_arrays.candidates(candidates, self.game.num_hypotheses, self.game.num_labels)
 
     def _candidates(self, observation: Mapping[str, Any]) -> FloatArray:
         if "candidates" in observation:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from ldp_agents.base import ExponentialWeights
 from ldp_gym import Game
 from ldp_gym.game import as_game
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
 from ldp_gym.posterior import evidence
 
@@ -60,6 +60,6 @@ class Bayes(ExponentialWeights):
 
 
 def _log_prior(prior: npt.ArrayLike, game: Game) -> FloatArray:
-    weights = validation.row("prior", prior, game.num_hypotheses)
+    weights = game_arrays.row("prior", prior, game.num_hypotheses)
     with np.errstate(divide="ignore"):  # a hypothesis that is ruled out
         return evidence(np.log(weights))

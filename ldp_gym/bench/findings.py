@@ -126,7 +126,7 @@ def judge(findings: Sequence[Finding]) -> list[tuple[Finding, Verdict | None]]:
         >>> [verdict.value for _, verdict in judge([clear, less_clear, unclear])]
         ['shown', 'not contradicted', 'not contradicted']
     """
-    findings = validation.listed("findings", findings, "findings")
+    findings = validation.list_of("findings", findings, "findings")
     for finding in findings:
         validation.instance("findings", finding, Finding, "a list of findings")
     claims = [finding.evidence for finding in findings if finding.evidence is not None]

@@ -13,7 +13,7 @@ from ldp_gym.calibration.accounting import DeltaBounds
 from ldp_gym.channels.listing import MessageList, complete_list
 from ldp_gym.channels.scores import relative_losses
 from ldp_gym.errors import IncompatibleChannelError
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at
 from ldp_gym.numerics.sampling import open_uniforms
 from ldp_gym.registry import Registry
@@ -292,10 +292,10 @@ class Channel(ABC):
             ValueError: for what is no label, or candidates or a posterior that are no distributions.
         """
         rng = validation.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
-        labels = validation.labels(labels, self.num_labels)
-        candidates = validation.candidates(candidates, self.num_hypotheses, self.num_labels)
+        labels = game_arrays.labels(labels, self.num_labels)
+        candidates = game_arrays.candidates(candidates, self.num_hypotheses, self.num_labels)
         if posterior is not None:
-            posterior = validation.posterior(posterior, self.num_hypotheses)
+            posterior = game_arrays.posterior(posterior, self.num_hypotheses)
         uniforms = open_uniforms([rng], (*labels.shape, self.num_uniforms))[0]
         return self.encode(labels, candidates, uniforms, posterior)
 

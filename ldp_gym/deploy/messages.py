@@ -24,7 +24,7 @@ import numpy as np
 
 from ldp_gym.deploy.terms import VERSION, Terms
 from ldp_gym.errors import AnswerRefusedError, QuestionRefusedError
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import FloatArray, Messages
 
 _LARGEST = 2**53
@@ -101,7 +101,7 @@ def read_question(terms: Terms, question: object) -> Question:
         posterior = None
         if terms.channel.adaptive:
             weights = validation.numeric("its posterior", fields["posterior"])
-            posterior = validation.one_posterior(weights, terms.channel.num_hypotheses)
+            posterior = game_arrays.one_posterior(weights, terms.channel.num_hypotheses)
     except (TypeError, ValueError, OverflowError) as error:
         raise QuestionRefusedError(f"no answer to this question: {error}") from error
     return Question(survey, number, round, candidates, posterior)

@@ -18,7 +18,7 @@ from ldp_gym.deploy.exact import ExactChannel
 from ldp_gym.engine.rules import as_rules
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.game import Game
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import FloatArray
 
 VERSION = 1
@@ -94,14 +94,14 @@ class Terms:
         """
         hypotheses, channel = self.game.hypotheses, self.channel
         if hypotheses is None:
-            return validation.one_context(
+            return game_arrays.one_context(
                 validation.numeric("candidates", context), channel.num_hypotheses, channel.num_labels
             )
         place = self.context(context)
         if self.constant_candidates is not None:
             return self.constant_candidates
         with np.errstate(all="ignore"):  # what is no distribution is refused
-            return validation.one_context(hypotheses(place), channel.num_hypotheses, channel.num_labels)
+            return game_arrays.one_context(hypotheses(place), channel.num_hypotheses, channel.num_labels)
 
     def context(self, context: object) -> FloatArray:
         """A context ``(d,)``, checked."""
@@ -112,7 +112,7 @@ class Terms:
         if numbers.ndim != 1:
             dim = self.game.hypotheses.context_dim
             raise ValueError(f"a context has shape ({dim},), got {numbers.shape}")
-        place: FloatArray = validation.contexts(
+        place: FloatArray = game_arrays.contexts(
             "the context", numbers[None], self.game.hypotheses.context_dim
         )[0]
         return place

@@ -17,7 +17,7 @@ from ldp_gym.engine.lookahead import send_adaptively
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.natures.base import NatureView
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.numerics.divergences import negentropy
 from ldp_gym.numerics.sampling import cumulative, inverse, open_uniforms
@@ -182,7 +182,7 @@ class Episodes:
                 f"{hypotheses!r} must give candidates of shape {expected}, got {candidates.shape}"
             )
         try:
-            validation.distributions(candidates)
+            game_arrays.distributions(candidates)
         except ValueError as error:
             raise ValueError(f"{hypotheses!r} gives wrong candidates: {error}") from error
 
@@ -194,7 +194,7 @@ class Episodes:
             raise ValueError(
                 f"{truth!r} must give distributions of shape {expected[0]}, got {distributions.shape}"
             )
-        validation.distributions(distributions, f"{truth!r} in round")
+        game_arrays.distributions(distributions, f"{truth!r} in round")
 
     def _contexts(self, uniforms: FloatArray, of_truth: FloatArray, rounds: IntArray) -> FloatArray:
         """Nature's move."""

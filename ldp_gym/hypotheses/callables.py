@@ -9,7 +9,7 @@ import numpy as np
 
 from ldp_gym.errors import ArgumentTypeError
 from ldp_gym.hypotheses.base import HypothesisClass
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import FloatArray
 
 
@@ -33,7 +33,7 @@ class Callables(HypothesisClass):
 
     def __init__(self, functions: Sequence[Callable[[FloatArray], Any]], context_dim: int) -> None:
         dim = validation.whole("context_dim (d)", context_dim, least=1)
-        functions = validation.listed("functions", functions, "functions")
+        functions = validation.list_of("functions", functions, "functions")
         if len(functions) < 2 or not all(map(callable, functions)):
             raise ArgumentTypeError(
                 f"functions must be two or more callables, from contexts to distributions, got {functions!r}"
@@ -52,7 +52,7 @@ class Callables(HypothesisClass):
         self(_probe(dim))
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
-        return validation.distributions(np.stack([f(contexts) for f in self.functions], axis=-2))
+        return game_arrays.distributions(np.stack([f(contexts) for f in self.functions], axis=-2))
 
 
 class _OneByOne:

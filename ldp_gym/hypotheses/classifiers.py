@@ -10,7 +10,7 @@ import numpy as np
 
 from ldp_gym.errors import ArgumentTypeError
 from ldp_gym.hypotheses.base import HypothesisClass
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.validation import describe
 
@@ -40,7 +40,7 @@ class Classifiers(HypothesisClass):
     default_nature: ClassVar[str | None] = None
 
     def __init__(self, models: Sequence[Classifier], context_dim: int | None = None) -> None:
-        models = validation.listed("models", models, "fitted classifiers")
+        models = validation.list_of("models", models, "fitted classifiers")
         if len(models) < 2 or not all(hasattr(model, "predict_proba") for model in models):
             raise ArgumentTypeError(
                 f"models must be two or more fitted classifiers with predict_proba, got {describe(models)}"
@@ -71,4 +71,4 @@ class Classifiers(HypothesisClass):
     def __call__(self, contexts: FloatArray) -> FloatArray:
         rows = contexts.reshape(-1, self.context_dim)
         candidates = np.stack([probabilities_of(model, rows) for model in self.models], axis=-2)
-        return validation.distributions(candidates.reshape(*contexts.shape[:-1], *candidates.shape[1:]))
+        return game_arrays.distributions(candidates.reshape(*contexts.shape[:-1], *candidates.shape[1:]))

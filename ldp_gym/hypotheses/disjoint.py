@@ -36,7 +36,7 @@ class Disjoint(Table):
             )
             validation.fits_memory("num_labels", labels, size, "the table")
             sizes = [len(part) for part in np.array_split(np.arange(labels), size)]
-        sizes = validation.listed("sizes", sizes, "numbers of labels")
+        sizes = validation.list_of("sizes", sizes, "numbers of labels")
         widths = [validation.whole(f"sizes[{j}]", width, least=1) for j, width in enumerate(sizes)]
         validation.fits_memory("sizes", sum(widths), len(widths), "the table")
         owners = np.repeat(np.arange(len(widths)), widths)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from ldp_gym.hypotheses.base import HypothesisClass
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays
 from ldp_gym.numerics.arrays import FloatArray
 
 
@@ -26,7 +26,7 @@ class Table(HypothesisClass):
     constant = True
 
     def __init__(self, table: npt.ArrayLike, context_dim: int = 1) -> None:
-        self.table = validation.table(table)
+        self.table = game_arrays.table(table)
         self.table.flags.writeable = False  # shared with every learner
         super().__init__(self.table.shape[0], self.table.shape[1], context_dim)
 

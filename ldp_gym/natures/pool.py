@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from ldp_gym.natures.base import Nature
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.streams import Purpose, stream
 from ldp_gym.registry import resolve
 
@@ -37,7 +37,7 @@ class Pooled(Nature):
             validation.fits_memory("pool_size", size, self.context_dim, "contexts")
             rng = stream(Purpose.POOL, seed)
             pool = rng.standard_normal((size, self.context_dim))
-        self.pool = validation.contexts(
+        self.pool = game_arrays.contexts(
             "the contexts to pick from", resolve(pool, "contexts"), self.context_dim
         )
         self.num_contexts = len(self.pool)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldp_gym.channels.base import Channel, as_channel
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray
 from ldp_gym.privacy.exact import audited_posterior
 from ldp_gym.privacy.questions import Labelled, Question, Tree, grow, promising, varying
@@ -93,7 +93,7 @@ def estimate_epsilon(
         seed: of the messages.
     """
     as_channel(channel)
-    candidates = validation.one_context(candidates, channel.num_hypotheses, channel.num_labels)
+    candidates = game_arrays.one_context(candidates, channel.num_hypotheses, channel.num_labels)
     posterior = audited_posterior(channel, posterior)
     confidence = validation.fraction("confidence", confidence)
     delta = validation.probability_below_one("delta", delta)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ldp_gym.calibration.accounting import DeltaBounds
 from ldp_gym.channels.base import Channel, as_channel
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import FloatArray, Messages
 
 _CELLS = 8_000_000
@@ -45,7 +45,7 @@ def exact_epsilon(
         1.5
     """
     as_channel(channel)
-    candidates = validation.one_context(candidates, channel.num_hypotheses, channel.num_labels)
+    candidates = game_arrays.one_context(candidates, channel.num_hypotheses, channel.num_labels)
     posterior = audited_posterior(channel, posterior)
     messages = _worst_case_messages(channel, candidates, posterior)
     found: ExactEpsilon | None = None
@@ -77,7 +77,7 @@ def audited_posterior(channel: Channel, posterior: FloatArray | None) -> FloatAr
             f"{channel!r} is adaptive: an audit is at one public posterior. Pass posterior=, such as "
             f"ldp_gym.audit.uniform_posterior(channel)"
         )
-    return None if posterior is None else validation.one_posterior(posterior, channel.num_hypotheses)
+    return None if posterior is None else game_arrays.one_posterior(posterior, channel.num_hypotheses)
 
 
 def _worst_case_messages(channel: Channel, candidates: FloatArray, posterior: FloatArray | None) -> Messages:
@@ -94,7 +94,7 @@ def _worst_case_messages(channel: Channel, candidates: FloatArray, posterior: Fl
 def exact_delta(channel: Channel, candidates: FloatArray, epsilon: float) -> DeltaBounds:
     """Bounds on the least delta for which the channel is (eps, delta)-LDP at these candidates ``(K, M)``."""
     as_channel(channel)
-    table = validation.one_context(candidates, channel.num_hypotheses, channel.num_labels)
+    table = game_arrays.one_context(candidates, channel.num_hypotheses, channel.num_labels)
     bounds = channel.delta_bounds(table, validation.positive("epsilon", epsilon))
     if not 0.0 <= bounds.lower <= bounds.upper <= 1.0:
         raise ValueError(f"delta_bounds of {channel!r} are no bounds on a probability: {bounds}")

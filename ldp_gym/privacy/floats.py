@@ -23,7 +23,7 @@ import numpy as np
 
 from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.errors import ChannelFailedError
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.numerics.sampling import open_uniforms
 from ldp_gym.privacy.replay import ReplayGenerator
@@ -133,9 +133,9 @@ def reachable(
         ('broken', 'holds')
     """
     size = as_channel(channel).num_hypotheses
-    candidates = validation.one_context(candidates, size, channel.num_labels)
+    candidates = game_arrays.one_context(candidates, size, channel.num_labels)
     if posterior is not None:
-        posterior = validation.one_posterior(posterior, size)
+        posterior = game_arrays.one_posterior(posterior, size)
     if messages is not None:
         messages = validation.whole("messages", messages, least=1)
         validation.fits_memory("messages", messages, channel.num_labels, "densities")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ldp_gym.engine.referee import Round
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at_round, mixture
 from ldp_gym.numerics.divergences import kl
 
@@ -129,7 +129,7 @@ class FrameHistory:
             raise ValueError(
                 f"weights to show are one per hypothesis, K = {expected[-1]}, got shape {shown.shape}"
             )
-        shown = validation.predictions(shown, lambda _: "what is shown of the weights", "weights sum to one")
+        shown = game_arrays.predictions(shown, lambda _: "what is shown of the weights", "weights sum to one")
         self._weights = np.broadcast_to(shown, expected)
 
     def frame_data(self, game: int = 0) -> FrameData:

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Channel, as_channel
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.sampling import categorical
 from ldp_gym.numerics.streams import Purpose, stream
@@ -50,8 +50,8 @@ def information_rate(
         (0.1109, 0.0)
     """
     size = as_channel(channel).num_hypotheses
-    candidates = validation.one_context(candidates, size, channel.num_labels)
-    prior = np.full(size, 1.0 / size) if weights is None else validation.one_posterior(weights, size)
+    candidates = game_arrays.one_context(candidates, size, channel.num_labels)
+    prior = np.full(size, 1.0 / size) if weights is None else game_arrays.one_posterior(weights, size)
     samples, seed = validation.whole("samples", samples, least=2), validation.seed("seed", seed)
     validation.fits_memory("samples", samples, candidates.size, "likelihoods")
     public = prior if channel.adaptive else None
@@ -122,7 +122,7 @@ class MessageInformation:
 
     def __init__(self, channel: Channel, candidates: FloatArray) -> None:
         self._channel = as_channel(channel)
-        self._candidates = validation.candidates(candidates, channel.num_hypotheses, channel.num_labels)
+        self._candidates = game_arrays.candidates(candidates, channel.num_hypotheses, channel.num_labels)
         self._reference = None if channel.adaptive else self._compare(None)
 
     def __call__(self, posterior: FloatArray) -> FloatArray:

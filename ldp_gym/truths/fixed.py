@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.truths.base import Truth, TruthView
 
@@ -19,7 +19,7 @@ class Fixed(Truth):
     """
 
     def __init__(self, num_labels: int, row: npt.ArrayLike) -> None:
-        self.row = validation.row("truth", row, num_labels)
+        self.row = game_arrays.row("truth", row, num_labels)
 
     def distributions(self, view: TruthView) -> FloatArray:
         return np.broadcast_to(self.row, (len(view.episode), 1, len(self.row)))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ldp_gym.hypotheses.callables import batched_function
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.truths.base import Truth, TruthView
 
@@ -29,4 +29,4 @@ class Function(Truth):
 
     def distributions(self, view: TruthView) -> FloatArray:
         assert view.contexts is not None, "a truth that needs contexts gets them"
-        return validation.distributions(self._function(view.contexts), "the truth")
+        return game_arrays.distributions(self._function(view.contexts), "the truth")

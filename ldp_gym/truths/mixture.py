@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import FloatArray, mixture
 from ldp_gym.truths.base import Truth, TruthView
 
@@ -40,7 +40,7 @@ class Mixture(Truth):
             raise ValueError(f"num_members={num_members} contradicts members={members}")
         if self.num_members > num_hypotheses:
             raise ValueError(f"num_members must be at most K = {num_hypotheses}, got {self.num_members}")
-        self._weights = None if weights is None else validation.row("weights", weights, self.num_members)
+        self._weights = None if weights is None else game_arrays.row("weights", weights, self.num_members)
 
     @property
     def num_episode_uniforms(self) -> int:

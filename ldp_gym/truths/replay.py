@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.natures.base import Nature, NatureView
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray
 from ldp_gym.registry import resolve
 from ldp_gym.truths.base import Truth, TruthView
@@ -47,7 +47,7 @@ class Replay(Truth):
         order = validation.choice("order", order, ORDERS)
         self.num_labels = num_labels = validation.whole("num_labels (M)", num_labels, least=1)
         context_dim = validation.whole("context_dim (d)", context_dim, least=1)
-        self.contexts = validation.contexts("contexts", resolve(contexts, "contexts"), context_dim)
+        self.contexts = game_arrays.contexts("contexts", resolve(contexts, "contexts"), context_dim)
         self.labels = _label_indices(resolve(labels, "labels"), num_labels, classes)
         if len(self.contexts) != len(self.labels):
             raise ValueError(

@@ -90,10 +90,8 @@ class Switching(Truth):
 
 
 def _increasing(switches: Sequence[int], horizon: int) -> IntArray:
-    rounds = np.array(
-        [validation.whole("switches", t, least=1) for t in validation.listed("switches", switches, "rounds")],
-        dtype=np.int64,
-    )
+    given = validation.list_of("switches", switches, "rounds")
+    rounds = np.array([validation.whole("switches", t, least=1) for t in given], dtype=np.int64)
     if len(rounds) and (rounds.max() >= horizon or (np.diff(rounds) <= 0).any()):
         raise ValueError(f"switches must increase and lie in 1..{horizon - 1}, got {list(switches)}")
     return rounds

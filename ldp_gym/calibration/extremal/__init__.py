@@ -28,7 +28,7 @@ from ldp_gym.calibration.capacity import best_share
 from ldp_gym.calibration.extremal.covers import CoverSearch
 from ldp_gym.calibration.extremal.families import FLATTEST, STEEPEST, Family, Table
 from ldp_gym.calibration.extremal.mixture import Mixture
-from ldp_gym.numerics import validation
+from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import FloatArray
 
 __all__ = ["Design", "Family", "design"]
@@ -86,7 +86,7 @@ def design(candidates: FloatArray, epsilon: float, horizon: int, most_sets: int)
     """
     epsilon = validation.positive("epsilon", epsilon)
     most_sets = validation.whole("most_sets", most_sets, least=1)
-    table = Table(validation.table(candidates, "candidates"), epsilon)
+    table = Table(game_arrays.table(candidates, "candidates"), epsilon)
     mixture = Mixture(table, validation.whole("horizon (T)", horizon, least=1))
     covers = CoverSearch(table, best_share(epsilon), np.random.default_rng(0))
     mixture.add(covers.first())
