@@ -85,9 +85,11 @@ class ClippedChannel(Channel):
 
     def _levels(self, candidates: FloatArray, cells: Cells) -> FloatArray:
         """``log pbar_j[y]``, ``(..., K, M)``; +inf where h_t never goes, so that its kernel is 0."""
-        lengths = cells.lengths[..., None, :]
-        levels = np.log(self.clipping.density(candidates, lengths, cells.total[..., None]))
-        return np.where(lengths > 0.0, levels, np.inf)
+        return self._levels_of(candidates, cells.lengths[..., None, :], cells.total[..., None])
+
+    def _levels_of(self, masses: FloatArray, lengths: FloatArray, total: FloatArray) -> FloatArray:
+        """The same of some hypotheses' masses alone."""
+        return np.where(lengths > 0.0, np.log(self.clipping.density(masses, lengths, total)), np.inf)
 
     def _density(self, messages: Messages, candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
         """``q(z | y)`` as ``(density, log_scale)``: shapes ``(..., M)`` and ``(..., 1)``.

@@ -11,7 +11,7 @@ import numpy as np
 from ldp_gym.calibration.clipping import Cells
 from ldp_gym.channels.clipped import importance_weighted
 from ldp_gym.channels.noise_laws import LAPLACE, NoiseLaw
-from ldp_gym.channels.noisy import NoisyChannel
+from ldp_gym.channels.noisy import Noise, NoisyChannel
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, masses, one_hot
 
 
@@ -46,20 +46,27 @@ class LaplaceSingle(NoisyChannel):
         return one_hot(self.to_loss(noisy, noise.offset, noise.slope), coordinate, self.num_hypotheses)
 
     def distances(self, messages: Messages, candidates: FloatArray, cells: Cells) -> Iterator[FloatArray]:
-        levels, noise = self._levels(candidates, cells), self.noise(candidates, cells)
-        coordinate = (messages != 0.0).argmax(axis=-1)
-        revealed = self.from_loss(at(messages, coordinate), noise.offset, noise.slope)
-        distances = masses(np.swapaxes(levels, -1, -2), coordinate)  # the levels of the coordinate
-        distances = distances - revealed[..., None]
-        distances /= at(noise.scale, coordinate)[..., None]
-        yield distances
+        noise = self.noise(candidates, cells)
+        yield self._distances(messages, candidates, cells, noise, _coordinate(messages))
+
+    def _distances(
+        self, messages: Messages, candidates: FloatArray, cells: Cells, noise: Noise, coordinate: IntArray
+    ) -> FloatArray:
+        scale = at(noise.scale, coordinate)
+        revealed = self.from_loss(at(messages, coordinate), noise.offset, noise.slope) / scale
+        if candidates.ndim == 2:  # one table for all rounds
+            levels = self._levels(candidates, cells) / noise.scale[..., None]
+            return masses(levels.T, coordinate) - revealed[..., None]
+        masses_of_coordinate = at(candidates, coordinate, slice(None))
+        levels = self._levels_of(masses_of_coordinate, cells.lengths, cells.total) / scale[..., None]
+        return levels - revealed[..., None]
 
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray]:
-        (distances,) = self.distances(messages, candidates, cells)
-        noise = self.noise(candidates, cells)
-        scale = at(noise.scale, (messages != 0.0).argmax(axis=-1))
+        noise, coordinate = self.noise(candidates, cells), _coordinate(messages)
+        distances = self._distances(messages, candidates, cells, noise, coordinate)
+        scale = at(noise.scale, coordinate)
         log_norm = self.law.log_norm - np.log(scale * noise.slope) - math.log(self.num_hypotheses)
         return self.law.log_kernel(distances), log_norm
 
@@ -105,3 +112,8 @@ def _decayed(shares: FloatArray, gaps: FloatArray) -> FloatArray:
     for n in range(1, sums.shape[-1]):
         sums[:, n] += gaps[:, n - 1] * sums[:, n - 1]
     return sums
+
+
+def _coordinate(messages: Messages) -> IntArray:
+    """Which coordinate each message reveals."""
+    return (messages != 0.0).argmax(axis=-1)

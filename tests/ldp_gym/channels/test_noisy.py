@@ -199,3 +199,18 @@ def test_a_revealed_loss_is_never_zero():
     channel = make_channel("laplace-single", 2, 3, 100)
     noise = channel.noise(TABLE[:2, :3])
     assert channel.to_loss(noise.offset - np.log(3), noise.offset, noise.slope) != 0.0
+
+
+@pytest.mark.parametrize("name", ["laplace-single", "laplace-vector", "gaussian-vector"])
+@pytest.mark.parametrize("calibration", ["paper", "tight"])
+def test_distances_are_the_same_from_one_table_and_from_one_a_round(name, calibration):
+    channel, rng = make_channel(name, 40, 5, 1000, calibration=calibration), np.random.default_rng(0)
+    table = rng.dirichlet(np.full(5, 0.3), size=40)
+    messages = channel.privatize(rng.integers(5, size=300), table, rng)
+    per_round = np.broadcast_to(table, (300, *table.shape))
+    ours = channel.distances(messages, table, channel.clipping.cells(table))
+    theirs = channel.distances(messages, per_round, channel.clipping.cells(per_round))
+    for distances, again in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(distances, again)
+    one_by_one = [channel.log_likelihood(message, table) for message in messages]
+    np.testing.assert_allclose(channel.log_likelihood(messages, table), one_by_one, rtol=0, atol=1e-11)
