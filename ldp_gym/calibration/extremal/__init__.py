@@ -14,7 +14,8 @@ All channels found so far are then mixed again. That largest sum, less the sum o
 J is from the least: the duality gap.
 
 * :mod:`.covers` looks for the next channel by ascent, for any number of labels. Its gap is an estimate.
-* :mod:`.programs` finds it by linear programs and proves it, for few labels or two hypotheses.
+* :mod:`.programs` finds it by linear programs: with a proof for few labels or two hypotheses, and over the
+  sets that it finds up to 64 labels, where the gap is an estimate too.
 """
 
 from __future__ import annotations
@@ -48,8 +49,12 @@ _MOST_LABELS_OF_TWO = 128
 _STEEPEST_OF_TWO = 5.0
 """Beyond that eps many sets matter again."""
 
+_MOST_LABELS_BY_PROGRAMS = 64
+"""Beyond that many labels, linear programs take longer than they are worth."""
+
 _MOST_STEPS = 60
 _MOST_PROGRAMS = 15
+_MOST_PROGRAMS_OF_FOUND = 15
 
 _PATIENCE = 4
 """After so many steps without progress, a search is over."""
@@ -88,7 +93,8 @@ def design(candidates: FloatArray, epsilon: float, horizon: int, most_sets: int)
     most_sets = validation.whole("most_sets", most_sets, least=1)
     table = Table(game_arrays.table(candidates, "candidates"), epsilon)
     mixture = Mixture(table, validation.whole("horizon (T)", horizon, least=1))
-    covers = CoverSearch(table, best_share(epsilon), np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    covers = CoverSearch(table, best_share(epsilon), rng)
     mixture.add(covers.first())
     gap, exact = _descend(mixture, covers.best, GAP, _MOST_STEPS, patience=3), False
     of_two = table.num_hypotheses == 2 and table.num_labels <= _MOST_LABELS_OF_TWO
@@ -98,6 +104,12 @@ def design(candidates: FloatArray, epsilon: float, horizon: int, most_sets: int)
         enough = _GAP_OF_TWO if table.num_hypotheses == 2 else GAP
         gap = _descend(mixture, programs.solver_of(table).best, enough, _MOST_PROGRAMS, patience=1)
         exact = FLATTEST <= epsilon <= STEEPEST  # else it was chosen for another eps
+    elif table.num_labels <= _MOST_LABELS_BY_PROGRAMS:
+        from ldp_gym.calibration.extremal import programs
+
+        found = np.concatenate([mixture.family.sets, covers.sets])
+        search = programs.FoundSets(table, found, rng).best
+        gap = _descend(mixture, search, GAP, _MOST_PROGRAMS_OF_FOUND, patience=1)
     before = mixture.cost
     mixture.keep_sets(most_sets)
     return Design(mixture.family, mixture.cost, gap + (mixture.cost - before) / mixture.cost, exact)

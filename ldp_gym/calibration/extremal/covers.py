@@ -38,6 +38,11 @@ class CoverSearch:
         self._starts = 12 if table.num_labels <= 128 else 6
         self._found: dict[tuple[int, int], FloatArray] = {}
 
+    @property
+    def sets(self) -> FloatArray:
+        """The sets of the best covers found so far, ``(n, M)``."""
+        return np.concatenate([covers.reshape(-1, covers.shape[-1]) for covers in self._found.values()])
+
     def first(self) -> list[Family]:
         """Channels to begin with: random covers, the votes, and the labels' names if they are few."""
         candidates, size = self._table.candidates, self._table.num_hypotheses

@@ -48,7 +48,7 @@ class Table:
     def family(self, sets: FloatArray, masses: FloatArray) -> Family:
         """The channel of sets and masses. The empty set and the full one tell nothing, and are left out."""
         sizes = sets.sum(axis=-1)
-        useful = (sizes > 0.0) & (sizes < self.num_labels)
+        useful = (sizes > 0.0) & (sizes < self.num_labels) & (masses > 0.0)
         return Family(sets[useful], masses[useful]).scaled(self.low)
 
     def laws(self, sets: FloatArray) -> FloatArray:

@@ -17,9 +17,11 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from ldp_gym.calibration.extremal.families import Family, Table
-from ldp_gym.numerics.arrays import FloatArray, IntArray
+from ldp_gym.numerics.arrays import FloatArray
 
 _MOST_ROUNDS = 20
+_STARTS = 100
+_MOST_FINDS = 60
 _ENOUGH = 1e-6
 """What prices may miss, in units of the largest score."""
 
@@ -46,6 +48,11 @@ class Solver(ABC):
         labels = self._table.num_labels
         return float(prices.sum() + max(missed, 0.0) * labels / (1.0 + (labels - 1) * self._table.low))
 
+    def _program(self, sets: FloatArray, scores: FloatArray) -> _Solution:
+        """The best masses of sets ``(n, M)``."""
+        raised = self._table.low + (1.0 - self._table.low) * sets
+        return _solve(scores, raised.T, self._table.low)
+
     def _level(self, sets: FloatArray, masses: FloatArray) -> Family:
         """The channel of masses that cover all labels alike to the last digit, not to some tolerance."""
         sets, masses = sets[masses > _NOTHING], masses[masses > _NOTHING]
@@ -67,7 +74,7 @@ class AllSets(Solver):
         scores = self._table.scores(self._sets, slopes)
         for _ in range(_MOST_ROUNDS):
             columns = np.flatnonzero(self._chosen)
-            program = self._program(columns, scores[columns])
+            program = self._program(self._sets[columns], scores[columns])
             missed = self._missed(self._sets, program.prices, slopes)
             if missed.max() < _ENOUGH * scores.max():
                 break
@@ -75,10 +82,48 @@ class AllSets(Solver):
         family = self._level(self._sets[columns], program.masses)
         return [family], self._bound(program.prices, float(missed.max()))
 
-    def _program(self, columns: IntArray, scores: FloatArray) -> _Solution:
-        """The best masses of these sets."""
-        raised = self._table.low + (1.0 - self._table.low) * self._sets[columns]
-        return _solve(scores, raised.T, self._table.low)
+
+class FoundSets(Solver):
+    """For more labels: a program over sets that were found; ascent finds sets that its prices miss.
+
+    The score of a set is convex in the laws, so to let a label join if the score's gradient exceeds its price
+    never lowers what the set is worth. Sets that no ascent finds may be missed: the bound is an estimate.
+
+    Args:
+        table: what the sets are for.
+        sets: sets to begin with, ``(n, M)``, some of which make a channel.
+        rng: where random starts come from.
+    """
+
+    def __init__(self, table: Table, sets: FloatArray, rng: np.random.Generator) -> None:
+        super().__init__(table)
+        self._sets = np.unique(sets, axis=0)
+        self._rng = rng
+
+    def best(self, slopes: FloatArray) -> tuple[list[Family], float]:
+        sets, scores = self._sets, self._table.scores(self._sets, slopes)
+        program = self._program(sets, scores)
+        found = self._climb(self._starts(program.masses), program.prices, slopes)
+        missed = self._missed(found, program.prices, slopes)
+        order = np.argsort(-missed)[:_MOST_FINDS]
+        new = found[order[missed[order] > _ENOUGH * scores.max()]]
+        self._sets = np.unique(np.concatenate([sets, new]), axis=0)
+        return [self._level(sets, program.masses)], self._bound(program.prices, float(missed.max()))
+
+    def _starts(self, masses: FloatArray) -> FloatArray:
+        """The sets in use, some that are not, and the labels for which random tastes for hypotheses speak."""
+        others = self._rng.integers(len(masses), size=_STARTS)
+        tastes = self._rng.standard_normal((_STARTS, self._table.num_hypotheses))
+        liked = (tastes @ self._table.candidates > 0.0).astype(np.float64)
+        return np.concatenate([self._sets[masses > _NOTHING], self._sets[others], liked])
+
+    def _climb(self, sets: FloatArray, prices: FloatArray, slopes: FloatArray) -> FloatArray:
+        for _ in range(_MOST_ROUNDS):
+            better = (self._table.gradients(sets, slopes) > prices).astype(np.float64)
+            if np.array_equal(better, sets):
+                break
+            sets = better
+        return np.unique(sets, axis=0)
 
 
 class TwoHypotheses(Solver):
@@ -97,7 +142,7 @@ class TwoHypotheses(Solver):
     def best(self, slopes: FloatArray) -> tuple[list[Family], float]:
         for _ in range(_MOST_ROUNDS):
             grid = self._grid
-            program, shares = self._program(slopes)
+            program, shares = self._shared_program(slopes)
             sets = self._sets_above(program.prices, slopes)
             missed = self._missed(sets, program.prices, slopes)
             if missed.max(initial=0.0) < _ENOUGH * np.abs(program.prices).sum():
@@ -116,7 +161,7 @@ class TwoHypotheses(Solver):
         s = np.exp(ratios)
         return (u * (ratios + 1.0) - v / s) * first + (v * (1.0 - ratios) - u * s) * second
 
-    def _program(self, slopes: FloatArray) -> tuple[_Solution, FloatArray]:
+    def _shared_program(self, slopes: FloatArray) -> tuple[_Solution, FloatArray]:
         """Message s has mass c_s, and e_sy of it speaks for label y, ``0 <= e_sy <= c_s``."""
         low, labels, n = self._table.low, self._table.num_labels, len(self._grid)
         tangents = self._tangents(self._grid[:, None], slopes)

@@ -7,10 +7,11 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 import ldp_gym
+from ldp_gym.calibration import extremal
 from ldp_gym.calibration.extremal import GAP, covers, design
 from ldp_gym.calibration.extremal.families import Family, Table
 from ldp_gym.calibration.extremal.mixture import Mixture
-from ldp_gym.calibration.extremal.programs import AllSets, TwoHypotheses
+from ldp_gym.calibration.extremal.programs import AllSets, FoundSets, TwoHypotheses
 from ldp_gym.numerics.divergences import kl
 
 
@@ -118,6 +119,27 @@ def test_prices_bound_every_channel(epsilon):
     assert -program.fun * (1 - 1e-9) <= bound <= -program.fun * (1 + 1e-4)
     (family,) = families
     assert table.scores(family.sets, slopes) @ family.masses == pytest.approx(-program.fun, rel=1e-4)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_ascent_finds_the_sets_that_the_best_channel_needs(epsilon):
+    """Beginning with the single labels, against the program over all sets. The bound errs upwards."""
+    table = Table(random_table(5, 9), epsilon)
+    slopes = np.random.default_rng(0).random((5, 5)) * (1 - np.eye(5))
+    solver, (_, proved) = FoundSets(table, np.eye(9), np.random.default_rng(0)), AllSets(table).best(slopes)
+    for _ in range(20):
+        (family,), bound = solver.best(slopes)
+    assert table.scores(family.sets, slopes) @ family.masses == pytest.approx(proved, rel=1e-3)
+    assert bound > proved * (1 - 1e-3)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_linear_programs_better_a_search_for_covers(epsilon, monkeypatch):
+    table = random_table(8, 40)
+    made = design(table, epsilon, 1000, most_sets=200)
+    monkeypatch.setattr(extremal, "_MOST_LABELS_BY_PROGRAMS", 0)
+    assert made.cost < design(table, epsilon, 1000, most_sets=200).cost
+    assert not made.exact
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 3.0, 12.0, 800.0])
