@@ -74,8 +74,8 @@ class PublicPosterior:
 
     def path(self, log_likelihoods: FloatArray) -> FloatArray:
         """The log weights before each of n rounds and after the last, ``(B, n + 1, K)``, up to constants."""
-        games, rounds, size = log_likelihoods.shape
-        path = np.empty((size, games, rounds + 1)).transpose(1, 2, 0)
+        games, rounds, num_hypotheses = log_likelihoods.shape
+        path = np.empty((num_hypotheses, games, rounds + 1)).transpose(1, 2, 0)
         path[:, 0] = self._log_weights
         path[:, 1:] = self._relative(log_likelihoods)
         if not self._share and rounds > games:

@@ -19,7 +19,7 @@ from ldp_gym.evaluation import Evaluation, as_scenario, evaluate
 from ldp_gym.game import Game
 from ldp_gym.learners import Learner
 from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray, mixture
+from ldp_gym.numerics.arrays import FloatArray, mixture, uniform_distribution
 from ldp_gym.numerics.divergences import negentropy
 from ldp_gym.numerics.streams import Purpose, stream
 from ldp_gym.theory.information import MessageInformation
@@ -175,7 +175,7 @@ class _Search:
     def _guess(self, contexts: FloatArray) -> float:
         """What Bayes would pay if every round were like the first: ``E KL * min(T, log K / I)``."""
         candidates = self._scenario.hypotheses(contexts)
-        prior = np.full(candidates.shape[-2], 1.0 / candidates.shape[-2])
+        prior = uniform_distribution(candidates.shape[-2])
         charges = negentropy(candidates) @ prior - negentropy(mixture(prior, candidates))
         told = MessageInformation(self._scenario.channel, candidates)(prior[None]).mean()
         rounds = min(self._scenario.horizon, np.log(len(prior)) / max(told, _LEAST_TOLD))

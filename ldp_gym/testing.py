@@ -51,11 +51,13 @@ def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
     """Candidates are distributions, deterministic, and the same for one context as for a batch."""
     seed = validation.seed("seed", seed)
     hypotheses = validation.instance("hypotheses", hypotheses, HypothesisClass, f"a HypothesisClass {_MADE}")
-    size, labels, dim = hypotheses.num_hypotheses, hypotheses.num_labels, hypotheses.context_dim
-    _require(size >= 2 and labels >= 2 and dim >= 1, f"K >= 2, M >= 2 and d >= 1, got {hypotheses!r}")
+    num_hypotheses, labels, dim = hypotheses.num_hypotheses, hypotheses.num_labels, hypotheses.context_dim
+    _require(
+        num_hypotheses >= 2 and labels >= 2 and dim >= 1, f"K >= 2, M >= 2 and d >= 1, got {hypotheses!r}"
+    )
     contexts = np.random.default_rng(seed).standard_normal((2, 3, dim))
     candidates = hypotheses(contexts)
-    expected = (size, labels) if hypotheses.constant else (2, 3, size, labels)
+    expected = (num_hypotheses, labels) if hypotheses.constant else (2, 3, num_hypotheses, labels)
     _require(candidates.shape == expected, f"candidates of shape {expected}, got {candidates.shape}")
     _require(candidates.dtype == np.float64, f"float64 candidates, got {candidates.dtype}")
     _require(bool((candidates >= 0.0).all()), f"no negative probability, got {candidates.min()}")
@@ -64,7 +66,10 @@ def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
     again = hypotheses(contexts)
     _require(np.array_equal(candidates, again), "the same candidates when asked twice")
     alone = hypotheses(contexts[1, 2])
-    _require(alone.shape == (size, labels), f"candidates of one context of shape (K, M), got {alone.shape}")
+    _require(
+        alone.shape == (num_hypotheses, labels),
+        f"candidates of one context of shape (K, M), got {alone.shape}",
+    )
     batched = candidates if hypotheses.constant else candidates[1, 2]
     _require(np.allclose(alone, batched, rtol=1e-12, atol=1e-15), "the same candidates alone and in a batch")
 
@@ -200,10 +205,10 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     if samples is not None:
         samples = validation.whole("samples", samples, least=1)
         validation.fits_memory("samples", samples, 1 + math.prod(channel.message_shape), "messages")
-    size, labels = channel.num_hypotheses, channel.num_labels
+    num_hypotheses, labels = channel.num_hypotheses, channel.num_labels
     rng = np.random.default_rng(seed)
-    table = Dirichlet(size, labels, class_seed=seed)(np.zeros(1))
-    public = rng.dirichlet(np.ones(size)) if channel.adaptive else None
+    table = Dirichlet(num_hypotheses, labels, class_seed=seed)(np.zeros(1))
+    public = rng.dirichlet(np.ones(num_hypotheses)) if channel.adaptive else None
     drawn = rng.integers(labels, size=(4, 5))
     uniforms = open_uniforms([rng], (4, 5, channel.num_uniforms))[0]
     messages = channel.encode(drawn, table, uniforms, public)
@@ -216,7 +221,7 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
         message = messages[i, j]
         fits = channel.message_space.contains(message)
         _require(fits, f"messages in {channel.message_space}, got {message!r}")
-    spread = np.broadcast_to(table, (4, 5, size, labels))
+    spread = np.broadcast_to(table, (4, 5, num_hypotheses, labels))
     _require(
         np.allclose(channel.encode(drawn, spread, uniforms, public), messages, rtol=1e-12),
         "the same message for a table and for its copies in every round",
@@ -225,7 +230,10 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     density = channel.log_density(messages, table, public)
     _require(density.shape == (4, 5, labels), f"log_density of shape (..., M), got {density.shape}")
     likelihood = channel.log_likelihood(messages, table, public)
-    _require(likelihood.shape == (4, 5, size), f"log_likelihood of shape (..., K), got {likelihood.shape}")
+    _require(
+        likelihood.shape == (4, 5, num_hypotheses),
+        f"log_likelihood of shape (..., K), got {likelihood.shape}",
+    )
     with np.errstate(divide="ignore"):
         by_hand = np.logaddexp.reduce(np.log(table) + density[..., None, :], axis=-1)
     _require(

@@ -23,5 +23,5 @@ class EXP3(LiteralLearner):
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
-        size = game.num_hypotheses
-        self.rate = math.sqrt(2.0 * size * math.log(size) / game.horizon)
+        num_hypotheses = game.num_hypotheses
+        self.rate = math.sqrt(2.0 * num_hypotheses * math.log(num_hypotheses) / game.horizon)

@@ -9,7 +9,7 @@ import numpy as np
 from ldp_agents.base import TranscriptLearner
 from ldp_gym import Game
 from ldp_gym.learners import play_stepwise
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, mixture
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, mixture, uniform_distribution
 from ldp_gym.posterior import evidence
 
 _LEAST_WEIGHT = 1e-300
@@ -95,8 +95,7 @@ class LinearWeights(LikelihoodLearner):
 
     def begin(self, batch_shape: tuple[int, ...]) -> None:
         """Begin with equal weights."""
-        size = self.game.num_hypotheses
-        self._weights = np.full((*batch_shape, size), 1.0 / size)
+        self._weights = uniform_distribution(*batch_shape, self.game.num_hypotheses)
 
     def begin_again(self, mask: BoolArray) -> None:
         """Begin with equal weights in the games of ``mask``."""

@@ -30,10 +30,14 @@ class Pairs(LikelihoodLearner):
     """
 
     def __init__(self, game: Game, members: float = 0.5) -> None:
-        members, size = validation.positive("members", members, most=1.0), as_game(game).num_hypotheses
-        pairs = _pairs(size) if members < 1.0 else np.empty((0, size))
-        self._mixtures = np.concatenate([np.eye(size), pairs])  # (N, K)
-        prior = [np.full(size, members / size), np.full(len(pairs), (1.0 - members) / max(len(pairs), 1))]
+        members = validation.positive("members", members, most=1.0)
+        num_hypotheses = as_game(game).num_hypotheses
+        pairs = _pairs(num_hypotheses) if members < 1.0 else np.empty((0, num_hypotheses))
+        self._mixtures = np.concatenate([np.eye(num_hypotheses), pairs])  # (N, K)
+        prior = [
+            np.full(num_hypotheses, members / num_hypotheses),
+            np.full(len(pairs), (1.0 - members) / max(len(pairs), 1)),
+        ]
         self._log_prior = np.log(np.concatenate(prior))
         super().__init__(game)
 
@@ -57,15 +61,15 @@ class Pairs(LikelihoodLearner):
         self._log_weights = log_weights - log_weights.max(axis=-1, keepdims=True)
 
 
-def _pairs(size: int) -> FloatArray:
+def _pairs(num_hypotheses: int) -> FloatArray:
     """The mixtures of every pair: weights ``(N, K)``."""
-    if size > _MOST_HYPOTHESES:
+    if num_hypotheses > _MOST_HYPOTHESES:
         raise ValueError(
             f"'pairs' keeps {len(_SHARES)} mixtures of every pair of hypotheses, and takes at most "
-            f"{_MOST_HYPOTHESES} hypotheses, got {size}; 'robust' and 'soft-bayes' take more"
+            f"{_MOST_HYPOTHESES} hypotheses, got {num_hypotheses}; 'robust' and 'soft-bayes' take more"
         )
-    first, second = np.triu_indices(size, 1)
-    mixtures = np.zeros((len(first), len(_SHARES), size))
+    first, second = np.triu_indices(num_hypotheses, 1)
+    mixtures = np.zeros((len(first), len(_SHARES), num_hypotheses))
     mixtures[np.arange(len(first)), :, first] = _SHARES
     mixtures[np.arange(len(first)), :, second] = 1.0 - np.array(_SHARES)
-    return mixtures.reshape(-1, size)
+    return mixtures.reshape(-1, num_hypotheses)

@@ -12,13 +12,11 @@ MOST_ROUNDS = 10**150
 
 def vector_noise_scale(num_hypotheses: int, horizon: int, epsilon: float, delta: float) -> float:
     """Algorithm 1's Laplace scale, ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``, eq. (8)."""
-    size, log_kt = (
-        validation.whole("num_hypotheses (K)", num_hypotheses, least=2),
-        log_range(num_hypotheses, horizon),
-    )
+    log_kt = log_range(num_hypotheses, horizon)
     epsilon = validation.positive("epsilon", epsilon)
     log_delta = -math.log(validation.fraction("delta", delta))
-    return (2.0 * math.sqrt(2.0 * size * log_delta) + math.sqrt(size * epsilon)) * log_kt / epsilon
+    composition = 2.0 * math.sqrt(2.0 * num_hypotheses * log_delta) + math.sqrt(num_hypotheses * epsilon)
+    return composition * log_kt / epsilon
 
 
 def single_noise_scale(num_hypotheses: int, horizon: int, epsilon: float) -> float:
@@ -34,9 +32,9 @@ def offset(num_hypotheses: int, horizon: int, noise_scale: float, gamma: float |
 
 def log_range(num_hypotheses: int, horizon: int) -> float:
     """``log(KT)``, the range of a clipped log-likelihood."""
-    return math.log(validation.whole("num_hypotheses (K)", num_hypotheses, least=2)) + math.log(
-        validation.whole("horizon (T)", horizon, least=2, most=MOST_ROUNDS)
-    )
+    num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+    horizon = validation.whole("horizon (T)", horizon, least=2, most=MOST_ROUNDS)
+    return math.log(num_hypotheses) + math.log(horizon)
 
 
 def resolved_gamma(gamma: float | None, horizon: int) -> float:

@@ -25,7 +25,16 @@ from ldp_gym.channels.adaptive import AdaptiveChannel
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.two_level import TwoLevelChannel
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages, expectations, masses, mixture
+from ldp_gym.numerics.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Messages,
+    expectations,
+    masses,
+    mixture,
+    uniform_distribution,
+)
 
 _LEAST = 1e-6
 """What a hypothesis counts for at least, so that every group has a mean."""
@@ -181,14 +190,14 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
         """All divisions, or random ones, with each group named."""
-        weights, size = self._weights(posterior), self.num_hypotheses
-        if size <= MOST_ORDERED:
-            turns = all_orders(size)
+        weights, num_hypotheses = self._weights(posterior), self.num_hypotheses
+        if num_hypotheses <= MOST_ORDERED:
+            turns = all_orders(num_hypotheses)
             chances = _order_chances(turns, weights)
             groups = self._divide_in_turn(turns, np.broadcast_to(weights, turns.shape))
         else:
-            groups = self._divide(np.random.default_rng(0).random((NUM_DRAWS, size)), posterior)
-            chances = np.full(NUM_DRAWS, 1.0 / NUM_DRAWS)
+            groups = self._divide(np.random.default_rng(0).random((NUM_DRAWS, num_hypotheses)), posterior)
+            chances = uniform_distribution(NUM_DRAWS)
         groups, which = np.unique(groups, axis=0, return_inverse=True)
         chances = np.zeros(len(groups)) + np.bincount(which.reshape(-1), chances)
         counts = groups.max(axis=-1) + 1
@@ -197,7 +206,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         messages = np.concatenate([groups[draws], names[:, None]], axis=-1)
         with np.errstate(divide="ignore"):
             log_weights = np.log(chances)[draws]
-        return MessageList(messages, log_weights, draws, complete=size <= MOST_ORDERED)
+        return MessageList(messages, log_weights, draws, complete=num_hypotheses <= MOST_ORDERED)
 
     @property
     def num_public_coins(self) -> int:

@@ -234,8 +234,8 @@ class Pair(Comparison):
         return np.take_along_axis(messages, (messages != 0.0).argmax(axis=-1)[..., None], axis=-1)
 
 
-def pair_sides(one: IntArray, other: IntArray, size: int) -> FloatArray:
+def pair_sides(one: IntArray, other: IntArray, num_hypotheses: int) -> FloatArray:
     """The sides of a pair: +1 on the lower, -1 on the higher."""
-    hypotheses = np.arange(size)
+    hypotheses = np.arange(num_hypotheses)
     lower, higher = np.minimum(one, other)[..., None], np.maximum(one, other)[..., None]
     return (hypotheses == lower).astype(np.float64) - (hypotheses == higher)

@@ -11,7 +11,7 @@ import numpy as np
 from ldp_gym.channels.listing import MOST_MESSAGES, NUM_DRAWS, MessageList, list_by_coins
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.two_level import TwoLevelChannel
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations, uniform_distribution
 from ldp_gym.numerics.sampling import integers
 
 _LEAST_PRIME = 257
@@ -119,7 +119,7 @@ class LocalHashing(TwoLevelChannel):
         if not complete:
             drawn = np.random.default_rng(0).integers(len(first), size=NUM_DRAWS)
             first, second = first[drawn], second[drawn]
-        chances = np.full(len(first), 1.0 / len(first)) if complete else None
+        chances = uniform_distribution(len(first)) if complete else None
         named = np.broadcast_to(np.arange(self.num_buckets), (len(first), self.num_buckets))
         hashes = [np.broadcast_to(part[:, None], named.shape) for part in (first, second)]
         return list_by_coins(np.stack([*hashes, named], axis=-1), chances)

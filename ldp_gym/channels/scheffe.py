@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ldp_gym.channels.comparison import Pair, pair_sides
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.arrays import FloatArray, uniform_distribution
 from ldp_gym.numerics.sampling import integers
 
 
@@ -22,4 +20,4 @@ class Scheffe(Pair):
 
     def _all_sides(self, posterior: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
         sides = self._pairs()
-        return sides, np.full(len(sides), 1.0 / len(sides))
+        return sides, uniform_distribution(len(sides))

@@ -22,7 +22,7 @@ from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_o
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.two_level import TwoLevelChannel, log_mixed
 from ldp_gym.channels.votes import ballots_of_voted, cast, expected_votes, turnout, voted, votes
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, mixture
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, mixture, uniform_distribution
 
 _STEPS = 2.0**40
 """Into how many steps the circle is divided."""
@@ -55,7 +55,7 @@ class Wheel(TwoLevelChannel):
 
     def _stretches(self, candidates: FloatArray, posterior: FloatArray | None) -> FloatArray:
         """The public probability of a vote for each hypothesis, ``(..., K)``."""
-        weights = np.full(self.num_hypotheses, 1.0 / self.num_hypotheses)
+        weights = uniform_distribution(self.num_hypotheses)
         if self.adaptive:
             weights = self._public(posterior)
         return turnout(weights, candidates)
@@ -134,20 +134,20 @@ class Wheel(TwoLevelChannel):
 
     def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
         """For all orders, or random ones, an arc per interval of starts that cover the same hypotheses."""
-        size, stretches = self.num_hypotheses, self._stretches(candidates, posterior)
-        complete = size <= MOST_ORDERED
+        num_hypotheses, stretches = self.num_hypotheses, self._stretches(candidates, posterior)
+        complete = num_hypotheses <= MOST_ORDERED
         if complete:  # where on the circle the first one stands says nothing
-            lots = np.insert(all_orders(size - 1) + 1.0, 0, 0.0, axis=1)
+            lots = np.insert(all_orders(num_hypotheses - 1) + 1.0, 0, 0.0, axis=1)
         else:
-            lots = np.random.default_rng(0).random((NUM_DRAWS, size))
+            lots = np.random.default_rng(0).random((NUM_DRAWS, num_hypotheses))
         places = self._places(lots, stretches)
         ends = np.sort(np.concatenate([places, places - self._arc(stretches)[0]], axis=-1) % 1.0, axis=-1)
         ends = np.concatenate([ends, ends[:, :1] + 1.0], axis=-1)
         messages = _behind(places[:, None], (ends[:, 1:, None] + ends[:, :-1, None]) / 2.0)
         with np.errstate(divide="ignore"):
             log_weights = np.log(np.diff(ends, axis=-1) / len(places))
-        draws = np.repeat(np.arange(len(places)), 2 * size)
-        return MessageList(messages.reshape(-1, size), log_weights.reshape(-1), draws, complete)
+        draws = np.repeat(np.arange(len(places)), 2 * num_hypotheses)
+        return MessageList(messages.reshape(-1, num_hypotheses), log_weights.reshape(-1), draws, complete)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """An arc around each hypothesis: a density takes two values, so any ratio is eps or 0."""

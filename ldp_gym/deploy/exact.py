@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.errors import BrokenPromiseError, IncompatibleChannelError
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, uniform_distribution
 
 TOTAL = 2**64
 """What the entries of a column sum to."""
@@ -251,7 +251,7 @@ def _check_deployable(channel: Channel) -> None:
     advice = _advice(channel)
     if math.isinf(channel.epsilon):
         raise IncompatibleChannelError(f"{channel!r} hides nothing and cannot be deployed. {advice}")
-    uniform = np.full((channel.num_hypotheses, channel.num_labels), 1.0 / channel.num_labels)
+    uniform = uniform_distribution(channel.num_hypotheses, channel.num_labels)
     posterior = uniform[:, 0] * channel.num_labels / channel.num_hypotheses if channel.adaptive else None
     try:
         channel.messages_given_coins(np.full(channel.num_public_coins, 0.5), uniform, posterior)

@@ -29,8 +29,8 @@ class Dirichlet(Table):
         concentration: float = 0.3,
     ) -> None:
         alpha = validation.positive("concentration", concentration)
-        size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+        num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
         labels = validation.whole("num_labels (M)", num_labels, least=2)
-        validation.fits_memory("num_hypotheses", size, labels, "the table")
+        validation.fits_memory("num_hypotheses", num_hypotheses, labels, "the table")
         rng = stream(Purpose.CLASS, validation.seed("class_seed", class_seed))
-        super().__init__(rng.dirichlet(np.full(labels, alpha), size=size), context_dim)
+        super().__init__(rng.dirichlet(np.full(labels, alpha), size=num_hypotheses), context_dim)

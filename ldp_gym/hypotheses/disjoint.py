@@ -28,14 +28,14 @@ class Disjoint(Table):
         sizes: Sequence[int] | None = None,
     ) -> None:
         if sizes is None:
-            size = validation.whole(
+            num_hypotheses = validation.whole(
                 "num_hypotheses (K)", 8 if num_hypotheses is None else num_hypotheses, least=2
             )
             labels = validation.whole(
-                "num_labels (M)", size if num_labels is None else num_labels, least=size
+                "num_labels (M)", num_hypotheses if num_labels is None else num_labels, least=num_hypotheses
             )
-            validation.fits_memory("num_labels", labels, size, "the table")
-            sizes = [len(part) for part in np.array_split(np.arange(labels), size)]
+            validation.fits_memory("num_labels", labels, num_hypotheses, "the table")
+            sizes = [len(part) for part in np.array_split(np.arange(labels), num_hypotheses)]
         sizes = validation.list_of("sizes", sizes, "numbers of labels")
         widths = [validation.whole(f"sizes[{j}]", width, least=1) for j, width in enumerate(sizes)]
         validation.fits_memory("sizes", sum(widths), len(widths), "the table")

@@ -35,24 +35,26 @@ class Hadamard(Table):
         horizon: int = 1000,
         gap: float | None = None,
     ) -> None:
-        size = validation.whole("num_hypotheses (2K, for K pairs)", num_hypotheses, least=2)
-        if size % 2:
-            raise ValueError(f"the Hadamard class comes in pairs: num_hypotheses must be even, got {size}")
-        pairs = size // 2
+        num_hypotheses = validation.whole("num_hypotheses (2K, for K pairs)", num_hypotheses, least=2)
+        if num_hypotheses % 2:
+            raise ValueError(
+                f"the Hadamard class comes in pairs: num_hypotheses must be even, got {num_hypotheses}"
+            )
+        pairs = num_hypotheses // 2
         if gap is None:
-            gap = hadamard_gap(size, horizon, epsilon)
-        validation.fits_memory("num_hypotheses", size, 2 * size, "the table")
+            gap = hadamard_gap(num_hypotheses, horizon, epsilon)
+        validation.fits_memory("num_hypotheses", num_hypotheses, 2 * num_hypotheses, "the table")
         self.gap = validation.real("gap (a)", gap)
         if not 0.0 <= self.gap <= 1.0:
             raise ValueError(
                 f"the Hadamard class needs a gap a in [0, 1], got {self.gap:.6g}: "
-                f"raise the horizon to at least {hadamard_horizon(size, epsilon):.0f}"
+                f"raise the horizon to at least {hadamard_horizon(num_hypotheses, epsilon):.0f}"
             )
         order = 1 << pairs.bit_length()
         columns = _sylvester(order)[1 : pairs + 1]
         first = (1.0 - columns) / order
         second = first + self.gap * columns / order
-        super().__init__(np.stack([first, second], axis=1).reshape(size, order), context_dim)
+        super().__init__(np.stack([first, second], axis=1).reshape(num_hypotheses, order), context_dim)
 
 
 def _sylvester(order: int) -> FloatArray:
@@ -75,7 +77,7 @@ def hadamard_gap(num_hypotheses: int, horizon: int, epsilon: float) -> float:
     """``a`` of Appendix A, eq. (16), for a class of ``num_hypotheses = 2K`` (K pairs)."""
     rounds = validation.whole("horizon (T)", horizon, least=1, most=10**150)
     return math.sqrt(
-        validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+        validation.whole("num_hypotheses (2K)", num_hypotheses, least=2)
         / 2.0
         / (9.0 * rounds * _distinguishability(epsilon))
     )
@@ -84,7 +86,7 @@ def hadamard_gap(num_hypotheses: int, horizon: int, epsilon: float) -> float:
 def hadamard_horizon(num_hypotheses: int, epsilon: float) -> float:
     """The least horizon of Theorem 3: below it the gap would exceed 1."""
     return math.ceil(
-        validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+        validation.whole("num_hypotheses (2K)", num_hypotheses, least=2)
         / 2.0
         / (9.0 * _distinguishability(epsilon))
     )

@@ -1,7 +1,7 @@
 """Batch-first arrays: the types, and the few operations the whole package shares.
 
 Every array has any number of leading axes ``...`` (none for one game, ``(B,)`` for games in lock step,
-``(B, n)`` for a stretch of a tape) and broadcasts over them. The *candidates* ``f_1(x_t), ..., f_K(x_t)``
+``(B, n)`` for a block of a tape) and broadcasts over them. The *candidates* ``f_1(x_t), ..., f_K(x_t)``
 have shape ``(..., K, M)``; a class that ignores its context passes its ``(K, M)`` table as it is.
 """
 
@@ -66,6 +66,16 @@ def one_hot(values: FloatArray, index: IntArray, size: int) -> FloatArray:
     rows = np.zeros((*values.shape, size))
     rows.reshape(-1)[np.arange(0, rows.size, size) + index.reshape(-1)] = values.reshape(-1)
     return rows
+
+
+def uniform_distribution(*shape: int) -> FloatArray:
+    """Uniform distributions of this shape, along the last axis.
+
+    Example:
+        >>> uniform_distribution(2, 4).tolist()
+        [[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]
+    """
+    return np.full(shape, 1.0 / shape[-1])
 
 
 _SHORT = 4096

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
-import numpy as np
-
 from ldp_gym.channels.base import Channel, as_channel
-from ldp_gym.numerics.arrays import FloatArray, Messages
+from ldp_gym.numerics.arrays import FloatArray, Messages, uniform_distribution
 from ldp_gym.privacy.exact import audited_posterior, exact_delta, exact_epsilon
 from ldp_gym.privacy.floats import Reachability, reachable
 
@@ -73,8 +71,8 @@ class Certificate:
 
 def uniform_posterior(channel: Channel) -> FloatArray | None:
     """The public posterior before any message, for an adaptive channel; None for any other."""
-    size = as_channel(channel).num_hypotheses
-    return np.full(size, 1.0 / size) if channel.adaptive else None
+    num_hypotheses = as_channel(channel).num_hypotheses
+    return uniform_distribution(num_hypotheses) if channel.adaptive else None
 
 
 def certify(channel: Channel, candidates: FloatArray, posterior: FloatArray | None = None) -> Certificate:

@@ -30,15 +30,18 @@ def find_misconduct(channel: Channel, seed: int = 0) -> str | None:
         seed: of all that is drawn.
     """
     rng = np.random.default_rng(seed)
-    size, num_labels = channel.num_hypotheses, channel.num_labels
-    table = rng.dirichlet(np.full(num_labels, 0.5), size=size)
-    coins, cells = channel.num_uniforms + np.prod(channel.message_shape, dtype=int), size * num_labels
+    num_hypotheses, num_labels = channel.num_hypotheses, channel.num_labels
+    table = rng.dirichlet(np.full(num_labels, 0.5), size=num_hypotheses)
+    coins = channel.num_uniforms + np.prod(channel.message_shape, dtype=int)
+    cells = num_hypotheses * num_labels
     many = _users(channel, rng, table, (_affordable(coins),))
-    tables = np.broadcast_to(table, (_affordable(coins + cells), size, num_labels)).copy()
+    tables = np.broadcast_to(table, (_affordable(coins + cells), num_hypotheses, num_labels)).copy()
     if channel.most_tables is None:
         tables = rng.dirichlet(np.full(num_labels, 0.5), size=tables.shape[:2])
     own = _users(channel, rng, tables, (len(tables),))
-    in_rounds = _users(channel, rng, tables[: len(tables) // 2 * 2].reshape(2, -1, size, num_labels))
+    in_rounds = _users(
+        channel, rng, tables[: len(tables) // 2 * 2].reshape(2, -1, num_hypotheses, num_labels)
+    )
     for users in (many, own, in_rounds):
         lie = _misconduct(channel, rng, users)
         if lie:

@@ -132,10 +132,10 @@ def reachable(
         >>> reachable(LaplaceSingle(2, 3, 100), table).verdict, reachable(Split(2, 3, 100), table).verdict
         ('broken', 'holds')
     """
-    size = as_channel(channel).num_hypotheses
-    candidates = game_arrays.one_context(candidates, size, channel.num_labels)
+    num_hypotheses = as_channel(channel).num_hypotheses
+    candidates = game_arrays.one_context(candidates, num_hypotheses, channel.num_labels)
     if posterior is not None:
-        posterior = game_arrays.one_posterior(posterior, size)
+        posterior = game_arrays.one_posterior(posterior, num_hypotheses)
     if messages is not None:
         messages = validation.whole("messages", messages, least=1)
         validation.fits_memory("messages", messages, channel.num_labels, "densities")

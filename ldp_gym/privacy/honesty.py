@@ -12,7 +12,7 @@ import numpy as np
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, softmax
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, softmax, uniform_distribution
 from ldp_gym.numerics.sampling import open_uniforms
 from ldp_gym.privacy.bets import BLOCKS, CellBets, Sample, Wealth, bet, bet_on_delta, mean_wealth
 from ldp_gym.privacy.conduct import find_misconduct, why_no_numbers
@@ -174,8 +174,8 @@ class Inquiry:
     def _draw_block(self, share: float) -> list[_Rows]:
         """A block of messages, this share of all: those of each situation, and of the two special ones."""
         each = math.ceil(self.num_messages * share / len(self.situations))
-        size = self.channel.num_hypotheses * self.channel.num_labels
-        own = math.ceil(min(_OWN_CANDIDATES, self.num_messages // 10, _CELLS // size) * share)
+        cells = self.channel.num_hypotheses * self.channel.num_labels
+        own = math.ceil(min(_OWN_CANDIDATES, self.num_messages // 10, _CELLS // cells) * share)
         return [
             *(self._counted(number, each) for number in range(len(self.situations))),
             self._with_own_candidates(len(self.situations), min(own, each)),
@@ -207,12 +207,14 @@ class Inquiry:
         return _Rows(number, messages, self._log_density(messages, situation), counts)
 
     def _with_own_candidates(self, number: int, count: int) -> _Rows:
-        size, labels = self.channel.num_hypotheses, self._draw_labels(count)
+        num_hypotheses, labels = self.channel.num_hypotheses, self._draw_labels(count)
         if self.channel.most_tables is None:
-            candidates = _of_any_sharpness(self._rng, (count, size, self.channel.num_labels))
+            candidates = _of_any_sharpness(self._rng, (count, num_hypotheses, self.channel.num_labels))
         else:
             candidates = self._tables[self._rng.integers(len(self._tables), size=count)]
-        posterior = _of_any_sharpness(self._rng, (count, 1, size))[:, 0] if self.channel.adaptive else None
+        posterior = (
+            _of_any_sharpness(self._rng, (count, 1, num_hypotheses))[:, 0] if self.channel.adaptive else None
+        )
         messages = self._send(labels, Situation(candidates, posterior))
         log_density = self.channel.log_density(messages, candidates, posterior)[:, self.labels]
         return _Rows(number, messages, log_density, _one_hot(labels, len(self.labels)))
@@ -345,23 +347,24 @@ class Inquiry:
 
 def _situations(channel: Channel, rng: np.random.Generator) -> Iterator[Situation]:
     """Candidates that are sparse, flat, peaked, partly zero and certain, each with a posterior of its own."""
-    size, num_labels = channel.num_hypotheses, channel.num_labels
-    some = rng.dirichlet(np.full(num_labels, 0.3), size=size) * (rng.random((size, num_labels)) < 0.5)
+    num_hypotheses, num_labels = channel.num_hypotheses, channel.num_labels
+    some = rng.dirichlet(np.full(num_labels, 0.3), size=num_hypotheses)
+    some *= rng.random((num_hypotheses, num_labels)) < 0.5
     some[:, rng.integers(num_labels)] += 0.05
     tables = [
-        rng.dirichlet(np.full(num_labels, 0.3), size=size),
-        rng.dirichlet(np.full(num_labels, 5.0), size=size),
-        softmax(2.0 * rng.standard_normal((size, num_labels))),
+        rng.dirichlet(np.full(num_labels, 0.3), size=num_hypotheses),
+        rng.dirichlet(np.full(num_labels, 5.0), size=num_hypotheses),
+        softmax(2.0 * rng.standard_normal((num_hypotheses, num_labels))),
         some / some.sum(axis=-1, keepdims=True),
-        softmax(30.0 * rng.standard_normal((size, num_labels))),
+        softmax(30.0 * rng.standard_normal((num_hypotheses, num_labels))),
     ]
-    certain = np.full(size, 0.01 / size)
-    certain[rng.integers(size)] += 0.99
+    certain = np.full(num_hypotheses, 0.01 / num_hypotheses)
+    certain[rng.integers(num_hypotheses)] += 0.99
     posteriors = [
-        rng.dirichlet(np.ones(size)),
-        np.full(size, 1.0 / size),
-        rng.dirichlet(np.full(size, 0.2)),
-        rng.dirichlet(np.ones(size)),
+        rng.dirichlet(np.ones(num_hypotheses)),
+        uniform_distribution(num_hypotheses),
+        rng.dirichlet(np.full(num_hypotheses, 0.2)),
+        rng.dirichlet(np.ones(num_hypotheses)),
         certain,
     ]
     for table, posterior in zip(tables, posteriors, strict=True):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ldp_gym.engine.referee import Round
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.numerics import game_arrays, validation
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at_round, mixture
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at_round, mixture, uniform_distribution
 from ldp_gym.numerics.divergences import kl
 
 
@@ -104,8 +104,8 @@ class FrameHistory:
             for name in ("seen", "members", "predictions", "messages", "losses", "distributions")
         )
         candidates = seen if self._scenario.redraws else self._scenario.hypotheses(seen)
-        size = candidates.shape[-2]
-        uniform = kl(distributions, mixture(np.full((*losses.shape, size), 1.0 / size), candidates))
+        weights = uniform_distribution(*losses.shape, candidates.shape[-2])
+        uniform = kl(distributions, mixture(weights, candidates))
         self._advance(messages, candidates)
         for game, history in self._games.items():
             history.truth, history.distribution = int(members[game, -1]), distributions[game, -1]

@@ -91,8 +91,8 @@ class Painter:
         self._ticks_below(box, labels if labels <= _BARS else 0)
 
     def _beliefs(self, data: FrameData, box: tuple[int, int, int, int]) -> None:
-        size = len(data.posterior)
-        starts = bar_starts(size, 64)
+        num_hypotheses = len(data.posterior)
+        starts = bar_starts(num_hypotheses, 64)
         self._axes(box, [0.0, 0.5, 1.0], 0.0, 1.0)
         names = [("public posterior", _PUBLIC)]
         self._bars(box, np.add.reduceat(data.posterior, starts), _PUBLIC, 0.86)
@@ -100,8 +100,8 @@ class Painter:
             self._bars(box, np.add.reduceat(data.weights, starts), LEARNER, 0.36)
             names.append(("learner's", LEARNER))
         truth = data.truth if data.truth >= 0 else "no member"
-        self._caption(box, f"{size:,} hypotheses, truth: {truth}", names)
-        self._ticks_below(box, size if size <= 64 else 0)
+        self._caption(box, f"{num_hypotheses:,} hypotheses, truth: {truth}", names)
+        self._ticks_below(box, num_hypotheses if num_hypotheses <= 64 else 0)
         if data.truth < 0:
             return
         # A triangle below the truth.

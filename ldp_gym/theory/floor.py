@@ -70,28 +70,30 @@ def risk_floor(num_hypotheses: int, horizon: int, epsilon: float, *, adaptive: b
         >>> [round(risk_floor(8, 500, 1.0, adaptive=adaptive) / limit, 3) for adaptive in (True, False)]
         [1.103, 1.323]
     """
-    size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+    num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
     rounds = validation.whole("horizon (T)", horizon, least=1)
     epsilon = validation.positive("epsilon", epsilon, most=20.0)
     adaptive = validation.flag("adaptive", adaptive)
-    pairs = _pair_entropies(size, epsilon)
-    speed = 1.0 if adaptive else _separation(size, epsilon)
-    entropy, total = math.log(size), 0.0
+    pairs = _pair_entropies(num_hypotheses, epsilon)
+    speed = 1.0 if adaptive else _separation(num_hypotheses, epsilon)
+    entropy, total = math.log(num_hypotheses), 0.0
     for t in range(rounds):
         entropy = max(entropy, float(np.interp(speed * t, np.arange(len(pairs)), pairs, right=0.0)))
         if entropy < _NOTHING:
             break
         total += entropy
-        entropy = max(0.0, entropy - min(capacity(epsilon), _most_information(entropy, size, epsilon)))
+        entropy = max(
+            0.0, entropy - min(capacity(epsilon), _most_information(entropy, num_hypotheses, epsilon))
+        )
     return total
 
 
 # -- Near the end a message tells less ----------------------------------------------------------------
 
 
-def _most_information(entropy: float, size: int, epsilon: float) -> float:
+def _most_information(entropy: float, num_hypotheses: int, epsilon: float) -> float:
     """F at the given entropy, or at a larger one where that leaves less."""
-    entropies, most = _information_hull(size, epsilon)
+    entropies, most = _information_hull(num_hypotheses, epsilon)
     left = np.minimum.accumulate((entropies - most)[::-1])[::-1]
     here = entropy - float(np.interp(entropy, entropies, most))
     beyond = left[np.searchsorted(entropies, entropy) :]
@@ -99,9 +101,9 @@ def _most_information(entropy: float, size: int, epsilon: float) -> float:
 
 
 @lru_cache(maxsize=32)
-def _information_hull(size: int, epsilon: float) -> tuple[FloatArray, FloatArray]:
+def _information_hull(num_hypotheses: int, epsilon: float) -> tuple[FloatArray, FloatArray]:
     """The corners of F: entropies, rising, and the most information there."""
-    atoms = np.concatenate([np.linspace(1.0 / size, 0.5, 100), np.linspace(0.5, 1.0, 400)[1:]])
+    atoms = np.concatenate([np.linspace(1.0 / num_hypotheses, 0.5, 100), np.linspace(0.5, 1.0, 400)[1:]])
     most = np.array([_information_with_atom(p, epsilon) for p in atoms])
     entropies = np.array([_least_entropy(p) for p in atoms])
     # Between two atoms the smaller one's bound holds, from the larger one's entropy on.
@@ -138,13 +140,15 @@ def _least_entropy(p: float) -> float:
 
 
 @lru_cache(maxsize=32)
-def _pair_entropies(size: int, epsilon: float) -> FloatArray:
+def _pair_entropies(num_hypotheses: int, epsilon: float) -> FloatArray:
     """``G(0), G(1), ...``, made convex."""
     right = 1.0 / (1.0 + math.exp(-epsilon))
     chances, values = np.ones(1), []
     for t in range(_MOST_RESPONSES):
         n = np.arange(t + 1)
-        values.append(float(chances @ np.logaddexp(0.0, math.log(size - 1) + epsilon * (t - 2 * n))))
+        values.append(
+            float(chances @ np.logaddexp(0.0, math.log(num_hypotheses - 1) + epsilon * (t - 2 * n)))
+        )
         if values[-1] < _NOTHING:
             break
         chances = right * np.append(0.0, chances) + (1.0 - right) * np.append(chances, 0.0)
@@ -153,11 +157,11 @@ def _pair_entropies(size: int, epsilon: float) -> FloatArray:
     return -np.interp(rounds, corners, heights)
 
 
-def _separation(size: int, epsilon: float) -> float:
+def _separation(num_hypotheses: int, epsilon: float) -> float:
     """The largest mean over pairs of how likely a message separates them."""
-    n = np.arange(1, size)
-    most = float((n * (size - n) / (size + math.expm1(epsilon) * n)).max())
-    return min(1.0, (math.exp(epsilon) + 1.0) / (size - 1) * most)
+    n = np.arange(1, num_hypotheses)
+    most = float((n * (num_hypotheses - n) / (num_hypotheses + math.expm1(epsilon) * n)).max())
+    return min(1.0, (math.exp(epsilon) + 1.0) / (num_hypotheses - 1) * most)
 
 
 def _upper_hull(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.numerics import game_arrays, validation
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.arrays import FloatArray, uniform_distribution
 from ldp_gym.numerics.sampling import categorical
 from ldp_gym.numerics.streams import Purpose, stream
 
@@ -49,9 +49,11 @@ def information_rate(
         >>> round(rate, 4), error
         (0.1109, 0.0)
     """
-    size = as_channel(channel).num_hypotheses
-    candidates = game_arrays.one_context(candidates, size, channel.num_labels)
-    prior = np.full(size, 1.0 / size) if weights is None else game_arrays.one_posterior(weights, size)
+    num_hypotheses = as_channel(channel).num_hypotheses
+    candidates = game_arrays.one_context(candidates, num_hypotheses, channel.num_labels)
+    if weights is None:
+        weights = uniform_distribution(num_hypotheses)
+    prior = game_arrays.one_posterior(weights, num_hypotheses)
     samples, seed = validation.whole("samples", samples, least=2), validation.seed("seed", seed)
     validation.fits_memory("samples", samples, candidates.size, "likelihoods")
     public = prior if channel.adaptive else None
@@ -137,8 +139,7 @@ class MessageInformation:
     def _compare(self, weights: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Messages: chances ``(..., S)``, ratios ``(..., K, S)``, and ``E_r l_k log l_k``, ``(..., K)``."""
         channel, candidates = self._channel, self._candidates[..., None, :, :]
-        size = channel.num_hypotheses
-        prior = np.full(size, 1.0 / size) if weights is None else weights[..., None, :]
+        prior = uniform_distribution(channel.num_hypotheses) if weights is None else weights[..., None, :]
         public = prior if channel.adaptive else None
         space = channel.message_space
         if isinstance(space, gym.spaces.Discrete) and space.n <= _MESSAGES:
@@ -148,7 +149,7 @@ class MessageInformation:
         else:
             likelihoods = self._sample(candidates, prior, public)
             mixed = np.einsum("...k,...k->...", likelihoods, prior)
-            chances = np.full(mixed.shape, 1.0 / mixed.shape[-1])
+            chances = uniform_distribution(*mixed.shape)
         possible = mixed[..., None] > 0.0
         ratios = np.divide(likelihoods, mixed[..., None], where=possible, out=np.zeros_like(likelihoods))
         ratios = np.ascontiguousarray(np.swapaxes(ratios, -1, -2))  # sums over hypotheses run along messages

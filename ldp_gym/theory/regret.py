@@ -60,12 +60,12 @@ def fixed_share_bound(num_hypotheses: int, horizon: int, switches: int, share: f
     hypotheses with S switches. It predicts a mixture of all sequences, in which one with S switches has the
     prior ``(1/K) (share / K)^S (1 - share + share / K)^(T - 1 - S)`` (Herbster and Warmuth 1998).
     """
-    size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+    num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
     switches = validation.whole("switches", switches, least=0)
     stays = validation.whole("horizon (T)", horizon, least=switches + 1) - 1 - switches
     share = validation.fraction("share", share)
-    log_stay = math.log1p(-share * (1.0 - 1.0 / size))
-    return math.log(size) + switches * math.log(size / share) - stays * log_stay
+    log_stay = math.log1p(-share * (1.0 - 1.0 / num_hypotheses))
+    return math.log(num_hypotheses) + switches * math.log(num_hypotheses / share) - stays * log_stay
 
 
 def soft_bayes_bound(num_hypotheses: int, horizon: int, epsilon: float, rate: float) -> float:
@@ -79,9 +79,9 @@ def soft_bayes_bound(num_hypotheses: int, horizon: int, epsilon: float, rate: fl
     least ``log sum_k u_k r_k``, by which u did better. In all rounds it grows by at most ``log K``.
     (Orseau et al. 2017 bound the regret without such a limit on the ratios.)
     """
-    size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+    num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
     rounds = validation.whole("horizon (T)", horizon, least=1)
     rate = validation.positive("rate", rate, most=0.5)
     epsilon = validation.positive("epsilon", epsilon)
     spread = math.expm1(epsilon) ** 2 if epsilon < 350.0 else math.inf  # beyond it, no float
-    return math.log(size) / rate + rate * rounds * spread
+    return math.log(num_hypotheses) / rate + rate * rounds * spread

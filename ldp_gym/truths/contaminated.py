@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.numerics import game_arrays, validation
-from ldp_gym.numerics.arrays import FloatArray, IntArray
+from ldp_gym.numerics.arrays import FloatArray, IntArray, uniform_distribution
 from ldp_gym.truths.base import NO_MEMBER, TruthView
 from ldp_gym.truths.member import Member
 
@@ -37,7 +37,7 @@ class Contaminated(Member):
         num_labels = validation.whole("num_labels (M)", num_labels, least=1)
         validation.fits_memory("num_labels", num_labels, 1, "a distribution")
         self.other = game_arrays.row(
-            "other", np.full(num_labels, 1.0 / num_labels) if other is None else other, num_labels
+            "other", uniform_distribution(num_labels) if other is None else other, num_labels
         )
 
     def distributions(self, view: TruthView) -> FloatArray:

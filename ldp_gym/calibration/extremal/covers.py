@@ -45,10 +45,10 @@ class CoverSearch:
 
     def first(self) -> list[Family]:
         """Channels to begin with: random covers, the votes, and the labels' names if they are few."""
-        candidates, size = self._table.candidates, self._table.num_hypotheses
+        candidates, num_hypotheses = self._table.candidates, self._table.num_hypotheses
         covers = [cover for g, w in self._shapes for cover in self._random(g, w)]
         covers += list(_join(self._rng.standard_normal((1, 2, self._table.num_labels)), 1))
-        covers.append((candidates.argmax(axis=0) == np.arange(size)[:, None]).astype(np.float64))
+        covers.append((candidates.argmax(axis=0) == np.arange(num_hypotheses)[:, None]).astype(np.float64))
         if self._table.num_labels <= _MOST_SETS:
             covers.append(np.eye(self._table.num_labels))
         families = [self._family(cover) for cover in covers]
