@@ -16,7 +16,7 @@ from rich.text import Text
 from ldp_gym.channels.base import Channel
 from ldp_gym.cli.options import option_of, search_here
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.errors import MissingExtraError, NoPrivacyWarning, extra
+from ldp_gym.errors import MissingExtraError, NoPrivacyWarning, extra, summarize
 from ldp_gym.files import replacing
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.streams import Purpose, stream
@@ -77,11 +77,33 @@ def audit(
             )
         if trials:
             validate_trials(trials, scenario.channel.num_labels)
+        tables = _tables(scenario, contexts)
     except (TypeError, ValueError) as error:
         raise typer.BadParameter(str(error)) from error
+    except SystemExit as error:
+        raise typer.BadParameter(f"the code of {channel!r} ended the program, by {error!r}") from error
 
-    audited, tables = scenario.channel, _tables(scenario, contexts)
+    audited = scenario.channel
     honest = _is_honest(console, audited)
+    try:
+        kept = _keeps_promise(console, audited, tables, picture, trials, honest)
+    except (SystemExit, Exception) as error:  # somebody's code may raise anything, and end nothing
+        if isinstance(error, typer.BadParameter) or (honest and not isinstance(error, SystemExit)):
+            raise
+        console.print(f"no certificate: {summarize(error)}", style="bold red", markup=False)
+        kept = False
+    raise typer.Exit(0 if honest and kept else 1)
+
+
+def _keeps_promise(
+    console: Console,
+    audited: Channel,
+    tables: list[FloatArray],
+    picture: Path | None,
+    trials: int,
+    honest: bool,
+) -> bool:
+    """Whether the exact audit and the black box, as far as there are any, leave the promise standing."""
     try:
         worst, kept = _certified(console, audited, tables, picture, honest)
     except (ImportError, TypeError) as error:
@@ -93,7 +115,7 @@ def audit(
         console.print(f"no certificate: {error}", style="bold red", markup=False)
         worst, kept = tables[0], False
     unconvicted = not trials or _is_unconvicted(console, audited, worst, trials)
-    raise typer.Exit(0 if honest and kept and unconvicted else 1)
+    return kept and unconvicted
 
 
 def _is_honest(console: Console, channel: Channel) -> bool:
@@ -102,7 +124,7 @@ def _is_honest(console: Console, channel: Channel) -> bool:
         return True
     try:
         check_channel(channel)
-    except Exception as error:  # whatever goes wrong in a stranger's code, its contract is not kept
+    except (SystemExit, Exception) as error:  # whatever goes wrong in somebody's code, it breaks the contract
         what = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
         console.print(f"{channel!r} breaks its contract: {what}", style="bold red", markup=False)
         return False

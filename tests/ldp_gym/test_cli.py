@@ -160,12 +160,36 @@ class Crashing(RandomizedResponse):
         raise KeyError("nobody home")
 
 
+class Full(RandomizedResponse):
+    """Fails as a file would."""
+
+    def encode(self, *args):
+        raise OSError("disk full")
+
+
+class Leaving(RandomizedResponse):
+    """Ends the program, and says that all is well."""
+
+    def encode(self, *args):
+        raise SystemExit(0)
+
+
+class NeverMade(RandomizedResponse):
+    """Ends it before there is anything to audit."""
+
+    def __init__(self, *sizes, **options):
+        raise SystemExit(0)
+
+
 @pytest.mark.parametrize(
     ("channel", "arguments", "expected", "message"),
     [
         ("Louder", [], 1, "the promise is broken"),
         ("Louder", ["--trials", "20000"], 1, "The promise is broken."),
         ("Crashing", [], 1, "breaks its contract: KeyError: 'nobody home'"),
+        ("Full", ["--trials", "2000"], 1, "breaks its contract: OSError: disk full"),
+        ("Leaving", [], 1, "breaks its contract: SystemExit: 0"),
+        ("NeverMade", [], 2, "ended the program"),
         ("Mute", [], 2, "Pass --trials to audit it from its messages"),
         ("Mute", ["--trials", "2000"], 0, "no exact audit"),
     ],
