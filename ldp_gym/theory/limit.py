@@ -16,11 +16,9 @@ def information_limit(num_hypotheses: int, horizon: int, epsilon: float) -> floa
         >>> round(information_limit(128, 10_000, 1.0), 1)
         97.9
     """
-    log_size, rate = (
-        math.log(validation.whole("num_hypotheses (K)", num_hypotheses, least=2)),
-        capacity(epsilon),
-    )
+    log_k = math.log(validation.whole("num_hypotheses (K)", num_hypotheses, least=2))
+    rate = capacity(epsilon)
     rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
-    if rate * rounds > log_size:  # all is known before the end
-        rounds = math.floor(log_size / rate) + 1
-    return rounds * log_size - rate * rounds * (rounds - 1) / 2.0
+    if rate * rounds > log_k:  # all is known before the end
+        rounds = math.floor(log_k / rate) + 1
+    return rounds * log_k - rate * rounds * (rounds - 1) / 2.0

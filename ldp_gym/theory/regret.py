@@ -2,20 +2,19 @@
 
 The truth of round t is any distribution ``p*_t``, a point mass too, and ``OPT`` is the least of the sums
 ``sum_t KL(p*_t, f_i(x_t))``. The paper's lemmas compare with every member, so its theorems hold with OPT in
-front. The proof has the notation of Appendix B: ``pbar = h_t o p``, and R is the regret of Lemma
-(regretbound) or (regretboundpdp) divided by c. U is uniform over the cells; they have no ceilings, as in
-docs/errata.md.
+front. The proof has the notation of Appendix B: ``pbar = h_t o p``, and R is the regret of Lemma 4 or 7
+divided by c. U is uniform over the cells; they have no ceilings, as in docs/errata.md.
 
 1. The lemmas hold wherever labels come from. With ``Y_t ~ p*_t``, where the noise stays within c',
    ``E sum_t sum_j w_j KL(pbar*_t, pbar_tj) <= sum_t KL(pbar*_t, pbar_ti) + R`` for every i: the entropy of
    ``pbar*_t`` stands on both sides. By convexity the left is at least ``E sum_t KL(pbar*_t, pbar_t)``.
 2. ``KL(pbar*_t, pbar_ti) <= (1 - 1/T) KL(p*_t, f_i(x_t))``: pbar mixes both with the same U, by 1/T, and KL
    is convex in the pair.
-3. ``KL(p*_t, p_hat_t) = KL(h' o p*_t, pbar_t)``, eq. (klhp), call it A, for p* as for members. Let
+3. ``KL(p*_t, p_hat_t) = KL(h' o p*_t, pbar_t)``, eq. (30), call it A, for p* as for members. Let
    ``S = sum (h' o p*) log(pbar* / pbar)``. As ``pbar* >= (1 - 1/T) h' o p*``, ``A <= S - log(1 - 1/T)``. As
    ``pbar* = (1 - 1/T) h' o p* + U/T``, ``(1 - 1/T) S = KL(pbar*, pbar) + (1/T) sum U log(pbar / pbar*)``,
    where ``pbar <= 1/M`` and ``pbar* >= 1/(TKM)``, so that the last sum is at most ``log(KT)``.
-   (Eq. (klhprimebarpt) bounds ``pbar* / pbar`` by KT instead, which holds for members alone.)
+   (Eq. (31) bounds ``pbar* / pbar`` by KT instead, which holds for members alone.)
 4. Where the noise leaves c', with probability at most ``e^-gamma``: ``pbar_t >= 1/(TKM)`` gives
    ``A <= log(KT) + sum_y p*[y] log(p*[y] / max_j f_j[y]) <= log(KT) + KL(p*_t, f_i(x_t))`` for every i.
 

@@ -39,7 +39,7 @@ def regret(learner, losses, candidates, revealed=None):
 
 
 @pytest.mark.parametrize("size", [2, 16, 256])
-def test_wma_has_the_regret_of_lemma_regretbound(size):
+def test_wma_has_the_regret_of_lemma_4(size):
     horizon = 1000
     game = game_of("laplace-vector", size, horizon)
     candidates = game.hypotheses(np.zeros(1))
@@ -49,7 +49,7 @@ def test_wma_has_the_regret_of_lemma_regretbound(size):
         assert regret(ldp_agents.WMA(game), losses, candidates) <= math.sqrt(2 * horizon * math.log(size))
 
 
-def test_the_rate_of_the_box_exceeds_lemma_regretbound():
+def test_the_rate_of_the_box_exceeds_lemma_4():
     game = game_of("laplace-vector", 256, 1000)
     candidates = game.hypotheses(np.zeros(1))
     with_box = regret(ldp_agents.WMA(game, rate="box"), alternating(256, 1000), candidates)
@@ -58,7 +58,7 @@ def test_the_rate_of_the_box_exceeds_lemma_regretbound():
 
 
 @pytest.mark.parametrize("size", [2, 8])
-def test_exp3_has_the_expected_regret_of_lemma_regretboundpdp(size):
+def test_exp3_has_the_expected_regret_of_lemma_7(size):
     """512 draws of the coordinates J_t; their mean is tens of standard errors below the bound."""
     horizon, runs = 400, 512
     game = game_of("laplace-single", size, horizon)
@@ -105,7 +105,7 @@ def test_the_noise_leaves_c_prime_with_probability_e_to_minus_gamma(size, horizo
     horizon=st.integers(2, 5000),
 )
 def test_the_steps_from_pbar_to_p_hat(seed, size, labels, horizon):
-    """Eqs. (klleweightedkl), (klhp) and (klhprimebarpt), the last with the errata's second term."""
+    """Eqs. (28), (30) and (31), the last with the errata's second term."""
     rng = np.random.default_rng(seed)
     table = rng.dirichlet(np.full(labels, 0.2), size=size)
     weights = rng.dirichlet(np.full(size, 0.5))
@@ -129,7 +129,7 @@ def test_the_steps_from_pbar_to_p_hat(seed, size, labels, horizon):
 
 @given(seed=st.integers(0, 10_000), pairs=st.integers(1, 20), gap=st.floats(0.01, 1.0))
 def test_no_prediction_is_close_to_both_of_a_pair(seed, pairs, gap):
-    """Eq. (twopoint), for a prediction between the two and for one at random."""
+    """Eq. (19), for a prediction between the two and for one at random."""
     table = Hadamard(2 * pairs, gap=gap)(np.zeros(1)).reshape(pairs, 2, -1)
     rng = np.random.default_rng(seed)
     guesses = [table.mean(axis=1), rng.dirichlet(np.ones(table.shape[-1]), size=pairs)]

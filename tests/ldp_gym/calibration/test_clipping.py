@@ -41,7 +41,7 @@ def test_the_density_summed_over_explicit_cells(rule):
     cells = clipping.cells(table)
     assert cells.total.item() == total
     for j, row in enumerate(table):
-        # eq. (hcircf): sum over labels of Pr(h_t(y) = y') f_j[y]
+        # eq. (6): sum over labels of Pr(h_t(y) = y') f_j[y]
         by_hand = [
             sum(
                 row[y] * ((1 - 1 / horizon) * (owner[cell] == y) / top[y] + 1 / (horizon * total))
@@ -72,7 +72,7 @@ def test_the_paper_rule_exceeds_km_on_the_design_example():
 
 
 def test_h_moves_a_label_with_probability_one_over_t_to_a_cell_by_its_length():
-    """All outcomes of h_t on a fine grid of uniforms, against eq. (hfunction)."""
+    """All outcomes of h_t on a fine grid of uniforms, against eq. (5)."""
     table = np.array([[0.6, 0.4, 0.0], [0.1, 0.9, 0.0]])
     horizon, grid = 5, 400
     clipping = Clipping(horizon)

@@ -67,7 +67,7 @@ def test_a_coordinate_of_range_zero_takes_unit_scale():
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_laplace_single_has_the_density_of_eq_tildeypdp(rule):
+def test_laplace_single_has_the_density_of_eq_12(rule):
     """q(z | y): average over J, over h_t and its cells, of explicit Laplace densities."""
     horizon, epsilon, gamma = 6, 1.3, 2.0
     channel = LaplaceSingle(3, 4, horizon, epsilon=epsilon, clipping=rule, gamma=gamma)
@@ -108,7 +108,7 @@ def test_laplace_single_s_density_integrates_to_one():
         assert abs(sum(parts) - 1) < 1e-6
 
 
-def test_laplace_vector_has_the_density_of_eq_tildey():
+def test_laplace_vector_has_the_density_of_eq_8():
     horizon, epsilon, delta = 6, 1.3, 1e-3
     channel = LaplaceVector(3, 4, horizon, epsilon=epsilon, delta=delta)
     log_kt = math.log(3 * horizon)

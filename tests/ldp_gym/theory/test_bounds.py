@@ -9,7 +9,7 @@ from ldp_gym import theory
 
 
 def test_exp3_bound_by_hand():
-    """K = 4, T = 100, eps = 2: every factor of Theorem (klriskinteractive) written out."""
+    """K = 4, T = 100, eps = 2: every factor of Theorem 5 written out."""
     log_kt = math.log(400)
     offset = log_kt * (math.log(100) + math.log(4) + math.log(100)) / 2
     expected = (log_kt + 2 * offset) * math.sqrt(2 * 100 * 4 * math.log(4)) + 3 * log_kt + 103 / 100 * log_kt
