@@ -136,7 +136,7 @@ def gain(play: Callable[[], int], without: dict[tuple[object, str], object], rep
 
 
 def votes_each_time() -> dict[tuple[object, str], object]:
-    names = ("votes", "ballots", "voted")
+    names = ("votes", "ballots", "winners")
     places = [(module, name) for module in (votes, vote, wheel) for name in names if hasattr(module, name)]
     return {(module, name): getattr(module, name).__wrapped__ for module, name in places}
 

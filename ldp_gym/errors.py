@@ -77,7 +77,7 @@ class BrokenPromiseWarning(UserWarning):
 
 
 class BrokenPromiseError(ValueError):
-    """The same, where only channels that keep their promise may play."""
+    """A channel breaks its promise of eps or delta where only channels that keep it may play."""
 
 
 class ChannelFailedError(RuntimeError):
@@ -89,7 +89,7 @@ class DamagedStoreError(RuntimeError):
 
 
 class LearnerFailedError(RuntimeError):
-    """A learner in its own process has failed; the message has its traceback, or what became of it."""
+    """A learner in its own process has failed; the message has its traceback, or how the process ended."""
 
 
 class WrongStoreError(ValueError):

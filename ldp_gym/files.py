@@ -21,7 +21,7 @@ MOST_BYTES = 2**28
 def replacing(path: str | Path) -> Iterator[Path]:
     """A file to write, which takes the place of ``path`` once it is complete and on the disk.
 
-    Whoever reads ``path`` meanwhile, and whoever finds it after a crash, has the old file or the new one.
+    A reader of ``path`` finds the old file or the new one, whole, at any time and after a crash.
 
     Example:
         >>> import tempfile

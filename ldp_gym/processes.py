@@ -1,7 +1,7 @@
 """Work shared out among processes.
 
-Each process gets the work once, by value, and then one piece after the other. It imports what it needs
-afresh (``forkserver``, or ``spawn`` where there is none), so no thread or lock of the caller is copied.
+Each process gets the work once, by value, and then one piece after the other. It starts from a fresh
+interpreter (``forkserver``, or ``spawn`` where there is none), so no thread or lock is copied.
 """
 
 from __future__ import annotations

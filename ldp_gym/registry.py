@@ -1,4 +1,4 @@
-"""Names for hypothesis classes, natures, channels, learners and suites.
+"""Names for hypothesis classes, natures, truths, channels, learners and suites.
 
 One way to look a thing up by name: an entry point, as this package and every other offers its own in
 ``pyproject.toml``, or ``"module:Object"`` for anything that can be imported, data too.
@@ -110,12 +110,12 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         return _is_own(self.package_of(name))
 
     def makes(self, name: str) -> bool:
-        """Whether ``name`` stands for what makes a thing, a class or a function; else it is the thing."""
+        """Whether ``name`` stands for a class or a function that makes things; otherwise it is a thing."""
         found = self[name]
         return isinstance(found, type) or _is_function(found)
 
     def defaults(self, name: str) -> dict[str, Any]:
-        """What ``name`` is made with where nothing else is said."""
+        """The options of ``name`` that have a default, with it; none if ``name`` stands for a made thing."""
         if not self.makes(name):
             return {}
         parameters, _ = self._parameters(name)
@@ -168,7 +168,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
 
 
 def is_builtin(maker: Any) -> bool:
-    """Whether a class, or what else makes a party, comes with this package."""
+    """Whether a class, or a function that makes things, comes with this package."""
     return _is_own(str(getattr(maker, "__module__", "")))
 
 

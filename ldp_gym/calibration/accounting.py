@@ -21,11 +21,11 @@ _POINTS = 500
 """Into how many steps the largest shift's privacy loss is cut: the bounds agree to four digits."""
 
 _LARGE = 50.0
-"""Above this eps the numerical accounting strains the floats; the closed forms serve."""
+"""Above this eps the numerical accounting runs out of digits, and the closed forms are used."""
 
 
 class DeltaBounds(NamedTuple):
-    """Between what the least delta lies, at a given epsilon."""
+    """The bounds between which the least delta lies, at a given epsilon."""
 
     lower: float
     upper: float
@@ -106,7 +106,7 @@ def _privacy_loss_distribution() -> Any:
 
 
 def composed_epsilon(epsilon: float, count: int, delta: float = 0.0) -> float:
-    """The eps of so many eps-private answers of one user, if a delta is allowed: at most their sum.
+    """The eps of ``count`` eps-private answers of one user, if a delta is allowed: at most their sum.
 
     Pure composition is the sum. With a delta it is the composition of randomized responses, which are the
     worst that an eps-private answer can be (Kairouz, Oh and Viswanath 2015), by ``dp-accounting`` where that
@@ -125,7 +125,7 @@ def composed_epsilon(epsilon: float, count: int, delta: float = 0.0) -> float:
 
 @lru_cache(maxsize=256)
 def _composed_epsilon(epsilon: float, count: int, delta: float) -> float:
-    """That of randomized responses; infinite where nobody can work it out."""
+    """The eps of composed randomized responses; infinite where ``dp-accounting`` is not installed."""
     try:
         pld = _privacy_loss_distribution()
         from dp_accounting.pld.common import DifferentialPrivacyParameters

@@ -21,8 +21,10 @@ class AdaptiveChannel(Channel):
         horizon: T.
         epsilon: the privacy level, positive.
         delta: 0.
-        posterior_rate: at which the public posterior learns from a message, in (0, 1]; 1 is Bayes' rule.
-        posterior_share: of its weight that is spread over all hypotheses after every message, in [0, 1).
+        posterior_rate: the rate, in (0, 1], at which the public posterior learns from a message; 1 is Bayes'
+            rule.
+        posterior_share: the share of its weight, in [0, 1), that the public posterior spreads over all
+            hypotheses after every message.
     """
 
     adaptive: ClassVar[bool] = True

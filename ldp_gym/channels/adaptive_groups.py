@@ -116,15 +116,15 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         # Hypotheses by games, (K, B), from here on: the long axis is the last.
         by_game = weights.reshape(-1, self.num_hypotheses).T
         places = turns.reshape(by_game.T.shape).T * by_game.shape[1] + np.arange(by_game.shape[1])
-        line = by_game.reshape(-1)[places]
-        roots = np.sqrt(line)
-        deals = _assign(line, self.sizes)
-        doubts = [self._expected_uncertainty(roots, load, members) for load, members in deals]
-        chosen, least = _first(deals[0][1]), doubts[0]
-        for (_, members), doubt in zip(deals[1:], doubts[1:], strict=True):
-            better = doubt < least - _TIE
-            chosen, least = np.where(better, _first(members), chosen), np.where(better, doubt, least)
-        groups = np.empty(line.shape, dtype=np.int64)
+        weights_in_turn = by_game.reshape(-1)[places]
+        roots = np.sqrt(weights_in_turn)
+        divisions = _assign(weights_in_turn, self.sizes)
+        uncertainties = [self._expected_uncertainty(roots, load, members) for load, members in divisions]
+        chosen, least = _first(divisions[0][1]), uncertainties[0]
+        for (_, members), uncertainty in zip(divisions[1:], uncertainties[1:], strict=True):
+            better = uncertainty < least - _TIE
+            chosen, least = np.where(better, _first(members), chosen), np.where(better, uncertainty, least)
+        groups = np.empty(weights_in_turn.shape, dtype=np.int64)
         groups.reshape(-1)[places] = chosen
         return groups.T.reshape(weights.shape)
 
@@ -140,8 +140,8 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         spread = (1.0 - root) * np.einsum("kb,gkb->gb", roots, members)
         spread += root * np.add.reduce(roots, axis=0)
         spread *= np.sqrt(ratio + (1.0 - ratio) * load)
-        doubt: FloatArray = np.add.reduce(spread, axis=0)
-        return doubt * math.exp(self._log_right[len(load)])
+        uncertainty: FloatArray = np.add.reduce(spread, axis=0)
+        return uncertainty * math.exp(self._log_right[len(load)])
 
     def _shares(self, groups: IntArray, posterior: FloatArray | None) -> FloatArray:
         """What each hypothesis counts for in the mean of each group, ``(groups, ..., K)``."""
@@ -236,18 +236,18 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         return np.array([[*groups, name] for groups in divisions for name in range(groups.max() + 1)])
 
 
-def _assign(line: FloatArray, sizes: list[int]) -> list[tuple[FloatArray, BoolArray]]:
+def _assign(weights: FloatArray, sizes: list[int]) -> list[tuple[FloatArray, BoolArray]]:
     """Deal hypotheses of weights ``(K, B)`` in turn to the lightest group, for each number of groups.
 
-    Returned are, for each, the groups' weights, ``(size, B)``, and who is in them, ``(size, K, B)``.
+    Returns, for each number g, the groups' weights, ``(g, B)``, and who is in them, ``(g, K, B)``.
     """
     numbers = np.arange(sizes[-1])[:, None]
     order = _TIE * numbers  # of equals the first is lightest
     # All numbers of groups at once; a group too many is never the lightest.
     load = np.where(numbers < np.reshape(sizes, (-1, 1, 1)), order, np.inf)
-    load = np.repeat(load, line.shape[1], axis=-1)
-    members = np.empty((len(line), *load.shape), dtype=np.bool_)
-    for weight, lightest in zip(line, members, strict=True):
+    load = np.repeat(load, weights.shape[1], axis=-1)
+    members = np.empty((len(weights), *load.shape), dtype=np.bool_)
+    for weight, lightest in zip(weights, members, strict=True):
         np.equal(load, np.minimum.reduce(load, axis=1, keepdims=True), out=lightest)
         load += weight * lightest
     members = members.transpose(1, 2, 0, 3)
@@ -279,18 +279,20 @@ def _order_chances(orders: IntArray, weights: FloatArray) -> FloatArray:
     equal probability. So an order is cut in all ways into what lies in the highest interval, the next, and
     so on.
     """
-    size = len(weights)
+    num_hypotheses = len(weights)
     ends = np.unique(np.concatenate([weights / 2.0, weights * 1.5]))[::-1]
-    chances = np.zeros((len(orders), size + 1))  # that the first so many lie in the intervals so far
+    chances = np.zeros(
+        (len(orders), num_hypotheses + 1)
+    )  # that the first so many lie in the intervals so far
     chances[:, 0] = 1.0
     for high, low in pairwise(ends):
         inside = np.where((weights * 1.5 >= high) & (weights / 2.0 <= low), (high - low) / weights, 0.0)[
             orders
         ]
         after = chances.copy()
-        for first in range(size):
+        for first in range(num_hypotheses):
             run = chances[:, first].copy()
-            for last in range(first, size):
+            for last in range(first, num_hypotheses):
                 run *= inside[:, last] / (last - first + 1)
                 after[:, last + 1] += run
         chances = after

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ldp_gym.channels.adaptive import AdaptiveChannel
-from ldp_gym.channels.comparison import _UNLIKELY, Pair, pair_sides
+from ldp_gym.channels.comparison import UNLIKELY, Pair, pair_sides
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.sampling import categorical
 
@@ -18,13 +18,13 @@ class AdaptiveScheffe(AdaptiveChannel, Pair):
 
     def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
         posterior = self._public(posterior)
-        weights = np.broadcast_to(np.maximum(posterior, _UNLIKELY), (*coins.shape[:-1], self.num_hypotheses))
+        weights = np.broadcast_to(np.maximum(posterior, UNLIKELY), (*coins.shape[:-1], self.num_hypotheses))
         one = categorical(weights, coins[..., 0])
         others = np.where(np.arange(self.num_hypotheses) == one[..., None], 0.0, weights)
         return pair_sides(one, categorical(others, coins[..., 1]), self.num_hypotheses)
 
     def _all_sides(self, posterior: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
-        weights = np.maximum(self._public(posterior), _UNLIKELY)
+        weights = np.maximum(self._public(posterior), UNLIKELY)
         others = (1.0 - np.eye(self.num_hypotheses)) @ weights  # without the cancellation of 1 - w
         one, other = np.triu_indices(self.num_hypotheses, 1)
         chances = weights[one] * weights[other] * (1.0 / others[one] + 1.0 / others[other])

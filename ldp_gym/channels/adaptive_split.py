@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ldp_gym.channels.adaptive import AdaptiveChannel
-from ldp_gym.channels.comparison import _UNLIKELY, Division
+from ldp_gym.channels.comparison import UNLIKELY, Division
 from ldp_gym.channels.listing import MOST_ORDERED, all_orders
 from ldp_gym.numerics.arrays import FloatArray, along
 
@@ -51,7 +51,7 @@ class AdaptiveSplit(AdaptiveChannel, Division):
 
     def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
         posterior = self._public(posterior)
-        weights, first = np.maximum(posterior, _UNLIKELY), sides > 0.0
+        weights, first = np.maximum(posterior, UNLIKELY), sides > 0.0
         of_first = np.where(first, weights, 0.0)
         total_first, total_second = (
             np.add.reduce(part, axis=-1, keepdims=True) for part in (of_first, weights - of_first)

@@ -45,9 +45,10 @@ class Channel(ABC):
         most_tables: how many tables of candidates a game may have at most, if there is a limit.
         pure: whether the channel promises delta = 0.
         free_of_num_labels: whether cutting every label into equal parts changes no message's law, whatever M.
-        posterior_rate: at which the public posterior learns from a message: 1, Bayes' rule.
-        resolution: probabilities up to this one are taken for 0 when a message is drawn: 2^-53, of a uniform.
-        posterior_share: of its weight that the public posterior spreads over all hypotheses in every round.
+        resolution: the largest probability that counts as 0 when a message is drawn; 2^-53, a uniform's step.
+        posterior_rate: the rate at which the public posterior learns from a message; 1 is Bayes' rule.
+        posterior_share: the share of its weight that the public posterior spreads over all hypotheses in
+            every round.
     """
 
     adaptive: ClassVar[bool] = False

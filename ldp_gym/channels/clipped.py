@@ -63,7 +63,7 @@ class ClippedChannel(Channel):
         highest = np.maximum.reduce(density, axis=-1, where=lengths > 0.0, initial=0.0)
         return np.log(lowest), np.log(highest)
 
-    def aligned(
+    def _align(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray
     ) -> tuple[IntArray, FloatArray]:
         """Labels and uniforms with all leading axes of the three."""
@@ -75,7 +75,7 @@ class ClippedChannel(Channel):
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, cells: Cells
     ) -> tuple[IntArray, FloatArray]:
         """A random coordinate J and ``log pbar_J[h_t(y)]`` of each label, from three uniforms each."""
-        labels, uniforms = self.aligned(labels, candidates, uniforms)
+        labels, uniforms = self._align(labels, candidates, uniforms)
         clipped = self.clipping.draw(labels, cells, uniforms[..., :2])
         coordinate = integers(self.num_hypotheses, uniforms[..., 2])
         mass = at(candidates, coordinate, clipped)
@@ -133,7 +133,7 @@ class ClippedChannel(Channel):
         return likelihood
 
 
-def importance_weighted(
+def importance_weighted_losses(
     messages: Messages, revealed: FloatArray, lowest: FloatArray, highest: FloatArray
 ) -> FloatArray:
     """Unbiased losses ``(..., K)`` from one revealed log-likelihood out of K.

@@ -6,7 +6,7 @@ response. Where both give the same, a private coin decides: no side wins by its 
 the side that won, +1 on the other and 0 elsewhere.
 
 The signs are not losses: the truth need not be on the winning side more often than others are. What is scored
-is how well a hypothesis foretells the answer.
+is how well a hypothesis predicts the answer.
 
 Privacy: the sides do not depend on the label, and the answer is one bit, flipped with probability
 ``1 / (e^eps + 1)``. Pure, free of M. What is compared with what is all that the channels below differ in.
@@ -38,8 +38,8 @@ from ldp_gym.numerics.arrays import (
 _TIE = 1e-12
 """Mean probabilities that differ by less are equal: the last bit must not decide who likes a label better."""
 
-_UNLIKELY = 1e-12
-"""What a hypothesis' public weight is taken for when it has vanished."""
+UNLIKELY = 1e-12
+"""The least public weight that a hypothesis is given."""
 
 
 class Comparison(TwoLevelChannel):
@@ -106,7 +106,7 @@ class Comparison(TwoLevelChannel):
         return np.where(wins, -sides, sides), log_likelihood
 
     def _wins(self, prefers: FloatArray, coin: FloatArray) -> BoolArray:
-        """Whether the answer is that A likes the label better, if it prefers it so, ``(...)``."""
+        """Whether the answer is that A likes the label better, from how far it does, ``(...)``."""
         truthful = coin < math.exp(self._log_keep)
         wins: BoolArray = np.where(prefers == 0.5, coin < 0.5, (prefers > 0.5) == truthful)
         return wins

@@ -81,8 +81,10 @@ class Hybrid(OneBit):
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> Messages:
-        """There is no end of points."""
-        raise TypeError("the messages of Hybrid are real numbers: they are not finitely many")
+        """Refused: a point may be any of a continuum."""
+        raise TypeError(
+            "the messages of Hybrid are real numbers, not finitely many; 'one-bit' has finitely many"
+        )
 
     def pieces(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Both bits, and a point between any two ends of intervals: the density is constant there."""

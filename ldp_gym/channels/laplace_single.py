@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ldp_gym.calibration.clipping import Cells
-from ldp_gym.channels.clipped import importance_weighted
+from ldp_gym.channels.clipped import importance_weighted_losses
 from ldp_gym.channels.noise_laws import LAPLACE, NoiseLaw
 from ldp_gym.channels.noisy import Noise, NoisyChannel
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, masses, one_hot
@@ -77,7 +77,7 @@ class LaplaceSingle(NoisyChannel):
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
         revealed = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
-        return importance_weighted(messages, revealed, *self.ranges(candidates, cells))
+        return importance_weighted_losses(messages, revealed, *self.ranges(candidates, cells))
 
     def loss_variance(self, candidates: FloatArray) -> FloatArray:
         return self.num_hypotheses * self._coordinate_variance(candidates).mean(axis=-1)
@@ -97,7 +97,9 @@ class LaplaceSingle(NoisyChannel):
         levels = np.take_along_axis(levels, order, axis=-1) / noise.scale[:, None]
         shares = cells.shares[reachable][order]
         gaps = np.exp(-np.diff(levels, axis=-1))
-        average = _decayed(shares, gaps) + _decayed(shares[:, ::-1], gaps[:, ::-1])[:, ::-1] - shares
+        average = (
+            _decaying_sums(shares, gaps) + _decaying_sums(shares[:, ::-1], gaps[:, ::-1])[:, ::-1] - shares
+        )
         farthest = np.minimum(np.exp(levels[:, :1] - levels), np.exp(levels - levels[:, -1:]))
         mixing = self.clipping.mixing
         ratio = (1.0 - mixing + mixing * average) / ((1.0 - mixing) * farthest + mixing * average)
@@ -106,7 +108,7 @@ class LaplaceSingle(NoisyChannel):
         return np.diag(self.to_loss(revealed, noise.offset, noise.slope))
 
 
-def _decayed(shares: FloatArray, gaps: FloatArray) -> FloatArray:
+def _decaying_sums(shares: FloatArray, gaps: FloatArray) -> FloatArray:
     """``sum_{i <= n} shares_i exp(-(level_n - level_i))``, from the decay between neighbours, ``(K, M)``."""
     sums = np.array(shares)
     for n in range(1, sums.shape[-1]):

@@ -19,7 +19,7 @@ _LEAST_PRIME = 257
 
 
 class LocalHashing(TwoLevelChannel):
-    """The bucket of the label under a public random hash, or another bucket (OLH, Wang et al. 2017).
+    """The bucket of the label under a public random hash, or another bucket.
 
     ``g = e^eps + 1``, rounded, and at most M. The hash is ``((a y + b) mod p) mod g`` with the least prime p
     of at least M and 257; the message is ``(a - 1, b, bucket)`` (OLH in Wang et al. 2017). It tells about as

@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ldp_gym.calibration.clipping import Cells
-from ldp_gym.channels.clipped import NEGLIGIBLE, ClippedChannel, importance_weighted
+from ldp_gym.channels.clipped import NEGLIGIBLE, ClippedChannel, importance_weighted_losses
 from ldp_gym.channels.listing import MessageList, complete_list
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages, at, one_hot
 
@@ -117,7 +117,7 @@ class ScaledChannel(ClippedChannel):
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         """The importance-weighted estimate: public centres, and K-fold corrected what was revealed."""
-        return importance_weighted(
+        return importance_weighted_losses(
             messages, -messages, *self.ranges(candidates, self.clipping.cells(candidates))
         )
 

@@ -21,7 +21,7 @@ from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages
 
 
 class UnaryEncoding(TwoLevelChannel):
-    """A noisy bit for every label (OUE, Wang et al. 2017).
+    """A noisy bit for every label.
 
     A bit is 1 with probability 1/2 for the user's own label and ``1 / (e^eps + 1)`` for the others.
 

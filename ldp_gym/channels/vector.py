@@ -38,7 +38,7 @@ class VectorChannel(NoisyChannel):
         uniforms: FloatArray,
         posterior: FloatArray | None = None,
     ) -> Messages:
-        labels, uniforms = self.aligned(labels, candidates, uniforms)
+        labels, uniforms = self._align(labels, candidates, uniforms)
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
         clipped = self.clipping.draw(labels, cells, uniforms[..., :2])

@@ -11,7 +11,7 @@ from ldp_gym.calibration.capacity import best_share
 from ldp_gym.channels.listing import MessageList
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.subset_selection import SubsetChannel
-from ldp_gym.channels.votes import ballots_of_voted, cast, expected_votes, votes
+from ldp_gym.channels.votes import ballots_for_winners, cast_votes, expected_votes, votes
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, mixture
 
 
@@ -53,7 +53,7 @@ class Vote(SubsetChannel):
         uniforms: FloatArray,
         posterior: FloatArray | None = None,
     ) -> Messages:
-        chosen = cast(candidates, np.asarray(labels), uniforms[..., -1])
+        chosen = cast_votes(candidates, np.asarray(labels), uniforms[..., -1])
         return 1.0 - 2.0 * self._draw(chosen, uniforms[..., :-1])
 
     def agreement(
@@ -70,7 +70,7 @@ class Vote(SubsetChannel):
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         held = self._chances(messages, candidates, posterior)
-        return quadratic_losses(held, self._squares(ballots_of_voted(candidates)), self.epsilon)
+        return quadratic_losses(held, self._squares(ballots_for_winners(candidates)), self.epsilon)
 
     def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
         listed = self._list_sets()

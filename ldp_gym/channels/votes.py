@@ -23,7 +23,7 @@ Result = TypeVar("Result", bound=npt.NDArray[Any])
 
 
 def _once(function: Callable[[FloatArray], Result]) -> Callable[[FloatArray], Result]:
-    """Keep what a function says of the last candidates that cannot change: those of a constant class."""
+    """Keep a function's result for the last candidates that cannot change: those of a constant class."""
     kept: tuple[Callable[[], FloatArray | None], Result] | None = None
 
     @wraps(function)
@@ -52,9 +52,9 @@ def votes(candidates: FloatArray) -> FloatArray:
         [[0.5, 1.0, 0.0], [0.5, 0.0, 1.0]]
     """
     largest = np.maximum.reduce(candidates, axis=-2, keepdims=True)
-    winners = (candidates >= largest * (1.0 - _TIE)).astype(np.float64)
-    winners /= np.add.reduce(winners, axis=-2, keepdims=True)
-    return winners
+    shares = (candidates >= largest * (1.0 - _TIE)).astype(np.float64)
+    shares /= np.add.reduce(shares, axis=-2, keepdims=True)
+    return shares
 
 
 @_once
@@ -64,16 +64,16 @@ def ballots(candidates: FloatArray) -> FloatArray:
 
 
 @_once
-def voted(candidates: FloatArray) -> IntArray:
+def winners(candidates: FloatArray) -> IntArray:
     """The hypotheses ``(..., J)`` that labels vote for; others, where a context has fewer of them than J."""
-    elected = votes(candidates).any(axis=-1)
-    most = int(np.count_nonzero(elected, axis=-1).max())
-    return np.argsort(~elected, axis=-1, kind="stable")[..., :most]
+    wins = votes(candidates).any(axis=-1)
+    most = int(np.count_nonzero(wins, axis=-1).max())
+    return np.argsort(~wins, axis=-1, kind="stable")[..., :most]
 
 
-def ballots_of_voted(candidates: FloatArray) -> FloatArray:
-    """How likely a label of hypothesis k votes for each of :func:`voted`, ``(..., K, J)``."""
-    return _count(candidates, np.take_along_axis(votes(candidates), voted(candidates)[..., None], axis=-2))
+def ballots_for_winners(candidates: FloatArray) -> FloatArray:
+    """How likely a label of hypothesis k votes for each of :func:`winners`, ``(..., K, J)``."""
+    return _count(candidates, np.take_along_axis(votes(candidates), winners(candidates)[..., None], axis=-2))
 
 
 def _count(candidates: FloatArray, shares: FloatArray) -> FloatArray:
@@ -82,7 +82,7 @@ def _count(candidates: FloatArray, shares: FloatArray) -> FloatArray:
     return np.einsum("...km,...jm->...kj", candidates, shares)
 
 
-def turnout(weights: FloatArray, candidates: FloatArray) -> FloatArray:
+def vote_shares(weights: FloatArray, candidates: FloatArray) -> FloatArray:
     """How likely a label of the mixture of weights ``(..., K)`` votes for each hypothesis, ``(..., K)``."""
     if _are_few(candidates):
         return mixture(weights, ballots(candidates))
@@ -90,7 +90,7 @@ def turnout(weights: FloatArray, candidates: FloatArray) -> FloatArray:
 
 
 def expected_votes(candidates: FloatArray, values: FloatArray) -> FloatArray:
-    """What each hypothesis expects its label to vote for, ``(..., K)``, if a vote for j has the value j."""
+    """The expected value of a vote under each hypothesis, ``(..., K)``: ``values[j]`` for a vote for j."""
     if _are_few(candidates):
         return expectations(ballots(candidates), values)
     return expectations(candidates, mixture(values, votes(candidates)))
@@ -101,6 +101,6 @@ def _are_few(candidates: FloatArray) -> bool:
     return candidates.ndim == 2 and candidates.shape[0] <= candidates.shape[1]
 
 
-def cast(candidates: FloatArray, labels: IntArray, coins: FloatArray) -> IntArray:
+def cast_votes(candidates: FloatArray, labels: IntArray, coins: FloatArray) -> IntArray:
     """The hypotheses that labels ``(...)`` vote for; private coins ``(...)`` decide where equals share."""
     return categorical(masses(votes(candidates), labels), coins)

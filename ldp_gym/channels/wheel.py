@@ -21,7 +21,14 @@ from ldp_gym.calibration.capacity import best_share
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.two_level import TwoLevelChannel, log_mixed
-from ldp_gym.channels.votes import ballots_of_voted, cast, expected_votes, turnout, voted, votes
+from ldp_gym.channels.votes import (
+    ballots_for_winners,
+    cast_votes,
+    expected_votes,
+    vote_shares,
+    votes,
+    winners,
+)
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, mixture, uniform_distribution
 
 _STEPS = 2.0**40
@@ -58,7 +65,7 @@ class Wheel(TwoLevelChannel):
         weights = uniform_distribution(self.num_hypotheses)
         if self.adaptive:
             weights = self._public(posterior)
-        return turnout(weights, candidates)
+        return vote_shares(weights, candidates)
 
     def _arc(self, stretches: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The arc's length r, and the log density of an arc that covers: ``(..., 1)`` each.
@@ -87,7 +94,7 @@ class Wheel(TwoLevelChannel):
     ) -> Messages:
         stretches = self._stretches(candidates, posterior)
         places = self._places(uniforms[..., :-3], stretches)
-        chosen = cast(candidates, np.asarray(labels), uniforms[..., -1])
+        chosen = cast_votes(candidates, np.asarray(labels), uniforms[..., -1])
         arc, log_density = (side[..., 0] for side in self._arc(stretches))
         covers = uniforms[..., -3] < arc * np.exp(log_density)
         chosen = np.broadcast_to(chosen, places.shape[:-1])
@@ -121,7 +128,7 @@ class Wheel(TwoLevelChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        laws, names = ballots_of_voted(candidates), voted(candidates)
+        laws, names = ballots_for_winners(candidates), winners(candidates)
         arc, log_density = self._arc(self._stretches(candidates, posterior))
         names = np.broadcast_to(names, (*messages.shape[:-1], names.shape[-1]))
         places = np.take_along_axis(messages, names, axis=-1)

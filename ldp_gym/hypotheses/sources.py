@@ -23,7 +23,7 @@ def as_hypotheses(
     ``"module:object"`` names any of these, or a function that makes one.
 
     Args:
-        source: see the table at the top of this module.
+        source: see the table at the top of :mod:`ldp_gym.hypotheses`.
         game_parameters: what the game knows (``num_hypotheses``, ``num_labels``, ``context_dim``,
             ``class_seed``, ``epsilon``, ``horizon``); ``None`` leaves the choice to the class.
         options: the named class's own options.
@@ -52,7 +52,7 @@ def as_hypotheses(
         made = Callables(source, known["context_dim"])
     elif isinstance(source, Sequence) and any(hasattr(f, "predict") for f in source):
         without = next(f for f in source if not hasattr(f, "predict_proba"))
-        raise TypeError(f"classifiers need predict_proba, which {describe(without)} has not")
+        raise TypeError(f"classifiers need predict_proba, which {describe(without)} does not have")
     elif source is None or np.isscalar(source) or callable(source) or hasattr(source, "predict_proba"):
         raise TypeError(
             f"hypotheses must be a name, a (K, M) table, a list of two or more callables or fitted "

@@ -1,1 +1,1 @@
-"""What everything is computed with: arrays, sampling, divergences, and the checks of arguments."""
+"""What everything is computed with: arrays, sampling, divergences, intervals, and checks of arguments."""

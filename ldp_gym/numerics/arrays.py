@@ -48,7 +48,7 @@ def masses(candidates: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def along(order: IntArray) -> IntArray:
-    """Where in a flat array of the same shape the indices ``(..., n)`` along the last axis point.
+    """Indices ``(..., n)`` along the last axis, as indices into the flat array.
 
     ``array.reshape(-1)[along(order)]`` takes each row in its order, in a third of ``take_along_axis``' time.
     """
@@ -170,7 +170,7 @@ def sums_in_order(array: FloatArray) -> FloatArray:
 
 
 _VANISHES = -745.2
-"""Below it, exp is 0 in floats: and takes three times as long to say so as at minus infinity."""
+"""Below it exp is 0 in floats, and takes three times as long as at minus infinity."""
 
 
 def softmax(log_weights: FloatArray, axis: int = -1, out: FloatArray | None = None) -> FloatArray:

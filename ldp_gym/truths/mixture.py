@@ -44,7 +44,7 @@ class Mixture(Truth):
 
     @property
     def num_episode_uniforms(self) -> int:
-        """A lot per hypothesis for who is in, and one number per member for its weight."""
+        """One per hypothesis, to draw the members, and one per member, for its weight."""
         return self.num_hypotheses + self.num_members
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.float64]:

@@ -105,7 +105,7 @@ def _label_indices(labels: Any, num_labels: int, classes: npt.NDArray[Any] | Non
     except Exception as error:  # whatever somebody's __array__ raises
         raise ValueError(f"labels must be one per row: {error}") from error
     if np.ma.isMaskedArray(labels):
-        raise ValueError("labels must all be there, got a masked array: leave out what is masked")
+        raise ValueError("labels must be one per row, got a masked array: leave out what is masked")
     if values.ndim != 1:
         raise ValueError(f"labels must be one per row, of shape (n,), got shape {values.shape}")
     if values.dtype.kind in "mM":
@@ -131,9 +131,8 @@ def _by_name(values: npt.NDArray[Any], classes: npt.NDArray[Any]) -> IntArray:
     found = [index.get(value, -1) if value == value else -1 for value in values.tolist()]
     if -1 in found:
         row = found.index(-1)
-        raise ValueError(
-            f"label {values.tolist()[row]!r} in row {row} is none of the classes: {_listed(classes.tolist())}"
-        )
+        known = _first_ten(classes.tolist())
+        raise ValueError(f"label {values.tolist()[row]!r} in row {row} is none of the classes: {known}")
     return np.array(found, dtype=np.int64)
 
 
@@ -143,6 +142,7 @@ def _first_odd(values: npt.NDArray[Any]) -> Any:
     )
 
 
-def _listed(names: Sequence[Any]) -> str:
+def _first_ten(names: Sequence[Any]) -> str:
+    """Names as an error shows them: the first ten."""
     shown = ", ".join(map(repr, names[:10]))
     return shown if len(names) <= 10 else f"{shown}, ... ({len(names)} in all)"

@@ -68,7 +68,7 @@ def as_truth(
 
 
 def _fixed(num_labels: int, row: Any) -> Truth:
-    """A row of probabilities; who hands over logged labels instead is told how to."""
+    """A row of probabilities. The error also says how to replay logged labels, which look alike."""
     try:
         return Fixed(num_labels, row)
     except ValueError as error:
