@@ -66,6 +66,9 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
     def __contains__(self, name: object) -> bool:
         return name in self._entry_points
 
+    def __repr__(self) -> str:
+        return f"<registry of {self.group}: {', '.join(self)}>"
+
     def names(self) -> list[str]:
         """Every known name."""
         return list(self)

@@ -71,6 +71,9 @@ class Learner(ABC):
         self._last_candidates = candidates
         return self.predict(candidates)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.game.channel!r})"
+
     def _check(self, candidates: FloatArray) -> FloatArray:
         """Candidates ``(..., K, M)``, checked: where users hand them over."""
         return game_arrays.candidates(candidates, self.game.num_hypotheses, self.game.num_labels)
@@ -102,7 +105,7 @@ class RandomizedLearner(Learner):
     """A learner with coins of its own, :class:`ldp_gym.learners.RandomizedLearner`.
 
     ``evaluate``, the benchmark and ``ldp_agents.make(name, env)`` hand it a generator per episode, seeded by
-    the episode. Where nobody does, it draws its own from the operating system.
+    the episode. Otherwise it draws its own from the operating system.
     """
 
     episode_generators: GeneratorSource | None = None
@@ -144,7 +147,7 @@ class TranscriptLearner(Learner):
     """A learner that can read what a message says of every hypothesis, on adaptive channels too.
 
     Attributes:
-        posterior: on an adaptive channel, the public posterior ``(..., K)`` before the messages at hand.
+        posterior: on an adaptive channel, the public posterior ``(..., K)`` before the round's messages.
     """
 
     posterior: FloatArray | None = None

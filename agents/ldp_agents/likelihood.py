@@ -39,7 +39,7 @@ class LikelihoodLearner(TranscriptLearner):
 
     @abstractmethod
     def begin_again(self, mask: BoolArray) -> None:
-        """The same, in the games of ``mask``."""
+        """Take the weights that stand before the first message in the games of ``mask``."""
 
     @abstractmethod
     def learn(self, likelihoods: FloatArray) -> None:

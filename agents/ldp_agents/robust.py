@@ -23,7 +23,7 @@ _MOST_FOR_PAIRS = 32
 
 
 class Robust(LikelihoodLearner):
-    """For a truth of any kind: Bayes over three experts, weighed by how well each foresaw the messages.
+    """For a truth of any kind: Bayes over three experts, weighed by how well each predicted the messages.
 
     - :class:`~ldp_agents.pairs.Pairs` expects a member, or a mixture of two;
     - :class:`~ldp_agents.fixed_share.FixedShare` expects members that switch;

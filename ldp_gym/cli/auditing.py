@@ -36,8 +36,10 @@ def audit(
     num_labels: Annotated[int | None, typer.Option(help="M, for a named class.")] = None,
     class_seed: Annotated[int, typer.Option(help="The seed of a random class.")] = 0,
     horizon: Annotated[int, typer.Option(help="T.")] = 1000,
-    epsilon: Annotated[float, typer.Option(help="What the channel is to promise.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="What the channel is to promise; 0 for pure channels.")] = 0.0,
+    epsilon: Annotated[float, typer.Option(help="The eps that the channel promises.")] = 1.0,
+    delta: Annotated[
+        float, typer.Option(help="The delta that the channel promises; 0 for pure channels.")
+    ] = 0.0,
     option: Annotated[
         list[str] | None, typer.Option(help="An option of the channel, as name=value; repeatable.")
     ] = None,
@@ -51,9 +53,9 @@ def audit(
 
     The certificate is for the worst of the contexts audited, and of an adaptive channel for the uniform
     public posterior. A channel of your own is held to its contract first: its messages must follow its
-    density. A black-box audit can convict a channel and never acquit it. All that is asked for is run. Exit
-    status 0: the promise holds; 1: a check or an audit says that it is broken; 2: a wrong call. What floats
-    give away is a line of its own and changes no status: the promise is about real arithmetic.
+    density. A black-box audit can convict a channel and never acquit it. Exit status 0: the promise holds; 1:
+    a check or an audit says that it is broken; 2: a wrong call. What floats give away is a line of its own
+    and does not change the status: the promise is about real arithmetic.
     """
     console = Console()
     search_here()
@@ -105,7 +107,7 @@ def _keeps_promise(
 ) -> bool:
     """Whether the exact audit and the black box, as far as there are any, leave the promise standing."""
     try:
-        worst, kept = _certified(console, audited, tables, picture, honest)
+        worst, kept = _print_certificate(console, audited, tables, picture, honest)
     except (ImportError, TypeError) as error:
         if not trials and honest:
             raise typer.BadParameter(f"{error}. Pass --trials to audit it from its messages") from error
@@ -114,12 +116,12 @@ def _keeps_promise(
     except ValueError as error:
         console.print(f"no certificate: {error}", style="bold red", markup=False)
         worst, kept = tables[0], False
-    unconvicted = not trials or _is_unconvicted(console, audited, worst, trials)
-    return kept and unconvicted
+    survives = not trials or _survives_black_box(console, audited, worst, trials)
+    return kept and survives
 
 
 def _is_honest(console: Console, channel: Channel) -> bool:
-    """Whether a channel of somebody's own keeps its contract: a certificate is worth what its density is."""
+    """Whether a third-party channel keeps its contract: a certificate is worth no more than its density."""
     if is_builtin(type(channel)):
         return True
     try:
@@ -131,7 +133,7 @@ def _is_honest(console: Console, channel: Channel) -> bool:
     return True
 
 
-def _certified(
+def _print_certificate(
     console: Console, channel: Channel, tables: list[FloatArray], picture: Path | None, honest: bool
 ) -> tuple[FloatArray, bool]:
     """Print the certificate of the worst context; the candidates there, and whether the promise is kept."""
@@ -148,7 +150,7 @@ def _certified(
     return table, not _is_broken(certificate)
 
 
-def _is_unconvicted(console: Console, channel: Channel, table: FloatArray, trials: int) -> bool:
+def _survives_black_box(console: Console, channel: Channel, table: FloatArray, trials: int) -> bool:
     """Print what the black box finds; whether that leaves the promise standing."""
     public = uniform_posterior(channel)
     found = audits.estimate_epsilon(channel, table, trials=trials, delta=channel.delta, posterior=public)

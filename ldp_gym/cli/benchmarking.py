@@ -1,4 +1,4 @@
-"""``ldp-gym bench``, ``report`` and ``export``: measure, show, and take away."""
+"""``ldp-gym bench``, ``report`` and ``export``: play suites, and write reports and tables of results."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def bench(
         except KeyboardInterrupt:
             console.print(Text(f"stopped. What was played is in {out}: the same command goes on from there."))
             raise typer.Exit(130) from None
-        _print(console, chosen, results, _with_earlier(chosen, results, out, named))
+        _print_results(console, chosen, results, _with_earlier(chosen, results, out, named))
         failed = failed or bool(results.failures or results.broken_promises)
     if hidden is not None:
         console.print(Text(f"secret: {hidden}, so that the same is played by --seed {seed_from(hidden)}"))
@@ -209,7 +209,7 @@ def report(
 
 def _write_report(console: Console, directory: Path, trusted: Container[str]) -> list[str]:
     """Write it, and say where it is and what of its results is damaged."""
-    store = _existing(directory)
+    store = _open_store(directory)
     if not store.runs() and not store.faults:
         raise typer.BadParameter(f"nothing has been run in {directory}")
     path = write(directory, trusted=trusted)
@@ -229,7 +229,7 @@ def export(
     directory: Directory = DIRECTORY,
 ) -> None:
     """Write every episode's losses to a CSV or Parquet file; status 1 if some are damaged and left out."""
-    console, store = Console(), _existing(directory)
+    console, store = Console(), _open_store(directory)
     try:
         rows = store.export(file)
     except (ImportError, ValueError) as error:
@@ -240,7 +240,7 @@ def export(
         raise typer.Exit(1)
 
 
-def _existing(directory: Path) -> Store:
+def _open_store(directory: Path) -> Store:
     """The store of a directory that has one."""
     if not (directory / FILE).exists():
         raise typer.BadParameter(f"there are no results in {directory}; `ldp-gym bench` makes some")
@@ -294,7 +294,7 @@ def _bar(console: Console) -> Iterator[_Bar]:
         yield _Bar(progress)
 
 
-def _print(console: Console, suite: Suite, results: Results, together: Results) -> None:
+def _print_results(console: Console, suite: Suite, results: Results, together: Results) -> None:
     """The suite's leaderboard, with earlier learners, and its findings."""
     console.rule(Text(f"{suite.name}: {suite.title}"))
     if suite.ranks_learners and (together.successes or together.broken):

@@ -31,7 +31,7 @@ class Kind(StrEnum):
     LEARNERS = "learners"
     CHANNELS = "channels"
     TRUTHS = "truths"
-    CLASSES = "classes"
+    HYPOTHESES = "hypotheses"
     NATURES = "natures"
 
 
@@ -40,13 +40,13 @@ REGISTRIES: dict[Kind, Registry[Any]] = {
     Kind.LEARNERS: LEARNERS,
     Kind.CHANNELS: CHANNELS,
     Kind.TRUTHS: TRUTHS,
-    Kind.CLASSES: HYPOTHESES,
+    Kind.HYPOTHESES: HYPOTHESES,
     Kind.NATURES: NATURES,
 }
 
 
 def catalogue(kind: Annotated[Kind | None, typer.Argument(help="Show these alone.")] = None) -> None:
-    """Show every suite, learner, channel, truth, class and nature by name, yours among them."""
+    """Show every suite, learner, channel, truth, class of hypotheses and nature by name, yours among them."""
     console = Console()
     for title, registry in REGISTRIES.items():
         if kind in (None, title):
@@ -57,19 +57,18 @@ def catalogue(kind: Annotated[Kind | None, typer.Argument(help="Show these alone
                 for name in names:
                     table.add_row(Text(name, style="bold"), Text(_sentence(registry, name)))
                 console.print(table, end="\n\n")
-    console.print(
-        "Your own goes by 'module:Class', or by an entry point in a group such as ldp_gym.learners."
-    )
+    group = "one of these groups, such as ldp_gym.learners" if kind is None else REGISTRIES[kind].group
+    console.print(f"Your own goes by 'module:Class', or by an entry point in {group}.", highlight=False)
 
 
 def headings(title: Kind, registry: Registry[Any]) -> dict[str, list[str]]:
     """The names under their headings: channels by what they speak about, learners by what they read."""
-    described = {Kind.CHANNELS: _subject, Kind.LEARNERS: _track}.get(title)
-    if described is None:
+    heading_of = {Kind.CHANNELS: _subject, Kind.LEARNERS: _track}.get(title)
+    if heading_of is None:
         return {title: registry.names()}
     groups: dict[str, list[str]] = {}
     for name in registry.names():
-        groups.setdefault(f"{title} {described(name)}", []).append(name)
+        groups.setdefault(f"{title} {heading_of(name)}", []).append(name)
     return groups
 
 
@@ -104,5 +103,5 @@ def _sentence(registry: Registry[Any], name: str) -> str:
             return describe(registry[name])
         with IsolatedProcess(f"learner {name!r}", _SECONDS) as process:
             return str(process.ask("describe", registry.kind, registry.group, name))
-    except (BrokenPluginError, LearnerFailedError) as error:  # somebody's broken package hides no other
+    except (BrokenPluginError, LearnerFailedError) as error:  # one broken package must not hide the others
         return f"cannot be loaded: {str(error).partition(chr(10))[0]}"

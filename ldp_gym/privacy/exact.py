@@ -56,7 +56,7 @@ def exact_epsilon(
         if np.isnan(log_density).any():
             raise ValueError(f"log_density of {channel!r} is NaN: there is nothing to certify")
         highest, lowest = log_density.max(axis=-1), log_density.min(axis=-1)
-        # Of a message that is never sent nobody learns anything.
+        # A message that is never sent tells nothing.
         ratios = np.subtract(highest, lowest, where=highest > -np.inf, out=np.full(len(some), -np.inf))
         worst = int(ratios.argmax())
         if found is None or ratios[worst] > found.epsilon:

@@ -21,6 +21,7 @@ def test_a_learner_is_made_for_an_environment_or_its_game():
         assert ldp_agents.make("bayes", env).game is env.unwrapped.game
     game = env.unwrapped.game
     assert ldp_agents.make("exp3", game).game is game
+    assert repr(ldp_agents.make("exp3", game)) == f"EXP3({game.channel!r})"
 
 
 def test_a_trained_model_goes_by_its_directory(tmp_path):

@@ -178,3 +178,7 @@ def test_contexts_by_their_address(name):
     assert Scenario(context_dim=2, truth="replay", truth_kwargs=rows).horizon == 2
     with pytest.raises(ValueError, match="cannot import contexts 'test_registry:NONE'"):
         Scenario(context_dim=2, truth="replay", truth_kwargs={**rows, "contexts": "test_registry:NONE"})
+
+
+def test_a_registry_shows_its_group_and_names():
+    assert repr(ldp_gym.NATURES).startswith("<registry of ldp_gym.natures: adversary, cycle, drift")

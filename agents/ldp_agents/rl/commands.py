@@ -52,7 +52,8 @@ def _settings_text(settings: type[Any]) -> str:
 def train(
     context: typer.Context,
     algorithm: Annotated[
-        str, typer.Argument(help="ppo, amortized, any-truth, recurrent or sac; sb3 goes on with yours.")
+        str,
+        typer.Argument(help="ppo, amortized, any-truth, recurrent, sac, or sb3 to train a policy further."),
     ],
     hypotheses: Annotated[str, typer.Option(help="A class's name, or module:Class.")] = "softmax-linear",
     num_hypotheses: Annotated[int | None, typer.Option(help="K, for a named class.")] = None,
@@ -75,7 +76,7 @@ def train(
         typer.Option(help="A setting of the algorithm, as name=value, such as network=flat; repeatable."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Where the model goes; results/ALGORITHM if not given.")
+        Path | None, typer.Option(help=f"Where the model goes; {DIRECTORY}/ALGORITHM if not given.")
     ] = None,
     resume: Annotated[
         bool, typer.Option(help="Go on from the checkpoint in that directory, with its rules and settings.")
@@ -125,7 +126,7 @@ _NOT_OF_THE_RUN = {"context", "algorithm", "steps", "out", "resume", "trust"}
 
 
 def _resumed(directory: Path, asked: Config, steps: int | None, context: typer.Context) -> Config:
-    """The configuration of the run in a directory; whoever says more than the steps must say the same."""
+    """The stored configuration of a run, with the steps asked for; the one asked for if it names more."""
     if not (directory / CONFIG).exists():
         raise ValueError(f"there is no run to resume in {directory}: leave --resume out to begin one")
     sources = {name: context.get_parameter_source(name) for name in context.params}
