@@ -12,8 +12,8 @@ from ldp_gym.numerics.arrays import FloatArray
 class FixedShare(LinearWeights):
     """Bayes for a truth that may switch: every round spreads a share of the weight evenly.
 
-    This is the exact posterior for a truth that in every round, with that probability, is drawn again from the
-    class. In the log-loss of messages it pays at most :func:`ldp_gym.theory.fixed_share_bound` above the
+    This is the exact posterior for a truth that in every round, with that probability, is drawn again from
+    the class. In the log-loss of messages it pays at most :func:`ldp_gym.theory.fixed_share_bound` above the
     best sequence of hypotheses.
 
     Args:

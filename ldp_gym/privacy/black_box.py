@@ -15,7 +15,7 @@ from ldp_gym.privacy.exact import audited_posterior
 from ldp_gym.privacy.questions import Labelled, Question, Tree, grow, promising, varying
 
 _CAUTION = 1e-6
-"""At what error rate events are compared in the exploration: small, so that chance does not look like a leak."""
+"""The error rate at which the exploration compares events: small, so that chance is not taken for a leak."""
 
 _DEPTH = 10
 """How many questions an event asks of a message at most."""
