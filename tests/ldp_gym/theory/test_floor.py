@@ -1,9 +1,11 @@
 """The proved floor: exact for two hypotheses, above the limit, and below everything that was played."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from scipy.stats import binom
 
 import ldp_gym
@@ -40,10 +42,33 @@ def test_no_channel_plays_below_the_floor(channel):
     assert totals.mean() + 5.0 * totals.std(ddof=1) / math.sqrt(500) >= least
 
 
+@pytest.mark.parametrize(("size", "horizon"), [(3, 5), (4, 3)])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_no_adaptive_channel_of_all_is_below_the_floor(size, horizon, epsilon):
+    """The least risk there is, by dynamic programming: a linear program over all sets at every posterior."""
+    numbers = np.arange(1, 2**size - 1)
+    sets = ((numbers[:, None] >> np.arange(size)) & 1).astype(float)
+    raised = 1.0 + math.expm1(epsilon) * sets
+
+    @cache
+    def least(weights, rounds):
+        entropy = -sum(w * math.log(w) for w in weights)
+        if rounds == 1:
+            return entropy
+        joint = raised * np.array(weights)
+        chances = joint.sum(axis=1)
+        # The order of hypotheses does not matter: sorted and rounded, posteriors meet again.
+        after = [tuple(np.sort(row).round(12).tolist()) for row in joint / chances[:, None]]
+        costs = chances * [least(posterior, rounds - 1) for posterior in after]
+        return entropy + linprog(costs, A_eq=raised.T, b_eq=np.ones(size)).fun
+
+    optimum = least((1.0 / size,) * size, horizon)
+    assert theory.risk_floor(size, horizon, epsilon) <= optimum * (1 + 1e-9)
+    assert optimum <= math.log(size) * horizon
+
+
 def test_information_with_an_atom_bounds_every_channel():
     """The linear program over all sets (Kairouz, Oh and Viswanath 2016) never exceeds ``C(p)``."""
-    from scipy.optimize import linprog
-
     epsilon, rng = 1.0, np.random.default_rng(0)
     numbers = np.arange(1, 2**6 - 1)
     sets = ((numbers[:, None] >> np.arange(6)) & 1).astype(float)
