@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.calibration.accounting import DeltaBounds
-from ldp_gym.channels.listing import MessageList, complete_list
+from ldp_gym.channels.listing import MessageList, complete_list, list_space
 from ldp_gym.channels.scores import relative_losses
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.numerics import game_arrays, validation
@@ -203,8 +203,8 @@ class Channel(ABC):
     def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
         """Messages at candidates ``(K, M)`` such that sums over them stand for sums over all.
 
-        All messages, if there are few. Where public coins make too many, all messages given some draws of
-        the coins.
+        All messages, if there are few: by default the points of a finite message space, whose densities are
+        probabilities. Where public coins make too many, all messages given some draws of the coins.
 
         Args:
             candidates: the class at a context, ``(K, M)``.
@@ -213,9 +213,10 @@ class Channel(ABC):
         Raises:
             TypeError: if the messages cannot be listed.
         """
-        if isinstance(self.message_space, gym.spaces.Discrete):
-            return complete_list(np.arange(int(self.message_space.n)))
-        raise TypeError(f"the messages of {type(self).__name__} cannot be listed")
+        messages = list_space(self.message_space)
+        if messages is None:
+            raise TypeError(f"the messages of {type(self).__name__} cannot be listed")
+        return complete_list(messages)
 
     # -- What a deployment needs ------------------------------------------------------------------
 

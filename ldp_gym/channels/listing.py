@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from itertools import permutations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import gymnasium as gym
 import numpy as np
 
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages
@@ -44,6 +45,24 @@ def complete_list(messages: Messages, log_weights: FloatArray | None = None) -> 
     if log_weights is None:
         log_weights = np.zeros(len(messages))
     return MessageList(messages, log_weights, np.zeros(len(messages), dtype=np.int64), complete=True)
+
+
+def list_space(space: gym.Space[Any]) -> Messages | None:
+    """Every point of a finite space ``(N, *shape)``; None where there are too many, or no end of them."""
+    if isinstance(space, gym.spaces.Discrete):
+        return space.start + np.arange(int(space.n))
+    if isinstance(space, gym.spaces.MultiBinary):
+        sizes, start = np.full(space.shape, 2), np.zeros(space.shape, dtype=np.int64)
+    elif isinstance(space, gym.spaces.MultiDiscrete):
+        sizes, start = space.nvec, space.start
+    else:
+        return None
+    if np.log(sizes).sum() > math.log(MOST_MESSAGES):
+        return None
+    strides = np.cumprod(np.append(1, sizes.reshape(-1)[:0:-1]))[::-1].reshape(sizes.shape)
+    numbers = np.arange(int(sizes.prod())).reshape(-1, *[1] * sizes.ndim)
+    points: IntArray = numbers // strides % sizes + start
+    return points
 
 
 def list_by_coins(messages: Messages, chances: FloatArray | None) -> MessageList:

@@ -2,6 +2,7 @@
 
 import math
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -9,6 +10,7 @@ import ldp_gym
 from ldp_gym import theory
 from ldp_gym.channels import listing, subset_selection, unary_encoding
 from ldp_gym.channels.adaptive_groups import _order_chances
+from ldp_gym.channels.base import Channel
 from ldp_gym.channels.listing import all_orders, list_windows
 
 TABLE = np.random.default_rng(1).dirichlet(np.full(9, 0.4), size=5)
@@ -26,6 +28,58 @@ def test_what_a_message_tells_is_exact_and_within_the_capacity(name, epsilon):
     assert 0.0 < rate <= theory.capacity(epsilon) * (1 + 1e-9)
     sampled = _monte_carlo(channel, POSTERIOR, public)
     assert abs(rate - sampled[0]) <= 6.0 * math.hypot(error, sampled[1])  # a bound of 1e-6 and less
+
+
+class Bits(ldp_gym.CHANNELS["unary-encoding"]):
+    """A channel of one's own that says nothing about lists: its space does."""
+
+    list_messages = Channel.list_messages
+
+
+class Digits(ldp_gym.CHANNELS["randomized-response"]):
+    """The name of a label in digits from one to three."""
+
+    list_messages = Channel.list_messages
+
+    @property
+    def message_space(self):
+        return gym.spaces.MultiDiscrete([3, 3], start=[1, 1])
+
+    def encode(self, *arguments):
+        return np.stack(np.divmod(super().encode(*arguments), 3), axis=-1) + 1
+
+    def log_density(self, messages, *arguments):
+        return super().log_density((messages[..., 0] - 1) * 3 + messages[..., 1] - 1, *arguments)
+
+    log_likelihood = Channel.log_likelihood
+
+
+@pytest.mark.parametrize(
+    ("maker", "like"), [(Bits, "unary-encoding"), (Digits, "randomized-response")], ids=["bits", "digits"]
+)
+def test_messages_in_any_finite_space_are_listed(maker, like):
+    own, ours = (maker(5, 9, 50, epsilon=1.0) for maker in (maker, ldp_gym.CHANNELS[like]))
+    listed = own.list_messages(TABLE)
+    assert listed.complete
+    assert all(message in own.message_space for message in listed.messages)
+    rate, error = theory.information_rate(own, TABLE, POSTERIOR)
+    assert error == 0.0
+    assert rate == pytest.approx(theory.information_rate(ours, TABLE, POSTERIOR).rate, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [gym.spaces.Box(0.0, 1.0, (3,)), gym.spaces.MultiBinary(40), gym.spaces.MultiDiscrete([1000, 1000])],
+)
+def test_spaces_without_end_are_not_listed(space):
+    assert listing.list_space(space) is None
+
+
+def test_points_of_spaces_by_hand():
+    assert listing.list_space(gym.spaces.Discrete(2, start=5)).tolist() == [5, 6]
+    assert listing.list_space(gym.spaces.MultiBinary(2)).tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    grid = listing.list_space(gym.spaces.MultiDiscrete(np.array([[1, 2], [1, 1]])))
+    assert grid.tolist() == [[[0, 0], [0, 0]], [[0, 1], [0, 0]]]
 
 
 def _monte_carlo(channel, prior, public):
