@@ -1,6 +1,7 @@
 """What our 95% intervals cover, and how long they are, on the risks of our own games.
 
 python benchmarks/coverage.py                  # the table of docs/benchmark.md: about three minutes
+python benchmarks/coverage.py --held-out       # on games that had no say in the choice of the method
 
 Each row is a population of episodes. Samples of n episodes are drawn from it, with replacement, so that the
 population's mean is what an interval has to cover. Beside our interval stands Student's on the same samples.
@@ -40,8 +41,20 @@ GAMES: dict[str, dict[str, Any]] = {
     "tables, split": {**TABLES, "channel": "split"},
     "tables, split, eps 4": {**TABLES, "channel": "split", "epsilon": 4.0},
     "disjoint, randomized response": {"hypotheses": "disjoint", "channel": "randomized-response"},
+    "tables, vote": {**TABLES, "channel": "vote"},
+    "hadamard, one-bit": {"hypotheses": "hadamard", "channel": "one-bit", "horizon": 2000},
+    "tables, subset selection, K = 4, M = 32": {
+        **TABLES,
+        "channel": "subset-selection",
+        "num_hypotheses": 4,
+        "num_labels": 32,
+    },
+    "default game, hybrid, eps 2": {"channel": "hybrid", "epsilon": 2.0},
+    "tables, scheffe, T = 300": {**TABLES, "channel": "scheffe", "horizon": 300},
 }
-RISKS = (
+Risks = tuple[tuple[str, str], ...]
+Differences = tuple[tuple[str, str, str], ...]
+RISKS: Risks = (
     ("bayes", "default game"),
     ("bayes", "default game, split"),
     ("centred-exp3", "default game"),
@@ -50,10 +63,21 @@ RISKS = (
     ("robust", "tables, split, eps 4"),
     ("bayes", "disjoint, randomized response"),
 )
-DIFFERENCES = (
+DIFFERENCES: Differences = (
     ("centred-exp3", "bayes", "default game"),
     ("fixed-share", "bayes", "tables, split"),
 )
+HELD_OUT: tuple[Risks, Differences] = (
+    (
+        ("soft-bayes", "tables, vote"),
+        ("bayes", "hadamard, one-bit"),
+        ("bayes", "tables, subset selection, K = 4, M = 32"),
+        ("bayes", "default game, hybrid, eps 2"),
+        ("mle", "tables, scheffe, T = 300"),
+    ),
+    (("soft-bayes", "bayes", "tables, vote"), ("mle", "bayes", "tables, scheffe, T = 300")),
+)
+"""What had no say in the choice of the method."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +114,9 @@ def measure(population: FloatArray, count: int, trials: int, seed: int) -> Cover
     )
 
 
-def populations(episodes: int, progress: Callable[[], None]) -> Iterator[tuple[str, FloatArray]]:
+def populations(
+    risks: Risks, differences: Differences, episodes: int, progress: Callable[[], None]
+) -> Iterator[tuple[str, FloatArray]]:
     """The risks, and the paired differences of risks, that intervals are made of."""
     known: dict[tuple[str, str], FloatArray] = {}
 
@@ -100,9 +126,9 @@ def populations(episodes: int, progress: Callable[[], None]) -> Iterator[tuple[s
             progress()
         return known[learner, game]
 
-    for learner, game in RISKS:
+    for learner, game in risks:
         yield f"{learner}, {game}", totals(learner, game)
-    for learner, other, game in DIFFERENCES:
+    for learner, other, game in differences:
         yield f"{learner} less {other}, {game}", totals(learner, game) - totals(other, game)
 
 
@@ -111,11 +137,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--episodes", type=int, default=4000, help="of each population")
     parser.add_argument("--trials", type=int, default=4000, help="samples of each population and n")
+    parser.add_argument("--held-out", action="store_true", help="the games that the method was not chosen on")
     options = parser.parse_args()
+    risks, differences = HELD_OUT if options.held_out else (RISKS, DIFFERENCES)
+    games = {(learner, game) for learner, game in risks}
+    games |= {(learner, game) for *learners, game in differences for learner in learners}
     rows, failures = [], []
     with Progress(transient=True) as bar:
-        task = bar.add_task("coverage", total=len(RISKS) + 1 + len(LONGEST) * (len(RISKS) + len(DIFFERENCES)))
-        for name, population in populations(options.episodes, lambda: bar.advance(task)):
+        task = bar.add_task("coverage", total=len(games) + len(LONGEST) * (len(risks) + len(differences)))
+        for name, population in populations(risks, differences, options.episodes, lambda: bar.advance(task)):
             cells = []
             for count, longest in LONGEST.items():
                 found = measure(population, count, options.trials, seed=count)

@@ -57,7 +57,8 @@ def main() -> None:
     for channel in [options.channel] if options.channel else CHANNELS:
         rules = {"channel": channel}
         iid = risk(rules, 4000)
-        row(f"{channel}, i.i.d.", iid, iid)
+        low, high = iid.interval()
+        print(f"| {channel}, i.i.d. | {iid.risk:.1f} [{low:.1f}, {high:.1f}] | 1 |", flush=True)
         ratios = []
         for pool in range(options.pools):
             game = {**rules, "nature": "adversary", "nature_kwargs": {"pool_seed": pool}}

@@ -312,6 +312,40 @@ class OrderOfTwo(LaplaceSingle):
 
 
 @liar()
+class PreviousCall(LaplaceSingle):
+    """Laplace noise, the last label of the previous call in the last bits."""
+
+    rewrite = LastBits.rewrite
+    memory = 0
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        messages = np.array(super().encode(labels, candidates, uniforms, posterior))
+        changed = self.rewrite(messages.view(np.uint64), np.uint64(self.memory)).view(np.float64)
+        self.memory = int(np.ravel(labels)[-1])
+        return np.where(messages != 0.0, changed, messages)
+
+
+@liar()
+class InRounds(LastBits):
+    """Laplace noise, the label in the last bits where users send in several rounds."""
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        if np.ndim(labels) == 2:
+            return super().encode(labels, candidates, uniforms, posterior)
+        return LaplaceSingle.encode(self, labels, candidates, uniforms, posterior)
+
+
+@liar()
+class OneRound(LastBits):
+    """Laplace noise, the label in the last bits where one user sends in one round."""
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        if np.shape(labels) == (1, 1):
+            return super().encode(labels, candidates, uniforms, posterior)
+        return LaplaceSingle.encode(self, labels, candidates, uniforms, posterior)
+
+
+@liar()
 class WritesIntoCandidates(RandomizedResponse):
     """Randomized response, marks the label in the candidates that the learner gets."""
 

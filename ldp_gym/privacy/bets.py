@@ -23,7 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ldp_gym.numerics.arrays import FloatArray, IntArray
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray
 from ldp_gym.privacy.codes import break_code, primes_for
 from ldp_gym.privacy.questions import Labelled, folded, grow, promising, varying
 from ldp_gym.privacy.views import views
@@ -78,6 +78,18 @@ class Sample:
         """The rows, labels and counts of what was sent at all."""
         rows, labels = np.nonzero(self.counts)
         return rows, labels, self.counts[rows, labels]
+
+
+def select(sample: Sample, rows: BoolArray) -> Sample:
+    """Some of the rows."""
+    kept = np.append(0, np.cumsum(rows))
+    return Sample(
+        np.ascontiguousarray(sample.messages[rows]),
+        sample.situations[rows],
+        sample.counts[rows],
+        sample.beliefs[rows],
+        tuple(int(kept[end]) for end in sample.ends),
+    )
 
 
 def mean_wealth(wealth: Iterable[float]) -> float:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import cycle
 
 import gymnasium as gym
 import numpy as np
@@ -14,7 +15,7 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, softmax, uniform_distribution
 from ldp_gym.numerics.sampling import open_uniforms
-from ldp_gym.privacy.bets import BLOCKS, CellBets, Sample, Wealth, bet, bet_on_delta, mean_wealth
+from ldp_gym.privacy.bets import BLOCKS, CellBets, Sample, Wealth, bet, bet_on_delta, mean_wealth, select
 from ldp_gym.privacy.conduct import find_misconduct, why_no_numbers
 from ldp_gym.privacy.exact import exact_epsilon
 from ldp_gym.privacy.views import fingerprints
@@ -56,8 +57,8 @@ _OWN_CANDIDATES = 60_000
 _FEW_TABLES = 3
 """So many different ones, if the channel takes its time over each."""
 
-_ALONE = 240
-"""So many messages are sent one at a time, as in a game."""
+_FEW = 240
+"""So many messages are sent one at a time, as in a game, and as many by a few users at once."""
 
 _ROUNDING = 1e-9
 """How far off a difference of two log densities may be."""
@@ -129,7 +130,7 @@ class Inquiry:
 
     The situations: candidates that are sparse, flat, peaked, partly zero and nearly certain, with various
     public posteriors; candidates from flat to certain that differ from message to message, and their
-    posteriors with them; and messages that are sent one at a time.
+    posteriors with them; and messages that are sent one at a time, or by a few users at once.
 
     Args:
         channel: the channel.
@@ -172,26 +173,38 @@ class Inquiry:
         return max(1, _CELLS // (self.channel.num_uniforms + math.prod(self.channel.message_shape)))
 
     def _draw_block(self, share: float) -> list[_Rows]:
-        """A block of messages, this share of all: those of each situation, and of the two special ones."""
+        """A block of messages, this share of all: those of each situation, and of the special ones."""
         each = math.ceil(self.num_messages * share / len(self.situations))
         cells = self.channel.num_hypotheses * self.channel.num_labels
         own = math.ceil(min(_OWN_CANDIDATES, self.num_messages // 10, _CELLS // cells) * share)
+        few = math.ceil(_FEW * share)
         return [
             *(self._counted(number, each) for number in range(len(self.situations))),
             self._with_own_candidates(len(self.situations), min(own, each)),
-            self._one_at_a_time(len(self.situations) + 1, min(math.ceil(_ALONE * share), each)),
+            self._in_batches(len(self.situations) + 1, min(few, each), ((), (1, 1))),
+            self._in_batches(len(self.situations) + 2, min(few, each), ((4, 1), (1, 4))),
         ]
 
     def _send(self, labels: IntArray, situation: Situation) -> Messages:
-        """Messages as a game sends them; every other time by a ``privatize`` of the channel's own."""
-        names, candidates, posterior = self.labels[labels], situation.candidates, situation.posterior
+        """Messages of users in a row and, as in a game, of several in several rounds, in turn."""
         self._calls += 1
-        if self._calls % 2 and type(self.channel).privatize is not Channel.privatize:
-            messages = self.channel.privatize(names, candidates, self._rng, posterior)
-        else:
-            uniforms = open_uniforms([self._rng], (*names.shape, self.channel.num_uniforms))[0]
-            messages = self.channel.encode(names, candidates, uniforms, posterior)
-        return np.asarray(messages)
+        if self._calls % 2 or labels.ndim != 1 or len(labels) % 2:
+            return self._privatize(labels, situation.candidates, situation.posterior)
+        candidates, posterior = situation.candidates, situation.posterior
+        if candidates.ndim == 3:
+            candidates = candidates.reshape(2, -1, *candidates.shape[1:])
+        if posterior is not None and posterior.ndim == 2:
+            posterior = posterior.reshape(2, -1, posterior.shape[-1])
+        messages = self._privatize(labels.reshape(2, -1), candidates, posterior)
+        return messages.reshape(len(labels), *messages.shape[2:])
+
+    def _privatize(self, labels: IntArray, candidates: FloatArray, posterior: FloatArray | None) -> Messages:
+        """Messages by ``encode``, and by a ``privatize`` of the channel's own in turn."""
+        names = self.labels[labels]
+        if self._calls // 2 % 2 and type(self.channel).privatize is not Channel.privatize:
+            return np.asarray(self.channel.privatize(names, candidates, self._rng, posterior))
+        uniforms = open_uniforms([self._rng], (*names.shape, self.channel.num_uniforms))[0]
+        return np.asarray(self.channel.encode(names, candidates, uniforms, posterior))
 
     def _draw_labels(self, count: int) -> IntArray:
         return self._rng.integers(len(self.labels), size=count)
@@ -219,9 +232,15 @@ class Inquiry:
         log_density = self.channel.log_density(messages, candidates, posterior)[:, self.labels]
         return _Rows(number, messages, log_density, _one_hot(labels, len(self.labels)))
 
-    def _one_at_a_time(self, number: int, count: int) -> _Rows:
-        situation, labels = self.situations[0], self._draw_labels(count)
-        messages = np.stack([self._send(label, situation) for label in labels])
+    def _in_batches(self, number: int, count: int, shapes: Sequence[tuple[int, ...]]) -> _Rows:
+        """Messages that are sent in batches of these shapes, in turn."""
+        situation, size = self.situations[0], math.prod(shapes[0])
+        labels = self._draw_labels(math.ceil(count / size) * size)
+        parts = [
+            self._send(some.reshape(shape), situation).reshape(size, *self.channel.message_shape)
+            for some, shape in zip(labels.reshape(-1, size), cycle(shapes), strict=False)
+        ]
+        messages = np.concatenate(parts)
         log_density = self._log_density(messages, situation)
         return _Rows(number, messages, log_density, _one_hot(labels, len(self.labels)))
 
@@ -297,7 +316,13 @@ class Inquiry:
 
     def evidence(self) -> Evidence:
         """What bettors make of the messages; see :mod:`ldp_gym.privacy.bets`."""
-        wealth = [*bet(self.sample), *self._bet_on_messages(), *self._bet_on_delta()]
+        in_small_batches = self.sample.situations > len(self.situations)
+        wealth = [
+            *bet(self.sample),
+            *bet(select(self.sample, in_small_batches)),
+            *self._bet_on_messages(),
+            *self._bet_on_delta(),
+        ]
         clue, _ = max(wealth, key=lambda bettor: bettor[1])
         return Evidence(mean_wealth(gain for _, gain in wealth), clue, self.num_messages)
 
