@@ -161,7 +161,7 @@ def evaluate(
             None for the truth of the rules. An error where the rules name another truth than a member.
         checkpoints: the rounds at which to keep the sums; log-spaced when not given.
         averages: whether to keep the episodes' average predictions too, of a class without contexts.
-        leaders: whether to keep who leads at each checkpoint too.
+        leaders: whether to keep the hypothesis of the heaviest weight at each checkpoint too.
         jobs: how many processes play, -1 for one per core; the numbers are the same for any. Worth it from
             some seconds of work on. A script needs its calls below ``if __name__ == "__main__":``.
         progress: called with the number of rounds played after each block, or after each piece of the work
@@ -350,14 +350,14 @@ def record_blocks(
 def _predict_block(learner: Learner, scenario: Scenario, tape: Tape, start: int) -> FloatArray:
     """The learner's predictions ``(B, n, M)``. It gets arrays of its own: no view leads to the referee's."""
     play = learner.play if isinstance(learner, TapeLearner) else partial(play_stepwise, learner)
-    candidates = tape.candidates if _is_block_s_own(scenario, tape) else tape.candidates.copy()
+    candidates = tape.candidates if _owns_candidates(scenario, tape) else tape.candidates.copy()
     log_likelihoods = None if tape.log_likelihoods is None else tape.log_likelihoods.copy()
     predictions = play(candidates, tape.messages.copy(), log_likelihoods)
     return _validated(predictions, (*tape.labels.shape, scenario.game.num_labels), start)
 
 
-def _is_block_s_own(scenario: Scenario, tape: Tape) -> bool:
-    """Whether nobody else holds or needs its candidates: a copy of many would take a tenth of the time."""
+def _owns_candidates(scenario: Scenario, tape: Tape) -> bool:
+    """Whether nothing else needs a tape's candidates: copying many would take a tenth of the time."""
     return (
         is_builtin(type(scenario.hypotheses))
         and "candidates" not in scenario.constant_fields

@@ -9,7 +9,6 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from ldp_gym.errors import IncompatibleChannelError as IncompatibleChannelError
 from ldp_gym.game import Game
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, Messages, at_round
@@ -39,8 +38,8 @@ class Learner(Protocol):
 class TapeLearner(Learner, Protocol):
     """A learner that can play many rounds at a time.
 
-    Messages do not depend on predictions, so a learner whose state is a running sum plays a stretch of
-    tape at once. It must predict as if it were stepped: ``ldp_gym.testing.check_learner`` compares.
+    Messages do not depend on predictions, so a learner whose state is a running sum plays a block of tape
+    at once. It must predict as if it were stepped: ``ldp_gym.testing.check_learner`` compares.
     """
 
     def play(
@@ -74,12 +73,12 @@ GeneratorSource = Callable[[], Sequence[np.random.Generator]]
 class RandomizedLearner(Learner, Protocol):
     """A learner with coins of its own.
 
-    Whoever plays it sets ``episode_generators`` before :meth:`reset`; when episodes begin, after ``reset`` or
+    The caller sets ``episode_generators`` before :meth:`reset`. When episodes begin, after ``reset`` or
     ``restart``, the learner calls it, and draws from the generators of the games that begin. Each depends on
     its episode alone, so that the learner plays it in the same way alone, in a batch and along a tape.
 
     Attributes:
-        episode_generators: where the generators come from; None if nobody hands them over.
+        episode_generators: where the generators come from; None if the caller sets none.
     """
 
     episode_generators: GeneratorSource | None
@@ -94,7 +93,7 @@ def hand_generators(learner: Learner, source: GeneratorSource) -> None:
 LEARNERS: Registry[Learner] = Registry("learner", group="ldp_gym.learners")
 
 LOADERS: Registry[Callable[[Game], Learner]] = Registry("loader of trained models", group="ldp_gym.loaders")
-"""What turns a trained model's directory into what makes a learner from a game."""
+"""Turn a trained model's directory into a function that makes its learner from a game."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ class NamedMaker:
 
     def __call__(self, game: Game) -> Learner:
         """The learner, for a game."""
-        return _checked_learner(LEARNERS.build(self.name, {"game": game}, self.options), self.name)
+        return _as_learner(LEARNERS.build(self.name, {"game": game}, self.options), self.name)
 
     @property
     def example_rules(self) -> Mapping[str, Any] | None:
@@ -177,10 +176,10 @@ def build_learner(
         if is_builtin(learner):
             raise
         raise TypeError(f"learner {describe(learner)} does not make one from a game: {error}") from error
-    return _checked_learner(made, learner)
+    return _as_learner(made, learner)
 
 
-def _checked_learner(made: object, maker: object) -> Learner:
+def _as_learner(made: object, maker: object) -> Learner:
     """What a maker has made, if it is a learner (and no class of learners)."""
     if not isinstance(made, Learner) or isinstance(made, type):
         raise TypeError(f"a learner has reset, predict and update; {describe(maker)} made {describe(made)}")

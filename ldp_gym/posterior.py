@@ -35,8 +35,8 @@ class PublicPosterior:
     Args:
         num_hypotheses: K.
         batch_shape: the games.
-        rate: at which it learns: the likelihoods' exponent.
-        share: of the weight that is spread over all hypotheses after every message.
+        rate: the rate at which it learns, the likelihoods' exponent.
+        share: the share of the weight that is spread over all hypotheses after every message.
 
     Example:
         >>> posterior = PublicPosterior(2)

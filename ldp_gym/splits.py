@@ -106,7 +106,7 @@ TRAIN = Split(
 TESTS: dict[str, Split] = {
     split.name: split
     for split in (
-        Split("familiar", "the training games, on episodes that nobody trains on", TRAIN.games),
+        Split("familiar", "the training games, on episodes that are not trained on", TRAIN.games),
         Split(
             "class",
             "other families: sharper and flatter tables, disjoint supports, the lower bound's pairs",

@@ -1,4 +1,4 @@
-"""Contract checks: hold a class, a nature, a channel or a learner, ours or yours, to what the game relies on.
+"""Contract checks: what the game relies on in a class, nature, truth, channel or learner, ours or yours.
 
 Each check raises an ``AssertionError`` that says what broke; passing them is no proof of privacy.
 """
@@ -81,10 +81,8 @@ def _class_of_check(hypotheses: HypothesisClass | None, context_dim: int) -> Hyp
 
 def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed: int = 0) -> None:
     """Contexts are finite, and the same whether rounds and episodes come one at a time or many."""
-    seed, nature = (
-        validation.seed("seed", seed),
-        validation.instance("nature", nature, Nature, f"a Nature {_MADE}"),
-    )
+    seed = validation.seed("seed", seed)
+    nature = validation.instance("nature", nature, Nature, f"a Nature {_MADE}")
     hypotheses = _class_of_check(hypotheses, nature.context_dim)
     batch, rounds, dim = 3, 6, nature.context_dim
     rng = np.random.default_rng(seed)
@@ -141,10 +139,8 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
             given.
         seed: of the episodes.
     """
-    seed, truth = (
-        validation.seed("seed", seed),
-        validation.instance("truth", truth, Truth, f"a Truth {_MADE}"),
-    )
+    seed = validation.seed("seed", seed)
+    truth = validation.instance("truth", truth, Truth, f"a Truth {_MADE}")
     hypotheses = _class_of_check(hypotheses, 2)
     batch, rounds = 3, min(6, truth.num_rounds or 6)
     rng = np.random.default_rng(seed)
@@ -253,15 +249,14 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     )
 
 
-def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **game: Any) -> None:
+def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rules: Any) -> None:
     """Play a learner alone, in a batch and on a tape; raise an AssertionError that says what broke.
 
     Args:
         learner: makes the learner from a game, such as its class; or its name.
         seed: of the rounds that it plays.
-        **game: keyword arguments of ``gym.make("LDPDist-v0", ...)``. What is not given is as in the game that
-            the learner says it can play, ``example_rules`` on its class or on what makes it, and else as in a
-            small one.
+        **rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``. What is not given comes from the game
+            that the learner says it can play, ``example_rules`` on its class or maker, or from a small one.
 
     Example:
         >>> import ldp_agents
@@ -269,70 +264,70 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **gam
         >>> check_learner(ldp_agents.Bayes, channel="randomized-response", epsilon=3.0)
     """
     seed = validation.seed("seed", seed)
-    maker = learner_maker(learner) if isinstance(learner, str) else learner
-    scenario = Scenario(**_rules_of_check(maker, game))
+    make_learner = learner_maker(learner) if isinstance(learner, str) else learner
+    scenario = Scenario(**_rules_of_check(make_learner, rules))
     batch, rounds = 3, min(scenario.horizon, _MOST_ROUNDS)
     starts = [scenario.start_episode(np.random.default_rng(seed + i)) for i in range(batch)]
     tape = Episodes(scenario, starts).play(rounds)
     shared = tape.candidates.ndim == 2
 
-    def hand(player: Learner, games: Sequence[int]) -> None:
+    def hand(made: Learner, games: Sequence[int]) -> None:
         """The coins of these games' episodes, for the resets to come."""
-        hand_generators(player, LearnerGenerators([starts[game].generator for game in games]))
+        hand_generators(made, LearnerGenerators([starts[game].generator for game in games]))
 
-    def stepped(player: Learner, games: list[int]) -> FloatArray:
-        hand(player, games)
-        player.reset((len(games),))
+    def predict_stepwise(made: Learner, games: list[int]) -> FloatArray:
+        hand(made, games)
+        made.reset((len(games),))
         predictions = []
         for t in range(rounds):
             candidates = tape.candidates if shared else at_round(tape.candidates, t)[games]
             messages = tape.messages[games, t]
             seen, heard = candidates.copy(), messages.copy()
             try:
-                predictions.append(predict_checked(player, candidates, len(games)))
+                predictions.append(predict_checked(made, candidates, len(games)))
             except ValueError as error:
                 raise AssertionError(str(error)) from error
             _require(np.isrealobj(predictions[-1]), f"real predictions, got {predictions[-1].dtype}")
-            player.update(candidates, messages)
+            made.update(candidates, messages)
             _require(np.array_equal(seen, candidates), "the candidates left as they were")
             _require(np.array_equal(heard, messages), "the messages left as they were")
         return np.stack(predictions, axis=1)
 
-    def make() -> Learner:
+    def new_learner() -> Learner:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutsideTrainingWarning)  # the contract holds there too
-            return build_learner(maker, scenario.game)
+            return build_learner(make_learner, scenario.game)
 
-    player = make()
-    _require(isinstance(player, Learner), f"a learner, with reset, predict and update; got {player!r}")
-    together = stepped(player, list(range(batch)))
+    made = new_learner()
+    _require(isinstance(made, Learner), f"a learner, with reset, predict and update; got {made!r}")
+    together = predict_stepwise(made, list(range(batch)))
     shape = (batch, rounds, scenario.game.num_labels)
     _require(together.shape == shape, f"predictions of shape {shape}, got {together.shape}")
     _require(bool(np.isfinite(together).all()), "finite predictions")
     _require(bool((together >= 0.0).all()), f"no negative probability, got {together.min()}")
     off = np.abs(together.sum(axis=-1) - 1.0).max()
     _require(off <= 1e-6, f"predictions that sum to one, off by up to {off:.3g}")
-    again = stepped(player, list(range(batch)))
+    again = predict_stepwise(made, list(range(batch)))
     _require(np.allclose(again, together, atol=1e-9), "the same predictions after reset()")
     for one in range(batch):
-        alone = stepped(make(), [one])[0]
+        alone = predict_stepwise(new_learner(), [one])[0]
         _require(np.allclose(alone, together[one], atol=1e-9), "the same predictions alone and in a batch")
-    hand(player, range(batch))
-    if isinstance(player, TapeLearner):
-        player.reset((batch,))
+    hand(made, range(batch))
+    if isinstance(made, TapeLearner):
+        made.reset((batch,))
         half = rounds // 2
         parts = [
-            player.play(
+            made.play(
                 tape.candidates if shared or tape.candidates.shape[1] == 1 else tape.candidates[:, part],
                 tape.messages[:, part],
                 None if tape.log_likelihoods is None else tape.log_likelihoods[:, part],
             )
             for part in (slice(0, half), slice(half, None))
         ]
-        played = np.concatenate(parts, axis=1)
-        _require(np.allclose(played, together, atol=1e-9), "play() to predict as stepping does")
-    if hasattr(player, "act"):
-        _check_acting(player, scenario, tape, together)
+        from_tape = np.concatenate(parts, axis=1)
+        _require(np.allclose(from_tape, together, atol=1e-9), "play() to predict as stepping does")
+    if hasattr(made, "act"):
+        _check_acting(made, scenario, tape, together)
 
 
 _SMALL = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 12, "nature": "cycle"}
@@ -355,7 +350,7 @@ def _rules_of_check(make_learner: Callable[[Game], Learner], given: Mapping[str,
     return {**rules, **given}
 
 
-def _check_acting(player: Any, scenario: Scenario, tape: Tape, expected: FloatArray) -> None:
+def _check_acting(learner: Any, scenario: Scenario, tape: Tape, expected: FloatArray) -> None:
     """``act`` predicts as stepping does, and ``restart`` starts some games over."""
     batch, rounds = expected.shape[:2]
     nothing = np.zeros_like(tape.messages[:, 0])
@@ -367,14 +362,14 @@ def _check_acting(player: Any, scenario: Scenario, tape: Tape, expected: FloatAr
         message = nothing if t == 0 else tape.messages[:, t - 1]
         return {"round": np.full((batch, 1), t), "message": message, "candidates": every[:, t]}
 
-    player.reset((batch,))
+    learner.reset((batch,))
     for t in range(rounds):
-        acted = player.act(observation(t))
+        acted = learner.act(observation(t))
         _require(np.allclose(acted, expected[:, t], atol=1e-9), "act() to predict as stepping does")
     again = np.arange(batch) % 2 == 0
     # Some games start over, the others go on.
     reached = np.where(again, 0, rounds)[:, None]
-    fresh = player.act({"round": reached, "message": tape.messages[:, -1], "candidates": every[:, 0]})
+    fresh = learner.act({"round": reached, "message": tape.messages[:, -1], "candidates": every[:, 0]})
     _require(
         np.allclose(fresh[again], expected[again, 0], atol=1e-9), "restart() to forget the games it names"
     )

@@ -43,12 +43,12 @@ def send_adaptively(
     sent = []
     while played < rounds:
         now = slice(played, min(played + ahead, rounds))
-        guesses = _extended(guesses, now.stop - played)
+        guesses = _extend(guesses, now.stop - played)
         here = candidates[:, now] if changing else candidates
         messages, log_likelihoods = channel.send(labels[:, now], here, uniforms[:, now], guesses)
         path = posterior.path(log_likelihoods)
         weights = weights_of(path)
-        good = _right(guesses, weights)
+        good = _count_right(guesses, weights)
         posterior.move_to(path[:, good])
         guesses = weights[:, good:]
         sent.append((messages[:, :good], log_likelihoods[:, :good]))
@@ -57,7 +57,7 @@ def send_adaptively(
     return messages, log_likelihoods
 
 
-def _extended(guesses: FloatArray, rounds: int) -> FloatArray:
+def _extend(guesses: FloatArray, rounds: int) -> FloatArray:
     """Guesses ``(B, n, K)`` for so many rounds; the last stands for all that come after it."""
     missing = rounds - guesses.shape[1]
     if missing <= 0:
@@ -65,7 +65,7 @@ def _extended(guesses: FloatArray, rounds: int) -> FloatArray:
     return np.concatenate([guesses, np.repeat(guesses[:, -1:], missing, axis=1)], axis=1)
 
 
-def _right(guesses: FloatArray, weights: FloatArray) -> int:
+def _count_right(guesses: FloatArray, weights: FloatArray) -> int:
     """In how many of the first rounds all games had the right posterior; the first round is known."""
     wrong = (guesses[:, 1:] != weights[:, 1 : guesses.shape[1]]).any(axis=(0, 2))
     return int(wrong.argmax()) + 1 if wrong.any() else guesses.shape[1]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
+from ldp_gym.channels.base import Channel
 from ldp_gym.errors import ArgumentTypeError
+from ldp_gym.natures.base import Nature
 from ldp_gym.numerics import validation
-
-if TYPE_CHECKING:
-    from ldp_gym.channels.base import Channel
-    from ldp_gym.natures.base import Nature
 
 
 class Rules(TypedDict, total=False):
@@ -91,14 +89,14 @@ DEFAULTS: Rules = {
 DEFAULT_HORIZON = 1000
 
 DEFAULT_PRIVACY = {"epsilon": 1.0, "delta": 0.0}
-"""What a named channel promises where nothing else is asked of it."""
+"""What a named channel promises if the rules do not say."""
 
 
 def complete_rules(rules: Mapping[str, Any]) -> Rules:
     """The rules with every default spelled out.
 
     Raises:
-        TypeError: for a rule that there is not, naming the nearest.
+        TypeError: for an unknown rule, naming the nearest.
 
     Example:
         >>> complete_rules({"horizon": 10})["channel"]
@@ -119,10 +117,10 @@ def complete_rules(rules: Mapping[str, Any]) -> Rules:
 
 
 def as_rules(name: str, value: object) -> dict[str, Any]:
-    """``value`` as a dict of rules that there are; ``name`` says in the error which argument it is.
+    """``value`` as a dict of known rules; ``name`` says in the error which argument it is.
 
     Raises:
-        TypeError: if it is something else, or has a rule that there is not.
+        TypeError: if it is something else, or has an unknown rule.
     """
     if not isinstance(value, Mapping):
         got = validation.describe(value)
@@ -154,7 +152,7 @@ def plain(value: Any) -> Any:
 
 
 def rule_value(rules: Mapping[str, Any], name: str) -> Any:
-    """What the rules say of one of them: its value, or its default.
+    """The value of one of the rules, or its default.
 
     Example:
         >>> rule_value({"horizon": 10}, "horizon"), rule_value({}, "horizon"), rule_value({}, "epsilon")

@@ -73,8 +73,10 @@ class Episodes:
         self.starts = list(starts)
         batch = len(self.starts)
         self._truth = np.stack([start.truth for start in self.starts])
-        self._hypotheses: HypothesisClass | Redrawn = (
-            Redrawn([start.hypotheses for start in self.starts]) if scenario.redraws else scenario.hypotheses
+        self._hypotheses: HypothesisClass | ClassPerEpisode = (
+            ClassPerEpisode([start.hypotheses for start in self.starts])
+            if scenario.redraws
+            else scenario.hypotheses
         )
         self._prepared: Any = None
         self._constant: RoundDistributions | None = None
@@ -90,7 +92,7 @@ class Episodes:
         self._posterior.keep(kept)
         self._constant = None
         if self.scenario.redraws:
-            self._hypotheses = Redrawn([start.hypotheses for start in self.starts])
+            self._hypotheses = ClassPerEpisode([start.hypotheses for start in self.starts])
             self._prepared = None
 
     def play(self, rounds: int) -> Tape:
@@ -101,7 +103,7 @@ class Episodes:
         if not self._nature_adapts:
             return self._play(uniforms)
         tapes = [self._play(uniforms[:, t : t + 1]) for t in range(rounds)]
-        return _concatenated(tapes, scenario.constant_fields)
+        return _concatenate(tapes, scenario.constant_fields)
 
     @property
     def _nature_adapts(self) -> bool:
@@ -151,7 +153,7 @@ class Episodes:
             return self._constant
         candidates = self._hypotheses(self._context if contexts is None else contexts)
         if not is_builtin(type(self.scenario.hypotheses)):
-            self._check(candidates, contexts)
+            self._check_candidates(candidates, contexts)
         truth = self.scenario.truth
         view = TruthView(self._truth, uniforms, rounds, contexts, _with_rounds(candidates))
         distributions = truth.distributions(view)
@@ -168,8 +170,8 @@ class Episodes:
             self._constant = now
         return now
 
-    def _check(self, candidates: FloatArray, contexts: FloatArray | None) -> None:
-        """Somebody else's class is held to its word: what it gives are distributions."""
+    def _check_candidates(self, candidates: FloatArray, contexts: FloatArray | None) -> None:
+        """Check that a third-party class gives distributions, in the right shape."""
         hypotheses = self.scenario.hypotheses
         expected: tuple[int, ...] = (hypotheses.num_hypotheses, hypotheses.num_labels)
         if not hypotheses.constant:
@@ -187,7 +189,7 @@ class Episodes:
             raise ValueError(f"{hypotheses!r} gives wrong candidates: {error}") from error
 
     def _check_truth(self, distributions: FloatArray, shape: tuple[int, ...]) -> None:
-        """Somebody else's truth is held to its word: what it gives are distributions."""
+        """Check that a third-party truth gives distributions, in the right shape."""
         truth, num_labels = self.scenario.truth, self.scenario.hypotheses.num_labels
         expected = (*shape, num_labels), (shape[0], 1, num_labels)
         if distributions.shape not in expected:
@@ -243,7 +245,7 @@ class Episodes:
 
 @cache
 def _keep_freed_memory() -> None:
-    """Spare every block the page faults of its temporaries: a fifth of the time.
+    """Spare every block the page faults of its temporaries, a fifth of its time.
 
     glibc keeps freed memory for reuse up to twice the largest piece, of at most 32 MiB, ever freed. Once
     such a piece has been freed, never touched, memory goes round without the system.
@@ -262,8 +264,8 @@ class RoundDistributions:
     cumulative: FloatArray
 
 
-class Redrawn:
-    """The classes of B episodes that each drew their own, as one map from contexts to candidates."""
+class ClassPerEpisode:
+    """The redrawn classes of B episodes, as one map from contexts to candidates."""
 
     def __init__(self, classes: list[HypothesisClass]) -> None:
         self.classes = classes
@@ -282,7 +284,7 @@ def _with_rounds(candidates: FloatArray) -> FloatArray:
     return candidates[None, None] if candidates.ndim == 2 else candidates
 
 
-def _concatenated(tapes: list[Tape], unchanged: frozenset[str]) -> Tape:
+def _concatenate(tapes: list[Tape], unchanged: frozenset[str]) -> Tape:
     """Tapes of one round each, in a row. What does not change from round to round stays as it is."""
     first = tapes[0]
     return Tape(

@@ -64,7 +64,7 @@ class Features(ABC):
         return self._view(self._sums[..., :-1], self._sums[..., -1], candidates)
 
     def along(self, candidates: FloatArray, messages: Messages) -> FloatArray:
-        """The features before each round of a stretch of tape, ``(B, n, *shape)``; takes its messages in.
+        """The features before each round of a block of tape, ``(B, n, *shape)``; takes its messages in.
 
         Args:
             candidates: ``(B, n or 1, K, M)``, or ``(K, M)`` where all rounds share them.

@@ -6,7 +6,6 @@ import pytest
 from helpers import CHANNELS, make_channel
 
 import ldp_gym
-from ldp_gym.engine import lookahead
 from ldp_gym.engine.lookahead import send_adaptively
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import first_generator
@@ -50,13 +49,12 @@ def test_guesses_change_nothing(name, games, contexts, share):
 
 def test_guesses_save_calls(monkeypatch):
     """In a quiet game a call serves many rounds; in the worst case it serves one."""
-    calls = []
-    right = lookahead._right
-    monkeypatch.setattr(lookahead, "_right", lambda *pair: calls.append(right(*pair)) or calls[-1])
     scenario = Scenario(channel="adaptive-wheel", horizon=400)
-    Episodes(scenario, [scenario.start_episode(first_generator(0))]).play(400)
-    assert sum(calls) == 400
-    assert len(calls) < 100
+    calls, send = [], scenario.channel.send
+    monkeypatch.setattr(scenario.channel, "send", lambda *given: calls.append(given) or send(*given))
+    tape = Episodes(scenario, [scenario.start_episode(first_generator(0))]).play(400)
+    assert tape.messages.shape[1] == 400
+    assert 400 / 32 <= len(calls) < 100
 
 
 @pytest.mark.parametrize(("num_hypotheses", "num_labels"), [(2, 2), (5, 3), (33, 20)])
