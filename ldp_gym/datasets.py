@@ -48,7 +48,7 @@ def write_dataset(
         rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``: names, numbers and lists.
         episodes: how many.
         seed: of the first; training games have seeds from :data:`ldp_gym.splits.TRAIN_SEED` on.
-        learner: who is logged; it decides actions and rewards, and nothing that is observed.
+        learner: the one that is logged; it decides actions and rewards, and nothing that is observed.
         **description: what else ``minari.create_dataset_from_buffers`` takes, such as ``author``.
 
     Raises:

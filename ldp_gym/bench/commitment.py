@@ -3,8 +3,8 @@
 Seeds are public, so that anyone can replay a run, and a learner could have drawn its tapes before. With a
 secret the run's seed is a hash of it. Another hash, the commitment, is written down when the run begins and
 says nothing about the seed. The results are kept in memory until the last cell is played; then they are
-stored, with the secret. Who has the commitment checks that the secret was chosen before, and replays the run
-by its seed.
+stored, with the secret. Anyone who has the commitment can check that the secret was chosen before, and replay
+the run by its seed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import secrets
 
 
 def new_secret() -> str:
-    """A secret that nobody can guess."""
+    """A new secret, of 256 random bits."""
     return secrets.token_hex(32)
 
 

@@ -45,10 +45,10 @@ class Experiment:
             through JSON.
         learner: a learner's name, your own as ``module:Class``, or a trained model's directory.
         options: the learner's options.
-        episodes: how many; episode i has seed ``seed + i``, whoever plays it.
+        episodes: how many; episode i has seed ``seed + i``, for every learner.
         truth: as in :func:`ldp_gym.evaluate`.
         averages: whether to keep the average predictions too, as in :func:`ldp_gym.evaluate`.
-        leaders: whether to keep who leads at each checkpoint too, as in :func:`ldp_gym.evaluate`.
+        leaders: whether to keep the leader at each checkpoint too, as in :func:`ldp_gym.evaluate`.
         block: how many episodes a cell plays.
     """
 
@@ -149,7 +149,7 @@ class Experiment:
         }
 
     def cells(self, seed: int) -> list[Cell]:
-        """Its episodes in blocks. They do not depend on who plays them, or how many at a time."""
+        """Its episodes in blocks. They do not depend on the learner, or on how many are played at a time."""
         sources = _sources(self)
         return [
             Cell(replace(self, episodes=min(self.block, self.episodes - start)), seed + start, sources)
@@ -219,10 +219,9 @@ def _sources(experiment: Experiment) -> dict[str, str]:
 def own_code() -> str:
     """The fingerprint of this package, and of the weights that come with it."""
     folders = [folder for package in PACKAGES for folder in _places(package)]
-    shown = {
-        folder / name for folder in folders for name in ("bench", "cli", "rendering")
-    }  # changes no result
-    files = [path for folder in folders for path in folder.rglob("*") if not shown & set(path.parents)]
+    without_effect = {folder / name for folder in folders for name in ("bench", "cli", "rendering")}
+    files = [path for folder in folders for path in folder.rglob("*")]
+    files = [path for path in files if not without_effect & set(path.parents)]
     return _fingerprint(path for path in files if path.suffix != ".pyc")
 
 

@@ -1,10 +1,10 @@
-"""The process between the benchmark and a stranger's: it ends the stranger, and all that the stranger starts.
+"""The process between the benchmark and a third-party one, which it ends with all that the latter starts.
 
 Run as a program, with nothing but the standard library: ``guard.py SECONDS BYTES LIFELINE COMMAND...``. It
 starts the command, and ends it, with every process that descends from it, when
 
 - the time is up, or they hold more memory together than they may;
-- the other end of the pipe ``LIFELINE`` is closed: whoever asked for it is gone, however it went;
+- the other end of the pipe ``LIFELINE`` is closed: the process that asked for it is gone, however it ended;
 - the command itself has ended.
 
 On Linux no process escapes by a session of its own, or by outliving its parent: the guard adopts orphans.

@@ -68,11 +68,11 @@ class IsolatedProcess:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         end, self._lifeline = os.pipe()
         limits = [repr(self.seconds), str(int(self.memory * 2**30)), str(end)]
-        served = "from ldp_gym.bench.hosting import serve; serve()"
+        program = "from ldp_gym.bench.worker import serve; serve()"
         self._deadline = time.monotonic() + self.seconds
         with as_file(files("ldp_gym.bench") / "guard.py") as guard:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", guard, *limits, sys.executable, "-P", "-c", served],
+                [sys.executable, "-I", "-S", guard, *limits, sys.executable, "-P", "-c", program],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
@@ -177,7 +177,9 @@ class IsolatedProcess:
         self._errors.seek(0)
         last = self._errors.read()[-2000:].decode(errors="replace")
         if status == -signal.SIGKILL:
-            how = f"was killed: it used more than its {self.memory:g} GiB of memory, or somebody ended it"
+            how = (
+                f"was killed: it used more than its {self.memory:g} GiB of memory, or was ended from outside"
+            )
         elif status < 0:
             how = f"was ended by {signal.Signals(-status).name}"
         else:

@@ -28,9 +28,9 @@ class Row:
 
     Attributes:
         result: the experiment's results.
-        best: whether nobody in its game, on its channel, has less risk.
+        best: whether no other learner in its game, on its channel, has less risk.
         score: (uniform - risk) / (uniform - Bayes); None where that says nothing, as where the truth is no
-            member: nobody need be worse than Bayes there.
+            member: there Bayes is no mark to reach.
         gap: risk less Bayes' on the same tapes; None for Bayes, and where Bayes has no result.
         track: whether the learner may use what the channel says about its messages.
         broken: how its channel breaks its promise, in words; such a row is out of the ranking.
@@ -47,7 +47,7 @@ class Row:
 def rows(results: Results) -> list[Row]:
     """Game by game and channel by channel in the suite's order, in each the least risk first.
 
-    Results on channels that break their promise come last, and are compared with nobody.
+    Results on channels that break their promise come last, and are not compared with others.
     """
     games = results.group(lambda experiment: experiment.canonical_rules).values()
     ranked = [sorted(game, key=lambda result: result.risk.value) for game in games]

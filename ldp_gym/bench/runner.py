@@ -258,7 +258,7 @@ def _play_with_cell(work: Callable[[Cell], Outcome], cell: Cell) -> tuple[Cell, 
 
 
 def _end_with(parent: int) -> None:
-    """End this process when its parent is gone: nobody waits for what it plays, and it holds the terminal."""
+    """End this process when its parent is gone: its results are lost, and it holds the terminal."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -283,7 +283,7 @@ def _on_dask(
 
 
 def play(cell: Cell, limits: Limits = _LIMITS) -> Outcome:
-    """Play a cell. What goes wrong in it is its outcome, and nobody else's."""
+    """Play a cell. What goes wrong in it is its own outcome, and no other cell's."""
     start = time.perf_counter()
 
     def outcome(status: str, evaluation: Evaluation | None = None, message: str | None = None) -> Outcome:

@@ -82,7 +82,7 @@ def gather(
             channels=_known("channel", settings["channels"], CHANNELS.class_of, section),
             episodes=settings["episodes"],
         )
-    except Exception as error:  # somebody else's module may fail in any way when it is imported
+    except Exception as error:  # a third-party module may fail in any way when it is imported
         section.notes.append(f"Its experiments are not known here: {error}")
         return section
     section.suite = suite

@@ -26,7 +26,9 @@ class AdaptiveSplit(AdaptiveChannel, Division):
 
     def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
         posterior = self._public(posterior)
-        order = np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1)  # who has half goes first, and alone
+        order = np.where(posterior >= 0.5, -1.0, coins).argsort(
+            axis=-1
+        )  # one that has half goes first, and alone
         places = along(order)
         if posterior.shape != coins.shape:
             posterior = np.broadcast_to(posterior, coins.shape)

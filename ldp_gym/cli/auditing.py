@@ -89,7 +89,10 @@ def audit(
     honest = _is_honest(console, audited)
     try:
         kept = _keeps_promise(console, audited, tables, picture, trials, honest)
-    except (SystemExit, Exception) as error:  # somebody's code may raise anything, and end nothing
+    except (
+        SystemExit,
+        Exception,
+    ) as error:  # third-party code may raise anything, and must not end the command
         if isinstance(error, typer.BadParameter) or (honest and not isinstance(error, SystemExit)):
             raise
         console.print(f"no certificate: {summarize(error)}", style="bold red", markup=False)
@@ -126,7 +129,7 @@ def _is_honest(console: Console, channel: Channel) -> bool:
         return True
     try:
         check_channel(channel)
-    except (SystemExit, Exception) as error:  # whatever goes wrong in somebody's code, it breaks the contract
+    except (SystemExit, Exception) as error:  # whatever third-party code raises breaks the contract
         what = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
         console.print(f"{channel!r} breaks its contract: {what}", style="bold red", markup=False)
         return False

@@ -85,7 +85,7 @@ def write_question(
 
 
 def read_question(terms: Terms, question: object) -> Question:
-    """A question that somebody has asked, checked from end to end.
+    """A question from outside, checked from end to end.
 
     Raises:
         QuestionRefusedError: if it is not one of this game, or says what no question says.
@@ -120,7 +120,7 @@ def write_answer(terms: Terms, question: Question, message: Messages) -> dict[st
 
 
 def read_answer(terms: Terms, answer: object) -> tuple[str, int, int, Messages]:
-    """The survey, number and round of an answer that somebody has sent, and its message.
+    """The survey, number and round of an answer from outside, and its message.
 
     Raises:
         AnswerRefusedError: if it is not one of this game, or has no message.

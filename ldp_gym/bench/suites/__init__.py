@@ -10,6 +10,7 @@
 ``tv``             total variation, online-to-batch conversion and the median trick
 ``limit``          disjoint supports against the information limit
 ``contexts``       natures from kind to omniscient
+``splits``         agents on games that they were not trained on
 ``misspecified``   truths outside the class
 ``switching``      truths that move
 ``replay``         which channel and eps pick the right model, on real labels

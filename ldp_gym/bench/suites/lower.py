@@ -39,7 +39,7 @@ class Lower(Suite):
     title: ClassVar[str] = "The lower bound's class"
     claim: ClassVar[str] = (
         "On the Hadamard class every pure, non-adaptive channel pays at least a T / 132 for some truth, "
-        "whoever learns (Appendix A)."
+        "whatever the learner (Appendix A)."
     )
     order: ClassVar[int] = 50
 

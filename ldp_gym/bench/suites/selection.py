@@ -109,7 +109,7 @@ class Pick:
 
 
 class Selection(Suite):
-    """Learners as judges of models: their experiments keep who leads."""
+    """Learners as judges of models: their experiments keep the leaders."""
 
     def findings(self, results: Results) -> list[Finding]:
         """The right model of each game, and how to pick it."""
@@ -191,7 +191,7 @@ def _recommendation(picks: Sequence[Pick]) -> str:
     """The least eps at which the right model is picked reliably, on which channels."""
     private = [pick for pick in picks if math.isfinite(pick.epsilon)]
     if not private:
-        return "no recommendation: nobody with weights played on a private channel."
+        return "no recommendation: no learner with weights played on a private channel."
     reliable = [pick for pick in private if pick.least(len(private)) >= RELIABLE]
     if not reliable:
         best = max(private, key=lambda pick: (pick.hits, -pick.epsilon))
@@ -242,7 +242,7 @@ def _picks(results: Sequence[ExperimentResult]) -> list[Pick]:
 
 
 class _Grid:
-    """The picks of one learner by channel and eps: Bayes', or of who picks right most often without it.
+    """The picks of one learner by channel and eps: Bayes, or else the one that picks right most often.
 
     A channel without privacy is the same at every eps.
     """
@@ -329,5 +329,5 @@ _COLUMNS: tuple[Column[Pick], ...] = (
 def _empty_figure() -> Figure:
     drawing, axes = figures.new_figure()
     axes[0, 0].set_axis_off()
-    axes[0, 0].text(0.5, 0.5, "nobody who played has weights to pick by", ha="center", va="center")
+    axes[0, 0].text(0.5, 0.5, "no learner that played has weights to pick by", ha="center", va="center")
     return drawing

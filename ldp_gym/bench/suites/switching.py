@@ -15,8 +15,9 @@ class Switching(Violation):
     title: ClassVar[str] = "A truth that moves"
     claim: ClassVar[str] = (
         "Bayes' optimality and the theorems speak of one member throughout. Here it changes to another at "
-        "rounds that nobody knows. Regret is over the single member that is best in hindsight, and is "
-        "negative for who follows the switches. K = 8, M = 16; T = 1,000, eps = 4, one switch, unless varied."
+        "rounds that the learner does not know. Regret is over the single member that is best in hindsight, "
+        "and is negative for a learner that follows the switches. K = 8, M = 16; T = 1,000, eps = 4, one "
+        "switch, unless varied."
     )
     order: ClassVar[int] = 94
     kinds: ClassVar[tuple[str, ...]] = ("switching",)

@@ -81,7 +81,7 @@ class Violation(Suite):
     # -- What follows ---------------------------------------------------------------------------------------
 
     def findings(self, results: Results) -> list[Finding]:
-        """Where Bayes falls behind uniform, how its regret grows, and who has the least."""
+        """Where Bayes falls behind uniform, how its regret grows, and which learner has the least."""
         found = []
         for kind, channel in self._panels(results):
             of_kind = [r for r in results.select(channel=channel) if self._is_of(kind, r.experiment)]

@@ -1,4 +1,4 @@
-"""The other side of :mod:`ldp_gym.bench.isolation`: a stranger's process, which does what it is asked.
+"""The other side of :mod:`ldp_gym.bench.isolation`: the process that plays a third-party learner.
 
 Requests come through stdin, pickled by the referee's side, which is trusted here. Answers are plain: one line
 with the kind and the numbers' shape or the text's length, and then the numbers or the text.
@@ -26,7 +26,7 @@ LONGEST_TEXT = 20_000
 """How many bytes of an error are sent: its end says most."""
 
 
-class Host:
+class Worker:
     """Makes the learner, and does what it is asked."""
 
     def __init__(self) -> None:
@@ -72,13 +72,13 @@ def serve() -> None:
     # What the learner prints must not end up among the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    host = Host()
+    worker = Worker()
     while True:
         try:
             what, *arguments = pickle.load(requests)
         except EOFError:
             return
-        _answer(answers, getattr(host, what), arguments)
+        _answer(answers, getattr(worker, what), arguments)
 
 
 def _answer(answers: BinaryIO, act: Callable[..., Any], arguments: list[Any]) -> None:
@@ -90,14 +90,14 @@ def _answer(answers: BinaryIO, act: Callable[..., Any], arguments: list[Any]) ->
             numbers = np.ascontiguousarray(np.zeros(0) if returned is None else returned, dtype=np.float64)
             kind, sizes, content = "numbers", list(numbers.shape), numbers.tobytes()
     except IncompatibleChannelError as error:
-        kind, content = "incompatible", _encoded(str(error))
+        kind, content = "incompatible", _encode(str(error))
         sizes = [len(content)]
     except BaseException as error:  # whatever it is, the referee's side reports it
-        kind, content = "failed", _encoded(summarize(error) + "\n\n" + traceback.format_exc())
+        kind, content = "failed", _encode(summarize(error) + "\n\n" + traceback.format_exc())
         sizes = [len(content)]
     answers.write(" ".join([kind, *map(str, sizes)]).encode() + b"\n" + content)
     answers.flush()
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")[:LONGEST_TEXT]
