@@ -59,7 +59,7 @@ core:  ## the tests that need no extra; what is skipped says which it needs
 	.venv-core/bin/python -m pip install --quiet --disable-pip-version-check -e . pytest pytest-xdist hypothesis
 	OMP_NUM_THREADS=1 .venv-core/bin/python -m pytest -n 2 --dist loadscope -rs
 
-attack: .venv/.all  ## wrong calls, kills, damaged stores and hostile strangers, from a seed; some minutes
+attack: .venv/.all  ## wrong calls, kills, damaged stores and hostile code, from a seed; some minutes
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/attack
 
 clean:

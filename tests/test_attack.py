@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from attack import kills, stores, strangers
+from attack import hostile_code, kills, stores
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -11,8 +11,8 @@ def test_damaged_stores_lose_nothing_else(seed):
     assert (tried, fallen) == (3, [])
 
 
-def test_hostile_strangers_do_no_harm():
-    tried, fallen = strangers.run(np.random.default_rng(3), count=2)
+def test_hostile_code_does_no_harm():
+    tried, fallen = hostile_code.run(np.random.default_rng(3), count=2)
     assert (tried, fallen) == (2, [])
 
 

@@ -1,4 +1,4 @@
-"""Attack the package: wrong calls, kills, damaged stores and hostile strangers, from a seed. ``make attack``.
+"""Attack the package: wrong calls, kills, damaged stores and hostile code, from a seed. ``make attack``.
 
 Prints how many of each were tried and held, and those that fell; exit status 1 if one did.
 """
@@ -16,13 +16,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from attack import calls, kills, stores, strangers
+from attack import calls, hostile_code, kills, stores
 
 ATTACKS: dict[str, Callable[[np.random.Generator], tuple[int, list[Any]]]] = {
     "wrong calls": calls.run,
     "kills": kills.run,
     "damaged stores": stores.run,
-    "hostile strangers": strangers.run,
+    "hostile code": hostile_code.run,
 }
 
 

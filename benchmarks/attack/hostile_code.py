@@ -1,4 +1,4 @@
-"""Hostile strangers: learners and channels that mean harm. The referee goes on, and its numbers stay."""
+"""Third-party learners and channels that mean harm. The referee goes on, and its numbers stay."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ CHANNELS = {
 
 
 def run(rng: np.random.Generator, count: int = 36) -> tuple[int, list[str]]:
-    """Play so many strangers, drawn by ``rng``; how many were tried, and those that fell."""
+    """Play so many of them, drawn by ``rng``; how many were tried, and those that fell."""
     fallen = []
     everyone = [*range(len(LEARNERS) + len(CHANNELS))]
     chosen = sorted(rng.permutation(everyone)[:count])
@@ -126,7 +126,7 @@ def run(rng: np.random.Generator, count: int = 36) -> tuple[int, list[str]]:
 
 
 def _attack(directory: Path, number: int, expected: np.ndarray) -> str | None:
-    name = f"stranger_{number}"
+    name = f"hostile_{number}"
     if number < len(LEARNERS):
         about, parts, harmless = LEARNERS[number]
         text = _LEARNER.format(**{"top": "", "make": "pass", "predict": "pass", "update": "pass", **parts})
