@@ -151,7 +151,7 @@ def picture(svg: str, *, label: str, prefix: str) -> Html:
     return Html(drawing.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1))
 
 
-def page(title: str, *body: str) -> Html:
+def whole_page(title: str, *body: str) -> Html:
     """A whole page that needs nothing but itself."""
     package = files("ldp_gym.bench")
     style, script = (Html(package.joinpath(name).read_text("utf-8")) for name in ("report.css", "report.js"))

@@ -19,7 +19,7 @@ from typing import Any
 from ldp_gym.bench import certificates, figures, leaderboard
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Verdict, judge
-from ldp_gym.bench.page import Html, join, listing, page, picture, table, tag
+from ldp_gym.bench.page import Html, join, listing, picture, table, tag, whole_page
 from ldp_gym.bench.provenance import commands, explain, list_runs, versions, when
 from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.sections import Section, gather
@@ -85,7 +85,7 @@ def _report(
     by_ground = [section.results.audits for section in sections if section.results]
     audits = list({key: audit for group in by_ground for key, audit in group.items()}.values())
     title = "Online distribution learning under local differential privacy: benchmark"
-    return page(
+    return whole_page(
         title,
         tag(
             "header",

@@ -12,6 +12,7 @@ from ldp_gym.channels.listing import MOST_MESSAGES, NUM_DRAWS, MessageList, list
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.two_level import TwoLevelChannel
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations, uniform_distribution
+from ldp_gym.numerics.primes import least_prime
 from ldp_gym.numerics.sampling import integers
 
 _LEAST_PRIME = 257
@@ -41,7 +42,7 @@ class LocalHashing(TwoLevelChannel):
     @cached_property
     def prime(self) -> int:
         """The prime p."""
-        return next(n for n in range(max(self.num_labels, _LEAST_PRIME), 2**63) if _is_prime(n))
+        return least_prime(max(self.num_labels, _LEAST_PRIME))
 
     @property
     def message_space(self) -> gym.spaces.MultiDiscrete:
@@ -123,7 +124,3 @@ class LocalHashing(TwoLevelChannel):
         named = np.broadcast_to(np.arange(self.num_buckets), (len(first), self.num_buckets))
         hashes = [np.broadcast_to(part[:, None], named.shape) for part in (first, second)]
         return list_by_coins(np.stack([*hashes, named], axis=-1), chances)
-
-
-def _is_prime(number: int) -> bool:
-    return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))

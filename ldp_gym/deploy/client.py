@@ -81,7 +81,7 @@ class Client:
             QuestionRefusedError: if this is no question of the game, or of a round that is over.
             BrokenPromiseError: if the channel is not eps-private at the question's candidates.
             BudgetSpentError: if the answer would exceed the budget; it says what is left.
-            TypeError, ValueError: if the label is none.
+            TypeError, ValueError: if ``label`` is no label.
         """
         label = validation.index("label", label, self._terms.game.num_labels)
         asked = read_question(self._terms, question)

@@ -48,7 +48,7 @@ class Terms:
         """The terms of the simulator's rules; its truth is left out, and so is a nature it does not need.
 
         Raises:
-            TypeError, ValueError: for rules that there are not, or that do not fit together.
+            TypeError, ValueError: for unknown rules, or rules that do not fit together.
             IncompatibleChannelError: for a channel that cannot be deployed; it names one that can.
         """
         rules = as_rules("rules", rules)
@@ -56,7 +56,7 @@ class Terms:
             raise ValueError("a deployment replays nothing: say for how many rounds it is, with 'horizon'")
         public = {name: value for name, value in rules.items() if name not in _PRIVATE}
         if public.get("nature") is None:
-            public["nature"] = "iid"  # nobody draws from it
+            public["nature"] = "iid"  # no context is drawn from it
         game = Scenario(**public).game
         return Terms(game, ExactChannel(game.channel))
 
@@ -125,5 +125,5 @@ def _description(channel: Channel) -> list[Any]:
     options = {name: getattr(channel, name) for name in sorted(names) if hasattr(channel, name)}
     if isinstance(channel, ClippedChannel):
         options["clipping"] = channel.clipping.rule
-    told = {name: value for name, value in options.items() if isinstance(value, bool | int | float | str)}
-    return [type(channel).__module__, type(channel).__qualname__, told]
+    plain = {name: value for name, value in options.items() if isinstance(value, bool | int | float | str)}
+    return [type(channel).__module__, type(channel).__qualname__, plain]

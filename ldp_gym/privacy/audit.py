@@ -1,13 +1,13 @@
 """Privacy that can be checked: exact audits of a channel's density, and a black-box audit of its messages.
 
-========================== ============================ ==================================================
-audit                      needs                        says
-========================== ============================ ==================================================
+========================== ======================================== ======================================
+audit                      needs                                    says
+========================== ======================================== ======================================
 :func:`exact_epsilon`      ``log_density``, ``worst_case_messages`` the least eps of the density, to 1e-9
-:func:`exact_delta`        ``delta_bounds``             bounds on the least delta at an eps
-:func:`estimate_epsilon`   ``privatize`` alone          a lower bound on eps, with confidence
-:func:`reachable`          ``encode`` or ``privatize``  whether floats give labels away
-========================== ============================ ==================================================
+:func:`exact_delta`        ``delta_bounds``                         bounds on the least delta at an eps
+:func:`estimate_epsilon`   ``privatize`` alone                      a lower bound on eps, with confidence
+:func:`reachable`          ``encode`` or ``privatize``              whether floats give labels away
+========================== ======================================== ======================================
 
 The exact audits judge the density that a channel declares, so a channel whose messages do not follow it
 escapes them; ``ldp_gym.testing.check_channel`` and the black-box audit look at the messages themselves. A

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.numerics.arrays import BoolArray, IntArray
+from ldp_gym.numerics.primes import least_prime
 
 Codes = npt.NDArray[np.uint64]
 
@@ -25,12 +26,7 @@ def primes_for(num_labels: int) -> list[int]:
         >>> primes_for(16)
         [2, 3, 5, 7, 11, 13, 17]
     """
-    least = next(n for n in range(num_labels, 2 * num_labels + 2) if _is_prime(n))
-    return sorted({2, 3, 5, 7, 11, 13, least})
-
-
-def _is_prime(n: int) -> bool:
-    return n > 1 and all(n % d for d in range(2, int(n**0.5) + 1))
+    return sorted({2, 3, 5, 7, 11, 13, least_prime(num_labels)})
 
 
 def break_code(numbers: Codes, labels: IntArray, prime: int, candidates: Codes) -> IntArray | None:

@@ -26,16 +26,13 @@ if TYPE_CHECKING:
 
 Frame = npt.NDArray[np.uint8]
 
-
 WIDTH, HEIGHT = 960, 600
-
+"""Of a frame, in pixels."""
 
 _BARS = 120
-
+"""How many bars the labels' panel has room for."""
 
 _PAPER, _INK, _FAINT, _GRID = (255, 255, 255), (40, 40, 40), (125, 125, 125), (225, 225, 225)
-
-
 TRUTH, LEARNER, _PUBLIC = (120, 178, 217), (203, 75, 0), (150, 150, 150)
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ldp_gym.rendering.history import FrameData
+from ldp_gym.rendering.painter import HEIGHT, WIDTH, Frame, Painter, load_pygame
+from ldp_gym.rendering.text import draw_text
 
 if TYPE_CHECKING:
     import pygame
-from ldp_gym.rendering.painter import HEIGHT, WIDTH, Frame, Painter, load_pygame
-from ldp_gym.rendering.text import text
 
 
 class Screen:
-    """Shows one data after the other, in one of Gymnasium's render modes.
+    """Shows one frame after the other, in one of Gymnasium's render modes.
 
     Args:
         mode: ``"ansi"`` for text, ``"rgb_array"`` for a picture, ``"human"`` for a window.
@@ -30,9 +30,9 @@ class Screen:
         return Screen, self._settings
 
     def show(self, data: FrameData) -> Frame | str | None:
-        """The data as text or as a picture, or None when it is in the window."""
+        """The frame as text or as a picture, or None when it is in the window."""
         if self._painter is None:
-            return text(data)
+            return draw_text(data)
         if self._window is None:
             return self._painter.frame(data)
         self._window.show(self._painter.surface(data))

@@ -22,8 +22,8 @@ _ACROSS = 64
 """How many bars a line of text has room for."""
 
 
-def text(data: FrameData) -> str:
-    """A data in a few lines for the terminal."""
+def draw_text(data: FrameData) -> str:
+    """A frame in a few lines for the terminal."""
     order, starts = label_order(data, _ACROSS), bar_starts(len(data.distribution), _ACROSS)
     shown = {"truth": data.distribution}
     if data.prediction is not None:
