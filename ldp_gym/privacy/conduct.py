@@ -21,9 +21,9 @@ _CELLS = 2_000_000
 def find_misconduct(channel: Channel, seed: int = 0) -> str | None:
     """What a channel does that no message may tell from its density, in words; None if nothing was found.
 
-    When a user's label changes, no other user's message does, to the last bit. A message is the same whether it is
-    encoded or sent. Labels, candidates, coins and the posterior are left as they were: the learner gets the
-    candidates. Messages are numbers of the message space, without hidden digits.
+    When a user's label changes, no other user's message does, to the last bit. A message is the same whether
+    it is encoded or sent. Labels, candidates, coins and the posterior are left as they were: the learner gets
+    the candidates. Messages are numbers of the message space, without hidden digits.
 
     Args:
         channel: the channel.
