@@ -78,7 +78,7 @@ def write_dataset(
         )
         for i in range(count)
     ]
-    facts = {
+    metadata = {
         "algorithm_name": learner if isinstance(learner, str) else repr(learner),
         "description": f"{count} episodes of LDPDist-v0 with seeds from {seed} on; scores: ldp_gym.datasets",
         "requirements": ["ldp-gym"],
@@ -86,7 +86,7 @@ def write_dataset(
         **description,
     }
     return minari.create_dataset_from_buffers(
-        dataset_id, buffers, env=gym.make("LDPDist-v0", **rules).spec, **facts
+        dataset_id, buffers, env=gym.make("LDPDist-v0", **rules).spec, **metadata
     )
 
 
@@ -94,12 +94,12 @@ def _play(
     env: Any, learner: str | Callable[[Game], Learner], seed: int
 ) -> tuple[dict[str, npt.NDArray[Any]], FloatArray, FloatArray]:
     """What is observed ``(T + 1, B, ...)``, done ``(T, B, M)`` and rewarded ``(T, B)``."""
-    player: Any = build_learner(learner, copy_game(env.unwrapped.game))
-    hand_generators(player, env.unwrapped.learner_generators)
+    made: Any = build_learner(learner, copy_game(env.unwrapped.game))
+    hand_generators(made, env.unwrapped.learner_generators)
     observation, _ = env.reset(seed=seed)
     seen, actions, rewards = [observation], [], []
     for _ in range(env.unwrapped.game.horizon):
-        actions.append(player.act(observation))
+        actions.append(made.act(observation))
         observation, reward, *_ = env.step(actions[-1])
         seen.append(observation)
         rewards.append(reward)

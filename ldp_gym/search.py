@@ -63,7 +63,7 @@ def hardest_contexts(
     learner: str | Callable[[Game], Learner] = "bayes",
     *,
     length: int = 1,
-    candidates: int = 96,
+    sequences: int = 96,
     episodes: int = 16,
     generations: int = 8,
     fresh: int = 4000,
@@ -81,7 +81,7 @@ def hardest_contexts(
         rules: the game, keyword arguments of ``gym.make("LDPDist-v0", ...)``; its nature is replaced.
         learner: a learner's name, or what makes one from a game.
         length: how many contexts repeat, at most; 1 for a constant context.
-        candidates: how many random sequences to begin with.
+        sequences: how many random sequences to begin with.
         episodes: how many episodes each of these plays; the better ones play four times as many.
         generations: how many times to vary the best ones.
         fresh: how many episodes the winner plays in the end.
@@ -90,24 +90,24 @@ def hardest_contexts(
 
     Example:
         >>> game = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 50, "channel": "split"}
-        >>> found = hardest_contexts(game, "bayes", candidates=8, generations=1, fresh=20)
+        >>> found = hardest_contexts(game, "bayes", sequences=8, generations=1, fresh=20)
         >>> found.contexts.shape, found.rules["nature"]
         ((1, 2), 'cycle')
     """
     length = validation.whole("length", length, least=1, most=_MOST)
-    candidates = validation.whole("candidates", candidates, least=1, most=_MOST)
+    sequences = validation.whole("sequences", sequences, least=1, most=_MOST)
     episodes = validation.whole("episodes", episodes, least=1, most=_MOST)
     generations = validation.whole("generations", generations, least=0, most=_MOST)
     fresh = validation.whole("fresh", fresh, least=1)
     validation.fits_memory("fresh", fresh, 100, "results")
     seed = validation.seed("seed", seed)
     progress = validation.function("progress", progress, "of the share that is done")
-    second = -(-candidates // 4)
+    second = -(-sequences // 4)
     parents = min(_PARENTS, second)
     family = parents * (1 + _CHILDREN)
-    total = episodes * (candidates + 4 * second + 4 * generations * family) + fresh
+    total = episodes * (sequences + 4 * second + 4 * generations * family) + fresh
     search = _Search(rules, learner, seed, total, progress or _bar)
-    drawn = [search.draw(length, _PROPOSALS if i % 2 else 1) for i in range(candidates)]
+    drawn = [search.draw(length, _PROPOSALS if i % 2 else 1) for i in range(sequences)]
     pool = search.play(drawn, episodes)[:second]
     pool = search.play(pool, 4 * episodes)[:parents]
     for generation in range(generations):
@@ -119,7 +119,7 @@ def hardest_contexts(
 
 
 @dataclass(frozen=True)
-class _Candidate:
+class _Sequence:
     """A sequence of contexts, and what it has cost so far.
 
     Attributes:
@@ -161,10 +161,10 @@ class _Search:
         self.seeds: Iterator[int] = count(seed, 2**20)  # far enough apart for the episodes of one call
         self._total, self._played = total, 0
 
-    def draw(self, length: int, proposals: int) -> _Candidate:
+    def draw(self, length: int, proposals: int) -> _Sequence:
         """Of so many random sequences of at most so many contexts the one that promises most."""
         drawn = [self._draw_contexts(length) for _ in range(proposals)]
-        return _Candidate(max(drawn, key=self._guess) if proposals > 1 else drawn[0], np.zeros(0))
+        return _Sequence(max(drawn, key=self._guess) if proposals > 1 else drawn[0], np.zeros(0))
 
     def _draw_contexts(self, length: int) -> FloatArray:
         """At most so many contexts, at a random distance from 0."""
@@ -181,22 +181,22 @@ class _Search:
         rounds = min(self._scenario.horizon, np.log(len(prior)) / max(told, _LEAST_TOLD))
         return float(charges.mean() * rounds)
 
-    def vary(self, parent: _Candidate, step: float) -> _Candidate:
+    def vary(self, parent: _Sequence, step: float) -> _Sequence:
         """A sequence near to the given one."""
         contexts = parent.contexts
         noise = step * np.sqrt(np.mean(np.square(contexts))) * self._rng.standard_normal(contexts.shape)
-        return _Candidate(np.exp(step * self._rng.standard_normal()) * contexts + noise, np.zeros(0))
+        return _Sequence(np.exp(step * self._rng.standard_normal()) * contexts + noise, np.zeros(0))
 
-    def play(self, pool: list[_Candidate], episodes: int) -> list[_Candidate]:
-        """The candidates after further episodes, the same for all, the most promising first."""
+    def play(self, pool: list[_Sequence], episodes: int) -> list[_Sequence]:
+        """The sequences after further episodes, the same for all, the most promising first."""
         seed = next(self.seeds)
         after = [
-            _Candidate(
+            _Sequence(
                 one.contexts, np.append(one.totals, self.evaluate(one.contexts, episodes, seed).kl[:, -1])
             )
             for one in pool
         ]
-        return sorted(after, key=lambda candidate: -candidate.promise)
+        return sorted(after, key=lambda sequence: -sequence.promise)
 
     def evaluate(self, contexts: FloatArray, episodes: int, seed: int) -> Evaluation:
         """The learner in the game with these contexts."""

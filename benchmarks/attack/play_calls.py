@@ -399,7 +399,7 @@ def _play_calls() -> Iterator[Call]:
             "rules": searched,
             "learner": "uniform",
             "length": 1,
-            "candidates": 1,
+            "sequences": 1,
             "episodes": 1,
             "generations": 0,
             "fresh": 2,
@@ -408,13 +408,12 @@ def _play_calls() -> Iterator[Call]:
         },
         {
             "rules": envs,
-            "candidates": [*COUNTS, 0, 10**12],
+            "sequences": [*COUNTS, 0, 10**12],
             "fresh": [*COUNTS, 10**12],
             "length": [*COUNTS, 10**12],
             "episodes": [*COUNTS, 0, 10**12],
             "generations": [*COUNTS, 10**12],
         },
-        {"candidates": ("candidates",)},
     )
     yield Call("step", _step, {"action": FINE}, {"action": no_rows(3)}, covers=ldp_gym.LDPDistEnv)
     yield Call(

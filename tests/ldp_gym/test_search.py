@@ -5,7 +5,7 @@ import ldp_gym
 from ldp_gym.search import hardest_contexts
 
 GAME = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 100, "channel": "split"}
-SMALL = {"candidates": 16, "episodes": 8, "generations": 2, "fresh": 100}
+SMALL = {"sequences": 16, "episodes": 8, "generations": 2, "fresh": 100}
 
 
 def test_what_is_found_costs_more_than_iid_contexts_on_fresh_seeds():
