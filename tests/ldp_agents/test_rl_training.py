@@ -174,7 +174,7 @@ def test_the_command_trains_and_resumes(tmp_path):
         (["train", "pop"], "unknown algorithm 'pop'; known: ppo, amortized, any-truth, recurrent, sac"),
         (["train", "ppo", "--channel", "laplace-singel"], "did you mean 'laplace-single'"),
         (["train", "ppo", "--channel", "adaptive-splits"], "did you mean 'adaptive-split'"),
-        (["train", "ppo", "--steps", "0"], "greater than or equal to 1"),
+        (["train", "ppo", "--steps", "0"], "Invalid value for '--steps'"),
         (
             ["train", "ppo", "--setting", "channels=[1]"],
             'channels must be a list of names, such as ["laplace-single","split"], got [1]',

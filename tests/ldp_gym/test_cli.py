@@ -212,7 +212,7 @@ def test_the_black_box_says_what_became_of_its_messages():
         (["audit", "laplace-vector"], "needs delta > 0"),
         (["audit", "laplace-single", "--epsilon", "-1"], "epsilon must be positive"),
         (["audit", "laplace-single", "--option", "clipping"], "name=value, got 'clipping'"),
-        (["audit", "laplace-single", "--contexts", "0"], "greater than or equal to 1"),
+        (["audit", "laplace-single", "--contexts", "0"], "Invalid value for '--contexts'"),
         (["audit", "laplace-single", "--trials", "3"], "trials must be at least 320, got 3"),
         (["audit", "laplace-single", "--picture", "/nowhere/at/all.png"], "cannot save the picture"),
         (["audit", "laplace-single", "--option", "clippin=paper"], "takes no option 'clippin'"),

@@ -111,7 +111,7 @@ def test_the_list_has_everything():
         (("bench", "quick", "--learner", "nowhere:Learner"), "cannot import learner 'nowhere:Learner'"),
         (("bench", "quick", "--channel", "nowhere:Channel"), "cannot import channel"),
         (("bench", "quick", "--size", "huge"), "default, small"),
-        (("bench", "quick", "--episodes", "0"), "greater than or equal to 1"),
+        (("bench", "quick", "--episodes", "0"), "Invalid value for '--episodes'"),
         (("report", "no-such-place"), "there are no results in no-such-place"),
         (("export", "results.csv", "."), "there are no results in ."),
         (("bench", "quick", "--jobs", "0"), "jobs (-1: one per core)"),
