@@ -38,7 +38,7 @@ CHANNELS = [
 ]
 
 
-def photographed(images: np.ndarray, way: int) -> np.ndarray:
+def photograph(images: np.ndarray, way: int) -> np.ndarray:
     """Images ``(n, 64)`` in one of the eight ways to hold a square."""
     squares = np.rot90(images.reshape(-1, 8, 8), way % 4, axes=(1, 2))
     return (squares if way < 4 else squares[:, :, ::-1]).reshape(-1, 64)
@@ -52,10 +52,10 @@ def draw_game(ways: int, users: int, seed: int) -> dict:
     models = []
     for turn, rows in enumerate(slices[:8]):
         model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000))
-        models.append(model.fit(photographed(images[rows], turn % ways), digits[rows]))
+        models.append(model.fit(photograph(images[rows], turn % ways), digits[rows]))
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(np.concatenate(slices[8:]))[:users]
-    seen = photographed(images[chosen], int(rng.integers(ways)))
+    seen = photograph(images[chosen], int(rng.integers(ways)))
     return {
         "hypotheses": models,
         "truth": "replay",

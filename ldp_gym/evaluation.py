@@ -200,11 +200,11 @@ def evaluate(
         parts = share_out(work, pieces, processes, partial(_report, progress, scenario.horizon))
     shape = (len(members), count) if isinstance(truth, str) else (count,)
 
-    def joined(name: str) -> Any:
+    def join(name: str) -> Any:
         values = [getattr(part, name) for part in parts]
         return None if values[0] is None else np.concatenate(values).reshape(*shape, values[0].shape[-1])
 
-    return replace(parts[0], **{name: joined(name) for name in _PER_EPISODE})
+    return replace(parts[0], **{name: join(name) for name in _PER_EPISODE})
 
 
 def _members(scenario: Scenario, truth: int | str | None) -> list[int | None]:

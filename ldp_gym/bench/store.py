@@ -118,16 +118,16 @@ class Store:
         with self._open() as database:
             state = database.execute("PRAGMA quick_check").fetchone()[0]
             if state != "ok":
-                raise self._damaged(state)
+                raise self._damage_error(state)
             tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
             if not tables and not read_only:
                 database.executescript(_SCHEMA)
             for table, columns in _COLUMNS.items():
                 lacks = columns - {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
                 if lacks:
-                    raise self._damaged(f"its table {table} lacks {', '.join(sorted(lacks))}")
+                    raise self._damage_error(f"its table {table} lacks {', '.join(sorted(lacks))}")
 
-    def _damaged(self, why: object) -> DamagedStoreError:
+    def _damage_error(self, why: object) -> DamagedStoreError:
         return DamagedStoreError(
             f"{self.path} cannot be read ({why}). It is left as it is: move it away, or choose another "
             f"directory. What is whole in it, 'sqlite3 {FILE} .recover' may bring back"
@@ -144,7 +144,7 @@ class Store:
         except sqlite3.OperationalError as error:  # a full disk, no permission, a file that somebody locks
             raise OSError(f"{self.path}: {error}") from error
         except sqlite3.DatabaseError as error:
-            raise self._damaged(error) from error
+            raise self._damage_error(error) from error
 
     def _note(self, what: str, why: object, remedy: str) -> None:
         fault = f"{what} is damaged ({why}): {remedy}"

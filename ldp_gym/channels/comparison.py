@@ -23,7 +23,7 @@ import numpy as np
 
 from ldp_gym.channels.listing import NUM_DRAWS, MessageList, list_by_coins
 from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.channels.two_level import TwoLevelChannel, log_mixed
+from ldp_gym.channels.two_level import TwoLevelChannel, log_mixture
 from ldp_gym.numerics.arrays import (
     BoolArray,
     FloatArray,
@@ -102,7 +102,7 @@ class Comparison(TwoLevelChannel):
         prefers = _preference(mixture(self._contrast(sides, posterior), candidates))
         wins = self._wins(at(prefers, np.asarray(labels)), uniforms[..., -1])[..., None]
         chances = expectations(candidates, prefers)
-        log_likelihood = log_mixed(np.where(wins, chances, 1.0 - chances), self._log_keep, self.epsilon)
+        log_likelihood = log_mixture(np.where(wins, chances, 1.0 - chances), self._log_keep, self.epsilon)
         return np.where(wins, -sides, sides), log_likelihood
 
     def _wins(self, prefers: FloatArray, coin: FloatArray) -> BoolArray:

@@ -12,7 +12,7 @@ import numpy as np
 from ldp_gym.calibration import extremal
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.channels.two_level import log_mixed
+from ldp_gym.channels.two_level import log_mixture
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages
 
 MOST_LABELS = 4096
@@ -185,13 +185,13 @@ def _plan(key: _Key, epsilon: float, horizon: int, num_messages: int) -> _Plan:
     sets, masses = family.sets[numbers], (family.masses / copies)[numbers]
     chances = np.einsum("nm,km->nk", sets, table)
     log_masses = np.log(masses)[:, None]
-    log_density = log_mixed(sets, log_masses, epsilon)
+    log_density = log_mixture(sets, log_masses, epsilon)
     cumulative = np.cumsum(np.exp(log_density), axis=0).T
     squares = np.einsum("n,nk->k", masses, np.square(chances))
     return _Plan(
         sets.astype(np.float64),
         cumulative / cumulative[:, -1:],
         log_density,
-        log_mixed(chances, log_masses, epsilon),
+        log_mixture(chances, log_masses, epsilon),
         quadratic_losses(chances, squares, epsilon),
     )

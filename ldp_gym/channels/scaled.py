@@ -74,7 +74,7 @@ class ScaledChannel(ClippedChannel):
         cells = self.clipping.cells(candidates)
         coordinate, level = self._one_level(labels, candidates, uniforms, cells)
         centre, half = (at(side, coordinate) for side in self._scaling(candidates, cells))
-        value = _scaled(level, centre, half)
+        value = _to_unit_range(level, centre, half)
         return self._reveal(centre + half * self.randomize(value, uniforms[..., 3:]), coordinate)
 
     def _reveal(self, log_likelihoods: FloatArray, coordinates: IntArray) -> Messages:
@@ -90,8 +90,8 @@ class ScaledChannel(ClippedChannel):
         levels = at(self._levels(candidates, cells), coordinate, slice(None))
         reached = np.isfinite(levels)
         return _Reports(
-            _scaled(-at(messages, coordinate)[..., None], centre, half),
-            _scaled(np.where(reached, levels, centre), centre, half),
+            _to_unit_range(-at(messages, coordinate)[..., None], centre, half),
+            _to_unit_range(np.where(reached, levels, centre), centre, half),
             reached,
             half > 0.0,
         )
@@ -133,7 +133,7 @@ class ScaledChannel(ClippedChannel):
         for j, (centre, half) in enumerate(zip(*self._scaling(candidates, cells), strict=True)):
             reports, lengths = np.zeros(1), np.ones(1)  # where there is no range, there is one report
             if half > 0.0:
-                reports, lengths = self.pieces(np.unique(_scaled(levels[j], centre, half)))
+                reports, lengths = self.pieces(np.unique(_to_unit_range(levels[j], centre, half)))
             messages.append(self._reveal(centre + half * reports, np.full(len(reports), j)))
             weights.append(lengths)
         return complete_list(np.concatenate(messages), np.log(np.concatenate(weights)))
@@ -159,6 +159,6 @@ class _Reports(NamedTuple):
     ranges: BoolArray
 
 
-def _scaled(levels: FloatArray, centre: FloatArray, half: FloatArray) -> FloatArray:
+def _to_unit_range(levels: FloatArray, centre: FloatArray, half: FloatArray) -> FloatArray:
     """Log-likelihoods in units of half their range around its centre; 0 where there is no range."""
     return np.where(half > 0.0, (levels - centre) / np.maximum(half, NEGLIGIBLE), 0.0)

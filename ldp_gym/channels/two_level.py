@@ -43,16 +43,16 @@ class TwoLevelChannel(Channel):
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         agreement = self.agreement(messages, candidates, posterior)
-        return log_mixed(agreement, self._log_fits(messages, candidates, posterior), self.epsilon)
+        return log_mixture(agreement, self._log_fits(messages, candidates, posterior), self.epsilon)
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         chances = self._chances(messages, candidates, posterior)
-        return log_mixed(chances, self._log_fits(messages, candidates, posterior), self.epsilon)
+        return log_mixture(chances, self._log_fits(messages, candidates, posterior), self.epsilon)
 
 
-def log_mixed(chance: FloatArray, log_fits: FloatArray | float, epsilon: float) -> FloatArray:
+def log_mixture(chance: FloatArray, log_fits: FloatArray | float, epsilon: float) -> FloatArray:
     """The log density of a message that fits with the given chance.
 
     ``log_fits`` is that of a message that fits; one that does not has ``e^-eps`` times its density.

@@ -20,7 +20,7 @@ import numpy as np
 from ldp_gym.calibration.capacity import best_share
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
 from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.channels.two_level import TwoLevelChannel, log_mixed
+from ldp_gym.channels.two_level import TwoLevelChannel, log_mixture
 from ldp_gym.channels.votes import (
     ballots_for_winners,
     cast_votes,
@@ -101,7 +101,7 @@ class Wheel(TwoLevelChannel):
         start = at(places, chosen) + np.where(covers, -arc, 1.0 - arc) * uniforms[..., -2]
         return _behind(places, _on_grid(start)[..., None])
 
-    def _covered(
+    def _coverage(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
         """Which hypotheses the arc covers, ``(..., K)``, and the log density of such an arc, ``(..., 1)``."""
@@ -111,7 +111,7 @@ class Wheel(TwoLevelChannel):
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        covered, _ = self._covered(messages, candidates, posterior)
+        covered, _ = self._coverage(messages, candidates, posterior)
         return mixture(covered, votes(candidates))
 
     def _log_fits(
@@ -122,8 +122,8 @@ class Wheel(TwoLevelChannel):
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        covered, log_density = self._covered(messages, candidates, posterior)
-        return log_mixed(expected_votes(candidates, covered), log_density, self.epsilon)
+        covered, log_density = self._coverage(messages, candidates, posterior)
+        return log_mixture(expected_votes(candidates, covered), log_density, self.epsilon)
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None

@@ -142,9 +142,9 @@ class ExactChannel(Channel):
         law /= np.add.reduce(law, axis=0)
         if not np.minimum.reduce(law, axis=None) >= 0.0:  # NaN too
             raise BrokenPromiseError(f"{self.channel!r} has no density at these candidates: {log_density}")
-        return self._rounded(messages, law)
+        return self._round_table(messages, law)
 
-    def _rounded(self, messages: Messages, law: FloatArray) -> ExactTable:
+    def _round_table(self, messages: Messages, law: FloatArray) -> ExactTable:
         """The law ``(n, M)`` in whole numbers out of 2^64."""
         above, below = _power_below(min(self.epsilon, _STEEPEST))
         mean = np.add.reduce(law, axis=1)[:, None] / law.shape[1]

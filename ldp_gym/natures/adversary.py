@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldp_gym.natures.base import Information, NatureView
-from ldp_gym.natures.pool import Pooled
+from ldp_gym.natures.pool import PoolNature
 from ldp_gym.numerics.arrays import FloatArray, mixture
 from ldp_gym.numerics.divergences import negentropy
 
@@ -21,7 +21,7 @@ _SMALLEST = 1e-9
 """What a message is taken to tell at least, in nats: less is rounding."""
 
 
-class WorstOfPool(Pooled):
+class WorstOfPool(PoolNature):
     """The context of the pool with the largest score: adversaries differ in nothing but their score."""
 
     adaptive: ClassVar[bool] = True

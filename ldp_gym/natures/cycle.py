@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from ldp_gym.natures.base import NatureView
-from ldp_gym.natures.pool import Pooled
+from ldp_gym.natures.pool import PoolNature
 from ldp_gym.numerics.arrays import FloatArray
 
 
-class Cycle(Pooled):
+class Cycle(PoolNature):
     """The given contexts, again and again.
 
     Args:

@@ -10,7 +10,7 @@ from ldp_gym.numerics.streams import Purpose, stream
 from ldp_gym.registry import resolve
 
 
-class Pooled(Nature):
+class PoolNature(Nature):
     """A nature that picks its contexts from a pool.
 
     Args:

@@ -60,7 +60,7 @@ def information_rate(
     try:
         listed = channel.list_messages(candidates, public)
     except TypeError:
-        return _sampled(channel, candidates, prior, public, samples, seed)
+        return _sample_rate(channel, candidates, prior, public, samples, seed)
     log_likelihood = channel.log_likelihood(listed.messages, candidates, public)
     with np.errstate(invalid="ignore"):
         gain = log_likelihood - _log_mean(log_likelihood, prior)
@@ -74,7 +74,7 @@ def information_rate(
     return InformationRate(float(rates.sum()), float(error))
 
 
-def _sampled(
+def _sample_rate(
     channel: Channel,
     candidates: FloatArray,
     prior: FloatArray,
@@ -158,7 +158,8 @@ class MessageInformation:
     def _sample(self, candidates: FloatArray, prior: FloatArray, public: FloatArray | None) -> FloatArray:
         """The likelihoods ``(..., S, K)``, up to a factor, of messages of the mixture with fixed coins."""
         channel = self._channel
-        coins = _stratified(_MESSAGES_ADAPTIVE if channel.adaptive else _MESSAGES, 1 + channel.num_uniforms)
+        num_messages = _MESSAGES_ADAPTIVE if channel.adaptive else _MESSAGES
+        coins = _stratified_uniforms(num_messages, 1 + channel.num_uniforms)
         law = np.einsum("...k,...km->...m", prior, candidates)
         shape = np.broadcast_shapes(law.shape[:-1], coins.shape[:1])
         coins = np.broadcast_to(coins, (*shape, coins.shape[-1]))
@@ -175,7 +176,7 @@ def _plogp(p: FloatArray) -> FloatArray:
 
 
 @cache
-def _stratified(count: int, width: int) -> FloatArray:
+def _stratified_uniforms(count: int, width: int) -> FloatArray:
     """``count`` rows of uniforms, every column with one in each of ``count`` equal parts of (0, 1)."""
     rng = stream(Purpose.INFORMATION, 0)
     parts = np.stack([rng.permutation(count) for _ in range(width)], axis=-1)

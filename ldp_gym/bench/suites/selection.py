@@ -210,14 +210,14 @@ def _recommendation(picks: Sequence[Pick]) -> str:
         f"half of all episodes by {first.users:,.0f} user{'s' if first.users > 1 else ''}."
     )
     if others:
-        text += f" As reliable at this eps: {_listed(others)}."
+        text += f" As reliable at this eps: {_name_pairs(others)}."
     smaller = sorted({pick.epsilon for pick in private if pick.epsilon < epsilon})
     if smaller:
         text += f" At eps = {', '.join(f'{e:g}' for e in smaller)} none is shown to."
     return text
 
 
-def _listed(picks: Sequence[Pick]) -> str:
+def _name_pairs(picks: Sequence[Pick]) -> str:
     """Learners and channels, those of one channel together; the first few of many."""
     by_channel: dict[str, list[str]] = {}
     for pick in picks:

@@ -8,7 +8,7 @@ from helpers import CHANNELS, PURE, TABLE, make_channel
 
 import ldp_gym
 from ldp_gym import theory
-from ldp_gym.channels.two_level import log_mixed
+from ldp_gym.channels.two_level import log_mixture
 from ldp_gym.privacy.audit import certify, estimate_epsilon
 from ldp_gym.testing import check_channel
 
@@ -111,5 +111,5 @@ def test_what_is_known_of_a_loss_s_size_is_its_size(name):
 
 def test_log_densities_stay_finite_where_rounding_leaves_the_unit_interval():
     for epsilon in (1.0, 60.0, 800.0):
-        density = log_mixed(np.array([1.0 + 1e-12, -1e-12]), 0.0, epsilon)
+        density = log_mixture(np.array([1.0 + 1e-12, -1e-12]), 0.0, epsilon)
         np.testing.assert_allclose(density, [0.0, -epsilon], atol=1e-9)
