@@ -172,7 +172,7 @@ def _index(kind: str, makers: dict[str, Callable[..., Any]], others: dict[str, t
 def _facts(name: str, maker: Callable[..., Any], argument: str) -> str:
     """How to ask for a thing by its name, what it is like, and which options it takes."""
     if argument == "learner":
-        call = f'ldp_agents.make("{name}", env.unwrapped.game)'
+        call = f'ldp_agents.make("{name}", env)'
     else:
         delta = ", delta=1e-5" if argument == "channel" and not maker.pure else ""  # type: ignore[attr-defined]
         call = f'gym.make("LDPDist-v0", {argument}="{name}"{delta})'

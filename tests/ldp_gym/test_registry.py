@@ -13,7 +13,7 @@ from ldp_gym.hypotheses.table import Table
 from ldp_gym.learners import LEARNERS
 from ldp_gym.registry import Registry, is_builtin
 
-REGISTRIES = [ldp_gym.CHANNELS, ldp_gym.HYPOTHESES, ldp_gym.NATURES, ldp_gym.LEARNERS]
+REGISTRIES = [ldp_gym.CHANNELS, ldp_gym.HYPOTHESES, ldp_gym.NATURES, ldp_gym.TRUTHS, ldp_gym.LEARNERS]
 
 
 class Chair:

@@ -192,7 +192,9 @@ def test_videos_are_recorded(tmp_path):
 )
 def test_videos_of_many_games_are_recorded(tmp_path):
     envs = gym.make_vec("LDPDist-v0", num_envs=2, render_mode="rgb_array", horizon=4)
-    envs = gym.wrappers.vector.RecordVideo(envs, str(tmp_path / "videos"), video_length=3, disable_logger=True)
+    envs = gym.wrappers.vector.RecordVideo(
+        envs, str(tmp_path / "videos"), video_length=3, disable_logger=True
+    )
     envs.reset(seed=0)
     for _ in range(4):
         envs.step(np.full((2, 16), 1 / 16))
