@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from ldp_gym.numerics import validation
 from ldp_gym.spaces import Simplex
 from ldp_gym.wrappers.sources import VectorView, vector_env
 
@@ -20,18 +21,28 @@ class StaggeredStart(VectorView):
 
     Args:
         env: an LDPDist vector environment, in a view of the action or bare.
+        copies: so many games after one another are the same: they have the seed of the first, and are in the
+            same round. An action never changes a message, so they stay the same, and their rewards differ by
+            the actions alone.
     """
 
-    def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any]) -> None:
+    def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any], copies: int = 1) -> None:
         super().__init__(vector_env(self, env))
+        self.copies = validation.whole("copies", copies, least=1)
+        if self.num_envs % self.copies:
+            raise ValueError(f"{self.num_envs} games cannot be {self.copies} copies each: use a multiple")
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every game, and play each to its own round."""
+        first = np.arange(self.num_envs) // self.copies * self.copies
+        if seed is not None and self.copies > 1:
+            seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else list(seed)
+            seed = [seeds[i] for i in first]
         observations, infos = self.env.reset(seed=seed, options=options)
         space, horizon = self.env.action_space, self.env.unwrapped.game.horizon  # type: ignore[attr-defined]
         assert space.shape is not None
         idle = np.full(space.shape, 1.0 / space.shape[-1] if isinstance(space, Simplex) else 0.0)
-        begins = np.arange(self.num_envs) * horizon // self.num_envs
+        begins = first * horizon // self.num_envs
         for t in range(1, int(begins[-1]) + 1):
             self.env.step(idle)
             mask = begins == t

@@ -2,6 +2,7 @@
 
 import gymnasium as gym
 import numpy as np
+import pytest
 
 from ldp_gym import wrappers
 
@@ -23,3 +24,20 @@ def test_a_staggered_start_of_distributions():
     shown, _ = envs.reset(seed=0)
     assert shown["message"][0].any()
     assert not shown["message"][1].any()
+
+
+def test_copies_play_the_same_episodes_whatever_they_do():
+    games = gym.make_vec("LDPDist-v0", num_envs=6, horizon=5, autoreset_mode="SameStep")
+    envs = wrappers.StaggeredStart(wrappers.VectorMixtureAction(games), copies=3)
+    seen, _ = envs.reset(seed=7)
+    rng, rewards = np.random.default_rng(0), []
+    for _ in range(12):  # over the ends of episodes
+        for value in seen.values():
+            np.testing.assert_array_equal(value[:3], value[[0, 0, 0]])
+            np.testing.assert_array_equal(value[3:], value[[3, 3, 3]])
+        seen, reward, *_ = envs.step(rng.uniform(-1.0, 1.0, (6, 8)))
+        rewards.append(reward)
+    assert (np.std(np.array(rewards).reshape(-1, 3), axis=1) > 0).all()
+    assert (seen["round"][0] != seen["round"][3]).all()
+    with pytest.raises(ValueError, match="6 games cannot be 4 copies each"):
+        wrappers.StaggeredStart(games, copies=4)
