@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CHANNELS = ("laplace-single", "split")
-LEARNERS_SHOWN = ("uniform", "bayes", "fixed-share", "soft-bayes", "robust")
+LEARNERS_SHOWN = ("uniform", "bayes", "fixed-share", "soft-bayes", "robust", "any-truth")
 HORIZONS = (100, 300, 1000, 3000)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 HORIZON, EPSILON = 1000, 4.0
