@@ -27,6 +27,7 @@ class Algorithm:
         policy: the class of stable-baselines3 that its models are stored as; none if they are arrays,
             or if the settings name it.
         stores_code: whether its checkpoints run code when they are read, as those of stable-baselines3 do.
+        goes_on: whether it begins nothing of its own, and goes on with what ``ldp_agents.rl.save`` has left.
     """
 
     settings: type[Any]
@@ -34,6 +35,7 @@ class Algorithm:
     fit: Callable[[Run[Any]], TrainedModel]
     policy: Any = None
     stores_code: bool = True
+    goes_on: bool = False
 
 
 ALGORITHMS = {
@@ -44,7 +46,7 @@ ALGORITHMS = {
     ),
     "recurrent": Algorithm(recurrent.Settings, recurrent.STEPS, recurrent.fit, RecurrentPPO),
     "sac": Algorithm(sac.Settings, sac.STEPS, sac.fit, SAC),
-    "sb3": Algorithm(saved.Settings, saved.STEPS, saved.fit),
+    "sb3": Algorithm(saved.Settings, saved.STEPS, saved.fit, goes_on=True),
 }
 
 

@@ -73,7 +73,9 @@ def train(
     seed: Annotated[int, typer.Option(min=0, help="Of the episodes and of the network.")] = 0,
     setting: Annotated[
         list[str] | None,
-        typer.Option(help="A setting of the algorithm, as name=value, such as network=flat; repeatable."),
+        typer.Option(
+            help="A setting of the algorithm, as name=value, such as learning_rate=0.001; repeatable."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help=f"Where the model goes; {DIRECTORY}/ALGORITHM if not given.")

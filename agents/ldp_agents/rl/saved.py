@@ -111,10 +111,6 @@ def save(model: BaseAlgorithm, env: Any, directory: str | Path) -> None:
 def fit(run: Run[Settings]) -> TrainedPolicy:
     """Train a saved policy further."""
     config, settings = run.config, run.settings
-    if run.checkpoint is None:
-        raise ValueError(
-            "'sb3' goes on with what ldp_agents.rl.save() has left: name its directory, --resume"
-        )
     scaling = Scaling(**settings.scaling) if settings.scaling else None
     env: VecEnv = make_training_env(config.rules, settings.features, settings.num_envs, settings.logit_range)
     if settings.features == "message":

@@ -59,7 +59,8 @@ def train(
 
     Raises:
         FileExistsError: if there is a run in the directory and ``resume`` is not set.
-        ValueError: if the run there has another configuration, or there is no such algorithm.
+        ValueError: if the run there has another configuration, there is no such algorithm, or it needs a
+            run to go on with.
         UntrustedCodeError: if its checkpoint runs code, and ``trust`` is not set.
     """
     # What cannot be trained says so now, before anything is played or written.
@@ -73,6 +74,11 @@ def train(
         raise UntrustedCodeError(
             f"{checkpoint} runs whatever code it holds when it is read. If nobody else can have written to "
             f"{out}, resume with --trust, or trust=True"
+        )
+    if checkpoint is None and algorithm.goes_on:
+        raise ValueError(
+            f"{config.algorithm!r} goes on with what ldp_agents.rl.save() has left: name its directory, "
+            f"--out DIRECTORY --resume"
         )
     out.mkdir(parents=True, exist_ok=True)
     write_text(out / CONFIG, json.dumps(card, indent=2) + "\n")
