@@ -32,7 +32,7 @@ class Pairs(LikelihoodLearner):
     def __init__(self, game: Game, members: float = 0.5) -> None:
         members = validation.positive("members", members, most=1.0)
         num_hypotheses = as_game(game).num_hypotheses
-        pairs = _pairs(num_hypotheses) if members < 1.0 else np.empty((0, num_hypotheses))
+        pairs = mixtures_of_two(num_hypotheses) if members < 1.0 else np.empty((0, num_hypotheses))
         self._mixtures = np.concatenate([np.eye(num_hypotheses), pairs])  # (N, K)
         prior = [
             np.full(num_hypotheses, members / num_hypotheses),
@@ -61,8 +61,12 @@ class Pairs(LikelihoodLearner):
         self._log_weights = log_weights - log_weights.max(axis=-1, keepdims=True)
 
 
-def _pairs(num_hypotheses: int) -> FloatArray:
-    """The mixtures of every pair: weights ``(N, K)``."""
+def mixtures_of_two(num_hypotheses: int) -> FloatArray:
+    """Five mixtures of every pair of hypotheses: weights ``(N, K)``.
+
+    Raises:
+        ValueError: if there are more than 128.
+    """
     if num_hypotheses > _MOST_HYPOTHESES:
         raise ValueError(
             f"'pairs' keeps {len(_SHARES)} mixtures of every pair of hypotheses, and takes at most "

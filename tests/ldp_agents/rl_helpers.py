@@ -7,16 +7,18 @@ from typer.testing import CliRunner
 
 from ldp_agents.rl import Model, network
 from ldp_gym.cli import app
-from ldp_gym.features.evidence import SLOPES
 
-OUTPUTS = {"weights": 1, "slopes": 1 + len(SLOPES)}
+ENDS = {"weights": (network.NODE_INPUTS, 1), "slopes": (network.CHANNEL_INPUTS, network.SLOPE_OUTPUTS)}
+"""How many inputs and outputs a network has, by what it says."""
+
 EASY = {"hypotheses": "disjoint", "num_hypotheses": 4, "epsilon": 6.0, "horizon": 40}
 """A game that a few seconds of training are enough for."""
 
 
 def untrained(evidence="weights", seed=0, **card):
     """A model with random parameters, that says nothing of what it was trained on."""
-    parameters = network.make((7, 5), OUTPUTS[evidence], np.random.default_rng(seed))
+    inputs, outputs = ENDS[evidence]
+    parameters = network.make(inputs, (7, 5), outputs, np.random.default_rng(seed))
     parameters["w"] *= 10.0
     return Model(parameters, evidence, {}, card)
 

@@ -27,28 +27,39 @@ def new_model():
 
 def test_with_full_steps_and_nothing_shared_every_expert_is_bayes():
     likelihoods = np.random.default_rng(0).random((20, 3, 4)) + 0.1
-    state = any_truth.start(np.full(5, 0.2), 4, (3,))
+    mixtures = any_truth.mixtures_of(4)
+    state = any_truth.start(np.full(6, 1 / 6), 4, (3,))
     for likelihood in likelihoods:
-        state = any_truth.advance(state, likelihood, BAYES)
+        state = any_truth.advance(state, likelihood, BAYES, mixtures)
     product = likelihoods.prod(axis=0)
-    np.testing.assert_allclose(state.mixed, product / product.sum(axis=-1, keepdims=True), rtol=1e-9)
-    np.testing.assert_allclose(state.trust, 0.2, rtol=1e-9)
+    for expert in range(5):
+        expected = product / product.sum(axis=-1, keepdims=True)
+        np.testing.assert_allclose(state.weights[:, expert], expected, rtol=1e-9)
+    of_pairs = np.einsum("tbk,nk->tbn", likelihoods, mixtures).prod(axis=0)
+    np.testing.assert_allclose(state.pairs, of_pairs / of_pairs.sum(axis=-1, keepdims=True), rtol=1e-9)
+    foretold = np.column_stack([*[product.mean(axis=-1)] * 5, of_pairs.mean(axis=-1)])
+    trust = np.concatenate([state.trust, state.trust_in_pairs], axis=-1)
+    np.testing.assert_allclose(trust, foretold / foretold.sum(axis=-1, keepdims=True), rtol=1e-9)
+    np.testing.assert_allclose(state.mix(mixtures).sum(axis=-1), 1.0, rtol=1e-9)
 
 
 def test_a_part_of_a_step_is_soft_bayes_and_a_share_is_spread_evenly():
     likelihood, weights = np.array([0.5, 1.0]), np.array([0.3, 0.7])
     dials = any_truth.Dials(*(np.full((5, 1), value) for value in (1.0, 0.1, 0.2)))
-    state = any_truth.State(np.tile(weights, (5, 1)), np.full(5, 0.2))
+    mixtures = any_truth.mixtures_of(2)
+    state = any_truth.State(np.tile(weights, (5, 1)), np.full(5, 0.2), np.full(5, 0.2), np.zeros(1))
     soft = weights * (1 - 0.2 + 0.2 * likelihood / (weights @ likelihood))
-    np.testing.assert_allclose(
-        any_truth.advance(state, likelihood, dials).mixed, 0.9 * soft + 0.05, rtol=1e-9
-    )
+    after = any_truth.advance(state, likelihood, dials, mixtures)
+    np.testing.assert_allclose(after.mix(mixtures), 0.9 * soft + 0.05, rtol=1e-9)
 
 
 def test_experts_are_trusted_by_what_they_foretold():
-    state = any_truth.State(np.array([[0.9, 0.1]] + [[0.5, 0.5]] * 4), np.full(5, 0.2))
-    trust = any_truth.advance(state, np.array([1.0, 0.25]), BAYES).trust
-    expected = np.array([0.925, *[0.625] * 4])
+    weights = np.array([[0.9, 0.1]] + [[0.5, 0.5]] * 4)
+    mixtures = any_truth.mixtures_of(2)
+    state = any_truth.State(weights, np.full(5, 1 / 6), np.full(5, 0.2), np.full(1, 1 / 6))
+    after = any_truth.advance(state, np.array([1.0, 0.25]), BAYES, mixtures)
+    expected = np.array([0.925, *[0.625] * 5])  # pairs: five mixtures, a half on average
+    trust = np.append(after.trust, after.trust_in_pairs)
     np.testing.assert_allclose(trust, expected / expected.sum(), rtol=1e-9)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from helpers import CHANNELS, TABLE, record, small_rules
-from rl_helpers import OUTPUTS, untrained
+from rl_helpers import ENDS, untrained
 
 import ldp_agents
 import ldp_gym
@@ -20,10 +20,11 @@ from ldp_gym.testing import check_learner
 PRIVATE = [name for name in CHANNELS if name != "identity"]
 
 
-@pytest.mark.parametrize("evidence", OUTPUTS)
+@pytest.mark.parametrize("evidence", ENDS)
 def test_numpy_plays_what_pytorch_trains(evidence):
     parameters = untrained(evidence).parameters
-    rows = network.describe_nodes(Scenario(**small_rules()).channel)
+    channel = Scenario(**small_rules()).channel
+    rows = network.describe_nodes(channel) if evidence == "weights" else network.describe(channel)
     tensors = {name: torch.tensor(array) for name, array in parameters.items()}
     np.testing.assert_allclose(
         network.apply(parameters, rows), network.apply(tensors, torch.tensor(rows)).numpy(), rtol=1e-9
@@ -44,7 +45,7 @@ def test_the_differentiable_loss_is_the_environment_s(channel, more):
     np.testing.assert_allclose(ours, np.mean(played), rtol=1e-4)
 
 
-@pytest.mark.parametrize("evidence", OUTPUTS)
+@pytest.mark.parametrize("evidence", ENDS)
 @pytest.mark.parametrize("channel", PRIVATE)
 def test_a_model_keeps_the_learner_s_contract(evidence, channel):
     check_learner(untrained(evidence), **small_rules(channel))
@@ -73,16 +74,18 @@ def test_the_slopes_of_ppo_are_a_sum_of_evidence():
     model = untrained("slopes")
     learner = model(game)
     learner.reset((1,))
-    outputs = network.apply(model.parameters, network.describe(game.channel))
-    counts = np.exp(outputs[1:] + outputs[0]) / 6
+    slopes = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
+    place, log_count = network.apply(model.parameters, network.describe(game.channel))
+    # The slope 2^place counts; between two of them each counts by how near it is.
+    shares = [max(0.0, 1.0 - abs(np.clip(place, -2.0, 3.0) - np.log2(slope))) for slope in slopes]
     total = np.zeros(4)
     for t in range(4):
         f, agreement = (
             tape.candidates[0, t],
             game.channel.agreement(tape.messages[0, t], tape.candidates[0, t]),
         )
-        for count, slope in zip(counts, (0.25, 0.5, 1.0, 2.0, 4.0, 8.0), strict=True):
-            total += count / slope * np.log(f @ np.exp(slope * agreement))
+        for share, slope in zip(shares, slopes, strict=True):
+            total += np.exp(log_count) * share * np.log(f @ (1.0 - agreement + agreement * np.exp(slope)))
     learner.play(tape.candidates, tape.messages)
     np.testing.assert_allclose(
         learner.weights[0], np.exp(total) / np.exp(total).sum(), rtol=1e-2

@@ -23,14 +23,14 @@ ALGORITHMS = ("ppo", "amortized")
 @pytest.mark.parametrize("game", JUDGES)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_shipped_models_learn(algorithm, game):
-    """At most 1.4 times Bayes; paired, error rate 1e-6."""
+    """At most 1.15 times Bayes; paired, error rate 1e-6."""
     assert model_of(algorithm).name == algorithm
     ours, bayes = (
         ldp_gym.evaluate(name, JUDGES[game], episodes=60, seed=50).kl[:, -1] for name in (algorithm, "bayes")
     )
     gap = ours - MOST_TIMES_BAYES * bayes
     assert gap.mean() < student.isf(ALPHA, 59) * gap.std(ddof=1) / np.sqrt(60)
-    assert ours.mean() < 1.6 * bayes.mean()
+    assert ours.mean() < 1.25 * bayes.mean()
 
 
 def test_the_shipped_models_play_without_torch():
@@ -69,7 +69,7 @@ def test_a_trained_directory_becomes_a_shipped_weight(tmp_path, monkeypatch):
 def test_a_model_that_does_not_learn_does_not_ship(tmp_path):
     card = Config("amortized", {}, 1).card(OnPolicySettings())
     untrained(**card).save(tmp_path / "model")
-    with pytest.raises(ValueError, match=r"what ships has at most 1.4 times: train for longer"):
+    with pytest.raises(ValueError, match=r"what ships has at most 1.15 times: train for longer"):
         ship(tmp_path / "model", tmp_path / "weights", episodes=8)
     assert not (tmp_path / "weights").exists()
 

@@ -16,6 +16,7 @@ import ldp_agents
 import ldp_gym
 from ldp_agents.rl import Config, load
 from ldp_agents.rl.loading import StoredPolicy
+from ldp_agents.rl.ppo import Settings, make_games
 from ldp_agents.rl.pretrained import WEIGHTS_DIRECTORY
 from ldp_agents.rl.training import train
 from ldp_gym.bench.experiment import Experiment, may_play_here
@@ -181,11 +182,18 @@ def test_the_command_trains_and_resumes(tmp_path):
         ),
         (
             ["train", "ppo", "--setting", "nets=3"],
-            "ppo has no setting 'nets'; it has num_envs=4, n_steps=64",
+            "ppo has no setting 'nets'; it has num_envs=32, n_steps=8",
         ),
         (["train", "ppo", "--setting", "hidden=abc"], "hidden must be a list of whole numbers"),
         (["train", "ppo", "--setting", "n_steps=0"], "n_steps must be at least 1, got 0"),
         (["train", "ppo", "--setting", "log_std=x"], "log_std must be a number, got 'x'"),
+        (
+            ["train", "ppo", "--setting", "copies=1"],
+            "copies must be at least 2, because what the others earn",
+        ),
+        (["train", "ppo", "--setting", "num_envs=6"], "a multiple of them; got copies=4, num_envs=6"),
+        (["train", "amortized", "--setting", "split=tran"], "unknown split 'tran'; known: train, familiar"),
+        (["train", "sb3"], "'sb3' goes on with what ldp_agents.rl.save() has left: name its directory"),
     ],
 )
 def test_bad_arguments_say_what_is_allowed(arguments, message, tmp_path):
@@ -195,6 +203,42 @@ def test_bad_arguments_say_what_is_allowed(arguments, message, tmp_path):
     assert code == 2
     assert message in output
     assert not (tmp_path / "run").exists(), "the next try starts from nothing"
+
+
+def test_the_baseline_of_a_copy_is_what_the_others_earn():
+    """Six eps, two episodes of each in three copies; each game has a unit of its own."""
+    env = make_games(Settings(num_envs=6, copies=3, channels=("split",)))
+    env.seed(0)
+    seen = env.reset().reshape(6, 2, 3, -1)
+    np.testing.assert_array_equal(seen, seen[:, :, :1].repeat(3, axis=2))
+    _, advantages, _, _ = env.step(np.zeros((36, 8)))
+    np.testing.assert_allclose(advantages, 0.0, atol=1e-6)  # all did the same
+    _, advantages, _, infos = env.step(np.random.default_rng(0).uniform(-1.0, 1.0, (36, 8)))
+    costs = np.array([info["kl"] for info in infos]).reshape(6, 2, 3)
+    first, second, third = np.moveaxis(costs, 2, 0)
+    gains = np.stack(
+        [(second + third) / 2 - first, (first + third) / 2 - second, (first + second) / 2 - third], axis=2
+    )
+    units = (advantages.reshape(6, 2, 3) / gains).reshape(6, 6)
+    np.testing.assert_allclose(units, units[:, :1].repeat(6, axis=1), rtol=1e-3)
+    assert (units > 0.0).all()
+
+
+def test_a_split_alone_is_what_it_was_trained_on(tmp_path):
+    trained = train(
+        Config("amortized", EASY, 20_000, settings={"split": "train", "cells": 300_000}),
+        tmp_path,
+        scores=1,
+        episodes=2,
+    )
+    assert trained.trained_on == {
+        "classes": ["dirichlet", "softmax-linear"],
+        "channels": ["laplace-single", "randomized-response", "split"],
+        "epsilon": [1.0, 4.0],
+        "K": [4, 16],
+        "M": [8, 32],
+        "T": [300, 1000],
+    }
 
 
 def test_the_table_is_printed_and_kept(tmp_path, capsys, monkeypatch):

@@ -14,7 +14,7 @@ import numpy as np
 
 from ldp_agents.rl import network
 from ldp_agents.rl.descent import descend
-from ldp_agents.rl.games import CLASSES, RANGES, draw_rules
+from ldp_agents.rl.games import describe_ranges, describe_split, draw_from_split, draw_rules
 from ldp_agents.rl.model import Model
 from ldp_agents.rl.run import Run
 from ldp_agents.rl.smoothing import smoothing_of
@@ -27,12 +27,13 @@ from ldp_gym.errors import extra
 from ldp_gym.features.evidence import nodes
 from ldp_gym.features.relations import relation_of
 from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.splits import SPLITS
 
 with extra("rl", "training"):
     import torch
 
 
-STEPS = 60_000_000
+STEPS = 30_000_000
 """How many rounds are enough."""
 
 
@@ -41,7 +42,9 @@ class Settings:
     """The settings of amortized inference.
 
     Attributes:
-        channels: those of the games that it trains on.
+        split: the split of ``ldp_gym.splits`` whose games alone it trains on, such as ``train``; if empty,
+            games are drawn from all class families and the ranges of ``ldp_agents.rl.games``.
+        channels: those of the games that are drawn.
         hidden: the widths of the hidden layers.
         cells: how many numbers a batch has at most, over its episodes, rounds, labels and hypotheses: a game
             that would have more in two episodes is not drawn.
@@ -49,6 +52,7 @@ class Settings:
         learning_rate: at the start; it falls linearly to zero.
     """
 
+    split: str = ""
     channels: tuple[str, ...] = (
         "laplace-single",
         "gaussian-vector",
@@ -60,6 +64,11 @@ class Settings:
     cells: int = 1_000_000
     episodes: int = 32
     learning_rate: float = 4e-3
+
+    def __post_init__(self) -> None:
+        """See whether there is such a split."""
+        if self.split and self.split not in SPLITS:
+            raise ValueError(f"unknown split {self.split!r}; known: {', '.join(SPLITS)}")
 
 
 class Weighing(NamedTuple):
@@ -147,7 +156,8 @@ def mixture_kl(weights: torch.Tensor, batch: Batch) -> torch.Tensor:
 def draw_batch(settings: Settings, rng: np.random.Generator) -> Batch:
     """Episodes of a random game."""
     while True:
-        rules = draw_rules(rng, settings.channels)
+        split = settings.split
+        rules = draw_from_split(rng, split) if split else draw_rules(rng, settings.channels)
         labels = rules.get("num_labels", 2 * rules["num_hypotheses"])
         vary = rules["hypotheses"] == "softmax-linear" or rules["channel"].endswith("-vector")
         cells = rules["horizon"] * labels * (rules["num_hypotheses"] if vary else 8)
@@ -158,11 +168,11 @@ def draw_batch(settings: Settings, rng: np.random.Generator) -> Batch:
 
 def fit(run: Run[Settings]) -> Model:
     """Train, or go on from a checkpoint; returns the model."""
-    net = TorchNetwork(network.make(run.settings.hidden, 1, np.random.default_rng(run.config.seed)))
-    trained_on = {
-        "classes": sorted({str(rules["hypotheses"]) for rules in CLASSES.values()}),
-        **{key: list(ends) for key, ends in RANGES.items()},
-    }
+    net = TorchNetwork(
+        network.make(network.NODE_INPUTS, run.settings.hidden, 1, np.random.default_rng(run.config.seed))
+    )
+    split = run.settings.split
+    trained_on = describe_split(split) if split else describe_ranges()
 
     def make_model() -> Model:
         return Model(net.numpy(), "weights", trained_on, run.card)

@@ -3,7 +3,8 @@
 An expert keeps weights of the hypotheses. It goes a *step* towards Bayes' rule at some *rate*, and then
 shares a little of its weight among all: with a full step it finds a member, with small ones a mixture, and
 what is shared lets it follow a truth that moves. How large these dials are, from round to round, a network
-says of eps, K and T. The rule is written once for PyTorch, which trains it, and for NumPy, which plays it.
+says of eps, K and T. One more expert, which has no dials, is Bayes' rule over mixtures of two. The rule is
+written once for PyTorch, which trains it, and for NumPy, which plays it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ldp_agents.likelihood import LikelihoodLearner, relative_likelihoods
+from ldp_agents.pairs import mixtures_of_two
 from ldp_agents.rl import network
 from ldp_agents.rl.smoothing import smoothing_of
 from ldp_gym import Game
@@ -32,7 +34,13 @@ EXPERTS: tuple[tuple[float, ...], ...] = (
 """Where experts begin: rate, share and step, each as a logit and how it changes with log(t) / 5."""
 
 NUM_INPUTS = 4
-NUM_OUTPUTS = len(EXPERTS) * (len(EXPERTS[0]) + 1)
+NUM_EXPERTS = len(EXPERTS) + 1
+"""With the one that expects a mixture of two."""
+
+NUM_OUTPUTS = len(EXPERTS) * len(EXPERTS[0]) + NUM_EXPERTS
+
+_MOST_FOR_PAIRS = 32
+"""Of more hypotheses the last expert expects members alone: mixtures of pairs would cost most of the time."""
 
 PREFIX = "dials_"
 """What the names of the dials' arrays begin with in a model that holds both networks."""
@@ -45,7 +53,7 @@ Numbers = Any
 
 
 class Dials(NamedTuple):
-    """What the experts do in a round, ``(E, 1)`` each.
+    """What the experts that have dials do in a round, ``(E, 1)`` each.
 
     Attributes:
         rate: the exponent of the likelihoods.
@@ -62,17 +70,25 @@ class State(NamedTuple):
     """What is kept of the messages.
 
     Attributes:
-        weights: of the hypotheses, by expert, ``(..., E, K)``.
-        trust: in the experts, ``(..., E)``.
+        weights: of the hypotheses, by expert with dials, ``(..., E, K)``.
+        trust: in these experts, ``(..., E)``.
+        pairs: of the mixtures of two, ``(..., N)``.
+        trust_in_pairs: in the expert that expects them, ``(..., 1)``; all trust sums to one.
     """
 
     weights: Numbers
     trust: Numbers
+    pairs: Numbers
+    trust_in_pairs: Numbers
 
-    @property
-    def mixed(self) -> Numbers:
-        """The weights ``(..., K)`` of the hypotheses."""
-        return (self.trust[..., None] * self.weights).sum(-2)
+    def mix(self, mixtures: Numbers) -> Numbers:
+        """The weights ``(..., K)`` of the hypotheses; ``mixtures`` as :func:`mixtures_of` has them."""
+        return (self.trust[..., None] * self.weights).sum(-2) + self.trust_in_pairs * (self.pairs @ mixtures)
+
+
+def mixtures_of(num_hypotheses: int) -> FloatArray:
+    """What the last expert chooses from: weights ``(N, K)``, mixtures of two where there are not too many."""
+    return mixtures_of_two(num_hypotheses) if num_hypotheses <= _MOST_FOR_PAIRS else np.eye(num_hypotheses)
 
 
 def describe(game: Game) -> FloatArray:
@@ -84,8 +100,8 @@ def describe(game: Game) -> FloatArray:
 
 
 def read_outputs(outputs: Numbers) -> tuple[Numbers, Numbers]:
-    """The logits of all dials ``(E, 6)``, and the trust ``(E,)`` at first, of the network's outputs."""
-    logits, trust = outputs[: -len(EXPERTS)].reshape(len(EXPERTS), -1), math.e ** outputs[-len(EXPERTS) :]
+    """The logits of all dials ``(E, 6)``, and the trust ``(E + 1,)`` at first, of the network's outputs."""
+    logits, trust = outputs[:-NUM_EXPERTS].reshape(len(EXPERTS), -1), math.e ** outputs[-NUM_EXPERTS:]
     return logits, trust / trust.sum()
 
 
@@ -96,22 +112,28 @@ def dials_at(logits: Numbers, t: int) -> Dials:
     return Dials(2.0 * share[:, 0:1], share[:, 1:2], share[:, 2:3])
 
 
-def advance(state: State, likelihoods: Numbers, dials: Dials) -> State:
+def advance(state: State, likelihoods: Numbers, dials: Dials, mixtures: Numbers) -> State:
     """The state after messages of these likelihoods ``(..., K)``, the largest of them 1."""
-    weights, trust = state
-    predicted = (weights * likelihoods[..., None, :]).sum(-1)
-    trust = trust * predicted + _LEAST
+    weights, trust, pairs, trust_in_pairs = state
+    trust = trust * (weights * likelihoods[..., None, :]).sum(-1) + _LEAST
     posterior = weights * likelihoods[..., None, :] ** dials.rate + _LEAST
     posterior = posterior / posterior.sum(-1)[..., None]
     weights = (1.0 - dials.step) * weights + dials.step * posterior
     weights = (1.0 - dials.share) * weights + dials.share / weights.shape[-1]
-    return State(weights, trust / trust.sum(-1)[..., None])
+    pairs = pairs * (likelihoods @ mixtures.T) + _LEAST  # a mixture has the mixture of the likelihoods
+    predicted = pairs.sum(-1)[..., None]
+    trust_in_pairs = trust_in_pairs * predicted + _LEAST
+    all_trust = trust.sum(-1)[..., None] + trust_in_pairs
+    return State(weights, trust / all_trust, pairs / predicted, trust_in_pairs / all_trust)
 
 
-def start(trust: Numbers, num_hypotheses: int, batch_shape: tuple[int, ...]) -> State:
-    """Equal weights, and the trust ``(E,)`` at first, as arrays."""
+def start(trust: FloatArray, num_hypotheses: int, batch_shape: tuple[int, ...]) -> State:
+    """Equal weights, and the trust ``(E + 1,)`` at first, as arrays."""
+    num_mixtures = len(mixtures_of(num_hypotheses))
     weights = np.full((*batch_shape, len(EXPERTS), num_hypotheses), 1.0 / num_hypotheses)
-    return State(weights, np.broadcast_to(trust, (*batch_shape, len(EXPERTS))).copy())
+    pairs = np.full((*batch_shape, num_mixtures), 1.0 / num_mixtures)
+    trust = np.broadcast_to(trust, (*batch_shape, NUM_EXPERTS)).copy()
+    return State(weights, trust[..., :-1], pairs, trust[..., -1:])
 
 
 class AnyTruthLearner(LikelihoodLearner):
@@ -132,13 +154,14 @@ class AnyTruthLearner(LikelihoodLearner):
         }
         self._logits, self._trust = read_outputs(network.apply(of_dials, describe(game)))
         self._dials: dict[int, Dials] = {}
+        self._mixtures = mixtures_of(game.num_hypotheses)
         self._smoothing = smoothing_of(game)
         super().__init__(game)
 
     @property
     def weights(self) -> FloatArray:
         """The weights ``(..., K)`` of the hypotheses, summing to one."""
-        mixed: FloatArray = self._state.mixed
+        mixed: FloatArray = self._state.mix(self._mixtures)
         return mixed
 
     def begin(self, batch_shape: tuple[int, ...]) -> None:
@@ -148,8 +171,9 @@ class AnyTruthLearner(LikelihoodLearner):
 
     def begin_again(self, mask: BoolArray) -> None:
         """The same in the games of ``mask``."""
-        self._state.weights[mask] = 1.0 / self.game.num_hypotheses
-        self._state.trust[mask] = self._trust
+        begin = start(self._trust, self.game.num_hypotheses, ())
+        for now, at_first in zip(self._state, begin, strict=True):
+            now[mask] = at_first
         self._rounds[mask] = 0
 
     def learn(self, likelihoods: FloatArray) -> None:
@@ -157,11 +181,12 @@ class AnyTruthLearner(LikelihoodLearner):
         for t in np.unique(self._rounds):
             here = self._rounds == t
             if here.all():
-                self._state = advance(self._state, likelihoods, self._dials_at(int(t)))
+                self._state = advance(self._state, likelihoods, self._dials_at(int(t)), self._mixtures)
                 break
-            part = State(self._state.weights[here], self._state.trust[here])
-            part = advance(part, likelihoods[here], self._dials_at(int(t)))
-            self._state.weights[here], self._state.trust[here] = part
+            part = State(*(numbers[here] for numbers in self._state))
+            part = advance(part, likelihoods[here], self._dials_at(int(t)), self._mixtures)
+            for now, after in zip(self._state, part, strict=True):
+                now[here] = after
         self._rounds = self._rounds + 1
 
     def _dials_at(self, t: int) -> Dials:
@@ -198,6 +223,6 @@ class AnyTruthLearner(LikelihoodLearner):
 
 def make(hidden: tuple[int, ...], rng: np.random.Generator) -> dict[str, FloatArray]:
     """New parameters of the dials' network: it begins at :data:`EXPERTS`, and trusts all of them alike."""
-    parameters = network.make(hidden, NUM_OUTPUTS, rng, NUM_INPUTS)
-    parameters["b"] = np.append(np.array(EXPERTS).reshape(-1), np.zeros(len(EXPERTS)))
+    parameters = network.make(NUM_INPUTS, hidden, NUM_OUTPUTS, rng)
+    parameters["b"] = np.append(np.array(EXPERTS).reshape(-1), np.zeros(NUM_EXPERTS))
     return parameters

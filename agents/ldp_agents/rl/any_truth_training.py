@@ -24,7 +24,7 @@ with extra("rl", "training"):
 STEPS = 2_500_000
 """How many rounds are enough."""
 
-RANGES: dict[str, tuple[float, float]] = {"epsilon": (0.5, 6.0), "K": (4, 16), "M": (8, 32), "T": (200, 1200)}
+RANGES: dict[str, tuple[float, float]] = {"epsilon": (0.5, 8.0), "K": (4, 16), "M": (8, 32), "T": (100, 2000)}
 """Between which numbers the games lie."""
 
 FAMILIES = {"dirichlet(0.05)": 0.2, "dirichlet(0.3)": 0.6, "dirichlet(1)": 0.2}
@@ -70,12 +70,15 @@ def total_kl(net: TorchNetwork, evidence: torch.Tensor, batch: Batch, game: Game
     likelihoods = torch.exp(evidence - evidence.amax(dim=-1, keepdim=True)).unbind(1)
     logits, trust = any_truth.read_outputs(net(torch.tensor(any_truth.describe(game), dtype=torch.float32)))
     begin = any_truth.start(np.ones(1), game.num_hypotheses, (len(evidence),))
-    state = any_truth.State(torch.tensor(begin.weights, dtype=torch.float32), trust.expand(len(evidence), -1))
-    weights = []
+    weights, _, pairs, _ = (torch.tensor(numbers, dtype=torch.float32) for numbers in begin)
+    trust = trust.expand(len(evidence), -1)
+    state = any_truth.State(weights, trust[:, :-1], pairs, trust[:, -1:])
+    mixtures = torch.tensor(any_truth.mixtures_of(game.num_hypotheses), dtype=torch.float32)
+    mixed = []
     for t, likelihood in enumerate(likelihoods):
-        weights.append(state.mixed)
-        state = any_truth.advance(state, likelihood, any_truth.dials_at(logits, t))
-    return mixture_kl(torch.stack(weights, dim=1), batch)
+        mixed.append(state.mix(mixtures))
+        state = any_truth.advance(state, likelihood, any_truth.dials_at(logits, t), mixtures)
+    return mixture_kl(torch.stack(mixed, dim=1), batch)
 
 
 def fit(run: Run[Settings]) -> Model:

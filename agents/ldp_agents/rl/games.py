@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ldp_gym.splits import SPLITS
+
 CLASSES: dict[str, dict[str, Any]] = {
     "dirichlet(0.05)": {"hypotheses": "dirichlet", "hypotheses_kwargs": {"concentration": 0.05}},
     "dirichlet(0.3)": {"hypotheses": "dirichlet", "hypotheses_kwargs": {"concentration": 0.3}},
@@ -53,3 +55,29 @@ def draw_rules(rng: np.random.Generator, channels: Sequence[str]) -> dict[str, A
     epsilon, *sizes = (float(np.exp(rng.uniform(*np.log(ends)))) for ends in RANGES.values())
     family, channel = rng.choice(list(CLASSES)), rng.choice(list(channels))
     return make_rules(str(family), str(channel), epsilon, *map(round, sizes))
+
+
+def draw_from_split(rng: np.random.Generator, split: str) -> dict[str, Any]:
+    """The rules of a random game of a split of :mod:`ldp_gym.splits`."""
+    games = list(SPLITS[split].games.values())
+    return dict(games[int(rng.integers(len(games)))])
+
+
+def describe_ranges() -> dict[str, Any]:
+    """What :func:`draw_rules` draws from, as a model's ``trained_on`` has it."""
+    return {
+        "classes": sorted({str(rules["hypotheses"]) for rules in CLASSES.values()}),
+        **{key: list(ends) for key, ends in RANGES.items()},
+    }
+
+
+def describe_split(split: str) -> dict[str, Any]:
+    """The same of a split's games."""
+    games = SPLITS[split].games.values()
+    numbers = {"epsilon": "epsilon", "K": "num_hypotheses", "M": "num_labels", "T": "horizon"}
+    found = {key: [rules[rule] for rules in games] for key, rule in numbers.items()}
+    return {
+        "classes": sorted({str(rules["hypotheses"]) for rules in games}),
+        "channels": sorted({str(rules["channel"]) for rules in games}),
+        **{key: [min(values), max(values)] for key, values in found.items()},
+    }

@@ -27,9 +27,6 @@ from ldp_gym.numerics.arrays import FloatArray, Messages
 ANY_TRUTH = "any-truth"
 """The kind of a model that holds a learned update."""
 
-MEASURED: dict[str, str] = {}
-"""What was measured outside of the games that models are trained on; docs/learned.md has the table."""
-
 WEIGHTS, CARD = "weights.npz", "model.json"
 """The two files of a model: its arrays, and what made them."""
 
@@ -81,12 +78,14 @@ class Model:
             :data:`ANY_TRUTH`, for a learned update on weights of label evidence.
         trained_on: the games that it saw, as :func:`ldp_agents.rl.scope.warn_outside` reads it.
         card: the configuration and the versions that made it.
+        measured: what was measured outside of these games, likewise.
     """
 
     parameters: Mapping[str, FloatArray]
     evidence: str
     trained_on: Mapping[str, Any]
     card: Mapping[str, Any] = field(default_factory=dict)
+    measured: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -99,7 +98,7 @@ class Model:
             return EvidenceLearner(game, self)
         check_private(game)
         learner = AnyTruthLearner(game, self.parameters)
-        warn_outside(self.name, self.trained_on, MEASURED, game)
+        warn_outside(self.name, self.trained_on, self.measured, game)
         return learner
 
     def save(self, directory: Path) -> None:
@@ -185,7 +184,7 @@ class EvidenceLearner(ExponentialWeights):
         self._evidence = LabelEvidence(game.channel, weights)
         self._smoothing = smoothing_of(game)
         super().__init__(game)
-        warn_outside(model.name, model.trained_on, MEASURED, game)
+        warn_outside(model.name, model.trained_on, model.measured, game)
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """The label evidence, negated."""

@@ -20,35 +20,46 @@ from ldp_gym.numerics.arrays import FloatArray
 Parameters = Mapping[str, Any]
 """Arrays or tensors by name: ``w0``, ``b0`` of the first layer, and so on; ``w``, ``b`` of the last."""
 
-NUM_INPUTS = 2 * len(KINDS) + 2
+CHANNEL_INPUTS = len(KINDS) + 2
+"""How many numbers describe a channel."""
+
+NODE_INPUTS = CHANNEL_INPUTS + 3 * len(KINDS)
+"""How many numbers describe a node of a channel's relation."""
+
+SLOPE_OUTPUTS = 2
+"""What a network says of slopes: which one, and how much it counts."""
+
+_PLACE_OF_ONE = 2
+"""The place of the slope of one among :data:`SLOPES`."""
 
 _DISTANCE = 4.0
 """By what distances are divided, so that a layer sees numbers of size one."""
 
 
 def describe(channel: Channel) -> FloatArray:
-    """What a network reads of a channel, ``(8,)``.
-
-    A place for a relation of each kind, all of them 0; which kind it is; eps, and its logarithm.
-    """
-    row = np.zeros(NUM_INPUTS)
-    row[len(KINDS) + KINDS.index(relation_of(channel).kind)] = 1.0
-    row[-2:] = channel.epsilon / 4.0, math.log(channel.epsilon)
-    return row
+    """What a network reads of a channel, ``(5,)``: the kind of its relation; eps, and its logarithm."""
+    kind = np.equal(KINDS, relation_of(channel).kind).astype(np.float64)
+    return np.append(kind, [channel.epsilon / 4.0, math.log(channel.epsilon)])
 
 
 def describe_nodes(channel: Channel) -> FloatArray:
-    """What a network reads of each node of the channel's relation, ``(nodes, 8)``."""
+    """What a network reads of each node of the channel's relation, ``(nodes, 14)``.
+
+    First what describes the channel. Then, in the places of its kind, the relation, its root and its square:
+    a weight may be steep at 0, as that of a share is at large eps, and grow as fast as a distance in Gauss'
+    noise.
+    """
     relation = relation_of(channel)
-    points = nodes(relation)
-    rows = np.tile(describe(channel), (len(points), 1))
-    scale = 1.0 if relation.kind == "agreement" else _DISTANCE
-    rows[:, KINDS.index(relation.kind)] = points / scale
+    points = nodes(relation) / (1.0 if relation.kind == "agreement" else _DISTANCE)
+    rows = np.zeros((len(points), NODE_INPUTS))
+    rows[:, :CHANNEL_INPUTS] = describe(channel)
+    first = CHANNEL_INPUTS + 3 * KINDS.index(relation.kind)
+    rows[:, first : first + 3] = np.column_stack([points, np.sqrt(points), np.square(points) / 4.0])
     return rows
 
 
 def make(
-    hidden: tuple[int, ...], outputs: int, rng: np.random.Generator, inputs: int = NUM_INPUTS
+    inputs: int, hidden: tuple[int, ...], outputs: int, rng: np.random.Generator
 ) -> dict[str, FloatArray]:
     """New parameters: layers initialised as by He et al. (2015), and an output that is near zero at first."""
     width, parameters = inputs, {}
@@ -62,7 +73,7 @@ def make(
 
 
 def apply(parameters: Parameters, rows: Any) -> Any:
-    """The outputs ``(..., outputs)`` of inputs ``(..., 8)``."""
+    """The outputs ``(..., outputs)`` of inputs ``(..., inputs)``."""
     layer, i = rows, 0
     while f"w{i}" in parameters:
         layer, i = (layer @ parameters[f"w{i}"] + parameters[f"b{i}"]).clip(0), i + 1
@@ -76,16 +87,22 @@ def learned_weights(parameters: Parameters, channel: Channel) -> tuple[FloatArra
 
 def learned_slopes(parameters: Parameters, channel: Channel) -> tuple[FloatArray, FloatArray]:
     """Fixed weights ``(slopes, nodes)``, and what each one's evidence counts ``(slopes,)``, as it says."""
-    return slope_weights(channel), counts_of(apply(parameters, describe(channel))) / SLOPES
+    return slope_weights(channel), counts_of(apply(parameters, describe(channel)), np.arange(len(SLOPES)))
 
 
-def counts_of(outputs: Any) -> Any:
-    """What the slopes count ``(..., slopes)``, of outputs ``(..., 1 + slopes)``: one in all at first.
+def counts_of(outputs: Any, places: Any) -> Any:
+    """What the evidence at each slope counts ``(..., slopes)``, of two outputs ``(..., 2)``.
 
-    Outputs are logarithms: how much a message weighs is to be found over orders of magnitude. The first of
-    them raises all slopes.
+    The first says which slope, the second how much it counts, both as logarithms: how much a message weighs
+    is to be found over orders of magnitude. Between two slopes of :data:`SLOPES`, each twice the one before,
+    both count, the nearer one more. At first it is the slope of one.
+
+    Args:
+        outputs: the network's.
+        places: ``0, 1, ...``, one for each slope, as an array or a tensor.
     """
-    return math.e ** (outputs[..., 1:] + outputs[..., :1]) / len(SLOPES)
+    place = (outputs[..., :1] + _PLACE_OF_ONE).clip(0, len(SLOPES) - 1)
+    return math.e ** outputs[..., 1:] * (1.0 - abs(place - places)).clip(0)
 
 
 EVIDENCE = {"weights": learned_weights, "slopes": learned_slopes}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
@@ -13,11 +14,14 @@ from ldp_gym import Game
 WEIGHTS_DIRECTORY = Path(__file__).parent / "weights"
 """One model per algorithm, ``weights/<algorithm>``, with the configuration that made it."""
 
+MEASURED: dict[str, dict[str, str]] = {"amortized": {}, "ppo": {}, "any-truth": {}}
+"""What was measured outside of the games that each is trained on; docs/learned.md has the tables."""
+
 
 @cache
 def model_of(algorithm: str) -> Model:
     """The pretrained model of an algorithm."""
-    return Model.read(WEIGHTS_DIRECTORY / algorithm)
+    return replace(Model.read(WEIGHTS_DIRECTORY / algorithm), measured=MEASURED[algorithm])
 
 
 class Pretrained(EvidenceLearner):

@@ -25,7 +25,7 @@ class TorchNetwork(nn.Module):
         )
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """The outputs ``(..., outputs)`` of inputs ``(..., 8)``."""
+        """The outputs ``(..., outputs)`` of inputs ``(..., inputs)``."""
         outputs: torch.Tensor = network.apply(self.arrays, rows)
         return outputs
 

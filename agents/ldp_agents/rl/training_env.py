@@ -42,25 +42,38 @@ def first_seed(config: Config, steps: int) -> int:
 
 
 def make_training_env(
-    rules: Mapping[str, Any], features: str, num_envs: int, logit_range: float
+    rules: Mapping[str, Any], features: str, num_envs: int, logit_range: float, copies: int = 1
 ) -> SB3VecEnv:
-    """B environments in lock step, in rounds spread over the episode; what ends begins again in that step."""
+    """B environments in lock step, in rounds spread over the episode; what ends begins again in that step.
+
+    Args:
+        rules: keyword arguments of ``gym.make``.
+        features: a name of :data:`VIEWS`.
+        num_envs: B.
+        logit_range: that of ``MixtureAction``.
+        copies: how many of them play the same episode, as :class:`ldp_gym.wrappers.StaggeredStart` has it.
+    """
     envs = gym.make_vec("LDPDist-v0", num_envs=num_envs, autoreset_mode="SameStep", **rules)
-    return SB3VecEnv(StaggeredStart(VIEWS[features](VectorMixtureAction(envs, logit_range))))
+    return SB3VecEnv(StaggeredStart(VIEWS[features](VectorMixtureAction(envs, logit_range)), copies))
 
 
 class ManyGames(VecEnv):
     """Environments of several games, each in lock step, side by side; what describes a game is put in front.
 
-    Rewards are divided by what the game has cost per round of late, so that every game counts.
+    Rewards are divided by what the game has cost per round of late, so that every game counts. From them the
+    mean of the other copies of the same episode is taken off: what is left is what the action has done
+    (the leave-one-out baseline of Kool et al. 2019).
 
     Args:
         games: one vector environment per game; they share the shapes of observations and actions.
         descriptions: what a policy may know of each game, a row of numbers.
+        copies: how many environments after one another play the same episode, two or more.
     """
 
-    def __init__(self, games: Sequence[SB3VecEnv], descriptions: Sequence[npt.NDArray[Any]]) -> None:
-        self.games = list(games)
+    def __init__(
+        self, games: Sequence[SB3VecEnv], descriptions: Sequence[npt.NDArray[Any]], copies: int
+    ) -> None:
+        self.games, self._copies = list(games), copies
         self._ends = np.cumsum([game.num_envs for game in games])
         self._rows = np.concatenate(
             [
@@ -107,7 +120,8 @@ class ManyGames(VecEnv):
         costs = np.array([-each.mean() for each in rewards])
         self._costs += _FORGETTING * (costs - self._costs)
         scaled = [each / max(cost, _LEAST_COST) for each, cost in zip(rewards, self._costs, strict=True)]
-        return self._side_by_side(seen), np.concatenate(scaled).astype(np.float32), np.concatenate(over), rows
+        advantages = _leave_one_out(np.concatenate(scaled), self._copies)
+        return self._side_by_side(seen), advantages.astype(np.float32), np.concatenate(over), rows
 
     def close(self) -> None:
         """Close the games."""
@@ -132,3 +146,11 @@ class ManyGames(VecEnv):
         """Whether a wrapper of this class is around the games."""
         found = [value for game in self.games for value in game.env_is_wrapped(wrapper_class)]
         return [found[i] for i in self._get_indices(indices)]
+
+
+def _leave_one_out(rewards: npt.NDArray[Any], copies: int) -> npt.NDArray[Any]:
+    """By how much each reward exceeds the mean of the other copies' rewards."""
+    groups = rewards.reshape(-1, copies)
+    others = (groups.sum(axis=1, keepdims=True) - groups) / (copies - 1)
+    difference: npt.NDArray[Any] = (groups - others).reshape(-1)
+    return difference
