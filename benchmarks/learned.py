@@ -1,6 +1,6 @@
 """The tables of docs/learned.md: learned agents against the exact posterior, on the same episodes.
 
-python benchmarks/learned.py --out ldp-gym-results/learned              # trains three seeds, then measures
+python benchmarks/learned.py --out ldp-gym-results/learned              # trains, then measures
 python benchmarks/learned.py --tables channels --episodes 128           # one table, roughly
 
 Each model is trained once and kept. A cell is the total KL of an agent over that of Bayes, both on the same
@@ -45,13 +45,19 @@ SIZES = ((2, 2, 1000), (2, 128, 1000), (8, 16, 100), (8, 16, 3000), (64, 16, 100
 
 FOR_CLASSES = ("laplace-single", "one-bit", "split", "subset-selection", "adaptive-groups")
 FOR_SIZES = ("laplace-single", "split", "adaptive-groups")
-TABLES = ("channels", "classes", "sizes", "truths")
-UNTABLED = ("designed", "identity")
-"""Channels without a row: one is made for a constant class alone, the other is not private."""
+OUTSIDE = {
+    "epsilon": ((0.1, 8, 16, 1000), (16.0, 8, 16, 1000)),
+    "K": ((1.0, 128, 16, 1000), (4.0, 128, 16, 1000)),
+    "M": ((1.0, 8, 512, 1000), (4.0, 8, 512, 1000)),
+    "T": ((1.0, 8, 16, 50), (4.0, 8, 16, 50), (1.0, 8, 16, 10_000), (4.0, 8, 16, 10_000)),
+}
+"""Eps, K, M and T beyond what the agents are trained on, by what is beyond."""
+
+TABLES = ("channels", "classes", "sizes", "outside", "truths")
 
 _CELLS = 2_000_000
-_SEED = 3 * 10**9
-"""The seed of the first episode: none that training saw or scored on."""
+_SEED = 7 * 10**9
+"""The seed of the first episode: none that training saw or scored on, nor that anything was chosen on."""
 
 Cell = tuple[str, float, str, int, int, int]
 """Channel, eps, class family, K, M and T."""
@@ -92,15 +98,27 @@ def cells_of(table: str) -> list[tuple[str, list[Cell]]]:
     """The rows of a table: a title, and a cell for each eps."""
     family, *sizes = USUAL
     if table == "channels":
-        channels = [name for name in ldp_gym.CHANNELS.names() if name not in UNTABLED]
+        channels = [name for name in ldp_gym.CHANNELS.names() if name != "identity"]  # which is not private
         return [(name, [(name, eps, family, *sizes) for eps in EPSILONS]) for name in channels]
     if table == "classes":
         rows = product(FOR_CLASSES, CLASSES)
         return [(f"{name}, {f}", [(name, eps, f, *sizes) for eps in EPSILONS]) for name, f in rows]
+    if table == "outside":
+        return [
+            (f"{name}, {key}", [(name, eps, family, *others) for eps, *others in games])
+            for name, (key, games) in product(FOR_SIZES, OUTSIDE.items())
+        ]
     return [
         (f"{name}, K = {K}, M = {M}, T = {T}", [(name, eps, family, K, M, T) for eps in EPSILONS])
         for name, (K, M, T) in product(FOR_SIZES, SIZES)
     ]
+
+
+def rules_of(cell: Cell) -> dict[str, Any]:
+    """The rules of a cell; a channel that is made for few tables plays one for good."""
+    channel, epsilon, *game = cell
+    rules = make_rules(game[0], channel, epsilon, *game[1:])
+    return {**rules, "redraw_hypotheses": False} if ldp_gym.CHANNELS[channel].most_tables else rules
 
 
 def total_kl(learners: Mapping[str, Any], rules: Mapping[str, Any], episodes: int) -> dict[str, FloatArray]:
@@ -140,24 +158,25 @@ def ratio(total: FloatArray, bayes: FloatArray) -> tuple[float, float]:
 def lines(table: str, agents: Mapping[str, Sequence[Any]], episodes: int) -> Iterator[str]:
     """A table in Markdown, line by line, as it is measured; at its end each agent's worst and mean cell.
 
-    A cell has one ratio per training seed; the half-width is that of the first.
+    A cell has one ratio per training seed, and the largest of their half-widths.
     """
-    yield f"| {table} | agent | " + " | ".join(f"eps = {eps:g}" for eps in EPSILONS) + " |"
-    yield "|---|---|" + "---|" * len(EPSILONS)
+    heads = ["cells"] if table == "outside" else [f"eps = {eps:g}" for eps in EPSILONS]
+    yield f"| {table} | agent | {' | '.join(heads)} |"
+    yield "|---|---|" + "---|" * len(heads)
     seen: dict[str, list[float]] = {name: [] for name in agents}
     learners = {f"{name} {i}": one for name, each in agents.items() for i, one in enumerate(each)}
     for title, cells in cells_of(table):
         written: dict[str, list[str]] = {name: [] for name in agents}
-        for channel, epsilon, *game in cells:
-            rules = make_rules(game[0], channel, epsilon, *game[1:])
-            totals = total_kl({"bayes": "bayes", **learners}, rules, episodes)
+        for cell in cells:
+            totals = total_kl({"bayes": "bayes", **learners}, rules_of(cell), episodes)
             for name, each in agents.items():
                 ratios = [ratio(totals[f"{name} {i}"], totals["bayes"]) for i in range(len(each))]
                 seen[name] += [value for value, _ in ratios]
                 values = ", ".join(f"{value:.3f}" for value, _ in ratios)
-                written[name].append(f"{values} ± {ratios[0][1]:.3f}")
+                of = f"eps = {cell[1]:g}, T = {cell[-1]}: " if table == "outside" else ""
+                written[name].append(f"{of}{values} ± {max(half for _, half in ratios):.3f}")
         for name in agents:
-            yield f"| {title} | {name} | {' | '.join(written[name])} |"
+            yield f"| {title} | {name} | {(' | ' if len(heads) > 1 else '; ').join(written[name])} |"
     for name, values in seen.items():
         yield f"\n{table}, {name}: worst {max(values):.3f}, mean {np.mean(values):.3f}\n"
 
@@ -190,10 +209,10 @@ def draw_figure(model: Model, path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def trained(algorithm: str, options: argparse.Namespace, console: Console) -> list[Any]:
+def trained(algorithm: str, seeds: int, options: argparse.Namespace, console: Console) -> list[Any]:
     """The models of an algorithm, one per training seed; those that are missing are trained now."""
     models = []
-    for seed in range(options.seeds):
+    for seed in range(seeds):
         path = options.out / f"{algorithm}-{seed}"
         if not (path / CARD).exists():
             config = Config(algorithm, {}, options.steps or algorithm_of(algorithm).steps, seed)
@@ -211,19 +230,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--out", type=Path, default=Path("ldp-gym-results/learned"), help="for the models")
     parser.add_argument("--episodes", type=int, default=512, help="paired episodes per cell (default 512)")
-    parser.add_argument("--seeds", type=int, default=3, help="training seeds (default 3)")
+    parser.add_argument(
+        "--seeds", type=int, nargs="+", default=[3, 1], help="training seeds of each agent (default 3 1)"
+    )
     parser.add_argument("--steps", type=int, help="rounds of training, the algorithms' own if not given")
-    parser.add_argument("--agents", nargs="+", default=["amortized", "ppo"], help="algorithms")
+    parser.add_argument("--agents", nargs="*", default=["amortized", "ppo"], help="algorithms")
     parser.add_argument("--tables", nargs="+", default=TABLES, help="some of them; all by default")
     parser.add_argument("--figure", type=Path, help="where to draw the weights that amortized has learned")
     options = parser.parse_args(arguments)
     console = Console(stderr=True)
-    agents = {name: trained(name, options, console) for name in options.agents}
+    agents = {
+        name: trained(name, seeds, options, console)
+        for name, seeds in zip(options.agents, options.seeds, strict=False)
+    }
     if options.figure is not None:
         draw_figure(agents["amortized"][0], options.figure)
     for table in options.tables:
         if table == "truths":
-            rows = truth_lines(trained("any-truth", options, console)[0], options.episodes)
+            rows = truth_lines(trained("any-truth", 1, options, console)[0], options.episodes)
         else:
             rows = lines(table, agents, options.episodes)
         for line in rows:
