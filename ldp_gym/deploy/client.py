@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,12 @@ import numpy as np
 from ldp_gym.deploy.messages import Question, read_question, to_json, write_answer
 from ldp_gym.deploy.terms import Terms
 from ldp_gym.errors import BrokenPromiseError, QuestionRefusedError
+from ldp_gym.files import Closable
 from ldp_gym.numerics import validation
 from ldp_gym.privacy.ledger import Entry, Ledger
 
 
-class Client:
+class Client(Closable):
     """Answers questions with private messages, as long as its user's budget lasts.
 
     It trusts no server. What it promises holds for any candidates and any posterior, and what is not a
@@ -120,11 +120,3 @@ class Client:
     def close(self) -> None:
         """Let go of the ledger."""
         self.ledger.close()
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

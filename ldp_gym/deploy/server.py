@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from threading import RLock
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from ldp_gym.deploy.messages import (
 )
 from ldp_gym.deploy.terms import Terms
 from ldp_gym.errors import AnswerRefusedError, DamagedStoreError, QuestionRefusedError, WrongStoreError
+from ldp_gym.files import Closable
 from ldp_gym.game import Game
 from ldp_gym.learners import Learner, build_learner
 from ldp_gym.numerics import validation
@@ -46,7 +46,7 @@ _COIN_DRAWS = 100
 """At how many draws of the public coins a certificate looks."""
 
 
-class Server:
+class Server(Closable):
     """Asks questions, keeps the answers and learns from them.
 
     An answer is on disk before it is acknowledged. A server that is started again on its store learns from
@@ -239,14 +239,6 @@ class Server:
     def close(self) -> None:
         """Let go of the store."""
         self._database.close()
-
-    def __enter__(self) -> Server:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def certify_exact(terms: Terms, question: Question) -> Certificate:

@@ -14,11 +14,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 from ldp_gym.calibration.accounting import composed_epsilon
 from ldp_gym.errors import BudgetSpentError, DamagedStoreError, WrongStoreError
+from ldp_gym.files import Closable
 from ldp_gym.numerics import validation
 from ldp_gym.privacy.database import Database, Kind
 
@@ -55,7 +55,7 @@ class Entry(NamedTuple):
     answer: str
 
 
-class Ledger:
+class Ledger(Closable):
     """A user's own account of privacy, in an SQLite file.
 
     What is booked survives a kill of the process at any moment. Several processes may share a ledger.
@@ -187,14 +187,6 @@ class Ledger:
     def close(self) -> None:
         """Let go of the file."""
         self._database.close()
-
-    def __enter__(self) -> Ledger:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _float_above(number: Fraction) -> float:
