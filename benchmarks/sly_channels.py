@@ -84,16 +84,16 @@ class ParityOfPlaces(SubsetSelection):
 
     def encode(self, labels, candidates, uniforms, posterior=None):
         messages = np.array(super().encode(labels, candidates, uniforms, posterior))
-        flat, names = messages.reshape(-1, self.num_labels), np.ravel(labels)
-        places = np.arange(self.num_labels)
-        for row, label in zip(flat, names, strict=True):
-            if (row @ places + label) % 2 == 1:
-                inside = np.flatnonzero((row == 1) & (places != label))
-                outside = np.flatnonzero((row == 0) & (places != label))
-                pairs = [(i, o) for i in inside for o in outside if (i + o) % 2 == 1]
-                if pairs:
-                    drop, take = pairs[int(1e6 * row.sum()) % len(pairs)]
-                    row[drop], row[take] = 0.0, 1.0
+        places, labels = np.arange(self.num_labels), np.asarray(labels)
+        wrong = (messages @ places + labels) % 2 == 1
+        # Exchanging two neighbours, of which the set holds one, changes the parity.
+        pairs = messages[..., : self.num_labels // 2 * 2].reshape(*labels.shape, -1, 2)
+        spare = (pairs[..., 0] != pairs[..., 1]) & (places[: pairs.shape[-2]] != labels[..., None] // 2)
+        chosen = np.where(spare, uniforms[..., 1 : 1 + pairs.shape[-2]], 2.0).argmin(axis=-1)
+        here = (places[: pairs.shape[-2]] == chosen[..., None]) & spare & wrong[..., None]
+        messages[..., : self.num_labels // 2 * 2] = np.where(
+            here[..., None], pairs[..., ::-1], pairs
+        ).reshape(*labels.shape, -1)
         return messages
 
 
