@@ -68,7 +68,7 @@ class Evaluation:
     def worst_truth(self) -> int:
         """The truth of the largest mean total KL, when every truth was played."""
         if self.kl.ndim != 3:
-            raise ValueError('only evaluate(..., truth="all") compares truths')
+            raise ValueError('worst_truth compares all truths: call evaluate(..., truth="all")')
         return int(self.kl[..., -1].mean(axis=-1).argmax())
 
     def at_worst_truth(self) -> Evaluation:

@@ -58,7 +58,7 @@ class Robust(LikelihoodLearner):
             expert.begin(batch_shape)
 
     def begin_again(self, mask: BoolArray) -> None:
-        """The same in the games of ``mask``."""
+        """Begin with the priors in the games of ``mask``."""
         self._log_weights[mask] = np.log(PRIOR)
         for expert in self._experts:
             expert.begin_again(mask)

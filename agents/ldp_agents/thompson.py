@@ -28,7 +28,7 @@ class Thompson(RandomizedLearner, SmoothedLearner, Bayes):
         self._coin: FloatArray | None = None
 
     def restart(self, mask: BoolArray) -> None:
-        """The same in the games of ``mask``."""
+        """Begin with the prior, and new coins, in the games of ``mask``."""
         super().restart(mask)
         self._coin = None
 

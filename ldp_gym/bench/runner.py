@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import threading
@@ -186,8 +187,8 @@ def _find_track(learner: str, limits: Limits, trust: bool) -> Track:
         return track_of(learner_maker(learner))
     if runs_stored_code(learner) and not trust:
         raise UntrustedCodeError(
-            f"the model in {learner} runs whatever code its files hold when it is read. If you trust whoever "
-            f"made it, say so: --trust, or trust=True"
+            f"the model in {learner} runs whatever code its files hold when it is read. If you trust its "
+            f"author, say so: --trust, or trust=True"
         )
     with limits.isolate(learner, {}) as isolated:
         try:
@@ -206,10 +207,10 @@ def _channel_fault(experiment: Experiment) -> str | None:
     """How a third-party channel breaks the contract in the game that is played, or else in a small one."""
     if CHANNELS.is_builtin(experiment.channel):
         return None
-    size, labels = experiment.num_hypotheses, experiment.num_labels
-    size, labels = (size, labels) if size * labels <= LARGEST else _SMALL
+    shape = experiment.num_hypotheses, experiment.num_labels
+    shape = shape if math.prod(shape) <= LARGEST else _SMALL
     promise = {name: rule_value(experiment.rules, name) for name in ("epsilon", "delta")}
-    game = {"num_hypotheses": size, "num_labels": labels, "horizon": experiment.horizon, **promise}
+    game = {"num_hypotheses": shape[0], "num_labels": shape[1], "horizon": experiment.horizon, **promise}
     options = dict(rule_value(experiment.rules, "channel_kwargs") or {})
     return _fault_in_game(experiment.channel, json.dumps(game), json.dumps(options))
 

@@ -88,7 +88,7 @@ class ClippedChannel(Channel):
         return self._levels_of(candidates, cells.lengths[..., None, :], cells.total[..., None])
 
     def _levels_of(self, masses: FloatArray, lengths: FloatArray, total: FloatArray) -> FloatArray:
-        """The same of some hypotheses' masses alone."""
+        """``log pbar_j[y]`` of the given masses ``f_j[y]`` alone; +inf where h_t never goes."""
         return np.where(lengths > 0.0, np.log(self.clipping.density(masses, lengths, total)), np.inf)
 
     def _density(self, messages: Messages, candidates: FloatArray) -> tuple[FloatArray, FloatArray]:

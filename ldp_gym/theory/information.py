@@ -82,7 +82,7 @@ def _sample_rate(
     samples: int,
     seed: int,
 ) -> InformationRate:
-    """The same from random messages."""
+    """The information rate, from random messages."""
     rng = stream(Purpose.INFORMATION, seed)
     truths = categorical(prior, rng.random(samples))
     labels = categorical(candidates[truths], rng.random(samples))

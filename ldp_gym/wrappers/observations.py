@@ -87,7 +87,7 @@ class _Slopes(_View):
 
 
 class _SlopesRow(_Slopes):
-    """The same in one row."""
+    """The features of :class:`_Slopes` in one row."""
 
     def _space(self, env: Any) -> gym.Space[Any]:
         return gym.spaces.Box(-np.inf, np.inf, (math.prod(self._features.shape),), dtype=np.float32)

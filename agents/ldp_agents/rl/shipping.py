@@ -19,7 +19,7 @@ MOST_TIMES_BAYES = 1.15
 """How large a model's risk may be, in units of Bayes' risk, on each of the games that it is judged on."""
 
 MOST_FOR_ANY_TRUTH = 1.6
-"""The same for a model that does not rely on a member: on these games it pays for its doubt, as "robust" does."""
+"""The same for a model that does not rely on a member: here it pays for its doubt, as "robust" does."""
 
 JUDGES = {
     f"{channel}, eps = {epsilon:g}": {"channel": channel, "epsilon": epsilon}
