@@ -18,8 +18,8 @@ from ldp_gym.bench.statistics import Estimate
 from ldp_gym.files import replacing
 
 if TYPE_CHECKING:  # imported where it draws: playing does not need it
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
 
 P = ParamSpec("P")
 

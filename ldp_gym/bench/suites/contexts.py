@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from ldp_gym.bench.findings import Finding, above, least_risk
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.suites.base import Suite
 from ldp_gym.natures.base import NATURES
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CHOSEN = ("iid", "drift", "adversary", "omniscient")
 CHANNELS = ("laplace-single", "split")
@@ -66,7 +63,7 @@ class Contexts(Suite):
             )
         return found
 
-    def draw(self, results: Results) -> Figure:
+    def draw(self, results: Results) -> figures.Figure:
         """Risk of every learner against every nature."""
         channels, learners = results.channels, results.learners
         natures = list(results.group(lambda experiment: experiment.rules["nature"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from ldp_gym import theory
 from ldp_gym.bench import figures
@@ -14,9 +14,6 @@ from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.suites.base import Suite
 from ldp_gym.bench.suites.lower import pure_channels
 from ldp_gym.channels.base import CHANNELS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NUMS_HYPOTHESES = (8, 32, 128)
 """The values of K."""
@@ -70,7 +67,7 @@ class Limit(Suite):
             )
         return found
 
-    def draw(self, results: Results) -> Figure:
+    def draw(self, results: Results) -> figures.Figure:
         """Multiples of the limit, one panel per K."""
         groups = results.group(_POSITION)
         drawing, axes = figures.new_figure(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from ldp_gym import theory
 from ldp_gym.bench import figures
@@ -11,9 +11,6 @@ from ldp_gym.bench.findings import Finding, above, every
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.suites.base import Suite
 from ldp_gym.channels.base import CHANNELS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 POINTS = ((8, 1_000, 1.0), (8, 10_000, 1.0), (32, 1_000, 1.0), (8, 1_000, 0.5))
 """num_hypotheses = 2K, T and eps."""
@@ -85,7 +82,7 @@ class Lower(Suite):
             )
         return found
 
-    def draw(self, results: Results) -> Figure:
+    def draw(self, results: Results) -> figures.Figure:
         """The worst truth's risk on each channel, and the bound."""
         groups = _by_point(results)
         drawing, axes = figures.new_figure(

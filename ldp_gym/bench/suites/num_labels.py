@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from ldp_gym.bench.findings import Finding, above, certain
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.suites.base import REDRAWN, Suite
 from ldp_gym.channels.base import CHANNELS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CHOSEN = ("randomized-response", "subset-selection", "laplace-single", "vote", "split", "wheel")
 BASE_LABELS = 16
@@ -81,7 +78,7 @@ class NumLabels(Suite):
             found.append(Finding(f"{span} the risk has slope {statistics.slope(*samples)} in M.", grows))
         return found
 
-    def draw(self, results: Results) -> Figure:
+    def draw(self, results: Results) -> figures.Figure:
         """Risk against M."""
         drawing, axes = figures.new_figure(width=7.0, height=3.8)
         panel = axes[0, 0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import Experiment
@@ -10,9 +10,6 @@ from ldp_gym.bench.findings import Finding, least_risk
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.suites.base import Suite, on
 from ldp_gym.learners import LEARNERS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CHANNELS = (
     "laplace-vector",
@@ -62,7 +59,7 @@ class Quick(Suite):
             found.append(Finding(f"{text}.", None if bayes is None else least_risk(bayes, rows)))
         return found
 
-    def draw(self, results: Results) -> Figure:
+    def draw(self, results: Results) -> figures.Figure:
         """Cumulative KL over the rounds, one panel per channel."""
         channels = results.channels
         columns = min(3, len(channels))

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,9 +20,6 @@ from ldp_gym.bench.suites.base import Suite, SuiteTable
 from ldp_gym.engine.rules import rule_value
 from ldp_gym.numerics.arrays import FloatArray, IntArray
 from ldp_gym.numerics.intervals import share_interval
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 RELIABLE = 0.8
 """How often the right model must be picked, at least, for a recommendation."""
@@ -127,7 +123,7 @@ class Selection(Suite):
         every.sort(key=lambda pick: (_label(pick.experiment), pick.epsilon, -pick.hits, pick.users))
         return [*found, SuiteTable("Who picks which model", _COLUMNS, every)] if every else []
 
-    def draw(self, results: Results) -> Figure:
+    def draw(self, results: Results) -> figures.Figure:
         """How often the right model is picked, by channel and eps; one panel per game."""
         picks = {label: _picks(of_game) for label, of_game in results.group(_label).items()}
         grids = {label: _Grid(of_game) for label, of_game in picks.items() if of_game}
@@ -326,7 +322,7 @@ _COLUMNS: tuple[Column[Pick], ...] = (
 )
 
 
-def _empty_figure() -> Figure:
+def _empty_figure() -> figures.Figure:
     drawing, axes = figures.new_figure()
     axes[0, 0].set_axis_off()
     axes[0, 0].text(0.5, 0.5, "no learner that played has weights to pick by", ha="center", va="center")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import Experiment
@@ -13,10 +13,6 @@ from ldp_gym.bench.results import Results
 from ldp_gym.bench.suites.base import Suite
 from ldp_gym.learners import LEARNERS
 from ldp_gym.splits import REFERENCES, TESTS, SplitScore, score_totals
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 LEARNERS_SHOWN = ("exp3", "centred-exp3", "ppo", "amortized")
 _LEAST_SHOWN = -0.25
@@ -63,7 +59,7 @@ class Splits(Suite):
             )
         return found
 
-    def draw(self, results: Results) -> Figure:
+    def draw(self, results: Results) -> figures.Figure:
         """The mean score on each split, and how far its games lie apart."""
         scores = _scores(results)
         drawing, axes = figures.new_figure(width=7.6, height=4.4)
@@ -84,7 +80,9 @@ class Splits(Suite):
         return drawing
 
 
-def _draw_score(panel: Axes, score: SplitScore, place: float, hue: str, label: str, hollow: bool) -> None:
+def _draw_score(
+    panel: figures.Axes, score: SplitScore, place: float, hue: str, label: str, hollow: bool
+) -> None:
     values = [value for value in score.games.values() if value is not None]
     low, mean, high = (max(value, _LEAST_SHOWN) for value in (min(values), score.mean, max(values)))
     panel.hlines(place, low, high, color=hue, linewidth=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from ldp_gym import theory
 from ldp_gym.bench import figures, statistics
@@ -11,9 +11,6 @@ from ldp_gym.bench.findings import Finding
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.suites.base import REDRAWN, Suite, on
 from ldp_gym.engine.rules import rule_value
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PAIRS = (
     ("uniform", "laplace-single"),
@@ -70,7 +67,7 @@ class Sweep(Suite):
             found.append(Finding(text + "."))
         return found
 
-    def draw(self, results: Results) -> Figure:
+    def draw(self, results: Results) -> figures.Figure:
         """Risk against the argument."""
         drawing, axes = figures.new_figure(width=7.6, height=3.8)
         panel = axes[0, 0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from ldp_gym.bench.suites.base import REDRAWN, Suite, on
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.numerics import divergences
 from ldp_gym.numerics.arrays import FloatArray
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 GAME: dict[str, Any] = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 16}
 PAIRS = (
@@ -127,7 +124,7 @@ class TV(Suite):
             )
         return found
 
-    def draw(self, results: Results) -> Figure:
+    def draw(self, results: Results) -> figures.Figure:
         """Averaged TV-risk with Pinsker's bound; estimates and the trick."""
         drawing, axes = figures.new_figure(2, width=4.8, height=3.4, sharey=True)
         online, offline = axes.flat

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from ldp_gym.bench.findings import Finding, below, every
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.suites.base import DELTA, REDRAWN, Suite, on
 from ldp_gym.numerics.arrays import FloatArray
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NUM_HYPOTHESES = 8
 GAME: dict[str, Any] = {
@@ -91,7 +88,7 @@ class Upper(Suite):
                 )
         return found
 
-    def draw(self, results: Results) -> Figure:
+    def draw(self, results: Results) -> figures.Figure:
         """Risk and bounds against T."""
         drawing, axes = figures.new_figure(width=8.2, height=4.4)
         panel = axes[0, 0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from ldp_gym.bench import figures, statistics
 from ldp_gym.bench.experiment import Experiment
@@ -13,10 +13,6 @@ from ldp_gym.bench.findings import Finding, least_risk
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.suites.base import Suite
 from ldp_gym.learners import LEARNERS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 CHANNELS = ("laplace-single", "split")
 LEARNERS_SHOWN = ("uniform", "bayes", "fixed-share", "soft-bayes", "robust", "any-truth")
@@ -140,7 +136,7 @@ class Violation(Suite):
 
     # -- Figure ---------------------------------------------------------------------------------------------
 
-    def draw(self, results: Results) -> Figure:
+    def draw(self, results: Results) -> figures.Figure:
         """Regret against the strength, T and eps; one row per kind and channel."""
         panels, quantities = self._panels(results), self._quantities(results)
         drawing, axes = figures.new_figure(3, len(panels), width=2.9, height=2.3, sharex="col")
@@ -183,7 +179,7 @@ def _is_behind_uniform(results: Results, result: ExperimentResult) -> bool:
 
 
 def _draw_regrets(
-    panel: Axes, quantity: Quantity, of_kind: Sequence[ExperimentResult], learners: Sequence[str]
+    panel: figures.Axes, quantity: Quantity, of_kind: Sequence[ExperimentResult], learners: Sequence[str]
 ) -> None:
     """Regret along a quantity, one line per learner. It may be negative: a mixture beats every member."""
     for i, learner in enumerate(learners):
