@@ -29,8 +29,8 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=100)
     parser.add_argument("--epsilon", type=float, default=1.0)
     arguments = parser.parse_args()
-    game = {"hypotheses": "dirichlet", "horizon": arguments.horizon, "epsilon": arguments.epsilon}
-    uniform = ldp_gym.evaluate("uniform", game, episodes=arguments.episodes).risk
+    shared = {"hypotheses": "dirichlet", "horizon": arguments.horizon, "epsilon": arguments.epsilon}
+    uniform = ldp_gym.evaluate("uniform", shared, episodes=arguments.episodes).risk
     print(f"K = 8, M = 16, dirichlet, T = {arguments.horizon:,}, eps = {arguments.epsilon:g}, delta = 1e-5")
     print(f"for comparison, the uniform mixture: {uniform:,.0f}\n")
     print(f"{'channel':16s} {'learner':8s} {'paper':>16s} {'tight':>16s}")
@@ -39,7 +39,7 @@ def main() -> None:
         for calibration in ("paper", "tight"):
             delta = 0.0 if channel == "laplace-single" else 1e-5
             rules = {"channel": channel, "delta": delta, "channel_kwargs": {"calibration": calibration}}
-            result = ldp_gym.evaluate(learner, {**game, **rules}, episodes=arguments.episodes)
+            result = ldp_gym.evaluate(learner, {**shared, **rules}, episodes=arguments.episodes)
             low, high = result.interval()
             cells.append(f"{result.risk:,.0f} ± {(high - low) / 2:,.0f}")
         print(f"{channel:16s} {learner:8s} {cells[0]:>16s} {cells[1]:>16s}", flush=True)

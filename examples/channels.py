@@ -23,7 +23,7 @@ def table_risks(
     """The mean total KL on each table, ``(tables,)``; of the uniform mixture if there is no channel."""
     risks = []
     for class_seed in range(arguments.first_table, arguments.first_table + arguments.tables):
-        game = {
+        rules = {
             "hypotheses": "dirichlet",
             "num_hypotheses": size,
             "num_labels": labels,
@@ -35,7 +35,7 @@ def table_risks(
         learner = "bayes" if channel else "uniform"
         # Other seeds for each table: with the same ones the tables' risks would not be independent.
         first = class_seed * arguments.episodes
-        result = ldp_gym.evaluate(learner, game, episodes=arguments.episodes, seed=first)
+        result = ldp_gym.evaluate(learner, rules, episodes=arguments.episodes, seed=first)
         risks.append(result.kl[:, -1].mean())
     return np.array(risks)
 

@@ -39,8 +39,8 @@ def act(logits: torch.Tensor) -> np.ndarray:
     return (logits.detach().numpy() / LOGIT_RANGE).clip(-1.0, 1.0)
 
 
-def make(game: dict, games: int) -> gym.vector.VectorEnv:
-    envs = gym.make_vec("LDPDist-v0", num_envs=games, autoreset_mode="SameStep", **game)
+def make(rules: dict, games: int) -> gym.vector.VectorEnv:
+    envs = gym.make_vec("LDPDist-v0", num_envs=games, autoreset_mode="SameStep", **rules)
     return VectorEvidence(VectorMixtureAction(envs, LOGIT_RANGE))
 
 
@@ -56,8 +56,8 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
 
-    game = {"hypotheses": "dirichlet", "epsilon": arguments.epsilon, "horizon": arguments.horizon}
-    envs, rounds, clip = StaggeredStart(make(game, 64)), 64, 0.2
+    rules = {"hypotheses": "dirichlet", "epsilon": arguments.epsilon, "horizon": arguments.horizon}
+    envs, rounds, clip = StaggeredStart(make(rules, 64)), 64, 0.2
     agent = Agent(envs.single_observation_space.shape[0], envs.single_action_space.shape[0])
     optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3, eps=1e-5)
     seen = torch.from_numpy(envs.reset(seed=10**9)[0])
@@ -94,7 +94,7 @@ def main() -> None:
             print(f"update {update + 1:4d}  KL per round {-returns.mean():.3f}", flush=True)
 
     # Score the mean action on whole episodes, seeds 0, 1, ...: the same that evaluate plays.
-    scored = make(game, arguments.episodes)
+    scored = make(rules, arguments.episodes)
     seen, _ = scored.reset(seed=0)
     total = np.zeros(arguments.episodes)
     for _ in range(arguments.horizon):
@@ -103,7 +103,7 @@ def main() -> None:
         total -= reward
     print(f"cleanrl  total KL {total.mean():7.1f} ± {1.96 * total.std() / len(total) ** 0.5:.1f}")
     for name in ("uniform", "exp3", "bayes"):
-        result = ldp_gym.evaluate(name, game, episodes=arguments.episodes)
+        result = ldp_gym.evaluate(name, rules, episodes=arguments.episodes)
         low, high = result.interval()
         print(f"{name:8s} total KL {result.risk:7.1f} ± {(high - low) / 2:.1f}")
 

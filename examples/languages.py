@@ -60,13 +60,13 @@ def main() -> None:
         print(f"K = {size} languages, M = {labels:,} words, {arguments.users} users", flush=True)
         for channel in ["uniform mixture", *arguments.channels]:
             learner = "uniform" if channel == "uniform mixture" else "bayes"
-            game = {
+            rules = {
                 "hypotheses": table,
                 "channel": "split" if learner == "uniform" else channel,
                 "horizon": arguments.users,
                 "epsilon": arguments.epsilon,
             }
-            result = ldp_gym.evaluate(learner, game, episodes=arguments.episodes)
+            result = ldp_gym.evaluate(learner, rules, episodes=arguments.episodes)
             low, high = result.interval()
             curves.setdefault(channel, []).append((labels, result.risk, (high - low) / 2))
             print(f"  {channel:20s} {result.risk:8.1f} ± {(high - low) / 2:.1f}", flush=True)

@@ -47,14 +47,14 @@ def main() -> None:
             flush=True,
         )
         for channel in CHANNELS:
-            game = {
+            rules = {
                 "hypotheses": "disjoint",
                 "num_hypotheses": size,
                 "channel": channel,
                 "horizon": arguments.horizon,
                 "epsilon": arguments.epsilon,
             }
-            totals = ldp_gym.evaluate("bayes", game, episodes=arguments.episodes).kl[:, -1]
+            totals = ldp_gym.evaluate("bayes", rules, episodes=arguments.episodes).kl[:, -1]
             error = totals.std(ddof=1) / math.sqrt(len(totals))
             print(f"  {channel:18s} {totals.mean() / limit:6.3f} ± {error / limit:.3f}", flush=True)
 

@@ -79,8 +79,8 @@ def main() -> None:
     rivals = {"nearby, textbook": textbook, "nearby, sharper": sharper}
     rivals |= {name: name for name in ("randomized-response", "subset-selection", "split")}
     for name, channel in rivals.items():
-        game = {"hypotheses": table, "channel": channel, "horizon": horizon, "epsilon": epsilon}
-        result = ldp_gym.evaluate("bayes", game, episodes=arguments.episodes)
+        rules = {"hypotheses": table, "channel": channel, "horizon": horizon, "epsilon": epsilon}
+        result = ldp_gym.evaluate("bayes", rules, episodes=arguments.episodes)
         low, high = result.interval()
         print(f"{name:20s} Bayes' total KL {result.risk:6.1f}   95% interval {low:.1f} to {high:.1f}")
 

@@ -23,9 +23,9 @@ class Hedge(ldp_agents.ExponentialWeights):
 
 def main(episodes: int = 100) -> None:
     check_learner(Hedge)
-    game = {"hypotheses": "dirichlet", "horizon": 1000}
+    rules = {"hypotheses": "dirichlet", "horizon": 1000}
     for learner in (ldp_agents.Uniform, Hedge, ldp_agents.Bayes):
-        result = ldp_gym.evaluate(learner, game, episodes=episodes)
+        result = ldp_gym.evaluate(learner, rules, episodes=episodes)
         low, high = result.interval()
         print(f"{learner.__name__:8s} total KL {result.risk:7.1f}   95% interval {low:.1f} to {high:.1f}")
 

@@ -34,7 +34,7 @@ def main() -> None:
     for channel in arguments.channels:
         print(f"{channel:20s}", end="", flush=True)
         for parts, labels in zip(arguments.parts, sizes, strict=True):
-            game = {
+            rules = {
                 "hypotheses": "refined",
                 "hypotheses_kwargs": {"base": "dirichlet", "parts": parts},
                 "num_hypotheses": 8,
@@ -43,7 +43,7 @@ def main() -> None:
                 "horizon": arguments.horizon,
                 "epsilon": arguments.epsilon,
             }
-            totals = ldp_gym.evaluate("bayes", game, episodes=arguments.episodes).kl[:, -1]
+            totals = ldp_gym.evaluate("bayes", rules, episodes=arguments.episodes).kl[:, -1]
             error = totals.std(ddof=1) / np.sqrt(len(totals))
             print(f" {totals.mean():8.2f} ± {error:5.2f}", end="", flush=True)
         print(flush=True)

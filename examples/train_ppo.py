@@ -35,8 +35,8 @@ def main() -> None:
 
     # 64 games in lock step. The policy sees sums of messages and answers with a logit for each hypothesis;
     # it never sees the label or the truth, and the reward only trains it.
-    game = {"hypotheses": "dirichlet", "epsilon": arguments.epsilon}
-    games = gym.make_vec("LDPDist-v0", num_envs=64, autoreset_mode="SameStep", **game)
+    rules = {"hypotheses": "dirichlet", "epsilon": arguments.epsilon}
+    games = gym.make_vec("LDPDist-v0", num_envs=64, autoreset_mode="SameStep", **rules)
     views = VectorEvidence(VectorMixtureAction(games, logit_range=10.0))
     env = SB3VecEnv(StaggeredStart(views))
 
@@ -62,7 +62,7 @@ def main() -> None:
     # The policy as a learner, on the same episodes as the others. They are not those it trained on.
     ppo = load(arguments.out, trust=True)
     for name, learner in {"uniform": "uniform", "exp3": "exp3", "ppo": ppo, "bayes": "bayes"}.items():
-        result = ldp_gym.evaluate(learner, game, episodes=arguments.episodes, seed=10**6)
+        result = ldp_gym.evaluate(learner, rules, episodes=arguments.episodes, seed=10**6)
         low, high = result.interval()
         print(f"{name:8s} total KL {result.risk:7.1f} ± {(high - low) / 2:.1f}")
 

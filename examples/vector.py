@@ -2,7 +2,7 @@
 
 Game i of the vector environment under seed s is the single environment's under seed s + i, so all three ways
 of playing below charge the same losses and differ in speed alone. ``evaluate`` is the fastest: messages do
-not depend on predictions, so it plays whole stretches of an episode at once.
+not depend on predictions, so it plays whole blocks of rounds at once.
 
     python examples/vector.py --games 1024 --horizon 1000
 """

@@ -35,8 +35,8 @@ def estimates(
     class must be constant: with contexts there is no one distribution to estimate.
 
     Example:
-        >>> game = {"hypotheses": [[0.5, 0.5], [0.9, 0.1]], "channel": "split", "horizon": 400}
-        >>> estimates("bayes", game, episodes=2, truth=1).round(1).tolist()
+        >>> rules = {"hypotheses": [[0.5, 0.5], [0.9, 0.1]], "channel": "split", "horizon": 400}
+        >>> estimates("bayes", rules, episodes=2, truth=1).round(1).tolist()
         [[0.9, 0.1], [0.9, 0.1]]
     """
     played = evaluate(learner, env, episodes=episodes, seed=seed, truth=truth, averages=True)

@@ -89,8 +89,8 @@ def hardest_contexts(
         progress: called with the share that is done; a bar on a terminal's standard error when not given.
 
     Example:
-        >>> game = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 50, "channel": "split"}
-        >>> found = hardest_contexts(game, "bayes", sequences=8, generations=1, fresh=20)
+        >>> rules = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 50}
+        >>> found = hardest_contexts(rules, "bayes", sequences=8, generations=1, fresh=20)
         >>> found.contexts.shape, found.rules["nature"]
         ((1, 2), 'cycle')
     """
