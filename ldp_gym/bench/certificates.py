@@ -22,7 +22,7 @@ from ldp_gym.privacy.audit import Certificate, certify, uniform_posterior
 LARGEST = 4096
 """Tables of more than K M entries are left to ``ldp-gym audit``: a report should not take minutes."""
 
-_GROUND = ("channel", "channel_kwargs", "epsilon", "delta", "hypotheses")
+_CERTIFICATE_RULES = ("channel", "channel_kwargs", "epsilon", "delta", "hypotheses")
 """What of the rules a channel's certificate depends on."""
 
 
@@ -65,11 +65,11 @@ def audit_channels(experiments: Iterable[Experiment]) -> dict[str, ChannelAudit]
     A channel of others is audited in the largest that is not left to ``ldp-gym audit`` as well.
 
     Returns:
-        The audits by what they depend on: see :func:`ground`.
+        The audits by what they depend on: see :func:`certificate_key`.
     """
     groups: dict[str, list[Experiment]] = {}
     for experiment in experiments:
-        groups.setdefault(ground(experiment), []).append(experiment)
+        groups.setdefault(certificate_key(experiment), []).append(experiment)
     return {key: _audit_group(group) for key, group in groups.items()}
 
 
@@ -83,9 +83,9 @@ def _audit_group(group: list[Experiment]) -> ChannelAudit:
     return larger if larger.broken else audit
 
 
-def ground(experiment: Experiment) -> str:
+def certificate_key(experiment: Experiment) -> str:
     """What of an experiment its channel's certificate depends on."""
-    return repr([rule_value(experiment.rules, name) for name in _GROUND])
+    return repr([rule_value(experiment.rules, name) for name in _CERTIFICATE_RULES])
 
 
 def _table_entries(experiment: Experiment) -> int:

@@ -137,7 +137,7 @@ class Experiment:
         return json.dumps(rules, sort_keys=True, default=repr)
 
     @property
-    def what(self) -> dict[str, Any]:
+    def setup(self) -> dict[str, Any]:
         """What is played; not how often, nor in which blocks."""
         return {
             "rules": json.loads(self.canonical_rules),
@@ -185,7 +185,7 @@ class Cell:
     def configuration(self) -> str:
         """Everything that its result depends on, in one canonical line."""
         version = {"version": ldp_gym.__version__, "sources": dict(self.sources)}
-        facts = {**self.experiment.what, "episodes": self.experiment.episodes, "seed": self.seed, **version}
+        facts = {**self.experiment.setup, "episodes": self.experiment.episodes, "seed": self.seed, **version}
         return json.dumps(facts, sort_keys=True, allow_nan=False)
 
     @cached_property

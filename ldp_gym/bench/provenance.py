@@ -45,8 +45,10 @@ def list_runs(runs: Sequence[Mapping[str, Any]]) -> Html:
     columns: list[Column[Mapping[str, Any]]] = [
         Column("Run", lambda run: count(run["id"]), numeric=True),
         Column("Suite", lambda run: Value(run["suite"])),
-        Column("Started", lambda run: Value(when(run["started"]))),
-        Column("Finished", lambda run: Value(when(run["finished"]) if run["finished"] else "not finished")),
+        Column("Started", lambda run: Value(format_time(run["started"]))),
+        Column(
+            "Finished", lambda run: Value(format_time(run["finished"]) if run["finished"] else "not finished")
+        ),
         Column("Cells", lambda run: count(len(run["keys"])), "blocks of episodes", numeric=True),
         Column("Seeds", lambda run: Value(_seeds(run["settings"]), style="wrap"), common=True),
         Column("Machine", lambda run: Value(run["machine"]), common=True),
@@ -98,6 +100,6 @@ def versions(run: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {version}" for name, version in run["versions"].items())
 
 
-def when(stamp: str) -> str:
+def format_time(stamp: str) -> str:
     """An ISO 8601 time, as one reads it."""
     return stamp[:19].replace("T", " ") + " UTC"

@@ -20,7 +20,7 @@ from ldp_gym.bench import certificates, figures, leaderboard
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Verdict, judge
 from ldp_gym.bench.page import Html, join, listing, picture, table, tag, whole_page
-from ldp_gym.bench.provenance import commands, explain, list_runs, versions, when
+from ldp_gym.bench.provenance import commands, explain, format_time, list_runs, versions
 from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.sections import Section, gather
 from ldp_gym.bench.store import FILE, Store
@@ -82,8 +82,8 @@ def _draw(section: Section, directory: Path) -> None:
 def _report(
     sections: Sequence[Section], runs: Sequence[Mapping[str, Any]], directory: Path, faults: Sequence[str]
 ) -> Html:
-    by_ground = [section.results.audits for section in sections if section.results]
-    audits = list({key: audit for group in by_ground for key, audit in group.items()}.values())
+    audit_groups = [section.results.audits for section in sections if section.results]
+    audits = list({key: audit for group in audit_groups for key, audit in group.items()}.values())
     title = "Online distribution learning under local differential privacy: benchmark"
     return whole_page(
         title,
@@ -122,7 +122,9 @@ def _summary(sections: Sequence[Section]) -> Html:
     counts = f"{played} played, {failed} failed, {missing} not finished (a learner in a game on a channel)"
     failures = [section.name for section in sections if section.results and section.results.failures]
     facts: dict[str, str] = {
-        "Last run": when(last["finished"]) if last["finished"] else f"{when(last['started'])}, not finished",
+        "Last run": format_time(last["finished"])
+        if last["finished"]
+        else f"{format_time(last['started'])}, not finished",
         "Machine": last["machine"],
         "Versions": versions(last),
         "Experiments": join([counts, *(part for name in failures for part in ("; ", _failures(name)))]),

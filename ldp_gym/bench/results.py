@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from ldp_gym.bench import statistics
-from ldp_gym.bench.certificates import ChannelAudit, audit_channels, ground
+from ldp_gym.bench.certificates import ChannelAudit, audit_channels, certificate_key
 from ldp_gym.bench.experiment import Experiment, may_play_here
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Store
@@ -143,7 +143,7 @@ class Results:
 
     def audit(self, experiment: Experiment) -> ChannelAudit:
         """What an audit says of the experiment's channel."""
-        return self.audits[ground(experiment)]
+        return self.audits[certificate_key(experiment)]
 
     def track(self, learner: str) -> Track:
         """Whether a learner is informed or not."""

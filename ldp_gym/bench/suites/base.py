@@ -130,10 +130,10 @@ class Suite(ABC):
 def _move(rules: Mapping[str, Any], channel: str) -> dict[str, Any]:
     """The same game on another channel."""
     kept = {name: value for name, value in rules.items() if name not in ("channel_kwargs", "delta")}
-    return kept | on(channel)
+    return kept | channel_rules(channel)
 
 
-def on(channel: str) -> dict[str, Any]:
+def channel_rules(channel: str) -> dict[str, Any]:
     """A channel with the delta it needs, as keyword arguments of a game."""
     return {"channel": channel} | ({} if CHANNELS.class_of(channel).pure else {"delta": DELTA})
 
@@ -142,5 +142,5 @@ def _unique(experiments: Iterable[Experiment]) -> list[Experiment]:
     """The experiments without those that play the same again."""
     found: dict[str, Experiment] = {}
     for experiment in experiments:
-        found.setdefault(json.dumps(experiment.what, sort_keys=True), experiment)
+        found.setdefault(json.dumps(experiment.setup, sort_keys=True), experiment)
     return list(found.values())

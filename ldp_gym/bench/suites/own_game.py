@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.suites.base import on
+from ldp_gym.bench.suites.base import channel_rules
 from ldp_gym.bench.suites.selection import Selection
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.engine.rules import complete_rules
@@ -99,7 +99,7 @@ class OwnGame(Selection):
         ]
 
     def _rules_on(self, channel: str, epsilon: float) -> dict[str, Any]:
-        return on(channel) | self.rules | {"channel": channel, "epsilon": epsilon}
+        return channel_rules(channel) | self.rules | {"channel": channel, "epsilon": epsilon}
 
     def _check(self) -> None:
         """What is wrong with the game on any channel is an error now, not in every cell."""

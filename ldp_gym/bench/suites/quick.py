@@ -8,7 +8,7 @@ from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding, least_risk
 from ldp_gym.bench.results import Results
-from ldp_gym.bench.suites.base import Suite, on
+from ldp_gym.bench.suites.base import Suite, channel_rules
 from ldp_gym.learners import LEARNERS
 
 CHANNELS = (
@@ -40,7 +40,7 @@ class Quick(Suite):
         horizon, episodes = (100, 10) if small else (1000, 100)
         known = LEARNERS.names()
         return [
-            Experiment({**on(channel), "horizon": horizon}, learner, episodes=episodes)
+            Experiment({**channel_rules(channel), "horizon": horizon}, learner, episodes=episodes)
             for channel in CHANNELS
             for learner in LEARNERS_SHOWN
             if learner in known

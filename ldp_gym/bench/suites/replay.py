@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.suites.base import on
+from ldp_gym.bench.suites.base import channel_rules
 from ldp_gym.bench.suites.selection import Selection
 from ldp_gym.errors import extra
 from ldp_gym.learners import LEARNERS
@@ -54,7 +54,7 @@ class Replay(Selection):
         learners = ("uniform", "bayes", "robust") if small else LEARNERS_SHOWN
         return [
             Experiment(
-                {**_game(game, 100 if small else None), **on(channel), "epsilon": epsilon},
+                {**_game(game, 100 if small else None), **channel_rules(channel), "epsilon": epsilon},
                 learner,
                 episodes=8 if small else 64,
                 leaders=True,

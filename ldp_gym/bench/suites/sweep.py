@@ -9,7 +9,7 @@ from ldp_gym.bench import figures, statistics
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding
 from ldp_gym.bench.results import ExperimentResult, Results
-from ldp_gym.bench.suites.base import REDRAWN, Suite, on
+from ldp_gym.bench.suites.base import REDRAWN, Suite, channel_rules
 from ldp_gym.engine.rules import rule_value
 
 PAIRS = (
@@ -43,7 +43,13 @@ class Sweep(Suite):
         horizon, episodes = (200, 6) if small else (10_000, 32)
         return [
             Experiment(
-                {**self.settings, **REDRAWN, **on(channel), self.argument: value, "horizon": horizon},
+                {
+                    **self.settings,
+                    **REDRAWN,
+                    **channel_rules(channel),
+                    self.argument: value,
+                    "horizon": horizon,
+                },
                 learner,
                 episodes=episodes,
                 block=8,

@@ -11,7 +11,7 @@ from ldp_gym.bench import figures, statistics
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding, certain
 from ldp_gym.bench.results import ExperimentResult, Results
-from ldp_gym.bench.suites.base import REDRAWN, Suite, on
+from ldp_gym.bench.suites.base import REDRAWN, Suite, channel_rules
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.numerics import divergences
 from ldp_gym.numerics.arrays import FloatArray
@@ -63,7 +63,7 @@ class TV(Suite):
         decades = (100, 300) if small else (1_000, 10_000, 100_000, 1_000_000)
         over_tables = [
             Experiment(
-                {**GAME, **REDRAWN, **on(channel), "horizon": horizon},
+                {**GAME, **REDRAWN, **channel_rules(channel), "horizon": horizon},
                 learner,
                 episodes=TABLES,
                 block=1 if horizon == 10**6 else TABLES,

@@ -11,7 +11,7 @@ from ldp_gym.bench import figures, statistics
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding, below, every
 from ldp_gym.bench.results import ExperimentResult, Results
-from ldp_gym.bench.suites.base import DELTA, REDRAWN, Suite, on
+from ldp_gym.bench.suites.base import DELTA, REDRAWN, Suite, channel_rules
 from ldp_gym.numerics.arrays import FloatArray
 
 NUM_HYPOTHESES = 8
@@ -55,7 +55,7 @@ class Upper(Suite):
         longest = 10**4 if small else LONGEST
         return [
             Experiment(
-                {**GAME, **on(channel), "horizon": horizon},
+                {**GAME, **channel_rules(channel), "horizon": horizon},
                 learner,
                 episodes=max(2, episodes // 8) if small else episodes,
                 block=max(1, min(32, 10**6 // horizon)),

@@ -56,7 +56,7 @@ def test_a_game_with_its_defaults_spelled_out_is_the_same_game(store):
     }  # fmt: skip
     same = replace(EXPERIMENT, rules=spelled)
     assert {cell.key for cell in same.cells(seed=3)} == store.finished()
-    assert same.what == EXPERIMENT.what
+    assert same.setup == EXPERIMENT.setup
     np.testing.assert_array_equal(
         play(same.cells(3)[0]).evaluation.kl, play(EXPERIMENT.cells(3)[0]).evaluation.kl
     )
