@@ -62,8 +62,8 @@ def is_ours(error: BaseException) -> bool:
     frames = inspect.getinnerframes(error.__traceback__)
     innermost = frames[-1]
     module = innermost.frame.f_globals.get("__name__", "")
-    if module == "gymnasium.envs.registration" and error.__cause__ is not None:
-        return is_ours(error.__cause__)
+    if module == "gymnasium.envs.registration" and error.__context__ is not None:
+        return is_ours(error.__context__)
     line = linecache.getline(innermost.filename, innermost.lineno).strip()
     return module.partition(".")[0] in ("ldp_gym", "ldp_agents") and line.startswith("raise ")
 

@@ -32,7 +32,6 @@ NO_NUMBERS: list[Any] = [
     object,
     print,
     Decimal(1),
-    np.timedelta64(5),
     np.timedelta64(5, "s"),
     np.datetime64("2026-01-01"),
     datetime.timedelta(1),
@@ -268,7 +267,7 @@ LABELS = [
     None,
     object(),
     {},
-    np.timedelta64(1),
+    np.timedelta64(1, "D"),
 ]
 MESSAGES = ["a", b"a", math.nan, 1.5, 1j, -1, 3, None, object(), [0, "1"], np.datetime64("2026-01-01")]
 GENERATORS = ["a", 3, None, object(), 1.5, [], np.random, np.random.RandomState(0)]
