@@ -24,8 +24,8 @@ from ldp_gym.wrappers.sources import VectorView, single_env, vector_env
 class _Logits:
     """Numbers in [-1, 1], scaled to logits and turned into weights that sum to one."""
 
-    def __init__(self, size: int, logit_range: float) -> None:
-        self.space = gym.spaces.Box(-1.0, 1.0, (size,), dtype=np.float32)
+    def __init__(self, num_logits: int, logit_range: float) -> None:
+        self.space = gym.spaces.Box(-1.0, 1.0, (num_logits,), dtype=np.float32)
         self.scale = validation.positive("logit_range", logit_range)
 
     def weights(self, action: npt.ArrayLike, batch_shape: tuple[int, ...]) -> FloatArray:
