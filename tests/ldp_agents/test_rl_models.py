@@ -15,6 +15,7 @@ from ldp_agents.rl.amortized import label_evidence, simulate, total_kl
 from ldp_agents.rl.torch_network import TorchNetwork
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.errors import OutsideTrainingWarning
+from ldp_gym.learners import track_of
 from ldp_gym.testing import check_learner
 
 PRIVATE = [name for name in CHANNELS if name != "identity"]
@@ -110,6 +111,7 @@ def test_a_stored_model_is_the_model(tmp_path):
         assert isinstance(stored(Scenario(**rules).game), EvidenceLearner)
         theirs, ours = (ldp_gym.evaluate(factory, rules, episodes=2).kl for factory in (stored, model))
         np.testing.assert_allclose(theirs, ours, rtol=1e-4)  # stored in single precision
+    assert track_of(load(tmp_path)) == "uninformed"
     with pytest.raises(FileNotFoundError, match=r"it has no model\.json"):
         load(tmp_path / "nowhere")
 

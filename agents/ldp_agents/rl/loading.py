@@ -11,6 +11,7 @@ from ldp_agents.rl.policies import POLICY, PolicyLearner, Scaling
 from ldp_agents.rl.run import LearnerFactory
 from ldp_gym import Game
 from ldp_gym.errors import UntrustedCodeError
+from ldp_gym.learners import Track
 from ldp_gym.numerics import validation
 
 
@@ -51,6 +52,8 @@ class StoredPolicy:
     Attributes:
         directory: where it is stored.
     """
+
+    track: ClassVar[Track] = "uninformed"
 
     directory: Path
     runs_stored_code: ClassVar[bool] = True

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ldp_gym import Game
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.features.evidence import LabelEvidence
 from ldp_gym.files import read_arrays, replacing, write_text
+from ldp_gym.learners import Track
 from ldp_gym.numerics.arrays import FloatArray, Messages
 
 ANY_TRUTH = "any-truth"
@@ -80,6 +81,8 @@ class Model:
         card: the configuration and the versions that made it.
         measured: what was measured outside of these games, likewise.
     """
+
+    track: ClassVar[Track] = "uninformed"
 
     parameters: Mapping[str, FloatArray]
     evidence: str

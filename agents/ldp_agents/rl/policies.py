@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ldp_agents.rl.model import CARD, check_fit
 from ldp_gym import Game
 from ldp_gym.features.sums import FEATURES
 from ldp_gym.files import replacing, write_text
+from ldp_gym.learners import Track
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, softmax
 
 POLICY = "policy.zip"
@@ -113,6 +114,8 @@ class TrainedPolicy:
         card: the configuration and the versions that made it.
         scaling: what is done to what it observes first, if anything.
     """
+
+    track: ClassVar[Track] = "uninformed"
 
     algorithm: Any
     features: str
