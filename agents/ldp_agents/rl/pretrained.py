@@ -14,7 +14,21 @@ from ldp_gym import Game
 WEIGHTS_DIRECTORY = Path(__file__).parent / "weights"
 """One model per algorithm, ``weights/<algorithm>``, with the configuration that made it."""
 
-MEASURED: dict[str, dict[str, str]] = {"amortized": {}, "ppo": {}, "any-truth": {}}
+MEASURED: dict[str, dict[str, str]] = {
+    "amortized": {
+        "epsilon": "0.9 to 1.2 times Bayes at eps = 0.1, and 1.00 to 1.01 at eps = 16",
+        "K": "1.00 times Bayes at K = 128",
+        "M": "0.99 to 1.01 times Bayes at M = 512",
+        "T": "0.99 to 1.01 times Bayes at T = 50 and 10,000",
+    },
+    "ppo": {
+        "epsilon": "1.03 to 1.7 times Bayes at eps = 0.1, and 1.03 to 1.09 at eps = 16",
+        "K": "1.0 to 1.1 times Bayes on most games at K = 2, 64 and 128; up to 6 at K = M = 2",
+        "M": "1.0 to 1.1 times Bayes at M = 128 and 512; up to 6 at K = M = 2",
+        "T": "1.0 to 1.3 times Bayes at T = 50 and 3,000; at T = 10,000 up to 140 on adaptive-groups",
+    },
+    "any-truth": {},
+}
 """What was measured outside of the games that each is trained on; docs/learned.md has the tables."""
 
 
