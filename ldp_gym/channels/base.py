@@ -121,7 +121,11 @@ class Channel(ABC):
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        """The normalised log density ``log q(z | y)`` of messages given each label, ``(..., M)``."""
+        """The normalised log density ``log q(z | y)`` of messages given each label, ``(..., M)``.
+
+        The base measure is the channel's own: it counts, or is a law or Lebesgue's, so that no message has
+        more probability than density.
+        """
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None

@@ -17,7 +17,7 @@ ratios between labels.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,6 +42,7 @@ _STEPS = (1.0, 0.3, 0.1)
 _MOST_LINEAR = 16
 _MOST_CODED = 8
 _EQUATIONS = 105
+_REPEATED = 8
 _EXCESSES = (0.3, 1.0, 10.0)
 
 
@@ -158,6 +159,32 @@ def bet_on_delta(
             wealth.append(np.einsum("rl,rl->l", counts, np.log(factor)))
     for wealth in gains:
         yield "how far density ratios exceed e^eps beside delta_bounds", mean_wealth(np.concatenate(wealth))
+
+
+def bet_on_repeats(blocks: Sequence[tuple[IntArray, FloatArray, FloatArray]]) -> float:
+    """Bet that the message which was sent too often so far is sent too often in the next block as well.
+
+    Its probability is at most its density q, if no message weighs more than 1 in the base measure. A bettor
+    who takes it for p > q stakes ``p / q`` on it and ``(1 - p) / (1 - q)`` on all others.
+
+    Args:
+        blocks: of each the messages' codes, how often each was sent, and the densities, ``(R,)`` each.
+    """
+    wealth = 0.0
+    for number in range(1, len(blocks)):
+        codes, counts, densities = (np.concatenate(parts) for parts in zip(*blocks[:number], strict=True))
+        known, first, places = np.unique(codes, return_index=True, return_inverse=True)
+        sent = np.bincount(places.reshape(-1), counts)
+        shares, density = sent / (sent.sum() + 1.0), np.maximum(densities[first], 1e-300)
+        excess = np.where(sent >= _REPEATED, shares / density, 0.0)
+        worst = int(excess.argmax())
+        if excess[worst] > 2.0:
+            p, q = float(shares[worst]), float(density[worst])
+            now, times, _ = blocks[number]
+            hits = float(times[now == known[worst]].sum())
+            others = float(times.sum()) - hits
+            wealth += hits * math.log(p / q) + others * (math.log1p(-p) - math.log1p(-q))
+    return wealth
 
 
 # -- Rules that count labels in cells -----------------------------------------------------------------

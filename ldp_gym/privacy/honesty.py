@@ -15,7 +15,17 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, softmax, uniform_distribution
 from ldp_gym.numerics.sampling import open_uniforms
-from ldp_gym.privacy.bets import BLOCKS, CellBets, Sample, Wealth, bet, bet_on_delta, mean_wealth, select
+from ldp_gym.privacy.bets import (
+    BLOCKS,
+    CellBets,
+    Sample,
+    Wealth,
+    bet,
+    bet_on_delta,
+    bet_on_repeats,
+    mean_wealth,
+    select,
+)
 from ldp_gym.privacy.conduct import find_misconduct, why_no_numbers
 from ldp_gym.privacy.exact import exact_epsilon
 from ldp_gym.privacy.views import fingerprints
@@ -321,6 +331,7 @@ class Inquiry:
             *bet(self.sample),
             *bet(select(self.sample, in_small_batches)),
             *self._bet_on_messages(),
+            *self._bet_on_repeats(),
             *self._bet_on_delta(),
         ]
         clue, _ = max(wealth, key=lambda bettor: bettor[1])
@@ -337,6 +348,22 @@ class Inquiry:
         space = self.channel.message_space
         assert isinstance(space, gym.spaces.Discrete), "others cannot be listed"
         return np.arange(int(space.n))
+
+    def _bet_on_repeats(self) -> Iterator[Wealth]:
+        """Bet that a message is sent more often than its density allows, where they cannot be listed."""
+        if self._can_list:
+            return
+        for number in range(len(self.situations)):
+            rows = [block[number] for block in self._blocks]
+            blocks = [
+                (
+                    fingerprints(_flat(part.messages)).view(np.int64),
+                    part.counts.sum(axis=-1),
+                    np.exp(np.minimum(part.log_density, 700.0)).mean(axis=-1),
+                )
+                for part in rows
+            ]
+            yield "how often one message is sent", bet_on_repeats(blocks)
 
     def _bet_on_delta(self) -> Iterator[Wealth]:
         """Bet that the channel's ``delta_bounds`` are too small for its own density."""

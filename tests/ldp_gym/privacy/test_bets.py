@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ldp_gym.privacy import bets, codes, questions
-from ldp_gym.privacy.bets import CellBets, Sample, bet, bet_on_delta, mean_wealth
+from ldp_gym.privacy.bets import CellBets, Sample, bet, bet_on_delta, bet_on_repeats, mean_wealth
 
 
 def all_outcomes(beliefs):
@@ -103,3 +103,20 @@ def test_a_bet_on_delta_has_mean_at_most_one_at_the_true_delta():
 
     assert (mean(pairs.max()) <= 1.0 + 1e-12).all()
     assert (mean(0.0) > 1.05).any()
+
+
+def test_a_bet_on_repeats_has_mean_at_most_one_and_finds_what_comes_too_often(monkeypatch):
+    """By enumeration of two blocks of three messages out of two."""
+    monkeypatch.setattr(bets, "_REPEATED", 2)
+    density = np.array([0.2, 0.8])
+
+    def mean(law):
+        total = 0.0
+        for drawn in itertools.product(range(2), repeat=6):
+            blocks = [(np.array(part), np.ones(3), density[list(part)]) for part in (drawn[:3], drawn[3:])]
+            total += math.prod(law[z] for z in drawn) * math.exp(bet_on_repeats(blocks))
+        return total
+
+    assert mean([0.2, 0.8]) == pytest.approx(1.0)
+    assert mean([0.1, 0.9]) < 1.0
+    assert mean([0.7, 0.3]) > 1.5
