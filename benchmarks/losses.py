@@ -14,10 +14,16 @@ import numpy as np
 
 import ldp_gym
 
+NUM_HYPOTHESES = 8
+
 
 def play(learner: str, rules: dict[str, object], episodes: int) -> np.ndarray:
-    """The total KL of a learner, by truth and episode."""
-    return ldp_gym.evaluate(learner, rules, episodes=episodes, truth="all").kl[..., -1]
+    """The total KL of a learner, by truth and episode; no two episodes have the same seed."""
+    results = [
+        ldp_gym.evaluate(learner, {**rules, "truth": truth}, episodes=episodes, seed=truth * episodes)
+        for truth in range(NUM_HYPOTHESES)
+    ]
+    return np.stack([result.kl[:, -1] for result in results])
 
 
 def main() -> None:
@@ -30,7 +36,12 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=4, help="of every truth")
     arguments = parser.parse_args()
     for channel in arguments.channels:
-        rules = {"hypotheses": "dirichlet", "horizon": arguments.horizon, "channel": channel}
+        rules = {
+            "hypotheses": "dirichlet",
+            "num_hypotheses": NUM_HYPOTHESES,
+            "horizon": arguments.horizon,
+            "channel": channel,
+        }
         exp3, bayes = (play(learner, rules, arguments.episodes) for learner in ("centred-exp3", "bayes"))
         uniform = play("uniform", rules, 1)
         ratio = exp3.mean() / bayes.mean()
