@@ -30,7 +30,7 @@ from ldp_gym.calibration.extremal.covers import CoverSearch
 from ldp_gym.calibration.extremal.families import FLATTEST, STEEPEST, Family, Table
 from ldp_gym.calibration.extremal.mixture import Mixture
 from ldp_gym.numerics import game_arrays, validation
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.arrays import FloatArray, IntArray
 
 __all__ = ["Design", "Family", "design"]
 
@@ -63,6 +63,10 @@ _PROGRESS = 1e-6
 """By what part of the cost a step must better it to count as progress."""
 
 
+_DIGITS = 12
+"""Labels whose likelihoods agree to so many digits speak alike."""
+
+
 class Design(NamedTuple):
     """A channel for a table, and what is known about it.
 
@@ -91,7 +95,8 @@ def design(candidates: FloatArray, epsilon: float, horizon: int, most_sets: int)
     """
     epsilon = validation.positive("epsilon", epsilon)
     most_sets = validation.whole("most_sets", most_sets, least=1)
-    table = Table(game_arrays.table(candidates, "candidates"), epsilon)
+    merged, group = _merge(game_arrays.table(candidates, "candidates"))
+    table = Table(merged, epsilon)
     mixture = Mixture(table, validation.whole("horizon (T)", horizon, least=1))
     rng = np.random.default_rng(0)
     covers = CoverSearch(table, best_share(epsilon), rng)
@@ -112,7 +117,24 @@ def design(candidates: FloatArray, epsilon: float, horizon: int, most_sets: int)
         gap = _descend(mixture, search, GAP, _MOST_PROGRAMS_OF_FOUND, patience=1)
     before = mixture.cost
     mixture.keep_sets(most_sets)
-    return Design(mixture.family, mixture.cost, gap + (mixture.cost - before) / mixture.cost, exact)
+    family = Family(mixture.family.sets[:, group], mixture.family.masses)
+    return Design(family, mixture.cost, gap + (mixture.cost - before) / mixture.cost, exact)
+
+
+def _merge(candidates: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The table with labels merged that speak for the hypotheses alike, and which label each went to.
+
+    Nothing is lost. A set with a share of such labels is a mixture of sets with all or none of them, which
+    covers labels as it does, and the score is convex.
+    """
+    totals = np.maximum(candidates.sum(axis=0), np.finfo(np.float64).tiny)
+    alike = np.round(candidates / totals, _DIGITS)
+    _, first, group = np.unique(alike, axis=1, return_index=True, return_inverse=True)
+    if len(first) == 1:  # no label tells anything, but a channel has two messages
+        return candidates, np.arange(candidates.shape[1])
+    rank = first.argsort().argsort()  # in the order in which they come
+    group = rank[group.reshape(-1)]
+    return np.stack([np.bincount(group, row) for row in candidates]), group
 
 
 def _descend(

@@ -154,6 +154,20 @@ def test_masses_cover_all_labels_alike(shape, epsilon):
     assert len(family.masses) <= 150
 
 
+def test_labels_that_are_cut_into_parts_change_nothing():
+    """Parts of unequal sizes, in any order: the same sets, with all parts of a label or none, and a proof."""
+    table, low, rng = random_table(4, 6), math.exp(-1.0), np.random.default_rng(1)
+    label, shares = rng.permutation(np.repeat(np.arange(6), 5)), rng.random(30)
+    cut = table[:, label] * (shares / np.bincount(label, shares)[label])
+    whole, parts = (design(candidates, 1.0, 1000, most_sets=100) for candidates in (table, cut))
+    assert parts.exact
+    assert parts.cost == pytest.approx(whole.cost, rel=2 * GAP)
+    laws = parts.family.masses[:, None] * (low + (1 - low) * parts.family.sets @ cut.T)
+    assert cost_of(laws, cut, 1000) == pytest.approx(parts.cost, rel=1e-9)
+    for y in range(6):
+        assert (parts.family.sets[:, label == y].std(axis=1) == 0.0).all()
+
+
 def test_twins_and_flat_tables_have_a_design():
     for table in (np.full((3, 5), 0.2), np.eye(3)[[0, 0, 1]], np.full((3, 80), 1 / 80)):
         made = design(table, 1.0, 100, most_sets=50)
