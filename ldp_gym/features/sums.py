@@ -137,10 +137,11 @@ class EvidenceFeatures(Features):
 class SlopeFeatures(Features):
     """For each hypothesis, the label evidence of the messages at several slopes, and what is at stake now.
 
-    A weight that grows with slope b as a label fits a message better: b times the agreement, or minus b times
-    the distance. The features are the sums of ``log sum_y f_k[y] exp(b r_y)`` over b, ``(K, slopes)``, and
-    beside them the KL of each hypothesis' distribution from the uniform mixture of the candidates. Which
-    slope is right depends on eps: that is for the policy to find out.
+    A weight ``q_b`` grows with slope b as a label fits a message better, in a shape that is given:
+    :func:`ldp_gym.features.evidence.slope_weights`. The features are the sums of
+    ``log sum_y f_k[y] exp(q_b(r_y))`` over b, ``(K, slopes)``, and beside them the KL of each hypothesis'
+    distribution from the uniform mixture of the candidates. Which slope is right depends on eps: that is for
+    the policy to find out.
     """
 
     def __init__(self, game: Game) -> None:
