@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,6 +57,7 @@ class Database:
             )
         except sqlite3.Error as error:
             raise DamagedStoreError(f"the {kind.name} {self.path} cannot be opened: {error}") from error
+        weakref.finalize(self, self._connection.close).atexit = False  # whoever forgets to close it
         try:
             with self._errors():
                 self._open(durable, exclusive)

@@ -1,5 +1,6 @@
 """The rules: defaults, and the one place where a rule has its name."""
 
+import inspect
 import typing
 
 import pytest
@@ -25,7 +26,7 @@ def test_the_default_game_is_the_design_s():
 def test_every_rule_has_a_type_a_default_and_a_word():
     assert set(DEFAULTS) == set(typing.get_type_hints(Rules, localns=vars(ldp_gym)))
     for name in DEFAULTS:
-        assert f"        {name}: " in Rules.__doc__, name
+        assert f"\n    {name}: " in inspect.getdoc(Rules), name
 
 
 def test_what_is_given_stands_beside_the_defaults():
