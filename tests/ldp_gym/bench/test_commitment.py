@@ -3,6 +3,7 @@
 import hashlib
 import json
 import sqlite3
+from contextlib import closing
 
 from test_runner import Tiny, table
 
@@ -14,7 +15,7 @@ def test_a_run_is_committed_to_and_revealed(tmp_path):
     looks = []
 
     def look(*_):
-        with sqlite3.connect(tmp_path / "results.sqlite") as database:
+        with closing(sqlite3.connect(tmp_path / "results.sqlite")) as database, database:
             cells = database.execute("SELECT count(*) FROM cells").fetchone()[0]
             looks.append((cells, database.execute("SELECT settings FROM runs").fetchone()[0]))
 

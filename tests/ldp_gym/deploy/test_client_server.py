@@ -6,6 +6,7 @@ import os
 import signal
 import sqlite3
 import time
+from contextlib import closing
 from fractions import Fraction
 
 import numpy as np
@@ -314,7 +315,7 @@ def test_ledgers_of_others_and_damaged_ones_are_left_as_they_are(tmp_path, clien
         Client(RULES, budget=1.0, ledger=path, owner="bob")
 
     other = tmp_path / "other.sqlite"
-    with sqlite3.connect(other) as connection:
+    with closing(sqlite3.connect(other)) as connection, connection:
         connection.execute("CREATE TABLE entries (epsilon REAL)")
     connection.close()
     text = tmp_path / "text.sqlite"
@@ -342,7 +343,7 @@ def test_ledgers_of_others_and_damaged_ones_are_left_as_they_are(tmp_path, clien
     ):
         copy = tmp_path / "copy.sqlite"
         copy.write_bytes(path.read_bytes())
-        with sqlite3.connect(copy) as connection:
+        with closing(sqlite3.connect(copy)) as connection, connection:
             connection.execute(statement)
         connection.close()
         with pytest.raises(DamagedStoreError, match="does not add up"):
@@ -525,7 +526,7 @@ def test_stores_of_others_damaged_ones_and_those_in_use_are_refused(tmp_path, cl
         Server({**RULES, "epsilon": 2.0}, store=store)
     with pytest.raises(WrongStoreError, match="another kind"):
         Server(RULES, store=tmp_path / "ledger.sqlite")
-    with sqlite3.connect(store) as connection:
+    with closing(sqlite3.connect(store)) as connection, connection:
         connection.execute("UPDATE answers SET message = '[1, 2'")
     connection.close()
     with pytest.raises(DamagedStoreError, match="damaged at answer 0"):
