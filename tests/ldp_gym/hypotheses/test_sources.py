@@ -62,7 +62,7 @@ def test_fitted_classifiers_form_a_class():
     with pytest.raises(ValueError, match="is it fitted"):
         as_hypotheses([LogisticRegression(), LogisticRegression()], {})
     with pytest.raises(
-        TypeError, match=r"classifiers need predict_proba, which LinearSVC\(\) of type LinearSVC has not"
+        TypeError, match=r"need predict_proba, which LinearSVC\(\) of type LinearSVC does not have"
     ):
         as_hypotheses([models[0], LinearSVC()], {})
 

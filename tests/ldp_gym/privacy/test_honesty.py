@@ -27,6 +27,7 @@ RARE = [
     "Randomized response, one label in the clear once in 10",
     "Randomized response, clear text where every candidate is certain",
     "Adaptive split, the true answer once the posterior is exactly certain",
+    "Randomized response, clear text in 4 of 5 where messages come one at a time",
 ]
 HOPELESS = [
     "Laplace noise, the label's parity hidden by a keyed hash of the other bits",
