@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 
 import gymnasium as gym
@@ -155,8 +156,9 @@ class OneTwin(Twins):
 class Rewritten(LaplaceSingle):
     """Changes the number that is revealed, by the bits of its float."""
 
+    @abstractmethod
     def rewrite(self, bits, labels):
-        raise NotImplementedError
+        """The bits that are sent instead."""
 
     def encode(self, labels, candidates, uniforms, posterior=None):
         messages = np.array(super().encode(labels, candidates, uniforms, posterior))
@@ -243,8 +245,9 @@ class Sometimes(LaplaceSingle):
 
     rate = 0.01
 
+    @abstractmethod
     def telling(self, labels, uniforms):
-        raise NotImplementedError
+        """The number that tells the label."""
 
     def encode(self, labels, candidates, uniforms, posterior=None):
         messages = super().encode(labels, candidates, uniforms, posterior)

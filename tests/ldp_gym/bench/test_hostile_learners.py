@@ -249,7 +249,8 @@ def test_a_channel_may_raise_anything(tmp_path, monkeypatch, what, summary):
     cell = Experiment(rules, "uniform", episodes=2).cells(seed=0)[0]
     outcome = play(cell, Limits())
     assert outcome.status == "failed"
-    assert outcome.message.splitlines()[0].endswith(summary)
+    first = f"ChannelFailedError: the channel '{name}:Raising' fails its check: {summary}"
+    assert outcome.message.splitlines()[0] == first
     store = bench.Store(tmp_path)
     store.save(cell, outcome)
     assert store.outcome(cell.key).message == outcome.message
