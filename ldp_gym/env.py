@@ -43,7 +43,7 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
     - ``round``: how many messages there have been, ``0..T``. 0 means that there is no message yet;
     - ``context``: ``x_t`` in ``R^d``;
     - ``message``: the last round's message, a point of the channel's ``message_space``. In round 0 there is
-      none, and the zeros shown mean nothing;
+      none, and the zeros shown mean nothing (where the space has no zero, the point next to it);
     - ``candidates``, with ``observe_candidates=True``: the ``f_j(x_t)``, ``(K, M)``.
 
     When the game is over there is no next context: the last one is shown again beside the last message.

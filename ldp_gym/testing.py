@@ -238,7 +238,7 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     )
     space = channel.message_space
     if isinstance(space, gym.spaces.Discrete) and int(space.n) * labels <= _MOST_LISTED:
-        reports = np.arange(int(space.n))
+        reports = int(space.start) + np.arange(int(space.n))
         total = np.exp(channel.log_density(reports, table, public)).sum(axis=0)
         _require(np.allclose(total, 1.0), f"a density that sums to one over the messages, got {total[0]}")
     lie = find_lie(channel, samples, seed)
@@ -353,7 +353,7 @@ def _rules_of_check(make_learner: Callable[[Game], Learner], given: Mapping[str,
 def _check_acting(learner: Any, scenario: Scenario, tape: Tape, expected: FloatArray) -> None:
     """``act`` predicts as stepping does, and ``restart`` starts some games over."""
     batch, rounds = expected.shape[:2]
-    nothing = np.zeros_like(tape.messages[:, 0])
+    nothing = np.broadcast_to(scenario.channel.placeholder, tape.messages[:, 0].shape)
     every = np.broadcast_to(
         tape.candidates, (batch, rounds, scenario.game.num_hypotheses, scenario.game.num_labels)
     )

@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.calibration.accounting import DeltaBounds
-from ldp_gym.channels.listing import MessageList, complete_list, list_space
+from ldp_gym.channels.listing import MessageList, complete_list, list_space, message_range
 from ldp_gym.channels.scores import relative_losses
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.numerics import game_arrays, validation
@@ -100,6 +100,14 @@ class Channel(ABC):
         assert shape is not None, "a message is an array of fixed shape"
         return shape
 
+    @cached_property
+    def placeholder(self) -> Messages:
+        """What is shown where there is no message yet: zeros, or the point of the space next to them."""
+        low, high, _ = self._message_range
+        zeros = np.zeros(self.message_shape, dtype=self.message_space.dtype)
+        placeholder: Messages = np.clip(zeros, low, high).astype(zeros.dtype)
+        return placeholder
+
     @abstractmethod
     def encode(
         self,
@@ -132,7 +140,7 @@ class Channel(ABC):
     ) -> FloatArray:
         """``log sum_y f_k[y] q(z | y)`` of every hypothesis, ``(..., K)``."""
         log_density = self.log_density(messages, candidates, posterior)
-        peak = log_density.max(axis=-1)
+        peak = np.maximum(log_density.max(axis=-1), np.finfo(np.float64).min)  # a message that is never sent
         density = np.exp(log_density - peak[..., None])
         likelihood = np.einsum("...km,...m->...k", candidates, density)
         with np.errstate(divide="ignore"):  # a hypothesis that rules the message out
@@ -188,13 +196,14 @@ class Channel(ABC):
         log_likelihood = self.log_likelihood(messages, candidates, posterior)
         if not isinstance(self.message_space, gym.spaces.Discrete):
             return relative_losses(log_likelihood)
-        every = np.arange(int(self.message_space.n)).reshape(-1, *[1] * (candidates.ndim - 2))
+        first = int(self.message_space.start)
+        every = (first + np.arange(int(self.message_space.n))).reshape(-1, *[1] * (candidates.ndim - 2))
         posterior = None if posterior is None else posterior[None]
         density = np.exp(self.log_density(every, candidates[None], posterior))
         laws = np.exp(self.log_likelihood(every, candidates[None], posterior))
         mean = np.maximum(density.mean(axis=-1), np.finfo(np.float64).tiny)  # L, as any public law would do
         squares = np.sum(np.square(laws) / mean[..., None], axis=0)
-        here = np.log(at(np.moveaxis(mean, 0, -1), np.asarray(messages)))
+        here = np.log(at(np.moveaxis(mean, 0, -1), np.asarray(messages) - first))
         return squares - 2.0 * np.exp(log_likelihood - here[..., None])
 
     def loss_variance(self, candidates: FloatArray) -> FloatArray:
@@ -235,7 +244,7 @@ class Channel(ABC):
         """All messages ``(n, *message_shape)`` that are left when the public coins are drawn.
 
         The coins do not depend on the label, and of the messages that are left one is sent with a probability
-        in proportion to its density. ``ldp_gym.deploy`` draws it with integers. A channel with a discrete
+        in proportion to its density. ``ldp_gym.deploy`` draws it with integers. A channel with a finite
         message space of its own needs no more than this default: all messages, and no coins.
 
         Args:
@@ -244,11 +253,12 @@ class Channel(ABC):
             posterior: the public posterior ``(K,)``, if the channel is adaptive.
 
         Raises:
-            TypeError: if the messages are not finitely many.
+            TypeError: if the messages are not finitely many, or too many to list.
         """
-        if isinstance(self.message_space, gym.spaces.Discrete):
-            return np.arange(int(self.message_space.n))
-        raise TypeError(f"the messages of {type(self).__name__} are not finitely many, as far as it says")
+        messages = list_space(self.message_space)
+        if messages is None:
+            raise TypeError(f"the messages of {type(self).__name__} are real numbers, or too many to list")
+        return messages
 
     def is_possible(
         self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
@@ -264,22 +274,24 @@ class Channel(ABC):
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """Messages ``(S, *message_shape)`` among which the largest density ratio of all is found.
 
-        All messages, if they are finitely many; a channel with others says where it can lie.
+        All messages, if they are few; a channel with others says where it can lie.
         """
-        if isinstance(self.message_space, gym.spaces.Discrete):
-            return np.arange(int(self.message_space.n))
-        raise TypeError(
-            f"{type(self).__name__} does not say where its density ratio is largest: define "
-            f"worst_case_messages(), or audit its messages with ldp_gym.audit.estimate_epsilon"
-        )
+        messages = list_space(self.message_space)
+        if messages is None:
+            raise TypeError(
+                f"{type(self).__name__} does not say where its density ratio is largest: define "
+                f"worst_case_messages(), or audit its messages with ldp_gym.audit.estimate_epsilon"
+            )
+        return messages
 
     def delta_bounds(self, candidates: FloatArray, epsilon: float) -> DeltaBounds:
         """Bounds on the least delta with which the channel is (eps, delta)-private at these candidates."""
-        if not isinstance(self.message_space, gym.spaces.Discrete):
+        messages = list_space(self.message_space)
+        if messages is None:
             raise TypeError(
                 f"{type(self).__name__} does not say how to account its delta: define delta_bounds()"
             )
-        log_density = self.log_density(np.arange(int(self.message_space.n)), candidates)
+        log_density = self.log_density(messages, candidates)
         density, raised = np.exp(log_density), np.exp(np.minimum(log_density + epsilon, 700.0))
         # Label by label: how much of its messages' probability exceeds e^eps times another's.
         excess = [np.maximum(density[:, [y]] - raised, 0.0).sum(axis=0).max() for y in range(self.num_labels)]
@@ -331,12 +343,7 @@ class Channel(ABC):
     @cached_property
     def _message_range(self) -> tuple[Any, Any, bool]:
         """The least and the largest message, coordinate by coordinate, and whether they are whole numbers."""
-        space = self.message_space
-        if isinstance(space, gym.spaces.Discrete):
-            return space.start, space.start + space.n - 1, True
-        if isinstance(space, gym.spaces.Box):
-            return space.low, space.high, np.issubdtype(space.dtype, np.integer)
-        return (0, space.nvec - 1 if isinstance(space, gym.spaces.MultiDiscrete) else 1, True)
+        return message_range(self.message_space)
 
     def __repr__(self) -> str:
         privacy = f"epsilon={self.epsilon:g}" + (f", delta={self.delta:g}" if self.delta else "")

@@ -47,19 +47,32 @@ def complete_list(messages: Messages, log_weights: FloatArray | None = None) -> 
     return MessageList(messages, log_weights, np.zeros(len(messages), dtype=np.int64), complete=True)
 
 
+def message_range(space: gym.Space[Any]) -> tuple[Any, Any, bool]:
+    """The least and the largest point, coordinate by coordinate, and whether they are whole numbers."""
+    if isinstance(space, gym.spaces.Discrete):
+        return space.start, space.start + space.n - 1, True
+    if isinstance(space, gym.spaces.Box):
+        return space.low, space.high, np.issubdtype(space.dtype, np.integer)
+    if isinstance(space, gym.spaces.MultiDiscrete):
+        return space.start, space.start + space.nvec - 1, True
+    return 0, 1, True
+
+
+def num_points(space: gym.Space[Any]) -> float:
+    """How many points a space has; infinite for one of real numbers."""
+    low, high, whole = message_range(space)
+    lengths = np.broadcast_to(np.asarray(high, dtype=np.float64) - low + 1.0, space.shape or ())
+    return float(lengths.prod()) if whole else math.inf
+
+
 def list_space(space: gym.Space[Any]) -> Messages | None:
     """Every point of a finite space ``(N, *shape)``; None where there are too many, or no end of them."""
-    if isinstance(space, gym.spaces.Discrete):
-        return space.start + np.arange(int(space.n))
-    if isinstance(space, gym.spaces.MultiBinary):
-        sizes, start = np.full(space.shape, 2), np.zeros(space.shape, dtype=np.int64)
-    elif isinstance(space, gym.spaces.MultiDiscrete):
-        sizes, start = space.nvec, space.start
-    else:
+    if num_points(space) > MOST_MESSAGES and not isinstance(space, gym.spaces.Discrete):
         return None
-    if np.log(sizes).sum() > math.log(MOST_MESSAGES):
-        return None
-    strides = np.cumprod(np.append(1, sizes.reshape(-1)[:0:-1]))[::-1].reshape(sizes.shape)
+    low, high, _ = message_range(space)
+    start = np.broadcast_to(np.asarray(low, dtype=np.int64), space.shape or ())
+    sizes = np.asarray(high, dtype=np.int64) - start + 1
+    strides = np.cumprod(np.append(1, sizes.reshape(-1)[:0:-1]))[::-1][: sizes.size].reshape(sizes.shape)
     numbers = np.arange(int(sizes.prod())).reshape(-1, *[1] * sizes.ndim)
     points: IntArray = numbers // strides % sizes + start
     return points

@@ -257,7 +257,7 @@ def _check_deployable(channel: Channel) -> None:
         channel.messages_given_coins(np.full(channel.num_public_coins, 0.5), uniform, posterior)
     except TypeError as error:
         raise IncompatibleChannelError(
-            f"{channel!r} cannot be deployed: {error}, and which floats occur may tell the label. {advice}"
+            f"{channel!r} cannot be deployed: {error}; which floats occur may tell the label. {advice}"
         ) from error
 
 
@@ -267,7 +267,7 @@ def _advice(channel: Channel) -> str:
     for name, instead in NEAREST.items():
         if type(channel) is CHANNELS[name]:
             return f"The nearest that will do is {instead!r}"
-    return "A channel of your own needs a Discrete message space, or messages_given_coins()"
+    return "A channel of your own needs a finite message space, or messages_given_coins()"
 
 
 def _whole(law: FloatArray) -> npt.NDArray[np.uint64]:

@@ -72,8 +72,8 @@ class Referee:
         self._playback = Playback(scenario, num_games)
         self.learner_generators = LearnerGenerators()
         self._max_loss = np.array(scenario.max_loss)
-        space = scenario.channel.message_space
-        self._messages = np.zeros((num_games, *scenario.channel.message_shape), dtype=space.dtype)
+        placeholder = scenario.channel.placeholder
+        self._messages = np.tile(placeholder, (num_games, *[1] * placeholder.ndim))
 
     def begin(
         self, games: IntArray, generators: Sequence[np.random.Generator], member: int | None = None
@@ -81,7 +81,7 @@ class Referee:
         """Begin new episodes in the given games, each with its own generator; returns their info."""
         self._playback.begin(games, [self.scenario.start_episode(rng, member) for rng in generators])
         self.learner_generators.begin(games.tolist(), generators)
-        self._messages[games] = 0
+        self._messages[games] = self.scenario.channel.placeholder
         if self._spectator is not None:
             members, distributions = self._playback.now("members"), self._playback.now("distributions")
             self._spectator.begin(games, members, distributions)

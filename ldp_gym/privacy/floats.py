@@ -177,7 +177,8 @@ def _judge_finite(
         if np.isnan(law).any():
             return Reachability("not judged", "the density of its messages is not a number")
         can = law > channel.resolution
-        excluded = excluded or not can.all()
+        sent = can.any(axis=1)  # of the others nobody hears
+        excluded = excluded or not can[sent].all()
         lost += float((law * (can.sum(axis=1) == 1)[:, None]).sum(axis=0).mean())
         seen += len(messages)
     share = lost / len(listed)

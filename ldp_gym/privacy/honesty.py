@@ -347,7 +347,7 @@ class Inquiry:
     def _every(self) -> IntArray:
         space = self.channel.message_space
         assert isinstance(space, gym.spaces.Discrete), "others cannot be listed"
-        return np.arange(int(space.n))
+        return int(space.start) + np.arange(int(space.n))
 
     def _bet_on_repeats(self) -> Iterator[Wealth]:
         """Bet that a message is sent more often than its density allows, where they cannot be listed."""
@@ -386,7 +386,7 @@ class Inquiry:
             law = np.exp(self._log_density(every, situation)).mean(axis=-1)
             counts = np.zeros((num_blocks, len(every)))
             for block, rows in zip(counts, (block[number] for block in self._blocks), strict=True):
-                np.add.at(block, rows.messages.astype(np.int64), rows.counts.sum(axis=-1))
+                np.add.at(block, rows.messages.astype(np.int64) - every[0], rows.counts.sum(axis=-1))
             nothing = np.zeros(num_blocks, dtype=np.int64)
             beliefs = np.broadcast_to(law, counts.shape)
             messages = Sample(

@@ -143,7 +143,8 @@ class MessageInformation:
         public = prior if channel.adaptive else None
         space = channel.message_space
         if isinstance(space, gym.spaces.Discrete) and space.n <= _MESSAGES:
-            likelihoods = np.exp(channel.log_likelihood(np.arange(int(space.n)), candidates, public))
+            messages = int(space.start) + np.arange(int(space.n))
+            likelihoods = np.exp(channel.log_likelihood(messages, candidates, public))
             mixed = np.einsum("...k,...k->...", likelihoods, prior)
             chances = mixed
         else:
