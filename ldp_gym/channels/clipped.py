@@ -10,7 +10,7 @@ import numpy as np
 
 from ldp_gym.calibration.clipping import Cells, Clipping
 from ldp_gym.channels.base import Channel
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, expectations
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, expectations, has_zero
 from ldp_gym.numerics.sampling import integers
 
 NEGLIGIBLE = 1e-5
@@ -58,10 +58,7 @@ class ClippedChannel(Channel):
     def ranges(self, candidates: FloatArray, cells: Cells) -> tuple[FloatArray, FloatArray]:
         """The least and the largest ``log pbar_j`` over the labels that h_t reaches, ``(..., K)`` each."""
         lengths = cells.lengths[..., None, :]
-        density = self.clipping.density(candidates, lengths, cells.total[..., None])
-        lowest = np.minimum.reduce(density, axis=-1, where=lengths > 0.0, initial=np.inf)
-        highest = np.maximum.reduce(density, axis=-1, where=lengths > 0.0, initial=0.0)
-        return np.log(lowest), np.log(highest)
+        return range_of(self.clipping.density(candidates, lengths, cells.total[..., None]), lengths)
 
     def _align(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray
@@ -131,6 +128,15 @@ class ClippedChannel(Channel):
             np.log(likelihood, out=likelihood)
         likelihood += log_scale
         return likelihood
+
+
+def range_of(density: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest logarithm of densities ``(..., M)`` on the cells that have a length."""
+    if not has_zero(lengths):
+        return np.log(np.minimum.reduce(density, axis=-1)), np.log(np.maximum.reduce(density, axis=-1))
+    lowest = np.minimum.reduce(density, axis=-1, where=lengths > 0.0, initial=np.inf)
+    highest = np.maximum.reduce(density, axis=-1, where=lengths > 0.0, initial=0.0)
+    return np.log(lowest), np.log(highest)
 
 
 def importance_weighted_losses(

@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ldp_gym.calibration.clipping import Cells
-from ldp_gym.channels.clipped import NEGLIGIBLE, ClippedChannel, importance_weighted_losses
+from ldp_gym.channels.clipped import NEGLIGIBLE, ClippedChannel, importance_weighted_losses, range_of
 from ldp_gym.channels.listing import MessageList, complete_list
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages, at, one_hot
 
@@ -58,11 +58,16 @@ class ScaledChannel(ClippedChannel):
         """Two for h_t, the coordinate, and the mechanism's."""
         return 3 + self._num_coins
 
-    def _scaling(self, candidates: FloatArray, cells: Cells) -> tuple[FloatArray, FloatArray]:
-        """The centre and half the width of each coordinate's public range, ``(..., K)``; 0 if it has none."""
-        lowest, highest = self.ranges(candidates, cells)
+    def _scales(self, candidates: FloatArray, cells: Cells) -> _Scales:
+        """Of all coordinates."""
+        return self._scales_of(candidates, cells.lengths[..., None, :], cells.total[..., None])
+
+    def _scales_of(self, masses: FloatArray, lengths: FloatArray, total: FloatArray) -> _Scales:
+        """Of the coordinates with masses ``f_j[y]``, ``(..., M)``."""
+        density = self.clipping.density(masses, lengths, total)
+        lowest, highest = range_of(density, lengths)
         half = (highest - lowest) / 2.0
-        return (lowest + highest) / 2.0, np.where(half > NEGLIGIBLE, half, 0.0)
+        return _Scales((lowest + highest) / 2.0, np.where(half > NEGLIGIBLE, half, 0.0), density)
 
     def encode(
         self,
@@ -73,9 +78,16 @@ class ScaledChannel(ClippedChannel):
     ) -> Messages:
         cells = self.clipping.cells(candidates)
         coordinate, level = self._one_level(labels, candidates, uniforms, cells)
-        centre, half = (at(side, coordinate) for side in self._scaling(candidates, cells))
+        centre, half, _ = self._scales_at(coordinate, candidates, cells)
         value = _to_unit_range(level, centre, half)
         return self._reveal(centre + half * self.randomize(value, uniforms[..., 3:]), coordinate)
+
+    def _scales_at(self, coordinate: IntArray, candidates: FloatArray, cells: Cells) -> _Scales:
+        """Of one coordinate ``(...)`` in each round."""
+        if candidates.ndim == 2 and coordinate.size > len(candidates):  # one table for many rounds
+            centre, half, density = self._scales(candidates, cells)
+            return _Scales(centre[coordinate], half[coordinate], density[coordinate])
+        return self._scales_of(at(candidates, coordinate, slice(None)), cells.lengths, cells.total)
 
     def _reveal(self, log_likelihoods: FloatArray, coordinates: IntArray) -> Messages:
         """Messages that reveal reported log-likelihoods ``(...)`` of coordinates ``(...)``."""
@@ -86,13 +98,12 @@ class ScaledChannel(ClippedChannel):
     def _read(self, messages: Messages, candidates: FloatArray, cells: Cells) -> _Reports:
         """What messages report, in units of the revealed coordinate's range."""
         coordinate = (messages != 0.0).argmax(axis=-1)
-        centre, half = (at(side, coordinate)[..., None] for side in self._scaling(candidates, cells))
-        levels = at(self._levels(candidates, cells), coordinate, slice(None))
-        reached = np.isfinite(levels)
+        centre, half, density = self._scales_at(coordinate, candidates, cells)
+        centre, half = centre[..., None], half[..., None]
         return _Reports(
             _to_unit_range(-at(messages, coordinate)[..., None], centre, half),
-            _to_unit_range(np.where(reached, levels, centre), centre, half),
-            reached,
+            _to_unit_range(np.log(density), centre, half),
+            cells.lengths > 0.0,
             half > 0.0,
         )
 
@@ -122,18 +133,20 @@ class ScaledChannel(ClippedChannel):
         )
 
     def loss_variance(self, candidates: FloatArray) -> FloatArray:
-        _, half = self._scaling(candidates, self.clipping.cells(candidates))
+        _, half, _ = self._scales(candidates, self.clipping.cells(candidates))
         return self.num_hypotheses * self.mean_square * np.square(half).mean(axis=-1)
 
     def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
         """In each coordinate, a report for every piece on which the density is constant."""
         cells = self.clipping.cells(candidates)
-        levels = self._levels(candidates, cells)[:, cells.lengths > 0.0]
+        scales, reached = self._scales(candidates, cells), cells.lengths > 0.0
         messages, weights = [], []
-        for j, (centre, half) in enumerate(zip(*self._scaling(candidates, cells), strict=True)):
+        for j, (centre, half, density) in enumerate(zip(*scales, strict=True)):
             reports, lengths = np.zeros(1), np.ones(1)  # where there is no range, there is one report
             if half > 0.0:
-                reports, lengths = self.pieces(np.unique(_to_unit_range(levels[j], centre, half)))
+                reports, lengths = self.pieces(
+                    np.unique(_to_unit_range(np.log(density[reached]), centre, half))
+                )
             messages.append(self._reveal(centre + half * reports, np.full(len(reports), j)))
             weights.append(lengths)
         return complete_list(np.concatenate(messages), np.log(np.concatenate(weights)))
@@ -141,6 +154,20 @@ class ScaledChannel(ClippedChannel):
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """All pieces, as :meth:`list_messages` has them."""
         return self.list_messages(candidates, posterior).messages
+
+
+class _Scales(NamedTuple):
+    """The public ranges of coordinates.
+
+    Attributes:
+        centre: ``(...)``.
+        half: half their width, ``(...)``; 0 where there is none.
+        density: ``pbar`` of each label, ``(..., M)``.
+    """
+
+    centre: FloatArray
+    half: FloatArray
+    density: FloatArray
 
 
 class _Reports(NamedTuple):
