@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
@@ -47,7 +47,9 @@ _STEEPEST = 700.0
 """The largest eps of which a power is computed. A table of 2^64 cannot tell larger ones apart."""
 
 _DIGITS = Context(prec=40)
-_FEWER_DIGITS = Context(prec=20, rounding=ROUND_CEILING)
+
+_EXP_BITS, _HALVINGS = 128, 10
+"""How many digits an exponential in whole numbers has, and how often its exponent is halved."""
 
 NEAREST = {
     "laplace-single": "one-bit",
@@ -275,10 +277,15 @@ def _whole(law: FloatArray) -> npt.NDArray[np.uint64]:
     size = len(law)
     slack = TOTAL * (1.0 - size * 2.0**-50)  # for what floats round up
     counts = (law * slack).astype(np.uint64)
-    rest = np.zeros(1, np.uint64) - np.add.reduce(counts, axis=0)
-    counts += rest // np.uint64(size)
-    counts += np.arange(size, dtype=np.uint64)[:, None] < rest % np.uint64(size)
+    share, left = np.divmod(np.negative(np.add.reduce(counts, axis=0)), np.uint64(size))
+    counts += share
+    counts += _numbers(size) < left
     return counts
+
+
+@lru_cache(maxsize=64)
+def _numbers(size: int) -> npt.NDArray[np.uint64]:
+    return np.arange(size, dtype=np.uint64)[:, None]
 
 
 def _largest_ratio(high: list[int], low: list[int]) -> tuple[int, int]:
@@ -300,13 +307,29 @@ def _power_below(epsilon: float) -> tuple[int, int]:
 
 @lru_cache(maxsize=4096)
 def _log_above(ratio: int) -> float:
-    """A float of at least ``log(ratio / 2^48)``; ``Decimal.ln`` is correctly rounded."""
-    if ratio == 1 << _RATIO_BITS:
-        return 0.0
-    quotient = _FEWER_DIGITS.divide(Decimal(ratio), Decimal(1 << _RATIO_BITS))
-    above = quotient.ln(_FEWER_DIGITS).next_plus(_FEWER_DIGITS)
-    nearest = float(above)
-    return nearest if Decimal(nearest) >= above else math.nextafter(nearest, math.inf)
+    """The least float of which it is certain that it is at least ``log(ratio / 2^48)``."""
+    above = math.log(ratio / (1 << _RATIO_BITS))
+    while _exp_below(above) < ratio << (_EXP_BITS - _RATIO_BITS):
+        above = math.nextafter(above, math.inf)
+    return above
+
+
+def _exp_below(exponent: float) -> int:
+    """A whole number of at most ``2^128 e^x``, for x of 0 or more: the series of ``e^(x / 1024)``, squared.
+
+    All is positive and rounded down.
+    """
+    numerator, denominator = exponent.as_integer_ratio()
+    step = (numerator << _EXP_BITS - _HALVINGS) // denominator
+    total = term = 1 << _EXP_BITS
+    n = 1
+    while term:
+        term = (term * step >> _EXP_BITS) // n
+        total += term
+        n += 1
+    for _ in range(_HALVINGS):
+        total = total * total >> _EXP_BITS
+    return total
 
 
 def _uniforms(bits: int, count: int) -> FloatArray:
