@@ -14,6 +14,7 @@ from ldp_gym.deploy.terms import Terms
 from ldp_gym.errors import BrokenPromiseError, QuestionRefusedError
 from ldp_gym.files import Closable
 from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import Messages
 from ldp_gym.privacy.ledger import Entry, Ledger
 
 
@@ -85,37 +86,33 @@ class Client(Closable):
         """
         label = validation.index("label", label, self._terms.game.num_labels)
         asked = read_question(self._terms, question)
-        digest = f"{self._game(asked)} {asked.digest}"
-        booked = self.ledger.find(digest)
+        game = f"{self._terms.fingerprint} {asked.survey}"
+        digest = f"{game} {asked.digest}"
+        booked, last = self.ledger.find(digest, game)
         if booked is None:
-            self._check_round(asked)
-            booked = self.ledger.book(self._entry(digest, asked, label), self.budget, self.delta)
+            if asked.round < last:
+                raise QuestionRefusedError(
+                    f"no answer to this question: it is of round {asked.round}, and this user has answered "
+                    f"in round {last}. A server never goes back"
+                )
+            message, epsilon = self._randomize(asked, label)
+            said = to_json(write_answer(self._terms, asked, message))
+            entry = Entry(digest, game, asked.round, epsilon, said)
+            booked = self.ledger.book(entry, self.budget, self.delta)
         answer: dict[str, Any] = json.loads(booked)
         return answer
 
-    def _game(self, asked: Question) -> str:
-        return f"{self._terms.fingerprint} {asked.survey}"
-
-    def _check_round(self, asked: Question) -> None:
-        last = self.ledger.last_round(self._game(asked))
-        if asked.round < last:
-            raise QuestionRefusedError(
-                f"no answer to this question: it is of round {asked.round}, and this user has answered in "
-                f"round {last}. A server never goes back"
-            )
-
-    def _entry(self, digest: str, asked: Question, label: int) -> Entry:
+    def _randomize(self, asked: Question, label: int) -> tuple[Messages, float]:
+        """The message, and the eps that it spends."""
         try:
             with np.errstate(all="ignore"):  # whatever the candidates are, the table is checked in integers
-                message, epsilon = self._terms.channel.answer(label, asked.candidates, asked.posterior)
+                return self._terms.channel.answer(label, asked.candidates, asked.posterior)
         except BrokenPromiseError:
             raise
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise QuestionRefusedError(
                 f"no answer to this question: {self._terms.game.channel!r} fails at its candidates: {error}"
             ) from error
-        answer = to_json(write_answer(self._terms, asked, message))
-        return Entry(digest, self._game(asked), asked.round, epsilon, answer)
 
     def close(self) -> None:
         """Let go of the ledger."""

@@ -166,6 +166,5 @@ def _number(value: object) -> int:
     return validation.index("its number", value, _LARGEST)
 
 
-def to_json(data: Mapping[str, Any]) -> str:
-    """Plain data as one line of JSON; floats keep every bit."""
-    return json.dumps(data, allow_nan=False)
+to_json = json.JSONEncoder(allow_nan=False).encode
+"""Plain data as one line of JSON; floats keep every bit."""

@@ -59,8 +59,7 @@ class Database:
             raise DamagedStoreError(f"the {kind.name} {self.path} cannot be opened: {error}") from error
         weakref.finalize(self, self._connection.close).atexit = False  # whoever forgets to close it
         try:
-            with self._errors():
-                self._open(durable, exclusive)
+            self._open(durable, exclusive)
         except BaseException:
             self._connection.close()
             raise
@@ -85,8 +84,13 @@ class Database:
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement; its rows."""
-        with self._errors():
+        try:
             return self._connection.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            name = f"the {self._kind.name} {self.path}"
+            if "locked" in str(error):
+                raise WrongStoreError(f"{name} is in use by another process") from error
+            raise DamagedStoreError(f"{name} cannot be used: {error}. It was left as it is") from error
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -99,16 +103,6 @@ class Database:
                 self._connection.rollback()
                 raise
             self.run("COMMIT")
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            name = f"the {self._kind.name} {self.path}"
-            if "locked" in str(error):
-                raise WrongStoreError(f"{name} is in use by another process") from error
-            raise DamagedStoreError(f"{name} cannot be used: {error}. It was left as it is") from error
 
     def close(self) -> None:
         """Let go of the file."""

@@ -110,11 +110,6 @@ class Ledger(Closable):
                 f"entries have eps = {math.fsum(spent):.9g}"
             )
 
-    def _sums(self) -> tuple[Fraction, float, int]:
-        """The sum of all eps, the largest, and how many there are."""
-        ((spent, largest, count),) = self._database.run("SELECT spent, largest, count FROM sums")
-        return Fraction(spent), largest, count
-
     # -- Looking at it --------------------------------------------------------------------------------
 
     def entries(self) -> list[Entry]:
@@ -126,24 +121,25 @@ class Ledger(Closable):
 
     def spent(self, delta: float = 0.0) -> float:
         """The eps that all answers together have spent, rounded up; with a delta it may be less."""
-        total, largest, count = self._sums()
-        if delta > 0.0 and largest > 0.0:
-            return min(_float_above(total), composed_epsilon(largest, count, delta))
-        return _float_above(total)
+        ((spent, largest, count),) = self._database.run("SELECT spent, largest, count FROM sums")
+        total = _float_above(Fraction(spent))
+        return min(total, composed_epsilon(largest, count, delta)) if delta > 0.0 and largest > 0.0 else total
 
     def left(self, budget: float, delta: float = 0.0) -> float:
         """What is left of a budget; never below 0."""
         return max(0.0, -_float_above(Fraction(self.spent(delta)) - Fraction(budget)))
 
-    def find(self, question: str) -> str | None:
-        """What was answered to a question, if it was answered."""
-        rows = self._database.run("SELECT answer FROM entries WHERE question = ?", (question,))
-        return str(rows[0][0]) if rows else None
+    def find(self, question: str, game: str) -> tuple[str | None, int]:
+        """What was answered to a question, if it was, and the last round in which its game got an answer.
 
-    def last_round(self, game: str) -> int:
-        """The last round of a game in which there was an answer; -1 if there was none."""
-        ((last,),) = self._database.run("SELECT max(round) FROM entries WHERE game = ?", (game,))
-        return -1 if last is None else int(last)
+        That is -1 if it got none.
+        """
+        ((answer, last),) = self._database.run(
+            "SELECT (SELECT answer FROM entries WHERE question = ?), "
+            "(SELECT max(round) FROM entries WHERE game = ?)",
+            (question, game),
+        )
+        return answer, -1 if last is None else last
 
     # -- Spending -------------------------------------------------------------------------------------
 
@@ -161,11 +157,13 @@ class Ledger(Closable):
             raise ValueError(f"an answer spends a finite eps of at least 0, got {epsilon}")
         run = self._database.run
         with self._database.transaction():
-            before = self.find(entry.question)
+            ((before, spent, largest, count),) = run(
+                "SELECT (SELECT answer FROM entries WHERE question = ?), spent, largest, count FROM sums",
+                (entry.question,),
+            )
             if before is not None:
-                return before
-            total, largest, count = self._sums()
-            total, largest = total + Fraction(epsilon), max(largest, epsilon)
+                return str(before)
+            total, largest = Fraction(spent) + Fraction(epsilon), max(largest, epsilon)
             within = total <= Fraction(budget)
             if not within and not (delta > 0.0 and composed_epsilon(largest, count + 1, delta) <= budget):
                 raise self._exceeded(epsilon, budget, delta)
