@@ -101,6 +101,11 @@ def _rounds(values: Any) -> IntArray:
     return rounds
 
 
+def overrides(learner: Learner, base: type, *names: str) -> bool:
+    """Whether a subclass has its own in place of some members, so that a shortcut would miss them."""
+    return any(getattr(type(learner), name) is not getattr(base, name) for name in names)
+
+
 class RandomizedLearner(Learner):
     """A learner with coins of its own, :class:`ldp_gym.learners.RandomizedLearner`.
 
@@ -240,7 +245,8 @@ class ExponentialWeights(TranscriptLearner):
         self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
     ) -> FloatArray:
         """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
-        if self._has_own_steps or (self._public is not None and log_likelihoods is None):
+        own_steps = overrides(self, ExponentialWeights, "predict", "update", "weights")
+        if own_steps or (self._public is not None and log_likelihoods is None):
             return play_stepwise(self, candidates, messages)
         if self._public is not None and log_likelihoods is not None:
             self.posterior = self._public.along(log_likelihoods)
@@ -252,12 +258,6 @@ class ExponentialWeights(TranscriptLearner):
         np.cumsum(totals, axis=-1, out=totals)
         self._total = totals[..., -1] + losses[..., -1]
         return self._predict(np.swapaxes(self._weigh(totals, -2), -1, -2), candidates)
-
-    @property
-    def _has_own_steps(self) -> bool:
-        """Whether a subclass predicts or learns in its own way, so that a cumulative sum would miss it."""
-        own = ("predict", "update", "weights")
-        return any(getattr(type(self), name) is not getattr(ExponentialWeights, name) for name in own)
 
 
 class SmoothedLearner(ExponentialWeights):

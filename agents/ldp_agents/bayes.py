@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ldp_agents.base import ExponentialWeights
+from ldp_agents.base import ExponentialWeights, overrides
 from ldp_gym import Game
 from ldp_gym.game import as_game
 from ldp_gym.numerics import game_arrays, validation
@@ -56,7 +56,9 @@ class Bayes(ExponentialWeights):
     def _losses(
         self, messages: Messages, candidates: FloatArray, log_likelihoods: FloatArray | None
     ) -> FloatArray:
-        return self.losses(messages, candidates) if log_likelihoods is None else -evidence(log_likelihoods)
+        if log_likelihoods is None or overrides(self, Bayes, "losses"):
+            return self.losses(messages, candidates)
+        return -evidence(log_likelihoods)
 
 
 def _log_prior(prior: npt.ArrayLike, game: Game) -> FloatArray:

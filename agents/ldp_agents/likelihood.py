@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from ldp_agents.base import TranscriptLearner
+from ldp_agents.base import TranscriptLearner, overrides
 from ldp_gym import Game
 from ldp_gym.learners import play_stepwise
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, mixture, uniform_distribution
@@ -71,12 +71,13 @@ class LikelihoodLearner(TranscriptLearner):
         self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
     ) -> FloatArray:
         """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
-        if self._public is not None:
-            if log_likelihoods is None:
-                return play_stepwise(self, candidates, messages)
-            self._public.along(log_likelihoods)
-        elif log_likelihoods is None:
+        own_steps = overrides(self, LikelihoodLearner, "predict", "update")
+        if own_steps or (self._public is not None and log_likelihoods is None):
+            return play_stepwise(self, candidates, messages)
+        if log_likelihoods is None:
             log_likelihoods = self.game.channel.log_likelihood(messages, candidates)
+        if self._public is not None:
+            self._public.along(log_likelihoods)
         likelihoods = relative_likelihoods(log_likelihoods)
         weights = np.empty(likelihoods.shape)
         for t in range(messages.shape[1]):
@@ -91,7 +92,7 @@ class LinearWeights(LikelihoodLearner):
     @property
     def weights(self) -> FloatArray:
         """The weights ``(..., K)`` of the hypotheses, summing to one."""
-        return self._weights
+        return self._weights.copy()
 
     def begin(self, batch_shape: tuple[int, ...]) -> None:
         """Begin with equal weights."""

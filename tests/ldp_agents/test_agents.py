@@ -96,9 +96,35 @@ class DeeperDoubter(Doubter):
     rate = 0.5
 
 
-@pytest.mark.parametrize("learner", [Doubter, DeeperDoubter, Sleeper])
-def test_a_subclass_is_evaluated_as_it_predicts_and_learns(learner):
-    game = {"hypotheses": "dirichlet", "horizon": 60}
+class DoubtingShare(ldp_agents.FixedShare):
+    """The same doubt."""
+
+    def predict(self, candidates):
+        prediction = super().predict(candidates)
+        return 0.5 * prediction + 0.5 / prediction.shape[-1]
+
+
+class EagerRobust(ldp_agents.Robust):
+    """Thinks better of the first hypothesis with every message."""
+
+    def update(self, candidates, message):
+        super().update(candidates, message)
+        self.learn(np.array([1.0, *[0.5] * (self.game.num_hypotheses - 1)]))
+
+
+class Cautious(ldp_agents.Bayes):
+    """Bayes that takes every message for less than it is."""
+
+    def losses(self, messages, candidates):
+        return 0.3 * super().losses(messages, candidates)
+
+
+@pytest.mark.parametrize("channel", ["laplace-single", "adaptive-split"])
+@pytest.mark.parametrize("learner", [Doubter, DeeperDoubter, Sleeper, DoubtingShare, EagerRobust, Cautious])
+def test_a_subclass_is_evaluated_as_it_predicts_and_learns(learner, channel):
+    if learner is Sleeper and channel in LOSSLESS:
+        return
+    game = {"hypotheses": "dirichlet", "horizon": 60, "channel": channel}
     evaluated = ldp_gym.evaluate(learner, game, episodes=1, seed=5)
     env = gym.make("LDPDist-v0", **game)
     player = learner(env.unwrapped.game)
@@ -109,7 +135,18 @@ def test_a_subclass_is_evaluated_as_it_predicts_and_learns(learner):
         total += info["kl"]
     assert evaluated.kl[0, -1] == pytest.approx(total, rel=1e-9)
     assert total != pytest.approx(ldp_gym.evaluate(learner.__mro__[1], game, episodes=1, seed=5).kl[0, -1])
-    check_learner(learner)
+    check_learner(learner, channel=channel)
+
+
+@pytest.mark.parametrize("name", ["bayes", "fixed-share", "pairs", "robust", "soft-bayes"])
+def test_weights_are_the_caller_s_to_change(name):
+    game, tape = record(small_rules(), 3)
+    learner = LEARNERS[name](game)
+    learner.reset((1,))
+    learner.play(tape.candidates, tape.messages)
+    before = learner.weights.copy()
+    learner.weights[...] = 7.0
+    np.testing.assert_array_equal(learner.weights, before)
 
 
 def test_the_uniform_mixture_never_learns():
