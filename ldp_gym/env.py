@@ -128,9 +128,9 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
             seed: the same seed gives the same game. Without one, each episode is the next of its seed's.
             options: ``{"truth": j}`` chooses the truth.
         """
+        member = member_option(self.scenario, options)  # a wrong call changes nothing
         super().reset(seed=None if seed is None else validation.seed("seed", seed))
         generator = episode_generator(self.np_random)
-        member = member_option(self.scenario, options)
         info = self._referee.begin(np.zeros(1, dtype=np.int64), [generator], member)
         self._begun, self._over = True, False
         if self.render_mode == "human":

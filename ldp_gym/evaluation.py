@@ -86,15 +86,24 @@ class Evaluation:
 
     @property
     def regret(self) -> FloatArray:
-        """The total KL less OPT, ``(episodes,)``; -inf where every hypothesis misses a label that came."""
-        return self.kl[..., -1] - self.opt
+        """The total KL less OPT, ``(episodes,)``.
+
+        Where OPT is infinite, as every hypothesis misses a label that came, it is -inf; NaN if the total KL
+        is infinite too.
+        """
+        with np.errstate(invalid="ignore"):
+            return self.kl[..., -1] - self.opt
 
     @property
     def found(self) -> float | None:
-        """How often the heaviest weight was on the best hypothesis alone; None for a learner without any."""
+        """How often the heaviest weight was on the best hypothesis alone; None for a learner without any.
+
+        Where OPT is infinite there is no best hypothesis, and none is found.
+        """
         if self.weights is None:
             return None
-        return float((_heaviest(self.weights) == self.comparator.argmin(axis=-1)).mean())
+        best = np.where(np.isfinite(self.opt), self.comparator.argmin(axis=-1), NO_MEMBER - 1)
+        return float((_heaviest(self.weights) == best).mean())
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """The confidence interval of :attr:`risk`, over the episodes."""
@@ -125,7 +134,7 @@ class Evaluation:
             lines.append(
                 f"regret  {self.regret.mean():,.2f} over the best hypothesis, OPT {self.opt.mean():,.2f}"
             )
-        if self.found is not None:
+        if self.found is not None and not infinite.any():
             lines.append(f"found   the best hypothesis in {self.found:.0%} of the episodes")
         return "\n".join(lines)
 
@@ -312,9 +321,8 @@ def _play(
         if total_prediction is not None:
             total_prediction += predictions.sum(axis=1)
         comparator += charged.sum(axis=1) * (rounds / charged.shape[1])  # one for all rounds, or one each
-        weights = getattr(learner, "weights", None)
+        weights = _weights(learner, comparator.shape)
         if weights is not None:
-            weights = np.broadcast_to(np.asarray(weights, dtype=np.float64), comparator.shape).copy()
             leading += [_heaviest(weights)] if leaders and start + rounds == checkpoints[last] else []
         if progress is not None:
             progress(rounds * len(plays))
@@ -322,6 +330,15 @@ def _play(
     average = None if total_prediction is None else total_prediction / scenario.horizon
     led = np.stack(leading, axis=-1) if leading else None
     return Evaluation(checkpoints, kl_sums, tv_sums, comparator, weights, average, led)
+
+
+def _weights(learner: Learner, shape: tuple[int, ...]) -> FloatArray | None:
+    """A learner's weights ``(B, K)`` of the hypotheses; None if what it calls so is something else."""
+    try:
+        weights = np.asarray(getattr(learner, "weights", None), dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return np.broadcast_to(weights, shape).copy() if weights.shape in (shape, shape[-1:]) else None
 
 
 def _heaviest(weights: FloatArray) -> IntArray:

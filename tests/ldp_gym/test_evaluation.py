@@ -6,7 +6,7 @@ from functools import partial
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import CHANNELS, LOSSLESS, NATURES, small_rules
+from helpers import CHANNELS, LOSSLESS, NATURES, Stepwise, small_rules
 from scipy import stats
 
 import ldp_agents
@@ -322,3 +322,23 @@ def test_leaders_are_those_of_the_summed_log_likelihoods():
     uniform = evaluate("uniform", rules, episodes=5, leaders=True)
     assert (uniform.leaders == -1).all()
     assert uniform.found == 0.0
+
+
+class OtherWeights(Stepwise):
+    """What it calls weights is its own business."""
+
+    weights = {"linear": np.zeros((3, 7))}
+
+
+def test_weights_that_are_not_of_hypotheses_are_left_alone():
+    assert ldp_gym.evaluate(OtherWeights, small_rules(), episodes=2).weights is None
+
+
+def test_where_opt_is_infinite_nothing_is_found_and_the_regret_says_so():
+    rules = {"hypotheses": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], "truth": [0.3, 0.2, 0.5], "horizon": 30}
+    result = ldp_gym.evaluate("bayes", {**rules, "channel": "randomized-response"}, episodes=4)
+    assert np.isinf(result.opt).all()
+    assert np.isinf(result.kl[:, -1]).all()
+    assert np.isnan(result.regret).all()
+    assert result.found == 0.0
+    assert "found" not in str(result)
