@@ -51,6 +51,10 @@ GAMES: dict[str, dict[str, Any]] = {
     },
     "default game, hybrid, eps 2": {"channel": "hybrid", "epsilon": 2.0},
     "tables, scheffe, T = 300": {**TABLES, "channel": "scheffe", "horizon": 300},
+    "default game, wheel, eps 0.5": {"channel": "wheel", "epsilon": 0.5},
+    "tables, unary encoding, K = 16": {**TABLES, "channel": "unary-encoding", "num_hypotheses": 16},
+    "tables, adaptive split, T = 300": {**TABLES, "channel": "adaptive-split", "horizon": 300},
+    "drift, one-bit": {"nature": "drift", "channel": "one-bit"},
 }
 Risks = tuple[tuple[str, str], ...]
 Differences = tuple[tuple[str, str, str], ...]
@@ -62,20 +66,30 @@ RISKS: Risks = (
     ("bayes", "tables, split"),
     ("robust", "tables, split, eps 4"),
     ("bayes", "disjoint, randomized response"),
+    ("soft-bayes", "tables, vote"),
+    ("bayes", "hadamard, one-bit"),
+    ("bayes", "tables, subset selection, K = 4, M = 32"),
+    ("bayes", "default game, hybrid, eps 2"),
+    ("mle", "tables, scheffe, T = 300"),
 )
 DIFFERENCES: Differences = (
     ("centred-exp3", "bayes", "default game"),
     ("fixed-share", "bayes", "tables, split"),
+    ("soft-bayes", "bayes", "tables, vote"),
+    ("mle", "bayes", "tables, scheffe, T = 300"),
 )
 HELD_OUT: tuple[Risks, Differences] = (
     (
-        ("soft-bayes", "tables, vote"),
-        ("bayes", "hadamard, one-bit"),
-        ("bayes", "tables, subset selection, K = 4, M = 32"),
-        ("bayes", "default game, hybrid, eps 2"),
-        ("mle", "tables, scheffe, T = 300"),
+        ("bayes", "default game, wheel, eps 0.5"),
+        ("fixed-share", "tables, unary encoding, K = 16"),
+        ("bayes", "tables, adaptive split, T = 300"),
+        ("robust", "drift, one-bit"),
     ),
-    (("soft-bayes", "bayes", "tables, vote"), ("mle", "bayes", "tables, scheffe, T = 300")),
+    (
+        ("fixed-share", "bayes", "tables, unary encoding, K = 16"),
+        ("soft-bayes", "bayes", "tables, adaptive split, T = 300"),
+        ("robust", "bayes", "drift, one-bit"),
+    ),
 )
 """What had no say in the choice of the method."""
 

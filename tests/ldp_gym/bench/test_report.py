@@ -22,7 +22,7 @@ TRACEBACK = (
     'Traceback\n  File "own.py", line 1\nValueError: </code></pre><img src=x onerror="window.hacked = 2">'
 )
 MODULE = f"from ldp_agents.uniform import Uniform\nglobals()[{EVIL.partition(':')[2]!r}] = Uniform\n"
-SETTINGS = {"size": "small", "episodes": 4}
+SETTINGS = {"size": "small", "episodes": 5}
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_the_leaderboard_has_the_numbers_of_the_games_themselves(tables):
     assert row["Over Bayes"][1] == pytest.approx(gap, rel=1e-9)
     gain = (uniform.kl - bayes.kl)[:, -1].mean()
     assert row["Score"][1] == pytest.approx((uniform.kl - exp3.kl)[:, -1].mean() / gain)
-    assert rows["adaptive-split", "bayes"]["Score"][1] == 1.0
+    assert rows["adaptive-split", "bayes"]["Score"][1] == pytest.approx(1.0, rel=1e-12)
     assert rows["adaptive-split", "bayes"]["Over Bayes"][0] == ""
 
     assert rows["laplace-vector", "exp3"]["Score"] == ("", None), "nobody learns here in 100 rounds"
@@ -133,7 +133,7 @@ def test_every_entry_has_its_row_and_what_all_rows_share_is_said_once(directory,
     results = Results(Store(directory), quick(), 0)
     rows = [row for row in tables["quick-experiments"] if row["Learner"][0] != EVIL]
     assert sorted(row["Risk"][1] for row in rows) == sorted(p.risk.value for p in results.successes)
-    assert "In every row: Game: softmax-linear, K = 8, M = 16; T: 100; Episodes: 4." in page
+    assert "In every row: Game: softmax-linear, K = 8, M = 16; T: 100; Episodes: 5." in page
     assert {row["Privacy"][0] for row in rows} == {"ε = 1", "ε = 1, δ = 1e-05", "none"}
 
 
