@@ -32,6 +32,13 @@ def test_numpy_plays_what_pytorch_trains(evidence):
     )
 
 
+def test_a_message_and_its_opposite_have_likelihoods_that_sum_to_one():
+    """Of each label: else some hypothesis would be favoured in every round, whatever the messages are."""
+    weights, _ = network.learned_weights(untrained().parameters, Scenario(**small_rules("one-bit")).channel)
+    assert np.ptp(weights) > 0.01
+    np.testing.assert_allclose(np.exp(weights) + np.exp(weights[:, ::-1]), 1.0, rtol=1e-12)
+
+
 @pytest.mark.parametrize("channel", ["laplace-single", "gaussian-vector", "split", "one-bit"])
 @pytest.mark.parametrize("more", [{}, {"hypotheses": "dirichlet", "horizon": 12}], ids=["contexts", "table"])
 def test_the_differentiable_loss_is_the_environment_s(channel, more):

@@ -131,7 +131,8 @@ def _tensor(array: FloatArray) -> torch.Tensor:
 
 def label_evidence(net: TorchNetwork, batch: Batch) -> torch.Tensor:
     """``log sum_y f_k[y] exp(q_y)``, ``(B, n, K)``, up to a constant of each round."""
-    table = net(_tensor(network.describe_nodes(batch.channel)))[:, 0]
+    outputs = net(_tensor(network.describe_nodes(batch.channel)))[:, 0]
+    table = network.weights_of(outputs, batch.channel, torch.logaddexp)
     step = torch.diff(table)
     weights = sum((table[below] + share * step[below] for below, share in batch.relations), torch.zeros(()))
     likelihood = torch.exp(weights - weights.detach().amax(dim=-1, keepdim=True))

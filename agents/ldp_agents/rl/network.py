@@ -7,7 +7,7 @@ alike. So what is trained is what is played, and a trained model plays where PyT
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -80,9 +80,28 @@ def apply(parameters: Parameters, rows: Any) -> Any:
     return layer @ parameters["w"] + parameters["b"]
 
 
+def weights_of(outputs: Any, channel: Channel, logaddexp: Callable[[Any, Any], Any]) -> Any:
+    """The weights ``(nodes,)`` of label evidence, of one output for each node.
+
+    A label that agrees with a message by r agrees with the opposite message by 1 - r. One of the two is
+    sent, so their likelihoods, ``exp`` of the weights, sum to one. If the sum changed from label to label,
+    some hypothesis would be favoured in every round, whatever the messages are. A distance weighs what the
+    network says.
+
+    Args:
+        outputs: the network's.
+        channel: whose messages are weighed.
+        logaddexp: that of NumPy for arrays, that of PyTorch for tensors.
+    """
+    if relation_of(channel).kind != "agreement":
+        return outputs
+    return outputs - logaddexp(outputs, outputs[list(range(len(outputs)))[::-1]])
+
+
 def learned_weights(parameters: Parameters, channel: Channel) -> tuple[FloatArray, FloatArray]:
     """One weight of label evidence ``(1, nodes)``, as the network says, that counts as it is ``(1,)``."""
-    return apply(parameters, describe_nodes(channel)).T, np.ones(1)
+    outputs = apply(parameters, describe_nodes(channel))[:, 0]
+    return weights_of(outputs, channel, np.logaddexp)[None], np.ones(1)
 
 
 def learned_slopes(parameters: Parameters, channel: Channel) -> tuple[FloatArray, FloatArray]:
