@@ -78,12 +78,16 @@ class LikelihoodLearner(TranscriptLearner):
             log_likelihoods = self.game.channel.log_likelihood(messages, candidates)
         if self._public is not None:
             self._public.along(log_likelihoods)
+        return mixture(self._learn_along(log_likelihoods), candidates)
+
+    def _learn_along(self, log_likelihoods: FloatArray) -> FloatArray:
+        """The weights before each of n rounds with these log-likelihoods, both ``(B, n, K)``."""
         likelihoods = relative_likelihoods(log_likelihoods)
         weights = np.empty(likelihoods.shape)
-        for t in range(messages.shape[1]):
+        for t in range(log_likelihoods.shape[1]):
             weights[:, t] = self.weights
             self.learn(likelihoods[:, t])
-        return mixture(weights, candidates)
+        return weights
 
 
 class LinearWeights(LikelihoodLearner):

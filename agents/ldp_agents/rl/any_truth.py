@@ -210,11 +210,7 @@ class AnyTruthLearner(LikelihoodLearner):
                 return play_stepwise(self, candidates, messages)
             self.posterior = self._public.along(log_likelihoods)
         evidence = self._evidence(messages, candidates, self.posterior)[..., 0]
-        likelihoods, weights = relative_likelihoods(evidence), np.empty(evidence.shape)
-        for t in range(messages.shape[1]):
-            weights[:, t] = self.weights
-            self.learn(likelihoods[:, t])
-        return self._smoothing.smooth(weights, candidates)
+        return self._smoothing.smooth(self._learn_along(evidence), candidates)
 
     def predict(self, candidates: FloatArray) -> FloatArray:
         """The weighted mixture of the candidates, smoothed by 1/T^2."""
