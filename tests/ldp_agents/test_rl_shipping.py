@@ -88,4 +88,4 @@ def test_only_arrays_ship(tmp_path):
     (tmp_path / CARD).write_text("{}")
     code, output = run("ship", str(tmp_path))
     assert code == 2
-    assert "Only arrays ship: train 'ppo' or 'amortized'" in output
+    assert "Only arrays ship: train 'amortized', 'ppo' or 'any-truth'" in output

@@ -77,7 +77,7 @@ def _read(directory: Path) -> Model:
     try:
         model = load(directory)
     except UntrustedCodeError as error:
-        raise ValueError(f"{error}. Only arrays ship: train 'ppo' or 'amortized'") from error
+        raise ValueError(f"{error}. Only arrays ship: train 'amortized', 'ppo' or 'any-truth'") from error
     assert isinstance(model, Model), "what runs no stored code is arrays"
     if "config" not in model.card:
         raise ValueError(f"the {CARD} in {directory} does not say what made the model: train one")
