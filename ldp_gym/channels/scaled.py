@@ -18,6 +18,9 @@ from ldp_gym.channels.clipped import NEGLIGIBLE, ClippedChannel, importance_weig
 from ldp_gym.channels.listing import MessageList, complete_list
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages, at, one_hot
 
+_LEAST_EPSILON = 1e-150
+"""The square of a report, about ``2 / eps``, is a float."""
+
 
 class ScaledChannel(ClippedChannel):
     """The loss of a uniformly random hypothesis J, through a mechanism for numbers in [-1, 1]; 0 elsewhere.
@@ -26,6 +29,12 @@ class ScaledChannel(ClippedChannel):
     """
 
     free_of_num_labels: ClassVar[bool] = True
+
+    def _valid_epsilon(self, epsilon: float) -> float:
+        epsilon = super()._valid_epsilon(epsilon)
+        if epsilon < _LEAST_EPSILON:
+            raise ValueError(f"epsilon={epsilon:g} would need reports beyond the floats: raise epsilon")
+        return epsilon
 
     @property
     @abstractmethod

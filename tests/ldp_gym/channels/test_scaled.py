@@ -46,3 +46,9 @@ def test_randomized_reports_follow_their_density(name):
     rng = np.random.default_rng(0)
     reports = channel.randomize(np.full(200_000, 0.4), rng.random((200_000, channel.num_uniforms - 3)))
     assert abs(reports.mean() - 0.4) < stats.norm.isf(ALPHA / 2) * reports.std() / math.sqrt(200_000)
+
+
+@pytest.mark.parametrize("name", ["one-bit", "hybrid"])
+def test_an_eps_whose_reports_are_no_floats_is_refused(name):
+    with pytest.raises(ValueError, match="beyond the floats: raise epsilon"):
+        make_channel(name, 3, 4, 10, epsilon=1e-310)
