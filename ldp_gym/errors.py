@@ -93,7 +93,7 @@ class LearnerFailedError(RuntimeError):
 
 
 class WrongStoreError(ValueError):
-    """A file is sound and is not the one to use: it is of another kind, game or owner, or in use."""
+    """A file is sound and is not the one to use: another kind, game or owner, in use, or closed."""
 
 
 class QuestionRefusedError(ValueError):

@@ -51,6 +51,8 @@ class Database:
         self, path: str | Path, kind: Kind, *, durable: bool = False, exclusive: bool = False
     ) -> None:
         self.path, self._kind, self._lock = str(path), kind, RLock()
+        if not self.path:  # to SQLite that is a file without a name, which is gone with the process
+            raise WrongStoreError(f'the {kind.name} needs a path, got ""; "{MEMORY}" keeps nothing')
         try:
             self._connection = sqlite3.connect(
                 self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False
@@ -88,6 +90,8 @@ class Database:
             return self._connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             name = f"the {self._kind.name} {self.path}"
+            if "closed database" in str(error):
+                raise WrongStoreError(f"{name} is closed: open it again") from error
             if "locked" in str(error):
                 raise WrongStoreError(f"{name} is in use by another process") from error
             raise DamagedStoreError(f"{name} cannot be used: {error}. It was left as it is") from error

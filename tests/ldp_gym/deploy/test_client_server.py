@@ -556,3 +556,18 @@ def test_rules_are_told_apart_by_all_that_matters_and_nothing_else():
 def test_a_certificate_is_about_a_question():
     with pytest.raises(QuestionRefusedError, match="ask one first"):
         Server(RULES).certificate  # noqa: B018
+
+
+def test_a_ledger_without_a_name_would_be_forgotten_and_is_refused():
+    with pytest.raises(WrongStoreError, match='needs a path, got ""'):
+        Client(RULES, budget=1.0, ledger="")
+
+
+def test_what_is_closed_says_so(client, server):
+    question = server.question()
+    client.close()
+    server.close()
+    with pytest.raises(WrongStoreError, match="is closed: open it again"):
+        client.answer(question, 0)
+    with pytest.raises(WrongStoreError, match="is closed: open it again"):
+        server.question()
