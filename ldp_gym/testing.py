@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -166,7 +167,10 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
         )
 
     everything = view(slice(None), slice(None))
-    at_once = np.broadcast_to(truth.distributions(everything), (*shape[:2], shape[-1]))
+    at_once = truth.distributions(everything)
+    expected = (*shape[:2], shape[-1]), (batch, 1, shape[-1])
+    _require(at_once.shape in expected, f"distributions of shape {expected[0]}, got {at_once.shape}")
+    at_once = np.broadcast_to(at_once, expected[0])
     _require(bool((at_once >= 0.0).all()), f"no negative probability, got {at_once.min()}")
     off = np.abs(at_once.sum(axis=-1) - 1.0).max()
     _require(off <= 1e-9, f"distributions that sum to one, off by up to {off:.3g}")
@@ -178,6 +182,14 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
         np.allclose(at_once[is_member], named[is_member]),
         "the distribution of the member that members() names",
     )
+    if not truth.needs_contexts:
+        blind = truth.distributions(replace(everything, contexts=None))
+        _require(np.allclose(blind, at_once, atol=1e-12), "needs_contexts where the contexts matter")
+    if truth.constant:
+        still = truth.distributions(replace(everything, candidates=candidates[:, :1]))
+        _require(
+            np.allclose(still, still[:, :1], atol=1e-12), "constant = False where rounds or contexts matter"
+        )
     for game, t in np.ndindex(batch, rounds):
         alone = truth.distributions(view(slice(game, game + 1), slice(t, t + 1)))[0, 0]
         _require(

@@ -189,7 +189,7 @@ class Scenario:
 
     def valid_member(self, truth: object) -> int:
         """``truth`` as the index of a hypothesis that replaces the member of an episode."""
-        if not isinstance(self.truth, Member):
+        if type(self.truth) is not Member:  # what is made of a member, such as Contaminated, is none
             raise ValueError(f"a member cannot be chosen where the rules have another truth, {self.truth!r}")
         num_hypotheses = self.hypotheses.num_hypotheses
         if isinstance(truth, str):

@@ -158,7 +158,7 @@ class Episodes:
         view = TruthView(self._truth, uniforms, rounds, contexts, _with_rounds(candidates))
         distributions = truth.distributions(view)
         if not is_builtin(type(truth)):
-            self._check_truth(distributions, rounds.shape)
+            distributions = self._check_truth(distributions, rounds.shape)
         now = RoundDistributions(
             candidates,
             distributions,
@@ -188,15 +188,20 @@ class Episodes:
         except ValueError as error:
             raise ValueError(f"{hypotheses!r} gives wrong candidates: {error}") from error
 
-    def _check_truth(self, distributions: FloatArray, shape: tuple[int, ...]) -> None:
-        """Check that a third-party truth gives distributions, in the right shape."""
+    def _check_truth(self, distributions: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+        """The distributions of a third-party truth, checked, and whether they stay the same if it says so."""
         truth, num_labels = self.scenario.truth, self.scenario.hypotheses.num_labels
         expected = (*shape, num_labels), (shape[0], 1, num_labels)
         if distributions.shape not in expected:
             raise ValueError(
                 f"{truth!r} must give distributions of shape {expected[0]}, got {distributions.shape}"
             )
-        game_arrays.distributions(distributions, f"{truth!r} in round")
+        if "distributions" in self.scenario.constant_fields and (distributions != distributions[:, :1]).any():
+            raise ValueError(
+                f"{truth!r} says that it is constant, and its distributions change from round to round: set "
+                f"constant = False"
+            )
+        return game_arrays.distributions(distributions, f"{truth!r} in round")
 
     def _contexts(self, uniforms: FloatArray, of_truth: FloatArray, rounds: IntArray) -> FloatArray:
         """Nature's move."""

@@ -42,15 +42,17 @@ class Truth(ABC):
     """A distribution-valued function of the context and the round, as a pure function of uniforms.
 
     Attributes:
-        needs_contexts: whether the distributions depend on the contexts other than through the candidates.
-        constant: whether they stay the same in an episode in which the candidates do.
+        needs_contexts: whether the distributions depend on the contexts other than through the candidates. A
+            truth that says that they do not spares the work of drawing contexts that nobody sees.
+        constant: whether they stay the same in an episode in which the candidates do; then they are worked
+            out once.
         num_rounds: how many rounds there are at most; None where there is no end.
         nature: who picks the contexts, for a truth that brings its contexts along; None for any other.
         num_uniforms: how many uniforms one round takes, after the context's.
     """
 
-    needs_contexts: ClassVar[bool] = False
-    constant: ClassVar[bool] = True
+    needs_contexts: ClassVar[bool] = True
+    constant: ClassVar[bool] = False
     num_rounds: int | None = None
     nature: Nature | None = None
     num_uniforms: int = 0

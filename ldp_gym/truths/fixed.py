@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,6 +19,9 @@ class Fixed(Truth):
         num_labels: M.
         row: M probabilities.
     """
+
+    needs_contexts: ClassVar[bool] = False
+    constant: ClassVar[bool] = True
 
     def __init__(self, num_labels: int, row: npt.ArrayLike) -> None:
         self.row = game_arrays.row("truth", row, num_labels)

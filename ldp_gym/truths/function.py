@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from ldp_gym.hypotheses.callables import batched_function
 from ldp_gym.numerics import game_arrays
@@ -20,9 +20,6 @@ class Function(Truth):
         function: maps one context ``(d,)`` to a distribution ``(M,)``. One that maps a batch ``(..., d)`` to
             ``(..., M)`` in the same way is called on whole batches, which is faster.
     """
-
-    needs_contexts: ClassVar[bool] = True
-    constant: ClassVar[bool] = False
 
     def __init__(self, num_labels: int, context_dim: int, function: Callable[[FloatArray], Any]) -> None:
         self._function = batched_function(function, context_dim, num_labels, "the truth")

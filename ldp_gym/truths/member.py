@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,6 +20,9 @@ class Member(Truth):
         num_hypotheses: K.
         member: its index; drawn for each episode when not given.
     """
+
+    needs_contexts: ClassVar[bool] = False
+    constant: ClassVar[bool] = True
 
     def __init__(self, num_hypotheses: int, member: int | None = None) -> None:
         self.num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,9 @@ class Mixture(Truth):
         weights: one per member, nonnegative and summing to one; drawn uniformly from the simplex for each
             episode when not given.
     """
+
+    needs_contexts: ClassVar[bool] = False
+    constant: ClassVar[bool] = True
 
     def __init__(
         self,

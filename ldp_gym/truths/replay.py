@@ -33,7 +33,7 @@ class Replay(Truth):
         classes: the names of the labels, as the class has them.
     """
 
-    constant: ClassVar[bool] = False
+    needs_contexts: ClassVar[bool] = False
 
     def __init__(
         self,

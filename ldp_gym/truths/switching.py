@@ -25,7 +25,7 @@ class Switching(Truth):
         members: the members in their order, one more than switches; drawn for each episode when not given.
     """
 
-    constant: ClassVar[bool] = False
+    needs_contexts: ClassVar[bool] = False
 
     def __init__(
         self,

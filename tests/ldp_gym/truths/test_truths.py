@@ -8,6 +8,7 @@ import ldp_agents
 import ldp_gym
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
+from ldp_gym.hypotheses.table import Table
 from ldp_gym.testing import check_truth
 from ldp_gym.truths import NO_MEMBER, Truth, TruthView, as_truth
 
@@ -26,7 +27,6 @@ def tilted(x):
 class Alternating(Truth):
     """A truth of one's own: two hypotheses take turns, and a coin of each round puts noise in."""
 
-    constant = False
     num_uniforms = 1
 
     def distributions(self, view: TruthView):
@@ -331,3 +331,59 @@ def test_a_classifier_may_be_the_truth():
     result = ldp_gym.evaluate("bayes", rules, episodes=4)
     np.testing.assert_allclose(result.comparator[:, 1], 0.0, atol=1e-12)
     assert result.found == 1.0
+
+
+class Turns(Truth):
+    """Depends on the round, in nothing that it says about itself."""
+
+    def distributions(self, view: TruthView):
+        return np.where(view.rounds[..., None] % 2 == 0, [0.9, 0.1], [0.1, 0.9])
+
+
+class ByContext(Truth):
+    """Depends on the context."""
+
+    def distributions(self, view: TruthView):
+        return np.where(view.contexts[..., :1] > 0.0, [0.9, 0.1], [0.1, 0.9])
+
+
+@pytest.mark.parametrize("truth", [Turns, ByContext])
+def test_a_truth_that_promises_nothing_is_asked_in_every_round(truth):
+    rules = {"hypotheses": [[0.8, 0.2], [0.2, 0.8]], "truth": truth(), "horizon": 12, "channel": "split"}
+    env = gym.make("LDPDist-v0", **rules)
+    env.reset(seed=3)
+    total = sum(env.step([0.3, 0.7])[4]["kl"] for _ in range(12))
+    played = ldp_gym.evaluate(lambda game: _Constant(), rules, episodes=1, seed=3)
+    assert played.kl[0, -1] == pytest.approx(total, rel=1e-9)
+    check_truth(truth(), Table([[0.8, 0.2], [0.2, 0.8]]))
+
+
+class _Constant:
+    """Predicts one distribution."""
+
+    def reset(self, batch_shape=()):
+        self.batch_shape = batch_shape
+
+    def predict(self, candidates):
+        return np.broadcast_to([0.3, 0.7], (*self.batch_shape, 2))
+
+    def update(self, candidates, message):
+        pass
+
+
+@pytest.mark.parametrize("truth", [Turns, ByContext])
+def test_a_truth_that_only_says_that_it_is_constant_is_found(truth):
+    wrong = type("Wrong", (truth,), {"constant": True})()
+    table = Table([[0.8, 0.2], [0.2, 0.8]])
+    with pytest.raises(AssertionError, match="constant = False"):
+        check_truth(wrong, table)
+    with pytest.raises(ValueError, match="constant = False"):
+        ldp_gym.evaluate("bayes", {"hypotheses": table, "truth": wrong, "horizon": 12}, episodes=1)
+
+
+def test_what_is_made_of_a_member_is_none():
+    env = gym.make("LDPDist-v0", truth="contaminated", horizon=5)
+    with pytest.raises(ValueError, match="a member cannot be chosen"):
+        env.reset(options={"truth": 1})
+    with pytest.raises(ValueError, match="a member cannot be chosen"):
+        ldp_gym.evaluate("uniform", env, episodes=1, truth="all")
