@@ -230,10 +230,12 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
         fits = channel.message_space.contains(message)
         _require(fits, f"messages in {channel.message_space}, got {message!r}")
     spread = np.broadcast_to(table, (4, 5, num_hypotheses, labels))
-    _require(
-        np.allclose(channel.encode(drawn, spread, uniforms, public), messages, rtol=1e-12),
-        "the same message for a table and for its copies in every round",
-    )
+    everywhere = None if public is None else np.broadcast_to(public, (4, 5, num_hypotheses))
+    for tables, posteriors in ((spread, public), (table, everywhere), (spread, everywhere)):
+        _require(
+            np.allclose(channel.encode(drawn, tables, uniforms, posteriors), messages, rtol=1e-12),
+            "the same message for a table, or a posterior, and for its copies in every round",
+        )
 
     density = channel.log_density(messages, table, public)
     _require(density.shape == (4, 5, labels), f"log_density of shape (..., M), got {density.shape}")
@@ -241,6 +243,11 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     _require(
         likelihood.shape == (4, 5, num_hypotheses),
         f"log_likelihood of shape (..., K), got {likelihood.shape}",
+    )
+    losses = channel.loss_estimates(messages, table, everywhere)
+    _require(
+        losses.shape == likelihood.shape and bool(np.isfinite(losses).all()),
+        f"finite loss_estimates of shape (..., K), got {losses!r}",
     )
     with np.errstate(divide="ignore"):
         by_hand = np.logaddexp.reduce(np.log(table) + density[..., None, :], axis=-1)

@@ -196,9 +196,10 @@ class Channel(ABC):
         log_likelihood = self.log_likelihood(messages, candidates, posterior)
         if not isinstance(self.message_space, gym.spaces.Discrete):
             return relative_losses(log_likelihood)
-        first = int(self.message_space.start)
-        every = (first + np.arange(int(self.message_space.n))).reshape(-1, *[1] * (candidates.ndim - 2))
-        posterior = None if posterior is None else posterior[None]
+        first, axes = int(self.message_space.start), candidates.ndim - 2
+        if posterior is not None:
+            axes, posterior = max(axes, posterior.ndim - 1), posterior[None]
+        every = (first + np.arange(int(self.message_space.n))).reshape(-1, *[1] * axes)
         density = np.exp(self.log_density(every, candidates[None], posterior))
         laws = np.exp(self.log_likelihood(every, candidates[None], posterior))
         mean = np.maximum(density.mean(axis=-1), np.finfo(np.float64).tiny)  # L, as any public law would do

@@ -87,6 +87,37 @@ def test_the_truth_has_the_least_loss(channel):
     assert (expected.argmin(axis=1) == np.arange(3)).all()
 
 
+class Side(ldp_gym.Channel):
+    """Randomized response on whether a label is likelier under the later hypotheses than on average."""
+
+    adaptive = True
+    num_uniforms = 1
+    message_space = gym.spaces.Discrete(2)
+
+    def _above(self, candidates, posterior):
+        tilted = posterior * np.arange(1.0, 1.0 + self.num_hypotheses)
+        tilted = tilted / tilted.sum(axis=-1, keepdims=True)
+        return np.einsum("...k,...km->...m", tilted - posterior, candidates) > 0.0
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        above = self._above(candidates, posterior)
+        shape = np.broadcast_shapes(np.shape(labels), above.shape[:-1])
+        above = np.broadcast_to(above, (*shape, above.shape[-1]))
+        right = np.take_along_axis(above, np.broadcast_to(labels, shape)[..., None], axis=-1)[..., 0]
+        return (right == (uniforms[..., 0] < 1.0 / (1.0 + np.exp(-self.epsilon)))).astype(np.int64)
+
+    def log_density(self, messages, candidates, posterior=None):
+        right = self._above(candidates, posterior) == (np.asarray(messages)[..., None] == 1)
+        return np.where(right, 0.0, -self.epsilon) - np.log1p(np.exp(-self.epsilon))
+
+
+@pytest.mark.parametrize("learner", ["bayes", "centred-exp3"])
+@pytest.mark.parametrize("hypotheses", ["dirichlet", "softmax-linear"])
+def test_an_adaptive_channel_of_one_s_own_is_read_by_all(learner, hypotheses):
+    small = {"hypotheses": hypotheses, "num_hypotheses": 3, "num_labels": 4, "horizon": 20}
+    check_learner(learner, **small, channel=Side(3, 4, 20, epsilon=2.0))
+
+
 def test_what_stands_for_no_message_lies_in_the_space(channel):
     env = gym.make_vec("LDPDist-v0", num_envs=3, hypotheses=TABLE, channel=channel, horizon=20)
     learner = ldp_agents.make("bayes", env)
