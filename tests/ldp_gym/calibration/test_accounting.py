@@ -80,6 +80,7 @@ def test_raising_eps_never_raises_the_noise():
         (lambda: accounting.laplace_delta([0.5], math.nan), "epsilon must be a number, got NaN"),
         (lambda: accounting.laplace_delta([0.5], -1.0), "epsilon must be positive"),
         (lambda: accounting.laplace_delta(0.5, 1.0), "one per coordinate"),
+        (lambda: accounting.laplace_delta([], 1.0), r"one per coordinate, got \[\]"),
         (lambda: accounting.gaussian_delta(math.nan, 1.0), "shift must be a number, got NaN"),
         (lambda: accounting.gaussian_delta(-1.0, 1.0), "shift must be nonnegative and finite, got -1"),
         (lambda: accounting.gaussian_delta(1.0, 0.0), "epsilon must be positive"),

@@ -7,6 +7,7 @@ import pytest
 from adversarial_classes import audit as audit_classes
 from adversarial_classes import draw_table
 from helpers import make_channel
+from liar_channels import ClearText, HalfNoise
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.gaussian_vector import GaussianVector
@@ -231,36 +232,12 @@ def test_the_black_box_stays_below_the_truth():
     assert audit.estimate_epsilon(vector, FIVE, trials=10**5, delta=1e-2, confidence=1 - 1e-6).epsilon <= 1.0
 
 
-class HalfNoise(LaplaceSingle):
-    """Draws half the noise that its density says."""
-
-    def noise(self, candidates, cells=None):
-        noise = super().noise(candidates, cells)
-        return noise._replace(scale=noise.scale / 2) if self._drawing else noise
-
-    _drawing = False
-
-    def encode(self, *args):
-        self._drawing = True
-        try:
-            return super().encode(*args)
-        finally:
-            self._drawing = False
-
-
 class OpenHalfNoise(LaplaceSingle):
     """Uses half the noise, and says so in its density."""
 
     def noise(self, candidates, cells=None):
         noise = super().noise(candidates, cells)
         return noise._replace(scale=noise.scale / 2)
-
-
-class NoFlip(RandomizedResponse):
-    """Forgets to flip."""
-
-    def encode(self, labels, candidates, uniforms, posterior=None):
-        return np.asarray(labels)
 
 
 class Leak(LaplaceSingle):
@@ -279,7 +256,7 @@ class Leak(LaplaceSingle):
     [
         (HalfNoise(2, 5, 1000), False, True),
         (OpenHalfNoise(2, 5, 1000), True, False),
-        (NoFlip(2, 5, 1000), False, True),
+        (ClearText(2, 5, 1000), False, True),
         (Leak(2, 5, 1000), False, True),
     ],
     ids=lambda value: type(value).__name__,
