@@ -332,11 +332,12 @@ class Extreme(LaplaceSingle):
 class HalfNoise(LaplaceSingle):
     """Laplace noise of half its scale."""
 
+    share = 0.5
     _drawing = False
 
     def noise(self, candidates, cells=None):
         noise = super().noise(candidates, cells)
-        return noise._replace(scale=noise.scale / 2.0) if self._drawing else noise
+        return noise._replace(scale=self.share * noise.scale) if self._drawing else noise
 
     def encode(self, *args):
         self._drawing = True
@@ -344,6 +345,13 @@ class HalfNoise(LaplaceSingle):
             return super().encode(*args)
         finally:
             self._drawing = False
+
+
+@liar()
+class LessNoise(HalfNoise):
+    """Laplace noise of 0.9 times its scale."""
+
+    share = 0.9
 
 
 @liar()

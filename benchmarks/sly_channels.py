@@ -376,6 +376,57 @@ class LiesWhenSent(AdaptiveSplit):
         return messages, self.log_likelihood(messages, candidates, posterior)
 
 
+@liar()
+class AfterAThree(RandomizedResponse):
+    """Randomized response, clear text right after a message 3 in the same batch."""
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        messages = np.asarray(super().encode(labels, candidates, uniforms, posterior))
+        if not messages.ndim:
+            return messages
+        after = np.roll(messages, 1, axis=-1) == 3
+        after[..., 0] = False
+        return np.where(after, labels, messages)
+
+
+@liar()
+class Thousand(RandomizedResponse):
+    """Randomized response, clear text in batches of exactly a thousand."""
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        messages = super().encode(labels, candidates, uniforms, posterior)
+        return np.asarray(labels) if np.size(labels) == 1000 else messages
+
+
+@liar()
+class Types(SubsetSelection):
+    """Subset selection, odd labels as real numbers where messages come one at a time."""
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        messages = super().encode(labels, candidates, uniforms, posterior)
+        return messages.astype(np.float64) if np.ndim(labels) == 0 and labels % 2 else messages
+
+
+@liar()
+class Backwards(LaplaceSingle):
+    """Laplace noise, the hypotheses in reverse order."""
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        return super().encode(labels, candidates[..., ::-1, :], uniforms, posterior)
+
+
+@liar()
+class OtherCandidates(LaplaceSingle):
+    """Laplace noise, declares the density of the previous message's candidates."""
+
+    def log_density(self, messages, candidates, posterior=None):
+        if np.ndim(candidates) > 2:
+            candidates = np.roll(candidates, 1, axis=-3)
+        return super().log_density(messages, candidates, posterior)
+
+    log_likelihood = Channel.log_likelihood
+
+
 # -- What cannot be caught ----------------------------------------------------------------------------
 
 
@@ -390,3 +441,12 @@ class Patient(ClearText):
         if self.calls <= 2000:
             return RandomizedResponse.encode(self, labels, candidates, uniforms, posterior)
         return super().encode(labels, candidates, uniforms, posterior)
+
+
+@liar()
+class SeldomReadable(Rewritten):
+    """Laplace noise, the label in the last bits where the first 8 bits of the mantissa are 77."""
+
+    def rewrite(self, bits, labels):
+        there = (bits >> np.uint64(44)) & np.uint64(255) == 77
+        return np.where(there, (bits & ~np.uint64(255)) | labels, bits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,22 @@ _MOST_USERS = 4096
 _CELLS = 2_000_000
 """How many numbers their candidates or their coins may be."""
 
+_PARTIES = (1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 200, 256, 500, 512, 1000, 1024)
+"""In parties of so many they send once more, and a few of them one by one."""
+
+_ONE_BY_ONE = 16
+
+_ROUNDING = 1e-9
+"""How far off a real number may be that is computed once more, in another batch."""
+
 
 def find_misconduct(channel: Channel, seed: int = 0) -> str | None:
     """What a channel does that no message may tell from its density, in words; None if nothing was found.
 
     When a user's label changes, no other user's message does, to the last bit. A message is the same whether
-    it is encoded or sent. Labels, candidates, coins and the posterior are left as they were: the learner gets
-    the candidates. Messages are numbers of the message space, without hidden digits.
+    it is encoded or sent, and with however many others. Labels, candidates, coins and the posterior are left
+    as they were: the learner gets the candidates. Messages are numbers of the message space, without hidden
+    digits.
 
     Args:
         channel: the channel.
@@ -46,7 +56,7 @@ def find_misconduct(channel: Channel, seed: int = 0) -> str | None:
         lie = _misconduct(channel, rng, users)
         if lie:
             return lie
-    return None
+    return _favourite_party(channel, many)
 
 
 def why_no_numbers(messages: Messages) -> str | None:
@@ -99,6 +109,29 @@ def _misconduct(channel: Channel, rng: np.random.Generator, users: list[Any]) ->
             f"messages that tell nothing of other users: {int(touched.sum())} of {int((~changed).sum())} "
             f"changed with the labels of others"
         )
+    return None
+
+
+def _favourite_party(channel: Channel, users: list[Any]) -> str | None:
+    """Says in which batches users send other messages than among all."""
+    labels, candidates, uniforms, posterior = users
+    together = np.asarray(channel.encode(*users))
+    rows = [((size,), (1, size), (size, 1))[number % 3] for number, size in enumerate(_PARTIES)]
+    start = 0
+    for shape in [*[()] * _ONE_BY_ONE, *rows]:
+        size = math.prod(shape)
+        part = slice(start, start := start + size)
+        if start > len(labels):
+            return None
+        some, coins = labels[part].reshape(shape), uniforms[part].reshape(*shape, -1)
+        alone = np.asarray(channel.encode(some, candidates, coins, posterior))
+        alone, expected = alone.reshape(size, -1), together[part].reshape(size, -1)
+        other = ~np.isclose(alone, expected, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True).all(axis=-1)
+        if other.any():
+            return (
+                f"messages that do not depend on how many are sent at once: of {size} users "
+                f"{int(other.sum())} sent another one in a batch of shape {shape} than among {len(labels)}"
+            )
     return None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import cycle
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -151,6 +152,7 @@ class Inquiry:
     def __init__(self, channel: Channel, samples: int | None = None, seed: int = 0) -> None:
         self.channel, self._rng = channel, np.random.default_rng(seed)
         self._calls = 0
+        self._types: dict[str, set[np.dtype[Any]]] = {"encode": set(), "privatize": set()}
         self.situations = list(_situations(channel, self._rng))
         self._tables = _of_any_sharpness(self._rng, (_FEW_TABLES, channel.num_hypotheses, channel.num_labels))
         self.labels = np.arange(channel.num_labels)
@@ -212,9 +214,12 @@ class Inquiry:
         """Messages by ``encode``, and by a ``privatize`` of the channel's own in turn."""
         names = self.labels[labels]
         if self._calls // 2 % 2 and type(self.channel).privatize is not Channel.privatize:
-            return np.asarray(self.channel.privatize(names, candidates, self._rng, posterior))
-        uniforms = open_uniforms([self._rng], (*names.shape, self.channel.num_uniforms))[0]
-        return np.asarray(self.channel.encode(names, candidates, uniforms, posterior))
+            by, messages = "privatize", self.channel.privatize(names, candidates, self._rng, posterior)
+        else:
+            uniforms = open_uniforms([self._rng], (*names.shape, self.channel.num_uniforms))[0]
+            by, messages = "encode", self.channel.encode(names, candidates, uniforms, posterior)
+        self._types[by].add(np.asarray(messages).dtype)
+        return np.asarray(messages)
 
     def _draw_labels(self, count: int) -> IntArray:
         return self._rng.integers(len(self.labels), size=count)
@@ -280,7 +285,10 @@ class Inquiry:
         )
 
     def impossible_message(self) -> str | None:
-        """Says which message was sent though its density is zero, or is no number."""
+        """Says which message was sent though its density is zero, or is no number of the one type."""
+        for by, types in self._types.items():
+            if len(types) > 1:
+                return f"messages of one type from {by}(), got {' and '.join(sorted(map(str, types)))}"
         for rows in (part for block in self._blocks for part in block):
             lie = why_no_numbers(rows.messages)
             if lie:

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 from helpers import CHANNELS, make_channel
-from sly_channels import LiesWhenSent, LongDouble, NextOfMany, PreviousUser, WritesIntoCandidates
+from sly_channels import (
+    LiesWhenSent,
+    LongDouble,
+    NextOfMany,
+    PreviousUser,
+    Thousand,
+    WritesIntoCandidates,
+)
 
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.privacy.conduct import find_misconduct
@@ -22,6 +29,7 @@ def test_our_channels_keep_users_apart(name):
         (WritesIntoCandidates, "candidates left as they were"),
         (LiesWhenSent, "from send() as from encode"),
         (LongDouble, "at most 64 bits"),
+        (Thousand, "of 1000 users"),
     ],
 )
 def test_misconduct_is_named(liar, lie):

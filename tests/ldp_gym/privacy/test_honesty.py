@@ -32,6 +32,8 @@ RARE = [
 HOPELESS = [
     "Laplace noise, the label's parity hidden by a keyed hash of the other bits",
     "Randomized response at 5, M = 6, clear text once in 100",
+    "Laplace noise of 0.9 times its scale",
+    "Laplace noise, the label in the last bits where the first 8 bits of the mantissa are 77",
     "Clear text after 2,000 calls",
 ]
 
