@@ -15,7 +15,7 @@ from ldp_gym.bench import statistics
 from ldp_gym.bench.certificates import ChannelAudit, audit_channels, certificate_key
 from ldp_gym.bench.experiment import Experiment, may_play_here
 from ldp_gym.bench.statistics import Estimate
-from ldp_gym.bench.store import Store
+from ldp_gym.bench.store import Outcome, Store
 from ldp_gym.evaluation import Evaluation
 from ldp_gym.learners import Track, learner_maker, track_of
 from ldp_gym.numerics.arrays import FloatArray
@@ -123,11 +123,12 @@ class Results:
         self.failures: list[Failure] = []
         self.refusals: list[Failure] = []
         self.missing: list[Experiment] = []
-        for experiment in self.experiments:
-            self._gather(store, experiment)
+        keys = [[cell.key for cell in experiment.cells(seed)] for experiment in self.experiments]
+        known = store.outcomes([key for some in keys for key in some])
+        for experiment, some in zip(self.experiments, keys, strict=True):
+            self._gather(experiment, [known.get(key) for key in some])
 
-    def _gather(self, store: Store, experiment: Experiment) -> None:
-        outcomes = [store.outcome(cell.key) for cell in experiment.cells(self.seed)]
+    def _gather(self, experiment: Experiment, outcomes: Sequence[Outcome | None]) -> None:
         found = [outcome for outcome in outcomes if outcome is not None]
         failed = [outcome for outcome in found if outcome.status == "failed"]
         if failed:

@@ -14,9 +14,9 @@ import platform
 import shutil
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -48,6 +48,11 @@ CREATE TABLE IF NOT EXISTS runs (
     command TEXT NOT NULL, machine TEXT NOT NULL, versions TEXT NOT NULL, started TEXT NOT NULL, finished TEXT
 );
 """
+
+_CELLS = "SELECT key, configuration, status, evaluation, message, seconds FROM cells"
+
+_AT_A_TIME = 500
+"""For how many cells is asked in one query: SQLite has a limit."""
 
 _COLUMNS = {
     "cells": {"key", "configuration", "status", "message", "evaluation", "seconds", "finished"},
@@ -112,7 +117,8 @@ class Store:
     def __init__(self, directory: str | Path, *, read_only: bool = False) -> None:
         self.path = validation.path("directory", directory) / FILE
         self.faults: list[str] = []
-        self._read_only = validation.flag("read_only", read_only)
+        mode = "ro" if validation.flag("read_only", read_only) else "rwc"
+        self._address = f"{self.path.absolute().as_uri()}?mode={mode}"
         if not read_only:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._open() as database:
@@ -135,10 +141,8 @@ class Store:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        mode = "ro" if self._read_only else "rwc"
         try:
-            address = f"{self.path.absolute().as_uri()}?mode={mode}"
-            with closing(sqlite3.connect(address, timeout=60.0, uri=True)) as database, database:
+            with closing(sqlite3.connect(self._address, timeout=60.0, uri=True)) as database, database:
                 database.text_factory = lambda text: text.decode(errors="backslashreplace")
                 yield database
         except sqlite3.OperationalError as error:  # a full disk, no permission, a file that somebody locks
@@ -165,16 +169,25 @@ class Store:
         """The keys of cells that need no playing: those that failed, or are damaged, are played again."""
         return {key for key, _, outcome in self._cells() if outcome.status != "failed"}
 
-    def outcome(self, key: str) -> Outcome | None:
-        """What became of a cell, if it has been played and its row is sound."""
-        return next((outcome for _, _, outcome in self._cells(key)), None)
-
-    def _cells(self, key: str | None = None) -> Iterator[tuple[str, dict[str, Any], Outcome]]:
-        """The key, configuration and outcome of every sound cell, or of one; the others are noted."""
-        query = "SELECT key, configuration, status, evaluation, message, seconds FROM cells"
-        where, which = ("", ()) if key is None else (" WHERE key = ?", (key,))
+    def outcomes(self, keys: Sequence[str]) -> dict[str, Outcome]:
+        """What became of cells, by their keys: of those that have been played and whose rows are sound."""
+        found: dict[str, Outcome] = {}
         with self._open() as database:
-            rows = database.execute(f"{query}{where} ORDER BY configuration", which).fetchall()
+            for start in range(0, len(keys), _AT_A_TIME):
+                some = keys[start : start + _AT_A_TIME]
+                where = f"WHERE key IN ({', '.join('?' * len(some))})"
+                rows = database.execute(f"{_CELLS} {where}", some).fetchall()
+                found |= {key: outcome for key, _, outcome in self._sound_cells(rows)}
+        return found
+
+    def _cells(self) -> Iterator[tuple[str, dict[str, Any], Outcome]]:
+        """The key, configuration and outcome of every sound cell."""
+        with self._open() as database:
+            rows = database.execute(f"{_CELLS} ORDER BY configuration").fetchall()
+        yield from self._sound_cells(rows)
+
+    def _sound_cells(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[str, dict[str, Any], Outcome]]:
+        """Of these rows; the others are noted."""
         for row in rows:
             try:
                 yield _read_cell(row)
@@ -272,8 +285,9 @@ class Store:
 
 def _pack(evaluation: Evaluation) -> bytes:
     buffer = io.BytesIO()
-    arrays = {name: array for name, array in asdict(evaluation).items() if array is not None}
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    found = {field.name: getattr(evaluation, field.name) for field in fields(evaluation)}
+    arrays = {name: array for name, array in found.items() if array is not None}
+    np.savez(buffer, allow_pickle=False, **arrays)  # losses hardly compress
     return buffer.getvalue()
 
 

@@ -253,4 +253,4 @@ def test_a_channel_may_raise_anything(tmp_path, monkeypatch, what, summary):
     assert outcome.message.splitlines()[0] == first
     store = bench.Store(tmp_path)
     store.save(cell, outcome)
-    assert store.outcome(cell.key).message == outcome.message
+    assert store.outcomes([cell.key])[cell.key].message == outcome.message

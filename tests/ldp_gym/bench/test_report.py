@@ -40,8 +40,8 @@ def directory(tmp_path_factory):
         bench.run("quick", **SETTINGS, jobs=1, out=where)
         hostile = [experiment for experiment in quick(learners=[EVIL]) if experiment.learner == EVIL]
         for experiment in hostile[:2]:
-            outcome = store.outcome(replace(experiment, learner="uniform").cells(0)[0].key)
-            store.save(experiment.cells(0)[0], outcome)
+            played = replace(experiment, learner="uniform").cells(0)[0].key
+            store.save(experiment.cells(0)[0], store.outcomes([played])[played])
         store.save(hostile[2].cells(0)[0], Outcome("failed", None, TRACEBACK, 0.1))
         keys = [experiment.cells(0)[0].key for experiment in hostile]
         store.end_run(store.begin_run("quick", settings | {"learners": [EVIL]}, keys))

@@ -27,8 +27,9 @@ def store(tmp_path):
 
 
 def test_cells_are_the_entry_s_episodes(store):
-    kept = [store.outcome(cell.key) for cell in EXPERIMENT.cells(seed=3)]
-    together = np.concatenate([outcome.evaluation.kl for outcome in kept])
+    keys = [cell.key for cell in EXPERIMENT.cells(seed=3)]
+    kept = store.outcomes(keys)
+    together = np.concatenate([kept[key].evaluation.kl for key in keys])
     alone = ldp_gym.evaluate("exp3", EXPERIMENT.rules, episodes=5, seed=3)
     np.testing.assert_array_equal(together, alone.kl)
 
