@@ -1,14 +1,16 @@
 # `make demo` and `make test` each work on a machine with Python 3.11+, pip and make alone.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Modules are compiled when they are first imported: most never are.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
 .PHONY: demo test lint types layers docs perf scaling coverage audit learned lowest core attack clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
 
-test: .venv/.all lint types layers docs  ## every check and every test; says which it left out, and why
+test: .venv/.all  ## every check and every test; says which it left out, and why
+	$(MAKE) -j 2 types docs layers lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope -rs
 
 lint: .venv/.all
