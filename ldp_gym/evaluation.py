@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -28,6 +29,9 @@ from ldp_gym.truths.base import NO_MEMBER
 
 _CELLS = 600_000
 """How many numbers a block of tape may hold: 5 MiB, which mostly stays in a processor's cache."""
+
+_KEPT_BYTES = 2**26
+"""How much of a game's tape is kept for its next learner."""
 
 _MOST, _STEPPED, _PIECES = 1024, 256, 16
 """How many episodes are played together at most, and when stepped at least; how many pieces are enough."""
@@ -144,7 +148,7 @@ _PER_EPISODE = tuple(field.name for field in fields(Evaluation) if field.name !=
 
 def evaluate(
     learner: str | Callable[[Game], Learner],
-    env: Mapping[str, Any] | gym.Env[Any, Any],
+    env: Mapping[str, Any] | gym.Env[Any, Any] | Recording,
     *,
     episodes: int,
     seed: int = 0,
@@ -163,7 +167,8 @@ def evaluate(
     Args:
         learner: a learner's name, a trained model's directory, or what makes a learner from the public
             rules, such as ``ldp_agents.EXP3``.
-        env: keyword arguments of ``gym.make("LDPDist-v0", ...)``, or such an environment.
+        env: keyword arguments of ``gym.make("LDPDist-v0", ...)``, such an environment, or a
+            :class:`Recording` of a game that several learners play.
         episodes: how many.
         seed: the first episode's seed.
         truth: the index of a member for every episode, "all" to play the episodes once with each member, or
@@ -182,7 +187,8 @@ def evaluate(
         >>> result.rounds[-1], result.kl.shape == (4, len(result.rounds))
         (np.int64(100), True)
     """
-    scenario = as_scenario(env)
+    recording = env if isinstance(env, Recording) else Recording(as_scenario(env), most_bytes=0)
+    scenario = recording.scenario
     count = validation.whole("episodes", episodes, least=1)
     seed = validation.seed("seed", seed)
     averages, leaders = validation.flag("averages", averages), validation.flag("leaders", leaders)
@@ -203,7 +209,7 @@ def evaluate(
     pieces = [plays[start : start + together] for start in range(0, len(plays), together)]
     processes = min(count_jobs(jobs), len(pieces))
     if processes == 1:
-        parts = [_play(made, scenario, piece, rounds, averages, leaders, progress) for piece in pieces]
+        parts = [_play(made, recording, piece, rounds, averages, leaders, progress) for piece in pieces]
     else:
         work = _Work(learner, scenario, rounds, averages, leaders)
         parts = share_out(work, pieces, processes, partial(_report, progress, scenario.horizon))
@@ -278,8 +284,9 @@ class _Work:
         return build_learner(self.learner, copy_game(self.scenario.game))
 
     def __call__(self, plays: Sequence[tuple[int, int | None]]) -> Evaluation:
+        recording = Recording(self.scenario, most_bytes=0)
         return _play(
-            self._made, self.scenario, plays, self.checkpoints, self.averages, self.leaders, progress=None
+            self._made, recording, plays, self.checkpoints, self.averages, self.leaders, progress=None
         )
 
 
@@ -292,7 +299,7 @@ def _report(
 
 def _play(
     learner: Learner,
-    scenario: Scenario,
+    recording: Recording,
     plays: Sequence[tuple[int, int | None]],
     checkpoints: IntArray,
     averages: bool,
@@ -300,6 +307,7 @@ def _play(
     progress: Callable[[int], None] | None,
 ) -> Evaluation:
     """Some of the episodes, all played together."""
+    scenario = recording.scenario
     total_prediction = np.zeros((len(plays), scenario.game.num_labels)) if averages else None
     sums = np.zeros((2, len(plays), len(checkpoints)))
     comparator = np.zeros((len(plays), scenario.game.num_hypotheses))
@@ -307,9 +315,7 @@ def _play(
     stops = checkpoints if leaders else None
     hand_generators(learner, LearnerGenerators([first_generator(seed) for seed, _ in plays]))
     learner.reset((len(plays),))
-    for start, tape in record_blocks(scenario, plays, stops):
-        # Before the learner gets the candidates in its hands.
-        charged = kl_to_each(tape.distributions, tape.candidates, tape.negentropies)
+    for start, tape, charged in recording.blocks(plays, stops):
         predictions = _predict_block(learner, scenario, tape, start)
         rounds = predictions.shape[1]
         # The block's rounds fall into segments that end at checkpoints.
@@ -347,35 +353,96 @@ def _heaviest(weights: FloatArray) -> IntArray:
     return np.where(alone, weights.argmax(axis=-1), NO_MEMBER)
 
 
-def record_blocks(
-    scenario: Scenario, plays: Sequence[tuple[int, int | None]], stops: IntArray | None = None
-) -> Iterator[tuple[int, Tape]]:
-    """Record episodes, given by their seeds and truths, block by block; a block ends at every stop.
+class Block(NamedTuple):
+    """A block of rounds of some episodes.
 
-    Yields:
-        The first round of each block, and its tape.
+    Attributes:
+        start: its first round.
+        tape: what Nature and the users do in it.
+        charged: what each hypothesis would have been charged, ``(B, n or 1, K)``.
     """
-    starts = [scenario.start_episode(first_generator(seed), truth) for seed, truth in plays]
-    tapes = Episodes(scenario, starts, show_contexts=False)
-    block = scenario.rounds_at_a_time(len(plays), _CELLS)
-    ends = {scenario.horizon, *range(block, scenario.horizon, block)}
-    ends.update(() if stops is None else stops.tolist())
-    for start, end in pairwise([0, *sorted(ends)]):
-        yield start, tapes.play(end - start)
+
+    start: int
+    tape: Tape
+    charged: FloatArray
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory it takes."""
+        arrays = [self.charged, *vars(self.tape).values()]
+        return sum(array.nbytes for array in arrays if array is not None)
+
+
+class Recording:
+    """A game that several learners play, one after the other: its tape does not depend on them.
+
+    The tape is kept as far as memory allows, so that it is worked out once.
+
+    Args:
+        scenario: the game.
+        most_bytes: how much is kept.
+
+    Attributes:
+        seconds_saved: how long it took to record what has been played again since.
+    """
+
+    def __init__(self, scenario: Scenario, most_bytes: int = _KEPT_BYTES) -> None:
+        self.scenario, self.seconds_saved = scenario, 0.0
+        self._bytes_left = most_bytes
+        self._kept: dict[tuple[object, ...], tuple[list[Block], float]] = {}
+
+    def blocks(
+        self, plays: Sequence[tuple[int, int | None]], stops: IntArray | None = None
+    ) -> Iterator[Block]:
+        """Episodes, given by their seeds and truths, block by block; a block ends at every stop."""
+        which = (*plays, *(() if stops is None else stops.tolist()))
+        if which in self._kept:
+            blocks, seconds = self._kept[which]
+            self.seconds_saved += seconds
+            yield from blocks
+            return
+        kept, size, seconds, began = [], 0, 0.0, time.perf_counter()
+        for block in self._record(plays, stops):
+            seconds += time.perf_counter() - began
+            size += block.num_bytes
+            if size <= self._bytes_left:
+                block.tape.candidates.flags.writeable = False
+                kept.append(block)
+            else:
+                kept.clear()
+            yield block
+            began = time.perf_counter()
+        if kept:
+            self._kept[which] = kept, seconds
+            self._bytes_left -= size
+
+    def _record(self, plays: Sequence[tuple[int, int | None]], stops: IntArray | None) -> Iterator[Block]:
+        scenario = self.scenario
+        starts = [scenario.start_episode(first_generator(seed), truth) for seed, truth in plays]
+        tapes = Episodes(scenario, starts, show_contexts=False)
+        block = scenario.rounds_at_a_time(len(plays), _CELLS)
+        ends = {scenario.horizon, *range(block, scenario.horizon, block)}
+        ends.update(() if stops is None else stops.tolist())
+        for start, end in pairwise([0, *sorted(ends)]):
+            tape = tapes.play(end - start)
+            yield Block(start, tape, kl_to_each(tape.distributions, tape.candidates, tape.negentropies))
 
 
 def _predict_block(learner: Learner, scenario: Scenario, tape: Tape, start: int) -> FloatArray:
     """The learner's predictions ``(B, n, M)``. It gets arrays of its own: no view leads to the referee's."""
     play = learner.play if isinstance(learner, TapeLearner) else partial(play_stepwise, learner)
-    candidates = tape.candidates if _owns_candidates(scenario, tape) else tape.candidates.copy()
+    candidates = tape.candidates if _owns_candidates(scenario, tape, learner) else tape.candidates.copy()
     log_likelihoods = None if tape.log_likelihoods is None else tape.log_likelihoods.copy()
     predictions = play(candidates, tape.messages.copy(), log_likelihoods)
     return _validated(predictions, (*tape.labels.shape, scenario.game.num_labels), start)
 
 
-def _owns_candidates(scenario: Scenario, tape: Tape) -> bool:
-    """Whether nothing else needs a tape's candidates: copying many would take a tenth of the time."""
-    return (
+def _owns_candidates(scenario: Scenario, tape: Tape, learner: Learner) -> bool:
+    """Whether a learner may have a tape's candidates: copying many would take a tenth of the time.
+
+    That is where nothing else needs them, or where a learner of ours will not change them.
+    """
+    return (tape.candidates.flags.writeable or is_builtin(type(learner))) and (
         is_builtin(type(scenario.hypotheses))
         and "candidates" not in scenario.constant_fields
         and tape.candidates.base is None

@@ -12,7 +12,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ from ldp_gym.errors import (
     printable,
     summarize,
 )
-from ldp_gym.evaluation import Evaluation, evaluate
+from ldp_gym.evaluation import Evaluation, Recording, as_scenario, evaluate
 from ldp_gym.game import Game
 from ldp_gym.learners import Learner, Track, is_directory, learner_maker, track_of
 from ldp_gym.numerics import validation
@@ -157,8 +157,11 @@ def run(
     if store.faults:
         store.back_up()
     number = store.begin_run(suite.address, settings | hidden, [cell.key for cell in cells])
-    # The longest first: no core is left with a long one at the end.
-    todo = sorted((cell for cell in cells if cell.key not in finished), key=lambda cell: -cell.rounds)
+    # The longest first: no core is left with a long one at the end. The learners of a game side by side.
+    todo = sorted(
+        (cell for cell in cells if cell.key not in finished),
+        key=lambda cell: (-cell.rounds, cell.experiment.canonical_rules, cell.seed),
+    )
     if on_start is not None:
         on_start(len(cells), len(cells) - len(todo), sum(cell.rounds for cell in todo))
     kept = []
@@ -287,15 +290,18 @@ def play(cell: Cell, limits: Limits = _LIMITS) -> Outcome:
     """Play a cell. What goes wrong in it is its own outcome, and no other cell's."""
     start = time.perf_counter()
 
-    def outcome(status: str, evaluation: Evaluation | None = None, message: str | None = None) -> Outcome:
-        return Outcome(status, evaluation, message, time.perf_counter() - start)
+    def outcome(
+        status: str, evaluation: Evaluation | None = None, message: str | None = None, saved: float = 0.0
+    ) -> Outcome:
+        return Outcome(status, evaluation, message, time.perf_counter() - start + saved)
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoPrivacyWarning)  # it is the reference here
             warnings.simplefilter("ignore", BrokenPromiseWarning)  # the results say so themselves
             warnings.simplefilter("ignore", OutsideTrainingWarning)  # its score says how it does there
-            return outcome("done", _evaluation(cell, limits))
+            evaluation, saved = _evaluation(cell, limits)
+            return outcome("done", evaluation, saved=saved)
     except IncompatibleChannelError as error:
         return outcome("incompatible", message=printable(str(error)))
     except KeyboardInterrupt:
@@ -306,7 +312,8 @@ def play(cell: Cell, limits: Limits = _LIMITS) -> Outcome:
         return outcome("failed", message=printable(f"{summarize(error)}\n\n{traceback.format_exc()}"))
 
 
-def _evaluation(cell: Cell, limits: Limits) -> Evaluation:
+def _evaluation(cell: Cell, limits: Limits) -> tuple[Evaluation, float]:
+    """What a learner was charged, and how many seconds an earlier cell's recording saved."""
     experiment = cell.experiment
     fault = _channel_fault(experiment)
     if fault is not None:
@@ -319,17 +326,35 @@ def _evaluation(cell: Cell, limits: Limits) -> Evaluation:
         return _evaluate(cell, isolated)
 
 
-def _evaluate(cell: Cell, make_learner: Callable[[Game], Learner]) -> Evaluation:
-    experiment = cell.experiment
-    return evaluate(
+def _evaluate(cell: Cell, make_learner: Callable[[Game], Learner]) -> tuple[Evaluation, float]:
+    experiment, recording = cell.experiment, _recording(cell)
+    before = recording.seconds_saved
+    evaluation = evaluate(
         make_learner,
-        experiment.rules,
+        recording,
         episodes=experiment.episodes,
         seed=cell.seed,
         truth=experiment.truth,
         averages=experiment.averages,
         leaders=experiment.leaders,
     )
+    return evaluation, recording.seconds_saved - before
+
+
+def _recording(cell: Cell) -> Recording:
+    """The game of a cell.
+
+    The next cell mostly has it too, with another learner. A third party's class, nature, truth or channel
+    may remember what it did before, and is made anew for every cell.
+    """
+    rules = json.dumps(dict(cell.experiment.rules))
+    is_ours = cell.sources.keys() <= {"ldp-gym", cell.experiment.learner}
+    return _last_recording(rules, cell.seed) if is_ours else Recording(as_scenario(json.loads(rules)))
+
+
+@lru_cache(maxsize=1)
+def _last_recording(rules: str, seed: int) -> Recording:
+    return Recording(as_scenario(json.loads(rules)))
 
 
 _PROMISES = ("channel", "channel_kwargs", "epsilon", "delta")

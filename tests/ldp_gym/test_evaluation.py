@@ -13,7 +13,7 @@ import ldp_agents
 import ldp_gym
 from ldp_gym import evaluate, theory
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.evaluation import record_blocks
+from ldp_gym.evaluation import Recording
 from ldp_gym.numerics.intervals import nominal_level
 
 
@@ -307,7 +307,7 @@ def test_leaders_are_those_of_the_summed_log_likelihoods():
     """At every checkpoint, whatever blocks it is played in; equal weights have no leader."""
     rules = {"hypotheses": "dirichlet", "channel": "split", "horizon": 90, "epsilon": 2.0}
     scenario = Scenario(**rules)
-    ((_, tape),) = record_blocks(scenario, [(seed, None) for seed in range(5)])
+    ((_, tape, _),) = Recording(scenario).blocks([(seed, None) for seed in range(5)])
     sums = scenario.channel.log_likelihood(tape.messages, tape.candidates).cumsum(axis=1)
     checkpoints = [1, 7, 50, 90]
     result = evaluate("bayes", rules, episodes=5, checkpoints=checkpoints, leaders=True)
@@ -342,3 +342,17 @@ def test_where_opt_is_infinite_nothing_is_found_and_the_regret_says_so():
     assert np.isnan(result.regret).all()
     assert result.found == 0.0
     assert "found" not in str(result)
+
+
+@pytest.mark.parametrize(
+    "rules", [{"channel": "adaptive-split"}, {"truth": "switching"}, {"nature": "drift"}]
+)
+@pytest.mark.parametrize("most_bytes", [10**5, 10**8])
+def test_learners_that_share_a_recording_play_as_on_their_own(rules, most_bytes):
+    recording = Recording(Scenario(horizon=60, **rules), most_bytes)
+    for learner in ("bayes", "thompson", "centred-exp3", "bayes"):
+        shared = evaluate(learner, recording, episodes=40, seed=3)
+        alone = evaluate(learner, {"horizon": 60, **rules}, episodes=40, seed=3)
+        for name in ("kl", "tv", "comparator"):
+            np.testing.assert_array_equal(getattr(shared, name), getattr(alone, name))
+    assert (recording.seconds_saved > 0.0) == (most_bytes == 10**8)
