@@ -98,6 +98,9 @@ class Comparison(TwoLevelChannel):
         uniforms: FloatArray,
         posterior: FloatArray | None = None,
     ) -> tuple[Messages, FloatArray]:
+        own = type(self).encode, type(self).log_likelihood
+        if own != (Comparison.encode, Comparison.log_likelihood):  # a subclass means what it says
+            return super().send(labels, candidates, uniforms, posterior)
         sides = self._sides(uniforms[..., :-1], posterior)
         prefers = _preference(mixture(self._contrast(sides, posterior), candidates))
         wins = self._wins(at(prefers, np.asarray(labels)), uniforms[..., -1])[..., None]
