@@ -16,11 +16,11 @@ class Invented:
     """A store with results for some of the cells asked of it: positive and growing, and nothing more."""
 
     def __init__(self, experiments, share, rng):
-        self.outcomes = {}
+        self.known = {}
         for experiment in experiments:
             if rng.random() < share:
                 for cell in experiment.cells(0):
-                    self.outcomes[cell.key] = self.outcome_of(cell.experiment, rng)
+                    self.known[cell.key] = self.outcome_of(cell.experiment, rng)
 
     @staticmethod
     def outcome_of(experiment, rng):
@@ -35,8 +35,8 @@ class Invented:
             evaluation = replace(evaluation, leaders=leaders)
         return Outcome("done", evaluation, None, 0.1)
 
-    def outcome(self, key):
-        return self.outcomes.get(key)
+    def outcomes(self, keys):
+        return {key: self.known[key] for key in keys if key in self.known}
 
 
 @pytest.mark.parametrize("name", SUITES.names())
