@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import ClassVar
 
 import gymnasium as gym
@@ -30,7 +31,7 @@ class Vote(SubsetChannel):
         """K."""
         return self.num_hypotheses
 
-    @property
+    @cached_property
     def size(self) -> int:
         """``r* K``, rounded, which tells most about a vote; Ye and Barg's size estimates its law best."""
         share = round(best_share(self.epsilon) * self.num_names)
