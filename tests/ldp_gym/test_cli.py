@@ -117,8 +117,8 @@ def test_a_channel_that_does_not_do_what_its_density_says_is_not_certified():
     code, output = run("audit", f"{__name__}:InTheClear", *SMALL, "--trials", "2000")
     assert code == 1
     assert "breaks its contract" in output
-    assert "void: the messages do not follow the density" in output
-    assert "the promise holds" not in output
+    assert output.count("void: it rests on the contract") == 2  # in real arithmetic, and in floats
+    assert "holds" not in output
     assert "black box: eps >=" in output  # what was asked for is run all the same
     assert "The promise is broken" in output
 
