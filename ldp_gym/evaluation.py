@@ -33,6 +33,9 @@ _CELLS = 600_000
 _KEPT_BYTES = 2**26
 """How much of a game's tape is kept for its next learner."""
 
+_NOBODY = -2
+"""In place of a hypothesis, where none is best; no leader is -1, which is nobody's either."""
+
 _MOST, _STEPPED, _PIECES = 1024, 256, 16
 """How many episodes are played together at most, and when stepped at least; how many pieces are enough."""
 
@@ -89,6 +92,11 @@ class Evaluation:
         return self.comparator.min(axis=-1)
 
     @property
+    def best(self) -> IntArray:
+        """The hypothesis that is charged least, ``(episodes,)``; -2 where OPT is infinite: none is best."""
+        return np.where(np.isfinite(self.opt), self.comparator.argmin(axis=-1), _NOBODY)
+
+    @property
     def regret(self) -> FloatArray:
         """The total KL less OPT, ``(episodes,)``.
 
@@ -106,8 +114,7 @@ class Evaluation:
         """
         if self.weights is None:
             return None
-        best = np.where(np.isfinite(self.opt), self.comparator.argmin(axis=-1), NO_MEMBER - 1)
-        return float((_heaviest(self.weights) == best).mean())
+        return float((_heaviest(self.weights) == self.best).mean())
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """The confidence interval of :attr:`risk`, over the episodes."""

@@ -174,13 +174,17 @@ class SplitScore:
 
     @property
     def mean(self) -> float:
-        """The mean over the games that have a score."""
-        return float(np.mean([score for score in self.games.values() if score is not None]))
+        """The mean over the games that have a score; NaN if none has."""
+        return float(np.mean(self._known)) if self._known else np.nan
 
     @property
     def least(self) -> float:
-        """The score of its worst game."""
-        return float(min(score for score in self.games.values() if score is not None))
+        """The score of its worst game; NaN if none has a score."""
+        return min(self._known, default=np.nan)
+
+    @property
+    def _known(self) -> list[float]:
+        return [score for score in self.games.values() if score is not None]
 
 
 def score(
@@ -202,7 +206,7 @@ def score(
 
     Raises:
         IncompatibleChannelError: if the learner does not play one of the games.
-        ValueError: if there is no split of that name.
+        ValueError: if there is no split of that name, or an episode is one to train on.
 
     Example:
         >>> found = score("centred-exp3", "memory", episodes=32)
@@ -211,6 +215,9 @@ def score(
     """
     scores = {}
     validation.function("progress", progress, "of a game's title")
+    last = validation.seed("seed", seed) + validation.whole("episodes", episodes, least=1) - 1
+    if last >= TRAIN_SEED:
+        raise ValueError(f"seeds from {TRAIN_SEED:,} on are for training, got {last:,} for the last episode")
     for title, rules in split if isinstance(split, Split) else split_of(split):
         if progress is not None:
             progress(title)
@@ -234,7 +241,8 @@ def split_of(name: str) -> Split:
 def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> float | None:
     """``(uniform - risk) / (uniform - Bayes)``, of the total KL of the same episodes ``(n,)``.
 
-    None where the data do not show, at 95%, that Bayes learns more than nothing: then there is no scale.
+    None where the data do not show, at 95%, that Bayes learns more than nothing: then there is no scale. An
+    infinite risk has the score -inf.
 
     Example:
         >>> score_totals(np.array([9.0, 11.0]), np.array([5.0, 7.0]), np.array([2.0, 4.0]))
@@ -246,6 +254,8 @@ def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> 
     if not len(uniform) == len(totals) == len(bayes):
         lengths = f"{len(uniform)}, {len(totals)} and {len(bayes)}"
         raise ValueError(f"uniform, totals and bayes must be of the same episodes, got {lengths} of them")
+    if not np.isfinite([uniform, bayes]).all():
+        return None
     gain = uniform - bayes
     low, high = mean_interval(gain, 0.95)
     if low <= 0.0 <= high or not np.isfinite(low):
@@ -255,6 +265,6 @@ def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> 
 
 def _totals(name: str, values: FloatArray) -> FloatArray:
     found = validation.numbers(name, values)
-    if found.ndim != 1 or not np.isfinite(found).all():
-        raise ValueError(f"{name} must be finite totals (n,), one per episode, got {found.shape}")
+    if found.ndim != 1 or not (found > -np.inf).all():
+        raise ValueError(f"{name} must be totals (n,), one per episode, got {found!r}")
     return found

@@ -139,6 +139,7 @@ def label_ends(axes: Axes) -> None:
     ends = sorted(
         (float(np.asarray(line.get_ydata())[-1]), str(line.get_label()), line.get_color())
         for line in axes.get_lines()
+        if len(np.asarray(line.get_ydata()))
     )
     to_fraction = axes.transData + axes.transAxes.inverted()
     heights = [to_fraction.transform((1.0, end))[1] for end, _, _ in ends]
@@ -209,11 +210,12 @@ def slope_label(slope: Estimate) -> str:
 
 def draw_band(axes: Axes, x: npt.ArrayLike, samples: npt.NDArray[Any], label: str, hue: str) -> None:
     """The mean of samples ``(episodes, n)`` along x, with its interval as a band."""
-    means = [statistics.mean(column) for column in samples.T]
+    means = [statistics.mean(column) for column in samples.T if np.isfinite(column).all()]
+    x = np.asarray(x)[: len(means)]  # sums that are infinite from some point on end there
     axes.plot(x, [mean.value for mean in means], label=label, color=hue)
     if len(samples) > 1:
         low, high = [mean.low for mean in means], [mean.high for mean in means]
-        axes.fill_between(np.asarray(x), low, high, color=hue, alpha=0.15, linewidth=0)
+        axes.fill_between(x, low, high, color=hue, alpha=0.15, linewidth=0)
 
 
 def draw_points(

@@ -77,7 +77,7 @@ def _score(results: Results, result: ExperimentResult) -> float | None:
 
 def _gap(results: Results, result: ExperimentResult) -> Estimate | None:
     bayes = results.same_tapes(result.experiment, "bayes")
-    if bayes is None or bayes is result or _every_truth(result):
+    if bayes is None or bayes is result or _every_truth(result) or not np.isfinite(bayes.totals).all():
         return None
     return statistics.difference(result.totals, bayes.totals)
 

@@ -6,7 +6,7 @@ import pytest
 import ldp_gym
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.splits import SPLITS, TESTS, TRAIN, Split, score, score_totals, split_of
+from ldp_gym.splits import SPLITS, TESTS, TRAIN, TRAIN_SEED, Split, score, score_totals, split_of
 
 GAMES = [(name, title, rules) for name, split in SPLITS.items() for title, rules in split]
 
@@ -61,3 +61,34 @@ def test_the_score_is_blank_where_nobody_learns():
 def test_an_unknown_split_names_the_known_ones():
     with pytest.raises(ValueError, match="split must be one of train, familiar, class"):
         split_of("tests")
+
+
+class Sure:
+    """Sure of the first label: any other costs it an infinite KL."""
+
+    def __init__(self, game):
+        self.num_labels = game.num_labels
+
+    def reset(self, batch_shape=()):
+        self.batch_shape = batch_shape
+
+    def predict(self, candidates):
+        return np.broadcast_to(np.eye(self.num_labels)[0], (*self.batch_shape, self.num_labels))
+
+    def update(self, candidates, message):
+        pass
+
+
+def test_an_infinite_risk_is_the_worst_score_and_no_score_is_none():
+    easy = Split("easy", "one game", {"game": {"hypotheses": [[0.9, 0.1], [0.1, 0.9]], "horizon": 200}})
+    found = score(Sure, easy, episodes=30)
+    assert found.mean == found.least == -np.inf
+    hopeless = Split("hopeless", "too private", {"game": {"epsilon": 0.001, "horizon": 5}})
+    found = score("bayes", hopeless, episodes=2)
+    assert found.games == {"game": None}
+    assert np.isnan([found.mean, found.least]).all()
+
+
+def test_no_score_is_taken_on_episodes_to_train_on():
+    with pytest.raises(ValueError, match="from 1,000,000 on are for training, got 1,000,001"):
+        score("uniform", "memory", seed=TRAIN_SEED - 2, episodes=4)

@@ -55,8 +55,8 @@ class Pick:
 
     @property
     def right(self) -> IntArray:
-        """The right model of each episode: the one that is charged least over all rounds."""
-        return self.result.evaluation.comparator.argmin(axis=-1)
+        """The right model of each episode: the one that is charged least over all rounds, if one is."""
+        return self.result.evaluation.best
 
     @cached_property
     def hits(self) -> int:
@@ -94,10 +94,13 @@ class Pick:
 
     @property
     def excess(self) -> float:
-        """What the picked model is charged more than the right one, in nats per user."""
-        evaluation, picked = self.result.evaluation, self.leaders[:, -1:]
-        charged = np.take_along_axis(evaluation.comparator, np.maximum(picked, 0), axis=-1)[:, 0]
-        return float((charged - evaluation.opt)[picked[:, 0] >= 0].mean()) / self.result.horizon
+        """What the picked model is charged more than the right one, in nats per user; NaN without the two."""
+        evaluation, judged = self.result.evaluation, (self.leaders[:, -1] >= 0) & (self.right >= 0)
+        if not judged.any():
+            return math.nan
+        picked = self.leaders[judged, -1:]
+        charged = np.take_along_axis(evaluation.comparator[judged], picked, axis=-1)[:, 0]
+        return float((charged - evaluation.opt[judged]).mean()) / self.result.horizon
 
     def __str__(self) -> str:
         privacy = f" at eps = {self.epsilon:g}" if math.isfinite(self.epsilon) else ""
@@ -313,7 +316,7 @@ _COLUMNS: tuple[Column[Pick], ...] = (
     Column("Users", _users, "by how many users half of the episodes had it, and kept it", numeric=True),
     Column(
         "Excess",
-        lambda pick: Value(f"{pick.excess:.4f}", pick.excess),
+        lambda pick: NOTHING if math.isnan(pick.excess) else Value(f"{pick.excess:.4f}", pick.excess),
         "what the picked model is charged more than the right one, in nats per user",
         numeric=True,
     ),

@@ -89,7 +89,7 @@ class TV(Suite):
         above = [
             str(result.experiment)
             for result in results.successes
-            if _averaged_tv(result).mean() > theory.tv_bound(result.risk.value, result.horizon)
+            if _averaged_tv(result).mean() > _bound(result)
         ]
         found = [
             Finding(
@@ -134,7 +134,7 @@ class TV(Suite):
             x = [r.horizon for r in line]
             beside = figures.shift_apart(x, i, len(results.pairs))
             figures.draw_points(online, beside, [statistics.mean(_averaged_tv(r)) for r in line], label, hue)
-            online.plot(x, [theory.tv_bound(r.risk.value, r.horizon) for r in line], ":", color=hue)
+            online.plot(x, [_bound(r) for r in line], ":", color=hue)
             line = _line(results, learner, channel, averages=True)
             x = [r.horizon for r in line]
             beside = figures.shift_apart(x, i, len(results.pairs))
@@ -170,6 +170,12 @@ def _slopes(line: list[ExperimentResult]) -> Finding:
 def _averaged_tv(result: ExperimentResult) -> FloatArray:
     """Each run's TV from the truth, on average over its rounds."""
     return result.evaluation.tv[:, -1] / result.horizon
+
+
+def _bound(result: ExperimentResult) -> float:
+    """Pinsker's bound on the averaged TV-risk; infinite for a risk that is."""
+    risk = result.risk.value
+    return theory.tv_bound(risk, result.horizon) if np.isfinite(risk) else np.inf
 
 
 def _estimates(result: ExperimentResult) -> FloatArray:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ldp_gym.bench import SUITES, Results, figures
+from ldp_gym.bench import SUITES, Results, figures, leaderboard
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Outcome
 from ldp_gym.evaluation import Evaluation
@@ -52,6 +52,24 @@ def test_findings_and_figures_stand_on_any_part_of_the_results(name, episodes):
             drawing = figures.in_style(suite.draw, results)
             shown = [panel.lines or panel.images or panel.texts for panel in drawing.axes]
             assert any(shown), "a figure shows something"
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in matmul")
+@pytest.mark.parametrize("name", ["quick", "tv", "splits", "replay"])
+def test_one_infinite_loss_leaves_the_others_their_figures_and_rows(name):
+    rng, suite = np.random.default_rng(0), SUITES[name]()
+    experiments = suite.experiments("small", episodes=3, learners=["mle"])
+    invented = Invented(experiments, 1.0, rng)
+    for cell in (cell for e in experiments if e.learner == "mle" for cell in e.cells(0)):
+        outcome = invented.known[cell.key]
+        kl = outcome.evaluation.kl.copy()
+        kl[..., :2, 1:] = np.inf
+        invented.known[cell.key] = replace(outcome, evaluation=replace(outcome.evaluation, kl=kl))
+    results = Results(invented, experiments, 0)
+    assert all(finding.text for finding in suite.findings(results))
+    figures.in_style(suite.draw, results).draw_without_rendering()
+    rows = leaderboard.rows(results)
+    assert any(row.result.learner == "mle" and np.isinf(row.result.risk.value) for row in rows)
 
 
 def test_every_suite_shows_a_learner_and_a_channel_that_were_added():

@@ -200,6 +200,9 @@ def test_only_what_the_interval_supports_is_recommended(right, episodes, recomme
 def test_no_model_is_right_where_each_misses_a_label():
     (text,) = selection._conclusions([result([[1, 1, 1, 1]] * 4, comparator=(np.inf, np.inf, np.inf))])
     assert text.startswith("no model is right: in 4 of 4 episodes")
+    pick = selection.Pick(result([[0, 0, 0, 0]] * 4, comparator=(np.inf, np.inf, np.inf)))
+    assert pick.hits == 0
+    assert np.isnan(pick.excess)
 
 
 # -- What speaks of members alone ---------------------------------------------------------------------------
