@@ -129,8 +129,14 @@ class FrameHistory:
             raise ValueError(
                 f"weights to show are one per hypothesis, K = {expected[-1]}, got shape {shown.shape}"
             )
-        shown = game_arrays.predictions(shown, lambda _: "what is shown of the weights", "weights sum to one")
-        self._weights = np.broadcast_to(shown, expected)
+        total = game_arrays.row_totals(
+            shown,
+            game_arrays.PREDICTION_TOLERANCE,
+            lambda _: "what is shown of the weights",
+            "weights sum to one",
+            place="hypothesis",
+        )
+        self._weights = np.broadcast_to(shown / total[..., None], expected)  # not the caller's own array
 
     def frame_data(self, game: int = 0) -> FrameData:
         """What there is to see of a game now."""

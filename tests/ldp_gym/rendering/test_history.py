@@ -93,7 +93,9 @@ def test_a_scene_is_the_same_however_often_one_looks(channel, redrawn):
 
 def test_shown_weights_stay_until_a_game_begins():
     watched = Watched(2, **small_rules())
-    watched.history.show([0.1, 0.2, 0.3, 0.4])
+    weights = np.array([0.1, 0.2, 0.3, 0.4])
+    watched.history.show(weights)
+    weights[:] = 0.25  # the learner goes on with them
     assert watched.history.frame_data(1).weights.tolist() == [0.1, 0.2, 0.3, 0.4]
     watched.history.show([[1, 0, 0, 0], [0, 1, 0, 0]])
     assert watched.history.frame_data(1).weights.tolist() == [0, 1, 0, 0]
