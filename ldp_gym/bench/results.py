@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import operator
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -17,7 +19,7 @@ from ldp_gym.bench.experiment import Experiment, may_play_here
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Outcome, Store
 from ldp_gym.evaluation import Evaluation
-from ldp_gym.learners import Track, learner_maker, track_of
+from ldp_gym.learners import LEARNERS, Track, learner_maker, track_of
 from ldp_gym.numerics.arrays import FloatArray
 
 T = TypeVar("T")
@@ -95,7 +97,7 @@ class Results:
 
     Args:
         store: where they are.
-        experiments: which.
+        experiments: which. A learner that is a model's directory goes by that directory's name from here on.
         seed: of the first episode.
         tracks: those of further learners, by name, as they declared them when the suite was run.
 
@@ -114,8 +116,12 @@ class Results:
         seed: int,
         tracks: Mapping[str, Track] | None = None,
     ) -> None:
-        self._tracks = dict(tracks or {})
-        self.experiments = list(experiments)
+        names = _names([*(experiment.learner for experiment in experiments), *(tracks or {})])
+        self._addresses = {name: learner for learner, name in names.items()}
+        self._tracks = {names[learner]: track for learner, track in (tracks or {}).items()}
+        self.experiments = [
+            replace(experiment, learner=names[experiment.learner]) for experiment in experiments
+        ]
         self.seed = seed
         self.audits = audit_channels(self.experiments)
         self.successes: list[ExperimentResult] = []
@@ -123,7 +129,7 @@ class Results:
         self.failures: list[Failure] = []
         self.refusals: list[Failure] = []
         self.missing: list[Experiment] = []
-        keys = [[cell.key for cell in experiment.cells(seed)] for experiment in self.experiments]
+        keys = [[cell.key for cell in experiment.cells(seed)] for experiment in experiments]
         known = store.outcomes([key for some in keys for key in some])
         for experiment, some in zip(self.experiments, keys, strict=True):
             self._gather(experiment, [known.get(key) for key in some])
@@ -149,7 +155,8 @@ class Results:
     def track(self, learner: str) -> Track:
         """Whether a learner is informed or not."""
         if learner not in self._tracks:
-            self._tracks[learner] = track_of(learner_maker(learner)) if may_play_here(learner) else "informed"
+            address = self._addresses.get(learner, learner)
+            self._tracks[learner] = track_of(learner_maker(address)) if may_play_here(address) else "informed"
         return self._tracks[learner]
 
     @property
@@ -204,6 +211,15 @@ class Results:
             if (other.canonical_rules, other.truth, other.episodes) == wanted:
                 return result
         return None
+
+
+def _names(learners: Iterable[str]) -> dict[str, str]:
+    """What learners are called: a model by the name of its directory, if nobody else has that name."""
+    names = {learner: Path(learner).name if Path(learner).is_absolute() else learner for learner in learners}
+    shared = Counter(names.values())
+    return {
+        learner: learner if shared[name] > 1 or name in LEARNERS else name for learner, name in names.items()
+    }
 
 
 def _join(parts: Sequence[Evaluation]) -> Evaluation:

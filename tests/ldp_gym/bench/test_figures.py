@@ -91,6 +91,17 @@ def test_every_suite_shows_a_learner_and_a_channel_that_were_added():
         assert any("one-bit" in text for text in legend + titles), name
 
 
+def test_a_model_goes_by_the_name_of_its_directory_unless_somebody_else_does(tmp_path):
+    models = [tmp_path / place for place in ("mine", "one/same", "two/same", "exp3")]
+    for model in models:
+        model.mkdir(parents=True)
+    suite, rng, learners = SUITES["quick"](), np.random.default_rng(0), [str(model) for model in models]
+    experiments = [replace(e, learner=name) for name in learners for e in suite.experiments("small")[:1]]
+    results = Results(Invented(experiments, 1.0, rng), experiments, 0, dict.fromkeys(learners, "uninformed"))
+    assert results.learners == ["mine", *learners[1:]]
+    assert results.track("mine") == "uninformed"
+
+
 def test_no_two_of_the_references_share_a_colour():
     learners = ["uniform", "wma", "exp3", "centred-exp3", "centred-wma", "mle", "bayes"]
     assert len({figures.colour(name) for name in learners}) == len(learners)
