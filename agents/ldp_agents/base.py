@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldp_gym import Game
-from ldp_gym.errors import IncompatibleChannelError
+from ldp_gym.errors import ArgumentTypeError, IncompatibleChannelError
 from ldp_gym.game import as_game
 from ldp_gym.learners import GeneratorSource, Track, play_stepwise
 from ldp_gym.numerics import game_arrays, validation
@@ -36,14 +36,17 @@ class Learner(ABC):
 
     def __init__(self, game: Game) -> None:
         self.game = as_game(game)
-        self._last_candidates: FloatArray | None = None
+        self._last: tuple[FloatArray, IntArray] | None = None  # candidates and rounds that act() saw last
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin an episode in each of a batch of games."""
-        self._last_candidates = None
+        validation.list_of("batch_shape", batch_shape, "lengths")
+        self._last = None
 
-    def restart(self, mask: BoolArray) -> None:  # noqa: B027 - a learner without a state has nothing to do
+    def restart(self, mask: BoolArray) -> None:
         """Begin a new episode in those games of the batch that ``mask`` selects."""
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:  # numbers would be taken for indices
+            raise ArgumentTypeError(f"mask must be a boolean array, one per game, got {mask!r}")
 
     @abstractmethod
     def predict(self, candidates: FloatArray) -> FloatArray:
@@ -57,18 +60,21 @@ class Learner(ABC):
         """Learn from the observation's message, then predict: the learner as a Gymnasium agent.
 
         Where the observation's round is 0 there is no message yet: an episode begins, and the learner starts
-        over in these games of the batch. The candidates come from the observation when it has them, else from
-        the game's class.
+        over in these games of the batch. A message is learned from once, however often it is shown. The
+        candidates come from the observation when it has them, else from the game's class.
         """
-        candidates, message = self._candidates(observation), observation["message"]
-        begins = _rounds(observation["round"])[..., 0] == 0
+        _check_observation(observation)
+        candidates, rounds = self._candidates(observation), _rounds(observation["round"])
+        begins = rounds == 0
         if begins.all():
             self.reset(begins.shape)
-        elif self._last_candidates is not None:
-            self.update(self._last_candidates, message)
+        elif self._last is not None:
+            last_candidates, last_rounds = self._last
+            if not (begins | (rounds == last_rounds)).all():
+                self.update(last_candidates, observation["message"])
             if begins.any():
                 self.restart(begins)
-        self._last_candidates = candidates
+        self._last = candidates, rounds
         return self.predict(candidates)
 
     def __repr__(self) -> str:
@@ -80,7 +86,7 @@ class Learner(ABC):
 
     def _candidates(self, observation: Mapping[str, Any]) -> FloatArray:
         if "candidates" in observation:
-            return self._check(observation["candidates"])
+            return self._check(observation["candidates"]).copy()  # some environments use one buffer for all
         if self.game.hypotheses is None:
             raise ValueError(
                 "the class is redrawn each episode: act() needs the candidates in the observation "
@@ -93,12 +99,20 @@ class Learner(ABC):
         return self.game.hypotheses(contexts)
 
 
+def _check_observation(observation: object) -> None:
+    if not isinstance(observation, Mapping) or not {"round", "message"} <= observation.keys():
+        raise ArgumentTypeError(
+            f"act() takes an observation of LDPDist-v0, a dict of round, context and message, as it is; got "
+            f"{validation.describe(observation)}"
+        )
+
+
 def _rounds(values: Any) -> IntArray:
-    """The rounds ``(..., 1)`` of an observation."""
-    rounds = np.asarray(values)
+    """The rounds ``(...)`` of an observation, in an array of its own."""
+    rounds = np.array(values)
     if rounds.dtype.kind not in "iu" or rounds.shape[-1:] != (1,) or (rounds < 0).any():
         raise ValueError(f"the observation's round is a whole number of shape (..., 1), got {values!r}")
-    return rounds
+    return rounds[..., 0]
 
 
 def overrides(learner: Learner, base: type, *names: str) -> bool:
@@ -164,6 +178,7 @@ class TranscriptLearner(Learner):
 
     def restart(self, mask: BoolArray) -> None:
         """Forget the messages of the games of ``mask``."""
+        super().restart(mask)
         if self._public is not None:
             self._public.restart(mask)
 

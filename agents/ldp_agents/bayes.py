@@ -62,6 +62,6 @@ class Bayes(ExponentialWeights):
 
 
 def _log_prior(prior: npt.ArrayLike, game: Game) -> FloatArray:
-    weights = game_arrays.row("prior", prior, game.num_hypotheses)
+    weights = game_arrays.row("prior", prior, game.num_hypotheses, "hypothesis")
     with np.errstate(divide="ignore"):  # a hypothesis that is ruled out
         return evidence(np.log(weights))

@@ -26,7 +26,7 @@ _ROUNDING = 1e-12
 
 
 def distributions(
-    values: npt.ArrayLike, name: str = "hypothesis", argument: str = "probabilities"
+    values: npt.ArrayLike, name: str = "hypothesis", argument: str = "probabilities", place: str = "label"
 ) -> FloatArray:
     """``values`` as distributions along the last axis, normalised to the last bit.
 
@@ -34,11 +34,12 @@ def distributions(
         values: ``(..., M)``.
         name: what to call a row in an error; the index of the axis before the last stands behind it.
         argument: what to call all of them.
+        place: what the probabilities of a row belong to, in an error.
 
     Raises:
         ValueError: saying which hypothesis (the axis before the last) is wrong, how, and by how much.
     """
-    table, total = _rows(values, argument, name)
+    table, total = _rows(values, argument, name, place)
     normalised: FloatArray = table / total[..., None]
     normalised[normalised < np.finfo(np.float64).tiny] = 0.0  # too small for its reciprocal to be a float
     return normalised
@@ -52,12 +53,12 @@ def table(values: npt.ArrayLike, argument: str = "table", name: str = "hypothesi
     return rows
 
 
-def row(name: str, values: npt.ArrayLike, length: int) -> FloatArray:
-    """``values`` as one distribution over ``length`` things."""
+def row(name: str, values: npt.ArrayLike, length: int, place: str = "label") -> FloatArray:
+    """``values`` as one distribution over ``length`` things, which ``place`` names in an error."""
     found = numeric(name, values)
     if found.shape != (length,):
         raise ValueError(f"{name} must be {length} probabilities that sum to one, got shape {found.shape}")
-    normalised: FloatArray = distributions(found, name)
+    normalised: FloatArray = distributions(found, name, place=place)
     normalised.flags.writeable = False
     return normalised
 

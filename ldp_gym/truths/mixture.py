@@ -44,7 +44,9 @@ class Mixture(Truth):
             raise ValueError(f"num_members={num_members} contradicts members={members}")
         if self.num_members > num_hypotheses:
             raise ValueError(f"num_members must be at most K = {num_hypotheses}, got {self.num_members}")
-        self._weights = None if weights is None else game_arrays.row("weights", weights, self.num_members)
+        self._weights = None
+        if weights is not None:
+            self._weights = game_arrays.row("row of weights", weights, self.num_members, "member")
 
     @property
     def num_episode_uniforms(self) -> int:

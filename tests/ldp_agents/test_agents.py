@@ -217,6 +217,64 @@ def test_acting_starts_over_by_itself(name, channel):
                 alone[i] = ldp_agents.make(name, envs.unwrapped.game)
 
 
+@pytest.mark.parametrize("name", ["bayes", "thompson", "robust"])
+def test_a_message_is_learned_from_once_however_often_it_is_shown(name):
+    env = gym.make("LDPDist-v0", **small_rules())
+    once, often = ldp_agents.make(name, env), ldp_agents.make(name, env)
+    observation, _ = env.reset(seed=0)
+    for _ in range(8):
+        often.act(observation)
+        action = once.act(observation)
+        np.testing.assert_array_equal(often.act(observation), action)
+        observation, *_ = env.step(action)
+
+
+def test_games_that_start_over_after_acting_teach_the_others_nothing_twice():
+    envs = gym.make_vec("LDPDist-v0", num_envs=3, **small_rules())
+    learner = ldp_agents.make("bayes", envs)
+    observation, _ = envs.reset(seed=0)
+    for _ in range(4):
+        action = learner.act(observation)
+        observation, *_ = envs.step(action)
+    action = learner.act(observation)
+    observation, _ = envs.reset(options={"reset_mask": np.array([True, False, False])})
+    np.testing.assert_array_equal(learner.act(observation)[1:], action[1:])
+
+
+def test_observations_in_one_buffer_are_read_in_time():
+    rules = small_rules(observe_candidates=True)
+    envs = [
+        gym.vector.SyncVectorEnv([lambda: gym.make("LDPDist-v0", **rules)] * 2, copy=copy)
+        for copy in (True, False)
+    ]
+    totals = []
+    for env in envs:
+        learner, total = ldp_agents.Bayes(env.envs[0].unwrapped.game), 0.0
+        observation, _ = env.reset(seed=0)
+        for _ in range(8):
+            observation, rewards, *_ = env.step(learner.act(observation))
+            total += rewards
+        totals.append(total)
+    np.testing.assert_array_equal(*totals)
+
+
+@pytest.mark.parametrize("mask", [np.array([1, 0, 1]), [True, False, True], None])
+@pytest.mark.parametrize("name", ["bayes", "robust", "uniform"])
+def test_a_mask_of_numbers_is_no_mask(name, mask):
+    game, _ = record(small_rules(), 1)
+    learner = LEARNERS[name](game)
+    learner.reset((3,))
+    with pytest.raises(TypeError, match="mask must be a boolean array"):
+        learner.restart(mask)
+
+
+def test_what_is_no_observation_is_named():
+    game, _ = record(small_rules(), 1)
+    for observation in (None, np.zeros(3), {"context": np.zeros(3)}):
+        with pytest.raises(TypeError, match="act\\(\\) takes an observation of LDPDist-v0"):
+            ldp_agents.Bayes(game).act(observation)
+
+
 def test_candidates_come_from_the_observation_when_it_has_them():
     game = small_rules(hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True)
     env = gym.make("LDPDist-v0", **game)
@@ -224,7 +282,7 @@ def test_candidates_come_from_the_observation_when_it_has_them():
     observation, _ = env.reset(seed=0)
     np.testing.assert_allclose(learner.act(observation), observation["candidates"].mean(axis=0))
     with pytest.raises(ValueError, match="observe_candidates=True"):
-        learner.act({"context": observation["context"], "message": observation["message"]})
+        learner.act({key: value for key, value in observation.items() if key != "candidates"})
 
 
 def test_names_and_options():
