@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Unpack
 
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
-from gymnasium.envs.registration import EnvSpec
 from gymnasium.error import ResetNeeded
 
 from ldp_gym.engine.referee import Referee, member_option
-from ldp_gym.engine.rules import Rules, plain
+from ldp_gym.engine.rules import PlainSpec, Rules
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import LearnerGenerators, episode_generator
 from ldp_gym.errors import keep_messages
@@ -25,7 +23,7 @@ from ldp_gym.rendering.screen import Screen
 Observation = dict[str, Any]
 
 
-class LDPDistEnv(gym.Env[Observation, FloatArray]):
+class LDPDistEnv(PlainSpec, gym.Env[Observation, FloatArray]):
     """Online distribution learning with locally private labels, as a Gymnasium environment.
 
     ## Description
@@ -108,16 +106,6 @@ class LDPDistEnv(gym.Env[Observation, FloatArray]):
         self._referee = Referee(self.scenario, 1, self._history)
         self._screen: Screen | None = None
         self._begun, self._over = False, True
-        self._spec: EnvSpec | None = None
-
-    @property
-    def spec(self) -> EnvSpec | None:
-        """How Gymnasium made it; its rules as JSON has them, so that ``spec.to_json()`` takes arrays too."""
-        return self._spec
-
-    @spec.setter
-    def spec(self, spec: EnvSpec | None) -> None:
-        self._spec = None if spec is None else replace(spec, kwargs=plain(spec.kwargs))
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from ldp_gym.engine.referee import Referee, member_option
-from ldp_gym.engine.rules import Rules
+from ldp_gym.engine.rules import PlainSpec, Rules
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import LearnerGenerators, episode_generator
 from ldp_gym.errors import ArgumentTypeError, keep_messages
@@ -28,7 +28,7 @@ from ldp_gym.spaces import Simplex
 Observations = dict[str, npt.NDArray[Any]]
 
 
-class LDPDistVectorEnv(VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
+class LDPDistVectorEnv(PlainSpec, VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
     """B games of :class:`ldp_gym.LDPDistEnv` at once, in NumPy throughout.
 
     ``reset(seed=s)`` makes game i the one that the single environment plays under ``reset(seed=s + i)``.

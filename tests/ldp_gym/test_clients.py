@@ -99,6 +99,8 @@ def test_a_spec_has_arrays_as_json_has_them():
         horizon=np.int64(6),
     )
     assert EnvSpec.from_json(env.spec.to_json()).kwargs["hypotheses"] == table.tolist()
+    envs = gym.make_vec("LDPDist-v0", num_envs=2, hypotheses=table, horizon=np.int64(5))
+    assert gym.make_vec(EnvSpec.from_json(envs.spec.to_json())).game.horizon == 5
     assert env.spec.kwargs["horizon"] == 6
 
 
