@@ -192,14 +192,14 @@ def draw_figure(model: Model, path: Path) -> None:
             shown = points <= 5.0
             learned = network.learned_weights(model.parameters, made)[0][0]
             axis.plot(points[shown], (learned - learned[0])[shown], color=f"C{i}")
-            if relation.kind == "agreement":
-                end = (points[-1], learned[-1] - learned[0])
-                axis.annotate(
-                    f"eps = {epsilon:g}", end, (-2, 4), textcoords="offset points", ha="right", color=f"C{i}"
-                )
             exact = {"laplace": -points, "gauss": -np.square(points) / 2.0}.get(
                 relation.kind, np.log1p(points * np.expm1(epsilon))
             )
+            if relation.kind == "agreement":
+                end = (points[-1], max(learned[-1] - learned[0], exact[-1]))
+                axis.annotate(
+                    f"eps = {epsilon:g}", end, (-2, 4), textcoords="offset points", ha="right", color=f"C{i}"
+                )
             if i == 0 or relation.kind == "agreement":
                 axis.plot(points[shown], exact[shown], color="black", linewidth=0.8, linestyle="dashed")
         axis.set_xlabel("agreement" if relation.kind == "agreement" else f"distance, {relation.kind}")
