@@ -302,7 +302,7 @@ def _function_calls() -> Iterator[Call]:
     audited = {"channel": CHANNEL, "candidates": TABLE, "posterior": None}
     yield Call("exact_epsilon", audit.exact_epsilon, audited)
     yield Call("certify", audit.certify, audited)
-    yield Call("exact_delta", audit.exact_delta, {"channel": CHANNEL, "candidates": TABLE, "epsilon": 1.0})
+    yield Call("exact_delta", audit.exact_delta, {**audited, "epsilon": 1.0})
     yield Call(
         "estimate_epsilon",
         audit.estimate_epsilon,

@@ -285,14 +285,22 @@ class Channel(ABC):
             )
         return messages
 
-    def delta_bounds(self, candidates: FloatArray, epsilon: float) -> DeltaBounds:
-        """Bounds on the least delta with which the channel is (eps, delta)-private at these candidates."""
+    def delta_bounds(
+        self, candidates: FloatArray, epsilon: float, posterior: FloatArray | None = None
+    ) -> DeltaBounds:
+        """Bounds on the least delta with which the channel is (eps, delta)-private at these candidates.
+
+        Args:
+            candidates: the class at a context, ``(K, M)``.
+            epsilon: eps.
+            posterior: the public posterior ``(K,)``, if the channel is adaptive.
+        """
         messages = list_space(self.message_space)
         if messages is None:
             raise TypeError(
                 f"{type(self).__name__} does not say how to account its delta: define delta_bounds()"
             )
-        log_density = self.log_density(messages, candidates)
+        log_density = self.log_density(messages, candidates, posterior)
         density, raised = np.exp(log_density), np.exp(np.minimum(log_density + epsilon, 700.0))
         # Label by label: how much of its messages' probability exceeds e^eps times another's.
         excess = [np.maximum(density[:, [y]] - raised, 0.0).sum(axis=0).max() for y in range(self.num_labels)]

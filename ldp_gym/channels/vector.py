@@ -89,7 +89,9 @@ class VectorChannel(NoisyChannel):
     def _delta(self, shifts: FloatArray, epsilon: float) -> DeltaBounds:
         """The least delta of the noise when coordinates move by ``shifts`` ``(K,)``, in their scales."""
 
-    def delta_bounds(self, candidates: FloatArray, epsilon: float) -> DeltaBounds:
+    def delta_bounds(
+        self, candidates: FloatArray, epsilon: float, posterior: FloatArray | None = None
+    ) -> DeltaBounds:
         """Bounds on the least delta, from the noise's own accounting.
 
         Above: no two labels move a coordinate by more than its range, and mixing by h_t only helps. Below:

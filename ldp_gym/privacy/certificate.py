@@ -9,7 +9,7 @@ from functools import cached_property, partial
 
 from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.numerics.arrays import FloatArray, Messages, uniform_distribution
-from ldp_gym.privacy.exact import audited_posterior, exact_delta, exact_epsilon
+from ldp_gym.privacy.exact import exact_delta, exact_epsilon
 from ldp_gym.privacy.floats import Reachability, reachable
 
 TOLERANCE = 1e-9
@@ -84,7 +84,6 @@ def certify(channel: Channel, candidates: FloatArray, posterior: FloatArray | No
         found = exact_epsilon(channel, candidates, posterior)
         method = "exact density ratio over all labels"
         return Certificate(found.epsilon, 0.0, *claim, method, found.labels, found.message, audit_floats)
-    audited_posterior(channel, posterior)
-    bounds = exact_delta(channel, candidates, channel.epsilon)
+    bounds = exact_delta(channel, candidates, channel.epsilon, posterior)
     method = "accounted delta, an upper bound"
     return Certificate(channel.epsilon, bounds.upper, *claim, method, audit_floats=audit_floats)

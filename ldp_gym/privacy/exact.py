@@ -91,11 +91,18 @@ def _worst_case_messages(channel: Channel, candidates: FloatArray, posterior: Fl
     return Channel.worst_case_messages(channel, candidates, posterior)
 
 
-def exact_delta(channel: Channel, candidates: FloatArray, epsilon: float) -> DeltaBounds:
-    """Bounds on the least delta for which the channel is (eps, delta)-LDP at these candidates ``(K, M)``."""
+def exact_delta(
+    channel: Channel, candidates: FloatArray, epsilon: float, posterior: FloatArray | None = None
+) -> DeltaBounds:
+    """Bounds on the least delta for which the channel is (eps, delta)-LDP at these candidates ``(K, M)``.
+
+    An adaptive channel is audited at a public posterior ``(K,)``.
+    """
     as_channel(channel)
     table = game_arrays.one_context(candidates, channel.num_hypotheses, channel.num_labels)
-    bounds = channel.delta_bounds(table, validation.positive("epsilon", epsilon))
+    posterior = audited_posterior(channel, posterior)
+    public = () if posterior is None else (posterior,)
+    bounds = channel.delta_bounds(table, validation.positive("epsilon", epsilon), *public)
     if not 0.0 <= bounds.lower <= bounds.upper <= 1.0:
         raise ValueError(f"delta_bounds of {channel!r} are no bounds on a probability: {bounds}")
     return bounds

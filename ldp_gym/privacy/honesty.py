@@ -28,7 +28,7 @@ from ldp_gym.privacy.bets import (
     select,
 )
 from ldp_gym.privacy.conduct import find_misconduct, why_no_numbers
-from ldp_gym.privacy.exact import exact_epsilon
+from ldp_gym.privacy.exact import exact_delta, exact_epsilon
 from ldp_gym.privacy.views import fingerprints
 
 ALPHA = 1e-6
@@ -379,7 +379,9 @@ class Inquiry:
             return
         for number, situation in enumerate(self.situations):
             rows = [block[number] for block in self._blocks]
-            delta = self.channel.delta_bounds(situation.candidates, self.channel.epsilon).upper
+            delta = exact_delta(
+                self.channel, situation.candidates, self.channel.epsilon, situation.posterior
+            ).upper
             log_density, counts = (
                 np.concatenate([getattr(part, name) for part in rows]) for name in ("log_density", "counts")
             )

@@ -118,6 +118,22 @@ def test_an_adaptive_channel_of_one_s_own_is_read_by_all(learner, hypotheses):
     check_learner(learner, **small, channel=Side(3, 4, 20, epsilon=2.0))
 
 
+class NearlySide(Side):
+    """The same, which claims less eps and makes up for it with a delta."""
+
+    pure = False
+
+
+def test_the_delta_of_an_adaptive_channel_is_audited_at_a_posterior():
+    public, law = np.full(3, 1 / 3), 1.0 / (1.0 + np.exp(-2.0))
+    channel = NearlySide(3, 4, 20, epsilon=2.0, delta=0.3)
+    found = audit.exact_delta(channel, TABLE, 1.0, public)
+    assert found.upper == pytest.approx(law - np.e * (1.0 - law))
+    assert audit.certify(channel, TABLE, public).holds
+    with pytest.raises(ValueError, match="Pass posterior="):
+        audit.exact_delta(channel, TABLE, 1.0)
+
+
 def test_what_stands_for_no_message_lies_in_the_space(channel):
     env = gym.make_vec("LDPDist-v0", num_envs=3, hypotheses=TABLE, channel=channel, horizon=20)
     learner = ldp_agents.make("bayes", env)
