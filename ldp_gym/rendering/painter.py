@@ -112,7 +112,8 @@ class Painter:
         if bars is None:
             return
         low, high = min(0.0, float(bars.min())), max(0.0, float(bars.max()))
-        low, high = -_round_up(-low) if low < 0.0 else 0.0, _round_up(high) if high > 0.0 else 0.0
+        low = -_round_up(-low) if low < 0.0 else 0.0
+        high = _round_up(high) if high > 0.0 or low == 0.0 else 0.0  # zeros are a message too
         self._axes(box, sorted({low, 0.0, high}), low, high)
         self._bars(box, bars, _INK, 0.7, low, high)
         self._ticks_below(box, len(bars) if data.message is not None and len(data.message) <= 64 else 0)

@@ -212,3 +212,18 @@ def test_without_pygame_the_error_says_what_to_install(monkeypatch):
     env = gym.make("LDPDist-v0", render_mode="ansi")
     env.reset(seed=0)
     assert "truth" in env.render()
+
+
+@pytest.mark.parametrize("mode", ["rgb_array", "ansi"])
+def test_a_message_of_zeros_is_shown(mode):
+    rules = {
+        "channel": "unary-encoding",
+        "epsilon": 6.0,
+        "hypotheses": [[0.5, 0.5], [0.5, 0.5]],
+        "horizon": 2,
+    }
+    env = gym.make("LDPDist-v0", render_mode=mode, **rules)
+    env.reset(seed=0)
+    while env.step([0.5, 0.5])[0]["message"].any():
+        pass
+    assert len(env.render())
