@@ -58,6 +58,7 @@ def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
     )
     contexts = np.random.default_rng(seed).standard_normal((2, 3, dim))
     candidates = hypotheses(contexts)
+    _require(isinstance(candidates, np.ndarray), f"an array of candidates, got {type(candidates).__name__}")
     expected = (num_hypotheses, labels) if hypotheses.constant else (2, 3, num_hypotheses, labels)
     _require(candidates.shape == expected, f"candidates of shape {expected}, got {candidates.shape}")
     _require(candidates.dtype == np.float64, f"float64 candidates, got {candidates.dtype}")
@@ -111,6 +112,7 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
                 )
             )
             shape = (*numbers.shape[:2], dim)
+            _require(isinstance(part, np.ndarray), f"an array of contexts, got {type(part).__name__}")
             _require(part.shape == shape, f"contexts of shape {shape}, got {part.shape}")
             previous = part[:, -1]
             parts.append(part)
@@ -168,6 +170,7 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
 
     everything = view(slice(None), slice(None))
     at_once = truth.distributions(everything)
+    _require(isinstance(at_once, np.ndarray), f"an array of distributions, got {type(at_once).__name__}")
     expected = (*shape[:2], shape[-1]), (batch, 1, shape[-1])
     _require(at_once.shape in expected, f"distributions of shape {expected[0]}, got {at_once.shape}")
     at_once = np.broadcast_to(at_once, expected[0])
@@ -222,6 +225,7 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     messages = channel.encode(drawn, table, uniforms, public)
 
     shape = (4, 5, *channel.message_shape)
+    _require(isinstance(messages, np.ndarray), f"an array of messages, got {type(messages).__name__}")
     _require(messages.shape == shape, f"messages of shape {shape}, got {messages.shape}")
     for i, j in np.ndindex(4, 5):
         alone = channel.encode(drawn[i, j], table, uniforms[i, j], public)

@@ -153,12 +153,12 @@ class Episodes:
             return self._constant
         candidates = self._hypotheses(self._context if contexts is None else contexts)
         if not is_builtin(type(self.scenario.hypotheses)):
-            self._check_candidates(candidates, contexts)
+            self._check_candidates(_as_array(candidates, self.scenario.hypotheses), contexts)
         truth = self.scenario.truth
         view = TruthView(self._truth, uniforms, rounds, contexts, _with_rounds(candidates))
         distributions = truth.distributions(view)
         if not is_builtin(type(truth)):
-            distributions = self._check_truth(distributions, rounds.shape)
+            distributions = self._check_truth(_as_array(distributions, truth), rounds.shape)
         now = RoundDistributions(
             candidates,
             distributions,
@@ -239,7 +239,7 @@ class Episodes:
             )
         )
         if not is_builtin(type(nature)):
-            expected = (*shape, nature.context_dim)
+            contexts, expected = _as_array(contexts, nature), (*shape, nature.context_dim)
             if contexts.shape != expected or not np.isfinite(contexts).all():
                 raise ValueError(
                     f"{nature!r} must give finite contexts of shape {expected}, got {contexts!r}"
@@ -282,6 +282,13 @@ class ClassPerEpisode:
         candidates = np.stack([table[None] for table in each] if self.classes[0].constant else each)
         candidates.flags.writeable = False  # shared with every learner
         return candidates
+
+
+def _as_array(values: object, source: object) -> FloatArray:
+    """What a third party gives, which must be an array."""
+    if not isinstance(values, np.ndarray):
+        raise TypeError(f"{source!r} must give an array, got an object of type {type(values).__name__}")
+    return values
 
 
 def _with_rounds(candidates: FloatArray) -> FloatArray:

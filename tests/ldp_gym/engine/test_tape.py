@@ -6,6 +6,7 @@ from helpers import ALPHA, TABLE, make_episodes, record, small_rules
 from scipy import stats
 
 import ldp_gym
+import ldp_gym.testing
 from ldp_gym.engine.tape import Episodes
 
 
@@ -158,3 +159,17 @@ def test_log_likelihoods_are_those_under_the_posterior_before_each_round():
         np.testing.assert_allclose(tape.log_likelihoods[0, t], expected, rtol=1e-9)
         weights = weights * np.exp(expected)
         weights /= weights.sum()
+
+
+def test_what_is_no_array_is_said_to_be_none():
+    class Listing(ldp_gym.Nature):
+        num_uniforms = 1
+
+        def contexts(self, view):
+            return view.uniforms.tolist()
+
+    rules = {"hypotheses": "softmax-linear", "context_dim": 1, "nature": Listing(1), "horizon": 5}
+    with pytest.raises(TypeError, match=r"Listing\(d=1\) must give an array, got an object of type list"):
+        ldp_gym.evaluate("uniform", rules, episodes=1)
+    with pytest.raises(AssertionError, match="an array of contexts, got list"):
+        ldp_gym.testing.check_nature(Listing(1))
