@@ -221,7 +221,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column("Over Bayes, 95%", lambda row: _interval(row.gap), "of the paired difference", numeric=True),
     Column("Bound", _bound, "what a theorem promises; log K for Bayes without privacy", numeric=True),
     Column("Episodes", lambda row: count(row.result.experiment.episodes), numeric=True, common=True),
-    Column("Seconds", _seconds, "of computing", numeric=True),
+    Column("Seconds", _seconds, "of computing, with all that Nature and the users do", numeric=True),
 )
 
 BRIEF = ("Channel", "Learner", "Track", "Risk", "Risk, 95%", "Regret", "Score", "Over Bayes")
