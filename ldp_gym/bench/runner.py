@@ -43,6 +43,7 @@ from ldp_gym.game import Game
 from ldp_gym.learners import Learner, Track, is_directory, learner_maker, track_of
 from ldp_gym.numerics import validation
 from ldp_gym.processes import count_jobs
+from ldp_gym.registry import PACKAGES
 from ldp_gym.testing import check_channel
 
 
@@ -348,7 +349,10 @@ def _recording(cell: Cell) -> Recording:
     may remember what it did before, and is made anew for every cell.
     """
     rules = json.dumps(dict(cell.experiment.rules))
-    is_ours = cell.sources.keys() <= {"ldp-gym", cell.experiment.learner}
+    others = (
+        source.rpartition(" ")[2] for source in cell.sources.keys() - {"ldp-gym", cell.experiment.learner}
+    )
+    is_ours = all(address.partition(".")[0] in PACKAGES for address in others)
     return _last_recording(rules, cell.seed) if is_ours else Recording(as_scenario(json.loads(rules)))
 
 
