@@ -13,6 +13,9 @@ from ldp_gym.numerics.arrays import FloatArray, Messages, softmax
 
 RATES = ("adaptive", "known")
 
+_ROUNDING = 1e-12
+"""Estimates that differ by less say nothing; at a rate of one over their spread, rounding would speak."""
+
 
 class CentredEXP3(SmoothedLearner):
     """EXP3 without the constant that drowns the paper's losses; it reads every channel.
@@ -47,6 +50,8 @@ class CentredEXP3(SmoothedLearner):
             spread = np.broadcast_to(channel.loss_variance(candidates), estimates.shape[:-1])
         else:
             spread = estimates.var(axis=-1)
+            least = _ROUNDING**2 * (1.0 + np.square(estimates[..., 0]))
+            spread = np.where(spread > least, spread, 0.0)
         return np.concatenate([estimates, spread[..., None]], axis=-1)
 
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:

@@ -341,6 +341,21 @@ def test_the_centred_learner_line_by_line(rate, channel):
         np.testing.assert_allclose(player.weights[0], expected / expected.sum(), rtol=1e-9)
 
 
+def test_a_message_that_says_nothing_leaves_the_centred_learner_as_it_is():
+    """All labels in one cell of the hash: the estimates differ by rounding, and their spread is no scale."""
+    channel, rng = ldp_gym.CHANNELS["local-hashing"](4, 5, 7), np.random.default_rng(0)
+    learner, heard = ldp_agents.CentredEXP3(Game(None, channel, 7)), 0
+    for _ in range(100):
+        table = rng.dirichlet(np.full(5, 0.3), size=4)
+        message = channel.privatize(0, table, rng)
+        if np.ptp(channel.loss_estimates(message, table)) < 1e-12:
+            heard += 1
+            learner.reset()
+            learner.update(table, message)
+            np.testing.assert_allclose(learner.weights, 0.25, rtol=1e-9)
+    assert heard
+
+
 def test_follow_the_leader_by_hand():
     """Leaders that tie share; the paper's smoothing is all that the others get."""
     table = [[0.7, 0.2, 0.1], [0.7, 0.2, 0.1], [0.1, 0.2, 0.7]]
