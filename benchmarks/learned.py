@@ -55,7 +55,7 @@ OUTSIDE = {
 
 TABLES = ("channels", "classes", "sizes", "outside", "truths")
 
-_CELLS = 2_000_000
+_CELLS = 20_000_000
 _SEED = 7 * 10**9
 """The seed of the first episode: none that training saw or scored on, nor that anything was chosen on."""
 
