@@ -16,10 +16,10 @@ WEIGHTS_DIRECTORY = Path(__file__).parent / "weights"
 
 MEASURED: dict[str, dict[str, str]] = {
     "amortized": {
-        "epsilon": "0.98 to 1.03 times Bayes at eps = 0.1, and 1.00 to 1.01 at eps = 16",
-        "K": "1.00 to 1.02 times Bayes at K = 128",
-        "M": "0.98 to 1.00 times Bayes at M = 512",
-        "T": "0.99 to 1.01 times Bayes at T = 50 and 10,000",
+        "epsilon": "1.00 to 1.03 times Bayes at eps = 0.1, and 1.00 at eps = 16",
+        "K": "1.00 to 1.01 times Bayes at K = 128",
+        "M": "1.00 to 1.01 times Bayes at M = 512",
+        "T": "1.00 to 1.03 times Bayes at T = 50 and 10,000",
     },
     "ppo": {
         "epsilon": "1.03 to 1.7 times Bayes at eps = 0.1, and 1.03 to 1.09 at eps = 16",
