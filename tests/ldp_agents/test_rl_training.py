@@ -182,7 +182,7 @@ def test_the_command_trains_and_resumes(tmp_path):
         ),
         (
             ["train", "ppo", "--setting", "nets=3"],
-            "ppo has no setting 'nets'; it has num_envs=32, n_steps=8",
+            "ppo has no setting 'nets'; it has num_envs=32, n_steps=4",
         ),
         (["train", "ppo", "--setting", "hidden=abc"], "hidden must be a list of whole numbers"),
         (["train", "ppo", "--setting", "n_steps=0"], "n_steps must be at least 1, got 0"),

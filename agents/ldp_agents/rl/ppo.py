@@ -27,7 +27,7 @@ with extra("rl", "training"):
     from torch import nn
 
 
-STEPS = 3_000_000
+STEPS = 8_000_000
 """How many rounds are enough."""
 
 _SHAPE = (8, 16)
@@ -55,11 +55,18 @@ class Settings(sb3.OnPolicySettings):
 
     num_envs: int = 32
     copies: int = 4
-    n_steps: int = 8
-    batch_size: int = 6144
-    learning_rate: float = 3e-3
+    n_steps: int = 4
+    batch_size: int = 3840
+    n_epochs: int = 1
+    learning_rate: float = 2e-3
     log_std: float = -1.5
-    channels: tuple[str, ...] = ("laplace-single", "split", "one-bit", "gaussian-vector")
+    channels: tuple[str, ...] = (
+        "laplace-single",
+        "split",
+        "one-bit",
+        "gaussian-vector",
+        "subset-selection",
+    )
     hidden: tuple[int, ...] = (32, 32)
 
     def __post_init__(self) -> None:
@@ -158,7 +165,9 @@ def fit(run: Run[Settings]) -> Model:
     config, settings = run.config, run.settings
     policy_kwargs = {"settings": settings, "seed": config.seed}
     env = make_games(settings)
-    # The worst mistakes are rare: a gradient that is cut to some length, as by default, would not count them.
+    # The worst mistakes are rare, and whatever makes them count less leaves the agent too sure: a gradient
+    # that is cut to some length, advantages in units of their own spread, and, after the first pass over the
+    # rounds of an update, PPO's clip of the ratio. So there is one pass, over all of them.
     agent = sb3.begin(
         PPO,
         Policy,
@@ -166,6 +175,7 @@ def fit(run: Run[Settings]) -> Model:
         run,
         policy_kwargs=policy_kwargs,
         max_grad_norm=math.inf,
+        normalize_advantage=False,
         vf_coef=0.0,
         **settings.arguments,
     )
