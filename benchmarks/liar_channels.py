@@ -414,7 +414,10 @@ class Sides(Split):
     """Split, sides that depend on the label."""
 
     def encode(self, labels, candidates, uniforms, posterior=None):
-        favoured = np.asarray(labels)[..., None] % (self.num_uniforms - 1) == np.arange(self.num_uniforms)
+        # Two of them together: which side is A is not to be seen, so one alone would tell nothing.
+        coins = np.arange(self.num_uniforms)
+        together = (coins - np.asarray(labels)[..., None]) % (self.num_uniforms - 1) < 2
+        favoured = together & (coins < self.num_uniforms - 1)
         return super().encode(labels, candidates, np.where(favoured, uniforms / 2.0, uniforms), posterior)
 
 
