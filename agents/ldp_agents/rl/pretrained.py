@@ -22,10 +22,10 @@ MEASURED: dict[str, dict[str, str]] = {
         "T": "1.00 to 1.03 times Bayes at T = 50 and 10,000",
     },
     "ppo": {
-        "epsilon": "1.03 to 1.7 times Bayes at eps = 0.1, and 1.03 to 1.09 at eps = 16",
-        "K": "1.0 to 1.1 times Bayes on most games at K = 2, 64 and 128; up to 6 at K = M = 2",
-        "M": "1.0 to 1.1 times Bayes at M = 128 and 512; up to 6 at K = M = 2",
-        "T": "1.0 to 1.3 times Bayes at T = 50 and 3,000; at T = 10,000 up to 140 on adaptive-groups",
+        "epsilon": "1.00 to 1.15 times Bayes at eps = 0.1, and 1.00 to 1.39 at eps = 16",
+        "K": "1.00 to 1.05 times Bayes at K = 2 and 64, 1.00 to 1.13 at K = 128; 1.00 to 1.33 at K = M = 2",
+        "M": "1.00 to 1.02 times Bayes at M = 128 and 512; 1.00 to 1.33 at K = M = 2",
+        "T": "1.00 to 1.11 times Bayes at T = 50, 3,000 and 10,000",
     },
     "any-truth": {},
 }
