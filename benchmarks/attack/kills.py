@@ -16,7 +16,8 @@ from attack.tiny import play
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 
 _PROGRAM = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup would have it ignore
 from attack.tiny import Tiny
 from ldp_gym import bench
 print("begin", flush=True)

@@ -115,7 +115,8 @@ def test_no_session_of_its_own_outlives_the_limit(hostile, tmp_path, leave):
 
 
 ALONE = """
-import sys
+import signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup would have it ignore
 sys.path.insert(0, {place!r})
 from ldp_gym.bench.isolation import IsolatedLearner
 with IsolatedLearner("hostile:Learner", {{}}, seconds=3600.0) as isolated:
