@@ -243,12 +243,6 @@ def _assign(weights: FloatArray, sizes: list[int]) -> list[tuple[FloatArray, Boo
     """
     numbers = np.arange(sizes[-1])[:, None]
     order = _TIE * numbers  # of equals the first is lightest
-    if weights.shape[1] == 1:
-        deals = [_deal(weights[:, 0].tolist(), order[:size, 0].tolist()) for size in sizes]
-        return [
-            (np.array(load)[:, None] - order[:size], (np.array(groups) == numbers[:size])[..., None])
-            for size, (load, groups) in zip(sizes, deals, strict=True)
-        ]
     # All numbers of groups at once; a group too many is never the lightest.
     load = np.where(numbers < np.reshape(sizes, (-1, 1, 1)), order, np.inf)
     load = np.repeat(load, weights.shape[1], axis=-1)
@@ -258,19 +252,6 @@ def _assign(weights: FloatArray, sizes: list[int]) -> list[tuple[FloatArray, Boo
         load += weight * lightest
     members = members.transpose(1, 2, 0, 3)
     return [(load[i, :size] - order[:size], members[i, :size]) for i, size in enumerate(sizes)]
-
-
-def _deal(weights: list[float], load: list[float]) -> tuple[list[float], list[int]]:
-    """The same in one game, from what groups weigh at first: their weights, and the group of each hypothesis.
-
-    In so few numbers NumPy's calls would take several times as long.
-    """
-    groups = []
-    for weight in weights:
-        lightest = load.index(min(load))
-        load[lightest] += weight
-        groups.append(lightest)
-    return load, groups
 
 
 def _winners(means: FloatArray, count: IntArray) -> BoolArray:
