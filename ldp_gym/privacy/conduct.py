@@ -18,8 +18,8 @@ _MOST_USERS = 4096
 _CELLS = 2_000_000
 """How many numbers their candidates or their coins may be."""
 
-_PARTIES = (1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 200, 256, 500, 512, 1000, 1024)
-"""In parties of so many they send once more, and a few of them one by one."""
+_BATCH_SIZES = (1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 200, 256, 500, 512, 1000, 1024)
+"""In batches of so many they send once more, and a few of them one by one."""
 
 _ONE_BY_ONE = 16
 
@@ -56,7 +56,7 @@ def find_misconduct(channel: Channel, seed: int = 0) -> str | None:
         lie = _misconduct(channel, rng, users)
         if lie:
             return lie
-    return _favourite_party(channel, many)
+    return _batch_that_differs(channel, many)
 
 
 def why_no_numbers(messages: Messages) -> str | None:
@@ -112,11 +112,11 @@ def _misconduct(channel: Channel, rng: np.random.Generator, users: list[Any]) ->
     return None
 
 
-def _favourite_party(channel: Channel, users: list[Any]) -> str | None:
+def _batch_that_differs(channel: Channel, users: list[Any]) -> str | None:
     """Says in which batches users send other messages than among all."""
     labels, candidates, uniforms, posterior = users
     together = np.asarray(channel.encode(*users))
-    rows = [((size,), (1, size), (size, 1))[number % 3] for number, size in enumerate(_PARTIES)]
+    rows = [((size,), (1, size), (size, 1))[number % 3] for number, size in enumerate(_BATCH_SIZES)]
     start = 0
     for shape in [*[()] * _ONE_BY_ONE, *rows]:
         size = math.prod(shape)
