@@ -28,7 +28,23 @@ from ldp_gym.spaces import Simplex
 Observations = dict[str, npt.NDArray[Any]]
 
 
-class LDPDistVectorEnv(PlainSpec, VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
+class VectorEnvType(type):
+    """A type that names stable-baselines3's kind of vector environment where it is printed.
+
+    SB3 refuses a vector environment of Gymnasium. It looks at nothing but the type, and its error prints it.
+
+    Example:
+        >>> LDPDistVectorEnv
+        <class 'ldp_gym.vector_env.LDPDistVectorEnv'; for stable-baselines3: ldp_agents.rl.SB3VecEnv(envs)>
+    """
+
+    def __repr__(cls) -> str:
+        return f"{super().__repr__()[:-1]}; for stable-baselines3: ldp_agents.rl.SB3VecEnv(envs)>"
+
+
+class LDPDistVectorEnv(
+    PlainSpec, VectorEnv[Observations, FloatArray, npt.NDArray[Any]], metaclass=VectorEnvType
+):
     """B games of :class:`ldp_gym.LDPDistEnv` at once, in NumPy throughout.
 
     ``reset(seed=s)`` makes game i the one that the single environment plays under ``reset(seed=s + i)``.

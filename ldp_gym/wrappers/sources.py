@@ -9,9 +9,10 @@ import gymnasium as gym
 from ldp_gym.errors import ArgumentTypeError
 from ldp_gym.game import game_of
 from ldp_gym.numerics.validation import describe
+from ldp_gym.vector_env import VectorEnvType
 
 
-class VectorView(gym.vector.VectorWrapper):
+class VectorView(gym.vector.VectorWrapper, metaclass=VectorEnvType):
     """A wrapper of the vector environment that shows what Gymnasium's own wrappers do not hand on."""
 
     @property
