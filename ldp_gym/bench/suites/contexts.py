@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from ldp_gym.bench import figures
@@ -21,16 +19,16 @@ LEARNERS = ("uniform", "exp3", "centred-exp3", "bayes")
 class Contexts(Suite):
     """The default class against four natures."""
 
-    name: ClassVar[str] = "contexts"
-    title: ClassVar[str] = "Who picks the contexts"
-    claim: ClassVar[str] = (
+    name = "contexts"
+    title = "Who picks the contexts"
+    claim = (
         "The theorems hold for arbitrary contexts. The adversary weighs what Bayes is charged against what a "
         "message tells, on the public transcript alone: Bayes stays optimal, and pays more than on i.i.d. "
         "contexts. The omniscient takes the largest charge from the truth at once: it leaks the truth, so "
         "that neither Bayes' optimality nor the information limit holds, and is no worst case. "
         "Softmax-linear class, K = 8, M = 16, eps = 1."
     )
-    order: ClassVar[int] = 90
+    order = 90
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         """Four natures, two channels, four learners."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from typing import ClassVar
 
 from ldp_gym import theory
 from ldp_gym.bench import figures
@@ -24,13 +23,13 @@ _POSITION = operator.attrgetter("num_hypotheses")
 class Limit(Suite):
     """Every pure channel with Bayes, as a multiple of what no eps-private system can go below."""
 
-    name: ClassVar[str] = "limit"
-    title: ClassVar[str] = "Against the information limit"
-    claim: ClassVar[str] = (
+    name = "limit"
+    title = "Against the information limit"
+    claim = (
         "An eps-private message tells at most C(eps) nats about the truth, so on disjoint supports the risk"
         " is at least sum_t max(0, log K - (t - 1) C(eps)), adaptive or not. eps = 1, uniform truth."
     )
-    order: ClassVar[int] = 80
+    order = 80
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         """Disjoint supports of one label each."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ldp_gym import theory
 from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import Experiment
@@ -32,13 +30,13 @@ def pure_channels(adaptive: bool) -> list[str]:
 class Lower(Suite):
     """Every pure, non-adaptive channel, in the worst truth, with the better of Bayes and not learning."""
 
-    name: ClassVar[str] = "lower"
-    title: ClassVar[str] = "The lower bound's class"
-    claim: ClassVar[str] = (
+    name = "lower"
+    title = "The lower bound's class"
+    claim = (
         "On the Hadamard class every pure, non-adaptive channel pays at least a T / 132 for some truth, "
         "whatever the learner (Appendix A)."
     )
-    order: ClassVar[int] = 50
+    order = 50
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         """All truths, at a base point and at others that differ from it in T, K or eps."""

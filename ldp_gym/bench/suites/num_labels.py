@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from typing import ClassVar
 
 import numpy as np
 
@@ -23,14 +22,14 @@ PARTS = (1, 4, 16, 64, 256, 1024)
 class NumLabels(Suite):
     """Tables with every label cut into ever more equal parts: M grows and nothing else changes."""
 
-    name: ClassVar[str] = "num-labels"
-    title: ClassVar[str] = "Risk against M"
-    claim: ClassVar[str] = (
+    name = "num-labels"
+    title = "Risk against M"
+    claim = (
         "Randomized response pays for the number of labels; channels on the hypotheses do not, however many"
         " labels there are. Refined Dirichlet(0.3) tables, one per episode, K = 8, eps = 1, Bayes on each "
         "channel."
     )
-    order: ClassVar[int] = 60
+    order = 60
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         """The refinements of the same base tables, another one in each episode."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.suites.base import channel_rules
@@ -38,14 +38,14 @@ class OwnGame(Selection):
         TypeError: for a rule that there is not, or that is not a name, a number or a list.
     """
 
-    name: ClassVar[str] = "own-game"
-    title: ClassVar[str] = "Your own game"
-    claim: ClassVar[str] = (
+    name = "own-game"
+    title = "Your own game"
+    claim = (
         "The right model is the one that is charged least over all users. Picked is the model of the "
         "heaviest weight when all users have sent their message. An episode repeats the game with new "
         "private coins: what is found speaks of these rules, and of these users where they are replayed."
     )
-    order: ClassVar[int] = 0
+    order = 0
 
     def __init__(self, rules: Mapping[str, Any]) -> None:
         complete_rules(rules)

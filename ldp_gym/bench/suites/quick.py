@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding, least_risk
@@ -26,14 +24,14 @@ LEARNERS_SHOWN = ("uniform", "wma", "exp3", "centred-exp3", "mle", "ppo", "amort
 class Quick(Suite):
     """The leaderboard of the default game, in half a minute."""
 
-    name: ClassVar[str] = "quick"
-    title: ClassVar[str] = "Every learner on the main channels of the default game"
-    claim: ClassVar[str] = (
+    name = "quick"
+    title = "Every learner on the main channels of the default game"
+    claim = (
         "Under a uniform truth no learner has less risk than Bayes on the same channel. The row without "
         "privacy (identity) shows the price of privacy."
     )
-    order: ClassVar[int] = 10
-    ranks_learners: ClassVar[bool] = True
+    order = 10
+    ranks_learners = True
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         """The default game, softmax-linear with K = 8, M = 16, eps = 1."""

@@ -6,7 +6,7 @@ The models and the users are functions here, which rules name as ``"ldp_gym.benc
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,9 +34,9 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0)
 class Replay(Selection):
     """Fitted classifiers, and users whose own labels stay private."""
 
-    name: ClassVar[str] = "replay"
-    title: ClassVar[str] = "Real labels: which channel and eps pick the right model"
-    claim: ClassVar[str] = (
+    name = "replay"
+    title = "Real labels: which channel and eps pick the right model"
+    claim = (
         "Logged labels are replayed in an order of the episode's own, each user once; the charge is the "
         "log-loss, and the right model is the one that is charged least over all users. digits: eight models "
         "of handwritten digits, each fitted on pictures held in another way, and users who all hold theirs "
@@ -44,7 +44,7 @@ class Replay(Selection):
         "labels a comparison is randomized response on the label: there split, adaptive-split and "
         "randomized-response are one channel in law, and their differences are chance."
     )
-    order: ClassVar[int] = 96
+    order = 96
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         """Two data sets, six channels, four privacy levels."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import Experiment
@@ -25,15 +25,15 @@ class Splits(Suite):
     The games are the test splits of :mod:`ldp_gym.splits`.
     """
 
-    name: ClassVar[str] = "splits"
-    title: ClassVar[str] = "Agents on games that they were not trained on"
-    claim: ClassVar[str] = (
+    name = "splits"
+    title = "Agents on games that they were not trained on"
+    claim = (
         "The score is 0 for the uniform mixture, which never learns, and 1 for Bayes, on the same episodes. "
         "Every split but 'familiar' and 'memory' changes one thing of the training games. On 'memory' the "
         "table is the same in every episode, so that a policy which reads raw messages can play it too."
     )
-    order: ClassVar[int] = 95
-    ranks_learners: ClassVar[bool] = True
+    order = 95
+    ranks_learners = True
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         """All test games, with the references."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -46,16 +46,16 @@ ALPHA = 0.1
 class TV(Suite):
     """Averaged TV-risk, online-to-batch conversion, hypothesis selection and the median trick."""
 
-    name: ClassVar[str] = "tv"
-    title: ClassVar[str] = "Total variation, and estimates from a batch"
-    claim: ClassVar[str] = (
+    name = "tv"
+    title = "Total variation, and estimates from a batch"
+    claim = (
         "By Pinsker's inequality the averaged TV-risk is at most sqrt(KL-risk / 2T). The average prediction"
         " is an estimate no worse than that, and T_alpha rounds make it alpha-good; the run that most "
         "others are near makes it so with high probability. Section 6 proves an averaged TV-risk of order "
         "T^(-1/4) and leaves open whether (1/eps) sqrt(K/T) can be had: the slopes in T are measured over "
         "8 Dirichlet(0.3) tables, all else on one, K = 8, M = 16, eps = 1."
     )
-    order: ClassVar[int] = 70
+    order = 70
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         """Losses over tables; losses and average predictions of one truth of one table; at every T."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -41,14 +41,14 @@ LONGEST = max(EPISODES)
 class Upper(Suite):
     """EXP3 and WMA as the paper has them, over four decades of T."""
 
-    name: ClassVar[str] = "upper"
-    title: ClassVar[str] = "Risk against T, below the theorems' bounds"
-    claim: ClassVar[str] = (
+    name = "upper"
+    title = "Risk against T, below the theorems' bounds"
+    claim = (
         "Algorithms 1 and 2 have risk of order sqrt(T) up to logarithms: at most the theorem's bound, and "
         "of slope less than 1 in log-log once they learn. Dirichlet(0.3) tables with K = 8, M = 16, eps = 1; "
         "every episode has a table of its own, the same at every T, so that the intervals are over tables."
     )
-    order: ClassVar[int] = 20
+    order = 20
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         """Each horizon is a game of its own: noise, clipping and rates are made for it."""
