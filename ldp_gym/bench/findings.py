@@ -92,11 +92,6 @@ def every(parts: Iterable[Evidence]) -> Evidence:
     )
 
 
-def least_risk(result: ExperimentResult, others: Iterable[ExperimentResult]) -> Evidence:
-    """For the claim that no other has less risk, pair by pair on the same tapes."""
-    return every(below(result.totals - other.totals, 0.0) for other in others if other is not result)
-
-
 @dataclass(frozen=True)
 class Finding:
     """A conclusion that was computed from the results.
@@ -114,6 +109,20 @@ class Finding:
         validation.text("text", self.text)
         if self.evidence is not None:
             validation.instance("evidence", self.evidence, Evidence, "evidence, such as above() returns")
+
+
+def find_least_risk(place: str, results: Sequence[ExperimentResult]) -> Finding:
+    """Who has the least risk of those that played the same tapes.
+
+    The claim, where Bayes is among them, is that no other has less than Bayes, pair by pair.
+    """
+    best = min(results, key=lambda result: result.risk.value)
+    text = f"{place}: the least risk is that of {best.learner}, {best.risk} nats"
+    bayes = next((result for result in results if result.learner == "bayes"), None)
+    if bayes is None:
+        return Finding(f"{text}.")
+    evidence = every(below(bayes.totals - other.totals, 0.0) for other in results if other is not bayes)
+    return Finding(f"{text}." if best is bayes else f"{text}; Bayes has {bayes.risk}.", evidence)
 
 
 def judge(findings: Sequence[Finding]) -> list[tuple[Finding, Verdict | None]]:

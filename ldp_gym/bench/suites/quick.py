@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.findings import Finding, least_risk
+from ldp_gym.bench.findings import Finding, find_least_risk
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.suites.base import Suite, channel_rules
-from ldp_gym.learners import LEARNERS
 
 CHANNELS = (
     "laplace-vector",
@@ -18,7 +17,7 @@ CHANNELS = (
     "adaptive-split",
     "identity",
 )
-LEARNERS_SHOWN = ("uniform", "wma", "exp3", "centred-exp3", "mle", "ppo", "amortized", "bayes")
+LEARNERS = ("uniform", "wma", "exp3", "centred-exp3", "mle", "ppo", "amortized", "bayes")
 
 
 class Quick(Suite):
@@ -36,26 +35,18 @@ class Quick(Suite):
     def own_experiments(self, small: bool) -> list[Experiment]:
         """The default game, softmax-linear with K = 8, M = 16, eps = 1."""
         horizon, episodes = (100, 10) if small else (1000, 100)
-        known = LEARNERS.names()
         return [
             Experiment({**channel_rules(channel), "horizon": horizon}, learner, episodes=episodes)
             for channel in CHANNELS
-            for learner in LEARNERS_SHOWN
-            if learner in known
+            for learner in LEARNERS
         ]
 
     def findings(self, results: Results) -> list[Finding]:
         """Who is best on each channel, and whether it is Bayes."""
-        found = []
-        for channel in results.channels:
-            rows = results.select(channel=channel)
-            best = min(rows, key=lambda result: result.totals.mean())
-            text = f"{channel}: the least risk is that of {best.learner}, {best.risk} nats"
-            bayes = next((result for result in rows if result.learner == "bayes"), None)
-            if bayes is not None and best is not bayes:
-                text += f"; Bayes has {bayes.risk}"
-            found.append(Finding(f"{text}.", None if bayes is None else least_risk(bayes, rows)))
-        return found
+        return [
+            find_least_risk(channel, of_channel)
+            for channel, of_channel in results.group(lambda experiment: experiment.channel).items()
+        ]
 
     def draw(self, results: Results) -> figures.Figure:
         """Cumulative KL over the rounds, one panel per channel."""

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, ClassVar
 
 from ldp_gym.bench import figures, statistics
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.findings import Finding, least_risk
+from ldp_gym.bench.findings import Finding, find_least_risk
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.suites.base import Suite
-from ldp_gym.learners import LEARNERS
 
 CHANNELS = ("laplace-single", "split")
-LEARNERS_SHOWN = ("uniform", "bayes", "fixed-share", "soft-bayes", "robust", "any-truth")
+LEARNERS = ("uniform", "bayes", "fixed-share", "soft-bayes", "robust", "any-truth")
 HORIZONS = (100, 300, 1000, 3000)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 HORIZON, EPSILON = 1000, 4.0
@@ -65,8 +64,7 @@ class Violation(Suite):
             )
             for kind in self.kinds
             for channel in CHANNELS
-            for learner in LEARNERS_SHOWN
-            if learner in LEARNERS
+            for learner in LEARNERS
             for strength, rounds, epsilon in dict.fromkeys(points)
         ]
 
@@ -79,14 +77,14 @@ class Violation(Suite):
     def findings(self, results: Results) -> list[Finding]:
         """Where Bayes falls behind uniform, how its regret grows, and which learner has the least."""
         found = []
-        for kind, channel in self._panels(results):
-            of_kind = [r for r in results.select(channel=channel) if self._is_of(kind, r.experiment)]
-            members = [r for r in of_kind if r.experiment.has_member_truth]
-            found += _members_finding(f"{kind}, {channel}", members)
-            others = [r for r in of_kind if not r.experiment.has_member_truth]
+        for place, played in self._panels(results).items():
+            members = [result for result in played if result.experiment.has_member_truth]
+            if members:
+                found.append(find_least_risk(f"{place}, a member", members))
+            others = [result for result in played if not result.experiment.has_member_truth]
             if others:
-                found.append(Finding(f"{kind}, {channel}: {self._behind(results, others)}."))
-                found.append(Finding(f"{kind}, {channel}: {self._least(others)}."))
+                found.append(Finding(f"{place}: {self._behind(results, others)}."))
+                found.append(Finding(f"{place}: {self._least(others)}."))
         return found
 
     def _behind(self, results: Results, others: Sequence[ExperimentResult]) -> str:
@@ -95,82 +93,72 @@ class Violation(Suite):
         behind = [result for result in bayes if _is_behind_uniform(results, result)]
         if not behind:
             return f"Bayes falls behind uniform in none of {len(bayes)} games"
-        places = []
-        for quantity in self._quantities(results):
-            values = sorted({quantity.position(r.experiment) for r in quantity.choose(behind)})
-            places += [f"{quantity.symbol} {', '.join(f'{x:,g}' for x in values)}"] if values else []
+        places = [
+            f"{symbol} {', '.join(f'{value:,g}' for value, _ in line)}"
+            for symbol, line in self._lines(results, behind).items()
+            if line
+        ]
         return f"Bayes falls behind uniform, beyond the error, at {'; '.join(places)}"
 
     def _least(self, others: Sequence[ExperimentResult]) -> str:
         """Regrets where the violation is strongest at the largest T."""
-        last = max(others, key=lambda r: (r.experiment.horizon, self.strength_of(r.experiment))).experiment
+        last = max(others, key=lambda r: (r.horizon, self.strength_of(r.experiment))).experiment
         same = [r for r in others if r.experiment.canonical_rules == last.canonical_rules]
-        ranked = sorted(same, key=lambda result: result.totals.mean())
-        return f"regret at {self._place(last)}: " + ", ".join(
+        ranked = sorted(same, key=lambda result: result.risk.value)
+        strength, horizon, epsilon = self._varied(last).values()
+        return f"regret at {self.symbol} {strength:g}, T = {horizon:,}, eps = {epsilon:g}: " + ", ".join(
             f"{result.learner} {statistics.mean(result.evaluation.regret)}" for result in ranked
         )
 
-    def _place(self, experiment: Experiment) -> str:
+    def _panels(self, results: Results) -> dict[str, list[ExperimentResult]]:
+        """The results by kind and channel. A member belongs to every kind, as its strength 0."""
+        return {
+            f"{kind}, {channel}": [
+                result
+                for result in results.select(channel=channel)
+                if result.experiment.rules.get("truth", kind) == kind
+            ]
+            for kind in self.kinds
+            for channel in results.channels
+        }
+
+    def _varied(self, experiment: Experiment) -> dict[str, float]:
+        """The quantities that are varied, by their symbols."""
         strength, epsilon = self.strength_of(experiment), experiment.rules["epsilon"]
-        return f"{self.symbol} {strength:g}, T = {experiment.horizon:,}, eps = {epsilon:g}"
+        return {self.symbol: strength, "T": experiment.horizon, "eps": epsilon}
 
-    def _is_of(self, kind: str, experiment: Experiment) -> bool:
-        """A member belongs to every kind, as its strength 0."""
-        return experiment.rules.get("truth", kind) == kind
-
-    def _panels(self, results: Results) -> list[tuple[str, str]]:
-        return [(kind, channel) for kind in self.kinds for channel in results.channels]
-
-    def _quantities(self, results: Results) -> list[Quantity]:
-        """What is varied: the strength, T and eps."""
+    def _lines(
+        self, results: Results, chosen: Sequence[ExperimentResult]
+    ) -> dict[str, list[tuple[float, ExperimentResult]]]:
+        """For each quantity the chosen results in which all others stay as they are, by its value."""
         horizon = max(e.horizon for e in results.experiments if self.strength_of(e) != self.strength)
-
-        def at(experiment: Experiment) -> tuple[float, int, float]:
-            return self.strength_of(experiment), experiment.horizon, experiment.rules["epsilon"]
-
-        return [
-            Quantity(self.symbol, lambda e: at(e)[0], lambda e: at(e)[1:] == (horizon, EPSILON)),
-            Quantity("T", lambda e: at(e)[1], lambda e: at(e)[::2] == (self.strength, EPSILON)),
-            Quantity("eps", lambda e: at(e)[2], lambda e: at(e)[:2] == (self.strength, horizon)),
-        ]
+        usual = {self.symbol: self.strength, "T": horizon, "eps": EPSILON}
+        lines: dict[str, list[tuple[float, ExperimentResult]]] = {symbol: [] for symbol in usual}
+        for result in chosen:
+            varied = self._varied(result.experiment)
+            for symbol, value in varied.items():
+                if varied == usual | {symbol: value}:
+                    lines[symbol].append((value, result))
+        return {symbol: sorted(line, key=itemgetter(0)) for symbol, line in lines.items()}
 
     # -- Figure ---------------------------------------------------------------------------------------------
 
     def draw(self, results: Results) -> figures.Figure:
         """Regret against the strength, T and eps; one row per kind and channel."""
-        panels, quantities = self._panels(results), self._quantities(results)
+        panels = self._panels(results)
         drawing, axes = figures.new_figure(3, len(panels), width=2.9, height=2.3, sharex="col")
-        for row, (kind, channel) in zip(axes, panels, strict=True):
-            of_kind = [r for r in results.select(channel=channel) if self._is_of(kind, r.experiment)]
-            for panel, quantity in zip(row, quantities, strict=True):
-                _draw_regrets(panel, quantity, of_kind, results.learners)
-                panel.set_title(f"{kind}, {channel}")
+        for row, (place, played) in zip(axes, panels.items(), strict=True):
+            for panel, (symbol, line) in zip(row, self._lines(results, played).items(), strict=True):
+                _draw_regrets(panel, line, results.learners)
+                if symbol in ("T", "eps"):
+                    figures.set_log_scale(panel, "x", sorted({value for value, _ in line}))
+                panel.set_title(place)
                 panel.tick_params(labelbottom=True)
-        for panel, quantity in zip(axes[-1], quantities, strict=True):
-            panel.set_xlabel(quantity.symbol)
+        for panel, symbol in zip(axes[-1], (self.symbol, "T", "eps"), strict=True):
+            panel.set_xlabel(symbol)
         figures.add_legend(drawing)
         drawing.supylabel("regret over the best member (nats)")
         return drawing
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """What is varied while all else stays.
-
-    Attributes:
-        symbol: what it is called.
-        position: its value in an experiment.
-        belongs: whether all else is as it stays.
-    """
-
-    symbol: str
-    position: Callable[[Experiment], float]
-    belongs: Callable[[Experiment], bool]
-
-    def choose(self, results: Iterable[ExperimentResult]) -> list[ExperimentResult]:
-        """The results along it, in its order."""
-        chosen = [result for result in results if self.belongs(result.experiment)]
-        return sorted(chosen, key=lambda result: self.position(result.experiment))
 
 
 def _is_behind_uniform(results: Results, result: ExperimentResult) -> bool:
@@ -179,26 +167,12 @@ def _is_behind_uniform(results: Results, result: ExperimentResult) -> bool:
 
 
 def _draw_regrets(
-    panel: figures.Axes, quantity: Quantity, of_kind: Sequence[ExperimentResult], learners: Sequence[str]
+    panel: figures.Axes, line: Sequence[tuple[float, ExperimentResult]], learners: Sequence[str]
 ) -> None:
     """Regret along a quantity, one line per learner. It may be negative: a mixture beats every member."""
     for i, learner in enumerate(learners):
-        line = quantity.choose(result for result in of_kind if result.learner == learner)
-        places = [quantity.position(result.experiment) for result in line]
-        regrets = [statistics.mean(result.evaluation.regret) for result in line]
-        figures.draw_points(panel, places, regrets, learner, figures.colour(learner, i))
+        own = [(value, result) for value, result in line if result.learner == learner]
+        regrets = [statistics.mean(result.evaluation.regret) for _, result in own]
+        figures.draw_points(panel, [value for value, _ in own], regrets, learner, figures.colour(learner, i))
     panel.axhline(0.0, color="black", linewidth=0.6)
     panel.set_yscale("symlog", linthresh=30.0)
-    if quantity.symbol in ("T", "eps"):
-        places = sorted({quantity.position(result.experiment) for result in quantity.choose(of_kind)})
-        figures.set_log_scale(panel, "x", places)
-
-
-def _members_finding(place: str, members: Sequence[ExperimentResult]) -> list[Finding]:
-    """Where the truth is a member, Bayes must not be beaten."""
-    bayes = next((result for result in members if result.learner == "bayes"), None)
-    if bayes is None:
-        return []
-    best = min(members, key=lambda result: result.totals.mean())
-    text = f"{place}, a member: the least risk is that of {best.learner}, {best.risk}; Bayes {bayes.risk}."
-    return [Finding(text, least_risk(bayes, members))]

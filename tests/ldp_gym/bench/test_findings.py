@@ -29,6 +29,15 @@ class Given:
 
 
 @pytest.mark.parametrize("name", ["quick", "contexts"])
+def test_nothing_is_claimed_of_bayes_where_it_did_not_play(name):
+    suite = SUITES[name]()
+    experiments = [e for e in suite.experiments("small", episodes=8) if e.learner != "bayes"]
+    findings = suite.findings(Results(Given(experiments, np.arange(8.0), "uniform", 0.0), experiments, 0))
+    assert findings
+    assert all(finding.evidence is None and "Bayes" not in finding.text for finding in findings)
+
+
+@pytest.mark.parametrize("name", ["quick", "contexts"])
 def test_bayes_is_beaten_only_beyond_the_error_of_the_pairs(name):
     suite = SUITES[name]()
     experiments = suite.experiments("small", episodes=8)
