@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -74,7 +74,7 @@ class Suite(ABC):
     def address(self) -> str:
         """Where a report finds it again: its name if it is registered, else ``module:Class``."""
         maker = type(self)
-        known = self.name in SUITES.names() and SUITES[self.name] is maker
+        known = self.name in SUITES and SUITES[self.name] is maker
         return self.name if known else f"{maker.__module__}:{maker.__qualname__}"
 
     @property
@@ -107,24 +107,25 @@ class Suite(ABC):
         episodes: int | None = None,
     ) -> list[Experiment]:
         """The suite's experiments, with further learners and channels in its games."""
-        if size not in SIZES:
-            raise ValueError(f"size must be one of {', '.join(SIZES)}, got {size!r}")
-        experiments = self.own_experiments(small=size == "small")
+        experiments = self.own_experiments(small=validation.choice("size", size, SIZES) == "small")
         if episodes is not None:
             count = validation.whole("episodes", episodes, least=1)
             experiments = [replace(experiment, episodes=count) for experiment in experiments]
-        experiments += _unique(
+        experiments += [
             replace(experiment, rules=_move(experiment.rules, channel))
             for channel in channels
             for experiment in experiments
-        )
-        experiments += _unique(
+        ]
+        experiments += [
             replace(experiment, learner=learner, options={})
             for learner in learners
             for experiment in experiments
             if experiment.horizon <= _LONGEST
-        )
-        return _unique(experiments)
+        ]
+        unique: dict[str, Experiment] = {}  # without those that play the same again
+        for experiment in experiments:
+            unique.setdefault(json.dumps(experiment.setup, sort_keys=True), experiment)
+        return list(unique.values())
 
 
 def _move(rules: Mapping[str, Any], channel: str) -> dict[str, Any]:
@@ -136,11 +137,3 @@ def _move(rules: Mapping[str, Any], channel: str) -> dict[str, Any]:
 def channel_rules(channel: str) -> dict[str, Any]:
     """A channel with the delta it needs, as keyword arguments of a game."""
     return {"channel": channel} | ({} if CHANNELS.class_of(channel).pure else {"delta": DELTA})
-
-
-def _unique(experiments: Iterable[Experiment]) -> list[Experiment]:
-    """The experiments without those that play the same again."""
-    found: dict[str, Experiment] = {}
-    for experiment in experiments:
-        found.setdefault(json.dumps(experiment.setup, sort_keys=True), experiment)
-    return list(found.values())
