@@ -162,14 +162,35 @@ class RandomizedLearner(Learner):
         return generators
 
 
-class TranscriptLearner(Learner):
-    """A learner that can read what a message says of every hypothesis, on adaptive channels too.
+class MixtureLearner(Learner):
+    """Predicts a mixture of the candidates by :attr:`weights` of the hypotheses, which it learns.
+
+    It can read what a message says of every hypothesis, on adaptive channels too.
 
     Attributes:
-        posterior: on an adaptive channel, the public posterior ``(..., K)`` before the round's messages.
+        posterior: on an adaptive channel, the public posterior ``(..., K)`` before the messages it reads.
     """
 
     posterior: FloatArray | None = None
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        self.reset()
+
+    @property
+    @abstractmethod
+    def weights(self) -> FloatArray:
+        """The weights ``(..., K)`` of the hypotheses, summing to one."""
+
+    @abstractmethod
+    def _learn(self, candidates: FloatArray, message: Messages, log_likelihoods: FloatArray | None) -> None:
+        """Learn from a round's messages; their log-likelihoods ``(..., K)`` are there if they are known."""
+
+    @abstractmethod
+    def _learn_along(
+        self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None
+    ) -> FloatArray:
+        """Learn from n rounds ``(B, n, ...)``; the weights ``(B, n, K)`` before each."""
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin with no message."""
@@ -182,16 +203,39 @@ class TranscriptLearner(Learner):
         if self._public is not None:
             self._public.restart(mask)
 
-    def _read(self, message: Messages, candidates: FloatArray) -> FloatArray:
-        """The log-likelihoods ``(..., K)`` of a round's messages; the public posterior goes on."""
-        self.posterior = None if self._public is None else self._public.weights
-        log_likelihood = self.game.channel.log_likelihood(message, candidates, self.posterior)
+    def predict(self, candidates: FloatArray) -> FloatArray:
+        """The weighted mixture of the candidates."""
+        return self._predict(self.weights, self._check(candidates))
+
+    def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
+        return mixture(weights, candidates)
+
+    def update(self, candidates: FloatArray, message: Messages) -> None:
+        """Learn from the round's messages."""
+        message = self.game.channel.check_messages(message)
+        candidates = self._check(candidates)
+        log_likelihoods = None
         if self._public is not None:
-            self._public.advance(log_likelihood)
-        return log_likelihood
+            self.posterior = self._public.weights
+            log_likelihoods = self.game.channel.log_likelihood(message, candidates, self.posterior)
+            self._public.advance(log_likelihoods)
+        self._learn(candidates, message, log_likelihoods)
+
+    def play(
+        self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
+    ) -> FloatArray:
+        """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
+        if self._has_own_steps() or (self._public is not None and log_likelihoods is None):
+            return play_stepwise(self, candidates, messages)
+        if self._public is not None and log_likelihoods is not None:
+            self.posterior = self._public.along(log_likelihoods)
+        return self._predict(self._learn_along(candidates, messages, log_likelihoods), candidates)
+
+    def _has_own_steps(self) -> bool:
+        return overrides(self, MixtureLearner, "predict", "update")
 
 
-class ExponentialWeights(TranscriptLearner):
+class ExponentialWeights(MixtureLearner):
     """Weights ``w_j`` proportional to ``exp(-rate * L_j)``, where ``L_j`` sums up a loss estimate.
 
     WMA, EXP3 and Bayes differ only in :meth:`losses` and :attr:`rate`. The weights live in log space, so no
@@ -202,10 +246,6 @@ class ExponentialWeights(TranscriptLearner):
     """
 
     rate: float
-
-    def __init__(self, game: Game) -> None:
-        super().__init__(game)
-        self.reset()
 
     @abstractmethod
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
@@ -242,29 +282,12 @@ class ExponentialWeights(TranscriptLearner):
         totals *= -self.rate
         return softmax(totals, axis=axis, out=totals)
 
-    def predict(self, candidates: FloatArray) -> FloatArray:
-        """The weighted mixture of the candidates."""
-        return self._predict(self.weights, self._check(candidates))
+    def _learn(self, candidates: FloatArray, message: Messages, log_likelihoods: FloatArray | None) -> None:
+        self._total = self._total + self._losses(message, candidates, log_likelihoods)
 
-    def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
-        return mixture(weights, candidates)
-
-    def update(self, candidates: FloatArray, message: Messages) -> None:
-        """Add the message's losses."""
-        message = self.game.channel.check_messages(message)
-        candidates = self._check(candidates)
-        log_likelihood = None if self._public is None else self._read(message, candidates)
-        self._total = self._total + self._losses(message, candidates, log_likelihood)
-
-    def play(
-        self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
+    def _learn_along(
+        self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None
     ) -> FloatArray:
-        """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
-        own_steps = overrides(self, ExponentialWeights, "predict", "update", "weights")
-        if own_steps or (self._public is not None and log_likelihoods is None):
-            return play_stepwise(self, candidates, messages)
-        if self._public is not None and log_likelihoods is not None:
-            self.posterior = self._public.along(log_likelihoods)
         # Rounds on the last axis: sums over hypotheses and over rounds are fastest that way.
         losses = np.swapaxes(self._losses(messages, candidates, log_likelihoods), -1, -2)
         totals = np.empty(losses.shape)
@@ -272,7 +295,10 @@ class ExponentialWeights(TranscriptLearner):
         totals[..., 1:] = losses[..., :-1]
         np.cumsum(totals, axis=-1, out=totals)
         self._total = totals[..., -1] + losses[..., -1]
-        return self._predict(np.swapaxes(self._weigh(totals, -2), -1, -2), candidates)
+        return np.swapaxes(self._weigh(totals, -2), -1, -2)
+
+    def _has_own_steps(self) -> bool:
+        return super()._has_own_steps() or overrides(self, ExponentialWeights, "weights")
 
 
 class SmoothedLearner(ExponentialWeights):

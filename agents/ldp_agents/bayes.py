@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_agents.base import ExponentialWeights, overrides
+from ldp_agents.likelihood import log_evidence
 from ldp_gym import Game
 from ldp_gym.game import as_game
 from ldp_gym.numerics import game_arrays, validation
@@ -36,7 +37,10 @@ class Bayes(ExponentialWeights):
         if rate is not None:
             self.rate = validation.positive("rate", rate)
         # What the losses are added to: the evidence that makes the prior of equal weights.
-        self._start = np.zeros(()) if prior is None else -_log_prior(prior, game) / self.rate
+        self._start = np.zeros(())
+        if prior is not None:
+            weights = game_arrays.row("prior", prior, game.num_hypotheses, "hypothesis")
+            self._start = -log_evidence(weights) / self.rate
         super().__init__(game)
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
@@ -59,9 +63,3 @@ class Bayes(ExponentialWeights):
         if log_likelihoods is None or overrides(self, Bayes, "losses"):
             return self.losses(messages, candidates)
         return -evidence(log_likelihoods)
-
-
-def _log_prior(prior: npt.ArrayLike, game: Game) -> FloatArray:
-    weights = game_arrays.row("prior", prior, game.num_hypotheses, "hypothesis")
-    with np.errstate(divide="ignore"):  # a hypothesis that is ruled out
-        return evidence(np.log(weights))

@@ -47,12 +47,14 @@ class Pairs(LikelihoodLearner):
         mean: FloatArray = softmax(self._log_weights) @ self._mixtures
         return mean
 
-    def begin(self, batch_shape: tuple[int, ...]) -> None:
+    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin with the prior."""
+        super().reset(batch_shape)
         self._log_weights = np.broadcast_to(self._log_prior, (*batch_shape, len(self._log_prior))).copy()
 
-    def begin_again(self, mask: BoolArray) -> None:
+    def restart(self, mask: BoolArray) -> None:
         """Begin with the prior in the games of ``mask``."""
+        super().restart(mask)
         self._log_weights[mask] = self._log_prior
 
     def learn(self, likelihoods: FloatArray) -> None:

@@ -51,17 +51,19 @@ class Robust(LikelihoodLearner):
         """How far each expert is trusted, ``(..., 3)``, summing to one."""
         return softmax(self._log_weights)
 
-    def begin(self, batch_shape: tuple[int, ...]) -> None:
+    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin with the prior over experts, and each expert with its own."""
+        super().reset(batch_shape)
         self._log_weights = np.broadcast_to(np.log(PRIOR), (*batch_shape, len(PRIOR))).copy()
         for expert in self._experts:
-            expert.begin(batch_shape)
+            expert.reset(batch_shape)
 
-    def begin_again(self, mask: BoolArray) -> None:
+    def restart(self, mask: BoolArray) -> None:
         """Begin with the priors in the games of ``mask``."""
+        super().restart(mask)
         self._log_weights[mask] = np.log(PRIOR)
         for expert in self._experts:
-            expert.begin_again(mask)
+            expert.restart(mask)
 
     def learn(self, likelihoods: FloatArray) -> None:
         """Bayes' rule over the experts, who learn in their own ways."""

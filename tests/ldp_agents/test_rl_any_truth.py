@@ -10,7 +10,7 @@ import ldp_gym
 from ldp_agents.rl import Model, any_truth
 from ldp_agents.rl.amortized import label_evidence, simulate
 from ldp_agents.rl.any_truth_training import total_kl
-from ldp_agents.rl.model import ANY_TRUTH
+from ldp_agents.rl.network import ANY_TRUTH
 from ldp_agents.rl.torch_network import TorchNetwork
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.testing import check_learner

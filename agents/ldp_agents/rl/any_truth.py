@@ -10,19 +10,14 @@ written once for PyTorch, which trains it, and for NumPy, which plays it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ldp_agents.likelihood import LikelihoodLearner, relative_likelihoods
 from ldp_agents.pairs import mixtures_of_two
 from ldp_agents.rl import network
-from ldp_agents.rl.smoothing import smoothing_of
 from ldp_gym import Game
-from ldp_gym.features.evidence import LabelEvidence
-from ldp_gym.learners import play_stepwise
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
+from ldp_gym.numerics.arrays import FloatArray
 
 EXPERTS: tuple[tuple[float, ...], ...] = (
     (0.0, 0.0, -9.0, 0.0, 5.0, 0.0),  # Bayes' rule
@@ -93,10 +88,8 @@ def mixtures_of(num_hypotheses: int) -> FloatArray:
 
 def describe(game: Game) -> FloatArray:
     """What the network reads of a game, ``(4,)``: eps, and logarithms of eps, K and T."""
-    epsilon = game.channel.epsilon
-    return np.array(
-        [epsilon / 4.0, math.log(epsilon), math.log(game.num_hypotheses) / 3.0, math.log(game.horizon) / 7.0]
-    )
+    of_eps = network.describe(game.channel)[-2:]
+    return np.append(of_eps, [math.log(game.num_hypotheses) / 3.0, math.log(game.horizon) / 7.0])
 
 
 def read_outputs(outputs: Numbers) -> tuple[Numbers, Numbers]:
@@ -106,7 +99,7 @@ def read_outputs(outputs: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def dials_at(logits: Numbers, t: int) -> Dials:
-    """The dials before message t, from 0; ``logits`` come on top of where :data:`EXPERTS` begin."""
+    """The dials before message t, from 0."""
     now = logits[:, 0::2] + logits[:, 1::2] * (math.log(t + 1.0) / 5.0)
     share = 1.0 / (1.0 + math.e ** (-now))
     return Dials(2.0 * share[:, 0:1], share[:, 1:2], share[:, 2:3])
@@ -134,87 +127,6 @@ def start(trust: FloatArray, num_hypotheses: int, batch_shape: tuple[int, ...]) 
     pairs = np.full((*batch_shape, num_mixtures), 1.0 / num_mixtures)
     trust = np.broadcast_to(trust, (*batch_shape, NUM_EXPERTS)).copy()
     return State(weights, trust[..., :-1], pairs, trust[..., -1:])
-
-
-class AnyTruthLearner(LikelihoodLearner):
-    """Plays a trained update, on label evidence.
-
-    Args:
-        game: the public rules.
-        parameters: the arrays of a network of label evidence, and, with :data:`PREFIX` before their names, of
-            the one that says the dials.
-    """
-
-    track = "uninformed"
-
-    def __init__(self, game: Game, parameters: Mapping[str, FloatArray]) -> None:
-        self._evidence = LabelEvidence(game.channel, network.learned_weights(parameters, game.channel)[0])
-        of_dials = {
-            name.removeprefix(PREFIX): array for name, array in parameters.items() if name.startswith(PREFIX)
-        }
-        self._logits, self._trust = read_outputs(network.apply(of_dials, describe(game)))
-        self._dials: dict[int, Dials] = {}
-        self._mixtures = mixtures_of(game.num_hypotheses)
-        self._smoothing = smoothing_of(game)
-        super().__init__(game)
-
-    @property
-    def weights(self) -> FloatArray:
-        """The weights ``(..., K)`` of the hypotheses, summing to one."""
-        mixed: FloatArray = self._state.mix(self._mixtures)
-        return mixed
-
-    def begin(self, batch_shape: tuple[int, ...]) -> None:
-        """Begin with equal weights, and with the trust that the network says."""
-        self._state = start(self._trust, self.game.num_hypotheses, batch_shape)
-        self._rounds = np.zeros(batch_shape, dtype=np.int64)
-
-    def begin_again(self, mask: BoolArray) -> None:
-        """The same in the games of ``mask``."""
-        begin = start(self._trust, self.game.num_hypotheses, ())
-        for now, at_first in zip(self._state, begin, strict=True):
-            now[mask] = at_first
-        self._rounds[mask] = 0
-
-    def learn(self, likelihoods: FloatArray) -> None:
-        """A round of the update; games may be in different rounds."""
-        for t in np.unique(self._rounds):
-            here = self._rounds == t
-            if here.all():
-                self._state = advance(self._state, likelihoods, self._dials_at(int(t)), self._mixtures)
-                break
-            part = State(*(numbers[here] for numbers in self._state))
-            part = advance(part, likelihoods[here], self._dials_at(int(t)), self._mixtures)
-            for now, after in zip(self._state, part, strict=True):
-                now[here] = after
-        self._rounds = self._rounds + 1
-
-    def _dials_at(self, t: int) -> Dials:
-        if t not in self._dials:
-            self._dials[t] = dials_at(self._logits, t)
-        return self._dials[t]
-
-    def update(self, candidates: FloatArray, message: Messages) -> None:
-        """Learn from the label evidence of the messages."""
-        message = np.asarray(message)
-        if self._public is not None:
-            self._read(message, candidates)  # the public posterior goes on
-        self.learn(relative_likelihoods(self._evidence(message, candidates, self.posterior)[..., 0]))
-
-    def play(
-        self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
-    ) -> FloatArray:
-        """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
-        if self._public is not None:
-            if log_likelihoods is None:
-                return play_stepwise(self, candidates, messages)
-            self.posterior = self._public.along(log_likelihoods)
-        evidence = self._evidence(messages, candidates, self.posterior)[..., 0]
-        return self._smoothing.smooth(self._learn_along(evidence), candidates)
-
-    def predict(self, candidates: FloatArray) -> FloatArray:
-        """The weighted mixture of the candidates, smoothed by 1/T^2."""
-        return self._smoothing.smooth(self.weights, candidates)
 
 
 def make(hidden: tuple[int, ...], rng: np.random.Generator) -> dict[str, FloatArray]:

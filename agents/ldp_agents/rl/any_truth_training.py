@@ -11,7 +11,8 @@ from ldp_agents.rl import any_truth, pretrained
 from ldp_agents.rl.amortized import Batch, label_evidence, mixture_kl, simulate
 from ldp_agents.rl.descent import descend
 from ldp_agents.rl.games import make_rules
-from ldp_agents.rl.model import ANY_TRUTH, Model
+from ldp_agents.rl.model import Model
+from ldp_agents.rl.network import ANY_TRUTH
 from ldp_agents.rl.run import Run
 from ldp_agents.rl.torch_network import TorchNetwork
 from ldp_gym import Game

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ldp_agents.rl.model import CARD, WEIGHTS, Model, check_fit, read_card
-from ldp_agents.rl.policies import POLICY, PolicyLearner, Scaling
+from ldp_agents.rl.model import CARD, WEIGHTS, Model, read_card
+from ldp_agents.rl.policies import POLICY, PolicyLearner, Scaling, check_fit
 from ldp_agents.rl.run import LearnerFactory
 from ldp_gym import Game
 from ldp_gym.errors import UntrustedCodeError

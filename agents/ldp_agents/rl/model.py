@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,61 +10,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldp_agents.base import ExponentialWeights
-from ldp_agents.rl import network
-from ldp_agents.rl.any_truth import AnyTruthLearner
-from ldp_agents.rl.config import differences
+from ldp_agents.base import ExponentialWeights, MixtureLearner
+from ldp_agents.likelihood import LikelihoodLearner
+from ldp_agents.rl import any_truth, network
 from ldp_agents.rl.scope import warn_outside
 from ldp_agents.rl.smoothing import smoothing_of
 from ldp_gym import Game
-from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.features.evidence import LabelEvidence
 from ldp_gym.files import read_arrays, replacing, write_text
 from ldp_gym.learners import Track
-from ldp_gym.numerics.arrays import FloatArray, Messages
-
-ANY_TRUTH = "any-truth"
-"""The kind of a model that holds a learned update."""
+from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
 
 WEIGHTS, CARD = "weights.npz", "model.json"
 """The two files of a model: its arrays, and what made them."""
-
-
-def game_parameters(game: Game) -> dict[str, Any]:
-    """What of a game a policy may depend on that was trained on it alone, as JSON has it."""
-    channel = game.channel
-    return {
-        "channel": type(channel).__name__,
-        "epsilon": channel.epsilon,
-        "delta": channel.delta,
-        "calibration": getattr(channel, "calibration", None),
-        "K": game.num_hypotheses,
-        "M": game.num_labels,
-        "T": game.horizon,
-        "class": _fingerprint(game),
-    }
-
-
-def _fingerprint(game: Game) -> str:
-    """A short name of the class itself, from its candidates at a few contexts."""
-    if game.hypotheses is None:
-        return "redrawn"
-    contexts = np.random.default_rng(0).standard_normal((4, game.hypotheses.context_dim))
-    candidates = np.ascontiguousarray(game.hypotheses(contexts).round(6))
-    return hashlib.sha256(candidates.tobytes()).hexdigest()[:12]
-
-
-def check_fit(needs: Mapping[str, Any], game: Game) -> None:
-    """See whether a game has the parameters that such a policy needs.
-
-    Raises:
-        IncompatibleChannelError: if it has not, saying what differs.
-    """
-    if differ := differences(needs, game_parameters(game)):
-        raise IncompatibleChannelError(
-            f"the policy was trained for {differ}: train one for this game with 'ldp-gym train'; "
-            f"the learner 'bayes' reads every channel"
-        )
 
 
 @dataclass(frozen=True)
@@ -75,8 +31,7 @@ class Model:
 
     Attributes:
         parameters: the network's arrays.
-        evidence: what it says of a channel, a name of :data:`ldp_agents.rl.network.EVIDENCE`; or
-            :data:`ANY_TRUTH`, for a learned update on weights of label evidence.
+        evidence: what it says of a channel, a name of :data:`ldp_agents.rl.network.EVIDENCE`.
         trained_on: the games that it saw, as :func:`ldp_agents.rl.scope.warn_outside` reads it.
         card: the configuration and the versions that made it.
         measured: what was measured outside of these games, likewise.
@@ -95,14 +50,9 @@ class Model:
         """The algorithm that made it."""
         return str(self.card.get("config", {}).get("algorithm", "a model"))
 
-    def __call__(self, game: Game) -> EvidenceLearner | AnyTruthLearner:
+    def __call__(self, game: Game) -> ModelLearner:
         """The model as a learner of the game."""
-        if self.evidence != ANY_TRUTH:
-            return EvidenceLearner(game, self)
-        check_private(game)
-        learner = AnyTruthLearner(game, self.parameters)
-        warn_outside(self.name, self.trained_on, self.measured, game)
-        return learner
+        return (AnyTruthLearner if self.evidence == network.ANY_TRUTH else EvidenceLearner)(game, self)
 
     def save(self, directory: Path) -> None:
         """Write the model's two files."""
@@ -123,7 +73,7 @@ class Model:
             ValueError: if they are damaged, or the weights unpack to more than 256 MiB.
         """
         card = read_card(directory)
-        if card.get("evidence") not in (*network.EVIDENCE, ANY_TRUTH):
+        if card.get("evidence") not in network.EVIDENCE:
             found = card.get("evidence")
             raise ValueError(f"{directory / CARD} is no model's card: it has evidence {found!r}")
         try:
@@ -149,21 +99,8 @@ def read_card(directory: Path) -> dict[str, Any]:
     return dict(card)
 
 
-def check_private(game: Game) -> None:
-    """See whether a game's messages are private: eps is what a network reads.
-
-    Raises:
-        IncompatibleChannelError: if they are labels.
-    """
-    if not math.isfinite(game.channel.epsilon):
-        raise IncompatibleChannelError(
-            f"a learned agent reads private messages, and {game.channel!r} sends labels; "
-            f"the learner 'bayes' reads every channel"
-        )
-
-
-class EvidenceLearner(ExponentialWeights):
-    """Plays a trained model: exponential weights of its label evidence, and a smooth mixture.
+class ModelLearner(MixtureLearner):
+    """Plays a trained model: what its network says of messages, and a smooth mixture.
 
     The network's weights are worked out once, when the learner is made: in a game eps is fixed, and a
     relation of a message to a label is one number.
@@ -177,11 +114,9 @@ class EvidenceLearner(ExponentialWeights):
             with labels.
     """
 
-    rate = 1.0
     track = "uninformed"
 
     def __init__(self, game: Game, model: Model) -> None:
-        check_private(game)
         self.model = model
         weights, self._counts = network.EVIDENCE[model.evidence](model.parameters, game.channel)
         self._evidence = LabelEvidence(game.channel, weights)
@@ -189,9 +124,75 @@ class EvidenceLearner(ExponentialWeights):
         super().__init__(game)
         warn_outside(model.name, model.trained_on, model.measured, game)
 
-    def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """The label evidence, negated."""
-        return -(self._evidence(messages, candidates, self.posterior) @ self._counts)
+    def label_evidence(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        """What messages say for each hypothesis, ``(..., K)``, up to a constant of each round."""
+        return self._evidence(messages, candidates, self.posterior) @ self._counts
 
     def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
         return self._smoothing.smooth(weights, candidates)
+
+
+class EvidenceLearner(ModelLearner, ExponentialWeights):
+    """Plays a model of label evidence: exponential weights."""
+
+    rate = 1.0
+
+    def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        """The label evidence, negated."""
+        return -self.label_evidence(messages, candidates)
+
+
+class AnyTruthLearner(ModelLearner, LikelihoodLearner):
+    """Plays a learned update, :mod:`ldp_agents.rl.any_truth`, on label evidence."""
+
+    def __init__(self, game: Game, model: Model) -> None:
+        prefix, arrays = any_truth.PREFIX, model.parameters.items()
+        dials = {name.removeprefix(prefix): array for name, array in arrays if name.startswith(prefix)}
+        self._logits, self._trust = any_truth.read_outputs(network.apply(dials, any_truth.describe(game)))
+        self._dials: dict[int, any_truth.Dials] = {}
+        self._mixtures = any_truth.mixtures_of(game.num_hypotheses)
+        super().__init__(game, model)
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights ``(..., K)`` of the hypotheses, summing to one."""
+        mixed: FloatArray = self._state.mix(self._mixtures)
+        return mixed
+
+    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
+        """Begin with equal weights, and with the trust that the network says."""
+        super().reset(batch_shape)
+        self._state = any_truth.start(self._trust, self.game.num_hypotheses, batch_shape)
+        self._rounds = np.zeros(batch_shape, dtype=np.int64)
+
+    def restart(self, mask: BoolArray) -> None:
+        """The same in the games of ``mask``."""
+        super().restart(mask)
+        begin = any_truth.start(self._trust, self.game.num_hypotheses, ())
+        for now, at_first in zip(self._state, begin, strict=True):
+            now[mask] = at_first
+        self._rounds[mask] = 0
+
+    def learn(self, likelihoods: FloatArray) -> None:
+        """A round of the update; games may be in different rounds."""
+        for t in np.unique(self._rounds):
+            here = self._rounds == t
+            dials = self._dials_at(int(t))
+            if here.all():
+                self._state = any_truth.advance(self._state, likelihoods, dials, self._mixtures)
+                break
+            part = any_truth.State(*(numbers[here] for numbers in self._state))
+            part = any_truth.advance(part, likelihoods[here], dials, self._mixtures)
+            for now, after in zip(self._state, part, strict=True):
+                now[here] = after
+        self._rounds = self._rounds + 1
+
+    def _dials_at(self, t: int) -> any_truth.Dials:
+        if t not in self._dials:  # the same in every episode
+            self._dials[t] = any_truth.dials_at(self._logits, t)
+        return self._dials[t]
+
+    def _log_likelihoods(
+        self, candidates: FloatArray, messages: Messages, known: FloatArray | None
+    ) -> FloatArray:
+        return self.label_evidence(messages, candidates)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ldp_gym.channels.base import Channel
+from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.features.evidence import SLOPES, nodes, slope_weights
 from ldp_gym.features.relations import KINDS, relation_of
 from ldp_gym.numerics.arrays import FloatArray
@@ -37,7 +38,16 @@ _DISTANCE = 4.0
 
 
 def describe(channel: Channel) -> FloatArray:
-    """What a network reads of a channel, ``(5,)``: the kind of its relation; eps, and its logarithm."""
+    """What a network reads of a channel, ``(5,)``: the kind of its relation; eps, and its logarithm.
+
+    Raises:
+        IncompatibleChannelError: if its messages are not private.
+    """
+    if not math.isfinite(channel.epsilon):
+        raise IncompatibleChannelError(
+            f"a learned agent reads private messages, and {channel!r} sends labels; "
+            f"the learner 'bayes' reads every channel"
+        )
     kind = np.equal(KINDS, relation_of(channel).kind).astype(np.float64)
     return np.append(kind, [channel.epsilon / 4.0, math.log(channel.epsilon)])
 
@@ -124,5 +134,8 @@ def counts_of(outputs: Any, places: Any) -> Any:
     return math.e ** outputs[..., 1:] * (1.0 - abs(place - places)).clip(0)
 
 
-EVIDENCE = {"weights": learned_weights, "slopes": learned_slopes}
+ANY_TRUTH = "any-truth"
+"""Weights too, of a model that also holds the dials of :mod:`ldp_agents.rl.any_truth`."""
+
+EVIDENCE = {"weights": learned_weights, "slopes": learned_slopes, ANY_TRUTH: learned_weights}
 """What a network may say of a channel, by name: weights of label evidence, and what their evidence counts."""

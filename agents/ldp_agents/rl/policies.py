@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -11,8 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldp_agents.base import Learner
-from ldp_agents.rl.model import CARD, check_fit
+from ldp_agents.rl.config import differences
+from ldp_agents.rl.model import CARD
 from ldp_gym import Game
+from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.features.sums import FEATURES
 from ldp_gym.files import replacing, write_text
 from ldp_gym.learners import Track
@@ -20,6 +23,43 @@ from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, softmax
 
 POLICY = "policy.zip"
 """The file of a stored policy, as SB3 saves it."""
+
+
+def game_parameters(game: Game) -> dict[str, Any]:
+    """What of a game a policy may depend on that was trained on it alone, as JSON has it."""
+    channel = game.channel
+    return {
+        "channel": type(channel).__name__,
+        "epsilon": channel.epsilon,
+        "delta": channel.delta,
+        "calibration": getattr(channel, "calibration", None),
+        "K": game.num_hypotheses,
+        "M": game.num_labels,
+        "T": game.horizon,
+        "class": _fingerprint(game),
+    }
+
+
+def _fingerprint(game: Game) -> str:
+    """A short name of the class itself, from its candidates at a few contexts."""
+    if game.hypotheses is None:
+        return "redrawn"
+    contexts = np.random.default_rng(0).standard_normal((4, game.hypotheses.context_dim))
+    candidates = np.ascontiguousarray(game.hypotheses(contexts).round(6))
+    return hashlib.sha256(candidates.tobytes()).hexdigest()[:12]
+
+
+def check_fit(needs: Mapping[str, Any], game: Game) -> None:
+    """See whether a game has the parameters that such a policy needs.
+
+    Raises:
+        IncompatibleChannelError: if it has not, saying what differs.
+    """
+    if differ := differences(needs, game_parameters(game)):
+        raise IncompatibleChannelError(
+            f"the policy was trained for {differ}: train one for this game with 'ldp-gym train'; "
+            f"the learner 'bayes' reads every channel"
+        )
 
 
 @dataclass(frozen=True)

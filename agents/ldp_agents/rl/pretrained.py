@@ -7,8 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-from ldp_agents.rl.any_truth import AnyTruthLearner
-from ldp_agents.rl.model import EvidenceLearner, Model
+from ldp_agents.rl.model import EvidenceLearner, Model, ModelLearner
 from ldp_gym import Game
 
 WEIGHTS_DIRECTORY = Path(__file__).parent / "weights"
@@ -71,7 +70,7 @@ class PretrainedAmortized(Pretrained):
     algorithm = "amortized"
 
 
-def any_truth(game: Game) -> AnyTruthLearner:
+def any_truth(game: Game) -> ModelLearner:
     """Learned from simulated games: what to believe where the truth may be no member of the class.
 
     ``ldp-gym train any-truth`` makes it.
@@ -79,9 +78,7 @@ def any_truth(game: Game) -> AnyTruthLearner:
     Args:
         game: the public rules.
     """
-    learner = model_of("any-truth")(game)
-    assert isinstance(learner, AnyTruthLearner), "what its weights are of"
-    return learner
+    return model_of("any-truth")(game)
 
 
 any_truth.track = "uninformed"  # type: ignore[attr-defined]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ldp_agents.rl import sb3
-from ldp_agents.rl.model import game_parameters
-from ldp_agents.rl.policies import TrainedPolicy
+from ldp_agents.rl.policies import TrainedPolicy, game_parameters
 from ldp_agents.rl.run import Run
 from ldp_agents.rl.training_env import make_training_env
 from ldp_gym.errors import extra

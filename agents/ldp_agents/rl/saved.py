@@ -15,8 +15,7 @@ from gymnasium.wrappers import FlattenObservation
 
 from ldp_agents.rl import sb3
 from ldp_agents.rl.config import Config
-from ldp_agents.rl.model import game_parameters
-from ldp_agents.rl.policies import POLICY, Scaling, TrainedPolicy
+from ldp_agents.rl.policies import POLICY, Scaling, TrainedPolicy, game_parameters
 from ldp_agents.rl.run import CHECKPOINT, CONFIG, Run
 from ldp_agents.rl.training_env import make_training_env
 from ldp_agents.rl.vec_env import SB3VecEnv

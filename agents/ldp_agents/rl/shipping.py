@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ldp_agents.rl.config import Config
 from ldp_agents.rl.loading import load
-from ldp_agents.rl.model import ANY_TRUTH, CARD, WEIGHTS, Model
+from ldp_agents.rl.model import CARD, WEIGHTS, Model
+from ldp_agents.rl.network import ANY_TRUTH
 from ldp_agents.rl.run import LearnerFactory
 from ldp_gym import evaluate
 from ldp_gym.errors import UntrustedCodeError
