@@ -47,7 +47,7 @@ class _View:
 
     def begin(self, observation: Observation, mask: BoolArray | None) -> Shown:
         """A reset of every game, or of those of ``mask``, has shown this observation."""
-        if mask is None:
+        if mask is None or self._candidates is None:  # none has begun before
             self._features.reset(np.shape(observation["context"])[:-1])
         else:
             self._features.restart(mask)

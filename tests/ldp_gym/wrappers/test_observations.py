@@ -102,6 +102,23 @@ def test_a_reset_of_some_games_leaves_the_others_evidence(view):
 
 
 @pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("game", [small_rules(horizon=9), REDRAWN], ids=str)
+def test_the_first_reset_may_be_of_some_games(game, view):
+    envs, all_at_once = (
+        getattr(wrappers, f"Vector{view}")(gym.make_vec("LDPDist-v0", num_envs=3, **game)) for _ in range(2)
+    )
+    some = np.array([True, False, True])
+    begun, _ = envs.reset(seed=1, options={"reset_mask": some})
+    whole, _ = envs.reset(seed=1, options={"reset_mask": ~some})
+    expected, _ = all_at_once.reset(seed=1)
+    for first, both, reference in zip(leaves(begun), leaves(whole), leaves(expected), strict=True):
+        np.testing.assert_array_equal(first[some], reference[some])
+        np.testing.assert_array_equal(both, reference)
+    actions = envs.action_space.sample()
+    assert_same(envs.step(actions)[0], all_at_once.step(actions)[0])
+
+
+@pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("channel", ["laplace-single", "randomized-response", "split"])
 def test_the_checkers_pass_with_views(view, channel):
     with warnings.catch_warnings():
