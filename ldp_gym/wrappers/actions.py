@@ -14,9 +14,11 @@ import numpy.typing as npt
 from gymnasium.vector.utils import batch_space
 
 from ldp_gym.env import LDPDistEnv
+from ldp_gym.errors import ArgumentTypeError
 from ldp_gym.game import Game, game_of
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, softmax
+from ldp_gym.spaces import Simplex
 from ldp_gym.vector_env import LDPDistVectorEnv
 from ldp_gym.wrappers.sources import VectorView, single_env, vector_env
 
@@ -60,12 +62,20 @@ class _Softmax(_Logits):
         return self.weights(action, env.candidates.shape[:-2])
 
 
+def _require_distributions(env: Any, space: gym.Space[Any]) -> None:
+    if not isinstance(space, Simplex):
+        raise ArgumentTypeError(
+            f"a view of the action goes around what takes distributions; {env} takes {space}"
+        )
+
+
 class _ActionView(gym.ActionWrapper[Any, Any, Any], gym.utils.RecordConstructorArgs):
     view: type[_Mixture] | type[_Softmax]
 
     def __init__(self, env: gym.Env[Any, Any], logit_range: float = 10.0) -> None:
         gym.utils.RecordConstructorArgs.__init__(self, logit_range=logit_range)
         gym.ActionWrapper.__init__(self, single_env(self, env))
+        _require_distributions(env, env.action_space)
         self.logit_range = logit_range
         self._view = self.view(game_of(env), logit_range)
         self.action_space = self._view.space
@@ -79,6 +89,7 @@ class _VectorActionView(VectorView, gym.vector.VectorActionWrapper):
 
     def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any], logit_range: float = 10.0) -> None:
         super().__init__(vector_env(self, env))
+        _require_distributions(env, env.single_action_space)
         self.logit_range = logit_range
         self._view = self.view(game_of(env), logit_range)
         self.single_action_space = self._view.space

@@ -50,3 +50,15 @@ def test_equal_logits_are_the_uniform_mixture():
     cells = ldp_gym.CHANNELS["laplace-single"](4, 6, 40).clipping.cells(env.unwrapped.candidates)
     expected = env.unwrapped.step((1 - 1 / 40) * mixed + cells.shares / 40)[1]
     assert math.isclose(reward, expected, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("wrapper", [MixtureAction, SoftmaxAction])
+def test_an_action_is_turned_into_a_distribution_once(wrapper):
+    with pytest.raises(TypeError, match=r"takes distributions; .* takes Box\(-1.0, 1.0"):
+        wrapper(gym.make("LDPDistBox-v0", num_hypotheses=4, num_labels=4))
+
+
+@pytest.mark.parametrize("wrapper", [VectorMixtureAction, VectorSoftmaxAction])
+def test_the_actions_of_many_games_are_turned_into_distributions_once(wrapper):
+    with pytest.raises(TypeError, match=r"takes distributions; .* takes Box\(-1.0, 1.0"):
+        wrapper(gym.make_vec("LDPDistBox-v0", num_envs=2, num_hypotheses=4, num_labels=4))
