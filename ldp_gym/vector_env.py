@@ -115,7 +115,9 @@ class LDPDistVectorEnv(
         """
         options = validation.options("options", options)
         mask = self._reset_mask(options.pop("reset_mask", None))
-        infos = self._begin(mask, self._seeds(seed), member_option(self.scenario, options))
+        infos = self._begin(
+            mask, validation.seeds("seed", seed, self.num_envs), member_option(self.scenario, options)
+        )
         return self._referee.observe(), infos
 
     def step(
@@ -178,19 +180,6 @@ class LDPDistVectorEnv(
             "final_info": infos,
             "_final_info": over.copy(),
         }
-
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
-        if seed is None:
-            return [None] * self.num_envs
-        if isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str | bytes):
-            seeds = validation.list_of("seed", seed, "seeds, one for each game")
-            if len(seeds) != self.num_envs:
-                raise ValueError(
-                    f"seed must be a list of {self.num_envs}, one for each game, got {len(seeds)}"
-                )
-            return [None if one is None else validation.seed("seed", one) for one in seeds]
-        first = validation.seed("seed", seed)
-        return [first + game for game in range(self.num_envs)]
 
     def _reset_mask(self, mask: object) -> BoolArray:
         if mask is None:

@@ -62,6 +62,19 @@ def seed(name: str, value: object) -> int:
     return whole(name, value, least=0, most=2**100_000)
 
 
+def seeds(name: str, value: object, num_games: int) -> list[int | None]:
+    """``value`` as a seed for each game: those from a first one on, a list of them, or none."""
+    if value is None:
+        return [None] * num_games
+    if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes):
+        values = list_of(name, value, "seeds, one for each game")
+        if len(values) != num_games:
+            raise ValueError(f"{name} must be a list of {num_games}, one for each game, got {len(values)}")
+        return [None if one is None else seed(name, one) for one in values]
+    first = seed(name, value)
+    return [first + game for game in range(num_games)]
+
+
 def index(name: str, value: object, size: int) -> int:
     """``value`` as an index into ``size`` things."""
     number = whole(name, value, least=0)

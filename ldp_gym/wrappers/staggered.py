@@ -6,8 +6,10 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.utils import seeding
 
 from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import IntArray
 from ldp_gym.spaces import Simplex
 from ldp_gym.wrappers.sources import VectorView, vector_env
 
@@ -33,12 +35,17 @@ class StaggeredStart(VectorView):
             raise ValueError(f"{self.num_envs} games cannot be {self.copies} copies each: use a multiple")
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode in every game, and play each to its own round."""
+        """Begin an episode in every game, and play each to its own round.
+
+        With ``options["reset_mask"]`` some games begin a new episode, and the others stay where they are.
+        """
         first = np.arange(self.num_envs) // self.copies * self.copies
-        if seed is not None and self.copies > 1:
-            seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else list(seed)
-            seed = [seeds[i] for i in first]
+        if self.copies > 1:
+            seed = self._seeds_of_copies(seed, first)
+        options = validation.options("options", options)
         observations, infos = self.env.reset(seed=seed, options=options)
+        if options.get("reset_mask") is not None:
+            return observations, infos
         space, horizon = self.env.action_space, self.env.unwrapped.game.horizon  # type: ignore[attr-defined]
         assert space.shape is not None
         idle = np.full(space.shape, 1.0 / space.shape[-1] if isinstance(space, Simplex) else 0.0)
@@ -47,5 +54,13 @@ class StaggeredStart(VectorView):
             self.env.step(idle)
             mask = begins == t
             if mask.any():
-                observations, infos = self.env.reset(options={"reset_mask": mask})
+                observations, infos = self.env.reset(options={**options, "reset_mask": mask})
         return observations, infos
+
+    def _seeds_of_copies(self, seed: Any, first: IntArray) -> list[int | None]:
+        """For every game the seed of its first copy; without one, a new one where no game has begun."""
+        seeds = validation.seeds("seed", seed, self.num_envs)
+        for game in np.unique(first):
+            if seeds[game] is None and self.env.np_random_seed[game] == -1:  # type: ignore[index]
+                seeds[game] = seeding.np_random()[1]
+        return [seeds[game] for game in first]

@@ -41,3 +41,35 @@ def test_copies_play_the_same_episodes_whatever_they_do():
     assert (seen["round"][0] != seen["round"][3]).all()
     with pytest.raises(ValueError, match="6 games cannot be 4 copies each"):
         wrappers.StaggeredStart(games, copies=4)
+
+
+def staggered(copies=1):
+    return wrappers.StaggeredStart(gym.make_vec("LDPDist-v0", num_envs=6, horizon=12, reveal=True), copies)
+
+
+def test_copies_without_a_seed_are_the_same_and_others_are_not():
+    envs = staggered(copies=3)
+    for _ in range(2):
+        contexts = envs.reset()[0]["context"]
+        np.testing.assert_array_equal(contexts[[0, 3]], contexts[[2, 5]])
+        assert (contexts[0] != contexts[3]).all()
+
+
+def test_seeds_of_copies_are_of_any_kind_that_seeds_are():
+    (first, _), (same, _) = (staggered(copies=3).reset(seed=seed) for seed in (3, np.int64(3)))
+    np.testing.assert_array_equal(first["context"], same["context"])
+    with pytest.raises(ValueError, match="a list of 6, one for each game, got 2"):
+        staggered(copies=3).reset(seed=[1, 2])
+
+
+def test_every_game_of_a_staggered_start_has_the_truth_that_was_chosen():
+    envs = staggered()
+    envs.reset(seed=0, options={"truth": 2})
+    assert (envs.step(np.full((6, 16), 1 / 16))[4]["truth"] == 2).all()
+
+
+def test_a_reset_of_some_games_leaves_the_others_in_their_rounds():
+    envs = staggered()
+    envs.reset(seed=0)
+    shown, _ = envs.reset(options={"reset_mask": np.array([True, False, False, False, False, False])})
+    assert shown["round"].ravel().tolist() == [0, 8, 6, 4, 2, 0]
