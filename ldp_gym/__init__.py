@@ -60,8 +60,15 @@ _gym.register(
 )
 
 
+_LATER = ("bench", "deploy", "splits", "testing", "wrappers")
+"""Parts that are imported when they are first used, as ``ldp_gym.deploy``."""
+
+
 def __getattr__(name: str) -> _Any:
-    """``ldp_gym.deploy``, which is imported when it is first used."""
-    if name == "deploy":
-        return _import_module("ldp_gym.deploy")
+    if name in _LATER:
+        return _import_module(f"ldp_gym.{name}")
     raise AttributeError(f"module 'ldp_gym' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

@@ -10,6 +10,7 @@
 ...     observation, _, over, _, _ = env.step(learner.act(observation))
 """
 
+from importlib import import_module as _import_module
 from typing import Any
 
 import gymnasium as gym
@@ -74,3 +75,10 @@ def make(
     if not isinstance(env, Game):
         hand_generators(learner, env.unwrapped.learner_generators)  # type: ignore[union-attr]
     return learner
+
+
+def __getattr__(name: str) -> Any:
+    """``ldp_agents.rl``, which is imported when it is first used."""
+    if name == "rl":
+        return _import_module("ldp_agents.rl")
+    raise AttributeError(f"module 'ldp_agents' has no attribute {name!r}")
