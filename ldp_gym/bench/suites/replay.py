@@ -15,7 +15,6 @@ from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.suites.base import channel_rules
 from ldp_gym.bench.suites.selection import Selection
 from ldp_gym.errors import extra
-from ldp_gym.learners import LEARNERS
 from ldp_gym.numerics.arrays import FloatArray
 
 GAMES = ("digits", "tumours")
@@ -27,7 +26,7 @@ CHANNELS = (
     "adaptive-split",
     "identity",
 )
-LEARNERS_SHOWN = ("uniform", "centred-exp3", "bayes", "fixed-share", "soft-bayes", "robust")
+LEARNERS = ("uniform", "centred-exp3", "bayes", "fixed-share", "soft-bayes", "robust")
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 
 
@@ -51,7 +50,7 @@ class Replay(Selection):
         with extra("examples", "the suite replay"):
             import sklearn  # noqa: F401 - its parts are imported where models are fitted
         channels = ("laplace-single", "split", "identity") if small else CHANNELS
-        learners = ("uniform", "bayes", "robust") if small else LEARNERS_SHOWN
+        learners = ("uniform", "bayes", "robust") if small else LEARNERS
         return [
             Experiment(
                 {**_game(game, 100 if small else None), **channel_rules(channel), "epsilon": epsilon},
@@ -64,7 +63,6 @@ class Replay(Selection):
             for channel in channels
             for epsilon in (EPSILONS[:1] if channel == "identity" else EPSILONS[::3] if small else EPSILONS)
             for learner in learners
-            if learner in LEARNERS
         ]
 
 

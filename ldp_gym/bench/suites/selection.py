@@ -6,7 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
+from operator import itemgetter
 
 import numpy as np
 
@@ -36,15 +37,10 @@ class Pick:
     result: ExperimentResult
 
     @property
-    def experiment(self) -> Experiment:
-        """What was played."""
-        return self.result.experiment
-
-    @property
     def epsilon(self) -> float:
         """The privacy level; infinite without privacy."""
-        private = self.experiment.channel != "identity"
-        return float(rule_value(self.experiment.rules, "epsilon")) if private else math.inf
+        private = self.result.channel != "identity"
+        return float(rule_value(self.result.experiment.rules, "epsilon")) if private else math.inf
 
     @property
     def leaders(self) -> IntArray:
@@ -120,34 +116,37 @@ class Selection(Suite):
 
     def tables(self, results: Results) -> list[SuiteTable]:
         """Channels against eps in each game; and every pick."""
-        picks = {label: _picks(of_game) for label, of_game in results.group(_label).items()}
-        found = [_overview(label, of_game) for label, of_game in picks.items() if of_game]
-        every = [pick for of_game in picks.values() for pick in of_game]
-        every.sort(key=lambda pick: (_label(pick.experiment), pick.epsilon, -pick.hits, pick.users))
-        return [*found, SuiteTable("Who picks which model", _COLUMNS, every)] if every else []
+        games = _picks_by_game(results)
+        every = sorted(
+            (pick for picks in games.values() for pick in picks),
+            key=lambda pick: (_label(pick.result.experiment), pick.epsilon, -pick.hits, pick.users),
+        )
+        overviews = [_overview(label, _Grid(picks)) for label, picks in games.items()]
+        return [*overviews, SuiteTable("Who picks which model", _COLUMNS, every)] if every else []
 
     def draw(self, results: Results) -> figures.Figure:
         """How often the right model is picked, by channel and eps; one panel per game."""
-        picks = {label: _picks(of_game) for label, of_game in results.group(_label).items()}
-        grids = {label: _Grid(of_game) for label, of_game in picks.items() if of_game}
+        grids = {label: _Grid(picks) for label, picks in _picks_by_game(results).items()}
         if not grids:
-            return _empty_figure()
-        rows = max(len(grid.channels) for grid in grids.values())
+            drawing, axes = figures.new_figure()
+            axes[0, 0].set_axis_off()
+            text = "no learner that played has weights to pick by"
+            axes[0, 0].text(0.5, 0.5, text, ha="center", va="center")
+            return drawing
+        rows = max(len(grid.rows) for grid in grids.values())
         columns = max(len(grid.epsilons) for grid in grids.values())
         drawing, axes = figures.new_figure(
             len(grids), width=max(3.6, 2.0 + 0.75 * columns), height=1.3 + 0.34 * rows
         )
         for panel, (label, grid) in zip(axes.flat, grids.items(), strict=True):
-            shares = np.array([[math.nan if p is None else p.found.value for p in row] for row in grid.rows])
+            cells = list(grid.rows.values())
+            shares = np.array([[cell.number for cell in row] for row in cells], dtype=np.float64)
             image = panel.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
-            for i, row in enumerate(grid.rows):
-                for j, pick in enumerate(row):
-                    dark = pick is not None and pick.found.value > 0.6
-                    panel.text(
-                        j, i, _cell(pick).text, ha="center", va="center", size=7, color="w" if dark else "k"
-                    )
+            for (i, j), share in np.ndenumerate(shares):
+                hue = "w" if share > 0.6 else "k"
+                panel.text(j, i, cells[i][j].text, ha="center", va="center", size=7, color=hue)
             panel.set_xticks(range(len(grid.epsilons)), [f"{epsilon:g}" for epsilon in grid.epsilons])
-            panel.set_yticks(range(len(grid.channels)), grid.channels)
+            panel.set_yticks(range(len(grid.rows)), grid.rows)
             panel.set_title(f"{label} ({grid.learner})")
             panel.set_xlabel("eps")
             panel.grid(visible=False)
@@ -231,6 +230,12 @@ def _label(experiment: Experiment) -> str:
     return str(name).rpartition(":")[2] if isinstance(name, str) else "table"
 
 
+def _picks_by_game(results: Results) -> dict[str, list[Pick]]:
+    """The picks of the games that have some."""
+    games = {label: _picks(of_game) for label, of_game in results.group(_label).items()}
+    return {label: picks for label, picks in games.items() if picks}
+
+
 def _picks(results: Sequence[ExperimentResult]) -> list[Pick]:
     """The results of learners that prefer some model to others."""
     led = [result for result in results if result.evaluation.leaders is not None]
@@ -241,7 +246,7 @@ def _picks(results: Sequence[ExperimentResult]) -> list[Pick]:
 
 
 class _Grid:
-    """The picks of one learner by channel and eps: Bayes, or else the one that picks right most often.
+    """What one learner picks by channel and eps: Bayes, or else the one that picks right most often.
 
     A channel without privacy is the same at every eps.
     """
@@ -253,30 +258,25 @@ class _Grid:
         self.learner = "bayes" if "bayes" in hits else hits.most_common(1)[0][0]
         own = [pick for pick in picks if pick.result.learner == self.learner]
         self.epsilons = sorted({p.epsilon for p in own if math.isfinite(p.epsilon)}) or [math.inf]
-        table = {(pick.result.channel, pick.epsilon): pick for pick in own}
-        means = {channel: [p.found.value for p in own if p.result.channel == channel] for channel, _ in table}
-        self.channels = sorted(means, key=lambda channel: -float(np.mean(means[channel])))
-        self.rows = [
-            [table.get((c, e), table.get((c, math.inf))) for e in self.epsilons] for c in self.channels
-        ]
+        cells = {(pick.result.channel, pick.epsilon): _cell(pick) for pick in own}
+        channels = dict.fromkeys(pick.result.channel for pick in own)
+        means = {c: float(np.mean([p.found.value for p in own if p.result.channel == c])) for c in channels}
+        self.rows = {
+            channel: [cells.get((channel, e), cells.get((channel, math.inf), NOTHING)) for e in self.epsilons]
+            for channel in sorted(means, key=lambda channel: -means[channel])
+        }
 
 
-def _overview(label: str, picks: Sequence[Pick]) -> SuiteTable:
-    grid = _Grid(picks)
-    columns: list[Column[int]] = [Column("Channel", lambda i: Value(grid.channels[i]))]
-    for j, epsilon in enumerate(grid.epsilons):
-        columns.append(Column(f"eps = {epsilon:g}", partial(_grid_cell, grid, j), numeric=True))
+def _overview(label: str, grid: _Grid) -> SuiteTable:
+    columns = [Column("Channel", itemgetter(0))]
+    for j, epsilon in enumerate(grid.epsilons, start=1):
+        columns.append(Column(f"eps = {epsilon:g}", itemgetter(j), numeric=True))
+    rows = [[Value(channel), *cells] for channel, cells in grid.rows.items()]
     title = f"{label}: how often {grid.learner} picks the right model, and by how many users"
-    return SuiteTable(title, columns, range(len(grid.channels)), printed=True)
+    return SuiteTable(title, columns, rows, printed=True)
 
 
-def _grid_cell(grid: _Grid, column: int, row: int) -> Value:
-    return _cell(grid.rows[row][column])
-
-
-def _cell(pick: Pick | None) -> Value:
-    if pick is None:
-        return NOTHING
+def _cell(pick: Pick) -> Value:
     by = f" by {pick.users:,.0f}" if math.isfinite(pick.users) else ""
     return Value(f"{pick.found.value:.0%}{by}", pick.found.value)
 
@@ -287,7 +287,7 @@ def _privacy(pick: Pick) -> Value:
 
 def _favourite(pick: Pick) -> Value:
     model, share = pick.favourite
-    name = "none" if model < 0 else pick.experiment.describe_hypothesis(model)
+    name = "none" if model < 0 else pick.result.experiment.describe_hypothesis(model)
     return Value(f"{name}, {share:.0%}", model)
 
 
@@ -301,7 +301,7 @@ def _found_interval(pick: Pick) -> Value:
 
 
 _COLUMNS: tuple[Column[Pick], ...] = (
-    Column("Game", lambda pick: Value(_label(pick.experiment)), common=True),
+    Column("Game", lambda pick: Value(_label(pick.result.experiment)), common=True),
     Column("Privacy", _privacy, common=True),
     Column("Channel", lambda pick: Value(pick.result.channel)),
     Column("Learner", lambda pick: Value(pick.result.learner)),
@@ -323,10 +323,3 @@ _COLUMNS: tuple[Column[Pick], ...] = (
     Column("Users in all", lambda pick: count(pick.result.horizon), numeric=True, common=True),
     Column("Episodes", lambda pick: count(pick.episodes), numeric=True, common=True),
 )
-
-
-def _empty_figure() -> figures.Figure:
-    drawing, axes = figures.new_figure()
-    axes[0, 0].set_axis_off()
-    axes[0, 0].text(0.5, 0.5, "no learner that played has weights to pick by", ha="center", va="center")
-    return drawing

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from ldp_gym.bench import figures
@@ -11,10 +9,9 @@ from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.suites.base import Suite
-from ldp_gym.learners import LEARNERS
 from ldp_gym.splits import REFERENCES, TESTS, SplitScore, score_totals
 
-LEARNERS_SHOWN = ("exp3", "centred-exp3", "ppo", "amortized")
+LEARNERS = ("exp3", "centred-exp3", "ppo", "amortized")
 _LEAST_SHOWN = -0.25
 """Who is worse stands at the edge: the scale is for those who learn."""
 
@@ -37,12 +34,10 @@ class Splits(Suite):
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         """All test games, with the references."""
-        known = LEARNERS.names()
-        learners = [*REFERENCES, *(learner for learner in LEARNERS_SHOWN if learner in known)]
         return [
             Experiment(rules, learner, episodes=6 if small else 128, block=32)
             for rules in _games(small).values()
-            for learner in learners
+            for learner in (*REFERENCES, *LEARNERS)
         ]
 
     def findings(self, results: Results) -> list[Finding]:
@@ -91,7 +86,6 @@ def _draw_score(
     panel.plot([mean], [place], marker, color=hue, markerfacecolor=face, label=label, linestyle="none")
 
 
-@cache
 def _games(small: bool) -> dict[tuple[str, str], dict[str, Any]]:
     """The test games by split and title; small ones are shorter, and two of each split."""
     return {
@@ -101,21 +95,16 @@ def _games(small: bool) -> dict[tuple[str, str], dict[str, Any]]:
     }
 
 
-@cache
-def _places() -> Mapping[str, tuple[str, str]]:
-    """Split and title by the canonical rules, of either size."""
-    return {
+def _scores(results: Results) -> dict[str, dict[str, SplitScore]]:
+    """The scores by learner and split, as far as there are some."""
+    places = {
         Experiment(rules, REFERENCES[0]).canonical_rules: place
         for small in (True, False)
         for place, rules in _games(small).items()
     }
-
-
-def _scores(results: Results) -> dict[str, dict[str, SplitScore]]:
-    """The scores by learner and split, as far as there are some."""
     found: dict[str, dict[str, dict[str, float | None]]] = {}
     for result in results.successes:
-        split, title = _places().get(result.experiment.canonical_rules, (None, ""))
+        split, title = places.get(result.experiment.canonical_rules, (None, ""))
         uniform, bayes = (results.same_tapes(result.experiment, name) for name in REFERENCES)
         if split is None or uniform is None or bayes is None or result.learner in REFERENCES:
             continue
