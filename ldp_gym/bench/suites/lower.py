@@ -66,14 +66,11 @@ class Lower(Suite):
         played = results.group(_point)
         for point, lines in _by_point(results).items():
             bound = theory.lower_bound(*point)
-            ratios = {result.channel: result.totals.mean() / bound for result in lines}
-            least = min(ratios, key=lambda channel: ratios[channel])
-            best = next(result for result in lines if result.channel == least)
+            best = min(lines, key=lambda result: result.risk.value)
             found.append(
                 Finding(
-                    f"2K = {point[0]}, T = {point[1]:,}, eps = {point[2]:g}: the best of {len(ratios)} "
-                    f"channels, {least} "
-                    f"with {best.learner}, has {ratios[least]:,.0f} times the lower bound "
+                    f"{_title(point)}: the best of {len(lines)} channels, {best.channel} with "
+                    f"{best.learner}, has {best.risk.value / bound:,.0f} times the lower bound "
                     f"({bound:.3g} nats).",
                     every(above(result.evaluation.kl[..., -1], bound) for result in played[point]),
                 )
@@ -94,7 +91,7 @@ class Lower(Suite):
             figures.draw_dots(
                 panel, names, [risks.get(name) for name in names], figures.colour("bayes"), bound
             )
-            panel.set_title(f"2K = {point[0]}, T = {point[1]:,}, eps = {point[2]:g}")
+            panel.set_title(_title(point))
         drawing.supxlabel("total KL (nats), worst truth, best learner; dotted: the lower bound")
         return drawing
 
@@ -103,12 +100,13 @@ def _point(experiment: Experiment) -> tuple[int, int, float]:
     return experiment.num_hypotheses, experiment.horizon, experiment.rules["epsilon"]
 
 
+def _title(point: tuple[int, int, float]) -> str:
+    return f"2K = {point[0]}, T = {point[1]:,}, eps = {point[2]:g}"
+
+
 def _by_point(results: Results) -> dict[tuple[int, int, float], list[ExperimentResult]]:
     """For each point, the better learner on every channel."""
-    groups: dict[tuple[int, int, float], dict[str, ExperimentResult]] = {}
-    for result in results.successes:
-        best = groups.setdefault(_point(result.experiment), {})
-        other = best.get(result.channel)
-        if other is None or result.totals.mean() < other.totals.mean():
-            best[result.channel] = result
-    return {point: list(lines.values()) for point, lines in groups.items()}
+    groups: dict[tuple[int, int, float], list[ExperimentResult]] = {}
+    for (point, _), lines in results.group(lambda e: (_point(e), e.channel)).items():
+        groups.setdefault(point, []).append(min(lines, key=lambda result: result.risk.value))
+    return groups

@@ -130,16 +130,15 @@ class TV(Suite):
         online, offline = axes.flat
         for i, (learner, channel) in enumerate(results.pairs):
             label, hue = f"{learner} on {channel}", figures.pair_colour(learner, channel, i)
-            line = _line(results, learner, channel, averages=False)
-            x = [r.horizon for r in line]
-            beside = figures.shift_apart(x, i, len(results.pairs))
-            figures.draw_points(online, beside, [statistics.mean(_averaged_tv(r)) for r in line], label, hue)
-            online.plot(x, [_bound(r) for r in line], ":", color=hue)
-            line = _line(results, learner, channel, averages=True)
-            x = [r.horizon for r in line]
-            beside = figures.shift_apart(x, i, len(results.pairs))
-            figures.draw_points(offline, beside, [statistics.mean(_distances(r)) for r in line], label, hue)
-            offline.plot(x, [_median_distances(r).mean() for r in line], "--", color=hue)
+            for panel, averages, value, dashes, reference in (
+                (online, False, _averaged_tv, ":", _bound),
+                (offline, True, _distances, "--", lambda r: _median_distances(r).mean()),
+            ):
+                line = _line(results, learner, channel, averages=averages)
+                x = [r.horizon for r in line]
+                beside = figures.shift_apart(x, i, len(results.pairs))
+                figures.draw_points(panel, beside, [statistics.mean(value(r)) for r in line], label, hue)
+                panel.plot(x, [reference(r) for r in line], dashes, color=hue)
         online.set(title="averaged TV-risk over tables\n(dotted: Pinsker's bound)", ylabel="total variation")
         offline.set(title=f"TV of the average prediction\n(dashed: median of {RUNS} runs)")
         horizons = sorted({r.horizon for r in results.successes})

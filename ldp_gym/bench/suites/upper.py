@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,12 @@ EPISODES = {10**3: 64, 10**4: 32, 10**5: 16, 10**6: 8, 10**7: 8}
 """How many tables, and episodes, at each horizon; the shorter ones share theirs with the longer."""
 
 LONGEST = max(EPISODES)
+
+BOUNDS = (
+    ("exp3", "laplace-single", partial(theory.exp3_bound, NUM_HYPOTHESES, epsilon=1.0)),
+    ("wma", "laplace-vector", partial(theory.wma_bound, NUM_HYPOTHESES, epsilon=1.0, delta=DELTA)),
+)
+"""Learner, channel and what its theorem promises in this game, by T."""
 
 
 class Upper(Suite):
@@ -74,10 +81,7 @@ class Upper(Suite):
             line = results.line(learner, channel)
             if learner != "uniform" and len(line) > 1:
                 found.append(_regime(line, per_round))
-        for learner, channel, bound in (
-            ("exp3", "laplace-single", exp3_bound),
-            ("wma", "laplace-vector", wma_bound),
-        ):
+        for learner, channel, bound in BOUNDS:
             if line := results.line(learner, channel):
                 worst = max(r.totals.max() / bound(r.horizon) for r in line)
                 found.append(
@@ -92,8 +96,7 @@ class Upper(Suite):
         """Risk and bounds against T."""
         drawing, axes = figures.new_figure(width=8.2, height=4.4)
         panel = axes[0, 0]
-        pairs = results.pairs
-        for i, (learner, channel) in enumerate(pairs):
+        for i, (learner, channel) in enumerate(results.pairs):
             line = results.line(learner, channel)
             x = [r.horizon for r in line]
             label, hue = f"{learner} on {channel}", figures.pair_colour(learner, channel, i)
@@ -102,16 +105,9 @@ class Upper(Suite):
                 label += f"\n{figures.slope_label(slope)} at the end"
             figures.draw_points(panel, x, [r.risk for r in line], label, hue)
         horizons = sorted({r.horizon for r in results.successes})
-        panel.plot(
-            horizons,
-            [exp3_bound(t) for t in horizons],
-            ":",
-            color=figures.colour("exp3"),
-            label="bound of EXP3",
-        )
-        panel.plot(
-            horizons, [wma_bound(t) for t in horizons], ":", color=figures.colour("wma"), label="bound of WMA"
-        )
+        for learner, _, bound in BOUNDS:
+            label, hue = f"bound of {learner.upper()}", figures.colour(learner)
+            panel.plot(horizons, [bound(t) for t in horizons], ":", color=hue, label=label)
         idle = results.line("uniform", "laplace-single")
         if idle:  # it never learns: beyond what was played, it goes on like that
             last = idle[-1]
@@ -125,16 +121,6 @@ class Upper(Suite):
         figures.set_log_scale(panel, "y")
         figures.add_legend(drawing)
         return drawing
-
-
-def exp3_bound(horizon: int) -> float:
-    """Algorithm 2's theorem in this game."""
-    return theory.exp3_bound(NUM_HYPOTHESES, horizon, 1.0)
-
-
-def wma_bound(horizon: int) -> float:
-    """Algorithm 1's theorem in this game."""
-    return theory.wma_bound(NUM_HYPOTHESES, horizon, 1.0, DELTA)
 
 
 def _regime(line: list[ExperimentResult], per_round: FloatArray) -> Finding:
