@@ -50,7 +50,7 @@ class GrowingResponse(DoubleResponse):
     @property
     def log_keep(self):
         if self.num_labels < 30:
-            return RandomizedResponse.log_keep.fget(self)
+            return RandomizedResponse.log_keep.func(self)
         return super().log_keep
 
     def log_density(self, messages, candidates, posterior=None):
@@ -131,4 +131,4 @@ def test_a_promise_that_is_broken_in_larger_games_is_broken():
     (audit,) = audit_channels(games).values()
     assert audit.broken
     (audit,) = audit_channels(games[:2]).values()
-    assert not audit.broken
+    assert audit.certificate.epsilon == pytest.approx(1.0)
