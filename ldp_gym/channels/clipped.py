@@ -88,18 +88,6 @@ class ClippedChannel(Channel):
         """``log pbar_j[y]`` of the given masses ``f_j[y]`` alone; +inf where h_t never goes."""
         return np.where(lengths > 0.0, np.log(self.clipping.density(masses, lengths, total)), np.inf)
 
-    def _density(self, messages: Messages, candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """``q(z | y)`` as ``(density, log_scale)``: shapes ``(..., M)`` and ``(..., 1)``.
-
-        h_t mixes the kernels: label y keeps its own with probability 1 - 1/T, and else takes the average of
-        all by their cells' share; a label without a cell always takes the average.
-        """
-        cells = self.clipping.cells(candidates)
-        kernel, log_scale = self._kernel(messages, candidates, cells)
-        average = np.einsum("...m,...m->...", kernel, cells.shares)[..., None]
-        own = np.where(cells.lengths > 0.0, 1.0 - self.clipping.mixing, 0.0)
-        return own * kernel + (1.0 - own) * average, log_scale
-
     def _kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray]:
@@ -113,10 +101,17 @@ class ClippedChannel(Channel):
     def log_density(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        """See :meth:`Channel.log_density`; the base measure is Lebesgue's in the revealed coordinates."""
-        density, log_scale = self._density(messages, candidates)
+        """See :meth:`Channel.log_density`; the base measure is Lebesgue's in the revealed coordinates.
+
+        h_t mixes the kernels: label y keeps its own with probability 1 - 1/T, and else takes the average of
+        all by their cells' share; a label without a cell always takes the average.
+        """
+        cells = self.clipping.cells(candidates)
+        kernel, log_scale = self._kernel(messages, candidates, cells)
+        average = np.einsum("...m,...m->...", kernel, cells.shares)[..., None]
+        own = np.where(cells.lengths > 0.0, 1.0 - self.clipping.mixing, 0.0)
         with np.errstate(divide="ignore"):
-            return np.log(density) + log_scale
+            return np.log(own * kernel + (1.0 - own) * average) + log_scale
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
@@ -137,6 +132,16 @@ def range_of(density: FloatArray, lengths: FloatArray) -> tuple[FloatArray, Floa
     lowest = np.minimum.reduce(density, axis=-1, where=lengths > 0.0, initial=np.inf)
     highest = np.maximum.reduce(density, axis=-1, where=lengths > 0.0, initial=0.0)
     return np.log(lowest), np.log(highest)
+
+
+def mark_revealed(losses: FloatArray) -> FloatArray:
+    """Losses without an exact zero, which stands for "not revealed" where one coordinate of K is."""
+    return np.where(losses == 0.0, np.finfo(np.float64).tiny, losses)
+
+
+def revealed_coordinate(messages: Messages) -> IntArray:
+    """Which coordinate each message reveals, of those that reveal one."""
+    return (messages != 0.0).argmax(axis=-1)
 
 
 def importance_weighted_losses(

@@ -47,7 +47,6 @@ class Hybrid(OneBit):
 
     def _interval(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Where the piecewise mechanism is denser."""
-        values = np.clip(values, -1.0, 1.0)
         low = (self._reach + 1.0) / 2.0 * values - (self._reach - 1.0) / 2.0
         return low, low + self._reach - 1.0
 
@@ -89,7 +88,7 @@ class Hybrid(OneBit):
     def pieces(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Both bits, and a point between any two ends of intervals: the density is constant there."""
         bits, counts = super().pieces(values)
-        ends = np.unique(np.concatenate([*self._interval(values), [-self._reach, self._reach]]))
         if not self._share:
             return bits, counts
+        ends = np.unique(np.concatenate([*self._interval(values), [-self._reach, self._reach]]))
         return np.append(bits, (ends[:-1] + ends[1:]) / 2.0), np.append(counts, np.diff(ends))

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from ldp_gym.calibration.clipping import Cells
-from ldp_gym.channels.clipped import importance_weighted_losses
+from ldp_gym.channels.clipped import importance_weighted_losses, revealed_coordinate
 from ldp_gym.channels.noise_laws import LAPLACE, NoiseLaw
-from ldp_gym.channels.noisy import Noise, NoisyChannel
+from ldp_gym.channels.noisy import NoisyChannel
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, masses, one_hot
 
 
@@ -46,28 +46,27 @@ class LaplaceSingle(NoisyChannel):
         return one_hot(self.to_loss(noisy, noise.offset, noise.slope), coordinate, self.num_hypotheses)
 
     def distances(self, messages: Messages, candidates: FloatArray, cells: Cells) -> Iterator[FloatArray]:
-        noise = self.noise(candidates, cells)
-        yield self._distances(messages, candidates, cells, noise, _coordinate(messages))
+        yield self._read(messages, candidates, cells)[0]
 
-    def _distances(
-        self, messages: Messages, candidates: FloatArray, cells: Cells, noise: Noise, coordinate: IntArray
-    ) -> FloatArray:
+    def _read(
+        self, messages: Messages, candidates: FloatArray, cells: Cells
+    ) -> tuple[FloatArray, FloatArray]:
+        """The distances ``(..., M)`` in the revealed coordinate, and the noise scale of its loss."""
+        noise, coordinate = self.noise(candidates, cells), revealed_coordinate(messages)
         scale = at(noise.scale, coordinate)
         revealed = self.from_loss(at(messages, coordinate), noise.offset, noise.slope) / scale
         if candidates.ndim == 2:  # one table for all rounds
-            levels = self._levels(candidates, cells) / noise.scale[..., None]
-            return masses(levels.T, coordinate) - revealed[..., None]
-        masses_of_coordinate = at(candidates, coordinate, slice(None))
-        levels = self._levels_of(masses_of_coordinate, cells.lengths, cells.total) / scale[..., None]
-        return levels - revealed[..., None]
+            levels = masses((self._levels(candidates, cells) / noise.scale[..., None]).T, coordinate)
+        else:
+            masses_of_coordinate = at(candidates, coordinate, slice(None))
+            levels = self._levels_of(masses_of_coordinate, cells.lengths, cells.total) / scale[..., None]
+        return levels - revealed[..., None], scale * noise.slope
 
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray]:
-        noise, coordinate = self.noise(candidates, cells), _coordinate(messages)
-        distances = self._distances(messages, candidates, cells, noise, coordinate)
-        scale = at(noise.scale, coordinate)
-        log_norm = self.law.log_norm - np.log(scale * noise.slope) - math.log(self.num_hypotheses)
+        distances, scale = self._read(messages, candidates, cells)
+        log_norm = self.law.log_norm - np.log(scale) - math.log(self.num_hypotheses)
         return self.law.log_kernel(distances), log_norm
 
     def loss_estimates(
@@ -114,8 +113,3 @@ def _decaying_sums(shares: FloatArray, gaps: FloatArray) -> FloatArray:
     for n in range(1, sums.shape[-1]):
         sums[:, n] += gaps[:, n - 1] * sums[:, n - 1]
     return sums
-
-
-def _coordinate(messages: Messages) -> IntArray:
-    """Which coordinate each message reveals."""
-    return (messages != 0.0).argmax(axis=-1)

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ldp_gym.calibration.clipping import Cells
-from ldp_gym.channels.clipped import NEGLIGIBLE, ClippedChannel
+from ldp_gym.channels.clipped import NEGLIGIBLE, ClippedChannel, mark_revealed
 from ldp_gym.channels.noise_laws import NoiseLaw
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, Messages
@@ -35,15 +35,10 @@ class Noise(NamedTuple):
 class NoisyChannel(ClippedChannel):
     """A noisy, affine image of the clipped log-likelihoods.
 
-    A message is ``-c (log pbar_j[h_t(y)] + noise + log M - c')``, eqs. (8) and (12).
+    A message is ``-c (log pbar_j[h_t(y)] + noise + log M - c')``, eqs. (8) and (12). The arguments that are
+    not listed here are those of :class:`ClippedChannel`.
 
     Args:
-        num_hypotheses: K.
-        num_labels: M.
-        horizon: T.
-        epsilon: the privacy level.
-        delta: see the channel.
-        clipping: ``"continuous"``, or ``"paper"`` with its ceilings, which breaks the promise.
         calibration: ``"paper"``: noise for log-likelihoods of range ``log(KT)``, whatever the context;
             ``"tight"``: for the public range ``D_j(x_t) = max_y log pbar_j - min_y log pbar_j`` of each
             coordinate, which is never larger. The offset stays common to all coordinates, from the largest
@@ -114,9 +109,7 @@ class NoisyChannel(ClippedChannel):
 
     def to_loss(self, log_likelihood: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
         """The loss that a noisy log-likelihood turns into, Section 4, eq. (8)."""
-        losses = -slope * (log_likelihood + (np.log(self.num_labels) - offset))
-        # An exact zero stands for "not revealed" where one coordinate of K is.
-        return np.where(losses == 0.0, np.finfo(np.float64).tiny, losses)
+        return mark_revealed(-slope * (log_likelihood + (np.log(self.num_labels) - offset)))
 
     def from_loss(self, losses: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
         """The inverse of :meth:`to_loss`: the noisy log-likelihood that a loss stands for."""

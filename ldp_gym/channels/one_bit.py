@@ -35,15 +35,15 @@ class OneBit(ScaledChannel):
         return self._bit**2
 
     def randomize(self, values: FloatArray, coins: FloatArray) -> FloatArray:
-        up = coins[..., 0] < (1.0 + np.minimum(np.maximum(values, -1.0), 1.0) / self._bit) / 2.0
+        up = coins[..., 0] < (1.0 + values / self._bit) / 2.0
         return np.where(up, self._bit, -self._bit)
 
     def report_density(self, reports: FloatArray, values: FloatArray) -> FloatArray:
-        return (1.0 + np.sign(reports) * np.minimum(np.maximum(values, -1.0), 1.0) / self._bit) / 2.0
+        return (1.0 + np.sign(reports) * values / self._bit) / 2.0
 
     def report_agreement(self, reports: FloatArray, values: FloatArray) -> FloatArray:
         """All of it at the end of [-1, 1] that the bit says, none at the other."""
-        return (1.0 + np.sign(reports) * np.minimum(np.maximum(values, -1.0), 1.0)) / 2.0
+        return (1.0 + np.sign(reports) * values) / 2.0
 
     @property
     def num_public_coins(self) -> int:

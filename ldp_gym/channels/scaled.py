@@ -9,14 +9,27 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from ldp_gym.calibration.clipping import Cells
-from ldp_gym.channels.clipped import NEGLIGIBLE, ClippedChannel, importance_weighted_losses, range_of
+from ldp_gym.channels.clipped import (
+    NEGLIGIBLE,
+    ClippedChannel,
+    importance_weighted_losses,
+    mark_revealed,
+    range_of,
+    revealed_coordinate,
+)
 from ldp_gym.channels.listing import MessageList, complete_list
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages, at, one_hot
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, one_hot
+
+_Scales = tuple[FloatArray, FloatArray, FloatArray]
+"""The public ranges of coordinates: centres and half widths ``(...)``, and ``pbar`` of labels ``(..., M)``.
+
+A half width is 0 where there is no range.
+"""
 
 _LEAST_EPSILON = 1e-150
 """The square of a report, about ``2 / eps``, is a float."""
@@ -67,17 +80,6 @@ class ScaledChannel(ClippedChannel):
         """Two for h_t, the coordinate, and the mechanism's."""
         return 3 + self._num_coins
 
-    def _scales(self, candidates: FloatArray, cells: Cells) -> _Scales:
-        """Of all coordinates."""
-        return self._scales_of(candidates, cells.lengths[..., None, :], cells.total[..., None])
-
-    def _scales_of(self, masses: FloatArray, lengths: FloatArray, total: FloatArray) -> _Scales:
-        """Of the coordinates with masses ``f_j[y]``, ``(..., M)``."""
-        density = self.clipping.density(masses, lengths, total)
-        lowest, highest = range_of(density, lengths)
-        half = (highest - lowest) / 2.0
-        return _Scales((lowest + highest) / 2.0, np.where(half > NEGLIGIBLE, half, 0.0), density)
-
     def encode(
         self,
         labels: IntArray,
@@ -88,49 +90,61 @@ class ScaledChannel(ClippedChannel):
         cells = self.clipping.cells(candidates)
         coordinate, level = self._one_level(labels, candidates, uniforms, cells)
         centre, half, _ = self._scales_at(coordinate, candidates, cells)
-        value = _to_unit_range(level, centre, half)
-        return self._reveal(centre + half * self.randomize(value, uniforms[..., 3:]), coordinate)
+        reports = self.randomize(_values(level, centre, half), uniforms[..., 3:])
+        return self._reveal(centre + half * reports, coordinate)
+
+    def _reveal(self, log_likelihoods: FloatArray, coordinates: IntArray) -> Messages:
+        """Messages that reveal reported log-likelihoods ``(...)`` of coordinates ``(...)``."""
+        return one_hot(mark_revealed(-log_likelihoods), coordinates, self.num_hypotheses)
+
+    # -- The public ranges ------------------------------------------------------------------------
+
+    def _scales(self, candidates: FloatArray, cells: Cells) -> _Scales:
+        """Of all coordinates."""
+        return self._scales_of(candidates, cells.lengths[..., None, :], cells.total[..., None])
 
     def _scales_at(self, coordinate: IntArray, candidates: FloatArray, cells: Cells) -> _Scales:
         """Of one coordinate ``(...)`` in each round."""
         if candidates.ndim == 2 and coordinate.size > len(candidates):  # one table for many rounds
             centre, half, density = self._scales(candidates, cells)
-            return _Scales(centre[coordinate], half[coordinate], density[coordinate])
+            return centre[coordinate], half[coordinate], density[coordinate]
         return self._scales_of(at(candidates, coordinate, slice(None)), cells.lengths, cells.total)
 
-    def _reveal(self, log_likelihoods: FloatArray, coordinates: IntArray) -> Messages:
-        """Messages that reveal reported log-likelihoods ``(...)`` of coordinates ``(...)``."""
-        losses = -log_likelihoods
-        losses = np.where(losses == 0.0, np.finfo(np.float64).tiny, losses)  # zero stands for "not revealed"
-        return one_hot(losses, coordinates, self.num_hypotheses)
+    def _scales_of(self, masses: FloatArray, lengths: FloatArray, total: FloatArray) -> _Scales:
+        """Of the coordinates with masses ``f_j[y]``, ``(..., M)``."""
+        density = self.clipping.density(masses, lengths, total)
+        lowest, highest = range_of(density, lengths)
+        half = (highest - lowest) / 2.0
+        return (lowest + highest) / 2.0, np.where(half > NEGLIGIBLE, half, 0.0), density
 
-    def _read(self, messages: Messages, candidates: FloatArray, cells: Cells) -> _Reports:
-        """What messages report, in units of the revealed coordinate's range."""
-        coordinate = (messages != 0.0).argmax(axis=-1)
+    # -- What a message tells ---------------------------------------------------------------------
+
+    def _read(
+        self, messages: Messages, candidates: FloatArray, cells: Cells
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Reports x ``(..., 1)``, each label's value t ``(..., M)``, and half the range ``(..., 1)``."""
+        coordinate = revealed_coordinate(messages)
         centre, half, density = self._scales_at(coordinate, candidates, cells)
         centre, half = centre[..., None], half[..., None]
-        return _Reports(
-            _to_unit_range(-at(messages, coordinate)[..., None], centre, half),
-            _to_unit_range(np.log(density), centre, half),
-            cells.lengths > 0.0,
-            half > 0.0,
-        )
+        reports = _to_unit_range(-at(messages, coordinate)[..., None], centre, half)
+        return reports, _values(np.log(density), centre, half), half
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         """How far the value of ``h_t(y) = y`` agrees with the report."""
-        read = self._read(messages, candidates, self.clipping.cells(candidates))
-        agreement = self.report_agreement(read.reports, read.values)
-        return np.where(read.ranges & read.reached, agreement, 0.5)
+        cells = self.clipping.cells(candidates)
+        reports, values, half = self._read(messages, candidates, cells)
+        says = (half > 0.0) & (cells.lengths > 0.0)  # a report says nothing where there is no range
+        return np.where(says, self.report_agreement(reports, values), 0.5)
 
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray]:
-        read = self._read(messages, candidates, cells)
+        reports, values, half = self._read(messages, candidates, cells)
         with np.errstate(divide="ignore"):
-            density = np.where(read.ranges, self.report_density(read.reports, read.values), 1.0)
-            kernel = np.log(np.where(read.reached, density, 0.0))
+            density = np.where(half > 0.0, self.report_density(reports, values), 1.0)
+            kernel = np.log(np.where(cells.lengths > 0.0, density, 0.0))
         return kernel, np.full(kernel.shape[:-1], -math.log(self.num_hypotheses))
 
     def loss_estimates(
@@ -153,9 +167,7 @@ class ScaledChannel(ClippedChannel):
         for j, (centre, half, density) in enumerate(zip(*scales, strict=True)):
             reports, lengths = np.zeros(1), np.ones(1)  # where there is no range, there is one report
             if half > 0.0:
-                reports, lengths = self.pieces(
-                    np.unique(_to_unit_range(np.log(density[reached]), centre, half))
-                )
+                reports, lengths = self.pieces(np.unique(_values(np.log(density[reached]), centre, half)))
             messages.append(self._reveal(centre + half * reports, np.full(len(reports), j)))
             weights.append(lengths)
         return complete_list(np.concatenate(messages), np.log(np.concatenate(weights)))
@@ -165,36 +177,11 @@ class ScaledChannel(ClippedChannel):
         return self.list_messages(candidates, posterior).messages
 
 
-class _Scales(NamedTuple):
-    """The public ranges of coordinates.
-
-    Attributes:
-        centre: ``(...)``.
-        half: half their width, ``(...)``; 0 where there is none.
-        density: ``pbar`` of each label, ``(..., M)``.
-    """
-
-    centre: FloatArray
-    half: FloatArray
-    density: FloatArray
-
-
-class _Reports(NamedTuple):
-    """Reports and what each label would have had for a value.
-
-    Attributes:
-        reports: x, ``(..., 1)``.
-        values: t of each label, ``(..., M)``.
-        reached: whether h_t ever goes to the label, ``(..., M)``.
-        ranges: whether the coordinate has a range, ``(..., 1)``; where it has none a report says nothing.
-    """
-
-    reports: FloatArray
-    values: FloatArray
-    reached: BoolArray
-    ranges: BoolArray
-
-
 def _to_unit_range(levels: FloatArray, centre: FloatArray, half: FloatArray) -> FloatArray:
     """Log-likelihoods in units of half their range around its centre; 0 where there is no range."""
     return np.where(half > 0.0, (levels - centre) / np.maximum(half, NEGLIGIBLE), 0.0)
+
+
+def _values(levels: FloatArray, centre: FloatArray, half: FloatArray) -> FloatArray:
+    """The values t that log-likelihoods have, which are in [-1, 1] up to rounding."""
+    return np.clip(_to_unit_range(levels, centre, half), -1.0, 1.0)
