@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,18 +56,11 @@ class Callables(HypothesisClass):
         return game_arrays.distributions(np.stack([f(contexts) for f in self.functions], axis=-2))
 
 
-class _OneByOne:
-    """A function of one context, as a function of batches."""
-
-    def __init__(self, function: Callable[[FloatArray], Any]) -> None:
-        self.function = function
-
-    def __call__(self, contexts: FloatArray) -> FloatArray:
-        rows = [
-            validation.numbers("what a hypothesis returns", self.function(x))
-            for x in contexts.reshape(-1, contexts.shape[-1])
-        ]
-        return np.stack(rows).reshape(*contexts.shape[:-1], -1)
+def _call_on_each(function: Callable[[FloatArray], Any], contexts: FloatArray) -> FloatArray:
+    """What a function of one context gives at contexts ``(..., d)``."""
+    each = contexts.reshape(-1, contexts.shape[-1])
+    rows = [validation.numbers("what a hypothesis returns", function(x)) for x in each]
+    return np.stack(rows).reshape(*contexts.shape[:-1], -1)
 
 
 def _probe(context_dim: int) -> FloatArray:
@@ -96,7 +90,7 @@ def batched_function(
         try:
             at_once = validation.numbers(name, function(batch))
         except Exception:  # whatever a function of one context does with several
-            return _OneByOne(function)
+            return partial(_call_on_each, function)
         if at_once.shape != expected.shape or not np.allclose(at_once, expected):
-            return _OneByOne(function)
+            return partial(_call_on_each, function)
     return function

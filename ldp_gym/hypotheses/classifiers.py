@@ -22,11 +22,13 @@ class Classifier(Protocol):
         """Class probabilities ``(n, M)`` of the rows of ``X (n, d)``."""
 
 
-def probabilities_of(model: Classifier, rows: FloatArray) -> FloatArray:
-    """``predict_proba`` of rows ``(n, d)``, quiet about the names of a data frame that it was fitted on."""
+def probabilities_of(model: Classifier, contexts: FloatArray) -> FloatArray:
+    """``predict_proba`` at ``(..., d)``, quiet about the names of a data frame that it was fitted on."""
+    rows = contexts.reshape(-1, contexts.shape[-1])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return validation.numbers("what predict_proba returns", model.predict_proba(rows))
+        probabilities = validation.numbers("what predict_proba returns", model.predict_proba(rows))
+    return probabilities.reshape(*contexts.shape[:-1], *probabilities.shape[1:])
 
 
 class Classifiers(HypothesisClass):
@@ -69,6 +71,5 @@ class Classifiers(HypothesisClass):
         super().__init__(len(models), probabilities_of(models[0], np.zeros((1, dim))).shape[-1], dim)
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
-        rows = contexts.reshape(-1, self.context_dim)
-        candidates = np.stack([probabilities_of(model, rows) for model in self.models], axis=-2)
-        return game_arrays.distributions(candidates.reshape(*contexts.shape[:-1], *candidates.shape[1:]))
+        candidates = [probabilities_of(model, contexts) for model in self.models]
+        return game_arrays.distributions(np.stack(candidates, axis=-2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -56,7 +57,12 @@ def as_truth(
     if isinstance(source, Integral) and not isinstance(source, bool | np.bool_ | np.timedelta64):
         return Member(hypotheses.num_hypotheses, int(source))
     if hasattr(source, "predict_proba"):
-        return Function(num_labels, context_dim, _probabilities(source, hypotheses))
+        classes: Any = getattr(source, "classes_", None)
+        if hypotheses.classes is not None and not np.array_equal(classes, hypotheses.classes):
+            raise ValueError(
+                f"the truth must share the classes of the hypotheses, {hypotheses.classes}; it has {classes}"
+            )
+        return Function(num_labels, context_dim, partial(probabilities_of, source))
     if callable(source) and not isinstance(source, type):
         return Function(num_labels, context_dim, source)
     if isinstance(source, list | tuple | np.ndarray) or hasattr(source, "__array__"):
@@ -76,18 +82,3 @@ def _fixed(num_labels: int, row: Any) -> Truth:
             f'{error}. To replay logged labels: truth="replay" with '
             'truth_kwargs={"contexts": X, "labels": y}'
         ) from error
-
-
-def _probabilities(model: Any, hypotheses: HypothesisClass) -> Any:
-    """A fitted classifier as a function of contexts, over the labels of the class."""
-    classes: Any = getattr(model, "classes_", None)
-    if hypotheses.classes is not None and not np.array_equal(classes, hypotheses.classes):
-        raise ValueError(
-            f"the truth must share the classes of the hypotheses, {hypotheses.classes}; it has {classes}"
-        )
-
-    def probabilities(contexts: Any) -> Any:
-        rows = np.asarray(contexts).reshape(-1, hypotheses.context_dim)
-        return probabilities_of(model, rows).reshape(*np.shape(contexts)[:-1], -1)
-
-    return probabilities
