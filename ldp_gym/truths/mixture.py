@@ -65,7 +65,7 @@ class Mixture(Truth):
         if self._weights is not None:
             weights = np.broadcast_to(self._weights, weights.shape)
         drawn = np.zeros((len(uniforms), self.num_hypotheses))
-        np.put_along_axis(drawn, members, weights, axis=-1)
+        np.add.at(drawn, (np.arange(len(uniforms))[:, None], members), weights)  # a member may come twice
         return drawn
 
     def distributions(self, view: TruthView) -> FloatArray:
