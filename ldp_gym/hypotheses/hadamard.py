@@ -8,7 +8,6 @@ import numpy as np
 
 from ldp_gym.hypotheses.table import Table
 from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray
 
 
 class Hadamard(Table):
@@ -35,6 +34,8 @@ class Hadamard(Table):
         horizon: int = 1000,
         gap: float | None = None,
     ) -> None:
+        from scipy.linalg import hadamard as sylvester_matrix  # imported here: it takes a while
+
         num_hypotheses = validation.whole("num_hypotheses (2K, for K pairs)", num_hypotheses, least=2)
         if num_hypotheses % 2:
             raise ValueError(
@@ -51,18 +52,10 @@ class Hadamard(Table):
                 f"raise the horizon to at least {hadamard_horizon(num_hypotheses, epsilon):.0f}"
             )
         order = 1 << pairs.bit_length()
-        columns = _sylvester(order)[1 : pairs + 1]
+        columns = sylvester_matrix(order)[1 : pairs + 1]
         first = (1.0 - columns) / order
         second = first + self.gap * columns / order
         super().__init__(np.stack([first, second], axis=1).reshape(num_hypotheses, order), context_dim)
-
-
-def _sylvester(order: int) -> FloatArray:
-    """The Sylvester-Hadamard matrix of the given order, a power of two; it is symmetric."""
-    matrix = np.ones((1, 1))
-    while len(matrix) < order:
-        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
-    return matrix
 
 
 def _distinguishability(epsilon: float) -> float:

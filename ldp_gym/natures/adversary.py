@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -57,29 +56,15 @@ class Adversary(WorstOfPool):
     """
 
     def prepare(self, hypotheses: Callable[[FloatArray], FloatArray], information: Information) -> Any:
-        """The pool's candidates, and what messages tell there."""
+        """The pool's candidates ``(..., P, K, M)``, their negentropies, and what messages tell there."""
         candidates = hypotheses(self.pool[None])
-        return _Pool(candidates, negentropy(candidates), information(candidates))
+        return candidates, negentropy(candidates), information(candidates)
 
     def _scores(self, view: NatureView, posterior: FloatArray) -> FloatArray:
         assert view.rounds_left is not None, "an adaptive nature is told how many rounds are left"
-        pool, weights = view.prepared, posterior[:, None]
-        charge = np.einsum("...k,...k->...", weights, pool.negentropies)
-        charge = charge - negentropy(mixture(weights, pool.candidates))
-        rounds = -negentropy(posterior)[:, None] / np.maximum(pool.information(posterior), _SMALLEST)
+        candidates, negentropies, information = view.prepared
+        weights = posterior[:, None]
+        charge = np.einsum("...k,...k->...", weights, negentropies)
+        charge = charge - negentropy(mixture(weights, candidates))
+        rounds = -negentropy(posterior)[:, None] / np.maximum(information(posterior), _SMALLEST)
         return charge * np.minimum(view.rounds_left, rounds)
-
-
-@dataclass(frozen=True)
-class _Pool:
-    """What the adversary knows about its pool.
-
-    Attributes:
-        candidates: ``(B or 1, P, K, M)``; without axes that a constant class does not have.
-        negentropies: of each hypothesis there, ``(B or 1, P, K)``.
-        information: what a message tells there, from posteriors ``(B, K)`` to ``(B, P)``.
-    """
-
-    candidates: FloatArray
-    negentropies: FloatArray
-    information: Callable[[FloatArray], FloatArray]

@@ -36,11 +36,10 @@ class Mixture(Truth):
     ) -> None:
         self.num_hypotheses = num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=1)
         self._members = None if members is None else validation.indices("members", members, num_hypotheses)
-        count = (
-            len(self._members) if self._members is not None else (2 if num_members is None else num_members)
-        )
-        self.num_members = validation.whole("num_members", count, least=1)
-        if num_members is not None and validation.whole("num_members", num_members, least=1) != count:
+        if num_members is None:
+            num_members = 2 if self._members is None else len(self._members)
+        self.num_members = validation.whole("num_members", num_members, least=1)
+        if self._members is not None and len(self._members) != self.num_members:
             raise ValueError(f"num_members={num_members} contradicts members={members}")
         if self.num_members > num_hypotheses:
             raise ValueError(f"num_members must be at most K = {num_hypotheses}, got {self.num_members}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,8 +12,6 @@ from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray
 from ldp_gym.registry import resolve
 from ldp_gym.truths.base import Truth, TruthView
-
-ORDERS = ("given", "shuffled")
 
 
 class Replay(Truth):
@@ -44,7 +41,7 @@ class Replay(Truth):
         order: str = "given",
         classes: npt.NDArray[Any] | None = None,
     ) -> None:
-        order = validation.choice("order", order, ORDERS)
+        self.order = validation.choice("order", order, ("given", "shuffled"))
         self.num_labels = num_labels = validation.whole("num_labels (M)", num_labels, least=1)
         context_dim = validation.whole("context_dim (d)", context_dim, least=1)
         self.contexts = game_arrays.contexts("contexts", resolve(contexts, "contexts"), context_dim)
@@ -56,7 +53,6 @@ class Replay(Truth):
             )
         if len(self.labels) < 2:
             raise ValueError(f"replay needs at least 2 rows, got {len(self.labels)}")
-        self.order = order
         self.num_rounds = len(self.labels)
         self.nature = ReplayedContexts(context_dim, self)
 
@@ -130,9 +126,9 @@ def _by_name(values: npt.NDArray[Any], classes: npt.NDArray[Any]) -> IntArray:
     index = {name: i for i, name in enumerate(classes.tolist())}
     found = [index.get(value, -1) if value == value else -1 for value in values.tolist()]
     if -1 in found:
-        row = found.index(-1)
-        known = _first_ten(classes.tolist())
-        raise ValueError(f"label {values.tolist()[row]!r} in row {row} is none of the classes: {known}")
+        row, known = found.index(-1), ", ".join(map(repr, classes[:10].tolist()))
+        more = f", ... ({len(classes)} in all)" if len(classes) > 10 else ""
+        raise ValueError(f"label {values.tolist()[row]!r} in row {row} is none of the classes: {known}{more}")
     return np.array(found, dtype=np.int64)
 
 
@@ -140,9 +136,3 @@ def _first_odd(values: npt.NDArray[Any]) -> Any:
     return next(
         (v for v in values.tolist() if not (isinstance(v, int | float) and v == v and v % 1 == 0)), values[:1]
     )
-
-
-def _first_ten(names: Sequence[Any]) -> str:
-    """Names as an error shows them: the first ten."""
-    shown = ", ".join(map(repr, names[:10]))
-    return shown if len(names) <= 10 else f"{shown}, ... ({len(names)} in all)"

@@ -38,13 +38,10 @@ class Switching(Truth):
         self.num_hypotheses = num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
         self.horizon = horizon = validation.whole("horizon (T)", horizon, least=1)
         self._switches = None if switches is None else _increasing(switches, horizon)
-        count = (
-            len(self._switches)
-            if self._switches is not None
-            else (1 if num_switches is None else num_switches)
-        )
-        self.num_switches = validation.whole("num_switches", count, least=0)
-        if num_switches is not None and validation.whole("num_switches", num_switches, least=0) != count:
+        if num_switches is None:
+            num_switches = 1 if self._switches is None else len(self._switches)
+        self.num_switches = validation.whole("num_switches", num_switches, least=0)
+        if self._switches is not None and len(self._switches) != self.num_switches:
             raise ValueError(f"num_switches={num_switches} contradicts switches={switches}")
         if self.num_switches >= horizon:
             raise ValueError(f"num_switches must be below the horizon {horizon}, got {self.num_switches}")
@@ -74,10 +71,8 @@ class Switching(Truth):
         return np.concatenate([switches, members], axis=-1)
 
     def distributions(self, view: TruthView) -> FloatArray:
-        return pick(
-            np.broadcast_to(view.candidates, (*view.rounds.shape, *view.candidates.shape[-2:])),
-            self.members(view),
-        )
+        candidates = np.broadcast_to(view.candidates, (*view.rounds.shape, *view.candidates.shape[-2:]))
+        return pick(candidates, self.members(view))
 
     def members(self, view: TruthView) -> IntArray:
         """The member of each round, ``(B, n)``."""
@@ -99,11 +94,11 @@ def _increasing(switches: Sequence[int], horizon: int) -> IntArray:
 
 def _distinct(uniforms: FloatArray, bound: int) -> IntArray:
     """Sorted distinct integers in ``0 .. bound - 1``, all sets alike: Floyd's draws, one uniform each."""
-    drawn: list[IntArray] = []
+    drawn = np.empty(uniforms.shape, dtype=np.int64)
     count = uniforms.shape[-1]
     for i in range(count):
         last = bound - count + i
         number = integers(last + 1, uniforms[:, i])
-        taken = np.any([number == other for other in drawn], axis=0) if drawn else np.zeros(len(number), bool)
-        drawn.append(np.where(taken, last, number))
-    return np.sort(np.stack(drawn, axis=-1), axis=-1) if drawn else np.zeros((len(uniforms), 0), np.int64)
+        taken = (drawn[:, :i] == number[:, None]).any(axis=-1)
+        drawn[:, i] = np.where(taken, last, number)
+    return np.sort(drawn, axis=-1)
