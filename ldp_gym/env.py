@@ -1,16 +1,18 @@
-"""LDPDist-v0: the referee of one game."""
+"""LDPDist-v0: the referee of one game, and what it shares with that of many."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Unpack
 
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.error import ResetNeeded
 
 from ldp_gym.engine.referee import Referee, member_option
-from ldp_gym.engine.rules import PlainSpec, Rules
+from ldp_gym.engine.rules import Rules, plain
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import LearnerGenerators, episode_generator
 from ldp_gym.errors import keep_messages
@@ -23,7 +25,65 @@ from ldp_gym.rendering.screen import Screen
 Observation = dict[str, Any]
 
 
-class LDPDistEnv(PlainSpec, gym.Env[Observation, FloatArray]):
+class RefereedEnv:
+    """What the single and the vector environment share: the referee, and the person watching."""
+
+    metadata: dict[str, Any]
+    _spec: EnvSpec | None = None
+
+    def __init__(self, render_mode: str | None, rules: Rules, num_games: int = 1) -> None:
+        if render_mode is not None:
+            validation.choice("render_mode, if any,", render_mode, self.metadata["render_modes"])
+        self.render_mode = render_mode
+        with keep_messages():
+            self.scenario = Scenario(**rules)
+        validation.fits_memory("num_envs", num_games, self.scenario.footprint, "the games")
+        self.game = self.scenario.game
+        self._history = None if render_mode is None else FrameHistory(self.scenario, num_games)
+        self._referee = Referee(self.scenario, num_games, self._history)
+        self._screen: Screen | None = None
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """How Gymnasium made it: its rules as JSON has them, so that ``spec.to_json()`` takes arrays too."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        self._spec = None if spec is None else replace(spec, kwargs=plain(spec.kwargs))
+
+    @property
+    def learner_generators(self) -> LearnerGenerators:
+        """Makes the generators of a learner's own coins in the current episodes, as ``evaluate`` does."""
+        return self._referee.learner_generators
+
+    def _candidates(self) -> FloatArray:
+        """The public ``f_j(x_t)`` of the current round, ``(B, K, M)``."""
+        self._require_begun("asking for candidates")
+        return self._referee.candidates
+
+    def show(self, weights: npt.ArrayLike) -> None:
+        """Draw a learner's weights, ``(K,)`` or ``(B, K)``, in the frames to come, if there are frames."""
+        if self._history is not None:
+            self._history.show(weights)
+
+    def _frames(self) -> tuple[Frame | str | None, ...] | None:
+        """What a person watching sees of each game; None, and a warning, without a render mode."""
+        if self._history is None or self.render_mode is None:
+            gym.logger.warn('render() without a render mode: make the environment with render_mode="ansi"')
+            return None
+        self._require_begun("render()")
+        if self._screen is None:
+            self._screen = Screen(self.render_mode, self.metadata["render_fps"])
+        games = range(len(self._referee.begun))
+        return tuple(self._screen.show(self._history.frame_data(game)) for game in games)
+
+    def _require_begun(self, what: str) -> None:
+        if not self._referee.begun.all():
+            raise ResetNeeded(f"the game has not begun: call reset() before {what}")
+
+
+class LDPDistEnv(RefereedEnv, gym.Env[Observation, FloatArray]):
     """Online distribution learning with locally private labels, as a Gymnasium environment.
 
     ## Description
@@ -95,17 +155,10 @@ class LDPDistEnv(PlainSpec, gym.Env[Observation, FloatArray]):
     metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 8}
 
     def __init__(self, *, render_mode: str | None = None, **rules: Unpack[Rules]) -> None:
-        self.render_mode = validation.render_mode(render_mode, self.metadata["render_modes"])
-        with keep_messages():
-            self.scenario = Scenario(**rules)
-        self.game = self.scenario.game
+        super().__init__(render_mode, rules)
         self.observation_space = self.scenario.observation_space
         self._simplex = self.scenario.action_space
         self.action_space: gym.Space[Any] = self._simplex
-        self._history = None if render_mode is None else FrameHistory(self.scenario, 1)
-        self._referee = Referee(self.scenario, 1, self._history)
-        self._screen: Screen | None = None
-        self._begun, self._over = False, True
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -120,52 +173,30 @@ class LDPDistEnv(PlainSpec, gym.Env[Observation, FloatArray]):
         super().reset(seed=None if seed is None else validation.seed("seed", seed))
         generator = episode_generator(self.np_random)
         info = self._referee.begin(np.zeros(1, dtype=np.int64), [generator], member)
-        self._begun, self._over = True, False
         if self.render_mode == "human":
             self.render()
         return self._referee.observe(0), _of_one_game(info)
 
     def step(self, action: npt.ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Predict the distribution of this round's label."""
-        if self._over:
+        if self._referee.over.item():
             raise ResetNeeded("the game is over, or has not begun: call reset() before step()")
         rewards, judged = self._referee.judge(self._simplex.distribution(action)[None])
-        info = _of_one_game(judged)
-        self._over = self._referee.over.item()
+        info, over = _of_one_game(judged), self._referee.over.item()
         if self.render_mode == "human":
             self.render()
-        return self._referee.observe(0), rewards.item(), self._over, False, info
+        return self._referee.observe(0), rewards.item(), over, False, info
 
     @property
     def candidates(self) -> FloatArray:
         """The public ``f_j(x_t)`` of the current round, ``(K, M)``."""
-        if not self._begun:
-            raise ResetNeeded("the game has not begun: call reset() first")
-        candidates: FloatArray = self._referee.candidates[0]
+        candidates: FloatArray = self._candidates()[0]
         return candidates
-
-    @property
-    def learner_generators(self) -> LearnerGenerators:
-        """Makes the generator of a learner's own coins in the current episode, as ``evaluate`` does."""
-        return self._referee.learner_generators
-
-    # -- For the person watching ----------------------------------------------------------------------
 
     def render(self) -> Frame | str | None:
         """What a person watching sees of the round that was played last, the hidden truth included."""
-        if self._history is None or self.render_mode is None:
-            gym.logger.warn('render() without a render mode: make the environment with render_mode="ansi"')
-            return None
-        if not self._begun:
-            raise ResetNeeded("the game has not begun: call reset() before render()")
-        if self._screen is None:
-            self._screen = Screen(self.render_mode, self.metadata["render_fps"])
-        return self._screen.show(self._history.frame_data())
-
-    def show(self, weights: npt.ArrayLike) -> None:
-        """Draw the learner's weights ``(K,)`` in the frames to come. Without a render mode, do nothing."""
-        if self._history is not None:
-            self._history.show(weights)
+        frames = self._frames()
+        return None if frames is None else frames[0]
 
     def close(self) -> None:
         """Close the window, if there is one."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 from gymnasium.error import ResetNeeded
@@ -13,16 +12,14 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ldp_gym.engine.referee import Referee, member_option
-from ldp_gym.engine.rules import PlainSpec, Rules
-from ldp_gym.engine.scenario import Scenario
-from ldp_gym.engine.seeding import LearnerGenerators, episode_generator
-from ldp_gym.errors import ArgumentTypeError, keep_messages
+from ldp_gym.engine.referee import member_option
+from ldp_gym.engine.rules import Rules
+from ldp_gym.engine.seeding import episode_generator
+from ldp_gym.env import RefereedEnv
+from ldp_gym.errors import ArgumentTypeError
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray
-from ldp_gym.rendering.history import FrameHistory
 from ldp_gym.rendering.painter import Frame
-from ldp_gym.rendering.screen import Screen
 from ldp_gym.spaces import Simplex
 
 Observations = dict[str, npt.NDArray[Any]]
@@ -43,7 +40,7 @@ class VectorEnvType(type):
 
 
 class LDPDistVectorEnv(
-    PlainSpec, VectorEnv[Observations, FloatArray, npt.NDArray[Any]], metaclass=VectorEnvType
+    RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDArray[Any]], metaclass=VectorEnvType
 ):
     """B games of :class:`ldp_gym.LDPDistEnv` at once, in NumPy throughout.
 
@@ -84,22 +81,13 @@ class LDPDistVectorEnv(
         self.num_envs = validation.whole("num_envs", num_envs, least=1)
         self.autoreset_mode = _autoreset(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
-        self.render_mode = validation.render_mode(render_mode, self.metadata["render_modes"])
-        with keep_messages():
-            self.scenario = Scenario(**rules)
-        validation.fits_memory("num_envs", self.num_envs, self.scenario.footprint, "the games")
-        self.game = self.scenario.game
+        super().__init__(render_mode, rules, self.num_envs)
         self.single_observation_space = self.scenario.observation_space
         self.single_action_space = self.scenario.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self._simplex = Simplex(self.game.num_labels, (self.num_envs,))
         self.action_space = self._simplex
-        self._history = None if render_mode is None else FrameHistory(self.scenario, self.num_envs)
-        self._referee = Referee(self.scenario, self.num_envs, self._history)
-        self._screen: Screen | None = None
         self._roots: list[np.random.Generator | None] = [None] * self.num_envs
-        self._root_seeds: list[int] = [-1] * self.num_envs
-        self._over = np.ones(self.num_envs, dtype=np.bool_)
 
     def reset(
         self,
@@ -124,14 +112,13 @@ class LDPDistVectorEnv(
         self, actions: npt.ArrayLike
     ) -> tuple[Observations, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
         """Predict the distributions of this round's labels, ``(B, M)``."""
-        resetting = self._over
+        resetting = self._referee.over.copy()
         if resetting.any():
             actions = self._without(actions, resetting)
         rewards, info = self._referee.judge(self._simplex.distribution(actions))
         over = self._referee.over & ~resetting
         rewards = np.where(resetting, 0.0, rewards)
         infos = _masked(info, ~resetting)
-        self._over = over
         if resetting.any():
             infos = _merged(infos, self._begin(resetting))
         elif over.any() and self.autoreset_mode is AutoresetMode.SAME_STEP:
@@ -141,8 +128,7 @@ class LDPDistVectorEnv(
 
     def _without(self, actions: npt.ArrayLike, resetting: BoolArray) -> FloatArray:
         """The actions, with a placeholder where a game starts over and its action is not played."""
-        begun = all(self._roots[game] is not None for game in np.flatnonzero(resetting))
-        if self.autoreset_mode is not AutoresetMode.NEXT_STEP or not begun:
+        if self.autoreset_mode is not AutoresetMode.NEXT_STEP or not self._referee.begun[resetting].all():
             raise ResetNeeded(
                 f"games {np.flatnonzero(resetting).tolist()} are over, or have not begun: reset them first"
             )
@@ -157,14 +143,12 @@ class LDPDistVectorEnv(
         """Begin an episode in the games of ``mask``; returns their infos."""
         games = np.flatnonzero(mask)
         generators = [self._generator(game, seeds[game] if seeds else None) for game in games.tolist()]
-        info = self._referee.begin(games, generators, member)
-        self._over = self._over & ~mask
-        return _masked(info, mask)
+        return _masked(self._referee.begin(games, generators, member), mask)
 
     def _generator(self, game: int, seed: int | None) -> np.random.Generator:
         root = self._roots[game]
         if seed is not None or root is None:
-            root, self._root_seeds[game] = seeding.np_random(seed)
+            root, _ = seeding.np_random(seed)
             self._roots[game] = root
         return episode_generator(root)
 
@@ -196,37 +180,16 @@ class LDPDistVectorEnv(
     @property
     def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
         """The games' seeds, as Gymnasium's vector environments report them; -1 where none has begun."""
-        return tuple(self._root_seeds)
+        return tuple(-1 if root is None else root.bit_generator.seed_seq.entropy for root in self._roots)  # type: ignore[attr-defined]
 
     @property
     def candidates(self) -> FloatArray:
         """The public ``f_j(x_t)`` of the current round, ``(B, K, M)``."""
-        if None in self._roots:
-            raise ResetNeeded("the games have not begun: call reset() first")
-        return self._referee.candidates
-
-    @property
-    def learner_generators(self) -> LearnerGenerators:
-        """Makes the generators of a learner's own coins in the current episodes, as ``evaluate`` does."""
-        return self._referee.learner_generators
-
-    # -- For the person watching ----------------------------------------------------------------------
+        return self._candidates()
 
     def render(self) -> tuple[Frame | str | None, ...] | None:  # type: ignore[override]
         """A frame of each game, the hidden truth included."""
-        if self._history is None or self.render_mode is None:
-            gym.logger.warn('render() without a render mode: make the environments with render_mode="ansi"')
-            return None
-        if None in self._roots:
-            raise ResetNeeded("the games have not begun: call reset() before render()")
-        if self._screen is None:
-            self._screen = Screen(self.render_mode, self.metadata["render_fps"])
-        return tuple(self._screen.show(self._history.frame_data(game)) for game in range(self.num_envs))
-
-    def show(self, weights: npt.ArrayLike) -> None:
-        """Draw the learner's weights ``(B, K)`` in the frames to come. Without a render mode, do nothing."""
-        if self._history is not None:
-            self._history.show(weights)
+        return self._frames()
 
 
 def _autoreset(mode: str | AutoresetMode) -> AutoresetMode:

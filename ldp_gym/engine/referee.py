@@ -17,7 +17,7 @@ from ldp_gym.engine.playback import Playback
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import LearnerGenerators
 from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages
 from ldp_gym.numerics.divergences import kl, kl_to_each, tv
 
 _ZERO = np.zeros(())
@@ -63,6 +63,8 @@ class Referee:
         spectator: who watches, if anyone does.
 
     Attributes:
+        begun: which games have begun, ``(B,)``.
+        over: which have played all their rounds, or have not begun, ``(B,)``.
         learner_generators: makes generators for a learner's own coins, one per game.
     """
 
@@ -70,6 +72,8 @@ class Referee:
         self.scenario = scenario
         self._spectator = spectator
         self._playback = Playback(scenario, num_games)
+        self.begun = np.zeros(num_games, dtype=np.bool_)
+        self.over = self._playback.over
         self.learner_generators = LearnerGenerators()
         self._max_loss = np.array(scenario.max_loss)
         placeholder = scenario.channel.placeholder
@@ -80,6 +84,7 @@ class Referee:
     ) -> dict[str, npt.NDArray[Any]]:
         """Begin new episodes in the given games, each with its own generator; returns their info."""
         self._playback.begin(games, [self.scenario.start_episode(rng, member) for rng in generators])
+        self.begun[games] = True
         self.learner_generators.begin(games.tolist(), generators)
         self._messages[games] = self.scenario.channel.placeholder
         if self._spectator is not None:
@@ -135,11 +140,6 @@ class Referee:
             )
         self._playback.advance()
         return np.subtract(_ZERO, np.minimum(losses, self._max_loss)), info
-
-    @property
-    def over(self) -> BoolArray:
-        """Which games have played all their rounds, ``(B,)``."""
-        return self._playback.over
 
     @property
     def candidates(self) -> FloatArray:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, TypedDict
 
 import numpy as np
-from gymnasium.envs.registration import EnvSpec
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.errors import ArgumentTypeError
@@ -151,21 +149,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain(one) for key, one in value.items()}
     return [plain(one) for one in value] if type(value) in (list, tuple) else value
-
-
-class PlainSpec:
-    """An environment's ``spec``: its rules as JSON has them, so that ``spec.to_json()`` takes arrays too."""
-
-    _spec: EnvSpec | None = None
-
-    @property
-    def spec(self) -> EnvSpec | None:
-        """How Gymnasium made it."""
-        return self._spec
-
-    @spec.setter
-    def spec(self, spec: EnvSpec | None) -> None:
-        self._spec = None if spec is None else replace(spec, kwargs=plain(spec.kwargs))
 
 
 def rule_value(rules: Mapping[str, Any], name: str) -> Any:

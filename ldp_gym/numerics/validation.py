@@ -191,13 +191,6 @@ def choice(name: str, value: object, known: Sequence[str]) -> str:
     return value
 
 
-def render_mode(mode: str | None, known: list[str]) -> str | None:
-    """``mode`` as one of the ``known`` render modes, or None."""
-    if mode is not None and (not isinstance(mode, str) or mode not in known):
-        raise ValueError(f"render_mode must be None or one of {', '.join(known)}, got {_SHORT.repr(mode)}")
-    return mode
-
-
 def instance(name: str, value: object, kind: type[T] | tuple[type[T], ...], what: str) -> T:
     """``value``, which must be of the given class; ``what`` says in the error what that is."""
     if not isinstance(value, kind):

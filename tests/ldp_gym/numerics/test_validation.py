@@ -23,8 +23,7 @@ from ldp_gym.numerics import validation
         (lambda v: validation.fraction("x", v), 0.5, 0.5),
         (lambda v: validation.probability_below_one("x", v), 0, 0.0),
         (lambda v: validation.index("i", v, 4), 3, 3),
-        (lambda v: validation.render_mode(v, ["ansi"]), None, None),
-        (lambda v: validation.render_mode(v, ["ansi"]), "ansi", "ansi"),
+        (lambda v: validation.choice("c", v, ["ansi"]), "ansi", "ansi"),
     ],
 )
 def test_what_is_right_comes_back_in_its_type(check, value, result):
@@ -71,9 +70,9 @@ def test_what_is_right_comes_back_in_its_type(check, value, result):
         (lambda: validation.index("i", 4, 4), ValueError, r"i must lie in 0\.\.3, got 4"),
         (lambda: validation.index("i", -1, 4), ValueError, "i must be at least 0, got -1"),
         (
-            lambda: validation.render_mode("tv", ["ansi", "human"]),
+            lambda: validation.choice("render_mode", "tv", ["ansi", "human"]),
             ValueError,
-            "None or one of ansi, human, got 'tv'",
+            "render_mode must be one of ansi, human, got 'tv'",
         ),
     ],
 )
