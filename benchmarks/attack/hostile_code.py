@@ -12,7 +12,8 @@ import numpy as np
 
 import ldp_gym
 from ldp_gym.bench import Experiment
-from ldp_gym.bench.runner import Limits, play
+from ldp_gym.bench.isolation import Limits
+from ldp_gym.bench.runner import play
 
 RULES = {"hypotheses": "dirichlet", "horizon": 60}
 _SECONDS, _GRACE = 4.0, 12.0

@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.resources import as_file, files
 from typing import Any
 
@@ -34,12 +35,6 @@ from ldp_gym.learners import GeneratorSource, Track
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, Messages
 
-TIME_LIMIT = 600.0
-"""How many seconds a cell of a third-party learner may take."""
-
-MEMORY_LIMIT = 4.0
-"""How many GiB a third-party learner may use, its processes together."""
-
 _LEAST_MEMORY = 0.5
 """GiB, without which Python and NumPy cannot be imported."""
 
@@ -50,29 +45,48 @@ _LONGEST = 1 << 20
 """How many bytes an answer may have, predictions aside."""
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What third-party code may take.
+
+    Attributes:
+        seconds: of time, in all.
+        memory: in GiB, of all its processes together.
+    """
+
+    seconds: float = 600.0
+    memory: float = 4.0
+
+    def __post_init__(self) -> None:
+        """Check the limits."""
+        validation.positive("time_limit, in seconds", self.seconds)
+        if validation.positive("memory_limit, in GiB", self.memory) < _LEAST_MEMORY:
+            raise ValueError(f"memory_limit must be at least {_LEAST_MEMORY} GiB, got {self.memory}")
+
+
+LIMITS = Limits()
+"""Those that hold unless others are given."""
+
+
 class IsolatedProcess:
     """A process for code that is not imported here, within limits of time and memory.
 
     Args:
         name: whose process it is, for messages.
-        seconds: how long it may take in all.
-        memory: how many GiB it may use.
+        limits: what it may take.
     """
 
-    def __init__(self, name: str, seconds: float = TIME_LIMIT, memory: float = MEMORY_LIMIT) -> None:
+    def __init__(self, name: str, limits: Limits = LIMITS) -> None:
         self.name = name
-        self.seconds = validation.positive("time_limit, in seconds", seconds)
-        self.memory = validation.positive("memory_limit, in GiB", memory)
-        if self.memory < _LEAST_MEMORY:
-            raise ValueError(f"memory_limit must be at least {_LEAST_MEMORY} GiB, got {memory}")
+        self.limits = limits
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         end, self._lifeline = os.pipe()
-        limits = [repr(self.seconds), str(int(self.memory * 2**30)), str(end)]
+        numbers = [str(float(limits.seconds)), str(int(limits.memory * 2**30)), str(end)]
         program = "from ldp_gym.bench.worker import serve; serve()"
-        self._deadline = time.monotonic() + self.seconds
+        self._deadline = time.monotonic() + limits.seconds
         with as_file(files("ldp_gym.bench") / "guard.py") as guard:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", guard, *limits, sys.executable, "-P", "-c", program],
+                [sys.executable, "-I", "-S", guard, *numbers, sys.executable, "-P", "-c", program],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
@@ -172,14 +186,13 @@ class IsolatedProcess:
 
     def _failure_message(self) -> str:
         if time.monotonic() >= self._deadline:
-            return f"{self.name} took more than its {self.seconds:g} seconds"
+            return f"{self.name} took more than its {self.limits.seconds:g} seconds"
         status = self._wait()
         self._errors.seek(0)
         last = self._errors.read()[-2000:].decode(errors="replace")
         if status == -signal.SIGKILL:
-            how = (
-                f"was killed: it used more than its {self.memory:g} GiB of memory, or was ended from outside"
-            )
+            memory = f"{self.limits.memory:g} GiB of memory"
+            how = f"was killed: it used more than its {memory}, or was ended from outside"
         elif status < 0:
             how = f"was ended by {signal.Signals(-status).name}"
         else:
@@ -193,20 +206,13 @@ class IsolatedLearner(IsolatedProcess):
     Args:
         learner: the name, ``module:Class``, or a trained model's directory.
         options: its options.
-        seconds: how long it may take in all.
-        memory: how many GiB it may use.
+        limits: what it may take.
     """
 
     episode_generators: GeneratorSource | None = None
 
-    def __init__(
-        self,
-        learner: str,
-        options: Mapping[str, Any],
-        seconds: float = TIME_LIMIT,
-        memory: float = MEMORY_LIMIT,
-    ) -> None:
-        super().__init__(learner, seconds, memory)
+    def __init__(self, learner: str, options: Mapping[str, Any], limits: Limits = LIMITS) -> None:
+        super().__init__(learner, limits)
         self.options = dict(options)
         self._candidates: FloatArray | None = None
         self._batch = 1

@@ -10,16 +10,14 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
 
 from ldp_gym.bench.certificates import LARGEST, audit_channels
 from ldp_gym.bench.commitment import commitment_to, seed_from
 from ldp_gym.bench.experiment import Cell, Experiment, learner_code, may_play_here, runs_stored_code
-from ldp_gym.bench.isolation import MEMORY_LIMIT, TIME_LIMIT, IsolatedLearner
+from ldp_gym.bench.isolation import LIMITS, IsolatedLearner, Limits
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import DIRECTORY, HIDDEN, Outcome, Store
 from ldp_gym.bench.suites import SUITES, Suite
@@ -47,33 +45,6 @@ from ldp_gym.registry import PACKAGES
 from ldp_gym.testing import check_channel
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a cell of a third-party learner may take.
-
-    Attributes:
-        seconds: of time.
-        memory: in GiB, of all its processes together.
-    """
-
-    seconds: float = TIME_LIMIT
-    memory: float = MEMORY_LIMIT
-
-    def __post_init__(self) -> None:
-        """Check the limits."""
-        validation.positive("time_limit", self.seconds)
-        validation.positive("memory_limit", self.memory)
-
-    def isolate(self, learner: str, options: Mapping[str, Any]) -> IsolatedLearner:
-        """The learner in a process of its own, within these limits."""
-        return IsolatedLearner(learner, options, self.seconds, self.memory)
-
-
-_LIMITS = Limits()
-
-Report = Callable[[Cell, Outcome], None]
-
-
 def run(
     suite: str | Suite,
     *,
@@ -85,13 +56,13 @@ def run(
     out: str | Path = DIRECTORY,
     size: str = "default",
     dask: str | None = None,
-    time_limit: float = TIME_LIMIT,
-    memory_limit: float = MEMORY_LIMIT,
+    time_limit: float = LIMITS.seconds,
+    memory_limit: float = LIMITS.memory,
     strict: bool = False,
     trust: bool = False,
     secret: str | None = None,
     on_start: Callable[[int, int, int], None] | None = None,
-    on_cell: Report | None = None,
+    on_cell: Callable[[Cell, Outcome], None] | None = None,
 ) -> Results:
     """Play a suite and return its results; cells that are already in the store are not played again.
 
@@ -145,9 +116,9 @@ def run(
     store = Store(out)
     cells = list({cell.key: cell for experiment in experiments for cell in experiment.cells(seed)}.values())
     settings = {
-        "learners": list(learners),
+        "learners": learners,
         "tracks": tracks,
-        "channels": list(channels),
+        "channels": channels,
         "episodes": episodes,
         "seed": seed,
         "size": size,
@@ -166,7 +137,7 @@ def run(
     if on_start is not None:
         on_start(len(cells), len(cells) - len(todo), sum(cell.rounds for cell in todo))
     kept = []
-    for cell, outcome in _outcomes(partial(play, limits=limits), todo, jobs, dask):
+    for cell, outcome in _outcomes(todo, limits, jobs, dask):
         if secret is None:
             store.save(cell, outcome)
         else:  # a cell's record has its seed
@@ -194,7 +165,7 @@ def _find_track(learner: str, limits: Limits, trust: bool) -> Track:
             f"the model in {learner} runs whatever code its files hold when it is read. If you trust its "
             f"author, say so: --trust, or trust=True"
         )
-    with limits.isolate(learner, {}) as isolated:
+    with IsolatedLearner(learner, {}, limits) as isolated:
         try:
             return isolated.find()
         except LearnerFailedError as error:
@@ -235,16 +206,13 @@ def _fault_in_game(name: str, game: str, options: str) -> str | None:
 
 
 def _outcomes(
-    work: Callable[[Cell], Outcome], cells: Sequence[Cell], jobs: int, dask: str | None
-) -> Iterator[tuple[Cell, Outcome]]:
+    cells: Sequence[Cell], limits: Limits, jobs: int, dask: str | None
+) -> Iterable[tuple[Cell, Outcome]]:
     """Each cell with its outcome, as they come."""
     if dask is not None:
-        yield from _on_dask(work, cells, dask)
-        return
+        return _on_dask(cells, limits, dask)
     if jobs == 1 or len(cells) < 2:
-        for cell in cells:
-            yield cell, work(cell)
-        return
+        return (_play_with_cell(cell, limits) for cell in cells)
     with extra("bench", "a benchmark in several processes"):
         from joblib import Parallel, delayed  # imported here: one job needs none of it
 
@@ -255,11 +223,14 @@ def _outcomes(
         initializer=_end_with,
         initargs=(os.getpid(),),
     )
-    yield from parallel(delayed(_play_with_cell)(work, cell) for cell in cells)
+    outcomes: Iterable[tuple[Cell, Outcome]] = parallel(
+        delayed(_play_with_cell)(cell, limits) for cell in cells
+    )
+    return outcomes
 
 
-def _play_with_cell(work: Callable[[Cell], Outcome], cell: Cell) -> tuple[Cell, Outcome]:
-    return cell, work(cell)
+def _play_with_cell(cell: Cell, limits: Limits) -> tuple[Cell, Outcome]:
+    return cell, play(cell, limits)
 
 
 def _end_with(parent: int) -> None:
@@ -273,44 +244,37 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _on_dask(
-    work: Callable[[Cell], Outcome], cells: Sequence[Cell], address: str
-) -> Iterator[tuple[Cell, Outcome]]:
+def _on_dask(cells: Sequence[Cell], limits: Limits, address: str) -> Iterator[tuple[Cell, Outcome]]:
     """The cells on a cluster. Those of a worker that dies are played by another."""
     with extra("cluster", "a Dask cluster"):
         from distributed import Client, as_completed
     with Client(address) as client:
-        futures = {client.submit(work, cell, pure=False, retries=3): cell for cell in cells}
+        futures = {client.submit(play, cell, limits, pure=False, retries=3): cell for cell in cells}
         for future in as_completed(futures):
             cell = futures[future]
             fault = future.exception()
             yield cell, future.result() if fault is None else Outcome("failed", None, repr(fault), 0.0)
 
 
-def play(cell: Cell, limits: Limits = _LIMITS) -> Outcome:
+def play(cell: Cell, limits: Limits = LIMITS) -> Outcome:
     """Play a cell. What goes wrong in it is its own outcome, and no other cell's."""
     start = time.perf_counter()
-
-    def outcome(
-        status: str, evaluation: Evaluation | None = None, message: str | None = None, saved: float = 0.0
-    ) -> Outcome:
-        return Outcome(status, evaluation, message, time.perf_counter() - start + saved)
-
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoPrivacyWarning)  # it is the reference here
             warnings.simplefilter("ignore", BrokenPromiseWarning)  # the results say so themselves
             warnings.simplefilter("ignore", OutsideTrainingWarning)  # its score says how it does there
             evaluation, saved = _evaluation(cell, limits)
-            return outcome("done", evaluation, saved=saved)
-    except IncompatibleChannelError as error:
-        return outcome("incompatible", message=printable(str(error)))
+            return Outcome("done", evaluation, None, time.perf_counter() - start + saved)
     except KeyboardInterrupt:
         raise
+    except IncompatibleChannelError as error:
+        status, message = "incompatible", str(error)
     except LearnerFailedError as error:
-        return outcome("failed", message=printable(str(error)))
+        status, message = "failed", str(error)
     except BaseException as error:  # a channel, class, nature or truth may raise anything, SystemExit too
-        return outcome("failed", message=printable(f"{summarize(error)}\n\n{traceback.format_exc()}"))
+        status, message = "failed", f"{summarize(error)}\n\n{traceback.format_exc()}"
+    return Outcome(status, None, printable(message), time.perf_counter() - start)
 
 
 def _evaluation(cell: Cell, limits: Limits) -> tuple[Evaluation, float]:
@@ -323,7 +287,7 @@ def _evaluation(cell: Cell, limits: Limits) -> tuple[Evaluation, float]:
         return _evaluate(cell, learner_maker(experiment.learner, experiment.options))
     kept = {name: experiment.rules[name] for name in _PROMISES if name in experiment.rules}
     _check_learner(experiment.learner, json.dumps(dict(experiment.options)), json.dumps(kept), limits)
-    with limits.isolate(experiment.learner, experiment.options) as isolated:
+    with IsolatedLearner(experiment.learner, experiment.options, limits) as isolated:
         return _evaluate(cell, isolated)
 
 
@@ -368,5 +332,5 @@ _PROMISES = ("channel", "channel_kwargs", "epsilon", "delta")
 @cache
 def _check_learner(learner: str, options: str, rules: str, limits: Limits) -> None:
     """Hold a third-party learner to the contract: in another process than it plays in, and once."""
-    with limits.isolate(learner, json.loads(options)) as isolated:
+    with IsolatedLearner(learner, json.loads(options), limits) as isolated:
         isolated.check(json.loads(rules))

@@ -85,16 +85,15 @@ def _answer(answers: BinaryIO, act: Callable[..., Any], arguments: list[Any]) ->
     try:
         returned = act(*arguments)
         if isinstance(returned, str):
-            kind, sizes, content = "text", [len(returned.encode())], returned.encode()
+            kind, content = "text", returned.encode()
         else:
-            numbers = np.ascontiguousarray(np.zeros(0) if returned is None else returned, dtype=np.float64)
-            kind, sizes, content = "numbers", list(numbers.shape), numbers.tobytes()
+            numbers = np.ascontiguousarray([] if returned is None else returned, dtype=np.float64)
+            kind, content = "numbers", numbers.tobytes()
     except IncompatibleChannelError as error:
         kind, content = "incompatible", _encode(str(error))
-        sizes = [len(content)]
     except BaseException as error:  # whatever it is, the referee's side reports it
         kind, content = "failed", _encode(summarize(error) + "\n\n" + traceback.format_exc())
-        sizes = [len(content)]
+    sizes = numbers.shape if kind == "numbers" else [len(content)]
     answers.write(" ".join([kind, *map(str, sizes)]).encode() + b"\n" + content)
     answers.flush()
 

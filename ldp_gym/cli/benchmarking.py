@@ -28,7 +28,7 @@ from ldp_gym.bench import leaderboard
 from ldp_gym.bench.commitment import commitment_to, new_secret, seed_from
 from ldp_gym.bench.experiment import Cell
 from ldp_gym.bench.findings import Verdict, judge
-from ldp_gym.bench.isolation import MEMORY_LIMIT, TIME_LIMIT
+from ldp_gym.bench.isolation import LIMITS
 from ldp_gym.bench.page import Column, Value, layout
 from ldp_gym.bench.report import write
 from ldp_gym.bench.results import Results, by_summary
@@ -85,10 +85,10 @@ def bench(
     ] = None,
     time_limit: Annotated[
         float, typer.Option(min=1e-3, help="Seconds per cell of a third-party learner.")
-    ] = TIME_LIMIT,
+    ] = LIMITS.seconds,
     memory_limit: Annotated[
         float, typer.Option(help="GiB that a third-party learner may use.")
-    ] = MEMORY_LIMIT,
+    ] = LIMITS.memory,
     strict: Annotated[bool, typer.Option(help="Refuse to play if a channel breaks its promise.")] = False,
     trust: Annotated[bool, typer.Option("--trust", help=TRUST)] = False,
     from_secret: Annotated[

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ldp_gym.bench.isolation import IsolatedProcess
+from ldp_gym.bench.isolation import IsolatedProcess, Limits
 from ldp_gym.bench.suites import SUITES
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.errors import BrokenPluginError, LearnerFailedError
@@ -20,8 +20,8 @@ from ldp_gym.natures.base import NATURES
 from ldp_gym.registry import Registry, describe
 from ldp_gym.truths.base import TRUTHS
 
-_SECONDS = 20.0
-"""How long another package's learner may take to be imported."""
+_LIMITS = Limits(seconds=20.0)
+"""What importing another package's learner may take."""
 
 
 class Kind(StrEnum):
@@ -101,7 +101,7 @@ def _sentence(registry: Registry[Any], name: str) -> str:
     try:
         if registry is not LEARNERS or registry.is_builtin(name):
             return describe(registry[name])
-        with IsolatedProcess(f"learner {name!r}", _SECONDS) as process:
+        with IsolatedProcess(f"learner {name!r}", _LIMITS) as process:
             return str(process.ask("describe", registry.kind, registry.group, name))
     except (BrokenPluginError, LearnerFailedError) as error:  # one broken package must not hide the others
         return f"cannot be loaded: {str(error).partition(chr(10))[0]}"

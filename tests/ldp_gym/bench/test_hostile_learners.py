@@ -15,8 +15,8 @@ import pytest
 import ldp_gym
 from ldp_gym import bench
 from ldp_gym.bench import Experiment
-from ldp_gym.bench.isolation import IsolatedLearner, IsolatedProcess
-from ldp_gym.bench.runner import Limits, play
+from ldp_gym.bench.isolation import IsolatedLearner, Limits
+from ldp_gym.bench.runner import play
 from ldp_gym.errors import LearnerFailedError
 
 GAME = {"hypotheses": "dirichlet", "horizon": 60}
@@ -108,7 +108,7 @@ def test_no_session_of_its_own_outlives_the_limit(hostile, tmp_path, leave):
     mark = tmp_path / "escaped"
     learner = hostile(ESCAPE.format(mark=str(mark), leave=leave))
     start = time.monotonic()
-    with IsolatedLearner(learner, {}, seconds=2.0) as isolated, pytest.raises(LearnerFailedError):
+    with IsolatedLearner(learner, {}, Limits(2.0)) as isolated, pytest.raises(LearnerFailedError):
         isolated.find()
     assert time.monotonic() - start < 8
     assert wait_until(lambda: not is_alive(int(mark.read_text())))
@@ -118,8 +118,8 @@ ALONE = """
 import signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup would have it ignore
 sys.path.insert(0, {place!r})
-from ldp_gym.bench.isolation import IsolatedLearner
-with IsolatedLearner("hostile:Learner", {{}}, seconds=3600.0) as isolated:
+from ldp_gym.bench.isolation import IsolatedLearner, Limits
+with IsolatedLearner("hostile:Learner", {{}}, Limits(3600.0)) as isolated:
     isolated.find()
 """
 
@@ -138,7 +138,7 @@ def test_it_ends_with_whoever_asked_for_it(hostile, tmp_path, number):
 def test_memory_is_limited(hostile):
     learner = hostile("import numpy; hoard = numpy.ones(2**28)")
     with (
-        IsolatedLearner(learner, {}, seconds=30.0, memory=1.0) as isolated,
+        IsolatedLearner(learner, {}, Limits(30.0, 1.0)) as isolated,
         pytest.raises(LearnerFailedError, match="MemoryError"),
     ):
         isolated.find()
@@ -151,7 +151,7 @@ def test_memory_is_limited(hostile):
     time.sleep(3600)
     """
     with (
-        IsolatedLearner(hostile(many, "many"), {}, seconds=30.0, memory=1.0) as isolated,
+        IsolatedLearner(hostile(many, "many"), {}, Limits(30.0, 1.0)) as isolated,
         pytest.raises(LearnerFailedError, match="more than its 1 GiB of memory"),
     ):
         isolated.find()
@@ -165,7 +165,7 @@ def test_answers_are_bounded(hostile):
         except OSError: pass
     """
     with (
-        IsolatedLearner(hostile(flood), {}, seconds=5.0) as isolated,
+        IsolatedLearner(hostile(flood), {}, Limits(5.0)) as isolated,
         pytest.raises(LearnerFailedError, match="sent an answer of 799999999992 bytes"),
     ):
         isolated.find()
@@ -183,7 +183,7 @@ def test_answers_are_bounded(hostile):
 )
 def test_limits_are_numbers(limits, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        IsolatedProcess("nobody", **limits)
+        Limits(**limits)
 
 
 WORKERS = """

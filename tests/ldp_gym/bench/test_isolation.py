@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import ldp_gym
-from ldp_gym.bench.isolation import IsolatedLearner
+from ldp_gym.bench.isolation import IsolatedLearner, Limits
 from ldp_gym.errors import IncompatibleChannelError, LearnerFailedError
 
 GAME = {"hypotheses": "dirichlet", "horizon": 60}
 
 
 def played(learner, game=GAME, seconds=60.0, episodes=3):
-    with IsolatedLearner(f"third_party:{learner}", {}, seconds) as player:
+    with IsolatedLearner(f"third_party:{learner}", {}, Limits(seconds)) as player:
         return ldp_gym.evaluate(player, game, episodes=episodes)
 
 
@@ -92,7 +92,7 @@ def test_a_learner_that_does_not_understand_says_so():
 
 def test_the_contract_is_checked():
     with (
-        IsolatedLearner("third_party:Negative", {}, 60.0) as player,
+        IsolatedLearner("third_party:Negative", {}, Limits(60.0)) as player,
         pytest.raises(LearnerFailedError, match="negative"),
     ):
         player.check({})
