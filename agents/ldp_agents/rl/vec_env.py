@@ -73,22 +73,13 @@ class SB3VecEnv(VecEnv):
         """Play a round in every game."""
         observations, rewards, over, truncated, infos = self.envs.step(self._actions)
         final_obs, final_info = infos.pop("final_obs", None), infos.pop("final_info", {})
-        ended = infos.pop("_final_obs", None)
+        ended = infos.pop("_final_obs", np.zeros(self.num_envs, dtype=np.bool_))
         infos.pop("_final_info", None)
-        rows = _rows(infos, self.num_envs)
-        for row in rows:
-            row["TimeLimit.truncated"] = False  # an episode is over when its T rounds are
-        if ended is not None:
-            last = _rows(final_info, self.num_envs)
-            begun = [dict(row) for row in rows]
-            for i in np.flatnonzero(ended):
-                begun[i].pop("TimeLimit.truncated")
-                self.reset_infos[i] = begun[i]
-                rows[i] = {
-                    **last[i],
-                    "TimeLimit.truncated": bool(truncated[i] and not over[i]),
-                    "terminal_observation": final_obs[i],
-                }
+        rows, last = _rows(infos, self.num_envs), _rows(final_info, self.num_envs)
+        for i in np.flatnonzero(ended):
+            self.reset_infos[i], rows[i] = rows[i], {**last[i], "terminal_observation": final_obs[i]}
+        for row, cut in zip(rows, (truncated & ~over).tolist(), strict=True):
+            row["TimeLimit.truncated"] = cut
         return observations, rewards.astype(np.float32), (over | truncated), rows
 
     def get_images(self) -> list[Any]:
