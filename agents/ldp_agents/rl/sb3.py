@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ldp_agents.rl.run import ProgressCallback, Run, TrainedModel
-from ldp_agents.rl.training_env import first_seed
 from ldp_gym.errors import extra
 
 with extra("rl", "training"):
@@ -87,7 +88,8 @@ def begin(algorithm: Any, policy: Any, env: Any, run: Run[Any], **arguments: Any
     else:
         agent = algorithm.load(run.checkpoint, env, device="cpu")
         agent.set_random_seed(seed + agent.num_timesteps)
-    env.seed(first_seed(run.config, agent.num_timesteps))
+    state = np.random.SeedSequence([seed, agent.num_timesteps]).generate_state(1, np.uint64)
+    env.seed(int(state[0] >> np.uint64(2)))  # far from the seeds that anyone evaluates on
     return agent
 
 

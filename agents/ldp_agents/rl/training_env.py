@@ -9,7 +9,6 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
-from ldp_agents.rl.config import Config
 from ldp_agents.rl.vec_env import SB3VecEnv
 from ldp_gym.errors import extra
 from ldp_gym.wrappers import (
@@ -27,18 +26,11 @@ with extra("rl", "training"):
 VIEWS = {"evidence": VectorEvidence, "message": VectorDecodedMessage, "slopes": VectorHypothesisFeatures}
 """The views by the name of their features."""
 
-
 _FORGETTING = 0.003
 """By what share of a round's cost the running one is renewed."""
 
 _LEAST_COST = 1e-3
 """A game that costs less per round, in nats, counts less."""
-
-
-def first_seed(config: Config, steps: int) -> int:
-    """The first environment's seed after so many rounds: far from those that anyone evaluates on."""
-    state = np.random.SeedSequence([config.seed, steps]).generate_state(1, np.uint64)
-    return int(state[0] >> np.uint64(2))
 
 
 def make_training_env(
