@@ -14,10 +14,9 @@ import numpy as np
 
 from ldp_agents.rl import network
 from ldp_agents.rl.descent import descend
-from ldp_agents.rl.games import describe_ranges, describe_split, draw_from_split, draw_rules
-from ldp_agents.rl.model import Model
+from ldp_agents.rl.games import CLASSES, RANGES, describe_ranges, describe_split, draw_from_split, draw_rules
+from ldp_agents.rl.model import Model, smoothing_of
 from ldp_agents.rl.run import Run
-from ldp_agents.rl.smoothing import smoothing_of
 from ldp_agents.rl.torch_network import TorchNetwork
 from ldp_gym.channels.base import Channel
 from ldp_gym.engine.scenario import Scenario
@@ -173,7 +172,7 @@ def fit(run: Run[Settings]) -> Model:
         network.make(network.NODE_INPUTS, run.settings.hidden, 1, np.random.default_rng(run.config.seed))
     )
     split = run.settings.split
-    trained_on = describe_split(split) if split else describe_ranges()
+    trained_on = describe_split(split) if split else describe_ranges(CLASSES, RANGES)
 
     def make_model() -> Model:
         return Model(net.numpy(), "weights", trained_on, run.card)

@@ -10,7 +10,7 @@ import numpy as np
 from ldp_agents.rl import any_truth, pretrained
 from ldp_agents.rl.amortized import Batch, label_evidence, mixture_kl, simulate
 from ldp_agents.rl.descent import descend
-from ldp_agents.rl.games import make_rules
+from ldp_agents.rl.games import describe_ranges, draw_sizes, make_rules
 from ldp_agents.rl.model import Model
 from ldp_agents.rl.network import ANY_TRUTH
 from ldp_agents.rl.run import Run
@@ -52,8 +52,7 @@ class Settings:
 
 def draw_rules(channels: tuple[str, ...], rng: np.random.Generator) -> dict[str, Any]:
     """The rules of a random game: mixtures of two or all, one or two switches, up to 0.3 contaminated."""
-    epsilon, *sizes = (float(np.exp(rng.uniform(*np.log(ends)))) for ends in RANGES.values())
-    num_hypotheses, num_labels, horizon = map(round, sizes)
+    epsilon, num_hypotheses, num_labels, horizon = draw_sizes(rng, RANGES)
     family, truth = (str(rng.choice(list(each), p=list(each.values()))) for each in (FAMILIES, TRUTHS))
     truths: dict[str, dict[str, Any]] = {
         "member": {},
@@ -87,7 +86,7 @@ def fit(run: Run[Settings]) -> Model:
     evidence = pretrained.model_of("amortized").parameters
     reader = TorchNetwork(evidence)
     net = TorchNetwork(any_truth.make(run.settings.hidden, np.random.default_rng(run.config.seed)))
-    trained_on = {"classes": ["dirichlet"], **{key: list(ends) for key, ends in RANGES.items()}}
+    trained_on = describe_ranges(FAMILIES, RANGES)
 
     def make_model() -> Model:
         dials = {any_truth.PREFIX + name: array for name, array in net.numpy().items()}

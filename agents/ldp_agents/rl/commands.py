@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from ldp_agents.rl import shipping
-from ldp_agents.rl.config import Config
+from ldp_agents.rl.config import CONFIG, Config, read_config
 from ldp_agents.rl.pretrained import WEIGHTS_DIRECTORY
-from ldp_agents.rl.run import CONFIG
 from ldp_gym.bench.store import DIRECTORY
 from ldp_gym.cli.options import option_of, search_here
 from ldp_gym.errors import MissingExtraError, extra
@@ -94,28 +92,25 @@ def train(
         from ldp_agents.rl import algorithms, training
     except MissingExtraError as error:
         raise typer.BadParameter(str(error)) from error
-    given = {
-        "num_hypotheses": num_hypotheses,
-        "num_labels": num_labels,
-        "redraw_hypotheses": redraw or None,
-    }
-    rules = {
-        "hypotheses": hypotheses,
-        "class_seed": class_seed,
-        "channel": channel,
-        "epsilon": epsilon,
-        "delta": delta,
-        "horizon": horizon,
-        **{name: value for name, value in given.items() if value is not None},
-    }
     directory, console = out or DIRECTORY / algorithm, Console()
     try:
-        if option:
-            rules["channel_kwargs"] = dict(map(option_of, option))
+        given = {
+            "hypotheses": hypotheses,
+            "num_hypotheses": num_hypotheses,
+            "num_labels": num_labels,
+            "class_seed": class_seed,
+            "redraw_hypotheses": redraw or None,
+            "channel": channel,
+            "channel_kwargs": dict(map(option_of, option)) if option else None,
+            "epsilon": epsilon,
+            "delta": delta,
+            "horizon": horizon,
+        }
+        rules = {name: value for name, value in given.items() if value is not None}
         rounds = steps or algorithms.algorithm_of(algorithm).steps
         config = Config(algorithm, rules, rounds, seed, dict(map(option_of, setting or [])))
         if resume:
-            config = _resumed(directory, config, steps, context)
+            config = _config_to_resume(directory, config, steps, context)
         training.train(config, directory, resume=resume, trust=trust, console=console)
     except (TypeError, ValueError, FileExistsError) as error:
         raise typer.BadParameter(str(error)) from error
@@ -127,17 +122,14 @@ train.command_class = TrainCommand  # type: ignore[attr-defined]
 _NOT_OF_THE_RUN = {"context", "algorithm", "steps", "out", "resume", "trust"}
 
 
-def _resumed(directory: Path, asked: Config, steps: int | None, context: typer.Context) -> Config:
+def _config_to_resume(directory: Path, asked: Config, steps: int | None, context: typer.Context) -> Config:
     """The stored configuration of a run, with the steps asked for; the one asked for if it names more."""
     if not (directory / CONFIG).exists():
         raise ValueError(f"there is no run to resume in {directory}: leave --resume out to begin one")
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    if any(str(sources[name]).endswith("COMMANDLINE") for name in sources if name not in _NOT_OF_THE_RUN):
+    sources = {name: str(context.get_parameter_source(name)) for name in context.params}
+    if {name for name in sources if sources[name].endswith("COMMANDLINE")} - _NOT_OF_THE_RUN:
         return asked
-    try:
-        stored = Config(**json.loads((directory / CONFIG).read_text("utf-8"))["config"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{directory / CONFIG} is damaged ({error}): train in another directory") from error
+    stored = read_config(directory)
     if stored.algorithm != asked.algorithm:
         raise ValueError(f"{directory} holds a run of {stored.algorithm!r}, not of {asked.algorithm!r}")
     return replace(stored, steps=stored.steps if steps is None else steps)

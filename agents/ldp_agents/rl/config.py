@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ldp_gym.engine.rules import as_rules
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.files import write_text
 from ldp_gym.numerics import validation
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Settings = TypeVar("Settings", bound="DataclassInstance")
+
+CONFIG = "config.json"
+"""The file of a run that says what it is made of."""
 
 _PACKAGES = ("ldp-gym", "numpy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
 
@@ -78,17 +83,30 @@ class Config:
         given = {name: tuple(v) if isinstance(v, list) else v for name, v in self.settings.items()}
         return kind(**given)
 
-    @property
-    def scenario(self) -> Scenario:
-        """The rules, checked and turned into parties."""
-        return Scenario(**self.rules)
-
     def card(self, settings: Any) -> dict[str, Any]:
         """The configuration, with all of the algorithm's settings, and the versions: what made a model."""
         return {
             "config": _through_json({**asdict(self), "settings": asdict(settings)}),
             "versions": versions(),
         }
+
+
+def write_card(path: Path, card: Mapping[str, Any]) -> None:
+    """Write down what made a model."""
+    write_text(path, json.dumps(card, indent=2) + "\n")
+
+
+def read_config(directory: Path) -> Config:
+    """The configuration of the run in a directory.
+
+    Raises:
+        ValueError: if its file is damaged.
+    """
+    path = directory / CONFIG
+    try:
+        return Config(**json.loads(path.read_text("utf-8"))["config"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({error}): move it away, or choose another directory") from error
 
 
 def _through_json(value: dict[str, Any]) -> Any:
@@ -99,10 +117,8 @@ def versions() -> dict[str, str]:
     """The versions of what makes a model."""
     found = {"python": platform.python_version()}
     for package in _PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             found[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,11 +50,20 @@ def make_rules(
     return {**rules, "num_hypotheses": num_hypotheses + num_hypotheses % 2}  # in pairs, M follows
 
 
+def draw_sizes(
+    rng: np.random.Generator, ranges: Mapping[str, tuple[float, float]]
+) -> tuple[float, int, int, int]:
+    """Eps, K, M and T of a random game, each log-uniform in its range."""
+    epsilon, *sizes = (float(np.exp(rng.uniform(*np.log(ends)))) for ends in ranges.values())
+    num_hypotheses, num_labels, horizon = map(round, sizes)
+    return epsilon, num_hypotheses, num_labels, horizon
+
+
 def draw_rules(rng: np.random.Generator, channels: Sequence[str]) -> dict[str, Any]:
-    """The rules of a random game: family and channel alike, numbers log-uniform in their :data:`RANGES`."""
-    epsilon, *sizes = (float(np.exp(rng.uniform(*np.log(ends)))) for ends in RANGES.values())
+    """The rules of a random game: family and channel alike, numbers as :data:`RANGES` say."""
+    sizes = draw_sizes(rng, RANGES)
     family, channel = rng.choice(list(CLASSES)), rng.choice(list(channels))
-    return make_rules(str(family), str(channel), epsilon, *map(round, sizes))
+    return make_rules(str(family), str(channel), *sizes)
 
 
 def draw_from_split(rng: np.random.Generator, split: str) -> dict[str, Any]:
@@ -63,21 +72,25 @@ def draw_from_split(rng: np.random.Generator, split: str) -> dict[str, Any]:
     return dict(games[int(rng.integers(len(games)))])
 
 
-def describe_ranges() -> dict[str, Any]:
-    """What :func:`draw_rules` draws from, as a model's ``trained_on`` has it."""
+def describe_ranges(families: Iterable[str], ranges: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
+    """Class families and :func:`draw_sizes`' ranges, as a model's ``trained_on`` has them."""
     return {
-        "classes": sorted({str(rules["hypotheses"]) for rules in CLASSES.values()}),
-        **{key: list(ends) for key, ends in RANGES.items()},
+        "classes": sorted({str(CLASSES[family]["hypotheses"]) for family in families}),
+        **{key: list(ends) for key, ends in ranges.items()},
+    }
+
+
+def describe_games(games: Collection[Mapping[str, Any]]) -> dict[str, Any]:
+    """The same of the rules of games."""
+    rules_of = {"epsilon": "epsilon", "K": "num_hypotheses", "M": "num_labels", "T": "horizon"}
+    found = {key: [rules[rule] for rules in games] for key, rule in rules_of.items()}
+    return {
+        "classes": sorted({str(rules["hypotheses"]) for rules in games}),
+        **{key: [min(values), max(values)] for key, values in found.items()},
     }
 
 
 def describe_split(split: str) -> dict[str, Any]:
-    """The same of a split's games."""
+    """The same of a split's games, and their channels."""
     games = SPLITS[split].games.values()
-    numbers = {"epsilon": "epsilon", "K": "num_hypotheses", "M": "num_labels", "T": "horizon"}
-    found = {key: [rules[rule] for rules in games] for key, rule in numbers.items()}
-    return {
-        "classes": sorted({str(rules["hypotheses"]) for rules in games}),
-        "channels": sorted({str(rules["channel"]) for rules in games}),
-        **{key: [min(values), max(values)] for key, values in found.items()},
-    }
+    return {**describe_games(games), "channels": sorted({str(rules["channel"]) for rules in games})}

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ldp_agents.base import Learner
-from ldp_agents.rl.config import differences
+from ldp_agents.rl.config import differences, write_card
 from ldp_agents.rl.model import CARD
 from ldp_gym import Game
+from ldp_gym.engine.scenario import Scenario
 from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.features.sums import FEATURES
-from ldp_gym.files import replacing, write_text
+from ldp_gym.files import replacing
 from ldp_gym.learners import Track
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, softmax
 
@@ -150,7 +151,6 @@ class TrainedPolicy:
         algorithm: the SB3 model.
         features: what it observes, by name.
         logit_range: that of its actions.
-        trained_on: the parameters of the game that it was trained on, all of which a game must share.
         card: the configuration and the versions that made it.
         scaling: what is done to what it observes first, if anything.
     """
@@ -160,9 +160,13 @@ class TrainedPolicy:
     algorithm: Any
     features: str
     logit_range: float
-    trained_on: Mapping[str, Any]
     card: Mapping[str, Any]
     scaling: Scaling | None = None
+
+    @cached_property
+    def trained_on(self) -> dict[str, Any]:
+        """The parameters of the game that it was trained on, all of which a game must share."""
+        return game_parameters(Scenario(**self.card["config"]["rules"]).game)
 
     def __call__(self, game: Game) -> PolicyLearner:
         """The policy as a learner of the game."""
@@ -171,9 +175,9 @@ class TrainedPolicy:
 
     def save(self, directory: Path) -> None:
         """Write the policy, and beside it what made it."""
+        plays = {name: getattr(self, name) for name in ("features", "logit_range", "trained_on")}
+        plays |= {} if self.scaling is None else {"scaling": asdict(self.scaling)}
         directory.mkdir(parents=True, exist_ok=True)
         with replacing(directory / POLICY) as part:
             self.algorithm.save(part)
-        plays = {name: getattr(self, name) for name in ("features", "logit_range", "trained_on")}
-        plays |= {} if self.scaling is None else {"scaling": asdict(self.scaling)}
-        write_text(directory / CARD, json.dumps({**plays, **self.card}, indent=2) + "\n")
+        write_card(directory / CARD, {**plays, **self.card})

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ldp_agents.rl import network, sb3
-from ldp_agents.rl.games import CLASSES, make_rules
+from ldp_agents.rl.games import describe_games, make_rules
 from ldp_agents.rl.model import Model
 from ldp_agents.rl.run import Run
 from ldp_agents.rl.torch_network import TorchNetwork
@@ -35,7 +35,6 @@ _SHAPE = (8, 16)
 
 _GAMES = ((0.25, 1000), (0.5, 1000), (1.0, 1000), (2.0, 500), (4.0, 300), (8.0, 300))
 """Their eps and T: an episode is about as long as there is something to learn."""
-
 
 _FAMILIES = ("dirichlet(0.3)", "dirichlet(1)", "softmax-linear")
 """Their class families: not those that rule labels out, where the paper's smoothing forgives a wrong leader,
@@ -78,14 +77,6 @@ class Settings(sb3.OnPolicySettings):
             )
 
 
-class _Split(nn.Module):
-    """An observation as what describes the game, and what was seen of each hypothesis."""
-
-    def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        game, seen = observations.tensor_split([network.CHANNEL_INPUTS], dim=1)
-        return game, seen.unflatten(1, (-1, len(SLOPES) + 1))
-
-
 class _Actor(TorchNetwork):
     """The mean action: log-weights by the evidence at all slopes, between -1 and 1.
 
@@ -102,7 +93,8 @@ class _Actor(TorchNetwork):
         self._slopes = torch.tensor(SLOPES, dtype=torch.float32)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        game, seen = _Split()(observations)
+        game, seen = observations.tensor_split([network.CHANNEL_INPUTS], dim=1)
+        seen = seen.unflatten(1, (-1, len(SLOPES) + 1))  # of each hypothesis
         counts = network.counts_of(super().forward(game), torch.arange(len(SLOPES))) * self._slopes
         log_weights = torch.log_softmax((seen[..., :-1] * counts[:, None]).sum(dim=-1), dim=-1)
         return (1.0 + log_weights / self._range).clamp_min(-1.0)
@@ -115,32 +107,15 @@ class _NoCritic(nn.Module):
         return torch.zeros(len(observations), 1)
 
 
-class _Observations(nn.Module):
-    """Actor and critic read the observations themselves."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.latent_dim_pi = self.latent_dim_vf = width
-
-    def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return observations, observations
-
-    def forward_actor(self, observations: torch.Tensor) -> torch.Tensor:
-        return observations
-
-    def forward_critic(self, observations: torch.Tensor) -> torch.Tensor:
-        return observations
-
-
 class Policy(ActorCriticPolicy):
     """Gaussian logits around an actor, which :mod:`ldp_agents.rl.network` plays, beside a critic."""
 
     def __init__(self, *args: Any, settings: Settings, seed: int, **kwargs: Any) -> None:
         self._settings, self._seed = settings, seed
-        super().__init__(*args, log_std_init=settings.log_std_init, **kwargs)
+        super().__init__(*args, net_arch=[], log_std_init=settings.log_std_init, **kwargs)
 
     def _build(self, lr_schedule: Callable[[float], float]) -> None:
-        self.mlp_extractor = _Observations(self.features_dim)
+        self._build_mlp_extractor()  # of no layers: actor and critic read the observations themselves
         _, self.log_std = self.action_dist.proba_distribution_net(self.features_dim, self.log_std_init)
         self.log_std.requires_grad_(False)
         self.action_net = _Actor(self._settings, self._seed)
@@ -148,11 +123,18 @@ class Policy(ActorCriticPolicy):
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)
 
 
+def list_rules(settings: Settings) -> list[dict[str, Any]]:
+    """The rules of its games: every channel at every eps; the class families take turns in both."""
+    return [
+        make_rules(_FAMILIES[(i + j) % len(_FAMILIES)], channel, epsilon, *_SHAPE, horizon)
+        for (i, channel), (j, (epsilon, horizon)) in product(enumerate(settings.channels), enumerate(_GAMES))
+    ]
+
+
 def make_games(settings: Settings) -> ManyGames:
-    """A few environments of every channel at every eps; the class families take turns in both."""
+    """A few environments of every game."""
     games, descriptions = [], []
-    for (i, channel), (j, (epsilon, horizon)) in product(enumerate(settings.channels), enumerate(_GAMES)):
-        rules = make_rules(_FAMILIES[(i + j) % len(_FAMILIES)], channel, epsilon, *_SHAPE, horizon)
+    for rules in list_rules(settings):
         games.append(
             make_training_env(rules, "slopes", settings.num_envs, settings.logit_range, settings.copies)
         )
@@ -162,32 +144,22 @@ def make_games(settings: Settings) -> ManyGames:
 
 def fit(run: Run[Settings]) -> Model:
     """Train, or go on from a checkpoint; returns the model."""
-    config, settings = run.config, run.settings
-    policy_kwargs = {"settings": settings, "seed": config.seed}
-    env = make_games(settings)
+    settings = run.settings
     # The worst mistakes are rare, and whatever makes them count less leaves the agent too sure: a gradient
     # that is cut to some length, advantages in units of their own spread, and, after the first pass over the
     # rounds of an update, PPO's clip of the ratio. So there is one pass, over all of them.
     agent = sb3.begin(
         PPO,
         Policy,
-        env,
+        make_games(settings),
         run,
-        policy_kwargs=policy_kwargs,
+        policy_kwargs={"settings": settings, "seed": run.config.seed},
         max_grad_norm=math.inf,
         normalize_advantage=False,
         vf_coef=0.0,
         **settings.arguments,
     )
-    num_hypotheses, num_labels = _SHAPE
-    epsilons, horizons = zip(*_GAMES, strict=True)
-    trained_on = {
-        "classes": sorted({CLASSES[name]["hypotheses"] for name in _FAMILIES}),
-        "epsilon": [min(epsilons), max(epsilons)],
-        "K": [num_hypotheses, num_hypotheses],
-        "M": [num_labels, num_labels],
-        "T": [min(horizons), max(horizons)],
-    }
+    trained_on = describe_games(list_rules(settings))
 
     def make_model() -> Model:
         return Model(agent.policy.action_net.numpy(), "slopes", trained_on, run.card)

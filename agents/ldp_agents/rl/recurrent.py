@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ldp_agents.rl import sb3
-from ldp_agents.rl.policies import TrainedPolicy, game_parameters
+from ldp_agents.rl.policies import TrainedPolicy
 from ldp_agents.rl.run import Run
 from ldp_agents.rl.training_env import make_training_env
 from ldp_gym.errors import extra
@@ -42,6 +42,5 @@ def fit(run: Run[Settings]) -> TrainedPolicy:
         policy_kwargs={"lstm_hidden_size": settings.memory, "log_std_init": settings.log_std_init},
         **settings.arguments,
     )
-    parameters = game_parameters(config.scenario.game)
-    trained = TrainedPolicy(agent, "message", settings.logit_range, parameters, run.card)
+    trained = TrainedPolicy(agent, "message", settings.logit_range, run.card)
     return sb3.learn(agent, run, lambda: trained, log_interval=10)

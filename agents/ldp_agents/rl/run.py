@@ -11,8 +11,8 @@ from ldp_agents.rl.config import Config, Settings
 from ldp_gym import Game
 from ldp_gym.learners import Learner
 
-CONFIG, CHECKPOINT = "config.json", "checkpoint.zip"
-"""The files of a run that it goes on from."""
+CHECKPOINT = "checkpoint.zip"
+"""The file of a run that it goes on from."""
 
 LearnerFactory = Callable[[Game], Learner]
 """What makes a learner from a game, such as a trained model."""
@@ -28,13 +28,8 @@ class TrainedModel(Protocol):
         """Write its files."""
 
 
-class ProgressCallback(Protocol):
-    """Hears how a training run goes."""
-
-    def __call__(
-        self, steps: int, make_model: Callable[[], LearnerFactory], save: Callable[[Path], None]
-    ) -> None:
-        """So many rounds have been played; ``make_model`` gives the model of now, ``save`` a checkpoint."""
+ProgressCallback = Callable[[int, Callable[[], LearnerFactory], Callable[[Path], None]], None]
+"""Hears how many rounds have been played, what gives the model of now, and what saves a checkpoint."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -11,12 +10,11 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.wrappers import FlattenObservation
 
 from ldp_agents.rl import sb3
-from ldp_agents.rl.config import Config
-from ldp_agents.rl.policies import POLICY, Scaling, TrainedPolicy, game_parameters
-from ldp_agents.rl.run import CHECKPOINT, CONFIG, Run
+from ldp_agents.rl.config import CONFIG, Config, write_card
+from ldp_agents.rl.policies import POLICY, Scaling, TrainedPolicy
+from ldp_agents.rl.run import CHECKPOINT, Run
 from ldp_agents.rl.training_env import make_training_env
 from ldp_agents.rl.vec_env import SB3VecEnv
 from ldp_gym.engine.rules import DEFAULTS
@@ -26,7 +24,6 @@ from ldp_gym.features.sums import FEATURES
 from ldp_gym.numerics import validation
 from ldp_gym.registry import import_object
 from ldp_gym.vector_env import LDPDistVectorEnv
-from ldp_gym.wrappers import StaggeredStart
 from ldp_gym.wrappers.actions import MixtureAction, VectorMixtureAction
 from ldp_gym.wrappers.observations import ObservationView, VectorObservationView
 
@@ -46,15 +43,17 @@ STEPS = 500_000
 
 _CHANGE_NOTHING = (
     "DummyVecEnv",
+    "FlattenObservation",
     "Monitor",
     "OrderEnforcing",
     "PassiveEnvChecker",
     "RecordEpisodeStatistics",
     "SB3VecEnv",
+    "StaggeredStart",
     "TimeLimit",
     "VecMonitor",
 )
-"""Wrappers, by name, through which observations and actions go as they are."""
+"""Wrappers, by name, through which observations and actions go as they are, but for the shape."""
 
 
 @dataclass(frozen=True)
@@ -100,11 +99,10 @@ def save(model: BaseAlgorithm, env: Any, directory: str | Path) -> None:
     except TypeError as error:
         raise ValueError(f"the rules must be names, numbers and lists, to be read again: {error}") from error
     card = config.card(settings)
-    parameters = game_parameters(config.scenario.game)
     scaling = Scaling(**settings.scaling) if settings.scaling else None
-    TrainedPolicy(model, settings.features, settings.logit_range, parameters, card, scaling).save(path)
+    TrainedPolicy(model, settings.features, settings.logit_range, card, scaling).save(path)
     shutil.copyfile(path / POLICY, path / CHECKPOINT)
-    (path / CONFIG).write_text(json.dumps(card, indent=2) + "\n", "utf-8")
+    write_card(path / CONFIG, card)
 
 
 def fit(run: Run[Settings]) -> TrainedPolicy:
@@ -114,20 +112,12 @@ def fit(run: Run[Settings]) -> TrainedPolicy:
     env: VecEnv = make_training_env(config.rules, settings.features, settings.num_envs, settings.logit_range)
     if settings.features == "message":
         env = VecExtractDictObs(env, "message")
-    if scaling is not None:
-        env = _scaled(env, scaling)
+    if scaling is not None:  # the same as before: it does not move any more
+        env = VecNormalize(env, training=False, norm_reward=False, clip_obs=scaling.clip, epsilon=0.0)
+        env.obs_rms.mean, env.obs_rms.var = np.array(scaling.mean), np.square(scaling.deviation)
     agent = sb3.begin(import_object(settings.policy, "algorithm"), None, env, run)
-    parameters = game_parameters(config.scenario.game)
-    trained = TrainedPolicy(agent, settings.features, settings.logit_range, parameters, run.card, scaling)
+    trained = TrainedPolicy(agent, settings.features, settings.logit_range, run.card, scaling)
     return sb3.learn(agent, run, lambda: trained, log_interval=10)
-
-
-def _scaled(env: VecEnv, scaling: Scaling) -> VecEnv:
-    """The same scaling as before, which does not move any more."""
-    normalized = VecNormalize(env, training=False, norm_reward=False, clip_obs=scaling.clip, epsilon=0.0)
-    normalized.obs_rms.mean = np.array(scaling.mean)
-    normalized.obs_rms.var = np.square(scaling.deviation)
-    return normalized
 
 
 def _read(model: BaseAlgorithm, env: Any) -> tuple[Settings, dict[str, Any], int]:
@@ -157,14 +147,11 @@ def _read(model: BaseAlgorithm, env: Any) -> tuple[Settings, dict[str, Any], int
                     "make the environment by gym.make or gym.make_vec, so that its rules are known"
                 )
             rules = {name: value for name, value in spec.kwargs.items() if name in DEFAULTS}
-        elif (
-            not isinstance(layer, StaggeredStart | FlattenObservation) and _name(layer) not in _CHANGE_NOTHING
-        ):
+        elif (name := type(layer).__name__) not in _CHANGE_NOTHING:
             raise TypeError(
-                f"a learner cannot repeat what {_name(layer)} does: known are a view of the observation "
+                f"a learner cannot repeat what {name} does: known are a view of the observation "
                 f"(Evidence, HypothesisFeatures, DecodedMessage), MixtureAction, VecNormalize, "
-                f"VecExtractDictObs, FlattenObservation, and what changes nothing "
-                f"({', '.join(_CHANGE_NOTHING)})"
+                f"VecExtractDictObs, and what changes nothing ({', '.join(_CHANGE_NOTHING)})"
             )
     for part, name in (("features", "a view of the observation"), ("logit_range", "MixtureAction")):
         if part not in found:
@@ -175,8 +162,7 @@ def _read(model: BaseAlgorithm, env: Any) -> tuple[Settings, dict[str, Any], int
             'VecExtractDictObs(env, "message")'
         )
     assert rules is not None, "the innermost layer has them"
-    algorithm = type(model)
-    policy = f"{algorithm.__module__}:{algorithm.__qualname__}"
+    policy = f"{type(model).__module__}:{type(model).__qualname__}"
     return Settings(policy, num_envs=num_envs, **found), rules, int(model.seed or 0)
 
 
@@ -199,7 +185,3 @@ def _scaling(layer: VecNormalize) -> Scaling:
         raise TypeError("VecNormalize around a Dict is not known: put VecExtractDictObs inside of it")
     deviation = np.sqrt(layer.obs_rms.var + layer.epsilon)
     return Scaling(layer.obs_rms.mean.tolist(), deviation.tolist(), float(layer.clip_obs))
-
-
-def _name(layer: Any) -> str:
-    return type(layer).__name__

@@ -7,16 +7,15 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import ldp_gym
 from ldp_agents.rl.algorithms import algorithm_of
-from ldp_agents.rl.config import Config, differences
-from ldp_agents.rl.run import CHECKPOINT, CONFIG, LearnerFactory, Run, TrainedModel
+from ldp_agents.rl.config import CONFIG, Config, differences, read_config, write_card
+from ldp_agents.rl.run import CHECKPOINT, LearnerFactory, Run, TrainedModel
 from ldp_gym.errors import IncompatibleChannelError, OutsideTrainingWarning, UntrustedCodeError, extra
-from ldp_gym.features.relations import relation_of
 from ldp_gym.files import is_whole_zip, replacing, write_text
 
 with extra("rl", "training"):
@@ -63,10 +62,9 @@ def train(
             run to go on with.
         UntrustedCodeError: if its checkpoint runs code, and ``trust`` is not set.
     """
-    # What cannot be trained says so now, before anything is played or written.
+    # What cannot be trained says so before anything is written.
     algorithm = algorithm_of(config.algorithm)
     settings = config.read(algorithm.settings)
-    relation_of(config.scenario.channel)
     card = config.card(settings)
     console = console or Console(quiet=True)
     checkpoint = _checkpoint(card["config"], out, resume, console)
@@ -80,9 +78,9 @@ def train(
             f"{config.algorithm!r} goes on with what ldp_agents.rl.save() has left: name its directory, "
             f"--out DIRECTORY --resume"
         )
-    out.mkdir(parents=True, exist_ok=True)
-    write_text(out / CONFIG, json.dumps(card, indent=2) + "\n")
     references = {name: _risk(name, config.rules, episodes) for name in REFERENCES}
+    out.mkdir(parents=True, exist_ok=True)
+    write_card(out / CONFIG, card)
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
@@ -106,13 +104,7 @@ def _checkpoint(now: Mapping[str, Any], out: Path, resume: bool, console: Consol
         return None
     if not resume:
         raise FileExistsError(f"{out} holds a run already: resume it, or choose another directory")
-    try:
-        before = json.loads((out / CONFIG).read_text("utf-8"))["config"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
-            f"{out / CONFIG} is damaged ({error}): move it away, or choose another directory"
-        ) from error
-    if differ := differences({**before, "steps": now["steps"]}, now):
+    if differ := differences({**asdict(read_config(out)), "steps": now["steps"]}, now):
         raise ValueError(f"the run in {out} has {differ}: resume it as it was")
     checkpoint = out / CHECKPOINT
     if checkpoint.exists() and not is_whole_zip(checkpoint):
