@@ -75,6 +75,12 @@ class LinearWeights(LikelihoodLearner):
         """The weights ``(..., K)`` after messages of these likelihoods, up to a factor."""
 
 
+def bayes_rule(log_weights: FloatArray, likelihoods: FloatArray) -> FloatArray:
+    """The log weights ``(..., N)`` after messages of these likelihoods, the largest of them 0."""
+    after = log_weights + log_evidence(likelihoods)
+    return after - after.max(axis=-1, keepdims=True)
+
+
 def log_evidence(likelihoods: FloatArray) -> FloatArray:
     """The log of likelihoods, finite also where a message is ruled out."""
     with np.errstate(divide="ignore"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldp_agents.likelihood import LikelihoodLearner, log_evidence
+from ldp_agents.likelihood import LikelihoodLearner, bayes_rule
 from ldp_gym import Game
 from ldp_gym.game import as_game
 from ldp_gym.numerics import validation
@@ -15,11 +15,14 @@ _SHARES = tuple(n / 6 for n in range(1, 6))
 
 _MOST_HYPOTHESES = 128
 
+MOST_BESIDE_OTHERS = 32
+"""Of more hypotheses, mixtures of pairs would cost most of the time of a learner that has other experts."""
+
 
 class Pairs(LikelihoodLearner):
     """Bayes for a truth that is a member, or a mixture of two: five mixtures of every pair.
 
-    For a truth that is a member, or a mixture of two. Memory and time per round grow with ``K^3``.
+    Memory and time per round grow with ``K^3``.
 
     Args:
         game: the public rules, of at most 128 hypotheses.
@@ -59,8 +62,7 @@ class Pairs(LikelihoodLearner):
 
     def learn(self, likelihoods: FloatArray) -> None:
         """Bayes' rule: a mixture has the mixture of the likelihoods."""
-        log_weights = self._log_weights + log_evidence(likelihoods @ self._mixtures.T)
-        self._log_weights = log_weights - log_weights.max(axis=-1, keepdims=True)
+        self._log_weights = bayes_rule(self._log_weights, likelihoods @ self._mixtures.T)
 
 
 def mixtures_of_two(num_hypotheses: int) -> FloatArray:

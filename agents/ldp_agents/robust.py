@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ldp_agents.fixed_share import FixedShare
-from ldp_agents.likelihood import LikelihoodLearner, log_evidence
-from ldp_agents.pairs import Pairs
+from ldp_agents.likelihood import LikelihoodLearner, bayes_rule
+from ldp_agents.pairs import MOST_BESIDE_OTHERS, Pairs
 from ldp_agents.soft_bayes import SoftBayes
 from ldp_gym import Game
 from ldp_gym.game import as_game
@@ -17,9 +17,6 @@ MEMBER, PAIR, SWITCHING, MIXTURE = 0.5, 0.08, 0.05, 0.37
 
 PRIOR = (MEMBER + PAIR, SWITCHING, MIXTURE)
 """Of the experts."""
-
-_MOST_FOR_PAIRS = 32
-"""Of more hypotheses the first expert is Bayes alone: mixtures of pairs would cost most of the time."""
 
 
 class Robust(LikelihoodLearner):
@@ -37,7 +34,8 @@ class Robust(LikelihoodLearner):
     """
 
     def __init__(self, game: Game) -> None:
-        members = MEMBER / (MEMBER + PAIR) if as_game(game).num_hypotheses <= _MOST_FOR_PAIRS else 1.0
+        with_pairs = as_game(game).num_hypotheses <= MOST_BESIDE_OTHERS
+        members = MEMBER / (MEMBER + PAIR) if with_pairs else 1.0
         self._experts = (Pairs(game, members=members), FixedShare(game), SoftBayes(game))
         super().__init__(game)
 
@@ -68,8 +66,7 @@ class Robust(LikelihoodLearner):
     def learn(self, likelihoods: FloatArray) -> None:
         """Bayes' rule over the experts, who learn in their own ways."""
         predicted = np.einsum("...ek,...k->...e", self._expert_weights(), likelihoods)
-        log_weights = self._log_weights + log_evidence(predicted)
-        self._log_weights = log_weights - log_weights.max(axis=-1, keepdims=True)
+        self._log_weights = bayes_rule(self._log_weights, predicted)
         for expert in self._experts:
             expert.learn(likelihoods)
 

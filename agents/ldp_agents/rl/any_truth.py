@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ldp_agents.pairs import mixtures_of_two
+from ldp_agents.pairs import MOST_BESIDE_OTHERS, mixtures_of_two
 from ldp_agents.rl import network
 from ldp_gym import Game
 from ldp_gym.numerics.arrays import FloatArray
@@ -33,9 +33,6 @@ NUM_EXPERTS = len(EXPERTS) + 1
 """With the one that expects a mixture of two."""
 
 NUM_OUTPUTS = len(EXPERTS) * len(EXPERTS[0]) + NUM_EXPERTS
-
-_MOST_FOR_PAIRS = 32
-"""Of more hypotheses the last expert expects members alone: mixtures of pairs would cost most of the time."""
 
 PREFIX = "dials_"
 """What the names of the dials' arrays begin with in a model that holds both networks."""
@@ -82,8 +79,9 @@ class State(NamedTuple):
 
 
 def mixtures_of(num_hypotheses: int) -> FloatArray:
-    """What the last expert chooses from: weights ``(N, K)``, mixtures of two where there are not too many."""
-    return mixtures_of_two(num_hypotheses) if num_hypotheses <= _MOST_FOR_PAIRS else np.eye(num_hypotheses)
+    """What the last expert chooses from: weights ``(N, K)``, of mixtures of two; members alone if many."""
+    few = num_hypotheses <= MOST_BESIDE_OTHERS
+    return mixtures_of_two(num_hypotheses) if few else np.eye(num_hypotheses)
 
 
 def describe(game: Game) -> FloatArray:
