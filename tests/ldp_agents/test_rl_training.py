@@ -115,6 +115,16 @@ def test_a_stored_policy_runs_no_code_beside_the_referee(tmp_path, monkeypatch):
     assert may_play_here(str(WEIGHTS_DIRECTORY / "ppo")), "numbers alone run no code"
 
 
+@pytest.mark.filterwarnings("ignore::ldp_gym.errors.NoPrivacyWarning")
+def test_a_game_that_the_model_cannot_play_leaves_it_without_a_score(tmp_path):
+    rules = {"hypotheses": "disjoint", "num_hypotheses": 4, "channel": "identity", "horizon": 40}
+    train(Config("amortized", rules, 6_000, settings=SHORT["amortized"][1]), tmp_path, scores=2, episodes=2)
+    scores = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    assert [score["kl"] for score in scores] == [None] * len(scores)
+    assert scores[-1]["bayes"] >= 0.0
+    assert load(tmp_path)(Scenario(**EASY).game)
+
+
 def test_a_damaged_checkpoint_does_not_stop_a_run(tmp_path):
     config = Config("amortized", EASY, 6_000, settings=SHORT["amortized"][1])
     train(config, tmp_path, scores=2, episodes=2)

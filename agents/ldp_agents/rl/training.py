@@ -166,7 +166,8 @@ class _Recorder:
         """Play held-out episodes, and write down what they cost."""
         risk = _risk(model, self.config.rules, self.episodes)
         self.bar.update(self.task, score=_score_text(risk, self.references))
-        self.writer.add_scalar("score/kl", risk, steps)
+        if risk is not None:  # it may play any game but that of the rules
+            self.writer.add_scalar("score/kl", risk, steps)
         cpu_seconds = round(time.process_time() - self.start_time, 1)
         line = {"steps": steps, "kl": risk, "cpu_seconds": cpu_seconds, **self.references}
         self.lines.append(line)
