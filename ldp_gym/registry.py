@@ -47,7 +47,6 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
     def __init__(self, kind: str, group: str) -> None:
         self.kind = kind
         self.group = group
-        self._taken: dict[str, tuple[Any, tuple[dict[str, inspect.Parameter], bool]]] = {}
 
     @cached_property
     def _entry_points(self) -> dict[str, EntryPoint]:
@@ -158,15 +157,10 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         maker = self[name]
         if not callable(maker):
             raise TypeError(f"the {self.kind} {name!r} must be a class or a function, got {maker!r}")
-        known = self._taken.get(name)
-        if known is not None and known[0] is maker:  # a signature takes a while to read
-            return known[1]
         try:
-            taken = _parameters(maker)
+            return _parameters(maker)
         except ValueError as error:
             raise TypeError(f"the {self.kind} {name!r} does not say what it takes: {error}") from error
-        self._taken[name] = maker, taken
-        return taken
 
     def class_named(self, attribute: str, package: str) -> Any:
         """The registered class of this name, for ``package.Class``; only its own module is imported."""

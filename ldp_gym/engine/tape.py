@@ -7,7 +7,7 @@ Nothing here depends on what the learner predicts. So the single environment, th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -71,18 +71,12 @@ class Episodes:
             show_contexts or scenario.truth.needs_contexts or not scenario.hypotheses.constant
         )
         self.starts = list(starts)
-        batch = len(self.starts)
         self._truth = np.stack([start.truth for start in self.starts])
-        self._hypotheses: HypothesisClass | ClassPerEpisode = (
-            ClassPerEpisode([start.hypotheses for start in self.starts])
-            if scenario.redraws
-            else scenario.hypotheses
-        )
         self._prepared: Any = None
-        self._constant: RoundDistributions | None = None
+        self._constant: tuple[dict[str, Any], FloatArray] | None = None
         self._round = 0
-        self._context = np.zeros((batch, scenario.hypotheses.context_dim))
-        self._posterior = scenario.game.public_posterior((batch,))
+        self._context = np.zeros((len(self.starts), scenario.hypotheses.context_dim))
+        self._posterior = scenario.game.public_posterior((len(self.starts),))
 
     def keep(self, which: BoolArray) -> None:
         """Go on with some of the episodes alone."""
@@ -92,8 +86,14 @@ class Episodes:
         self._posterior.keep(kept)
         self._constant = None
         if self.scenario.redraws:
-            self._hypotheses = ClassPerEpisode([start.hypotheses for start in self.starts])
             self._prepared = None
+
+    @property
+    def _hypotheses(self) -> HypothesisClass | ClassPerEpisode:
+        """The class that all episodes share, or those that they have drawn."""
+        if self.scenario.redraws:
+            return ClassPerEpisode([start.hypotheses for start in self.starts])
+        return self.scenario.hypotheses
 
     def play(self, rounds: int) -> Tape:
         """The next rounds of every episode."""
@@ -117,19 +117,12 @@ class Episodes:
         ends = np.cumsum([self.scenario.nature.num_uniforms, self.scenario.truth.num_uniforms, 1])
         of_nature, of_truth, of_label, of_channel = np.split(uniforms, ends, axis=-1)
         contexts = self._contexts(of_nature, of_truth, rounds) if self._needs_contexts else None
-        now = self._round_distributions(of_truth, rounds, contexts)
-        labels = inverse(now.cumulative, of_label[..., 0])
+        now, behind = self._laws(of_truth, rounds, contexts)
+        labels = inverse(behind, of_label[..., 0])
         self._round += uniforms.shape[1]
-        messages, log_likelihoods = self._send(labels, now.candidates, of_channel)
+        messages, log_likelihoods = self._send(labels, now["candidates"], of_channel)
         return Tape(
-            contexts,
-            now.candidates,
-            now.distributions,
-            now.negentropies,
-            now.members,
-            labels,
-            messages,
-            log_likelihoods,
+            contexts=contexts, labels=labels, messages=messages, log_likelihoods=log_likelihoods, **now
         )
 
     def _send(
@@ -145,10 +138,13 @@ class Episodes:
         self._posterior.advance(log_likelihoods[:, 0])
         return messages, log_likelihoods
 
-    def _round_distributions(
+    def _laws(
         self, uniforms: FloatArray, rounds: IntArray, contexts: FloatArray | None
-    ) -> RoundDistributions:
-        """What the candidates and the truth say in these rounds; worked out once where nothing changes."""
+    ) -> tuple[dict[str, Any], FloatArray]:
+        """What labels come from: fields of :class:`Tape`, and the truth's distribution functions.
+
+        They are worked out once where nothing changes.
+        """
         if self._constant is not None:
             return self._constant
         candidates = self._hypotheses(self._context if contexts is None else contexts)
@@ -159,16 +155,16 @@ class Episodes:
         distributions = truth.distributions(view)
         if not is_builtin(type(truth)):
             distributions = self._check_truth(_as_array(distributions, truth), rounds.shape)
-        now = RoundDistributions(
-            candidates,
-            distributions,
-            negentropy(distributions),
-            truth.members(view),
-            cumulative(distributions),
-        )
+        now = {
+            "candidates": candidates,
+            "distributions": distributions,
+            "negentropies": negentropy(distributions),
+            "members": truth.members(view),
+        }
+        laws = now, cumulative(distributions)
         if "distributions" in self.scenario.constant_fields:
-            self._constant = now
-        return now
+            self._constant = laws
+        return laws
 
     def _check_candidates(self, candidates: FloatArray, contexts: FloatArray | None) -> None:
         """Check that a third-party class gives distributions, in the right shape."""
@@ -258,17 +254,6 @@ def _keep_freed_memory() -> None:
     np.empty(4_000_000)
 
 
-@dataclass(frozen=True)
-class RoundDistributions:
-    """What labels come from: fields of :class:`Tape`, and the truth's distribution functions."""
-
-    candidates: FloatArray
-    distributions: FloatArray
-    negentropies: FloatArray
-    members: IntArray
-    cumulative: FloatArray
-
-
 class ClassPerEpisode:
     """The redrawn classes of B episodes, as one map from contexts to candidates."""
 
@@ -298,12 +283,9 @@ def _with_rounds(candidates: FloatArray) -> FloatArray:
 
 def _concatenate(tapes: list[Tape], unchanged: frozenset[str]) -> Tape:
     """Tapes of one round each, in a row. What does not change from round to round stays as it is."""
-    first = tapes[0]
-    return Tape(
-        **{
-            field.name: getattr(first, field.name)
-            if field.name in unchanged or getattr(first, field.name) is None
-            else np.concatenate([getattr(tape, field.name) for tape in tapes], axis=1)
-            for field in fields(Tape)
-        }
-    )
+    changed = {
+        name: np.concatenate([getattr(tape, name) for tape in tapes], axis=1)
+        for name, values in vars(tapes[0]).items()
+        if name not in unchanged and values is not None
+    }
+    return replace(tapes[0], **changed)
