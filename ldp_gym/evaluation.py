@@ -82,9 +82,8 @@ class Evaluation:
         """The episodes of the worst truth, when every truth was played; else all there are."""
         if self.kl.ndim == 2:
             return self
-        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "rounds"}
-        worst = self.worst_truth
-        return replace(self, **{name: value[worst] for name, value in values.items() if value is not None})
+        played = {name: getattr(self, name) for name in _PER_EPISODE if getattr(self, name) is not None}
+        return replace(self, **{name: values[self.worst_truth] for name, values in played.items()})
 
     @property
     def opt(self) -> FloatArray:
@@ -199,7 +198,8 @@ def evaluate(
     count = validation.whole("episodes", episodes, least=1)
     seed = validation.seed("seed", seed)
     averages, leaders = validation.flag("averages", averages), validation.flag("leaders", leaders)
-    progress = validation.function("progress", progress, "of the number of rounds played")
+    validation.function("progress", progress, "of the number of rounds played")
+    report = _no_report if progress is None else progress
     rounds = _checkpoints(scenario.horizon, checkpoints)
     if averages and not scenario.hypotheses.constant:
         raise ValueError(f"average predictions need a class without contexts, got {scenario.hypotheses!r}")
@@ -215,11 +215,11 @@ def evaluate(
     )
     pieces = [plays[start : start + together] for start in range(0, len(plays), together)]
     processes = min(count_jobs(jobs), len(pieces))
+    work = _Work(learner, scenario, rounds, averages, leaders)
     if processes == 1:
-        parts = [_play(made, recording, piece, rounds, averages, leaders, progress) for piece in pieces]
+        parts = [work.play(made, recording, piece, report) for piece in pieces]
     else:
-        work = _Work(learner, scenario, rounds, averages, leaders)
-        parts = share_out(work, pieces, processes, partial(_report, progress, scenario.horizon))
+        parts = share_out(work, pieces, processes, lambda piece: report(scenario.horizon * len(piece)))
     shape = (len(members), count) if isinstance(truth, str) else (count,)
 
     def join(name: str) -> Any:
@@ -278,7 +278,7 @@ def _episodes_at_a_time(scenario: Scenario, in_blocks: bool, total: int) -> int:
 
 @dataclass(frozen=True)
 class _Work:
-    """What a process needs to play its pieces of the episodes."""
+    """What a process needs to play its pieces of the episodes, which are given by seeds and truths."""
 
     learner: str | Callable[[Game], Learner]
     scenario: Scenario
@@ -292,57 +292,51 @@ class _Work:
 
     def __call__(self, plays: Sequence[tuple[int, int | None]]) -> Evaluation:
         recording = Recording(self.scenario, most_bytes=0)
-        return _play(
-            self._made, recording, plays, self.checkpoints, self.averages, self.leaders, progress=None
-        )
+        return self.play(self._made, recording, plays, _no_report)
+
+    def play(
+        self,
+        learner: Learner,
+        recording: Recording,
+        plays: Sequence[tuple[int, int | None]],
+        report: Callable[[int], None],
+    ) -> Evaluation:
+        """Some of the episodes, all played together."""
+        scenario, checkpoints = self.scenario, self.checkpoints
+        total_prediction = np.zeros((len(plays), scenario.game.num_labels)) if self.averages else None
+        sums = np.zeros((2, len(plays), len(checkpoints)))
+        comparator = np.zeros((len(plays), scenario.game.num_hypotheses))
+        leading: list[IntArray] = []
+        stops = checkpoints if self.leaders else None
+        hand_generators(learner, LearnerGenerators([first_generator(seed) for seed, _ in plays]))
+        learner.reset((len(plays),))
+        for start, tape, charged in recording.blocks(plays, stops):
+            predictions = _predict_block(learner, scenario, tape, start)
+            rounds = predictions.shape[1]
+            # The block's rounds fall into segments that end at checkpoints.
+            first, last = np.searchsorted(checkpoints, (start, start + rounds - 1), side="right")
+            edges = np.append(0, checkpoints[first:last] - start)
+            losses = (
+                kl(tape.distributions, predictions, tape.negentropies),
+                tv(tape.distributions, predictions),
+            )
+            for total, loss in zip(sums, losses, strict=True):
+                total[:, first : last + 1] += np.add.reduceat(loss, edges, axis=1)
+            if total_prediction is not None:
+                total_prediction += predictions.sum(axis=1)
+            comparator += charged.sum(axis=1) * (rounds / charged.shape[1])  # one for all rounds, or one each
+            weights = _weights(learner, comparator.shape)
+            if self.leaders and weights is not None and start + rounds == checkpoints[last]:
+                leading.append(_heaviest(weights))
+            report(rounds * len(plays))
+        kl_sums, tv_sums = np.cumsum(sums, axis=-1)
+        average = None if total_prediction is None else total_prediction / scenario.horizon
+        led = np.stack(leading, axis=-1) if leading else None
+        return Evaluation(checkpoints, kl_sums, tv_sums, comparator, weights, average, led)
 
 
-def _report(
-    progress: Callable[[int], None] | None, horizon: int, plays: Sequence[tuple[int, int | None]]
-) -> None:
-    if progress is not None:
-        progress(horizon * len(plays))
-
-
-def _play(
-    learner: Learner,
-    recording: Recording,
-    plays: Sequence[tuple[int, int | None]],
-    checkpoints: IntArray,
-    averages: bool,
-    leaders: bool,
-    progress: Callable[[int], None] | None,
-) -> Evaluation:
-    """Some of the episodes, all played together."""
-    scenario = recording.scenario
-    total_prediction = np.zeros((len(plays), scenario.game.num_labels)) if averages else None
-    sums = np.zeros((2, len(plays), len(checkpoints)))
-    comparator = np.zeros((len(plays), scenario.game.num_hypotheses))
-    leading: list[IntArray] = []
-    stops = checkpoints if leaders else None
-    hand_generators(learner, LearnerGenerators([first_generator(seed) for seed, _ in plays]))
-    learner.reset((len(plays),))
-    for start, tape, charged in recording.blocks(plays, stops):
-        predictions = _predict_block(learner, scenario, tape, start)
-        rounds = predictions.shape[1]
-        # The block's rounds fall into segments that end at checkpoints.
-        first, last = np.searchsorted(checkpoints, (start, start + rounds - 1), side="right")
-        edges = np.append(0, checkpoints[first:last] - start)
-        losses = kl(tape.distributions, predictions, tape.negentropies), tv(tape.distributions, predictions)
-        for total, loss in zip(sums, losses, strict=True):
-            total[:, first : last + 1] += np.add.reduceat(loss, edges, axis=1)
-        if total_prediction is not None:
-            total_prediction += predictions.sum(axis=1)
-        comparator += charged.sum(axis=1) * (rounds / charged.shape[1])  # one for all rounds, or one each
-        weights = _weights(learner, comparator.shape)
-        if weights is not None:
-            leading += [_heaviest(weights)] if leaders and start + rounds == checkpoints[last] else []
-        if progress is not None:
-            progress(rounds * len(plays))
-    kl_sums, tv_sums = np.cumsum(sums, axis=-1)
-    average = None if total_prediction is None else total_prediction / scenario.horizon
-    led = np.stack(leading, axis=-1) if leading else None
-    return Evaluation(checkpoints, kl_sums, tv_sums, comparator, weights, average, led)
+def _no_report(rounds: int) -> None:
+    """Nobody asks how many rounds have been played."""
 
 
 def _weights(learner: Learner, shape: tuple[int, ...]) -> FloatArray | None:
