@@ -63,26 +63,17 @@ def write_text(path: str | Path, text: str) -> None:
         part.write_text(text, encoding="utf-8")
 
 
-def unpacked_bytes(source: str | Path | IO[bytes]) -> int:
-    """To how many bytes a zip file would unpack, by its directory alone.
-
-    Raises:
-        ValueError: if it is no zip file.
-    """
-    try:
-        with zipfile.ZipFile(source) as packed:
-            return sum(member.file_size for member in packed.infolist())
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
-        raise ValueError(f"no zip file: {error}") from error
-
-
 def read_arrays(source: str | Path | IO[bytes], most_bytes: int = MOST_BYTES) -> dict[str, npt.NDArray[Any]]:
     """The arrays of a ``.npz`` file. Nothing in it is run, and nothing too large is unpacked.
 
     Raises:
         ValueError: if it is damaged, or unpacks to more than ``most_bytes``.
     """
-    size = unpacked_bytes(source)
+    try:
+        with zipfile.ZipFile(source) as packed:
+            size = sum(member.file_size for member in packed.infolist())
+    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+        raise ValueError(f"no zip file: {error}") from error
     if size > most_bytes:
         raise ValueError(f"it unpacks to {size:,} bytes, and at most {most_bytes:,} are read")
     try:

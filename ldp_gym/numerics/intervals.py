@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -79,8 +80,10 @@ def largest_mean_interval(samples: FloatArray, confidence: float) -> tuple[float
     means, errors, pivots = _studentize(samples)
     tail = nominal_level(1.0 - confidence, samples.shape[-1]) / 2.0
     freedom, rows = samples.shape[-1] - 1, len(samples)
-    above = min(_quantile(np.fmax.reduce(pivots, axis=0), 1.0 - tail), _farthest(tail / rows, freedom))
-    below = min(-_quantile(pivots, tail), _farthest(tail, freedom))
+    above = min(
+        _quantile(np.fmax.reduce(pivots, axis=0), 1.0 - tail), _LONGEST * _student(tail / rows, freedom)
+    )
+    below = min(-_quantile(pivots, tail), _LONGEST * _student(tail, freedom))
     least = _student((1.0 - confidence) / 2.0, freedom)
     low, high = means - max(above, least) * errors, means + max(below, least) * errors
     return float(low.max()), float(high.max())
@@ -126,16 +129,11 @@ def _quantile(pivots: FloatArray, share: float) -> float:
     return float(np.nanquantile(pivots, share, method="weibull"))
 
 
-def _farthest(tail: float, freedom: int) -> float:
-    """The largest quantile that counts."""
-    return _LONGEST * _student(tail, freedom)
-
-
-def _student(tail: float, freedom: int) -> float:
+def _student(tail: Any, freedom: int) -> Any:
     """Student's quantile, which is exceeded with this probability."""
     from scipy.special import stdtrit  # imported here: it takes a while, and playing does not need it
 
-    return float(-stdtrit(freedom, tail))
+    return -stdtrit(freedom, tail)
 
 
 def _tail(distance: float, freedom: int) -> float:
@@ -156,9 +154,7 @@ def _studentize(samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray
     centred = samples - means[:, None]
     errors = centred.std(axis=-1, ddof=1) / np.sqrt(count)
     if count < _FEW:
-        from scipy.special import stdtrit  # as above
-
-        law = stdtrit(count - 1, (np.arange(RESAMPLES) + 1.0) / (RESAMPLES + 1.0))
+        law = -_student((np.arange(RESAMPLES) + 1.0) / (RESAMPLES + 1.0), count - 1)
         rows = np.broadcast_to(law, (len(samples), RESAMPLES))
         return means, errors, np.random.default_rng(count).permuted(rows, axis=1)  # K independent ones
     parts = [_pivots(centred, errors, counts) for counts in _resamples(count)]

@@ -80,5 +80,4 @@ class Truth(ABC):
 
 def pick(candidates: FloatArray, members: IntArray) -> FloatArray:
     """The distributions ``(B, n, M)`` of one member per round ``(B, n)`` or per episode ``(B, 1)``."""
-    rows = np.broadcast_to(candidates, (len(members), *candidates.shape[1:]))
-    return np.take_along_axis(rows, members[..., None, None], axis=-2)[..., 0, :]
+    return np.take_along_axis(candidates, members[..., None, None], axis=-2)[..., 0, :]

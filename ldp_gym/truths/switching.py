@@ -71,8 +71,7 @@ class Switching(Truth):
         return np.concatenate([switches, members], axis=-1)
 
     def distributions(self, view: TruthView) -> FloatArray:
-        candidates = np.broadcast_to(view.candidates, (*view.rounds.shape, *view.candidates.shape[-2:]))
-        return pick(candidates, self.members(view))
+        return pick(view.candidates, self.members(view))
 
     def members(self, view: TruthView) -> IntArray:
         """The member of each round, ``(B, n)``."""
