@@ -146,9 +146,8 @@ def run(
             on_cell(cell, outcome)
     for cell, outcome in kept:
         store.save(cell, outcome)
-    if secret is not None:
-        store.reveal(number, settings | {"commitment": commitment_to(secret), "secret": secret})
-    store.end_run(number)
+    revealed = {} if secret is None else {"commitment": commitment_to(secret), "secret": secret}
+    store.end_run(number, settings | revealed)
     return Results(store, experiments, seed, tracks)
 
 

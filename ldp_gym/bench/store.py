@@ -38,37 +38,26 @@ FILE = "results.sqlite"
 COLUMNS = ("learner", "options", "channel", "rules", "version", "truth", "seed", "round", "kl", "tv")
 """Of an export: one row per episode and checkpoint."""
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS cells (
-    key TEXT PRIMARY KEY, configuration TEXT NOT NULL, status TEXT NOT NULL, message TEXT,
-    evaluation BLOB, seconds REAL NOT NULL, finished TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS runs (
-    id INTEGER PRIMARY KEY, suite TEXT NOT NULL, settings TEXT NOT NULL, keys TEXT NOT NULL,
-    command TEXT NOT NULL, machine TEXT NOT NULL, versions TEXT NOT NULL, started TEXT NOT NULL, finished TEXT
-);
-"""
+_TABLES = {
+    "cells": "key TEXT PRIMARY KEY, configuration TEXT NOT NULL, status TEXT NOT NULL, message TEXT, "
+    "evaluation BLOB, seconds REAL NOT NULL, finished TEXT NOT NULL",
+    "runs": "id INTEGER PRIMARY KEY, suite TEXT NOT NULL, settings TEXT NOT NULL, keys TEXT NOT NULL, "
+    "command TEXT NOT NULL, machine TEXT NOT NULL, versions TEXT NOT NULL, started TEXT NOT NULL, "
+    "finished TEXT",
+}
 
 _CELLS = "SELECT key, configuration, status, evaluation, message, seconds FROM cells"
 
-_AT_A_TIME = 500
-"""For how many cells is asked in one query: SQLite has a limit."""
-
-_COLUMNS = {
-    "cells": {"key", "configuration", "status", "message", "evaluation", "seconds", "finished"},
-    "runs": {
-        "id", "suite", "settings", "keys", "command", "machine", "versions", "started", "finished",
-    },
+_RUN: dict[str, Any] = {
+    "suite": str, "keys": list, "command": str, "machine": str, "versions": dict, "started": str,
+    "finished": str | None,
 }  # fmt: skip
+"""Of what kind the facts of a run are."""
 
 _SETTINGS: dict[str, Any] = {
-    "learners": list,
-    "channels": list,
-    "episodes": int | None,
-    "seed": int,
-    "size": str,
-    "parameters": dict,
-}
+    "learners": list, "channels": list, "episodes": int | None, "seed": int, "size": str, "parameters": dict,
+}  # fmt: skip
+"""Of what kind its settings are."""
 
 HIDDEN = -1
 """The seed that is noted for a run whose seed comes from a secret, until it ends."""
@@ -110,6 +99,7 @@ class Store:
         faults: what is damaged, as far as it has been read, and what to do about it.
 
     Raises:
+        FileNotFoundError: if there are no results to read.
         DamagedStoreError: if there is a file that cannot be read as results.
         OSError: if the directory cannot be made, read or written to.
     """
@@ -121,15 +111,20 @@ class Store:
         self._address = f"{self.path.absolute().as_uri()}?mode={mode}"
         if not read_only:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+        elif not self.path.exists():
+            raise FileNotFoundError(
+                f"there are no results in {directory}: run ldp-gym bench --out {directory} first"
+            )
         with self._open() as database:
             state = database.execute("PRAGMA quick_check").fetchone()[0]
             if state != "ok":
                 raise self._damage_error(state)
             tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
-            if not tables and not read_only:
-                database.executescript(_SCHEMA)
-            for table, columns in _COLUMNS.items():
-                lacks = columns - {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
+            for table, columns in _TABLES.items():
+                if not tables and not read_only:
+                    database.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+                wanted = {column.split()[0] for column in columns.split(",")}
+                lacks = wanted - {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
                 if lacks:
                     raise self._damage_error(f"its table {table} lacks {', '.join(sorted(lacks))}")
 
@@ -171,23 +166,14 @@ class Store:
 
     def outcomes(self, keys: Sequence[str]) -> dict[str, Outcome]:
         """What became of cells, by their keys: of those that have been played and whose rows are sound."""
-        found: dict[str, Outcome] = {}
-        with self._open() as database:
-            for start in range(0, len(keys), _AT_A_TIME):
-                some = keys[start : start + _AT_A_TIME]
-                where = f"WHERE key IN ({', '.join('?' * len(some))})"
-                rows = database.execute(f"{_CELLS} {where}", some).fetchall()
-                found |= {key: outcome for key, _, outcome in self._sound_cells(rows)}
-        return found
+        asked = json.dumps(keys)  # as one value: SQLite has a limit for many
+        found = self._cells("WHERE key IN (SELECT value FROM json_each(?))", asked)
+        return {key: outcome for key, _, outcome in found}
 
-    def _cells(self) -> Iterator[tuple[str, dict[str, Any], Outcome]]:
-        """The key, configuration and outcome of every sound cell."""
+    def _cells(self, where: str = "", *values: str) -> Iterator[tuple[str, dict[str, Any], Outcome]]:
+        """The key, configuration and outcome of every sound cell; the others are noted."""
         with self._open() as database:
-            rows = database.execute(f"{_CELLS} ORDER BY configuration").fetchall()
-        yield from self._sound_cells(rows)
-
-    def _sound_cells(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[str, dict[str, Any], Outcome]]:
-        """Of these rows; the others are noted."""
+            rows = database.execute(f"{_CELLS} {where} ORDER BY configuration", values).fetchall()
         for row in rows:
             try:
                 yield _read_cell(row)
@@ -216,16 +202,11 @@ class Store:
         assert run is not None
         return run
 
-    def reveal(self, run: int, settings: Mapping[str, Any]) -> None:
-        """Note the settings of a run that were hidden while it was played."""
+    def end_run(self, run: int, settings: Mapping[str, Any]) -> None:
+        """Note that it has come to its end, and its settings: some may have been hidden till now."""
+        row = (json.dumps(dict(settings), sort_keys=True), _now(), run)
         with self._open() as database:
-            row = (json.dumps(dict(settings), sort_keys=True), run)
-            database.execute("UPDATE runs SET settings = ? WHERE id = ?", row)
-
-    def end_run(self, run: int) -> None:
-        """Note that it has come to its end."""
-        with self._open() as database:
-            database.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now(), run))
+            database.execute("UPDATE runs SET settings = ?, finished = ? WHERE id = ?", row)
 
     def runs(self) -> list[dict[str, Any]]:
         """The sound runs, in order, with their settings; the others are noted."""
@@ -339,18 +320,12 @@ def _read_run(row: dict[str, Any]) -> dict[str, Any]:
     """
     row = row | {name: json.loads(row[name]) for name in ("settings", "keys", "versions")}
     settings = row["settings"] = {"parameters": {}, **row["settings"]}
-    for name, kind in _SETTINGS.items():
-        if name not in settings or not isinstance(settings[name], kind):
-            raise ValueError(f"its settings have no sound {name!r}")
+    for facts, kinds in ((row, _RUN), (settings, _SETTINGS)):
+        for name, kind in kinds.items():
+            if name not in facts or not isinstance(facts[name], kind):
+                raise ValueError(f"its {name!r} is missing, or of another kind")
     if not all(isinstance(name, str) for name in (*settings["learners"], *settings["channels"])):
         raise ValueError("its settings name learners or channels by what is no text")
-    if not isinstance(row["keys"], list) or not isinstance(row["versions"], dict):
-        raise ValueError("its keys or versions are of another kind")
-    for name in ("suite", "command", "machine", "started"):
-        if not isinstance(row[name], str):
-            raise ValueError(f"its {name} is no text")
-    if not isinstance(row["finished"], str | None):
-        raise ValueError("its end is no time")
     return row
 
 

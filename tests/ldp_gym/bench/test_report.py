@@ -44,7 +44,8 @@ def directory(tmp_path_factory):
             store.save(experiment.cells(0)[0], store.outcomes([played])[played])
         store.save(hostile[2].cells(0)[0], Outcome("failed", None, TRACEBACK, 0.1))
         keys = [experiment.cells(0)[0].key for experiment in hostile]
-        store.end_run(store.begin_run("quick", settings | {"learners": [EVIL]}, keys))
+        settings |= {"learners": [EVIL]}
+        store.end_run(store.begin_run("quick", settings, keys), settings)
         report.write(where)
         yield where
         sys.modules.pop("hostile_learner", None)
