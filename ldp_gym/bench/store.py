@@ -120,8 +120,11 @@ class Store:
             if state != "ok":
                 raise self._damage_error(state)
             tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+            is_new = not tables and not read_only
+            if is_new:
+                database.execute("BEGIN IMMEDIATE")  # all tables or none, should this process be killed
             for table, columns in _TABLES.items():
-                if not tables and not read_only:
+                if is_new:
                     database.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
                 wanted = {column.split()[0] for column in columns.split(",")}
                 lacks = wanted - {row[1] for row in database.execute(f"PRAGMA table_info({table})")}

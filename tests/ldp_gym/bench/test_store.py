@@ -12,6 +12,7 @@ from pyarrow import parquet
 
 import ldp_gym
 from ldp_gym.bench import Experiment, Store, experiment
+from ldp_gym.bench import store as store_module
 from ldp_gym.bench.runner import play
 from ldp_gym.errors import DamagedStoreError
 
@@ -131,6 +132,14 @@ def test_a_file_of_another_kind_is_left_alone(tmp_path):
     with pytest.raises(DamagedStoreError, match="move it away"):
         Store(tmp_path)
     assert (tmp_path / "results.sqlite").read_text() == "my thesis"
+
+
+def test_a_kill_while_the_file_is_made_leaves_no_half_of_it(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setitem(store_module._TABLES, "runs", "no SQL (at all")  # the end comes before the second table
+        with pytest.raises(OSError, match="syntax error"):
+            Store(tmp_path)
+    assert Store(tmp_path).runs() == []
 
 
 def test_exports_hold_every_episode(store, tmp_path):
