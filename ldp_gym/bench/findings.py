@@ -140,17 +140,13 @@ def judge(findings: Sequence[Finding]) -> list[tuple[Finding, Verdict | None]]:
         validation.instance("findings", finding, Finding, "a list of findings")
     claims = [finding.evidence for finding in findings if finding.evidence is not None]
     level = 1.0 - CONFIDENCE
-    shown = iter(holm([evidence.p_for for evidence in claims]) <= level)
-    contradicted = iter(holm([evidence.p_against for evidence in claims]) <= level)
-    verdicts: list[tuple[Finding, Verdict | None]] = []
-    for finding in findings:
-        verdict = None
-        if finding.evidence is not None:
-            is_shown, is_contradicted = next(shown), next(contradicted)
-            verdict = Verdict.SHOWN if is_shown else Verdict.NOT_CONTRADICTED
-            verdict = Verdict.CONTRADICTED if is_contradicted else verdict
-        verdicts.append((finding, verdict))
-    return verdicts
+    shown = holm([evidence.p_for for evidence in claims]) <= level
+    contradicted = holm([evidence.p_against for evidence in claims]) <= level
+    verdicts = iter(
+        Verdict.CONTRADICTED if is_false else Verdict.SHOWN if is_true else Verdict.NOT_CONTRADICTED
+        for is_true, is_false in zip(shown, contradicted, strict=True)
+    )
+    return [(finding, next(verdicts) if finding.evidence is not None else None) for finding in findings]
 
 
 def holm(p_values: Sequence[float]) -> FloatArray:

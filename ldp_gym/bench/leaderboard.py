@@ -37,9 +37,9 @@ class Row:
     """
 
     result: ExperimentResult
-    best: bool
-    score: float | None
-    gap: Estimate | None
+    best: bool = False
+    score: float | None = None
+    gap: Estimate | None = None
     track: Track = "informed"
     broken: str = ""
 
@@ -56,14 +56,7 @@ def rows(results: Results) -> list[Row]:
         for game in ranked
         for i, result in enumerate(game)
     ] + [
-        Row(
-            result,
-            best=False,
-            score=None,
-            gap=None,
-            track=results.track(result.learner),
-            broken=str(results.audit(result.experiment)),
-        )
+        Row(result, track=results.track(result.learner), broken=str(results.audit(result.experiment)))
         for result in results.broken
     ]
 

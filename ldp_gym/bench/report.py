@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from ldp_gym.bench import certificates, figures, leaderboard
-from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Verdict, judge
 from ldp_gym.bench.page import Html, join, listing, picture, table, tag, whole_page
 from ldp_gym.bench.provenance import commands, explain, format_time, list_runs, versions
@@ -50,8 +49,6 @@ def write(directory: str | Path, *, trusted: Container[str] = frozenset()) -> Pa
         DamagedStoreError: if they cannot be read.
     """
     directory = Path(directory)
-    if not (directory / FILE).exists():
-        raise FileNotFoundError(f"{directory} has no {FILE}: run ldp-gym bench --out {directory} first")
     store = Store(directory, read_only=True)
     runs = store.runs()
     if not runs and store.faults:
@@ -247,18 +244,16 @@ def _unfinished(section: Section, results: Results, directory: Path) -> list[str
         parts += [
             tag(
                 "details",
-                tag("summary", _all_of(experiments), ": ", tag("code", failure.summary[:200])),
+                tag("summary", which, ": ", tag("code", failure.summary[:200])),
                 tag("pre", tag("code", failure.message)),
             )
-            for failure, experiments in by_summary(results.failures)
+            for failure, which in by_summary(results.failures)
         ]
     if results.refusals:
         parts += [
             tag("h3", f"Not played: {len(results.refusals)}", id=f"{section.name}-refusals"),
             tag("p", "The learner does not play these games, and says why:"),
-            listing(
-                f"{_all_of(those)}: {refusal.summary}" for refusal, those in by_summary(results.refusals)
-            ),
+            listing(f"{which}: {refusal.summary}" for refusal, which in by_summary(results.refusals)),
         ]
     if results.missing:
         parts += [
@@ -272,10 +267,6 @@ def _unfinished(section: Section, results: Results, directory: Path) -> list[str
             ),
         ]
     return parts
-
-
-def _all_of(experiments: Sequence[Experiment]) -> str:
-    return str(experiments[0]) + (f" and {len(experiments) - 1} more" if len(experiments) > 1 else "")
 
 
 def _certificates(audits: Sequence[certificates.ChannelAudit]) -> Html:

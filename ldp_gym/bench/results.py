@@ -78,18 +78,19 @@ class Failure:
         return next(iter(self.message.strip().splitlines()), "no message")
 
 
-def by_summary(failures: Iterable[Failure]) -> list[tuple[Failure, list[Experiment]]]:
-    """The first failure of each kind, with all that failed in the same way: it is said once.
+def by_summary(failures: Iterable[Failure]) -> list[tuple[Failure, str]]:
+    """The first failure of each kind, and in words what else failed in the same way: it is said once.
 
     Which channel it was makes no other kind.
     """
-    first: dict[str, Failure] = {}
-    groups: dict[str, list[Experiment]] = {}
+    kinds: dict[str, list[Failure]] = {}
     for failure in failures:
         kind = re.sub(r"\w+\(K=[^)]*\)", "a channel", failure.summary)
-        first.setdefault(kind, failure)
-        groups.setdefault(kind, []).append(failure.experiment)
-    return [(first[kind], experiments) for kind, experiments in groups.items()]
+        kinds.setdefault(kind, []).append(failure)
+    return [
+        (first, f"{first.experiment} and {len(others)} more" if others else str(first.experiment))
+        for first, *others in kinds.values()
+    ]
 
 
 class Results:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,12 +27,12 @@ from ldp_gym.bench.commitment import commitment_to, new_secret, seed_from
 from ldp_gym.bench.experiment import Cell
 from ldp_gym.bench.findings import Verdict, judge
 from ldp_gym.bench.isolation import LIMITS
-from ldp_gym.bench.page import Column, Value, layout
+from ldp_gym.bench.page import Column, layout
 from ldp_gym.bench.report import write
 from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.runner import run
 from ldp_gym.bench.sections import EVERYTHING, gather, texts_of
-from ldp_gym.bench.store import DIRECTORY, FILE, Outcome, Store
+from ldp_gym.bench.store import DIRECTORY, Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, Suite
 from ldp_gym.bench.suites.own_game import OwnGame
 from ldp_gym.cli.options import directory_of, option_of, search_here
@@ -113,11 +111,12 @@ def bench(
         console.print(Text(f"commitment: {commitment_to(hidden)}"))
     # What this very command names may be imported for its report too.
     named = {text for text in (*(suite or []), *(channel or [])) if ":" in text}
-    for name, make_suite in _suites(suite or [], _own_rules(rule or [], rules, epsilon or [])).items():
+    own_rules = _own_rules(rule or [], rules, epsilon or [])
+    for name in _suites(suite or [], own_rules):
         try:
-            chosen = make_suite()
+            chosen = OwnGame(own_rules) if own_rules else SUITES[name]()
             named |= {chosen.address, *(text for text in texts_of(chosen.parameters) if ":" in text)}
-            with _bar(console) as bar:
+            with _Bar(console) as bar:
                 results = run(
                     chosen,
                     learners=learner or (),
@@ -133,8 +132,8 @@ def bench(
                     strict=strict,
                     trust=trust,
                     secret=hidden,
-                    on_start=bar.start,
-                    on_cell=bar.advance,
+                    on_start=bar.begin,
+                    on_cell=bar.add_cell,
                 )
         except BrokenPromiseError as error:
             console.print(Text(str(error), style="red"))
@@ -177,21 +176,17 @@ def _own_rules(given: list[str], file: Path | None, epsilons: list[float]) -> di
     return rules | ({"epsilon": epsilons} if epsilons else {})
 
 
-def _suites(names: list[str], rules: dict[str, Any]) -> dict[str, Callable[[], Suite]]:
-    """What makes the suites that are asked for, by name."""
+def _suites(names: list[str], rules: dict[str, Any]) -> list[str]:
+    """The names of the suites that are asked for."""
     if bool(names) == bool(rules):
         raise typer.BadParameter(
             "name a suite, or describe your own game by --rule name=value or --rules game.json; not both. "
             f"Suites: {', '.join(SUITES.names())}, all"
         )
     if rules:
-        return {OwnGame.name: partial(OwnGame, rules)}
+        return [OwnGame.name]
     every = [name for given in names for name in (SUITES.names() if given == "all" else [given])]
-    return {name: partial(_named_suite, name) for name in every}
-
-
-def _named_suite(name: str) -> Suite:
-    return SUITES[name]()
+    return list(dict.fromkeys(every))
 
 
 def report(
@@ -209,11 +204,9 @@ def report(
 
 def _write_report(console: Console, directory: Path, trusted: Container[str]) -> list[str]:
     """Write it, and say where it is and what of its results is damaged."""
-    store = _open_store(directory)
-    if not store.runs() and not store.faults:
-        raise typer.BadParameter(f"nothing has been run in {directory}")
     path = write(directory, trusted=trusted)
-    store.finished()
+    store = Store(directory, read_only=True)
+    store.runs(), store.finished()  # whoever reads them all finds what is damaged
     _print_faults(console, store)
     console.print(Text(f"report: {path}"))
     return store.faults
@@ -229,7 +222,7 @@ def export(
     directory: Directory = DIRECTORY,
 ) -> None:
     """Write every episode's losses to a CSV or Parquet file; status 1 if some are damaged and left out."""
-    console, store = Console(), _open_store(directory)
+    console, store = Console(), Store(directory, read_only=True)
     try:
         rows = store.export(file)
     except (ImportError, ValueError) as error:
@@ -240,13 +233,6 @@ def export(
         raise typer.Exit(1)
 
 
-def _open_store(directory: Path) -> Store:
-    """The store of a directory that has one."""
-    if not (directory / FILE).exists():
-        raise typer.BadParameter(f"there are no results in {directory}; `ldp-gym bench` makes some")
-    return Store(directory, read_only=True)
-
-
 class _Rate(ProgressColumn):
     """Rounds per second."""
 
@@ -255,43 +241,37 @@ class _Rate(ProgressColumn):
         return Text(f"{played / seconds / 1e6:.2f} M rounds/s" if seconds and played else "")
 
 
-class _Bar:
+class _Bar(Progress):
     """Cells done, rounds per second, and the time left, which goes with the rounds."""
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._task = progress.add_task("starting", total=None, rounds=0, cells="")
+    def __init__(self, console: Console) -> None:
+        super().__init__(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[cells]}"),
+            _Rate(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._task = self.add_task("starting", total=None, rounds=0, cells="")
         self._cells = self._done = self._rounds = 0
 
-    def start(self, cells: int, done: int, rounds: int) -> None:
+    def begin(self, cells: int, done: int, rounds: int) -> None:
         self._cells, self._done = cells, done
-        self._progress.update(self._task, total=max(rounds, 1), completed=0 if rounds else 1)
+        self.update(self._task, total=max(rounds, 1), completed=0 if rounds else 1)
         self._show("playing" if rounds else "all in the store")
 
-    def advance(self, cell: Cell, outcome: Outcome) -> None:
+    def add_cell(self, cell: Cell, outcome: Outcome) -> None:
         self._done += 1
         self._rounds += cell.rounds
-        self._progress.update(self._task, advance=cell.rounds, rounds=self._rounds)
+        self.update(self._task, advance=cell.rounds, rounds=self._rounds)
         failed = ", failed" if outcome.status == "failed" else ""
         self._show(f"{cell.experiment}{failed}")
 
     def _show(self, text: str) -> None:
-        self._progress.update(self._task, description=text, cells=f"{self._done}/{self._cells} cells")
-
-
-@contextmanager
-def _bar(console: Console) -> Iterator[_Bar]:
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[cells]}"),
-        _Rate(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=console,
-    ) as progress:
-        yield _Bar(progress)
+        self.update(self._task, description=text, cells=f"{self._done}/{self._cells} cells")
 
 
 def _print_results(console: Console, suite: Suite, results: Results, together: Results) -> None:
@@ -303,7 +283,7 @@ def _print_results(console: Console, suite: Suite, results: Results, together: R
         console.print(Text(f" BROKEN PROMISE {audit}: out of the ranking", style="bold red"))
     for own in suite.tables(results) if results.successes else []:
         if own.printed:
-            _print_table(console, own.title, layout(own.columns, own.rows)[1], [""] * len(own.rows))
+            _print_table(console, own.title, own.columns, own.rows)
     colours = {Verdict.SHOWN: "green", Verdict.NOT_CONTRADICTED: "dim", Verdict.CONTRADICTED: "red"}
     for finding, verdict in judge(suite.findings(results)):
         mark = Text(" · ") if verdict is None else Text(f" {verdict.mark} ", colours[verdict])
@@ -312,9 +292,8 @@ def _print_results(console: Console, suite: Suite, results: Results, together: R
         (Text(" not played ", "dim"), results.refusals),
         (Text(" failed ", "red"), results.failures),
     ):
-        for failure, experiments in by_summary(failures):
-            more = f" and {len(experiments) - 1} more" if len(experiments) > 1 else ""
-            console.print(mark + f"{experiments[0]}{more}: {failure.summary}", highlight=False)
+        for failure, which in by_summary(failures):
+            console.print(mark + f"{which}: {failure.summary}", highlight=False)
 
 
 def _print_leaderboard(console: Console, results: Results) -> None:
@@ -322,20 +301,28 @@ def _print_leaderboard(console: Console, results: Results) -> None:
     rows = leaderboard.rows(results)
     shared, _ = layout(leaderboard.COLUMNS, rows)
     if found := leaderboard.grid(results):
-        _print_table(console, f"Mean total KL in nats. {shared}", layout(*found)[1], [""] * len(found[1]))
+        _print_table(console, f"Mean total KL in nats. {shared}", *found)
         return
     console.print(Text(shared), highlight=False)
     columns = [column for column in leaderboard.COLUMNS if column.title in leaderboard.BRIEF]
     for title, of_game in leaderboard.by_game(rows):
-        styles = ["red" if row.broken else "bold" if row.best else "" for row in of_game]
-        _print_table(console, title, layout(columns, of_game)[1], styles)
+        _print_table(console, title, columns, of_game, _row_style)
     if leaderboard.caveat(results):
         console.print(Text(leaderboard.caveat(results)), "", sep="\n", highlight=False)
 
 
+def _row_style(row: leaderboard.Row) -> str:
+    return "red" if row.broken else "bold" if row.best else ""
+
+
 def _print_table(
-    console: Console, title: str, shown: Mapping[Column[Any], Sequence[Value]], styles: Sequence[str]
+    console: Console,
+    title: str,
+    columns: Sequence[Column[Any]],
+    rows: Sequence[Any],
+    style_of: Callable[[Any], str] = lambda _: "",
 ) -> None:
+    _, shown = layout(columns, rows)
     table = Table(box=None, padding=(0, 1, 0, 0))
     for column, values in shown.items():
         # In a narrow terminal a name may be cut short and a header folded, a number never.
@@ -344,9 +331,7 @@ def _print_table(
         table.add_column(
             Text(column.title), justify=justify, no_wrap=not column.numeric, overflow="fold", min_width=width
         )
-    for i, style in enumerate(styles):
-        cells = [values[i] for values in shown.values()]
-        table.add_row(
-            *(Text(cell.text, "bold" if cell.style == "best" else "") for cell in cells), style=style
-        )
+    for row, *cells in zip(rows, *shown.values(), strict=True):
+        texts = [Text(cell.text, "bold" if cell.style == "best" else "") for cell in cells]
+        table.add_row(*texts, style=style_of(row))
     console.print(Text(title), table, "", sep="\n", highlight=False)

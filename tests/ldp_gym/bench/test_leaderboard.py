@@ -7,9 +7,7 @@ from ldp_gym.bench import Experiment, ExperimentResult, leaderboard
 def row(learner="uniform", **rules):
     rules = {"hypotheses": "dirichlet", "num_hypotheses": 4, "horizon": 10, **rules}
     played = ldp_gym.evaluate(learner, rules, episodes=2)
-    return leaderboard.Row(
-        ExperimentResult(Experiment(rules, learner, episodes=2), played, 1.0), False, None, None
-    )
+    return leaderboard.Row(ExperimentResult(Experiment(rules, learner, episodes=2), played, 1.0))
 
 
 def test_rows_of_several_games_stand_below_what_differs():
