@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from typing import Any
 
 from ldp_gym.bench.experiment import Experiment
@@ -93,29 +92,18 @@ def _table_entries(experiment: Experiment) -> int:
 
 
 def _audit(experiment: Experiment) -> ChannelAudit:
-    certificate, note = None, ""
+    audit = partial(ChannelAudit, experiment.channel, experiment.horizon, experiment.hypotheses)
     if _table_entries(experiment) > LARGEST:
-        note = "not audited here, its table is large: run ldp-gym audit"
-    else:
-        try:
-            rules = json.dumps(dict(experiment.rules), sort_keys=True)
-            # Where code of others is named, it may have changed since.
-            certify_once = _certificate.__wrapped__ if ":" in "".join(_names(experiment)) else _certificate
-            certificate = certify_once(rules)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # a channel may be anybody's; its failure is what there is to report
-            note = f"not audited: {summarize(error)}"
-    return ChannelAudit(experiment.channel, experiment.horizon, experiment.hypotheses, certificate, note)
+        return audit(None, "not audited here, its table is large: run ldp-gym audit")
+    try:
+        return audit(_certificate(experiment.rules))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a channel may be anybody's; its failure is what there is to report
+        return audit(None, f"not audited: {summarize(error)}")
 
 
-def _names(experiment: Experiment) -> list[str]:
-    return [value for value in experiment.rules.values() if isinstance(value, str)]
-
-
-@cache  # the leaderboard, the report and the exit status ask for the same
-def _certificate(text: str) -> Certificate:
-    rules: Mapping[str, Any] = json.loads(text)
+def _certificate(rules: Mapping[str, Any]) -> Certificate:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoPrivacyWarning)  # the report says it
         scenario = Scenario(**rules)

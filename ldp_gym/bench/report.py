@@ -23,7 +23,7 @@ from ldp_gym.bench.provenance import commands, explain, format_time, list_runs, 
 from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.sections import Section, gather
 from ldp_gym.bench.store import FILE, Store
-from ldp_gym.bench.suites import Suite, SuiteTable
+from ldp_gym.bench.suites import Suite
 from ldp_gym.errors import DamagedStoreError, extra
 from ldp_gym.files import write_text
 
@@ -117,14 +117,18 @@ def _summary(sections: Sequence[Section]) -> Html:
     failed = sum(len(result.failures) for result in results)
     missing = sum(len(result.missing) for result in results)
     counts = f"{played} played, {failed} failed, {missing} not finished (a learner in a game on a channel)"
-    failures = [section.name for section in sections if section.results and section.results.failures]
+    failures = [
+        _link(f"{section.name}-failures", f"failures of {section.name}")
+        for section in sections
+        if section.results and section.results.failures
+    ]
     facts: dict[str, str] = {
         "Last run": format_time(last["finished"])
         if last["finished"]
         else f"{format_time(last['started'])}, not finished",
         "Machine": last["machine"],
         "Versions": versions(last),
-        "Experiments": join([counts, *(part for name in failures for part in ("; ", _failures(name)))]),
+        "Experiments": join([counts, *(part for link in failures for part in ("; ", link))]),
         "Findings": f"of {len(verdicts)} claims "
         + ", ".join(f"{verdicts.count(verdict)} are {verdict.value}" for verdict in Verdict),
     }
@@ -142,10 +146,6 @@ def _contents(sections: Sequence[Section]) -> Html:
         _link("runs", "Runs"),
     ]
     return tag("nav", listing(links), aria_label="Contents")
-
-
-def _failures(name: str) -> Html:
-    return _link(f"{name}-failures", f"failures of {name}")
 
 
 def _link(identifier: str, text: str) -> Html:
@@ -202,7 +202,10 @@ def _measurements(section: Section, suite: Suite, results: Results) -> list[str]
         *(
             part
             for number, own in enumerate(suite.tables(results))
-            for part in _own_table(section, number, own)
+            for part in (
+                tag("h3", own.title),
+                table(own.columns, own.rows, label=own.title, identifier=f"{section.name}-table-{number}"),
+            )
         ),
         tag("h3", heading),
         tag("p", leaderboard.caveat(results)) if leaderboard.caveat(results) else Html(),
@@ -230,11 +233,6 @@ def _grid(section: Section, suite: Suite, results: Results) -> list[str]:
         tag("p", explained, class_="quiet"),
         table(*found, label=label, identifier=f"{section.name}-grid"),
     ]
-
-
-def _own_table(section: Section, number: int, own: SuiteTable) -> list[str]:
-    shown = table(own.columns, own.rows, label=own.title, identifier=f"{section.name}-table-{number}")
-    return [tag("h3", own.title), shown]
 
 
 def _unfinished(section: Section, results: Results, directory: Path) -> list[str]:

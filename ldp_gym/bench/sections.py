@@ -86,11 +86,12 @@ def gather(
         section.notes.append(f"Its experiments are not known here: {error}")
         return section
     section.suite = suite
-    then, now = ((facts.get("ldp-gym"), facts.get("code")) for facts in (run["versions"], _code_here()))
-    if then != now:
+    then, now = run["versions"], {"ldp-gym": ldp_gym.__version__, "code": own_code()[:12]}
+    version, code = then.get("ldp-gym"), then.get("code")
+    if {"ldp-gym": version, "code": code} != now:
         section.notes.append(
-            f"It was run with ldp-gym {then[0]} (code {then[1]}), and this is {now[0]} (code {now[1]}): "
-            f"results of another version or other code do not count."
+            f"It was run with ldp-gym {version} (code {code}), and this is {now['ldp-gym']} (code "
+            f"{now['code']}): results of another version or other code do not count."
         )
     tracks = {name: track for other in like for name, track in other["settings"].get("tracks", {}).items()}
     section.results = Results(store, experiments, settings["seed"], tracks)
@@ -128,10 +129,6 @@ def _all_learners(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     if any(run["settings"]["parameters"] for run in runs) and not all(named):
         return []
     return list(dict.fromkeys(name for names in named for name in names))
-
-
-def _code_here() -> dict[str, str]:
-    return {"ldp-gym": ldp_gym.__version__, "code": own_code()[:12]}
 
 
 def _known(kind: str, names: Sequence[str], find: Callable[[str], object], section: Section) -> list[str]:

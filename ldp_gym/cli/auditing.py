@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ldp_gym.bench.figures import new_figure
 from ldp_gym.channels.base import Channel
 from ldp_gym.cli.options import option_of, search_here
 from ldp_gym.engine.scenario import Scenario
@@ -236,15 +237,15 @@ def _privacy_losses(
     return density[:, y] - density[:, other]
 
 
-def _histogram(losses: FloatArray, certificate: audits.Certificate, bins: int = 21, width: int = 50) -> str:
+def _histogram(losses: FloatArray, certificate: audits.Certificate) -> str:
     finite = losses[np.isfinite(losses)]
     if not len(finite):
         return "log density ratio: infinite in every message"
     reach = max(np.abs(finite).max(), min(certificate.claimed_epsilon, 1e3)) * 1.02
-    counts, edges = np.histogram(finite, bins=bins, range=(-reach, reach))
+    counts, edges = np.histogram(finite, bins=21, range=(-reach, reach))
     lines = ["log density ratio of the worst pair, over messages of the first label:"]
     for count, low, high in zip(counts, edges[:-1], edges[1:], strict=True):
-        bar = "█" * round(width * count / counts.max())
+        bar = "█" * round(50 * count / counts.max())
         limit = any(low <= sign * certificate.claimed_epsilon < high for sign in (-1, 1))
         lines.append(f"{(low + high) / 2:+8.3f} {'◄ eps' if limit else '     '} {bar}")
     return "\n".join(lines)
@@ -253,13 +254,9 @@ def _histogram(losses: FloatArray, certificate: audits.Certificate, bins: int = 
 def _save_picture(path: Path, losses: FloatArray, certificate: audits.Certificate) -> None:
     try:
         with extra("bench", "--picture"):
-            import matplotlib
-
-            matplotlib.use("Agg")
-            from matplotlib import pyplot
+            figure, [[axes]] = new_figure(width=7, height=4)
     except MissingExtraError as error:
         raise typer.BadParameter(str(error)) from error
-    figure, axes = pyplot.subplots(figsize=(7, 4), layout="constrained")
     axes.hist(losses[np.isfinite(losses)], bins=81, color="tab:blue")
     for sign in (-1, 1):
         if np.isfinite(certificate.claimed_epsilon):
@@ -278,5 +275,3 @@ def _save_picture(path: Path, losses: FloatArray, certificate: audits.Certificat
             figure.savefig(part, dpi=150)
     except (OSError, ValueError) as error:
         raise typer.BadParameter(f"cannot save the picture: {error}") from error
-    finally:
-        pyplot.close(figure)

@@ -24,16 +24,8 @@ _LIMITS = Limits(seconds=20.0)
 """What importing another package's learner may take."""
 
 
-class Kind(StrEnum):
-    """What is registered."""
-
-    SUITES = "suites"
-    LEARNERS = "learners"
-    CHANNELS = "channels"
-    TRUTHS = "truths"
-    HYPOTHESES = "hypotheses"
-    NATURES = "natures"
-
+Kind = StrEnum("Kind", ["SUITES", "LEARNERS", "CHANNELS", "TRUTHS", "HYPOTHESES", "NATURES"])
+"""What is registered."""
 
 REGISTRIES: dict[Kind, Registry[Any]] = {
     Kind.SUITES: SUITES,
