@@ -77,11 +77,15 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         if not isinstance(name, str):
             raise TypeError(f"a {self.kind} goes by a name, got {name!r} of type {type(name).__name__}")
         if name in self:
-            return load(self._entry_points[name], self.kind)
+            return self.get(name)  # type: ignore[no-any-return]
         if ":" in name:
             maker: Callable[..., T] = import_object(name, self.kind)
             return maker
         raise self._unknown(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The maker of that name, or the default if no entry point has it, as of any mapping."""
+        return load(self._entry_points[name], self.kind) if name in self else default
 
     def _unknown(self, name: str) -> ValueError:
         close = difflib.get_close_matches(name, self, n=1, cutoff=0.5)

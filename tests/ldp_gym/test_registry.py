@@ -55,6 +55,14 @@ def test_a_registry_is_a_mapping_from_names_to_makers(registry):
 
 
 @pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
+def test_what_no_registry_has_is_the_default(registry):
+    name = registry.names()[0]
+    assert registry.get(name) is registry[name]
+    assert registry.get("nothing of that name") is None
+    assert registry.get("nothing of that name", name) == name
+
+
+@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
 def test_every_registered_class_loads_and_is_ours(registry):
     for name, maker in registry.items():
         assert is_builtin(maker), name
