@@ -12,9 +12,8 @@ from ldp_gym.theory.bounds import (
     tv_bound,
     wma_bound,
 )
-from ldp_gym.theory.floor import risk_floor
+from ldp_gym.theory.floor import information_limit, risk_floor
 from ldp_gym.theory.information import InformationRate, MessageInformation, information_rate
-from ldp_gym.theory.limit import information_limit
 from ldp_gym.theory.regret import exp3_regret_bound, fixed_share_bound, soft_bayes_bound, wma_regret_bound
 
 __all__ = [

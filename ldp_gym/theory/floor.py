@@ -1,4 +1,4 @@
-"""A floor under the risk on disjoint supports that is higher than the information limit, and proved.
+"""Floors under the risk on disjoint supports: the information limit, and a higher one, proved here.
 
 Let ``H_t`` be the expected entropy of the posterior after t messages. On K disjoint supports, under a uniform
 truth, it is the least expected KL of round t + 1, and ``H_0 = log K``. Every eps-private channel is an
@@ -45,6 +45,7 @@ from functools import lru_cache
 import numpy as np
 
 from ldp_gym.calibration.capacity import capacity
+from ldp_gym.calibration.noise_scales import MOST_ROUNDS
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
 
@@ -53,6 +54,21 @@ _MOST_RESPONSES = 4000
 
 _NOTHING = 1e-9
 """An expected entropy that counts as none."""
+
+
+def information_limit(num_hypotheses: int, horizon: int, epsilon: float) -> float:
+    """``sum_t max(0, log K - (t - 1) C(eps))``: the floor on disjoint supports under a uniform truth.
+
+    Example:
+        >>> round(information_limit(128, 10_000, 1.0), 1)
+        97.9
+    """
+    log_k = math.log(validation.whole("num_hypotheses (K)", num_hypotheses, least=2))
+    rate = capacity(epsilon)
+    rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
+    if rate * rounds > log_k:  # all is known before the end
+        rounds = math.floor(log_k / rate) + 1
+    return rounds * log_k - rate * rounds * (rounds - 1) / 2.0
 
 
 def risk_floor(num_hypotheses: int, horizon: int, epsilon: float, *, adaptive: bool = True) -> float:
@@ -65,7 +81,6 @@ def risk_floor(num_hypotheses: int, horizon: int, epsilon: float, *, adaptive: b
         adaptive: whether messages may depend on earlier ones. Without that, more is ruled out.
 
     Example:
-        >>> from ldp_gym.theory import information_limit
         >>> limit = information_limit(8, 500, 1.0)
         >>> [round(risk_floor(8, 500, 1.0, adaptive=adaptive) / limit, 3) for adaptive in (True, False)]
         [1.103, 1.323]
@@ -94,9 +109,8 @@ def risk_floor(num_hypotheses: int, horizon: int, epsilon: float, *, adaptive: b
 def _most_information(entropy: float, num_hypotheses: int, epsilon: float) -> float:
     """F at the given entropy, or at a larger one where that leaves less."""
     entropies, most = _information_hull(num_hypotheses, epsilon)
-    left = np.minimum.accumulate((entropies - most)[::-1])[::-1]
     here = entropy - float(np.interp(entropy, entropies, most))
-    beyond = left[np.searchsorted(entropies, entropy) :]
+    beyond = (entropies - most)[np.searchsorted(entropies, entropy) :]
     return entropy - min(here, float(beyond.min(initial=np.inf)))
 
 
@@ -118,10 +132,9 @@ def _information_with_atom(p: float, epsilon: float) -> float:
         told: FloatArray = s * epsilon * top - (1.0 + gain * s) * np.log1p(gain * s)
         return told
 
-    slopes = np.array([0.0, 1.0])
     steep, flat = epsilon * top - gain, epsilon * top - gain * (1.0 + epsilon)  # i' at 0 and at 1
     multipliers = np.linspace(flat, steep, 2001)
-    best = np.clip(np.expm1((epsilon * top - multipliers) / gain - 1.0) / gain, *slopes)  # where i' = m
+    best = np.clip(np.expm1((epsilon * top - multipliers) / gain - 1.0) / gain, 0.0, 1.0)  # where i' = m
     without = np.minimum(best, 1.0 - p)
     beside = np.clip(best - p, 0.0, 1.0 - p)
     first = information(without) - multipliers * without
