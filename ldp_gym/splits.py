@@ -77,83 +77,60 @@ _BASE = {
 _FIXED = {"redraw_hypotheses": False}
 
 
-def _games(changes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def _split(name: str, about: str, changes: Mapping[str, Mapping[str, Any]]) -> Split:
     """The base with one change each, by title."""
-    return {title: {**_BASE, **change} for title, change in changes.items()}
+    return Split(name, about, {title: {**_BASE, **change} for title, change in changes.items()})
 
 
-TRAIN = Split(
+TRAIN = _split(
     "train",
     "redrawn tables and softmax-linear classes, K from 4 to 16, M from 8 to 32, eps from 1 to 4, two "
     "horizons, three channels",
-    _games(
-        {
-            "base": {},
-            "K = 4": {"num_hypotheses": 4},
-            "K = 16": {"num_hypotheses": 16},
-            "M = 8": {"num_labels": 8},
-            "M = 32": {"num_labels": 32},
-            "eps = 1": {"epsilon": 1.0},
-            "eps = 4": {"epsilon": 4.0},
-            "T = 300": {"horizon": 300},
-            "softmax-linear": {"hypotheses": "softmax-linear"},
-            "split": {"channel": "split"},
-            "randomized-response": {"channel": "randomized-response"},
-        }
-    ),
+    {
+        "base": {},
+        "K = 4": {"num_hypotheses": 4},
+        "K = 16": {"num_hypotheses": 16},
+        "M = 8": {"num_labels": 8},
+        "M = 32": {"num_labels": 32},
+        "eps = 1": {"epsilon": 1.0},
+        "eps = 4": {"epsilon": 4.0},
+        "T = 300": {"horizon": 300},
+        "softmax-linear": {"hypotheses": "softmax-linear"},
+        "split": {"channel": "split"},
+        "randomized-response": {"channel": "randomized-response"},
+    },
 )
+
+_OTHER_CHANNELS = ("subset-selection", "one-bit", "wheel", "adaptive-split")
 
 TESTS: dict[str, Split] = {
     split.name: split
     for split in (
         Split("familiar", "the training games, on episodes that are not trained on", TRAIN.games),
-        Split(
+        _split(
             "class",
             "other families: sharper and flatter tables, disjoint supports, the lower bound's pairs",
-            _games(
-                {
-                    "Dirichlet(0.05)": {"hypotheses_kwargs": {"concentration": 0.05}},
-                    "Dirichlet(1)": {"hypotheses_kwargs": {"concentration": 1.0}},
-                    "disjoint": {"hypotheses": "disjoint", **_FIXED},
-                    "hadamard": {"hypotheses": "hadamard", "num_labels": None, **_FIXED},
-                }
-            ),
+            {
+                "Dirichlet(0.05)": {"hypotheses_kwargs": {"concentration": 0.05}},
+                "Dirichlet(1)": {"hypotheses_kwargs": {"concentration": 1.0}},
+                "disjoint": {"hypotheses": "disjoint", **_FIXED},
+                "hadamard": {"hypotheses": "hadamard", "num_labels": None, **_FIXED},
+            },
         ),
-        Split(
+        _split(
             "num-hypotheses",
             "fewer hypotheses, and more",
-            _games({f"K = {k}": {"num_hypotheses": k} for k in (2, 32, 64)}),
+            {f"K = {k}": {"num_hypotheses": k} for k in (2, 32, 64)},
         ),
-        Split(
-            "num-labels",
-            "fewer labels, and more",
-            _games({f"M = {m}": {"num_labels": m} for m in (2, 64, 128)}),
-        ),
-        Split(
-            "epsilon",
-            "more privacy, and less",
-            _games({f"eps = {epsilon:g}": {"epsilon": epsilon} for epsilon in (0.5, 8.0)}),
-        ),
-        Split(
-            "horizon",
-            "fewer rounds, and more",
-            _games({f"T = {horizon}": {"horizon": horizon} for horizon in (200, 3000)}),
-        ),
-        Split(
-            "channel",
-            "messages of other forms",
-            _games(
-                {
-                    channel: {"channel": channel}
-                    for channel in ("subset-selection", "one-bit", "wheel", "adaptive-split")
-                }
-            ),
-        ),
-        Split(
+        _split("num-labels", "fewer labels, and more", {f"M = {m}": {"num_labels": m} for m in (2, 64, 128)}),
+        _split("epsilon", "more privacy, and less", {f"eps = {e:g}": {"epsilon": e} for e in (0.5, 8.0)}),
+        _split("horizon", "fewer rounds, and more", {f"T = {t}": {"horizon": t} for t in (200, 3000)}),
+        _split("channel", "messages of other forms", {name: {"channel": name} for name in _OTHER_CHANNELS}),
+        _split(
             "memory",
             "one table for good, for policies that read raw messages and have to remember: trained on it "
             "with other episodes",
-            _games({"table": {"epsilon": 1.0, **_FIXED}}),
+            {"table": {"epsilon": 1.0, **_FIXED}},
         ),
     )
 }
