@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ldp_gym.engine.rules import as_rules
 from ldp_gym.errors import extra
-from ldp_gym.evaluation import Evaluation, evaluate
+from ldp_gym.evaluation import Evaluation, as_scenario, evaluate
 from ldp_gym.game import Game, copy_game
 from ldp_gym.learners import Learner, build_learner, hand_generators
 from ldp_gym.numerics import validation
@@ -126,7 +126,7 @@ def score_predictions(predictions: npt.ArrayLike, dataset: MinariDataset) -> Eva
     """
     rules, _ = _episodes(dataset)
     array = validation.numbers("predictions", predictions)
-    game = gym.make("LDPDist-v0", **rules).unwrapped.game  # type: ignore[attr-defined]
+    game = as_scenario(rules).game
     shape = (dataset.total_episodes, game.horizon, game.num_labels)
     if array.shape != shape:
         raise ValueError(f"predictions must have shape {shape} (episodes, T, M), got {array.shape}")

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ldp_gym.engine.rules import as_rules
 from ldp_gym.evaluation import Evaluation, as_scenario, evaluate
 from ldp_gym.game import Game
 from ldp_gym.learners import Learner
@@ -147,16 +148,11 @@ class _Search:
         total: int,
         progress: Callable[[float], None],
     ) -> None:
-        if not isinstance(rules, Mapping):
-            raise TypeError(
-                f'rules must be a dict of gym.make("LDPDist-v0", ...) arguments, got '
-                f"{validation.describe(rules)}"
-            )
+        self._rules, self._learner, self._progress = as_rules("rules", rules), learner, progress
         self._scenario = as_scenario(rules)
         hypotheses = self._scenario.hypotheses
         if hypotheses.constant:
             raise ValueError(f"no context is harder than another: {hypotheses!r} does not depend on it")
-        self._rules, self._learner, self._progress = rules, learner, progress
         self._rng = stream(Purpose.SEARCH, seed)
         self.seeds: Iterator[int] = count(seed, 2**20)  # far enough apart for the episodes of one call
         self._total, self._played = total, 0
