@@ -77,7 +77,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         if not isinstance(name, str):
             raise TypeError(f"a {self.kind} goes by a name, got {name!r} of type {type(name).__name__}")
         if name in self:
-            return self.get(name)  # type: ignore[no-any-return]
+            return self.get(name)
         if ":" in name:
             maker: Callable[..., T] = import_object(name, self.kind)
             return maker
