@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldp_gym.channels.base import Channel, as_channel
-from ldp_gym.numerics import game_arrays, validation
+from ldp_gym.channels.base import Channel
+from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray
-from ldp_gym.privacy.exact import audited_posterior
+from ldp_gym.privacy.exact import check_situation
 from ldp_gym.privacy.questions import Labelled, Question, Tree, grow, promising, varying
 
 _CAUTION = 1e-6
@@ -92,9 +92,7 @@ def estimate_epsilon(
         posterior: the public posterior, for an adaptive channel.
         seed: of the messages.
     """
-    as_channel(channel)
-    candidates = game_arrays.one_context(candidates, channel.num_hypotheses, channel.num_labels)
-    posterior = audited_posterior(channel, posterior)
+    candidates, posterior = check_situation(channel, candidates, posterior)
     confidence = validation.fraction("confidence", confidence)
     delta = validation.probability_below_one("delta", delta)
     trials = validate_trials(trials, channel.num_labels)

@@ -44,9 +44,7 @@ def exact_epsilon(
         >>> round(exact_epsilon(RandomizedResponse(2, 3, 10, epsilon=1.5), table).epsilon, 9)
         1.5
     """
-    as_channel(channel)
-    candidates = game_arrays.one_context(candidates, channel.num_hypotheses, channel.num_labels)
-    posterior = audited_posterior(channel, posterior)
+    candidates, posterior = check_situation(channel, candidates, posterior)
     messages = _worst_case_messages(channel, candidates, posterior)
     found: ExactEpsilon | None = None
     together = max(1, _CELLS // candidates.size)  # messages, so that many labels do not take all memory
@@ -55,9 +53,7 @@ def exact_epsilon(
         log_density = channel.log_density(some, candidates, posterior)
         if np.isnan(log_density).any():
             raise ValueError(f"log_density of {channel!r} is NaN: there is nothing to certify")
-        highest, lowest = log_density.max(axis=-1), log_density.min(axis=-1)
-        # A message that is never sent tells nothing.
-        ratios = np.subtract(highest, lowest, where=highest > -np.inf, out=np.full(len(some), -np.inf))
+        ratios = log_ratios(log_density)
         worst = int(ratios.argmax())
         if found is None or ratios[worst] > found.epsilon:
             labels = int(log_density[worst].argmax()), int(log_density[worst].argmin())
@@ -70,14 +66,29 @@ def exact_epsilon(
     return found
 
 
-def audited_posterior(channel: Channel, posterior: FloatArray | None) -> FloatArray | None:
-    """The public posterior of an audit ``(K,)``, checked; None for a channel that does not need one."""
-    if posterior is None and channel.adaptive:
+def check_situation(
+    channel: Channel, candidates: FloatArray, posterior: FloatArray | None
+) -> tuple[FloatArray, FloatArray | None]:
+    """Candidates ``(K, M)`` and the public posterior ``(K,)`` of an audit, checked. None if it needs none."""
+    num_hypotheses = as_channel(channel).num_hypotheses
+    candidates = game_arrays.one_context(candidates, num_hypotheses, channel.num_labels)
+    if posterior is not None:
+        return candidates, game_arrays.one_posterior(posterior, num_hypotheses)
+    if channel.adaptive:
         raise ValueError(
             f"{channel!r} is adaptive: an audit is at one public posterior. Pass posterior=, such as "
             f"ldp_gym.audit.uniform_posterior(channel)"
         )
-    return None if posterior is None else game_arrays.one_posterior(posterior, channel.num_hypotheses)
+    return candidates, None
+
+
+def log_ratios(log_density: FloatArray) -> FloatArray:
+    """By how much labels differ at most in each message's log density ``(R, M)``.
+
+    A message that is never sent tells nothing: minus infinity.
+    """
+    highest, lowest = log_density.max(axis=-1), log_density.min(axis=-1)
+    return np.subtract(highest, lowest, where=highest > -np.inf, out=np.full(len(highest), -np.inf))
 
 
 def _worst_case_messages(channel: Channel, candidates: FloatArray, posterior: FloatArray | None) -> Messages:
@@ -98,11 +109,9 @@ def exact_delta(
 
     An adaptive channel is audited at a public posterior ``(K,)``.
     """
-    as_channel(channel)
-    table = game_arrays.one_context(candidates, channel.num_hypotheses, channel.num_labels)
-    posterior = audited_posterior(channel, posterior)
+    candidates, posterior = check_situation(channel, candidates, posterior)
     public = () if posterior is None else (posterior,)
-    bounds = channel.delta_bounds(table, validation.positive("epsilon", epsilon), *public)
+    bounds = channel.delta_bounds(candidates, validation.positive("epsilon", epsilon), *public)
     if not 0.0 <= bounds.lower <= bounds.upper <= 1.0:
         raise ValueError(f"delta_bounds of {channel!r} are no bounds on a probability: {bounds}")
     return bounds

@@ -17,19 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
-from ldp_gym.channels.base import Channel, as_channel
+from ldp_gym.channels.base import Channel
 from ldp_gym.errors import ChannelFailedError
-from ldp_gym.numerics import game_arrays, validation
+from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.numerics.sampling import open_uniforms
+from ldp_gym.privacy.exact import check_situation
 from ldp_gym.privacy.replay import ReplayGenerator
-
-Draw = Callable[[IntArray, FloatArray], FloatArray]
-"""Messages ``(n, entries)`` of labels ``(n,)`` from uniforms ``(n, U)``."""
 
 _STEPS = 2**53
 """How many values a uniform has."""
@@ -132,10 +131,7 @@ def reachable(
         >>> reachable(LaplaceSingle(2, 3, 100), table).verdict, reachable(Split(2, 3, 100), table).verdict
         ('broken', 'holds')
     """
-    num_hypotheses = as_channel(channel).num_hypotheses
-    candidates = game_arrays.one_context(candidates, num_hypotheses, channel.num_labels)
-    if posterior is not None:
-        posterior = game_arrays.one_posterior(posterior, num_hypotheses)
+    candidates, posterior = check_situation(channel, candidates, posterior)
     if messages is not None:
         messages = validation.whole("messages", messages, least=1)
         validation.fits_memory("messages", messages, channel.num_labels, "densities")
@@ -198,8 +194,22 @@ class _Search:
     def __init__(
         self, channel: Channel, candidates: FloatArray, posterior: FloatArray | None, rng: np.random.Generator
     ) -> None:
-        self._channel, self._rng = channel, rng
-        self._draw, self._num_uniforms = _drawing(channel, candidates, posterior, rng)
+        self._channel, self._candidates, self._posterior, self._rng = channel, candidates, posterior, rng
+        self._num_uniforms = channel.num_uniforms
+        self._encodes = type(channel).privatize is Channel.privatize
+        if not self._encodes:
+            recorder = ReplayGenerator(None, rng)
+            channel.privatize(np.zeros(2, dtype=np.int64), candidates, recorder, posterior)
+            self._num_uniforms = recorder.taken
+
+    def _draw(self, labels: IntArray, uniforms: FloatArray) -> FloatArray:
+        """Messages ``(n, entries)`` of labels ``(n,)`` by ``encode``, or by a ``privatize`` of one's own."""
+        if self._encodes:
+            messages = self._channel.encode(labels, self._candidates, uniforms, self._posterior)
+        else:
+            replay = ReplayGenerator(uniforms, self._rng)
+            messages = self._channel.privatize(labels, self._candidates, replay, self._posterior)
+        return np.asarray(messages, dtype=np.float64).reshape(len(labels), -1)
 
     def judge(self, count: int) -> Reachability:
         labels = np.arange(count) % self._channel.num_labels
@@ -319,100 +329,55 @@ class _Search:
         """Follow the noise to the messages, in one frame each; all noise uniforms at the same time."""
         if not len(messages):
             return np.zeros(0, dtype=bool), np.zeros(0, dtype=bool)
-        places = list(self._noise)
-        rows = np.arange(len(messages))
         entries = np.repeat(np.array([list(self._noise.values())]), len(messages), axis=0)
         if self._shown:
             entries[:, 0] = (messages != 0.0).argmax(axis=1)
-        wanted = messages[rows[:, None], entries]
-        uniforms = frames.copy()
+        wanted = np.take_along_axis(messages, entries, axis=1)
+        uniforms, hit = frames.copy(), np.zeros(len(messages), dtype=bool)
 
         def evaluate(numbers: IntArray) -> tuple[FloatArray, FloatArray]:
             """The messages where the noise uniforms have these numbers, and their noisy entries."""
-            uniforms[:, places] = np.clip(numbers, 1, _STEPS - 1) / _STEPS
+            uniforms[:, list(self._noise)] = np.clip(numbers, 1, _STEPS - 1) / _STEPS
             drawn = self._draw(labels, uniforms)
-            return drawn, drawn[rows[:, None], entries]
+            np.logical_or(hit, (drawn == messages).all(axis=1), out=hit)
+            return drawn, np.take_along_axis(drawn, entries, axis=1)
 
-        low, high, rising, hit = self._bracket(evaluate, wanted, messages)
+        low, high, rising = _bracket(lambda numbers: evaluate(numbers)[1], wanted)
         for _ in range(int(np.log2(_STEPS // (_GRID - 1))) + 1):
             middle = (low + high) // 2
-            drawn, values = evaluate(middle)
-            hit |= (drawn == messages).all(axis=1)
-            below = (values <= wanted) == rising
+            below = (evaluate(middle)[1] <= wanted) == rising
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         (drawn, at_low), (_, at_high) = evaluate(low), evaluate(high)
-        between = (np.minimum(at_low, at_high) <= wanted) & (wanted <= np.maximum(at_low, at_high))
         close = np.abs(at_high - at_low) <= _CLOSE * np.maximum(np.abs(wanted), 1.0)
         elsewhere = np.abs(drawn - messages) <= _CLOSE * np.maximum(np.abs(messages), 1.0)
-        crosses = (between & close).all(axis=1) & elsewhere.all(axis=1)
-        return crosses | hit, hit | self._hits_around(evaluate, low, messages, wanted)
-
-    def _bracket(
-        self,
-        evaluate: Callable[[IntArray], tuple[FloatArray, FloatArray]],
-        wanted: FloatArray,
-        messages: FloatArray,
-    ) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
-        """Neighbours on a coarse grid between which the noise passes the message, the closest such pair."""
-        grid = np.linspace(1, _STEPS - 1, _GRID).astype(np.int64)
-        hit = np.zeros(len(wanted), dtype=bool)
-        low, high = np.full(wanted.shape, grid[0]), np.full(wanted.shape, grid[-1])
-        rising, narrowest = np.ones(wanted.shape, dtype=bool), np.full(wanted.shape, np.inf)
-        before = None
-        for number in grid:
-            drawn, values = evaluate(np.full(wanted.shape, number))
-            hit |= (drawn == messages).all(axis=1)
-            if before is not None:
-                last, number_before = before
-                width = np.abs(values - last)
-                passes = (np.minimum(values, last) <= wanted) & (wanted <= np.maximum(values, last))
-                better = passes & (width < narrowest)
-                low, high = np.where(better, number_before, low), np.where(better, number, high)
-                rising, narrowest = (
-                    np.where(better, values >= last, rising),
-                    np.where(better, width, narrowest),
-                )
-            before = values, number
-        return low, high, rising, hit
-
-    def _hits_around(
-        self,
-        evaluate: Callable[[IntArray], tuple[FloatArray, FloatArray]],
-        numbers: IntArray,
-        messages: FloatArray,
-        wanted: FloatArray,
-    ) -> BoolArray:
-        """Whether floats around the crossing hit the message; each noise uniform for its own entry."""
-        whole, parts = np.zeros(len(messages), dtype=bool), np.zeros(wanted.shape, dtype=bool)
+        crosses = hit | ((_between(at_low, wanted, at_high) & close).all(axis=1) & elsewhere.all(axis=1))
+        parts = np.zeros(wanted.shape, dtype=bool)
         for step in range(-_AROUND, _AROUND + 2):
-            drawn, values = evaluate(numbers + step)
-            whole |= (drawn == messages).all(axis=1)
-            parts |= values == wanted
+            parts |= evaluate(low + step)[1] == wanted
         # Entries with noise of their own are hit one by one; one uniform must hit all entries at once.
-        alone = wanted.shape[1] == 1
-        return whole if alone else np.logical_and.reduce(parts, axis=1)
+        return crosses, hit if len(self._noise) == 1 else hit | parts.all(axis=1)
 
 
-def _drawing(
-    channel: Channel, candidates: FloatArray, posterior: FloatArray | None, rng: np.random.Generator
-) -> tuple[Draw, int]:
-    """How a channel draws, and from how many uniforms: by ``encode``, or by a ``privatize`` of its own."""
+def _bracket(
+    evaluate: Callable[[IntArray], FloatArray], wanted: FloatArray
+) -> tuple[IntArray, IntArray, BoolArray]:
+    """Neighbours on a coarse grid between which the noise passes what is wanted, the closest such pair.
 
-    def flat(messages: Any, count: int) -> FloatArray:
-        return np.asarray(messages, dtype=np.float64).reshape(count, -1)
+    And whether it rises there.
+    """
+    grid = np.linspace(1, _STEPS - 1, _GRID).astype(np.int64)
+    low, high = np.full(wanted.shape, grid[0]), np.full(wanted.shape, grid[-1])
+    rising, narrowest = np.ones(wanted.shape, dtype=bool), np.full(wanted.shape, np.inf)
+    last = evaluate(low)
+    for before, number in pairwise(grid):
+        values = evaluate(np.full(wanted.shape, number))
+        width = np.abs(values - last)
+        better = _between(values, wanted, last) & (width < narrowest)
+        low, high = np.where(better, before, low), np.where(better, number, high)
+        rising, narrowest = np.where(better, values >= last, rising), np.where(better, width, narrowest)
+        last = values
+    return low, high, rising
 
-    if type(channel).privatize is Channel.privatize:
-        return (
-            lambda labels, uniforms: flat(
-                channel.encode(labels, candidates, uniforms, posterior), len(labels)
-            ),
-            channel.num_uniforms,
-        )
-    recorder = ReplayGenerator(None, rng)
-    channel.privatize(np.zeros(2, dtype=np.int64), candidates, recorder, posterior)
-    return (
-        lambda labels, uniforms: flat(
-            channel.privatize(labels, candidates, ReplayGenerator(uniforms, rng), posterior), len(labels)
-        ),
-        recorder.taken,
-    )
+
+def _between(one: FloatArray, wanted: FloatArray, other: FloatArray) -> BoolArray:
+    return (np.minimum(one, other) <= wanted) & (wanted <= np.maximum(one, other))

@@ -28,7 +28,7 @@ from ldp_gym.privacy.bets import (
     select,
 )
 from ldp_gym.privacy.conduct import find_misconduct, why_no_numbers
-from ldp_gym.privacy.exact import exact_delta, exact_epsilon
+from ldp_gym.privacy.exact import exact_delta, exact_epsilon, log_ratios
 from ldp_gym.privacy.views import fingerprints
 
 ALPHA = 1e-6
@@ -321,8 +321,7 @@ class Inquiry:
             if self._can_list:
                 sent.append((self._every, self._log_density(self._every, situation)))
             for messages, log_density in sent:
-                highest, lowest = log_density.max(axis=-1), log_density.min(axis=-1)
-                ratios = np.subtract(highest, lowest, where=highest > -np.inf, out=np.zeros(len(messages)))
+                ratios = log_ratios(log_density)
                 found = int(ratios.argmax())
                 if ratios[found] > worst + _ROUNDING * (1.0 + worst):
                     return (
