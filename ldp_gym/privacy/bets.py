@@ -24,8 +24,9 @@ from functools import cached_property
 import numpy as np
 
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray
+from ldp_gym.privacy.bits import coordinate, fold, varying
 from ldp_gym.privacy.codes import break_code, primes_for
-from ldp_gym.privacy.questions import Labelled, folded, grow, promising, varying
+from ldp_gym.privacy.questions import Labelled, grow, promising
 from ldp_gym.privacy.views import views
 
 Wealth = tuple[str, float]
@@ -105,9 +106,8 @@ def bet(sample: Sample) -> Iterator[Wealth]:
     for name, cells in views(sample.messages, sample.situations, sample.counts.shape[-1]):
         blocks = CellBets(sample, cells)
         yield from ((name, wealth) for wealth in [*blocks.tilted(), blocks.guessed(), blocks.written()])
-    likeliest = sample.beliefs.argmax(axis=-1)
-    yield "the likeliest label", CellBets(sample, likeliest).guessed()
-    yield from (("the likeliest label", wealth) for wealth in CellBets(sample, likeliest).tilted())
+    blocks = CellBets(sample, sample.beliefs.argmax(axis=-1))
+    yield from (("the likeliest label", wealth) for wealth in [blocks.guessed(), *blocks.tilted()])
     if varying(sample.messages):
         yield from _bet_on_codes(sample)
         yield from _bet_on_trees(sample)
@@ -174,7 +174,7 @@ def bet_on_repeats(blocks: Sequence[tuple[IntArray, FloatArray, FloatArray]]) ->
     for number in range(1, len(blocks)):
         codes, counts, densities = (np.concatenate(parts) for parts in zip(*blocks[:number], strict=True))
         known, first, places = np.unique(codes, return_index=True, return_inverse=True)
-        sent = np.bincount(places.reshape(-1), counts)
+        sent = np.bincount(places, counts)
         shares, density = sent / (sent.sum() + 1.0), np.maximum(densities[first], 1e-300)
         excess = np.where(sent >= _REPEATED, shares / density, 0.0)
         worst = int(excess.argmax())
@@ -252,9 +252,7 @@ class CellBets:
 
     def guessed(self, last: int = 0) -> float:
         """Stake on the label that was most surprising in the cell."""
-        guess = (
-            self._surprise.argmax(axis=-1)[..., None] if len(self.sent) else np.zeros((0, 1, 1), dtype=int)
-        )
+        guess = self._surprise.argmax(axis=-1)[..., None]
         hits, chances = (
             np.take_along_axis(sums[:, 1:], guess, axis=-1)[:, -last:].sum()
             for sums in (self.sent, self.expected)
@@ -298,15 +296,14 @@ def _bet_on_codes(sample: Sample) -> Iterator[Wealth]:
     """Read labels by the linear codes that wrote those of the first half (:mod:`ldp_gym.privacy.codes`)."""
     half, num_labels = sample.ends[-2], sample.counts.shape[-1]
     labels = sample.counts[:half].argmax(axis=-1)
-    whole = folded(sample.messages)
+    whole = fold(sample.messages)
     everywhere = _spread(np.arange(half))
     numbers = [("all coordinates, folded", whole, everywhere)]
     for situation in np.unique(sample.situations):
         rows = _spread(np.flatnonzero(sample.situations[:half] == situation))
         numbers.append(("all coordinates, folded", whole, rows))
     for j in varying(sample.messages)[:_MOST_CODED]:
-        column = np.ascontiguousarray(sample.messages[:, j]).view(np.uint64)
-        numbers.append((f"coordinate {j}", column, everywhere))
+        numbers.append((f"coordinate {j}", coordinate(sample.messages, j), everywhere))
     for name, codes, rows in numbers:
         for prime in primes_for(num_labels):
             read = break_code(codes[rows], labels[rows], prime, codes)
@@ -341,7 +338,7 @@ def _bet_on_a_linear_rule(sample: Sample) -> Wealth:
 def _features(messages: FloatArray) -> FloatArray:
     """Ranks of the coordinates, their squares and products, and the coordinates within three deviations."""
     columns = np.nan_to_num(messages[:, varying(messages)[:_MOST_LINEAR]])
-    ranks = np.stack([np.unique(column, return_inverse=True)[1].reshape(-1) for column in columns.T], axis=1)
+    ranks = np.stack([np.unique(column, return_inverse=True)[1] for column in columns.T], axis=1)
     ranks = 2.0 * ranks / np.maximum(ranks.max(axis=0), 1) - 1.0
     scale = np.maximum(columns.std(axis=0), 1e-300)
     products = [ranks[:, [i]] * ranks[:, : i + 1] for i in range(ranks.shape[1])]

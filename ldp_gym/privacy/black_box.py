@@ -11,8 +11,9 @@ import numpy as np
 from ldp_gym.channels.base import Channel
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray
+from ldp_gym.privacy.bits import varying
 from ldp_gym.privacy.exact import check_situation
-from ldp_gym.privacy.questions import Labelled, Question, Tree, grow, promising, varying
+from ldp_gym.privacy.questions import Labelled, Question, Tree, grow, promising
 
 _CAUTION = 1e-6
 """The error rate at which the exploration compares events: small, so that chance is not taken for a leak."""

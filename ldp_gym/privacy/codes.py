@@ -8,12 +8,10 @@ tell all the multiples, however odd the code: they are solved over the field of 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from ldp_gym.numerics.arrays import BoolArray, IntArray
+from ldp_gym.numerics.arrays import IntArray
 from ldp_gym.numerics.primes import least_prime
-
-Codes = npt.NDArray[np.uint64]
+from ldp_gym.privacy.bits import Codes, changing
 
 _SPARE = 40
 """So many equations more than unknowns: a solution by chance has probability p^-40."""
@@ -41,24 +39,16 @@ def break_code(numbers: Codes, labels: IntArray, prime: int, candidates: Codes) 
     Returns:
         Labels modulo p, one for each of ``candidates``.
     """
-    used = np.flatnonzero(
-        _bits(np.array([np.bitwise_or.reduce(numbers) ^ np.bitwise_and.reduce(numbers)]))[0]
-    )
+    used = np.array(changing(numbers), dtype=np.uint64)
     rows = min(len(numbers), len(used) + 1 + _SPARE)
-    ones = np.ones((rows, 1), dtype=np.int64)
-    system = np.concatenate(
-        [_bits(numbers[:rows])[:, used].astype(np.int64), ones, labels[:rows, None] % prime], axis=1
-    )
-    weights = _solve(system, prime)
-    if weights is None:
-        return None
-    read: IntArray = (_bits(candidates)[:, used].astype(np.int64) @ weights[:-1] + weights[-1]) % prime
-    return read
+    weights = _solve(np.column_stack([_unknowns(numbers[:rows], used), labels[:rows]]), prime)
+    return None if weights is None else _unknowns(candidates, used) @ weights % prime
 
 
-def _bits(numbers: Codes) -> BoolArray:
-    """``(n, 64)``."""
-    return (numbers[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1) != 0
+def _unknowns(numbers: Codes, used: Codes) -> IntArray:
+    """What the multiples belong to: the used bits of each number, and 1, ``(n, U + 1)``."""
+    bits = (numbers[:, None] >> used & np.uint64(1)).astype(np.int64)
+    return np.column_stack([bits, np.ones(len(bits), dtype=np.int64)])
 
 
 def _solve(system: IntArray, prime: int) -> IntArray | None:

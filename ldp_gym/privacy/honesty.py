@@ -27,9 +27,9 @@ from ldp_gym.privacy.bets import (
     mean_wealth,
     select,
 )
+from ldp_gym.privacy.bits import fingerprints
 from ldp_gym.privacy.conduct import find_misconduct, why_no_numbers
 from ldp_gym.privacy.exact import exact_delta, exact_epsilon, log_ratios
-from ldp_gym.privacy.views import fingerprints
 
 ALPHA = 1e-6
 """The probability with which an honest channel is taken for a liar."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
-import numpy.typing as npt
 
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray
+from ldp_gym.privacy.bits import Codes, changing, coordinate, fold, varying
 
 _CUTS = 32
 """At how many values a coordinate is compared with a threshold, and at a few more near both ends."""
@@ -179,49 +179,22 @@ def _kinds(messages: FloatArray) -> Iterator[list[Question]]:
     columns = varying(messages)
     columns = columns[:: -(-len(columns) // _MOST_COORDINATES)] if columns else []
     for j in columns:
-        yield [*_bits(messages, j), *_thresholds(messages, j)]
+        bits = _bits(messages, f"coordinate {j}", partial(coordinate, j=j))
+        yield [*bits, *_thresholds(messages, j)]
     for i, j in enumerate(columns[:_MOST_PAIRED]):
         if i:
             yield [question for k in columns[:i] for question in _comparisons(k, j)]
     if len(columns) > 1:
-        yield _bits_of_all(messages)
+        yield _bits(messages, "an odd number of coordinates", fold)
 
 
-def varying(messages: FloatArray) -> list[int]:
-    """The coordinates of messages ``(n, F)`` that are not always the same, to the last bit."""
-    bits = messages.view(np.uint64)
-    return [int(j) for j in np.flatnonzero((bits != bits[:1]).any(axis=0))]
+def _bits(messages: FloatArray, name: str, read: Callable[[FloatArray], Codes]) -> list[Question]:
+    """Questions about the bits of what is read from messages, those that change."""
 
-
-def folded(messages: FloatArray) -> npt.NDArray[np.uint64]:
-    """The bits of all coordinates, one over the other (exclusive or): of one that is not 0, its bits."""
-    return np.bitwise_xor.reduce(messages.view(np.uint64), axis=1)
-
-
-def _bits(messages: FloatArray, j: int) -> list[Question]:
     def bit(k: int) -> Question:
-        return Question(
-            f"bit {k} of coordinate {j} is set",
-            lambda m: _bit(np.ascontiguousarray(m[:, j]).view(np.uint64), k),
-        )
+        return Question(f"bit {k} of {name} is set", lambda m: (read(m) >> np.uint64(k)) & np.uint64(1) != 0)
 
-    return [bit(k) for k in _changing_bits(messages.view(np.uint64)[:, j])]
-
-
-def _bits_of_all(messages: FloatArray) -> list[Question]:
-    def bit(k: int) -> Question:
-        return Question(f"bit {k} of an odd number of coordinates is set", lambda m: _bit(folded(m), k))
-
-    return [bit(k) for k in _changing_bits(folded(messages))]
-
-
-def _bit(codes: npt.NDArray[np.uint64], k: int) -> BoolArray:
-    return (codes >> np.uint64(k)) & np.uint64(1) != 0
-
-
-def _changing_bits(codes: npt.NDArray[np.uint64]) -> list[int]:
-    change = int(np.bitwise_or.reduce(codes) ^ np.bitwise_and.reduce(codes))
-    return [k for k in range(64) if change >> k & 1]
+    return [bit(k) for k in changing(read(messages))]
 
 
 def _thresholds(messages: FloatArray, j: int) -> list[Question]:

@@ -7,15 +7,13 @@ that number: a label may have been written there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from ldp_gym.numerics.arrays import FloatArray, IntArray
-from ldp_gym.privacy.questions import folded, varying
+from ldp_gym.privacy.bits import Codes, coordinate, fingerprints, fold, mix, varying
 
-Codes = npt.NDArray[np.uint64]
 View = tuple[str, IntArray]
 
 _MOST_COORDINATES = 8
@@ -30,42 +28,38 @@ _DECIMALS = (2, 4)
 
 def views(messages: FloatArray, situations: IntArray, num_labels: int) -> Iterator[View]:
     """All views of messages ``(n, F)`` that were sent in the given situations ``(n,)``."""
-    coordinates = list(messages.view(np.uint64).T)
     whole = fingerprints(messages)
-    yield "the whole message", number(whole)
-    yield "the whole message in its situation", number(_mixed([whole, situations.astype(np.uint64)]))
+    yield "the whole message", _number(whole)
+    yield "the whole message in its situation", _number(mix([whole, situations.astype(np.uint64)]))
     yield "the situation", situations
     columns = varying(messages)
     if len(columns) > 1:
-        yield from _views_of_all(messages, coordinates)
-        yield from _views_of_number("all coordinates, folded", folded(messages), num_labels)
+        yield from _views_of_all(messages)
+        yield from _views_of_number("all coordinates, folded", fold(messages), num_labels)
     for j in columns[:_MOST_COORDINATES]:
-        yield from _views_of_number(f"coordinate {j}", coordinates[j], num_labels)
+        yield from _views_of_number(f"coordinate {j}", coordinate(messages, j), num_labels)
 
 
-def _views_of_all(messages: FloatArray, coordinates: list[Codes]) -> Iterator[View]:
+def _views_of_all(messages: FloatArray) -> Iterator[View]:
     order = np.argsort(messages, axis=1, kind="stable").astype(np.uint64)
-    yield "the order of the coordinates", number(_mixed(order.T))
-    yield "the least and the largest coordinate", number(_mixed([order[:, 0], order[:, -1]]))
-    yield "the signs of the coordinates", number(_mixed(code >> np.uint64(63) for code in coordinates))
-    yield (
-        "which coordinates are 0",
-        number(_mixed((column == 0.0).astype(np.uint64) for column in messages.T)),
-    )
-    yield "the sizes of the coordinates", number(_mixed(code >> np.uint64(52) for code in coordinates))
+    bits = messages.view(np.uint64)
+    yield "the order of the coordinates", _number(mix(order.T))
+    yield "the least and the largest coordinate", _number(mix([order[:, 0], order[:, -1]]))
+    yield "the signs of the coordinates", _number(mix((bits >> np.uint64(63)).T))
+    yield "which coordinates are 0", _number(mix((messages == 0.0).astype(np.uint64).T))
+    yield "the sizes of the coordinates", _number(mix((bits >> np.uint64(52)).T))
 
 
 def _views_of_number(name: str, codes: Codes, num_labels: int) -> Iterator[View]:
     """Views of float64 numbers by their bits ``(n,)``: the value, and as a real number its parts."""
     values, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
-    yield f"the value of {name}", _without_single(places.reshape(-1), counts)
+    yield f"the value of {name}", _without_single(places, counts)
     if len(values) <= _MANY_VALUES:
         return
-    numbers = np.nan_to_num(np.ascontiguousarray(codes).view(np.float64))
-    yield f"the size of {name}", number(codes >> np.uint64(52))
-    ranks = np.where(
-        counts[places.reshape(-1)] > 3, -1, _ranks(numbers)
-    )  # repeated values have a view of their own
+    numbers = np.nan_to_num(codes.view(np.float64))
+    yield f"the size of {name}", _number(codes >> np.uint64(52))
+    ranks = np.argsort(np.argsort(numbers, kind="stable"))
+    ranks[counts[places] > 3] = -1  # repeated values have a view of their own
     for bins in _BINS:
         yield f"the place of {name} among {bins}", np.where(ranks >= 0, ranks * bins // len(ranks), -1)
     for last in sorted({(num_labels - 1).bit_length(), 8}):
@@ -78,32 +72,12 @@ def _views_of_number(name: str, codes: Codes, num_labels: int) -> Iterator[View]
         yield f"decimal {place} of {name}", decimals.astype(np.int64)
 
 
-def number(codes: Codes) -> IntArray:
+def _number(codes: Codes) -> IntArray:
     """Number the codes ``(n,)`` that occur more than once; -1 for the others."""
     _, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
-    return _without_single(places.reshape(-1), counts)
+    return _without_single(places, counts)
 
 
 def _without_single(places: IntArray, counts: IntArray) -> IntArray:
     several = counts > 1
     return np.where(several, np.cumsum(several) - 1, -1)[places]
-
-
-def _ranks(numbers: FloatArray) -> IntArray:
-    ranks = np.empty(len(numbers), dtype=np.int64)
-    ranks[np.argsort(numbers, kind="stable")] = np.arange(len(numbers))
-    return ranks
-
-
-def fingerprints(messages: FloatArray) -> Codes:
-    """One number for each message ``(n, F)``, by all of its bits."""
-    return _mixed(messages.view(np.uint64).T)
-
-
-def _mixed(columns: Iterable[Codes]) -> Codes:
-    """One code for several ``(n,)``: different ones get different codes, but for one chance in 10^19."""
-    mixed: Codes = np.zeros(1, dtype=np.uint64)
-    for column in columns:
-        mixed = (mixed ^ column) * np.uint64(0x9E3779B97F4A7C15)  # as in splitmix64
-        mixed ^= mixed >> np.uint64(29)
-    return mixed

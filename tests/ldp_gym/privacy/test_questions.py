@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from ldp_gym.privacy.questions import Labelled, Question, Tree, folded, grow, promising, varying
-from ldp_gym.privacy.views import fingerprints, views
+from ldp_gym.privacy.bits import fingerprints, fold, varying
+from ldp_gym.privacy.questions import Labelled, Question, Tree, grow, promising
+from ldp_gym.privacy.views import views
 
 
 def labelled(messages, labels, num_labels):
@@ -56,7 +57,7 @@ def test_the_sign_of_zero_is_a_difference():
     messages = np.array([[0.0, 1.0], [-0.0, 1.0]])
     assert varying(messages) == [0]
     assert len(set(fingerprints(messages).tolist())) == 2
-    assert (folded(messages)[0] ^ folded(messages)[1]) == np.uint64(2**63)
+    assert (fold(messages)[0] ^ fold(messages)[1]) == np.uint64(2**63)
 
 
 def test_views_number_cells_and_leave_out_what_is_alone():
