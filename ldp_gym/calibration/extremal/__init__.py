@@ -54,7 +54,6 @@ _MOST_LABELS_BY_PROGRAMS = 64
 
 _MOST_STEPS = 60
 _MOST_PROGRAMS = 15
-_MOST_PROGRAMS_OF_FOUND = 15
 
 _PATIENCE = 4
 """After so many steps without progress, a search is over."""
@@ -101,20 +100,21 @@ def design(candidates: FloatArray, epsilon: float, horizon: int, most_sets: int)
     rng = np.random.default_rng(0)
     covers = CoverSearch(table, best_share(epsilon), rng)
     mixture.add(covers.first())
-    gap, exact = _descend(mixture, covers.best, GAP, _MOST_STEPS, patience=3), False
-    of_two = table.num_hypotheses == 2 and table.num_labels <= _MOST_LABELS_OF_TWO
-    if table.num_labels <= _MOST_LABELS or (of_two and epsilon <= _STEEPEST_OF_TWO):
+    gap = _descend(mixture, covers.best, GAP, _MOST_STEPS, patience=3)
+    of_two = table.num_hypotheses == 2
+    few_of_two = of_two and table.num_labels <= _MOST_LABELS_OF_TWO and epsilon <= _STEEPEST_OF_TWO
+    proved = table.num_labels <= _MOST_LABELS or few_of_two
+    if proved or table.num_labels <= _MOST_LABELS_BY_PROGRAMS:
         from ldp_gym.calibration.extremal import programs  # SciPy's optimizers take a while to import
 
-        enough = _GAP_OF_TWO if table.num_hypotheses == 2 else GAP
-        gap = _descend(mixture, programs.solver_of(table).best, enough, _MOST_PROGRAMS, patience=1)
-        exact = FLATTEST <= epsilon <= STEEPEST  # else it was chosen for another eps
-    elif table.num_labels <= _MOST_LABELS_BY_PROGRAMS:
-        from ldp_gym.calibration.extremal import programs
-
-        found = np.concatenate([mixture.family.sets, covers.sets])
-        search = programs.FoundSets(table, found, rng).best
-        gap = _descend(mixture, search, GAP, _MOST_PROGRAMS_OF_FOUND, patience=1)
+        solver: programs.Solver
+        if not proved:
+            solver = programs.FoundSets(table, np.concatenate([mixture.family.sets, covers.sets]), rng)
+        else:
+            solver = programs.TwoHypotheses(table) if of_two else programs.AllSets(table)
+        enough = _GAP_OF_TWO if proved and of_two else GAP
+        gap = _descend(mixture, solver.best, enough, _MOST_PROGRAMS, patience=1)
+    exact = proved and FLATTEST <= epsilon <= STEEPEST  # else it was chosen for another eps
     before = mixture.cost
     mixture.keep_sets(most_sets)
     family = Family(mixture.family.sets[:, group], mixture.family.masses)

@@ -196,11 +196,6 @@ class TwoHypotheses(Solver):
         return np.unique(sets.astype(np.float64), axis=0)
 
 
-def solver_of(table: Table) -> Solver:
-    """The linear programs that suit the table."""
-    return TwoHypotheses(table) if table.num_hypotheses == 2 else AllSets(table)
-
-
 class _Solution(NamedTuple):
     masses: FloatArray
     prices: FloatArray
