@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Channel, as_channel
@@ -36,16 +35,19 @@ from ldp_gym.learners import (
 )
 from ldp_gym.natures.base import Nature, NatureView
 from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray, IntArray, at_round
+from ldp_gym.numerics.arrays import FloatArray, at_round
 from ldp_gym.numerics.sampling import open_uniforms
-from ldp_gym.privacy.honesty import find_lie
+from ldp_gym.privacy.honesty import find_lie, list_few
 from ldp_gym.theory.information import MessageInformation
 from ldp_gym.truths.base import Truth, TruthView, pick
 
-_MOST_LISTED = 4_000_000
-"""Densities of messages are summed up if they are at most so many."""
-
 _MADE = "(made, not its class or name)"
+
+_SMALL = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 12, "nature": "cycle"}
+"""The game on which a learner is checked that names none."""
+
+_MOST_ROUNDS = 40
+"""How many rounds of it."""
 
 
 def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
@@ -58,13 +60,10 @@ def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
     )
     contexts = np.random.default_rng(seed).standard_normal((2, 3, dim))
     candidates = hypotheses(contexts)
-    _require(isinstance(candidates, np.ndarray), f"an array of candidates, got {type(candidates).__name__}")
     expected = (num_hypotheses, labels) if hypotheses.constant else (2, 3, num_hypotheses, labels)
-    _require(candidates.shape == expected, f"candidates of shape {expected}, got {candidates.shape}")
+    _require_array("candidates", candidates, expected)
     _require(candidates.dtype == np.float64, f"float64 candidates, got {candidates.dtype}")
-    _require(bool((candidates >= 0.0).all()), f"no negative probability, got {candidates.min()}")
-    off = np.abs(candidates.sum(axis=-1) - 1.0).max()
-    _require(off <= 1e-9, f"rows that sum to one, off by up to {off:.3g}")
+    _require_distributions("rows", candidates)
     again = hypotheses(contexts)
     _require(np.array_equal(candidates, again), "the same candidates when asked twice")
     alone = hypotheses(contexts[1, 2])
@@ -76,16 +75,11 @@ def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
     _require(np.allclose(alone, batched, rtol=1e-12, atol=1e-15), "the same candidates alone and in a batch")
 
 
-def _class_of_check(hypotheses: HypothesisClass | None, context_dim: int) -> HypothesisClass:
-    """The class that something was made for, or else a small one."""
-    return hypotheses or SoftmaxLinear(4, 5, context_dim)
-
-
 def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed: int = 0) -> None:
     """Contexts are finite, and the same whether rounds and episodes come one at a time or many."""
     seed = validation.seed("seed", seed)
     nature = validation.instance("nature", nature, Nature, f"a Nature {_MADE}")
-    hypotheses = _class_of_check(hypotheses, nature.context_dim)
+    hypotheses = hypotheses or SoftmaxLinear(4, 5, nature.context_dim)
     batch, rounds, dim = 3, 6, nature.context_dim
     rng = np.random.default_rng(seed)
     uniforms = open_uniforms([rng], (batch, rounds, nature.num_uniforms))[0]
@@ -108,12 +102,10 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
                     public[games] if nature.adaptive else None,
                     rounds - start if nature.adaptive else None,
                     prepared if nature.adaptive else None,
-                    partial(_member_at, members[games]) if nature.leaks_truth else None,
+                    (lambda _, candidates: pick(candidates, members[games])) if nature.leaks_truth else None,
                 )
             )
-            shape = (*numbers.shape[:2], dim)
-            _require(isinstance(part, np.ndarray), f"an array of contexts, got {type(part).__name__}")
-            _require(part.shape == shape, f"contexts of shape {shape}, got {part.shape}")
+            _require_array("contexts", part, (*numbers.shape[:2], dim))
             previous = part[:, -1]
             parts.append(part)
         return np.concatenate(parts, axis=1)
@@ -129,10 +121,6 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
         _require(np.allclose(one_by_one[game], alone, atol=1e-12), "the same contexts alone and in a batch")
 
 
-def _member_at(members: IntArray, contexts: FloatArray, candidates: FloatArray) -> FloatArray:
-    return pick(candidates, members)
-
-
 def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: int = 0) -> None:
     """Distributions, the same whether rounds and episodes come one at a time or many; members are members.
 
@@ -144,15 +132,14 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
     """
     seed = validation.seed("seed", seed)
     truth = validation.instance("truth", truth, Truth, f"a Truth {_MADE}")
-    hypotheses = _class_of_check(hypotheses, 2)
+    hypotheses = hypotheses or SoftmaxLinear(4, 5, 2)
     batch, rounds = 3, min(6, truth.num_rounds or 6)
     rng = np.random.default_rng(seed)
     drawn = open_uniforms([rng], (batch, truth.num_episode_uniforms))[0]
     uniforms = open_uniforms([rng], (batch, rounds, truth.num_uniforms))[0]
     contexts = rng.standard_normal((batch, rounds, hypotheses.context_dim))
-    candidates = hypotheses(contexts)
     shape = (batch, rounds, hypotheses.num_hypotheses, hypotheses.num_labels)
-    candidates = np.broadcast_to(candidates, shape)
+    candidates = np.broadcast_to(hypotheses(contexts), shape)
     episode = truth.draw_episode(drawn)
     _require(len(episode) == batch, f"draw_episode() to give one row per episode, got shape {episode.shape}")
 
@@ -170,17 +157,13 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
 
     everything = view(slice(None), slice(None))
     at_once = truth.distributions(everything)
-    _require(isinstance(at_once, np.ndarray), f"an array of distributions, got {type(at_once).__name__}")
-    expected = (*shape[:2], shape[-1]), (batch, 1, shape[-1])
-    _require(at_once.shape in expected, f"distributions of shape {expected[0]}, got {at_once.shape}")
-    at_once = np.broadcast_to(at_once, expected[0])
-    _require(bool((at_once >= 0.0).all()), f"no negative probability, got {at_once.min()}")
-    off = np.abs(at_once.sum(axis=-1) - 1.0).max()
-    _require(off <= 1e-9, f"distributions that sum to one, off by up to {off:.3g}")
+    _require_array("distributions", at_once, (batch, rounds, shape[-1]), (batch, 1, shape[-1]))
+    at_once = np.broadcast_to(at_once, (batch, rounds, shape[-1]))
+    _require_distributions("distributions", at_once)
     members = np.broadcast_to(truth.members(everything), shape[:2])
     _require(bool((members < shape[2]).all()), f"members in 0..{shape[2] - 1} or -1, got {members.max()}")
     is_member = members >= 0
-    named = np.take_along_axis(candidates, np.maximum(members, 0)[..., None, None], axis=-2)[..., 0, :]
+    named = pick(candidates, np.maximum(members, 0))
     _require(
         np.allclose(at_once[is_member], named[is_member]),
         "the distribution of the member that members() names",
@@ -223,16 +206,12 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     drawn = rng.integers(labels, size=(4, 5))
     uniforms = open_uniforms([rng], (4, 5, channel.num_uniforms))[0]
     messages = channel.encode(drawn, table, uniforms, public)
-
-    shape = (4, 5, *channel.message_shape)
-    _require(isinstance(messages, np.ndarray), f"an array of messages, got {type(messages).__name__}")
-    _require(messages.shape == shape, f"messages of shape {shape}, got {messages.shape}")
+    _require_array("messages", messages, (4, 5, *channel.message_shape))
     for i, j in np.ndindex(4, 5):
         alone = channel.encode(drawn[i, j], table, uniforms[i, j], public)
         _require(np.allclose(alone, messages[i, j], rtol=1e-12), "the same message alone and in a batch")
-        message = messages[i, j]
-        fits = channel.message_space.contains(message)
-        _require(fits, f"messages in {channel.message_space}, got {message!r}")
+        fits = channel.message_space.contains(messages[i, j])
+        _require(fits, f"messages in {channel.message_space}, got {messages[i, j]!r}")
     spread = np.broadcast_to(table, (4, 5, num_hypotheses, labels))
     everywhere = None if public is None else np.broadcast_to(public, (4, 5, num_hypotheses))
     for tables, posteriors in ((spread, public), (table, everywhere), (spread, everywhere)):
@@ -259,10 +238,9 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
         np.allclose(likelihood, by_hand, rtol=1e-9, atol=1e-9),
         "log_likelihood equal to log sum_y f_k[y] q(z | y)",
     )
-    space = channel.message_space
-    if isinstance(space, gym.spaces.Discrete) and int(space.n) * labels <= _MOST_LISTED:
-        reports = int(space.start) + np.arange(int(space.n))
-        total = np.exp(channel.log_density(reports, table, public)).sum(axis=0)
+    every = list_few(channel)
+    if every is not None:
+        total = np.exp(channel.log_density(every, table, public)).sum(axis=0)
         _require(np.allclose(total, 1.0), f"a density that sums to one over the messages, got {total[0]}")
     lie = find_lie(channel, samples, seed)
     _require(lie is None, str(lie))
@@ -324,12 +302,9 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rul
     made = new_learner()
     _require(isinstance(made, Learner), f"a learner, with reset, predict and update; got {made!r}")
     together = predict_stepwise(made, list(range(batch)))
-    shape = (batch, rounds, scenario.game.num_labels)
-    _require(together.shape == shape, f"predictions of shape {shape}, got {together.shape}")
+    _require_array("predictions", together, (batch, rounds, scenario.game.num_labels))
     _require(bool(np.isfinite(together).all()), "finite predictions")
-    _require(bool((together >= 0.0).all()), f"no negative probability, got {together.min()}")
-    off = np.abs(together.sum(axis=-1) - 1.0).max()
-    _require(off <= 1e-6, f"predictions that sum to one, off by up to {off:.3g}")
+    _require_distributions("predictions", together, tolerance=1e-6)
     again = predict_stepwise(made, list(range(batch)))
     _require(np.allclose(again, together, atol=1e-9), "the same predictions after reset()")
     for one in range(batch):
@@ -351,13 +326,6 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rul
         _require(np.allclose(from_tape, together, atol=1e-9), "play() to predict as stepping does")
     if hasattr(made, "act"):
         _check_acting(made, scenario, tape, together)
-
-
-_SMALL = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 12, "nature": "cycle"}
-"""The game on which a learner is checked that names none."""
-
-_MOST_ROUNDS = 40
-"""How many rounds of it."""
 
 
 def _rules_of_check(make_learner: Callable[[Game], Learner], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -401,3 +369,16 @@ def _check_acting(learner: Any, scenario: Scenario, tape: Tape, expected: FloatA
 def _require(condition: bool, what: str) -> None:
     if not condition:
         raise AssertionError(f"expected {what}")
+
+
+def _require_array(what: str, array: object, *shapes: tuple[int, ...]) -> None:
+    """An array of one of these shapes, of which the error names the first."""
+    if not isinstance(array, np.ndarray):
+        raise AssertionError(f"expected an array of {what}, got {type(array).__name__}")
+    _require(array.shape in shapes, f"{what} of shape {shapes[0]}, got {array.shape}")
+
+
+def _require_distributions(what: str, rows: FloatArray, tolerance: float = 1e-9) -> None:
+    _require(bool((rows >= 0.0).all()), f"no negative probability, got {rows.min()}")
+    off = np.abs(rows.sum(axis=-1) - 1.0).max()
+    _require(off <= tolerance, f"{what} that sum to one, off by up to {off:.3g}")

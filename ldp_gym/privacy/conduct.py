@@ -43,15 +43,14 @@ def find_misconduct(channel: Channel, seed: int = 0) -> str | None:
     num_hypotheses, num_labels = channel.num_hypotheses, channel.num_labels
     table = rng.dirichlet(np.full(num_labels, 0.5), size=num_hypotheses)
     coins = channel.num_uniforms + np.prod(channel.message_shape, dtype=int)
-    cells = num_hypotheses * num_labels
     many = _users(channel, rng, table, (_affordable(coins),))
-    tables = np.broadcast_to(table, (_affordable(coins + cells), num_hypotheses, num_labels)).copy()
+    count = _affordable(coins + table.size) // 2 * 2
     if channel.most_tables is None:
-        tables = rng.dirichlet(np.full(num_labels, 0.5), size=tables.shape[:2])
-    own = _users(channel, rng, tables, (len(tables),))
-    in_rounds = _users(
-        channel, rng, tables[: len(tables) // 2 * 2].reshape(2, -1, num_hypotheses, num_labels)
-    )
+        tables = rng.dirichlet(np.full(num_labels, 0.5), size=(count, num_hypotheses))
+    else:
+        tables = np.tile(table, (count, 1, 1))
+    own = _users(channel, rng, tables, (count,))
+    in_rounds = _users(channel, rng, tables.reshape(2, -1, *table.shape), (2, count // 2))
     for users in (many, own, in_rounds):
         lie = _misconduct(channel, rng, users)
         if lie:
@@ -71,10 +70,9 @@ def _affordable(each: int) -> int:
 
 
 def _users(
-    channel: Channel, rng: np.random.Generator, candidates: FloatArray, shape: tuple[int, ...] | None = None
+    channel: Channel, rng: np.random.Generator, candidates: FloatArray, shape: tuple[int, ...]
 ) -> list[Any]:
     """What users of a given shape are handed: labels, candidates, coins, and a posterior if it is read."""
-    shape = candidates.shape[:-2] if shape is None else shape
     labels = rng.integers(channel.num_labels, size=shape)
     uniforms = open_uniforms([rng], (*shape, channel.num_uniforms))[0]
     posterior = rng.dirichlet(np.ones(channel.num_hypotheses)) if channel.adaptive else None

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import cycle
+from itertools import chain, cycle
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Channel
+from ldp_gym.channels.listing import list_space
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, softmax, uniform_distribution
 from ldp_gym.numerics.sampling import open_uniforms
@@ -245,7 +246,7 @@ class Inquiry:
         )
         messages = self._send(labels, Situation(candidates, posterior))
         log_density = self.channel.log_density(messages, candidates, posterior)[:, self.labels]
-        return _Rows(number, messages, log_density, _one_hot(labels, len(self.labels)))
+        return _Rows(number, messages, log_density, np.eye(len(self.labels))[labels])
 
     def _in_batches(self, number: int, count: int, shapes: Sequence[tuple[int, ...]]) -> _Rows:
         """Messages that are sent in batches of these shapes, in turn."""
@@ -257,7 +258,7 @@ class Inquiry:
         ]
         messages = np.concatenate(parts)
         log_density = self._log_density(messages, situation)
-        return _Rows(number, messages, log_density, _one_hot(labels, len(self.labels)))
+        return _Rows(number, messages, log_density, np.eye(len(self.labels))[labels])
 
     def _log_density(self, messages: Messages, situation: Situation) -> FloatArray:
         """What the channel declares of messages given the labels that are looked at, ``(R, L)``."""
@@ -274,7 +275,7 @@ class Inquiry:
     @cached_property
     def sample(self) -> Sample:
         """The messages, as bettors see them."""
-        rows = [part for block in self._blocks for part in block]
+        rows = list(chain.from_iterable(self._blocks))
         lengths = [sum(len(part.messages) for part in block) for block in self._blocks]
         return Sample(
             np.concatenate([_flat(part.messages) for part in rows]),
@@ -289,7 +290,7 @@ class Inquiry:
         for by, types in self._types.items():
             if len(types) > 1:
                 return f"messages of one type from {by}(), got {' and '.join(sorted(map(str, types)))}"
-        for rows in (part for block in self._blocks for part in block):
+        for rows in chain.from_iterable(self._blocks):
             lie = why_no_numbers(rows.messages)
             if lie:
                 return lie
@@ -317,8 +318,8 @@ class Inquiry:
                 worst = exact_epsilon(self.channel, situation.candidates, situation.posterior).epsilon
             except TypeError:  # it names none
                 return None
-            sent = [(block[number].messages, block[number].log_density) for block in self._blocks]
-            if self._can_list:
+            sent = [(rows.messages, rows.log_density) for rows in self._rows(number)]
+            if self._every is not None:
                 sent.append((self._every, self._log_density(self._every, situation)))
             for messages, log_density in sent:
                 ratios = log_ratios(log_density)
@@ -344,31 +345,26 @@ class Inquiry:
         clue, _ = max(wealth, key=lambda bettor: bettor[1])
         return Evidence(mean_wealth(gain for _, gain in wealth), clue, self.num_messages)
 
-    @property
-    def _can_list(self) -> bool:
-        """Whether the messages are few whole numbers."""
-        space = self.channel.message_space
-        return isinstance(space, gym.spaces.Discrete) and int(space.n) * self.channel.num_labels <= _CELLS
-
     @cached_property
-    def _every(self) -> IntArray:
-        space = self.channel.message_space
-        assert isinstance(space, gym.spaces.Discrete), "others cannot be listed"
-        return int(space.start) + np.arange(int(space.n))
+    def _every(self) -> Messages | None:
+        return list_few(self.channel)
+
+    def _rows(self, number: int) -> list[_Rows]:
+        """What was sent in one situation, block by block."""
+        return [block[number] for block in self._blocks]
 
     def _bet_on_repeats(self) -> Iterator[Wealth]:
         """Bet that a message is sent more often than its density allows, where they cannot be listed."""
-        if self._can_list:
+        if self._every is not None:
             return
         for number in range(len(self.situations)):
-            rows = [block[number] for block in self._blocks]
             blocks = [
                 (
-                    fingerprints(_flat(part.messages)).view(np.int64),
-                    part.counts.sum(axis=-1),
-                    np.exp(np.minimum(part.log_density, 700.0)).mean(axis=-1),
+                    fingerprints(_flat(rows.messages)).view(np.int64),
+                    rows.counts.sum(axis=-1),
+                    np.exp(np.minimum(rows.log_density, 700.0)).mean(axis=-1),
                 )
-                for part in rows
+                for rows in self._rows(number)
             ]
             yield "how often one message is sent", bet_on_repeats(blocks)
 
@@ -376,34 +372,33 @@ class Inquiry:
         """Bet that the channel's ``delta_bounds`` are too small for its own density."""
         if self.channel.pure:
             return
+        epsilon = self.channel.epsilon
         for number, situation in enumerate(self.situations):
-            rows = [block[number] for block in self._blocks]
-            delta = exact_delta(
-                self.channel, situation.candidates, self.channel.epsilon, situation.posterior
-            ).upper
-            log_density, counts = (
-                np.concatenate([getattr(part, name) for part in rows]) for name in ("log_density", "counts")
-            )
-            yield from bet_on_delta(log_density, counts, self.channel.epsilon, delta)
+            bounds = exact_delta(self.channel, situation.candidates, epsilon, situation.posterior)
+            log_density = np.concatenate([rows.log_density for rows in self._rows(number)])
+            counts = np.concatenate([rows.counts for rows in self._rows(number)])
+            yield from bet_on_delta(log_density, counts, epsilon, bounds.upper)
 
     def _bet_on_messages(self) -> Iterator[Wealth]:
         """Bet on which message is sent, where they can be listed: their law is declared too."""
-        if not self._can_list:
+        if self._every is None:
             return
-        num_blocks, every = len(self._blocks), self._every
+        nothing, ends = np.zeros(len(BLOCKS), dtype=np.int64), tuple(range(1, len(BLOCKS) + 1))
         for number, situation in enumerate(self.situations):
-            law = np.exp(self._log_density(every, situation)).mean(axis=-1)
-            counts = np.zeros((num_blocks, len(every)))
-            for block, rows in zip(counts, (block[number] for block in self._blocks), strict=True):
-                np.add.at(block, rows.messages.astype(np.int64) - every[0], rows.counts.sum(axis=-1))
-            nothing = np.zeros(num_blocks, dtype=np.int64)
+            law = np.exp(self._log_density(self._every, situation)).mean(axis=-1)
+            counts = np.zeros((len(BLOCKS), len(law)))
+            for block, rows in zip(counts, self._rows(number), strict=True):
+                np.add.at(block, rows.messages.astype(np.int64) - self._every[0], rows.counts.sum(axis=-1))
             beliefs = np.broadcast_to(law, counts.shape)
-            messages = Sample(
-                np.zeros((num_blocks, 1)), nothing, counts, beliefs, tuple(range(1, num_blocks + 1))
-            )
-            yield from (
-                ("how often messages are sent", gain) for gain in CellBets(messages, nothing).tilted()
-            )
+            sample = Sample(np.zeros((len(BLOCKS), 1)), nothing, counts, beliefs, ends)
+            yield from (("how often messages are sent", gain) for gain in CellBets(sample, nothing).tilted())
+
+
+def list_few(channel: Channel) -> Messages | None:
+    """All messages, if they are few whole numbers."""
+    space = channel.message_space
+    few = isinstance(space, gym.spaces.Discrete) and int(space.n) * channel.num_labels <= _CELLS
+    return list_space(space) if few else None
 
 
 def _situations(channel: Channel, rng: np.random.Generator) -> Iterator[Situation]:
@@ -441,10 +436,6 @@ def _of_any_sharpness(rng: np.random.Generator, shape: tuple[int, int, int]) -> 
     return np.where(kind == 1, certain, tables)
 
 
-def _one_hot(labels: IntArray, num_labels: int) -> FloatArray:
-    return (labels[:, None] == np.arange(num_labels)).astype(np.float64)
-
-
 def _flat(messages: Messages) -> FloatArray:
     """Messages as numbers ``(n, F)``; whole ones of more digits than a float has, in two parts."""
     rows = messages.reshape(len(messages), -1)
@@ -454,19 +445,25 @@ def _flat(messages: Messages) -> FloatArray:
 
 
 def _count(messages: Messages, labels: IntArray, num_labels: int) -> tuple[Messages, FloatArray]:
-    """Different messages, to the last bit, and how often each was sent with which label ``(R, L)``."""
-    _, first, places = np.unique(fingerprints(_flat(messages)), return_index=True, return_inverse=True)
-    pairs = places.reshape(-1) * num_labels + labels
-    counts = np.bincount(pairs, minlength=len(first) * num_labels).reshape(-1, num_labels)
-    return messages[first], counts.astype(np.float64)
+    """Different messages, and how often each was sent with which label ``(R, L)``."""
+    different, places = _tell_apart(messages)
+    pairs = places * num_labels + labels
+    counts = np.bincount(pairs, minlength=len(different) * num_labels).reshape(-1, num_labels)
+    return different, counts.astype(np.float64)
 
 
 def _merge(parts: list[tuple[Messages, FloatArray]]) -> tuple[Messages, FloatArray]:
     """Counts of several parts as counts of one."""
     if len(parts) == 1:
         return parts[0]
-    messages = np.concatenate([part for part, _ in parts])
+    messages, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    different, places = _tell_apart(messages)
+    merged = np.zeros((len(different), counts.shape[-1]))
+    np.add.at(merged, places, counts)
+    return different, merged
+
+
+def _tell_apart(messages: Messages) -> tuple[Messages, IntArray]:
+    """The different messages, to the last bit, and which of them each is ``(n,)``."""
     _, first, places = np.unique(fingerprints(_flat(messages)), return_index=True, return_inverse=True)
-    counts = np.zeros((len(first), parts[0][1].shape[-1]))
-    np.add.at(counts, places.reshape(-1), np.concatenate([part for _, part in parts]))
-    return messages[first], counts
+    return messages[first], places
