@@ -134,7 +134,8 @@ class Evaluation:
         if episodes > 1 and np.isfinite(self.kl[..., -1]).all():
             low, high = self.interval()
             lines[0] += f", 95% interval [{low:,.2f}, {high:,.2f}]"
-        infinite = ~np.isfinite(self.opt)
+        played = self.at_worst_truth()  # of which the risk is
+        infinite = ~np.isfinite(played.opt)
         if infinite.any():
             lines.append(
                 f"regret  none: OPT is infinite in {int(infinite.sum())} of {infinite.size} episodes, where "
@@ -142,10 +143,10 @@ class Evaluation:
             )
         else:
             lines.append(
-                f"regret  {self.regret.mean():,.2f} over the best hypothesis, OPT {self.opt.mean():,.2f}"
+                f"regret  {played.regret.mean():,.2f} over the best hypothesis, OPT {played.opt.mean():,.2f}"
             )
-        if self.found is not None and not infinite.any():
-            lines.append(f"found   the best hypothesis in {self.found:.0%} of the episodes")
+        if played.found is not None and not infinite.any():
+            lines.append(f"found   the best hypothesis in {played.found:.0%} of the episodes")
         return "\n".join(lines)
 
 

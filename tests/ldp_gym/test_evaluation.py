@@ -356,3 +356,11 @@ def test_learners_that_share_a_recording_play_as_on_their_own(rules, most_bytes)
         for name in ("kl", "tv", "comparator"):
             np.testing.assert_array_equal(getattr(shared, name), getattr(alone, name))
     assert (recording.seconds_saved > 0.0) == (most_bytes == 10**8)
+
+
+def test_what_is_printed_of_all_truths_is_that_of_the_worst():
+    rules = {"hypotheses": "dirichlet", "channel": "split", "horizon": 50}
+    result = ldp_gym.evaluate("bayes", rules, episodes=5, truth="all")
+    alone = ldp_gym.evaluate("bayes", rules, episodes=5, truth=result.worst_truth)
+    assert str(result).split("\n")[1:] == str(alone).split("\n")[1:]
+    assert f"regret  {result.risk:.2f} over the best hypothesis, OPT 0.00" in str(result)
