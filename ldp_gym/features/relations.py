@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from functools import singledispatch
 from typing import ClassVar
 
 import numpy as np
@@ -97,12 +96,6 @@ class Distance(Relation):
             yield np.minimum(np.abs(distances), self.high)
 
 
-@singledispatch
 def relation_of(channel: Channel) -> Relation:
     """How the messages of a channel relate to labels."""
-    return Agreement(channel)
-
-
-@relation_of.register
-def _(channel: NoisyChannel) -> Relation:
-    return Distance(channel)
+    return Distance(channel) if isinstance(channel, NoisyChannel) else Agreement(channel)

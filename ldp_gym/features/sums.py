@@ -2,7 +2,7 @@
 
 Messages do not depend on what was predicted, so all that a policy can know of the truth is in sums over the
 messages so far. The wrappers keep these sums while an environment is stepped, and a trained learner keeps the
-same ones when it plays: both through the classes of this module, for one game, a batch of them, or a tape.
+same ones when it plays: both through the classes of this module, for one game or a batch of them.
 """
 
 from __future__ import annotations
@@ -11,11 +11,19 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from ldp_gym.features.decoding import CLIP, decoder_of
+from ldp_gym.channels.laplace_single import LaplaceSingle
+from ldp_gym.features.decoding import decode
 from ldp_gym.features.evidence import SLOPES, LabelEvidence, slope_weights
 from ldp_gym.game import Game
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
 from ldp_gym.numerics.divergences import kl
+
+_CLIP = 0.7
+"""Where a decoded message is clipped, in standard deviations of its noise.
+
+Under Laplace noise the likelihood ratio of two close levels is bounded: what lies beyond one noise scale,
+0.71 standard deviations, says no more than that.
+"""
 
 
 class Features(ABC):
@@ -25,31 +33,33 @@ class Features(ABC):
         game: the public rules; the channel must not be adaptive.
 
     Attributes:
+        num_sums: how many numbers are summed up.
         shape: the shape of one game's features.
     """
 
+    num_sums: int
     shape: tuple[int, ...]
 
     def __init__(self, game: Game) -> None:
+        if game.channel.adaptive:
+            raise ValueError(
+                f"what a message of {game.channel!r} means depends on the public posterior, which features "
+                f"do not keep. Use a channel that is not adaptive, or the learner 'bayes'"
+            )
         self.game = game
         self.reset()
-
-    @property
-    @abstractmethod
-    def _num_sums(self) -> int:
-        """How many numbers are summed up."""
 
     @abstractmethod
     def _terms(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """What messages add to the sums, ``(..., num_sums)``."""
 
     @abstractmethod
-    def _view(self, sums: FloatArray, rounds: FloatArray, candidates: FloatArray) -> FloatArray:
-        """The features ``(..., *shape)`` of sums over so many rounds ``(...)``, before these candidates."""
+    def _view(self, sums: FloatArray, candidates: FloatArray) -> FloatArray:
+        """The features ``(..., *shape)`` of sums, before these candidates."""
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin an episode in each of a batch of games."""
-        self._sums = np.zeros((*batch_shape, self._num_sums + 1))  # the last counts messages
+        self._sums = np.zeros((*batch_shape, self.num_sums))
 
     def restart(self, mask: BoolArray) -> None:
         """Begin a new episode in those games of the batch that ``mask`` selects."""
@@ -57,53 +67,29 @@ class Features(ABC):
 
     def update(self, candidates: FloatArray, messages: Messages) -> None:
         """Take in the messages ``(..., *message_shape)`` of the round with these candidates."""
-        self._sums = self._sums + self._increments(candidates, messages)
+        self._sums = self._sums + self._terms(np.asarray(messages), candidates)
 
     def read(self, candidates: FloatArray) -> FloatArray:
         """The features ``(..., *shape)`` now, before the round with these candidates."""
-        return self._view(self._sums[..., :-1], self._sums[..., -1], candidates)
-
-    def along(self, candidates: FloatArray, messages: Messages) -> FloatArray:
-        """The features before each round of a block of tape, ``(B, n, *shape)``; takes its messages in.
-
-        Args:
-            candidates: ``(B, n or 1, K, M)``, or ``(K, M)`` where all rounds share them.
-            messages: ``(B, n, *message_shape)``.
-        """
-        terms = self._increments(candidates, messages)
-        sums = np.empty(terms.shape)
-        sums[:, 0] = self._sums
-        sums[:, 1:] = terms[:, :-1]
-        np.cumsum(sums, axis=1, out=sums)
-        self._sums = sums[:, -1] + terms[:, -1]
-        return self._view(sums[..., :-1], sums[..., -1], candidates)
-
-    def _increments(self, candidates: FloatArray, messages: Messages) -> FloatArray:
-        terms = self._terms(np.asarray(messages), candidates)
-        return np.concatenate([terms, np.ones((*terms.shape[:-1], 1))], axis=-1)
+        return self._view(self._sums, candidates)
 
 
 class MessageFeatures(Features):
     """The last message, decoded: for a policy with a memory of its own."""
 
     def __init__(self, game: Game) -> None:
-        self._decoder = decoder_of(game.channel)
+        self.num_sums, self.shape = game.num_hypotheses, (game.num_hypotheses,)
         super().__init__(game)
-        self.shape = (game.num_hypotheses,)
-
-    @property
-    def _num_sums(self) -> int:
-        return self.game.num_hypotheses
 
     def _terms(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        return self._decoder.decode(messages, candidates).values
+        return decode(self.game.channel, messages, candidates).values
 
-    def _view(self, sums: FloatArray, rounds: FloatArray, candidates: FloatArray) -> FloatArray:
+    def _view(self, sums: FloatArray, candidates: FloatArray) -> FloatArray:
         return sums
 
     def update(self, candidates: FloatArray, messages: Messages) -> None:
         """Forget what was before."""
-        self._sums = self._increments(candidates, messages)
+        self._sums = self._terms(np.asarray(messages), candidates)
 
 
 class EvidenceFeatures(Features):
@@ -115,23 +101,21 @@ class EvidenceFeatures(Features):
     """
 
     def __init__(self, game: Game) -> None:
-        self._decoder = decoder_of(game.channel)
+        self.num_sums = 3 * game.num_hypotheses + 1
+        self.shape = (self.num_sums,)
         super().__init__(game)
-        self.shape = (self._num_sums + 1,)
-        expected = game.horizon * self._decoder.share
+        share = 1.0 / game.num_hypotheses if isinstance(game.channel, LaplaceSingle) else 1.0
+        expected = game.horizon * share
         scales = (expected**-0.5, expected**-0.5, 1.0 / expected)
         self._scale = np.repeat(scales, game.num_hypotheses)
 
-    @property
-    def _num_sums(self) -> int:
-        return 3 * self.game.num_hypotheses
-
     def _terms(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        values, shown = self._decoder.decode(messages, candidates)
-        return np.concatenate([values, np.clip(values, -CLIP, CLIP), shown], axis=-1)
+        values, shown = decode(self.game.channel, messages, candidates)
+        rounds = np.ones((*values.shape[:-1], 1))
+        return np.concatenate([values, np.clip(values, -_CLIP, _CLIP), shown, rounds], axis=-1)
 
-    def _view(self, sums: FloatArray, rounds: FloatArray, candidates: FloatArray) -> FloatArray:
-        return np.concatenate([sums * self._scale, rounds[..., None] / self.game.horizon], axis=-1)
+    def _view(self, sums: FloatArray, candidates: FloatArray) -> FloatArray:
+        return np.concatenate([sums[..., :-1] * self._scale, sums[..., -1:] / self.game.horizon], axis=-1)
 
 
 class SlopeFeatures(Features):
@@ -145,24 +129,16 @@ class SlopeFeatures(Features):
     """
 
     def __init__(self, game: Game) -> None:
-        if game.channel.adaptive:
-            raise ValueError(
-                f"what a message of {game.channel!r} means depends on the public posterior, which features "
-                f"do not keep: use a channel that is not adaptive"
-            )
-        self._evidence = LabelEvidence(game.channel, slope_weights(game.channel))
-        super().__init__(game)
+        self.num_sums = game.num_hypotheses * len(SLOPES)
         self.shape = (game.num_hypotheses, len(SLOPES) + 1)
-
-    @property
-    def _num_sums(self) -> int:
-        return self.game.num_hypotheses * len(SLOPES)
+        super().__init__(game)
+        self._evidence = LabelEvidence(game.channel, slope_weights(game.channel))
 
     def _terms(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         evidence = self._evidence(messages, candidates) / SLOPES
         return evidence.reshape(*evidence.shape[:-2], -1)
 
-    def _view(self, sums: FloatArray, rounds: FloatArray, candidates: FloatArray) -> FloatArray:
+    def _view(self, sums: FloatArray, candidates: FloatArray) -> FloatArray:
         evidence = sums.reshape(*sums.shape[:-1], self.game.num_hypotheses, len(SLOPES))
         stake = kl(candidates, candidates.mean(axis=-2, keepdims=True))
         stake = np.broadcast_to(stake, evidence.shape[:-1])[..., None]

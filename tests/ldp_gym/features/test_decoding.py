@@ -7,7 +7,7 @@ import pytest
 from helpers import CHANNELS, record, small_rules
 
 import ldp_gym
-from ldp_gym.features.decoding import decoder_of
+from ldp_gym.features.decoding import decode
 
 READABLE = [name for name in CHANNELS if not ldp_gym.CHANNELS[name].adaptive]
 
@@ -20,7 +20,7 @@ def test_a_noisy_message_decodes_to_its_noise_in_units_of_it(channel, calibratio
     """By loops over hypotheses, coordinates and labels, from the paper's formulas."""
     game, tape = record(small_rules(channel, channel_kwargs={"calibration": calibration}), 12)
     size, labels, horizon = 4, 6, 40
-    decoded = decoder_of(game.channel).decode(tape.messages, tape.candidates)
+    decoded = decode(game.channel, tape.messages, tape.candidates)
     for t in range(12):
         f, message = tape.candidates[0, t], tape.messages[0, t]
         lengths = labels * f.max(axis=0)
@@ -43,7 +43,7 @@ def test_a_noisy_message_decodes_to_its_noise_in_units_of_it(channel, calibratio
 @pytest.mark.parametrize("channel", [name for name in READABLE if name not in NOISY])
 def test_any_other_message_decodes_to_how_far_labels_agree_with_it(channel):
     game, tape = record(small_rules(channel), 12, episodes=2)
-    decoded = decoder_of(game.channel).decode(tape.messages, tape.candidates)
+    decoded = decode(game.channel, tape.messages, tape.candidates)
     agreement = game.channel.agreement(tape.messages, tape.candidates)
     expected = np.einsum("btkm,btm->btk", tape.candidates, agreement)
     expected -= expected.mean(axis=-1, keepdims=True)
