@@ -13,53 +13,47 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector.utils import batch_space
 
-from ldp_gym.env import LDPDistEnv
 from ldp_gym.errors import ArgumentTypeError
 from ldp_gym.game import Game, game_of
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray, softmax
 from ldp_gym.spaces import Simplex
-from ldp_gym.vector_env import LDPDistVectorEnv
 from ldp_gym.wrappers.sources import VectorView, single_env, vector_env
 
 
-class _Logits:
-    """Numbers in [-1, 1], scaled to logits and turned into weights that sum to one."""
+class _Softmax:
+    """Numbers in [-1, 1], scaled to logits: M of them to a distribution over the labels."""
 
-    def __init__(self, num_logits: int, logit_range: float) -> None:
-        self.space = gym.spaces.Box(-1.0, 1.0, (num_logits,), dtype=np.float32)
-        self.scale = validation.positive("logit_range", logit_range)
+    def __init__(self, game: Game, logit_range: float) -> None:
+        self.space = gym.spaces.Box(-1.0, 1.0, (self._num_logits(game),), dtype=np.float32)
+        self._scale = validation.positive("logit_range", logit_range)
 
-    def weights(self, action: npt.ArrayLike, batch_shape: tuple[int, ...]) -> FloatArray:
-        logits, expected = validation.numbers("an action", action), (*batch_shape, self.space.shape[0])
+    def _num_logits(self, game: Game) -> int:
+        return game.num_labels
+
+    def predict(self, action: npt.ArrayLike, candidates: FloatArray) -> FloatArray:
+        logits = validation.numbers("an action", action)
+        expected = (*candidates.shape[:-2], *self.space.shape)
         if logits.shape != expected or not np.isfinite(logits).all():
             raise ValueError(
                 f"an action is finite numbers in [-1, 1] of shape {expected}, got shape {logits.shape}: "
                 f"{validation.describe(action)}"
             )
-        return softmax(self.scale * logits)
+        return softmax(self._scale * logits)
 
 
-class _Mixture(_Logits):
+class _Mixture(_Softmax):
     """K logits to ``(1 - 1/T) sum_j w_j f_j(x_t) + (1/T) l / N'``."""
 
     def __init__(self, game: Game, logit_range: float) -> None:
-        super().__init__(game.num_hypotheses, logit_range)
-        self.clipping = game.clipping
+        super().__init__(game, logit_range)
+        self._clipping = game.clipping
 
-    def predict(self, action: npt.ArrayLike, env: LDPDistEnv | LDPDistVectorEnv) -> FloatArray:
-        candidates = env.candidates
-        return self.clipping.smooth(self.weights(action, candidates.shape[:-2]), candidates)
+    def _num_logits(self, game: Game) -> int:
+        return game.num_hypotheses
 
-
-class _Softmax(_Logits):
-    """M logits to their softmax."""
-
-    def __init__(self, game: Game, logit_range: float) -> None:
-        super().__init__(game.num_labels, logit_range)
-
-    def predict(self, action: npt.ArrayLike, env: LDPDistEnv | LDPDistVectorEnv) -> FloatArray:
-        return self.weights(action, env.candidates.shape[:-2])
+    def predict(self, action: npt.ArrayLike, candidates: FloatArray) -> FloatArray:
+        return self._clipping.smooth(super().predict(action, candidates), candidates)
 
 
 def _require_distributions(env: Any, space: gym.Space[Any]) -> None:
@@ -70,7 +64,7 @@ def _require_distributions(env: Any, space: gym.Space[Any]) -> None:
 
 
 class _ActionView(gym.ActionWrapper[Any, Any, Any], gym.utils.RecordConstructorArgs):
-    view: type[_Mixture] | type[_Softmax]
+    view: type[_Softmax]
 
     def __init__(self, env: gym.Env[Any, Any], logit_range: float = 10.0) -> None:
         gym.utils.RecordConstructorArgs.__init__(self, logit_range=logit_range)
@@ -81,11 +75,11 @@ class _ActionView(gym.ActionWrapper[Any, Any, Any], gym.utils.RecordConstructorA
         self.action_space = self._view.space
 
     def action(self, action: npt.ArrayLike) -> FloatArray:
-        return self._view.predict(action, self.unwrapped)  # type: ignore[arg-type]
+        return self._view.predict(action, self.unwrapped.candidates)  # type: ignore[attr-defined]
 
 
 class _VectorActionView(VectorView, gym.vector.VectorActionWrapper):
-    view: type[_Mixture] | type[_Softmax]
+    view: type[_Softmax]
 
     def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any], logit_range: float = 10.0) -> None:
         super().__init__(vector_env(self, env))
@@ -96,7 +90,7 @@ class _VectorActionView(VectorView, gym.vector.VectorActionWrapper):
         self.action_space = batch_space(self._view.space, env.num_envs)
 
     def actions(self, actions: npt.ArrayLike) -> FloatArray:
-        return self._view.predict(actions, self.env.unwrapped)  # type: ignore[arg-type]
+        return self._view.predict(actions, self.env.unwrapped.candidates)  # type: ignore[attr-defined]
 
 
 class MixtureAction(_ActionView):

@@ -38,10 +38,9 @@ def make_box_env(
         >>> env.observation_space.shape, env.observation_space.dtype, env.action_space
         ((25,), dtype('float32'), Box(-1.0, 1.0, (8,), float32))
     """
-    env: gym.Env[Any, Any] = LDPDistEnv(render_mode=render_mode, **_showing_candidates(rules))
-    shares_table = env.unwrapped.scenario.shares_table  # type: ignore[attr-defined]
-    env = MixtureAction(env, logit_range)
-    return Evidence(env) if shares_table else HypothesisRow(env)
+    game = LDPDistEnv(render_mode=render_mode, **_showing_candidates(rules))
+    env = MixtureAction(game, logit_range)
+    return Evidence(env) if game.scenario.shares_table else HypothesisRow(env)
 
 
 def make_box_vector_env(
@@ -53,12 +52,11 @@ def make_box_vector_env(
     **rules: Unpack[Rules],
 ) -> gym.vector.VectorEnv[Any, Any, Any]:
     """The entry point of ``gym.make_vec("LDPDistBox-v0", num_envs=B)``: :func:`make_box_env`, B at once."""
-    env: gym.vector.VectorEnv[Any, Any, Any] = LDPDistVectorEnv(
+    games = LDPDistVectorEnv(
         num_envs, autoreset_mode=autoreset_mode, render_mode=render_mode, **_showing_candidates(rules)
     )
-    shares_table = env.unwrapped.scenario.shares_table  # type: ignore[attr-defined]
-    env = VectorMixtureAction(env, logit_range)
-    return VectorEvidence(env) if shares_table else VectorHypothesisRow(env)
+    envs = VectorMixtureAction(games, logit_range)
+    return VectorEvidence(envs) if games.scenario.shares_table else VectorHypothesisRow(envs)
 
 
 def _showing_candidates(rules: Mapping[str, Any]) -> Rules:

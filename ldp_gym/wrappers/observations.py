@@ -37,9 +37,9 @@ class _View:
             raise TypeError(f"a view goes around what shows messages; {env} shows {shown}")
         self._features = self.features(self.game)
         self._candidates: FloatArray | None = None
-        self.space = self._space(env)
+        self.space = self._space(shown)
 
-    def _space(self, env: Any) -> gym.Space[Any]:
+    def _space(self, shown: Any) -> gym.Space[Any]:
         return gym.spaces.Box(-np.inf, np.inf, self._features.shape, dtype=np.float32)
 
     def _compose(self, features: FloatArray, observation: Observation) -> Shown:
@@ -60,8 +60,7 @@ class _View:
             What to show of both. A message belongs to the candidates of the step before.
         """
         assert self._candidates is not None, "a step comes after a reset"
-        message = np.asarray(observation["message"])
-        self._features.update(self._candidates, message if final is None else final["message"])
+        self._features.update(self._candidates, (final or observation)["message"])
         shown = None
         if final is not None:  # the last round is shown again, as the environment does
             shown = self._compose(self._features.read(self._candidates), final)
@@ -89,7 +88,7 @@ class _Slopes(_View):
 class _SlopesRow(_Slopes):
     """The features of :class:`_Slopes` in one row."""
 
-    def _space(self, env: Any) -> gym.Space[Any]:
+    def _space(self, shown: Any) -> gym.Space[Any]:
         return gym.spaces.Box(-np.inf, np.inf, (math.prod(self._features.shape),), dtype=np.float32)
 
     def _compose(self, features: FloatArray, observation: Observation) -> Shown:
@@ -101,15 +100,13 @@ class _DecodedMessage(_View):
 
     features = MessageFeatures
 
-    def _space(self, env: Any) -> gym.Space[Any]:
-        message = super()._space(env)
-        spaces = getattr(env, "single_observation_space", env.observation_space).spaces
+    def _space(self, shown: Any) -> gym.Space[Any]:
         others = {
             key: gym.spaces.Box(np.float32(space.low), np.float32(space.high), dtype=np.float32)
-            for key, space in spaces.items()
+            for key, space in shown.items()
             if key != "message"
         }
-        return gym.spaces.Dict({**others, "message": message})
+        return gym.spaces.Dict({**others, "message": super()._space(shown)})
 
     def _compose(self, features: FloatArray, observation: Observation) -> Shown:
         others = {key: np.asarray(value, dtype=np.float32) for key, value in observation.items()}
