@@ -17,10 +17,10 @@ simulator's.
 
 from __future__ import annotations
 
+import itertools
 import math
 import secrets
 from collections.abc import Callable
-from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
@@ -29,9 +29,10 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.channels.base import Channel, as_channel
+from ldp_gym.channels.base import CHANNELS, Channel, as_channel
 from ldp_gym.errors import BrokenPromiseError, IncompatibleChannelError
 from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, uniform_distribution
+from ldp_gym.privacy.certificate import uniform_posterior
 
 TOTAL = 2**64
 """What the entries of a column sum to."""
@@ -46,9 +47,7 @@ _RATIO_BITS = 48
 _STEEPEST = 700.0
 """The largest eps of which a power is computed. A table of 2^64 cannot tell larger ones apart."""
 
-_DIGITS = Context(prec=40)
-
-_EXP_BITS, _HALVINGS = 128, 10
+_EXP_BITS, _HALVINGS = 160, 10
 """How many digits an exponential in whole numbers has, and how often its exponent is halved."""
 
 NEAREST = {
@@ -86,12 +85,8 @@ class ExactTable(NamedTuple):
 
     def pick(self, label: int, number: int) -> Messages:
         """The message that a label sends if the coin is this number below 2^64."""
-        chosen = len(self.messages) - 1
-        for i, count in enumerate(self.counts[:-1, label].tolist()):
-            number -= count
-            if number < 0:
-                chosen = i
-                break
+        ends = itertools.accumulate(self.counts[:-1, label].tolist())
+        chosen = next((i for i, end in enumerate(ends) if number < end), -1)
         message: Messages = self.messages[chosen]
         return message
 
@@ -125,6 +120,7 @@ class ExactChannel(Channel):
         self.posterior_rate, self.posterior_share = channel.posterior_rate, channel.posterior_share
         _check_deployable(channel)
         super().__init__(channel.num_hypotheses, channel.num_labels, channel.horizon, epsilon=channel.epsilon)
+        self._most_ratio = _exp_below(min(self.epsilon, _STEEPEST))
 
     # -- What a client does ---------------------------------------------------------------------------
 
@@ -148,14 +144,12 @@ class ExactChannel(Channel):
 
     def _round_table(self, messages: Messages, law: FloatArray) -> ExactTable:
         """The law ``(n, M)`` in whole numbers out of 2^64."""
-        above, below = _power_below(min(self.epsilon, _STEEPEST))
         mean = np.add.reduce(law, axis=1)[:, None] / law.shape[1]
         share = _LEAST_SHARE
         while share <= _MOST_SHARE:
             counts = _whole(law + share * (mean - law))
-            high, low = np.maximum.reduce(counts, axis=1).tolist(), np.minimum.reduce(counts, axis=1).tolist()
-            if all(most * below <= least * above for most, least in zip(high, low, strict=True)):
-                most, least = _largest_ratio(high, low)
+            most, least = _largest_ratio(counts)
+            if most << _EXP_BITS <= least * self._most_ratio:
                 epsilon = min(_log_above(-(-(most << _RATIO_BITS) // least)), self.epsilon)
                 return ExactTable(messages, counts, Fraction(most, least), epsilon)
             share *= 16.0
@@ -254,9 +248,9 @@ def _check_deployable(channel: Channel) -> None:
     if math.isinf(channel.epsilon):
         raise IncompatibleChannelError(f"{channel!r} hides nothing and cannot be deployed. {advice}")
     uniform = uniform_distribution(channel.num_hypotheses, channel.num_labels)
-    posterior = uniform[:, 0] * channel.num_labels / channel.num_hypotheses if channel.adaptive else None
+    coins = np.full(channel.num_public_coins, 0.5)
     try:
-        channel.messages_given_coins(np.full(channel.num_public_coins, 0.5), uniform, posterior)
+        channel.messages_given_coins(coins, uniform, uniform_posterior(channel))
     except TypeError as error:
         raise IncompatibleChannelError(
             f"{channel!r} cannot be deployed: {error}; which floats occur may tell the label. {advice}"
@@ -264,8 +258,6 @@ def _check_deployable(channel: Channel) -> None:
 
 
 def _advice(channel: Channel) -> str:
-    from ldp_gym.channels.base import CHANNELS
-
     for name, instead in NEAREST.items():
         if type(channel) is CHANNELS[name]:
             return f"The nearest that will do is {instead!r}"
@@ -279,30 +271,18 @@ def _whole(law: FloatArray) -> npt.NDArray[np.uint64]:
     counts = (law * slack).astype(np.uint64)
     share, left = np.divmod(np.negative(np.add.reduce(counts, axis=0)), np.uint64(size))
     counts += share
-    counts += _numbers(size) < left
+    counts += np.arange(size, dtype=np.uint64)[:, None] < left
     return counts
 
 
-@lru_cache(maxsize=64)
-def _numbers(size: int) -> npt.NDArray[np.uint64]:
-    return np.arange(size, dtype=np.uint64)[:, None]
-
-
-def _largest_ratio(high: list[int], low: list[int]) -> tuple[int, int]:
+def _largest_ratio(counts: npt.NDArray[np.uint64]) -> tuple[int, int]:
+    """The two entries of one row whose ratio is largest."""
+    high, low = np.maximum.reduce(counts, axis=1), np.minimum.reduce(counts, axis=1)
     worst = 1, 1
-    for most, least in zip(high, low, strict=True):
+    for most, least in zip(high.tolist(), low.tolist(), strict=True):
         if most * worst[1] > worst[0] * least:
             worst = most, least
     return worst
-
-
-@lru_cache(maxsize=64)
-def _power_below(epsilon: float) -> tuple[int, int]:
-    """A rational number below ``e^eps`` by a part of 10^-39: numerator and denominator.
-
-    ``Decimal.exp`` is correctly rounded, so the number before it is below.
-    """
-    return Fraction(Decimal(epsilon).exp(_DIGITS).next_minus(_DIGITS)).as_integer_ratio()
 
 
 @lru_cache(maxsize=4096)
@@ -315,7 +295,7 @@ def _log_above(ratio: int) -> float:
 
 
 def _exp_below(exponent: float) -> int:
-    """A whole number of at most ``2^128 e^x``, for x of 0 or more: the series of ``e^(x / 1024)``, squared.
+    """``2^160 e^x`` or less by a part of 10^-40, for x of 0 or more: the series of ``e^(x / 1024)``, squared.
 
     All is positive and rounded down.
     """

@@ -13,7 +13,7 @@ import ldp_gym
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.deploy import ExactChannel
-from ldp_gym.deploy.exact import NEAREST, TOTAL, _log_above, _power_below
+from ldp_gym.deploy.exact import _EXP_BITS, NEAREST, TOTAL, _exp_below, _log_above
 from ldp_gym.errors import BrokenPromiseError, IncompatibleChannelError, NoPrivacyWarning
 from ldp_gym.testing import check_channel
 
@@ -160,9 +160,9 @@ def test_labels_that_a_message_cannot_tell_apart_spend_nothing():
 def test_the_bounds_of_e_to_the_eps_are_bounds():
     getcontext().prec = 80
     for epsilon in (1e-12, 0.1, 1.0, 17.3, 700.0):
-        above, below = _power_below(epsilon)
-        assert Decimal(above) / Decimal(below) < Decimal(epsilon).exp()
-        assert Decimal(above) / Decimal(below) > Decimal(epsilon).exp() * (1 - Decimal(10) ** -37)
+        power = Decimal(_exp_below(epsilon)) / 2**_EXP_BITS
+        assert power < Decimal(epsilon).exp()
+        assert power > Decimal(epsilon).exp() * (1 - Decimal(10) ** -40)
     for ratio in (Fraction(3, 2), Fraction(2718281828, 10**9), Fraction(2**40)):
         found = _log_above(int(ratio * 2**48))
         assert Decimal(found).exp() >= Decimal(int(ratio * 2**48)) / 2**48
