@@ -68,13 +68,7 @@ def write_question(
     Raises:
         ValueError: for what is no context.
     """
-    question: dict[str, Any] = {
-        "version": VERSION,
-        "game": terms.fingerprint,
-        "survey": survey,
-        "number": number,
-        "round": round,
-    }
+    question = _write_head(terms, survey, number, round)
     if terms.game.hypotheses is None:
         question["candidates"] = terms.candidates(context).tolist()
     else:
@@ -91,12 +85,9 @@ def read_question(terms: Terms, question: object) -> Question:
         QuestionRefusedError: if it is not one of this game, or says what no question says.
     """
     place = "candidates" if terms.game.hypotheses is None else "context"
-    names = {"version", "game", "survey", "number", "round", place}
-    names |= {"posterior"} if terms.channel.adaptive else set()
+    further = {place, "posterior"} if terms.channel.adaptive else {place}
     try:
-        fields = _fields(terms, question, names)
-        survey, number = _survey(fields["survey"]), _number(fields["number"])
-        round = validation.index("its round", fields["round"], terms.game.horizon)
+        fields, head = _read_head(terms, question, further)
         candidates = terms.candidates(fields[place])
         posterior = None
         if terms.channel.adaptive:
@@ -104,19 +95,13 @@ def read_question(terms: Terms, question: object) -> Question:
             posterior = game_arrays.one_posterior(weights, terms.channel.num_hypotheses)
     except (TypeError, ValueError, OverflowError) as error:
         raise QuestionRefusedError(f"no answer to this question: {error}") from error
-    return Question(survey, number, round, candidates, posterior)
+    return Question(*head, candidates, posterior)
 
 
 def write_answer(terms: Terms, question: Question, message: Messages) -> dict[str, Any]:
     """An answer as plain data."""
-    return {
-        "version": VERSION,
-        "game": terms.fingerprint,
-        "survey": question.survey,
-        "number": question.number,
-        "round": question.round,
-        "message": message.tolist(),
-    }
+    head = _write_head(terms, question.survey, question.number, question.round)
+    return {**head, "message": message.tolist()}
 
 
 def read_answer(terms: Terms, answer: object) -> tuple[str, int, int, Messages]:
@@ -126,13 +111,10 @@ def read_answer(terms: Terms, answer: object) -> tuple[str, int, int, Messages]:
         AnswerRefusedError: if it is not one of this game, or has no message.
     """
     try:
-        fields = _fields(terms, answer, {"version", "game", "survey", "number", "round", "message"})
-        survey, number = _survey(fields["survey"]), _number(fields["number"])
-        round = validation.index("its round", fields["round"], terms.game.horizon)
-        message = as_message(terms, fields["message"])
+        fields, head = _read_head(terms, answer, {"message"})
+        return *head, as_message(terms, fields["message"])
     except (TypeError, ValueError, OverflowError) as error:
         raise AnswerRefusedError(f"this answer is not counted: {error}") from error
-    return survey, number, round, message
 
 
 def as_message(terms: Terms, values: object) -> Messages:
@@ -144,26 +126,35 @@ def as_message(terms: Terms, values: object) -> Messages:
     return message[()] if message.ndim == 0 else message
 
 
-def _fields(terms: Terms, data: object, names: set[str]) -> Mapping[str, Any]:
+def _write_head(terms: Terms, survey: str, number: int, round: int) -> dict[str, Any]:
+    """What questions and answers begin with."""
+    named = {"survey": survey, "number": number, "round": round}
+    return {"version": VERSION, "game": terms.fingerprint, **named}
+
+
+def _read_head(
+    terms: Terms, data: object, further: set[str]
+) -> tuple[Mapping[str, Any], tuple[str, int, int]]:
+    """All fields of a question or an answer, and its survey, number and round.
+
+    Raises:
+        TypeError, ValueError: if it is not one of this game, or has other fields than these and ``further``.
+    """
     if not isinstance(data, Mapping):
         raise TypeError(f"it must be a dict, as json.loads makes one, got {type(data).__name__}")
     if data.get("version") != VERSION:
         raise ValueError(f"it is of version {data.get('version')!r}, not {VERSION}")
+    names = {"version", "game", "survey", "number", "round", *further}
     if set(data) != names:
         raise ValueError(f"it must have {sorted(names)}, got {sorted(map(str, data))}")
     if data["game"] != terms.fingerprint:
         raise ValueError(f"it is of another game, {data['game']!r}, not {terms.fingerprint!r}")
-    return data
-
-
-def _survey(value: object) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST or not value.isalnum():
-        raise ValueError(f"its survey must be a name of letters and digits, got {value!r}")
-    return value
-
-
-def _number(value: object) -> int:
-    return validation.index("its number", value, _LARGEST)
+    survey = data["survey"]
+    if not isinstance(survey, str) or not 0 < len(survey) <= _LONGEST or not survey.isalnum():
+        raise ValueError(f"its survey must be a name of letters and digits, got {survey!r}")
+    number = validation.index("its number", data["number"], _LARGEST)
+    round = validation.index("its round", data["round"], terms.game.horizon)
+    return data, (survey, number, round)
 
 
 to_json = json.JSONEncoder(allow_nan=False).encode

@@ -12,14 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym.deploy.messages import (
-    Question,
-    as_message,
-    read_answer,
-    read_question,
-    to_json,
-    write_question,
-)
+from ldp_gym.deploy.messages import Question, as_message, read_answer, read_question, to_json, write_question
 from ldp_gym.deploy.terms import Terms
 from ldp_gym.errors import AnswerRefusedError, DamagedStoreError, QuestionRefusedError, WrongStoreError
 from ldp_gym.files import Closable
@@ -171,9 +164,10 @@ class Server(Closable):
                     return False
                 raise AnswerRefusedError(f"this answer is not counted: question {number} has another answer")
             self._check_current(question)
-            if not self._is_possible(question, message):
+            channel = self._terms.game.channel
+            if not channel.is_possible(message, question.candidates, question.posterior):
                 raise AnswerRefusedError(
-                    f"this answer is not counted: {self._terms.game.channel!r} never sends {message.tolist()}"
+                    f"this answer is not counted: {channel!r} never sends {message.tolist()}"
                 )
             values = self.round, number, json.dumps(message.tolist())
             with self._database.transaction():
@@ -189,10 +183,6 @@ class Server(Closable):
                 f"this answer is not counted: it is of round {question.round}, and this is round "
                 f"{self.round}. {self._terms.game.channel!r} is adaptive, and the posterior has moved on"
             )
-
-    def _is_possible(self, question: Question, message: Messages) -> bool:
-        channel = self._terms.game.channel
-        return channel.is_possible(message, question.candidates, question.posterior)
 
     def _learn(self, question: Question, message: Messages) -> None:
         if self._public is not None:
