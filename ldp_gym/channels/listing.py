@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -58,18 +58,13 @@ def message_range(space: gym.Space[Any]) -> tuple[Any, Any, bool]:
     return 0, 1, True
 
 
-def num_points(space: gym.Space[Any]) -> float:
-    """How many points a space has; infinite for one of real numbers."""
-    low, high, whole = message_range(space)
-    lengths = np.broadcast_to(np.asarray(high, dtype=np.float64) - low + 1.0, space.shape or ())
-    return float(lengths.prod()) if whole else math.inf
-
-
 def list_space(space: gym.Space[Any]) -> Messages | None:
     """Every point of a finite space ``(N, *shape)``; None where there are too many, or no end of them."""
-    if num_points(space) > MOST_MESSAGES and not isinstance(space, gym.spaces.Discrete):
+    low, high, whole = message_range(space)
+    lengths = np.broadcast_to(np.asarray(high, dtype=np.float64) - low + 1.0, space.shape or ())
+    few = lengths.prod() <= MOST_MESSAGES or isinstance(space, gym.spaces.Discrete)
+    if not (whole and few):
         return None
-    low, high, _ = message_range(space)
     start = np.broadcast_to(np.asarray(low, dtype=np.int64), space.shape or ())
     sizes = np.asarray(high, dtype=np.int64) - start + 1
     strides = np.cumprod(np.append(1, sizes.reshape(-1)[:0:-1]))[::-1][: sizes.size].reshape(sizes.shape)
@@ -97,6 +92,16 @@ def list_by_coins(messages: Messages, chances: FloatArray | None) -> MessageList
 def all_orders(size: int) -> IntArray:
     """Every order of so many things, ``(size!, size)``."""
     return np.array(list(permutations(range(size))), dtype=np.int64)
+
+
+def all_subsets(num_names: int, size: int) -> FloatArray | None:
+    """Every set of so many out of N names, as zeros and ones ``(n, N)``; None where there are too many."""
+    if math.comb(num_names, size) > MOST_MESSAGES:
+        return None
+    chosen = np.array(list(combinations(range(num_names), size)))
+    sets = np.zeros((len(chosen), num_names))
+    np.put_along_axis(sets, chosen, 1.0, axis=-1)
+    return sets
 
 
 def list_windows(num_names: int, sizes: IntArray, log_counts: FloatArray) -> MessageList:

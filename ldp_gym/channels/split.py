@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from itertools import combinations
-
 import numpy as np
 
 from ldp_gym.channels.comparison import Division
-from ldp_gym.channels.listing import MOST_MESSAGES
+from ldp_gym.channels.listing import all_subsets
 from ldp_gym.numerics.arrays import FloatArray
 
 
@@ -37,13 +34,12 @@ class Split(Division):
         return sides * sides[..., :1]
 
     def _all_sides(self, posterior: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
-        if math.comb(self.num_hypotheses, self._half) > MOST_MESSAGES:
+        halves = all_subsets(self.num_hypotheses, self._half)
+        if halves is None:
             return None
-        chosen = np.array(list(combinations(range(self.num_hypotheses), self._half)))
-        sides = -np.ones((len(chosen), self.num_hypotheses))
-        np.put_along_axis(sides, chosen, 1.0, axis=-1)
+        sides = 2.0 * halves - 1.0
         sides, counts = np.unique(sides * sides[:, :1], axis=0, return_counts=True)
-        return sides, counts / len(chosen)
+        return sides, counts / len(halves)
 
     def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
         if self.num_hypotheses == 2 * self._half:

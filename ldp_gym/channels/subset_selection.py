@@ -8,15 +8,15 @@ over N names better.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from functools import cached_property
-from itertools import combinations
 
 import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.listing import (
-    MOST_MESSAGES,
     MessageList,
+    all_subsets,
     complete_list,
     draw_windows,
     list_windows,
@@ -64,6 +64,14 @@ class SubsetChannel(TwoLevelChannel):
         """Whether the set holds the name, and a lot for every name."""
         return 1 + self.num_names
 
+    @abstractmethod
+    def _write(self, sets: FloatArray) -> Messages:
+        """Sets ``(..., N)``, zeros and ones, as messages."""
+
+    @abstractmethod
+    def _read(self, messages: Messages) -> FloatArray:
+        """The sets of messages, as zeros and ones: the inverse of :meth:`_write`."""
+
     def _draw(self, names: IntArray, uniforms: FloatArray) -> FloatArray:
         """Sets ``(..., N)`` as zeros and ones: the w names with the smallest lots, the own first or last."""
         own = np.where(uniforms[..., 0] < self.holding, -1.0, 2.0)
@@ -95,20 +103,28 @@ class SubsetChannel(TwoLevelChannel):
         """
         return self.num_names
 
-    def _windows(self, coins: FloatArray) -> FloatArray:
-        """The sets ``(N, N)`` on the circle of the coins, as zeros and ones."""
-        return draw_windows(coins, np.array(self.size))
+    def messages_given_coins(
+        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> Messages:
+        """The windows of the circle."""
+        return self._write(draw_windows(coins, np.array(self.size)))
 
-    def _list_sets(self) -> MessageList:
-        """All sets, as zeros and ones ``(n, N)``, if they are few."""
+    def is_possible(
+        self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> bool:
+        """Whether it is a set of as many names as all of them."""
+        names = self._read(message)
+        is_set = super().is_possible(message, candidates, posterior) and (message == self._write(names)).all()
+        return bool(is_set and names.sum() == self.size)
+
+    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+        """All sets, if they are few; else the windows of random circles."""
         names, size = self.num_names, self.size
-        if math.comb(names, size) <= MOST_MESSAGES:
-            chosen = np.array(list(combinations(range(names), size)))
-            sets = np.zeros((len(chosen), names))
-            np.put_along_axis(sets, chosen, 1.0, axis=-1)
-            return complete_list(sets)
+        if (sets := all_subsets(names, size)) is not None:
+            return complete_list(self._write(sets))
         draws = num_circles(names)
-        return list_windows(names, np.full(draws, size), np.full(draws, log_binomial(names, size)))
+        listed = list_windows(names, np.full(draws, size), np.full(draws, log_binomial(names, size)))
+        return listed._replace(messages=self._write(listed.messages))
 
 
 def log_binomial(n: int, k: int) -> float:
@@ -145,6 +161,12 @@ class SubsetSelection(SubsetChannel):
         """The set's indicator."""
         return gym.spaces.MultiBinary(self.num_labels)
 
+    def _write(self, sets: FloatArray) -> Messages:
+        return sets.astype(np.int8)
+
+    def _read(self, messages: Messages) -> FloatArray:
+        return messages.astype(np.float64)
+
     def encode(
         self,
         labels: IntArray,
@@ -152,34 +174,18 @@ class SubsetSelection(SubsetChannel):
         uniforms: FloatArray,
         posterior: FloatArray | None = None,
     ) -> Messages:
-        return self._draw(np.asarray(labels), uniforms).astype(np.int8)
+        return self._write(self._draw(np.asarray(labels), uniforms))
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        return messages.astype(np.float64)
+        return self._read(messages)
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         held = self._chances(messages, candidates, posterior)
         return quadratic_losses(held, self._squares(candidates), self.epsilon)
-
-    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
-        listed = self._list_sets()
-        return listed._replace(messages=listed.messages.astype(np.int8))
-
-    def is_possible(
-        self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> bool:
-        """Whether the set has as many labels as all of them."""
-        return super().is_possible(message, candidates, posterior) and int(message.sum()) == self.size
-
-    def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> Messages:
-        """The windows of the circle."""
-        return self._windows(coins).astype(np.int8)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """Any set: they are all alike but for their names."""

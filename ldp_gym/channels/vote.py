@@ -9,7 +9,6 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.calibration.capacity import best_share
-from ldp_gym.channels.listing import MessageList
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.subset_selection import SubsetChannel
 from ldp_gym.channels.votes import ballots_for_winners, cast_votes, expected_votes, votes
@@ -47,6 +46,12 @@ class Vote(SubsetChannel):
         """-1 in the set, +1 outside."""
         return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
 
+    def _write(self, sets: FloatArray) -> Messages:
+        return 1.0 - 2.0 * sets
+
+    def _read(self, messages: Messages) -> FloatArray:
+        return (messages < 0.0).astype(np.float64)
+
     def encode(
         self,
         labels: IntArray,
@@ -55,17 +60,17 @@ class Vote(SubsetChannel):
         posterior: FloatArray | None = None,
     ) -> Messages:
         chosen = cast_votes(candidates, np.asarray(labels), uniforms[..., -1])
-        return 1.0 - 2.0 * self._draw(chosen, uniforms[..., :-1])
+        return self._write(self._draw(chosen, uniforms[..., :-1]))
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        return mixture(_members(messages), votes(candidates))
+        return mixture(self._read(messages), votes(candidates))
 
     def _chances(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
     ) -> FloatArray:
-        return expected_votes(candidates, _members(messages))
+        return expected_votes(candidates, self._read(messages))
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
@@ -73,29 +78,6 @@ class Vote(SubsetChannel):
         held = self._chances(messages, candidates, posterior)
         return quadratic_losses(held, self._squares(ballots_for_winners(candidates)), self.epsilon)
 
-    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
-        listed = self._list_sets()
-        return listed._replace(messages=1.0 - 2.0 * listed.messages)
-
-    def is_possible(
-        self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> bool:
-        """Whether the set has as many hypotheses as all of them."""
-        inside = np.count_nonzero(message == -1.0)
-        return inside == self.size and np.count_nonzero(message == 1.0) == self.num_names - inside
-
-    def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> Messages:
-        """The windows of the circle."""
-        return 1.0 - 2.0 * self._windows(coins)
-
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """A window of names that slides around: a density takes two values, so any ratio is eps or 0."""
-        names = np.arange(self.num_hypotheses)
-        return np.where((names - names[:, None]) % self.num_hypotheses < self.size, -1.0, 1.0)
-
-
-def _members(messages: Messages) -> FloatArray:
-    """Which hypotheses are in the sets, ones and zeros."""
-    return (messages < 0.0).astype(np.float64)
+        return self.messages_given_coins(np.arange(self.num_names) / self.num_names, candidates)
