@@ -26,10 +26,8 @@ class AdaptiveSplit(AdaptiveChannel, Division):
 
     def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
         posterior = self._public(posterior)
-        order = np.where(posterior >= 0.5, -1.0, coins).argsort(
-            axis=-1
-        )  # one that has half goes first, and alone
-        places = along(order)
+        # One that has half goes first, and alone.
+        places = along(np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1))
         if posterior.shape != coins.shape:
             posterior = np.broadcast_to(posterior, coins.shape)
         weights = posterior.reshape(-1)[places]
@@ -45,17 +43,14 @@ class AdaptiveSplit(AdaptiveChannel, Division):
     def _all_sides(self, posterior: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
         if self.num_hypotheses > MOST_ORDERED:
             return None
-        orders = all_orders(self.num_hypotheses)  # as coins, numbers that come in this order
-        sides, counts = np.unique(
-            self._sides(orders.astype(np.float64), posterior), axis=0, return_counts=True
-        )
+        orders = all_orders(self.num_hypotheses).astype(np.float64)  # coins that come in every order
+        sides, counts = np.unique(self._sides(orders, posterior), axis=0, return_counts=True)
         return sides, counts / len(orders)
 
     def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
         posterior = self._public(posterior)
         weights, first = np.maximum(posterior, UNLIKELY), sides > 0.0
         of_first = np.where(first, weights, 0.0)
-        total_first, total_second = (
-            np.add.reduce(part, axis=-1, keepdims=True) for part in (of_first, weights - of_first)
-        )
+        total_first = np.add.reduce(of_first, axis=-1, keepdims=True)
+        total_second = np.add.reduce(weights - of_first, axis=-1, keepdims=True)
         return sides * weights / np.where(first, total_first, total_second)

@@ -157,11 +157,12 @@ class Comparison(TwoLevelChannel):
 
     def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
         """All sides with both answers; some random sides where there are too many."""
-        if (every := self._all_sides(posterior)) is not None:
-            sides, chances = every
-            return list_by_coins(np.stack([sides, -sides], axis=1), chances)
-        sides = self._sides(np.random.default_rng(0).random((NUM_DRAWS, self._num_coins)), posterior)
-        return list_by_coins(np.stack([sides, -sides], axis=1), None)
+        sides, chances = self._all_sides(posterior) or (self._draw_sides(NUM_DRAWS, posterior), None)
+        return list_by_coins(np.stack([sides, -sides], axis=1), chances)
+
+    def _draw_sides(self, count: int, posterior: FloatArray | None) -> FloatArray:
+        """So many random sides, the same ones each time."""
+        return self._sides(np.random.default_rng(0).random((count, self._num_coins)), posterior)
 
     @property
     def num_public_coins(self) -> int:
@@ -189,8 +190,7 @@ class Comparison(TwoLevelChannel):
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """A few hundred random sides with both answers: where no label ties, a ratio is eps or 0."""
-        coins = np.random.default_rng(0).random((200, self._num_coins))
-        sides = np.unique(self._sides(coins, posterior), axis=0)
+        sides = np.unique(self._draw_sides(200, posterior), axis=0)
         return np.concatenate([sides, -sides])
 
 
