@@ -87,7 +87,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         count = np.maximum.reduce(groups, axis=-1) + 1
         means = np.einsum("g...k,...k->g...", self._shares(groups, posterior), liked)
         winners = np.cumsum(_winners(means, count), axis=0)
-        right = _first(winners > (uniforms[..., -1] * winners[-1]).astype(np.int64))
+        right = (winners > (uniforms[..., -1] * winners[-1]).astype(np.int64)).argmax(axis=0)
         wrong = (uniforms[..., -2] * (count - 1)).astype(np.int64)
         wrong += wrong >= right
         named = np.where(uniforms[..., -3] < np.exp(self._log_right)[count], right, wrong)
@@ -120,10 +120,11 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         roots = np.sqrt(weights_in_turn)
         divisions = _assign(weights_in_turn, self.sizes)
         uncertainties = [self._expected_uncertainty(roots, load, members) for load, members in divisions]
-        chosen, least = _first(divisions[0][1]), uncertainties[0]
+        chosen, least = divisions[0][1].argmax(axis=0), uncertainties[0]
         for (_, members), uncertainty in zip(divisions[1:], uncertainties[1:], strict=True):
             better = uncertainty < least - _TIE
-            chosen, least = np.where(better, _first(members), chosen), np.where(better, uncertainty, least)
+            chosen = np.where(better, members.argmax(axis=0), chosen)
+            least = np.where(better, uncertainty, least)
         groups = np.empty(weights_in_turn.shape, dtype=np.int64)
         groups.reshape(-1)[places] = chosen
         return groups.T.reshape(weights.shape)
@@ -167,9 +168,8 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
     ) -> FloatArray:
         """The log probability of naming the right one of a message's groups, ``(..., 1)``."""
-        log_right: FloatArray = self._log_right[
-            np.maximum.reduce(messages[..., :-1], axis=-1, keepdims=True) + 1
-        ]
+        count = np.maximum.reduce(messages[..., :-1], axis=-1, keepdims=True) + 1
+        log_right: FloatArray = self._log_right[count]
         return log_right
 
     def agreement(
@@ -183,9 +183,8 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
     ) -> FloatArray:
         winners, named = self._votes(messages, candidates, posterior)
         chances = np.stack([expectations(candidates, group) for group in winners])
-        squares = np.exp(self._log_fits(messages, candidates, posterior)) * np.add.reduce(
-            np.square(chances), axis=0
-        )
+        right = np.exp(self._log_fits(messages, candidates, posterior))
+        squares = right * np.add.reduce(np.square(chances), axis=0)
         return quadratic_losses(np.add.reduce(chances * named, axis=0), squares, self.epsilon)
 
     def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
@@ -199,13 +198,9 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
             groups = self._divide(np.random.default_rng(0).random((NUM_DRAWS, num_hypotheses)), posterior)
             chances = uniform_distribution(NUM_DRAWS)
         groups, which = np.unique(groups, axis=0, return_inverse=True)
-        chances = np.zeros(len(groups)) + np.bincount(which.reshape(-1), chances)
-        counts = groups.max(axis=-1) + 1
-        draws = np.repeat(np.arange(len(groups)), counts)
-        names = np.concatenate([np.arange(count) for count in counts])
-        messages = np.concatenate([groups[draws], names[:, None]], axis=-1)
+        messages, draws = _name_each(groups)
         with np.errstate(divide="ignore"):
-            log_weights = np.log(chances)[draws]
+            log_weights = np.log(np.bincount(which.reshape(-1), chances))[draws]
         return MessageList(messages, log_weights, draws, complete=num_hypotheses <= MOST_ORDERED)
 
     @property
@@ -226,14 +221,12 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> Messages:
         """Each group of the division named."""
-        groups = self._divide(coins, posterior)
-        return np.array([[*groups, name] for name in range(groups.max() + 1)])
+        return _name_each(self._divide(coins, posterior)[None])[0]
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """A hundred divisions, each group named: a density takes two values, so any ratio is eps or 0."""
         lots = np.random.default_rng(0).random((100, self.num_hypotheses))
-        divisions = np.unique(self._divide(lots, posterior), axis=0)
-        return np.array([[*groups, name] for groups in divisions for name in range(groups.max() + 1)])
+        return _name_each(np.unique(self._divide(lots, posterior), axis=0))[0]
 
 
 def _assign(weights: FloatArray, sizes: list[int]) -> list[tuple[FloatArray, BoolArray]]:
@@ -262,14 +255,12 @@ def _winners(means: FloatArray, count: IntArray) -> BoolArray:
     return winners
 
 
-def _first(members: BoolArray) -> IntArray:
-    """The number of the first group ``(groups, ...)`` that has a member; one of them has it."""
-    passed = ~members[0]
-    number = passed.astype(np.int64)
-    for group in members[1:-1]:
-        passed = passed & ~group
-        number += passed
-    return number
+def _name_each(divisions: IntArray) -> tuple[IntArray, IntArray]:
+    """Messages that name each group of divisions ``(n, K)``, and the number of each one's division."""
+    counts = divisions.max(axis=-1) + 1
+    numbers = np.repeat(np.arange(len(divisions)), counts)
+    names = np.concatenate([np.arange(count) for count in counts])
+    return np.concatenate([divisions[numbers], names[:, None]], axis=-1), numbers
 
 
 def _order_chances(orders: IntArray, weights: FloatArray) -> FloatArray:
@@ -281,14 +272,12 @@ def _order_chances(orders: IntArray, weights: FloatArray) -> FloatArray:
     """
     num_hypotheses = len(weights)
     ends = np.unique(np.concatenate([weights / 2.0, weights * 1.5]))[::-1]
-    chances = np.zeros(
-        (len(orders), num_hypotheses + 1)
-    )  # that the first so many lie in the intervals so far
+    # That the first so many lie in the intervals so far.
+    chances = np.zeros((len(orders), num_hypotheses + 1))
     chances[:, 0] = 1.0
     for high, low in pairwise(ends):
-        inside = np.where((weights * 1.5 >= high) & (weights / 2.0 <= low), (high - low) / weights, 0.0)[
-            orders
-        ]
+        spans = (weights * 1.5 >= high) & (weights / 2.0 <= low)
+        inside = np.where(spans, (high - low) / weights, 0.0)[orders]
         after = chances.copy()
         for first in range(num_hypotheses):
             run = chances[:, first].copy()
