@@ -11,7 +11,7 @@ import numpy as np
 from ldp_gym.channels.listing import MOST_MESSAGES, NUM_DRAWS, MessageList, list_by_coins
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.two_level import TwoLevelChannel
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, expectations, uniform_distribution
+from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, uniform_distribution
 from ldp_gym.numerics.primes import least_prime
 from ldp_gym.numerics.sampling import integers
 
@@ -70,15 +70,12 @@ class LocalHashing(TwoLevelChannel):
         right = self._buckets(np.stack([first, second], axis=-1), np.asarray(labels))
         other = (right + 1 + integers(self.num_buckets - 1, uniforms[..., 3])) % self.num_buckets
         named = np.where(uniforms[..., 2] < math.exp(self._log_right), right, other)
-        return np.stack([np.broadcast_to(part, named.shape) for part in (first, second, named)], axis=-1)
+        return np.stack(np.broadcast_arrays(first, second, named), axis=-1)
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        return self._members(np.asarray(messages))
-
-    def _members(self, messages: Messages) -> FloatArray:
-        """Which labels are in the bucket that was named, ``(..., M)``."""
+        messages = np.asarray(messages)
         buckets = self._buckets(messages[..., None, :], np.arange(self.num_labels))
         return (buckets == messages[..., 2:]).astype(np.float64)
 
@@ -89,11 +86,11 @@ class LocalHashing(TwoLevelChannel):
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         messages = np.asarray(messages)
-        chances = expectations(candidates, self._members(messages))
+        chances = self._chances(messages, candidates, posterior)
         squares = np.zeros(chances.shape)
         for bucket in range(self.num_buckets):
             named = np.concatenate([messages[..., :2], np.full_like(messages[..., 2:], bucket)], axis=-1)
-            squares += np.square(expectations(candidates, self._members(named)))
+            squares += np.square(self._chances(named, candidates, posterior))
         return quadratic_losses(chances, math.exp(self._log_right) * squares, self.epsilon)
 
     @property
@@ -105,9 +102,12 @@ class LocalHashing(TwoLevelChannel):
         self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> Messages:
         """Every bucket of the hash."""
-        first, second = integers(self.prime - 1, coins[0]), integers(self.prime, coins[1])
+        return self._name_each(integers(self.prime - 1, coins[0]), integers(self.prime, coins[1]))
+
+    def _name_each(self, first: IntArray, second: IntArray) -> IntArray:
+        """Messages ``(..., g, 3)`` that name each bucket of hashes."""
         buckets = np.arange(self.num_buckets)
-        return np.stack([np.full_like(buckets, first), np.full_like(buckets, second), buckets], axis=-1)
+        return np.stack(np.broadcast_arrays(first[..., None], second[..., None], buckets), axis=-1)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """The hash y itself, the first bucket named: it holds the first label and not the second."""
@@ -121,6 +121,4 @@ class LocalHashing(TwoLevelChannel):
             drawn = np.random.default_rng(0).integers(len(first), size=NUM_DRAWS)
             first, second = first[drawn], second[drawn]
         chances = uniform_distribution(len(first)) if complete else None
-        named = np.broadcast_to(np.arange(self.num_buckets), (len(first), self.num_buckets))
-        hashes = [np.broadcast_to(part[:, None], named.shape) for part in (first, second)]
-        return list_by_coins(np.stack([*hashes, named], axis=-1), chances)
+        return list_by_coins(self._name_each(first, second), chances)
