@@ -31,6 +31,11 @@ def probabilities_of(model: Classifier, contexts: FloatArray) -> FloatArray:
     return probabilities.reshape(*contexts.shape[:-1], *probabilities.shape[1:])
 
 
+def name_classes(classes: Any) -> str:
+    """A model's ``classes_``, for messages."""
+    return "no classes_ (is it fitted?)" if classes is None else str(classes)
+
+
 class Classifiers(HypothesisClass):
     """K fitted classifiers. Contexts are what they were fitted on: the rules say where they come from.
 
@@ -63,8 +68,8 @@ class Classifiers(HypothesisClass):
         for j, labels in enumerate(classes):
             if not np.array_equal(labels, classes[0]):
                 raise ValueError(
-                    f"the models must share their classes: hypothesis {j} has {labels}, "
-                    f"hypothesis 0 has {classes[0]}"
+                    f"the models must share their classes: hypothesis {j} has {name_classes(labels)}, "
+                    f"hypothesis 0 has {name_classes(classes[0])}"
                 )
         self.models = list(models)
         self.classes = None if classes[0] is None else np.asarray(classes[0])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldp_gym.hypotheses.base import HypothesisClass
-from ldp_gym.hypotheses.classifiers import probabilities_of
+from ldp_gym.hypotheses.classifiers import name_classes, probabilities_of
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.validation import describe
 from ldp_gym.truths.base import TRUTHS, Truth
@@ -60,7 +60,8 @@ def as_truth(
         classes: Any = getattr(source, "classes_", None)
         if hypotheses.classes is not None and not np.array_equal(classes, hypotheses.classes):
             raise ValueError(
-                f"the truth must share the classes of the hypotheses, {hypotheses.classes}; it has {classes}"
+                f"the truth must share the classes of the hypotheses, {hypotheses.classes}; it has "
+                f"{name_classes(classes)}"
             )
         return Function(num_labels, context_dim, partial(probabilities_of, source))
     if callable(source) and not isinstance(source, type):

@@ -11,6 +11,7 @@ from ldp_gym.hypotheses.callables import Callables
 from ldp_gym.hypotheses.classifiers import Classifiers
 from ldp_gym.hypotheses.sources import as_hypotheses
 from ldp_gym.testing import check_hypotheses
+from ldp_gym.truths.sources import as_truth
 
 
 def test_callables_of_one_context_and_of_batches_agree():
@@ -61,6 +62,10 @@ def test_fitted_classifiers_form_a_class():
         as_hypotheses([models[0], narrow], {})
     with pytest.raises(ValueError, match="is it fitted"):
         as_hypotheses([LogisticRegression(), LogisticRegression()], {})
+    with pytest.raises(ValueError, match=r"hypothesis 1 has no classes_ \(is it fitted\?\)"):
+        as_hypotheses([models[0], LogisticRegression()], {})
+    with pytest.raises(ValueError, match=r"classes of the hypotheses, .* has no classes_ \(is it fitted\?\)"):
+        as_truth(LogisticRegression(), f, horizon=9)
     with pytest.raises(
         TypeError, match=r"need predict_proba, which LinearSVC\(\) of type LinearSVC does not have"
     ):
