@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,10 @@ from ldp_agents.rl.games import CLASSES, make_rules
 from ldp_agents.rl.model import CARD
 from ldp_agents.rl.training import SCORES, train
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.engine.seeding import first_generator
-from ldp_gym.engine.tape import Episodes
+from ldp_gym.evaluation import Recording
 from ldp_gym.features.evidence import nodes
 from ldp_gym.features.relations import relation_of
-from ldp_gym.learners import build_learner, play_stepwise
 from ldp_gym.numerics.arrays import FloatArray
-from ldp_gym.numerics.divergences import kl
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 USUAL = ("dirichlet(0.3)", 8, 16, 1000)
@@ -55,7 +52,6 @@ OUTSIDE = {
 
 TABLES = ("channels", "classes", "sizes", "outside", "truths")
 
-_CELLS = 20_000_000
 _SEED = 7 * 10**9
 """The seed of the first episode: none that training saw or scored on, nor that anything was chosen on."""
 
@@ -123,29 +119,11 @@ def rules_of(cell: Cell) -> dict[str, Any]:
 
 def total_kl(learners: Mapping[str, Any], rules: Mapping[str, Any], episodes: int) -> dict[str, FloatArray]:
     """The total KL ``(episodes,)`` of each learner, all on the same tapes."""
-    scenario = Scenario(**rules)
-    made = {name: build_learner(learner, scenario.game) for name, learner in learners.items()}
-    totals: dict[str, list[FloatArray]] = {name: [] for name in made}
-    at_a_time = max(1, min(episodes, _CELLS // (min(scenario.horizon, 64) * scenario.footprint)))
-    for first in range(0, episodes, at_a_time):
-        seeds = range(_SEED + first, _SEED + min(first + at_a_time, episodes))
-        starts = [scenario.start_episode(first_generator(seed)) for seed in seeds]
-        tapes = Episodes(scenario, starts, show_contexts=False)
-        for learner in made.values():
-            learner.reset((len(starts),))
-        sums = {name: np.zeros(len(starts)) for name in made}
-        block = scenario.rounds_at_a_time(len(starts), _CELLS)
-        for start, end in pairwise([*range(0, scenario.horizon, block), scenario.horizon]):
-            tape = tapes.play(end - start)
-            for name, learner in made.items():
-                play = getattr(learner, "play", None) or (
-                    lambda *seen, one=learner: play_stepwise(one, *seen)
-                )
-                predictions = play(tape.candidates, tape.messages, tape.log_likelihoods)
-                sums[name] += kl(tape.distributions, predictions, tape.negentropies).sum(axis=1)
-        for name, values in sums.items():
-            totals[name].append(values)
-    return {name: np.concatenate(parts) for name, parts in totals.items()}
+    recording = Recording(Scenario(**rules))
+    return {
+        name: ldp_gym.evaluate(learner, recording, episodes=episodes, seed=_SEED).kl[:, -1]
+        for name, learner in learners.items()
+    }
 
 
 def ratio(total: FloatArray, bayes: FloatArray) -> tuple[float, float]:
