@@ -5,8 +5,7 @@ import pkgutil
 
 import numpy as np
 import pytest
-from attack.calls import attempt, is_ours, run
-from attack.catalogue import all_calls
+from attack.calls import all_calls, attempt, is_ours, run
 
 import ldp_gym
 from ldp_gym import theory

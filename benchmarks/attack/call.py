@@ -37,14 +37,8 @@ class Call:
         values = self.wrong.get(argument, KINDS.get(argument))
         if values is None:
             raise KeyError(f"{self.name}: say what is wrong for {argument!r}")
-        return [
-            *values,
-            *(
-                [None]
-                if values and self.right[argument] is not None and argument not in self.optional
-                else []
-            ),
-        ]
+        none_is_wrong = values and self.right[argument] is not None and argument not in self.optional
+        return [*values, None] if none_is_wrong else values
 
 
 WORDS_FOR = {

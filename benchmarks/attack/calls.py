@@ -14,7 +14,13 @@ from typing import Any
 
 import numpy as np
 from attack.call import WORDS_FOR, Call
-from attack.catalogue import all_calls
+from attack.play_calls import play_calls
+from attack.project_calls import project_calls
+
+
+def all_calls() -> list[Call]:
+    """Every public callable, with what is right and wrong for each of its arguments."""
+    return [*play_calls(), *project_calls()]
 
 
 @dataclass(frozen=True)
@@ -70,10 +76,9 @@ def is_ours(error: BaseException) -> bool:
 
 def run(rng: np.random.Generator, count: int = 2500) -> tuple[int, list[Fallen]]:
     """Make so many wrong calls, drawn by ``rng``; returns how many were tried, and those that fell."""
-    calls = all_calls()
     tries = [
         (call, argument, value)
-        for call in calls
+        for call in all_calls()
         for argument in call.right
         for value in call.wrong_values(argument)
     ]

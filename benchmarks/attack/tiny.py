@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from ldp_gym import bench
 from ldp_gym.bench import Experiment, Finding, Results, Store, Suite
@@ -12,9 +12,9 @@ from ldp_gym.bench import Experiment, Finding, Results, Store, Suite
 class Tiny(Suite):
     """Two channels, three learners, four cells each."""
 
-    name: ClassVar[str] = "tiny"
-    title: ClassVar[str] = "A suite to be attacked"
-    claim: ClassVar[str] = "Nothing is lost."
+    name = "tiny"
+    title = "A suite to be attacked"
+    claim = "Nothing is lost."
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         """A few cells."""
