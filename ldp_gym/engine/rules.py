@@ -65,21 +65,11 @@ class Rules(TypedDict, total=False):
 
 
 DEFAULTS: Rules = {
+    **dict.fromkeys(Rules.__annotations__),  # type: ignore[typeddict-item]
     "hypotheses": "softmax-linear",
-    "num_hypotheses": None,
-    "num_labels": None,
-    "context_dim": None,
     "class_seed": 0,
-    "hypotheses_kwargs": None,
     "channel": "laplace-single",
-    "channel_kwargs": None,
-    "epsilon": None,
-    "delta": None,
-    "horizon": None,
-    "nature": None,
-    "nature_kwargs": None,
     "truth": "uniform",
-    "truth_kwargs": None,
     "observe_candidates": False,
     "redraw_hypotheses": False,
     "reveal": False,

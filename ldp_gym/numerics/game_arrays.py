@@ -167,17 +167,7 @@ def predictions(
     advice: str,
     tolerance: float = PREDICTION_TOLERANCE,
 ) -> FloatArray:
-    """Predictions ``(..., M)`` as they are charged: checked, and renormalised where they are off.
-
-    Args:
-        values: what was predicted.
-        name_row: what to call a prediction, from its index, in the error.
-        advice: what to do instead, in the error.
-        tolerance: how far from one a sum may be.
-
-    Raises:
-        ValueError: saying which prediction is wrong, how, and by how much.
-    """
+    """Predictions ``(..., M)`` as they are charged: checked as :func:`row_totals` says, and renormalised."""
     total = row_totals(values, tolerance, name_row, advice)
     if _off_one(total) < _ROUNDING:
         return values

@@ -49,6 +49,7 @@ class Truth(ABC):
         num_rounds: how many rounds there are at most; None where there is no end.
         nature: who picks the contexts, for a truth that brings its contexts along; None for any other.
         num_uniforms: how many uniforms one round takes, after the context's.
+        num_episode_uniforms: how many are drawn once, when an episode begins.
     """
 
     needs_contexts: ClassVar[bool] = True
@@ -56,11 +57,7 @@ class Truth(ABC):
     num_rounds: int | None = None
     nature: Nature | None = None
     num_uniforms: int = 0
-
-    @property
-    def num_episode_uniforms(self) -> int:
-        """How many uniforms are drawn once, when an episode begins."""
-        return 0
+    num_episode_uniforms: int = 0
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[Any]:
         """What stays fixed in B episodes, ``(B, ...)``, from uniforms ``(B, num_episode_uniforms)``."""

@@ -23,15 +23,11 @@ class Member(Truth):
 
     needs_contexts: ClassVar[bool] = False
     constant: ClassVar[bool] = True
+    num_episode_uniforms = 1  # even where the member is given: episodes of different truths share all else
 
     def __init__(self, num_hypotheses: int, member: int | None = None) -> None:
         self.num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=1)
         self.member = None if member is None else validation.index("truth", member, self.num_hypotheses)
-
-    @property
-    def num_episode_uniforms(self) -> int:
-        """One, even where the member is given: episodes of different truths share all else."""
-        return 1
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.int64]:
         """The members' indices ``(B, 1)``."""

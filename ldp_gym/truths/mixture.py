@@ -46,11 +46,8 @@ class Mixture(Truth):
         self._weights = None
         if weights is not None:
             self._weights = game_arrays.row("row of weights", weights, self.num_members, "member")
-
-    @property
-    def num_episode_uniforms(self) -> int:
-        """One per hypothesis, to draw the members, and one per member, for its weight."""
-        return self.num_hypotheses + self.num_members
+        # One per hypothesis, to draw the members, and one per member, for its weight.
+        self.num_episode_uniforms = num_hypotheses + self.num_members
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.float64]:
         """The weights of all hypotheses, ``(B, K)``."""

@@ -54,12 +54,8 @@ class Replay(Truth):
         if len(self.labels) < 2:
             raise ValueError(f"replay needs at least 2 rows, got {len(self.labels)}")
         self.num_rounds = len(self.labels)
+        self.num_episode_uniforms = int(self.order == "shuffled")  # it seeds the order
         self.nature = ReplayedContexts(context_dim, self)
-
-    @property
-    def num_episode_uniforms(self) -> int:
-        """One, which seeds the order, if rows are shuffled."""
-        return 1 if self.order == "shuffled" else 0
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.int64]:
         """The rows in the order in which they are played, ``(B, n)``."""

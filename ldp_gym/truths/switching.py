@@ -45,16 +45,12 @@ class Switching(Truth):
             raise ValueError(f"num_switches={num_switches} contradicts switches={switches}")
         if self.num_switches >= horizon:
             raise ValueError(f"num_switches must be below the horizon {horizon}, got {self.num_switches}")
+        self.num_episode_uniforms = 2 * self.num_switches + 1  # one per switch, and one per member
         self._members = None if members is None else validation.indices("members", members, num_hypotheses)
         if self._members is not None and len(self._members) != self.num_switches + 1:
             raise ValueError(
                 f"members must be one more than the {self.num_switches} switches, got {len(self._members)}"
             )
-
-    @property
-    def num_episode_uniforms(self) -> int:
-        """One per switch, and one per member."""
-        return 2 * self.num_switches + 1
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.int64]:
         """The rounds of the switches and then the members, ``(B, 2 S + 1)``."""
