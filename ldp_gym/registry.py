@@ -53,9 +53,8 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         from importlib.metadata import entry_points  # half of what `import ldp_gym` would take
 
         # Of several by one name the one that comes with this package is meant.
-        points = sorted(entry_points(group=self.group), key=lambda point: _is_own(point.module))
-        found = {point.name: point for point in points}
-        return {name: found[name] for name in sorted(found)}
+        points = sorted(entry_points(group=self.group), key=lambda point: (point.name, _is_own(point.module)))
+        return {point.name: point for point in points}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entry_points)

@@ -124,7 +124,7 @@ class LDPDistVectorEnv(
         elif over.any() and self.autoreset_mode is AutoresetMode.SAME_STEP:
             final = self._final(over, _masked(info, over))
             infos = _merged(_masked(info, ~over), self._begin(over)) | final
-        return self._referee.observe(), rewards, over.copy(), np.zeros_like(over), infos
+        return self._referee.observe(), rewards, over, np.zeros_like(over), infos
 
     def _without(self, actions: npt.ArrayLike, resetting: BoolArray) -> FloatArray:
         """The actions, with a placeholder where a game starts over and its action is not played."""

@@ -158,7 +158,7 @@ class Scenario:
         source = self._class_source
         seeded = isinstance(source, str) and HYPOTHESES.takes(source, "class_seed")
         probe = np.ones(self.hypotheses.context_dim)
-        if not seeded or np.array_equal(self._member(0)(probe), self._member(1)(probe)):
+        if not seeded or np.array_equal(self._class_of_seed(0)(probe), self._class_of_seed(1)(probe)):
             raise ValueError(
                 f"redraw_hypotheses needs a random class by its name, such as 'dirichlet', so that another "
                 f"seed gives another class; got {source!r} with {self._class_options}"
@@ -180,7 +180,7 @@ class Scenario:
                 f"contexts, such as 'cycle'; or a channel for any number of contexts, such as 'split'"
             )
 
-    def _member(self, class_seed: int) -> HypothesisClass:
+    def _class_of_seed(self, class_seed: int) -> HypothesisClass:
         """The named class with another seed."""
         parameters = {**self._class_parameters, "class_seed": class_seed}
         return as_hypotheses(self._class_source, parameters, self._class_options)
@@ -209,7 +209,7 @@ class Scenario:
             truth = np.full_like(truth, member)
         hypotheses = self.hypotheses
         if self.redraws:
-            hypotheses = self._member(int(generator.integers(2**63)))
+            hypotheses = self._class_of_seed(int(generator.integers(2**63)))
         return EpisodeStart(generator, truth, hypotheses)
 
     # -- What the learner sees and does ---------------------------------------------------------------
