@@ -19,6 +19,15 @@ def label_order(data: FrameData, most: int) -> IntArray:
     return np.arange(labels) if labels <= most else np.argsort(-data.distribution, kind="stable")
 
 
+def label_masses(data: FrameData, most: int) -> dict[str, FloatArray]:
+    """The masses of the truth, and of the prediction if there is one, on the bars of the labels."""
+    order, starts = label_order(data, most), bar_starts(len(data.distribution), most)
+    rows = {"truth": data.distribution}
+    if data.prediction is not None:
+        rows["prediction"] = data.prediction
+    return {name: np.add.reduceat(row[order], starts) for name, row in rows.items()}
+
+
 def message_bars(data: FrameData, most: int) -> FloatArray | None:
     """A message with several numbers, as bars: the means of groups where there are too many of them."""
     if data.message is None or data.message.ndim == 0:

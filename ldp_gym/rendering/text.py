@@ -8,7 +8,7 @@ from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.rendering.history import FrameData
 from ldp_gym.rendering.summary import (
     bar_starts,
-    label_order,
+    label_masses,
     labels_text,
     message_bars,
     message_text,
@@ -17,22 +17,17 @@ from ldp_gym.rendering.summary import (
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 
-
 _ACROSS = 64
 """How many bars a line of text has room for."""
 
 
 def draw_text(data: FrameData) -> str:
     """A frame in a few lines for the terminal."""
-    order, starts = label_order(data, _ACROSS), bar_starts(len(data.distribution), _ACROSS)
-    shown = {"truth": data.distribution}
-    if data.prediction is not None:
-        shown["prediction"] = data.prediction
     power = scale_power(data, _ACROSS)
-    masses = {name: np.add.reduceat(values[order], starts) ** power for name, values in shown.items()}
-    top = max(row.max() for row in masses.values())
+    heights = {name: row**power for name, row in label_masses(data, _ACROSS).items()}
+    top = max(row.max() for row in heights.values())
     lines = [data.title, f"round {data.played:,} of {data.horizon:,}; {labels_text(data, _ACROSS)}"]
-    lines += [f"{name:12s}{_spark(row, top)}" for name, row in masses.items()]
+    lines += [f"{name:12s}{_spark(row, top)}" for name, row in heights.items()]
     beliefs = {"posterior": data.posterior} | ({} if data.weights is None else {"weights": data.weights})
     starts = bar_starts(len(data.posterior), _ACROSS)
     for name, belief in beliefs.items():
