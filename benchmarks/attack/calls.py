@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 from attack.call import WORDS_FOR, Call
+from attack.judging_calls import judging_calls
+from attack.part_calls import part_calls
 from attack.play_calls import play_calls
 from attack.project_calls import project_calls
 
 
 def all_calls() -> list[Call]:
     """Every public callable, with what is right and wrong for each of its arguments."""
-    return [*play_calls(), *project_calls()]
+    return [*part_calls(), *judging_calls(), *play_calls(), *project_calls()]
 
 
 @dataclass(frozen=True)

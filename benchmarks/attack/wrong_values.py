@@ -114,6 +114,11 @@ THINGS: list[Any] = [
 ]
 
 
+def is_zero(value: Any) -> bool:
+    """Whether a value is the number 0."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == 0
+
+
 def no_tables(rows: int, columns: int) -> list[Any]:
     """What is no table of so many distributions."""
     good = np.full((rows, columns), 1.0 / columns)
