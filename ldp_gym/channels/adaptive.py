@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ldp_gym.channels.base import Channel
+from ldp_gym.errors import IncompatibleChannelError
 from ldp_gym.numerics import validation
+from ldp_gym.numerics.arrays import FloatArray
 
 
 class AdaptiveChannel(Channel):
@@ -43,3 +45,12 @@ class AdaptiveChannel(Channel):
         super().__init__(num_hypotheses, num_labels, horizon, epsilon=epsilon, delta=delta)
         self.posterior_rate = validation.positive("posterior_rate", posterior_rate, most=1.0)
         self.posterior_share = validation.probability_below_one("posterior_share", posterior_share)
+
+    def _public(self, posterior: FloatArray | None) -> FloatArray:
+        """The public posterior, which the channel must be given."""
+        if posterior is None:
+            raise IncompatibleChannelError(
+                f"{self!r} is adaptive: what a message says depends on the public posterior. Pass it, as "
+                f"ldp_agents.Bayes does with its own weights"
+            )
+        return posterior

@@ -176,15 +176,6 @@ class Channel(ABC):
             f"or use the learner 'bayes', which reads every channel"
         )
 
-    def _public(self, posterior: FloatArray | None) -> FloatArray:
-        """The public posterior, which an adaptive channel must be given."""
-        if posterior is None:
-            raise IncompatibleChannelError(
-                f"{self!r} is adaptive: what a message says depends on the public posterior. Pass it, as "
-                f"ldp_agents.Bayes does with its own weights"
-            )
-        return posterior
-
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:

@@ -62,10 +62,11 @@ class Wheel(TwoLevelChannel):
 
     def _stretches(self, candidates: FloatArray, posterior: FloatArray | None) -> FloatArray:
         """The public probability of a vote for each hypothesis, ``(..., K)``."""
-        weights = uniform_distribution(self.num_hypotheses)
-        if self.adaptive:
-            weights = self._public(posterior)
-        return vote_shares(weights, candidates)
+        return vote_shares(self._weights(posterior), candidates)
+
+    def _weights(self, posterior: FloatArray | None) -> FloatArray:
+        """The weights of the hypotheses in the public mixture."""
+        return uniform_distribution(self.num_hypotheses)
 
     def _arc(self, stretches: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The arc's length r, and the log density of an arc that covers: ``(..., 1)`` each.
