@@ -218,10 +218,14 @@ class Channel(ABC):
         Raises:
             TypeError: if the messages cannot be listed.
         """
+        return complete_list(self._every_message(f"the messages of {type(self).__name__} cannot be listed"))
+
+    def _every_message(self, otherwise: str) -> Messages:
+        """Every point of the message space, or a TypeError that says so where they cannot be listed."""
         messages = list_space(self.message_space)
         if messages is None:
-            raise TypeError(f"the messages of {type(self).__name__} cannot be listed")
-        return complete_list(messages)
+            raise TypeError(otherwise)
+        return messages
 
     # -- What a deployment needs ------------------------------------------------------------------
 
@@ -247,10 +251,9 @@ class Channel(ABC):
         Raises:
             TypeError: if the messages are not finitely many, or too many to list.
         """
-        messages = list_space(self.message_space)
-        if messages is None:
-            raise TypeError(f"the messages of {type(self).__name__} are real numbers, or too many to list")
-        return messages
+        return self._every_message(
+            f"the messages of {type(self).__name__} are real numbers, or too many to list"
+        )
 
     def is_possible(
         self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
@@ -268,13 +271,10 @@ class Channel(ABC):
 
         All messages, if they are few; a channel with others says where it can lie.
         """
-        messages = list_space(self.message_space)
-        if messages is None:
-            raise TypeError(
-                f"{type(self).__name__} does not say where its density ratio is largest: define "
-                f"worst_case_messages(), or audit its messages with ldp_gym.audit.estimate_epsilon"
-            )
-        return messages
+        return self._every_message(
+            f"{type(self).__name__} does not say where its density ratio is largest: define "
+            f"worst_case_messages(), or audit its messages with ldp_gym.audit.estimate_epsilon"
+        )
 
     def delta_bounds(
         self, candidates: FloatArray, epsilon: float, posterior: FloatArray | None = None
@@ -286,16 +286,15 @@ class Channel(ABC):
             epsilon: eps.
             posterior: the public posterior ``(K,)``, if the channel is adaptive.
         """
-        messages = list_space(self.message_space)
-        if messages is None:
-            raise TypeError(
-                f"{type(self).__name__} does not say how to account its delta: define delta_bounds()"
-            )
+        messages = self._every_message(
+            f"{type(self).__name__} does not say how to account its delta: define delta_bounds()"
+        )
         log_density = self.log_density(messages, candidates, posterior)
         density, raised = np.exp(log_density), np.exp(np.minimum(log_density + epsilon, 700.0))
         # Label by label: how much of its messages' probability exceeds e^eps times another's.
         excess = [np.maximum(density[:, [y]] - raised, 0.0).sum(axis=0).max() for y in range(self.num_labels)]
-        return DeltaBounds(float(max(excess)), float(max(excess)))
+        delta = float(max(excess))
+        return DeltaBounds(delta, delta)
 
     def privatize(
         self,
