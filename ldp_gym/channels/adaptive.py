@@ -17,12 +17,9 @@ class AdaptiveChannel(Channel):
     one hypothesis alone, and the channel asks about little else. A posterior that shares a little of its
     weight in every round goes on asking about all of them.
 
+    The arguments that are not listed here are those of every :class:`Channel`.
+
     Args:
-        num_hypotheses: K.
-        num_labels: M.
-        horizon: T.
-        epsilon: the privacy level, positive.
-        delta: 0.
         posterior_rate: the rate, in (0, 1], at which the public posterior learns from a message; 1 is Bayes'
             rule.
         posterior_share: the share of its weight, in [0, 1), that the public posterior spreads over all

@@ -20,12 +20,9 @@ NEGLIGIBLE = 1e-5
 class ClippedChannel(Channel):
     """A randomization of ``log pbar_j[h_t(y)]`` in one or all of the K coordinates: a loss for each.
 
+    The arguments that are not listed here are those of every :class:`Channel`.
+
     Args:
-        num_hypotheses: K.
-        num_labels: M.
-        horizon: T.
-        epsilon: the privacy level.
-        delta: see the channel.
         clipping: ``"continuous"``, or ``"paper"`` with its ceilings, which breaks the promise.
     """
 
