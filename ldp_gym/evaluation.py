@@ -22,7 +22,7 @@ from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import FloatArray, IntArray
 from ldp_gym.numerics.divergences import kl, kl_to_each, tv
 from ldp_gym.numerics.intervals import largest_mean_interval
-from ldp_gym.privacy.promise import warn_of_broken_promise
+from ldp_gym.privacy.certificate import warn_of_broken_promise
 from ldp_gym.processes import count_jobs, share_out
 from ldp_gym.registry import is_builtin
 from ldp_gym.truths.base import NO_MEMBER
