@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ldp_gym.calibration.noise_scales import advanced_composition
 from ldp_gym.errors import extra
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import FloatArray
@@ -50,10 +51,7 @@ def laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> 
 
 @lru_cache(maxsize=256)
 def _laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> float:
-    advanced = 2.0 * math.sqrt(-2.0 * num_coordinates * math.log(delta)) + math.sqrt(
-        num_coordinates * epsilon
-    )
-    high = min(num_coordinates, advanced) / epsilon
+    high = min(num_coordinates, advanced_composition(num_coordinates, epsilon, delta)) / epsilon
     if epsilon > _LARGE:
         return high
     # One coordinate alone has delta = 1 - e^((eps - shift) / 2), which bounds the shift.

@@ -13,10 +13,14 @@ MOST_ROUNDS = 10**150
 def vector_noise_scale(num_hypotheses: int, horizon: int, epsilon: float, delta: float) -> float:
     """Algorithm 1's Laplace scale, ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``, eq. (8)."""
     log_kt = log_range(num_hypotheses, horizon)
-    epsilon = validation.positive("epsilon", epsilon)
-    log_delta = -math.log(validation.fraction("delta", delta))
-    composition = 2.0 * math.sqrt(2.0 * num_hypotheses * log_delta) + math.sqrt(num_hypotheses * epsilon)
-    return composition * log_kt / epsilon
+    epsilon, delta = validation.positive("epsilon", epsilon), validation.fraction("delta", delta)
+    return advanced_composition(num_hypotheses, epsilon, delta) * log_kt / epsilon
+
+
+def advanced_composition(num_coordinates: int, epsilon: float, delta: float) -> float:
+    """``2 sqrt(2K ln(1/delta)) + sqrt(K eps)``: eps times the scale that hides K coordinates of range 1."""
+    log_delta = -math.log(delta)
+    return 2.0 * math.sqrt(2.0 * num_coordinates * log_delta) + math.sqrt(num_coordinates * epsilon)
 
 
 def single_noise_scale(num_hypotheses: int, horizon: int, epsilon: float) -> float:

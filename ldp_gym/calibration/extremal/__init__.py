@@ -133,7 +133,7 @@ def _merge(candidates: FloatArray) -> tuple[FloatArray, IntArray]:
     if len(first) == 1:  # no label tells anything, but a channel has two messages
         return candidates, np.arange(candidates.shape[1])
     rank = first.argsort().argsort()  # in the order in which they come
-    group = rank[group.reshape(-1)]
+    group = rank[group]
     return np.stack([np.bincount(group, row) for row in candidates]), group
 
 

@@ -7,10 +7,11 @@ score's gradient is largest for it, the scores' sum can only grow; and so on unt
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
-from ldp_gym.calibration.extremal.families import Family, Table
+from ldp_gym.calibration.extremal.families import Family, Table, ascend
 from ldp_gym.numerics.arrays import FloatArray
 
 _MOST_SETS = 64
@@ -18,8 +19,6 @@ _MOST_SETS = 64
 
 _FINDS = 3
 """How many covers of each shape are handed on."""
-
-_MOST_STEPS = 20
 
 
 class CoverSearch:
@@ -62,7 +61,7 @@ class CoverSearch:
             covers = self._random(g, w)
             known = self._found.get((g, w), covers)[: self._starts // 2]
             covers[: len(known)] = known
-            covers = self._climb(covers, slopes, w)
+            covers = ascend(partial(self._move, slopes, w), covers)
             made = [self._family(cover) for cover in covers]
             scores = np.array([self._table.scores(f.sets, slopes) @ f.masses for f in made])
             order = np.argsort(-scores, kind="stable")
@@ -70,6 +69,9 @@ class CoverSearch:
             families += [made[i] for i in order[:_FINDS] if len(made[i].masses)]
             most = max(most, float(scores.max()))
         return families, most
+
+    def _move(self, slopes: FloatArray, w: int, covers: FloatArray) -> FloatArray:
+        return _join(self._table.gradients(covers, slopes), w)
 
     def _family(self, cover: FloatArray) -> Family:
         return self._table.family(cover, np.ones(len(cover)))
@@ -79,14 +81,6 @@ class CoverSearch:
         candidates = self._table.candidates
         liked = candidates / np.maximum(candidates.sum(axis=0), np.finfo(np.float64).tiny)
         return _join(self._rng.standard_normal((self._starts, g, len(candidates))) @ liked, w)
-
-    def _climb(self, covers: FloatArray, slopes: FloatArray, w: int) -> FloatArray:
-        for _ in range(_MOST_STEPS):
-            better = _join(self._table.gradients(covers, slopes), w)
-            if np.array_equal(better, covers):
-                break
-            covers = better
-        return covers
 
 
 def _shapes(share: float, num_labels: int) -> list[tuple[int, int]]:

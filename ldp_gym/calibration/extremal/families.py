@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -10,6 +11,8 @@ import numpy as np
 
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.divergences import kl
+
+_MOST_STEPS = 20
 
 FLATTEST, STEEPEST = 1e-3, 10.0
 """The eps that a channel is chosen for lie in between: beyond, linear programs run out of digits."""
@@ -78,3 +81,13 @@ class Table:
     def prices(self) -> FloatArray:
         """``p_ij = KL(f_i, (f_i + f_j) / 2)``, ``(K, K)``."""
         return np.stack([kl(f, (f + self.candidates) / 2.0) for f in self.candidates])
+
+
+def ascend(step: Callable[[FloatArray], FloatArray], sets: FloatArray) -> FloatArray:
+    """Take steps from some sets until nothing changes."""
+    for _ in range(_MOST_STEPS):
+        better = step(sets)
+        if np.array_equal(better, sets):
+            break
+        sets = better
+    return sets

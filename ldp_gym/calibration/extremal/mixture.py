@@ -66,7 +66,7 @@ class Mixture:
         sets = np.concatenate([channel.sets for channel in self._channels])
         masses = [w * channel.masses for w, channel in zip(self._weights, self._channels, strict=True)]
         sets, where = np.unique(sets, axis=0, return_inverse=True)
-        merged = np.zeros(len(sets)) + np.bincount(where.reshape(-1), np.concatenate(masses))
+        merged = np.zeros(len(sets)) + np.bincount(where, np.concatenate(masses))
         return self._table.family(sets, merged)
 
     def add(self, channels: Sequence[Family]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from ldp_gym.calibration.extremal.families import Family, Table
+from ldp_gym.calibration.extremal.families import Family, Table, ascend
 from ldp_gym.numerics.arrays import FloatArray
 
 _MOST_ROUNDS = 20
@@ -103,7 +103,11 @@ class FoundSets(Solver):
     def best(self, slopes: FloatArray) -> tuple[list[Family], float]:
         sets, scores = self._sets, self._table.scores(self._sets, slopes)
         program = self._program(sets, scores)
-        found = self._climb(self._starts(program.masses), program.prices, slopes)
+        found = ascend(
+            lambda some: (self._table.gradients(some, slopes) > program.prices).astype(np.float64),
+            self._starts(program.masses),
+        )
+        found = np.unique(found, axis=0)
         missed = self._missed(found, program.prices, slopes)
         order = np.argsort(-missed)[:_MOST_FINDS]
         new = found[order[missed[order] > _ENOUGH * scores.max()]]
@@ -116,14 +120,6 @@ class FoundSets(Solver):
         tastes = self._rng.standard_normal((_STARTS, self._table.num_hypotheses))
         liked = (tastes @ self._table.candidates > 0.0).astype(np.float64)
         return np.concatenate([self._sets[masses > _NOTHING], self._sets[others], liked])
-
-    def _climb(self, sets: FloatArray, prices: FloatArray, slopes: FloatArray) -> FloatArray:
-        for _ in range(_MOST_ROUNDS):
-            better = (self._table.gradients(sets, slopes) > prices).astype(np.float64)
-            if np.array_equal(better, sets):
-                break
-            sets = better
-        return np.unique(sets, axis=0)
 
 
 class TwoHypotheses(Solver):
