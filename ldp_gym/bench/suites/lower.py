@@ -18,13 +18,9 @@ LEARNERS = ("bayes", "uniform")
 
 def pure_channels(adaptive: bool) -> list[str]:
     """The pure channels that come with the package, adaptive ones among them or not."""
-    found = []
-    for name in CHANNELS:
-        if CHANNELS.is_builtin(name) and name != "identity":
-            channel = CHANNELS.class_of(name)
-            if channel.pure and (adaptive or not channel.adaptive):
-                found.append(name)
-    return found
+    ours = {name: CHANNELS.class_of(name) for name in CHANNELS if CHANNELS.is_builtin(name)}
+    pure = [name for name, channel in ours.items() if channel.pure and name != "identity"]
+    return pure if adaptive else [name for name in pure if not ours[name].adaptive]
 
 
 class Lower(Suite):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.suites.violation import Violation
 
 
@@ -28,8 +27,3 @@ class Misspecified(Violation):
     def truth(self, kind: str, strength: float) -> dict[str, Any]:
         """A mixture of two members, or a member and the uniform distribution."""
         return {"weights": [1.0 - strength, strength]} if kind == "mixture" else {"rho": strength}
-
-    def strength_of(self, experiment: Experiment) -> float:
-        """The share of labels that are not the member's."""
-        options = experiment.rules.get("truth_kwargs", {"rho": 0.0})
-        return float(options["rho"] if "rho" in options else options["weights"][1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.suites.violation import Violation
 
 
@@ -28,7 +27,3 @@ class Switching(Violation):
     def truth(self, kind: str, strength: float) -> dict[str, Any]:
         """So many switches, at rounds that are drawn."""
         return {"num_switches": int(strength)}
-
-    def strength_of(self, experiment: Experiment) -> float:
-        """The number of switches."""
-        return float(experiment.rules.get("truth_kwargs", {"num_switches": 0})["num_switches"])

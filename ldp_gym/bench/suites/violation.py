@@ -43,9 +43,11 @@ class Violation(Suite):
     def truth(self, kind: str, strength: float) -> dict[str, Any]:
         """The options of the truth of this kind and strength."""
 
-    @abstractmethod
     def strength_of(self, experiment: Experiment) -> float:
-        """The strength that an experiment has."""
+        """The strength that an experiment has; 0 where the truth is a member."""
+        options = experiment.rules.get("truth_kwargs")
+        same = (s for kind in self.kinds for s in self.strengths if self.truth(kind, s) == options)
+        return next(same, 0.0)
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         """Each quantity over its values, the others as they are."""
