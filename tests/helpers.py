@@ -9,6 +9,7 @@ import numpy as np
 
 import ldp_gym
 from ldp_gym.channels.base import Channel
+from ldp_gym.deploy.exact import NEAREST
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.game import Game
@@ -18,6 +19,7 @@ ALPHA = 1e-6
 
 CHANNELS = list(ldp_gym.CHANNELS)
 PURE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].pure and name != "identity"]
+FINITE = [name for name in CHANNELS if name not in NEAREST]
 LOSSLESS = {name for name in CHANNELS if not ldp_gym.CHANNELS[name].reveals_losses}
 FREE_OF_NUM_LABELS = [name for name in CHANNELS if ldp_gym.CHANNELS[name].free_of_num_labels]
 

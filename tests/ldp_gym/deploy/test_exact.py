@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import make_channel
+from helpers import FINITE, make_channel
 
 import ldp_gym
 from ldp_gym.channels.base import Channel
@@ -16,8 +16,6 @@ from ldp_gym.deploy import ExactChannel
 from ldp_gym.deploy.exact import _EXP_BITS, NEAREST, TOTAL, _exp_below, _log_above
 from ldp_gym.errors import BrokenPromiseError, IncompatibleChannelError, NoPrivacyWarning
 from ldp_gym.testing import check_channel
-
-FINITE = [name for name in ldp_gym.CHANNELS if name not in NEAREST]
 
 
 def public(name, size, rng):

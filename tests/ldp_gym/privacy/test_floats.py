@@ -3,7 +3,7 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import CHANNELS, make_channel
+from helpers import FINITE, make_channel
 from scipy import stats
 
 import ldp_gym
@@ -11,13 +11,11 @@ from ldp_gym import audit
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.deploy import ExactChannel
-from ldp_gym.deploy.exact import NEAREST
 from ldp_gym.privacy.replay import ReplayGenerator
 
 TABLE = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])
 WHEELS = ("wheel", "adaptive-wheel")
 REAL = ("gaussian-vector", "hybrid", "laplace-single", "laplace-vector")
-FINITE = [name for name in CHANNELS if name not in NEAREST]
 
 
 def judge(channel, table=TABLE, **options):
