@@ -9,7 +9,7 @@ from rl_helpers import EASY, run
 from sb3_contrib import RecurrentPPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
-from stable_baselines3.common.vec_env import VecExtractDictObs, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, VecExtractDictObs, VecNormalize
 
 import ldp_agents
 import ldp_gym
@@ -98,6 +98,10 @@ def test_it_is_trained_further(tmp_path):
     [
         (lambda env: Evidence(SoftmaxAction(env)), "cannot repeat what SoftmaxAction does"),
         (lambda env: MixtureAction(env), "needs a view of the observation"),
+        (
+            lambda env: VecNormalize(VecNormalize(DummyVecEnv([lambda: Evidence(MixtureAction(env))]))),
+            "one VecNormalize of the observation",
+        ),
         (lambda env: DecodedMessage(MixtureAction(env)), "no contexts: let the policy see the message alone"),
         (
             lambda env: gym.wrappers.NormalizeObservation(Evidence(MixtureAction(env))),

@@ -129,6 +129,8 @@ def _read(model: BaseAlgorithm, env: Any) -> tuple[Settings, dict[str, Any], int
     num_envs = getattr(env, "num_envs", 1)
     for layer in _layers(env):
         if isinstance(layer, VecNormalize):
+            if layer.norm_obs and "scaling" in found:
+                raise TypeError("one VecNormalize of the observation, got one inside of another")
             if layer.norm_obs:
                 found["scaling"] = asdict(_scaling(layer))
         elif isinstance(layer, VecExtractDictObs):
