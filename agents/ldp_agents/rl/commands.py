@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,8 +41,7 @@ class TrainCommand(TyperCommand):
 
 def _settings_text(settings: type[Any]) -> str:
     """The settings with their defaults, in one line."""
-    shown = settings()
-    pairs = ((one.name, getattr(shown, one.name)) for one in fields(shown))
+    pairs = vars(settings()).items()
     values = [f"{name}={list(value) if isinstance(value, tuple) else value}" for name, value in pairs]
     return ", ".join(values).replace("[", "\\[")
 

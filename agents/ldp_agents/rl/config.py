@@ -6,7 +6,7 @@ import json
 import platform
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -62,7 +62,7 @@ class Config:
         Raises:
             ValueError: for one that it does not have, listing those it does, or of another type.
         """
-        known = {setting.name: setting.default for setting in fields(kind)}
+        known = vars(kind())
         for name, value in self.settings.items():
             if name not in known:
                 has = ", ".join(f"{setting}={default}" for setting, default in known.items())
