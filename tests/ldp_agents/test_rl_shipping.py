@@ -39,7 +39,7 @@ import sys
 sys.modules["torch"] = None
 sys.modules["stable_baselines3"] = None
 import ldp_agents, ldp_gym
-for name in ("ppo", "amortized"):
+for name in ("ppo", "amortized", "any-truth"):
     print(ldp_gym.evaluate(name, {"horizon": 100}, episodes=2).risk > 0)
 assert not any(name.startswith(("torch.", "stable_baselines3.")) for name in sys.modules)
 from typer.testing import CliRunner
@@ -48,7 +48,7 @@ result = CliRunner().invoke(app, ["train", "ppo"], env={"COLUMNS": "200"})
 print(result.exit_code, "pip install 'ldp-gym[rl]'" in result.output)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "True", "2", "True"]
+    assert done.stdout.split() == ["True", "True", "True", "2", "True"]
 
 
 def test_a_trained_directory_becomes_a_shipped_weight(tmp_path, monkeypatch):
