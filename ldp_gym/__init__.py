@@ -5,7 +5,6 @@
 >>> env = gym.make("LDPDist-v0")
 """
 
-from importlib import import_module as _import_module
 from typing import Any as _Any
 
 import gymnasium as _gym
@@ -23,6 +22,7 @@ from ldp_gym.search import hardest_contexts
 from ldp_gym.spaces import Simplex
 from ldp_gym.truths.base import TRUTHS, Truth
 from ldp_gym.vector_env import LDPDistVectorEnv
+from ldp_gym.version import VERSION as _VERSION
 
 __all__ = [
     "CHANNELS",
@@ -45,7 +45,7 @@ __all__ = [
     "evaluate",
     "hardest_contexts",
 ]
-__version__ = "0.1.0"
+__version__ = _VERSION
 
 _gym.register(
     id="LDPDist-v0",
@@ -60,15 +60,35 @@ _gym.register(
 )
 
 
-_LATER = ("bench", "deploy", "splits", "testing", "wrappers")
-"""Parts that are imported when they are first used, as ``ldp_gym.deploy``."""
+_PARTS = {"bench", "deploy", "splits", "testing", "wrappers"}
+"""What is imported when it is first used, as ``ldp_gym.deploy``."""
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _LATER:
-        return _import_module(f"ldp_gym.{name}")
-    raise AttributeError(f"module 'ldp_gym' has no attribute {name!r}")
+    match name:
+        case "bench":
+            import ldp_gym.bench
+
+            return ldp_gym.bench
+        case "deploy":
+            import ldp_gym.deploy
+
+            return ldp_gym.deploy
+        case "splits":
+            import ldp_gym.splits
+
+            return ldp_gym.splits
+        case "testing":
+            import ldp_gym.testing
+
+            return ldp_gym.testing
+        case "wrappers":
+            import ldp_gym.wrappers
+
+            return ldp_gym.wrappers
+        case _:
+            raise AttributeError(f"module 'ldp_gym' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_PARTS})

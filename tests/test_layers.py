@@ -54,3 +54,14 @@ def test_a_wrong_import_breaks_the_check(planted, tmp_path):
 def test_the_code_keeps_its_layers():
     outcome = check_layers(ROOT)
     assert outcome.returncode == 0, outcome.stdout
+
+
+def test_no_module_is_imported_by_a_string():
+    """Layers are about import statements. The registry alone imports by name: entry points and users' own."""
+    importers = {
+        str(path.relative_to(ROOT))
+        for package in ("ldp_gym", "agents")
+        for path in (ROOT / package).rglob("*.py")
+        if re.search(r"\bimport_module\b|\b__import__\b|\bimport importlib$", path.read_text(), re.MULTILINE)
+    }
+    assert importers == {"ldp_gym/registry.py"}

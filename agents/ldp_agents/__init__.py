@@ -10,7 +10,6 @@
 ...     observation, _, over, _, _ = env.step(learner.act(observation))
 """
 
-from importlib import import_module as _import_module
 from typing import Any
 
 import gymnasium as gym
@@ -80,5 +79,7 @@ def make(
 def __getattr__(name: str) -> Any:
     """``ldp_agents.rl``, which is imported when it is first used."""
     if name == "rl":
-        return _import_module("ldp_agents.rl")
+        import ldp_agents.rl
+
+        return ldp_agents.rl
     raise AttributeError(f"module 'ldp_agents' has no attribute {name!r}")

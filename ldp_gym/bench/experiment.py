@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-import ldp_gym
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.engine.rules import DEFAULTS, as_rules, rule_value
 from ldp_gym.engine.scenario import Scenario
@@ -23,6 +22,7 @@ from ldp_gym.natures.base import NATURES
 from ldp_gym.numerics import validation
 from ldp_gym.registry import PACKAGES, Registry, import_object, is_address
 from ldp_gym.truths.base import TRUTHS
+from ldp_gym.version import VERSION
 
 BLOCK = 25
 """How many episodes of one truth a cell plays, unless its suite says otherwise."""
@@ -184,8 +184,9 @@ class Cell:
     @cached_property
     def configuration(self) -> str:
         """Everything that its result depends on, in one canonical line."""
-        version = {"version": ldp_gym.__version__, "sources": dict(self.sources)}
-        facts = {**self.experiment.setup, "episodes": self.experiment.episodes, "seed": self.seed, **version}
+        played = {"episodes": self.experiment.episodes, "seed": self.seed}
+        code = {"version": VERSION, "sources": dict(self.sources)}
+        facts = {**self.experiment.setup, **played, **code}
         return json.dumps(facts, sort_keys=True, allow_nan=False)
 
     @cached_property

@@ -7,13 +7,13 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import ldp_gym
 from ldp_gym.bench.experiment import learner_code, own_code
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import Store
 from ldp_gym.bench.suites import SUITES, Suite
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.registry import PACKAGES
+from ldp_gym.version import VERSION
 
 
 class _Everything:
@@ -86,7 +86,7 @@ def gather(
         section.notes.append(f"Its experiments are not known here: {error}")
         return section
     section.suite = suite
-    then, now = run["versions"], {"ldp-gym": ldp_gym.__version__, "code": own_code()[:12]}
+    then, now = run["versions"], {"ldp-gym": VERSION, "code": own_code()[:12]}
     version, code = then.get("ldp-gym"), then.get("code")
     if {"ldp-gym": version, "code": code} != now:
         section.notes.append(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ldp_gym import __version__
 from ldp_gym.errors import extra
+from ldp_gym.version import VERSION
 
 with extra("bench", "the command ldp-gym"):
     import typer
@@ -30,7 +30,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"ldp-gym {__version__}")
+        typer.echo(f"ldp-gym {VERSION}")
         raise typer.Exit
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import ldp_gym
 from ldp_gym import bench, theory
-from ldp_gym.bench import SUITES, Results, Store, Verdict, judge, report
+from ldp_gym.bench import SUITES, Results, Store, Verdict, judge, report, sections
 from ldp_gym.bench.sections import EVERYTHING
 from ldp_gym.bench.store import Outcome
 
@@ -239,7 +239,7 @@ def test_runs_of_unknown_suites_other_versions_and_lost_learners_are_noted(tmp_p
     settings = {"learners": [], "channels": [], "episodes": 1, "seed": 0, "size": "small"}
     store.begin_run("mine", settings, [])
     store.begin_run("limit", settings | {"learners": ["lost:Learner"]}, [])
-    monkeypatch.setattr(ldp_gym, "__version__", "99.0")
+    monkeypatch.setattr(sections, "VERSION", "99.0")
     page = report.write(tmp_path).read_text("utf-8")
     assert "Its experiments are not known here: unknown suite &#x27;mine&#x27;" in page
     assert "and this is 99.0 (code " in page

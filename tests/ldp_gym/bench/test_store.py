@@ -95,7 +95,7 @@ def test_a_third_party_learner_is_fingerprinted_without_being_imported(tmp_path,
 
 
 def test_another_version_has_another_key(store, monkeypatch):
-    monkeypatch.setattr(ldp_gym, "__version__", "9.9.9")
+    monkeypatch.setattr(experiment, "VERSION", "9.9.9")
     assert not {cell.key for cell in EXPERIMENT.cells(seed=3)} & store.finished()
 
 
