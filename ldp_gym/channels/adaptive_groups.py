@@ -169,8 +169,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
     ) -> FloatArray:
         """The log probability of naming the right one of a message's groups, ``(..., 1)``."""
         count = np.maximum.reduce(messages[..., :-1], axis=-1, keepdims=True) + 1
-        log_right: FloatArray = self._log_right[count]
-        return log_right
+        return self._log_right[count]
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
@@ -251,8 +250,7 @@ def _winners(means: FloatArray, count: IntArray) -> BoolArray:
     """Which of the first so many groups have the largest of the means ``(groups, ...)``."""
     numbers = np.arange(len(means)).reshape(-1, *[1] * (means.ndim - 1))
     largest = np.maximum.reduce(means, axis=0) * (1.0 - _TIE)
-    winners: BoolArray = (means >= largest) & (numbers < count)
-    return winners
+    return (means >= largest) & (numbers < count)
 
 
 def _name_each(divisions: IntArray) -> tuple[IntArray, IntArray]:

@@ -105,8 +105,7 @@ class Channel(ABC):
         """What is shown where there is no message yet: zeros, or the point of the space next to them."""
         low, high, _ = self._message_range
         zeros = np.zeros(self.message_shape, dtype=self.message_space.dtype)
-        placeholder: Messages = np.clip(zeros, low, high).astype(zeros.dtype)
-        return placeholder
+        return np.clip(zeros, low, high).astype(zeros.dtype)
 
     @abstractmethod
     def encode(

@@ -111,8 +111,7 @@ class Comparison(TwoLevelChannel):
     def _wins(self, prefers: FloatArray, coin: FloatArray) -> BoolArray:
         """Whether the answer is that A likes the label better, from how far it does, ``(...)``."""
         truthful = coin < math.exp(self._log_keep)
-        wins: BoolArray = np.where(prefers == 0.5, coin < 0.5, (prefers > 0.5) == truthful)
-        return wins
+        return np.where(prefers == 0.5, coin < 0.5, (prefers > 0.5) == truthful)
 
     @abstractmethod
     def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:

@@ -87,8 +87,7 @@ class Designed(Channel):
     def _look_up(self, messages: Messages, candidates: FloatArray, field: str) -> FloatArray:
         """What the plans say in some field ``(N, ...)`` about messages."""
         plans, which = self._plans(candidates)
-        rows: FloatArray = np.stack([getattr(plan, field) for plan in plans])[which, np.asarray(messages)]
-        return rows
+        return np.stack([getattr(plan, field) for plan in plans])[which, np.asarray(messages)]
 
     # -- The channel ----------------------------------------------------------------------------------
 

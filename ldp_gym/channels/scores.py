@@ -30,8 +30,7 @@ def quadratic_losses(chances: FloatArray, squares: FloatArray, epsilon: float) -
         squares: ``sum_z' L(z') c_k(z')^2``, up to a constant that all hypotheses share.
         epsilon: the privacy level.
     """
-    losses: FloatArray = -math.expm1(-epsilon) * squares - 2.0 * chances
-    return losses
+    return -math.expm1(-epsilon) * squares - 2.0 * chances
 
 
 def relative_losses(log_likelihood: FloatArray) -> FloatArray:
