@@ -222,7 +222,7 @@ class Server(Closable):
         question = None if last is None else self._question(last)
         if question is None:
             raise QuestionRefusedError("a certificate is about a question: ask one first")
-        return certify_exact(self._terms, question)
+        return _certify(self._terms, question)
 
     # -- Closing --------------------------------------------------------------------------------------
 
@@ -231,7 +231,7 @@ class Server(Closable):
         self._database.close()
 
 
-def certify_exact(terms: Terms, question: Question) -> Certificate:
+def _certify(terms: Terms, question: Question) -> Certificate:
     """The certificate of a question, from tables of whole numbers."""
     channel = terms.channel
     coins = np.random.default_rng(0).random(

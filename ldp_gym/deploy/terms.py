@@ -71,8 +71,7 @@ class Terms:
         hypotheses = self.game.hypotheses
         if hypotheses is None:
             return "candidates come with the question"
-        dim = hypotheses.context_dim
-        contexts = np.random.default_rng(0).standard_normal((8, dim))
+        contexts = np.random.default_rng(0).standard_normal((8, hypotheses.context_dim))
         table = np.round(hypotheses(contexts), _DIGITS) + 0.0  # no negative zero
         return hashlib.sha256(np.ascontiguousarray(table).tobytes()).hexdigest()
 
@@ -106,15 +105,13 @@ class Terms:
     def context(self, context: object) -> FloatArray:
         """A context ``(d,)``, checked."""
         assert self.game.hypotheses is not None
+        dim = self.game.hypotheses.context_dim
         if context is None and self.constant_candidates is not None:
-            return np.zeros(self.game.hypotheses.context_dim)
+            return np.zeros(dim)
         numbers = validation.numeric("the context", context)
         if numbers.ndim != 1:
-            dim = self.game.hypotheses.context_dim
             raise ValueError(f"a context has shape ({dim},), got {numbers.shape}")
-        place: FloatArray = game_arrays.contexts(
-            "the context", numbers[None], self.game.hypotheses.context_dim
-        )[0]
+        place: FloatArray = game_arrays.contexts("the context", numbers[None], dim)[0]
         return place
 
 

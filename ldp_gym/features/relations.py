@@ -81,18 +81,18 @@ class Agreement(Relation):
 class Distance(Relation):
     """How far from a noisy log-likelihood the levels of labels lie, for each that a message reveals."""
 
+    channel: NoisyChannel
     low, high = 0.0, REACH
 
     def __init__(self, channel: NoisyChannel) -> None:
         super().__init__(channel)
-        self._noisy = channel
         self.kind = "gauss" if channel.law is GAUSS else "laplace"
 
     def read(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> Iterator[FloatArray]:
-        cells = self._noisy.clipping.cells(candidates)
-        for distances in self._noisy.distances(messages, candidates, cells):
+        cells = self.channel.clipping.cells(candidates)
+        for distances in self.channel.distances(messages, candidates, cells):
             yield np.minimum(np.abs(distances), self.high)
 
 
