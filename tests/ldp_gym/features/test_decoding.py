@@ -4,12 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from helpers import CHANNELS, record, small_rules
+from helpers import READABLE, record, small_rules
 
-import ldp_gym
 from ldp_gym.features.decoding import decode
-
-READABLE = [name for name in CHANNELS if not ldp_gym.CHANNELS[name].adaptive]
 
 NOISY = ["laplace-single", "laplace-vector", "gaussian-vector"]
 

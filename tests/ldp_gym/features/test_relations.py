@@ -22,14 +22,19 @@ def exact_weights(channel):
     return -points if relation.kind == "laplace" else -(points**2) / 2.0
 
 
+def posterior_along(game, tape):
+    """The public posterior before each round of a tape, where the channel is adaptive."""
+    if tape.log_likelihoods is None:
+        return None
+    return game.public_posterior((len(tape.messages),)).along(tape.log_likelihoods)
+
+
 @pytest.mark.parametrize("channel", PRIVATE)
 def test_with_the_right_weight_label_evidence_is_the_likelihood(channel):
     """Up to a constant of each message, and to what a weight loses between its nodes."""
     game, tape = record(small_rules(channel), 12, episodes=2)
     exact = LabelEvidence(game.channel, exact_weights(game.channel)[None])
-    posterior = None
-    if tape.log_likelihoods is not None:
-        posterior = game.public_posterior((2,)).along(tape.log_likelihoods)
+    posterior = posterior_along(game, tape)
     evidence = exact(tape.messages, tape.candidates, posterior)[..., 0]
     likelihood = game.channel.log_likelihood(tape.messages, tape.candidates, posterior)
     gap = evidence - likelihood
@@ -40,9 +45,7 @@ def test_with_the_right_weight_label_evidence_is_the_likelihood(channel):
 def test_relations_lie_between_their_ends(channel):
     game, tape = record(small_rules(channel), 12, episodes=2)
     relation = relation_of(game.channel)
-    posterior = None
-    if tape.log_likelihoods is not None:
-        posterior = game.public_posterior((2,)).along(tape.log_likelihoods)
+    posterior = posterior_along(game, tape)
     for values in relation.read(tape.messages, tape.candidates, posterior):
         assert values.shape == (2, 12, 6)
         assert values.min() >= relation.low

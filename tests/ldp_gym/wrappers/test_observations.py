@@ -6,14 +6,12 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
-from helpers import CHANNELS, small_rules
+from helpers import READABLE, small_rules
 from stable_baselines3.common.env_checker import check_env as sb3_check_env
 
 import ldp_gym
 from ldp_gym import wrappers
 
-READABLE = [name for name in CHANNELS if not ldp_gym.CHANNELS[name].adaptive]
-NOISY = ["laplace-single", "laplace-vector", "gaussian-vector"]
 VIEWS = ["DecodedMessage", "Evidence", "HypothesisFeatures"]
 REDRAWN = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True, "horizon": 9}
 
@@ -65,7 +63,7 @@ def test_single_and_vector_views_agree(game, view, mode):
             ours = [env.reset()[0] for env in alone]
 
 
-@pytest.mark.parametrize("channel", [name for name in CHANNELS if not ldp_gym.CHANNELS[name].adaptive])
+@pytest.mark.parametrize("channel", READABLE)
 def test_before_the_first_message_there_is_nothing_to_see(channel):
     """At the first reset and at later ones: no sums, and no decoded message, whatever the channel."""
     views = [getattr(wrappers, view)(gym.make("LDPDist-v0", **small_rules(channel))) for view in VIEWS]
