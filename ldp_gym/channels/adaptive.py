@@ -47,7 +47,8 @@ class AdaptiveChannel(Channel):
         """The public posterior, which the channel must be given."""
         if posterior is None:
             raise IncompatibleChannelError(
-                f"{self!r} is adaptive: what a message says depends on the public posterior. Pass it, as "
-                f"ldp_agents.Bayes does with its own weights"
+                f"{self!r} is adaptive: what a message says depends on the public posterior. Pass it: "
+                f"a subclass of ldp_agents.ExponentialWeights has it as self.posterior, and "
+                f"game.public_posterior() keeps one"
             )
         return posterior

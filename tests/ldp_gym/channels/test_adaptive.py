@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from helpers import CHANNELS, make_channel
 
+import ldp_agents
 import ldp_gym
 from ldp_gym.learners import build_learner
 from ldp_gym.testing import check_channel, check_learner
@@ -83,3 +84,21 @@ def test_a_subclass_sends_what_it_encodes(name):
     messages, log_likelihood = channel.send(labels, table, uniforms, public)
     np.testing.assert_array_equal(messages, channel.encode(labels, table, uniforms, public))
     np.testing.assert_array_equal(log_likelihood, channel.log_likelihood(messages, table, public))
+
+
+def test_a_missing_posterior_is_said_with_where_to_find_it():
+    channel = make_channel("adaptive-split")
+    candidates = np.full((channel.num_hypotheses, channel.num_labels), 1.0 / channel.num_labels)
+    with pytest.raises(ValueError, match=r"has it as self\.posterior, and game\.public_posterior\(\) keeps"):
+        channel.log_likelihood(channel.message_space.sample(), candidates)
+
+
+@pytest.mark.parametrize("channel", ADAPTIVE)
+def test_a_learner_that_passes_its_posterior_reads_an_adaptive_channel(channel):
+    class Hedge(ldp_agents.ExponentialWeights):
+        rate = 0.5
+
+        def losses(self, messages, candidates):
+            return -self.game.channel.log_likelihood(messages, candidates, self.posterior)
+
+    check_learner(Hedge, channel=channel)
