@@ -99,8 +99,7 @@ class Client(Closable):
             said = to_json(write_answer(self._terms, asked, message))
             entry = Entry(digest, game, asked.round, epsilon, said)
             booked = self.ledger.book(entry, self.budget, self.delta)
-        answer: dict[str, Any] = json.loads(booked)
-        return answer
+        return json.loads(booked)
 
     def _randomize(self, asked: Question, label: int) -> tuple[Messages, float]:
         """The message, and the eps that it spends."""

@@ -87,8 +87,7 @@ class ExactTable(NamedTuple):
         """The message that a label sends if the coin is this number below 2^64."""
         ends = itertools.accumulate(self.counts[:-1, label].tolist())
         chosen = next((i for i, end in enumerate(ends) if number < end), -1)
-        message: Messages = self.messages[chosen]
-        return message
+        return self.messages[chosen]
 
 
 class ExactChannel(Channel):

@@ -111,8 +111,7 @@ class Terms:
         numbers = validation.numeric("the context", context)
         if numbers.ndim != 1:
             raise ValueError(f"a context has shape ({dim},), got {numbers.shape}")
-        place: FloatArray = game_arrays.contexts("the context", numbers[None], dim)[0]
-        return place
+        return game_arrays.contexts("the context", numbers[None], dim)[0]
 
 
 def _description(channel: Channel) -> list[Any]:

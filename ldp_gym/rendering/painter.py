@@ -55,8 +55,7 @@ class Painter:
 
     def frame(self, data: FrameData) -> Frame:
         """The picture as Gymnasium has them, ``(height, width, 3)``."""
-        pixels: Frame = self._pygame.surfarray.array3d(self.surface(data))
-        return np.ascontiguousarray(pixels.transpose(1, 0, 2))
+        return np.ascontiguousarray(self._pygame.surfarray.array3d(self.surface(data)).transpose(1, 0, 2))
 
     def surface(self, data: FrameData) -> pygame.Surface:
         """The picture as pygame has them."""
@@ -148,8 +147,7 @@ class Painter:
         """Write at a corner, the upper left or the upper right; returns how wide it came out."""
         image = self._fonts[size].render(words, True, colour)
         self._canvas.blit(image, (at[0] - image.get_width() if right else at[0], at[1]))
-        width: int = image.get_width()
-        return width
+        return image.get_width()
 
     def _caption(self, box: pygame.Rect, words: str, names: list[tuple[str, Colour]]) -> None:
         """A panel's heading, and below it what its colours stand for."""

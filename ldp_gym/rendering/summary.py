@@ -36,8 +36,7 @@ def message_bars(data: FrameData, most: int) -> FloatArray | None:
     if len(values) == len(data.distribution):  # it speaks of labels
         values = values[label_order(data, most)]
     starts = bar_starts(len(values), most)
-    means: FloatArray = np.add.reduceat(values, starts) / np.diff(starts, append=len(values))
-    return means
+    return np.add.reduceat(values, starts) / np.diff(starts, append=len(values))
 
 
 def message_text(data: FrameData) -> str:
