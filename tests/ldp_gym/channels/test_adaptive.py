@@ -87,8 +87,8 @@ def test_a_subclass_sends_what_it_encodes(name):
 
 
 def test_a_missing_posterior_is_said_with_where_to_find_it():
-    channel = make_channel("adaptive-split")
-    candidates = np.full((channel.num_hypotheses, channel.num_labels), 1.0 / channel.num_labels)
+    channel = make_channel("adaptive-split", 4, 5, 12)
+    candidates = np.full((4, 5), 0.2)
     with pytest.raises(ValueError, match=r"has it as self\.posterior, and game\.public_posterior\(\) keeps"):
         channel.log_likelihood(channel.message_space.sample(), candidates)
 
