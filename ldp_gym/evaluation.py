@@ -82,8 +82,13 @@ class Evaluation:
         """The episodes of the worst truth, when every truth was played; else all there are."""
         if self.kl.ndim == 2:
             return self
-        played = {name: getattr(self, name) for name in _PER_EPISODE if getattr(self, name) is not None}
-        return replace(self, **{name: values[self.worst_truth] for name, values in played.items()})
+        return replace(self, **{name: values[self.worst_truth] for name, values in self._per_episode.items()})
+
+    @property
+    def _per_episode(self) -> dict[str, Any]:
+        """What there is of every episode, by its name; its axis is the last but one."""
+        found = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "rounds"}
+        return {name: values for name, values in found.items() if values is not None}
 
     @property
     def opt(self) -> FloatArray:
@@ -150,7 +155,13 @@ class Evaluation:
         return "\n".join(lines)
 
 
-_PER_EPISODE = tuple(field.name for field in fields(Evaluation) if field.name != "rounds")
+def join_episodes(parts: Sequence[Evaluation]) -> Evaluation:
+    """Evaluations of the same game one after the other, along the episodes."""
+    joined = {
+        name: np.concatenate([getattr(part, name) for part in parts], axis=-2)
+        for name in parts[0]._per_episode
+    }
+    return replace(parts[0], **joined)
 
 
 def evaluate(
@@ -222,12 +233,11 @@ def evaluate(
     else:
         parts = share_out(work, pieces, processes, lambda piece: report(scenario.horizon * len(piece)))
     shape = (len(members), count) if isinstance(truth, str) else (count,)
-
-    def join(name: str) -> Any:
-        values = [getattr(part, name) for part in parts]
-        return None if values[0] is None else np.concatenate(values).reshape(*shape, values[0].shape[-1])
-
-    return replace(parts[0], **{name: join(name) for name in _PER_EPISODE})
+    joined = join_episodes(parts)
+    return replace(
+        joined,
+        **{name: values.reshape(*shape, values.shape[-1]) for name, values in joined._per_episode.items()},
+    )
 
 
 def _members(scenario: Scenario, truth: int | str | None) -> list[int | None]:

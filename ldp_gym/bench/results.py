@@ -6,7 +6,7 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -18,7 +18,7 @@ from ldp_gym.bench.certificates import ChannelAudit, audit_channels, certificate
 from ldp_gym.bench.experiment import Experiment, may_play_here
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Outcome, Store
-from ldp_gym.evaluation import Evaluation
+from ldp_gym.evaluation import Evaluation, join_episodes
 from ldp_gym.learners import LEARNERS, Track, learner_maker, track_of
 from ldp_gym.numerics.arrays import FloatArray
 
@@ -144,7 +144,7 @@ class Results:
             self.missing.append(experiment)
         elif evaluations := [outcome.evaluation for outcome in found if outcome.evaluation is not None]:
             seconds = sum(outcome.seconds for outcome in found)
-            result = ExperimentResult(experiment, _join(evaluations), seconds)
+            result = ExperimentResult(experiment, join_episodes(evaluations), seconds)
             (self.broken if self.audit(experiment).broken else self.successes).append(result)
         elif found:
             self.refusals.append(Failure(experiment, found[0].message or "no message"))
@@ -221,13 +221,3 @@ def _names(learners: Iterable[str]) -> dict[str, str]:
     return {
         learner: learner if shared[name] > 1 or name in LEARNERS else name for learner, name in names.items()
     }
-
-
-def _join(parts: Sequence[Evaluation]) -> Evaluation:
-    """Evaluations of the same game one after the other, along the episodes: the axis before the last."""
-    values = {
-        name: [getattr(part, name) for part in parts]
-        for name in (field.name for field in fields(Evaluation))
-        if name != "rounds" and getattr(parts[0], name) is not None
-    }
-    return replace(parts[0], **{name: np.concatenate(value, axis=-2) for name, value in values.items()})
