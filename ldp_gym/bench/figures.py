@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,6 @@ from ldp_gym.files import replacing
 if TYPE_CHECKING:  # imported where it draws: playing does not need it
     from matplotlib.axes import Axes as Axes
     from matplotlib.figure import Figure as Figure
-
-P = ParamSpec("P")
 
 STYLE: Any = {
     "font.size": 9,
@@ -73,12 +71,12 @@ _OTHERS = [
 ]
 
 
-def in_style(draw: Callable[P, Figure], *arguments: P.args, **options: P.kwargs) -> Figure:
-    """What ``draw`` draws, in this style."""
+def in_style(draw: Callable[[Results], Figure], results: Results) -> Figure:
+    """What ``draw`` draws of the results, in this style."""
     from matplotlib import rc_context
 
     with rc_context(STYLE):
-        return draw(*arguments, **options)
+        return draw(results)
 
 
 def save(drawing: Figure, path: Path) -> str:
@@ -224,15 +222,16 @@ def draw_points(
     """Estimates along x, joined by a line, with their intervals."""
     values = [estimate.value for estimate in estimates]
     axes.plot(x, values, marker="o", label=label, color=hue, **style)
-    known = [(at, e) for at, e in zip(x, estimates, strict=True) if np.isfinite(e.low)]
-    if known:
-        axes.vlines(
-            [at for at, _ in known],
-            [e.low for _, e in known],
-            [e.high for _, e in known],
-            color=hue,
-            linewidth=1,
-        )
+    bounded = _bounded(x, estimates)
+    if bounded.size:
+        axes.vlines(*bounded, color=hue, linewidth=1)
+
+
+def _bounded(places: Iterable[float], estimates: Iterable[Estimate | None]) -> npt.NDArray[np.float64]:
+    """Where the estimates that have an interval stand, and its two ends: ``(3, n)``."""
+    pairs = zip(places, estimates, strict=True)
+    known = [(place, e.low, e.high) for place, e in pairs if e is not None and np.isfinite(e.low)]
+    return np.reshape(np.asarray(known, dtype=np.float64), (-1, 3)).T
 
 
 def draw_lines(axes: Axes, results: Results, position: Callable[[Experiment], float]) -> None:
@@ -254,14 +253,7 @@ def draw_dots(
     places = np.arange(len(names))[::-1]
     known = [(place, e) for place, e in zip(places, estimates, strict=True) if e is not None]
     axes.plot([e.value for _, e in known], [place for place, _ in known], "o", color=hue)
-    bounded = [(place, e) for place, e in known if np.isfinite(e.low)]
-    axes.hlines(
-        [place for place, _ in bounded],
-        [e.low for _, e in bounded],
-        [e.high for _, e in bounded],
-        color=hue,
-        linewidth=1,
-    )
+    axes.hlines(*_bounded(places, estimates), color=hue, linewidth=1)
     axes.axvline(reference, color="black", linestyle=":")
     axes.set_yticks(places, names)
     axes.set_ylim(-0.7, len(names) - 0.3)
