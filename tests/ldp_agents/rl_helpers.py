@@ -1,12 +1,8 @@
-"""What the tests of the learned baselines share: an untrained model, an easy game, and the command."""
-
-import re
+"""What the tests of the learned baselines share: an untrained model, and an easy game."""
 
 import numpy as np
-from typer.testing import CliRunner
 
 from ldp_agents.rl import Model, network
-from ldp_gym.cli import app
 
 ENDS = {"weights": (network.NODE_INPUTS, 1), "slopes": (network.CHANNEL_INPUTS, network.SLOPE_OUTPUTS)}
 """How many inputs and outputs a network has, by what it says."""
@@ -21,9 +17,3 @@ def untrained(evidence="weights", seed=0, **card):
     parameters = network.make(inputs, (7, 5), outputs, np.random.default_rng(seed))
     parameters["w"] *= 10.0
     return Model(parameters, evidence, {}, card)
-
-
-def run(*arguments):
-    """The command's exit code, and what it printed, in one line."""
-    result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200"})
-    return result.exit_code, re.sub(r"[\s│]+", " ", result.output)

@@ -5,7 +5,8 @@ from dataclasses import fields
 import gymnasium as gym
 import numpy as np
 import pytest
-from rl_helpers import EASY, run
+from command_line import run_in_line as run
+from rl_helpers import EASY
 from sb3_contrib import RecurrentPPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env

@@ -6,8 +6,9 @@ import sys
 
 import numpy as np
 import pytest
+from command_line import run_in_line as run
 from helpers import ALPHA
-from rl_helpers import run, untrained
+from rl_helpers import untrained
 from scipy.stats import t as student
 
 import ldp_gym

@@ -8,8 +8,9 @@ import zipfile
 
 import numpy as np
 import pytest
+from command_line import run_in_line as run
 from helpers import ALPHA
-from rl_helpers import EASY, run
+from rl_helpers import EASY
 from scipy.stats import t as student
 
 import ldp_agents

@@ -6,22 +6,16 @@ import sys
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from command_line import run
 
 import ldp_gym
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.laplace_single import LaplaceSingle
 from ldp_gym.channels.randomized_response import RandomizedResponse
-from ldp_gym.cli import app
 from ldp_gym.cli.listing import REGISTRIES
 
 SMALL = ["--num-hypotheses", "2", "--num-labels", "3"]
 CEILINGS = ["audit", "laplace-single", "--hypotheses", "[[1,0,0],[0,0.5,0.5]]", "--horizon", "100"]
-
-
-def run(*arguments):
-    result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200"})
-    return result.exit_code, result.output
 
 
 def test_the_version_is_told():

@@ -1,16 +1,10 @@
 """``ldp-gym bench``, ``report``, ``export`` and ``list``, as a user types them."""
 
 import pytest
-from typer.testing import CliRunner
+from command_line import run
 
 import ldp_gym
 from ldp_gym.bench import SUITES, Results, Store, leaderboard
-from ldp_gym.cli import app
-
-
-def run(*arguments):
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
-    return result.exit_code, result.output
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from command_line import run_in_line as run
 
 import ldp_gym
 from ldp_gym import bench
 from ldp_gym.bench import Store
 from ldp_gym.bench.sections import gather
-from ldp_gym.cli import app
 
 PLUGIN = """
 [ldp_gym.commands]
@@ -22,11 +21,6 @@ bad = bad_plugin:Learner
 [ldp_gym.channels]
 bad = bad_plugin:Channel
 """
-
-
-def run(*arguments):
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
-    return result.exit_code, " ".join(result.output.split())
 
 
 def call(directory, *arguments, path=()):

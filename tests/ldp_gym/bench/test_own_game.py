@@ -3,17 +3,18 @@
 import importlib
 import json
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from command_line import run_in_line
 
 from ldp_gym.bench import Experiment, ExperimentResult, leaderboard
 from ldp_gym.bench.experiment import data_code
 from ldp_gym.bench.suites import selection
 from ldp_gym.bench.suites.own_game import OwnGame
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.cli import app, benchmarking
+from ldp_gym.cli import benchmarking
 from ldp_gym.evaluation import Evaluation
 
 MODULE = """
@@ -40,9 +41,7 @@ def game(tmp_path, monkeypatch):
     sys.modules.pop("my_game", None)
 
 
-def run(*arguments):
-    result = CliRunner().invoke(app, ["bench", *map(str, arguments)], env={"COLUMNS": "200"})
-    return result.exit_code, " ".join(result.output.replace("│", " ").split())
+run = partial(run_in_line, "bench")
 
 
 def as_options(rules):
