@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.experiment import CHANNEL_RULES, Experiment, make_scenario
 from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.engine.rules import rule_value
-from ldp_gym.engine.scenario import Scenario
-from ldp_gym.errors import NoPrivacyWarning, summarize
+from ldp_gym.errors import summarize
 from ldp_gym.numerics.streams import Purpose, stream
 from ldp_gym.privacy.audit import Certificate, certify, uniform_posterior
 
 LARGEST = 4096
 """Tables of more than K M entries are left to ``ldp-gym audit``: a report should not take minutes."""
-
-_CERTIFICATE_RULES = ("channel", "channel_kwargs", "epsilon", "delta", "hypotheses")
-"""What of the rules a channel's certificate depends on."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +79,7 @@ def _audit_group(group: list[Experiment]) -> ChannelAudit:
 
 def certificate_key(experiment: Experiment) -> str:
     """What of an experiment its channel's certificate depends on."""
-    return repr([rule_value(experiment.rules, name) for name in _CERTIFICATE_RULES])
+    return repr([rule_value(experiment.rules, name) for name in (*CHANNEL_RULES, "hypotheses")])
 
 
 def _table_entries(experiment: Experiment) -> int:
@@ -104,9 +99,7 @@ def _audit(experiment: Experiment) -> ChannelAudit:
 
 
 def _certificate(rules: Mapping[str, Any]) -> Certificate:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoPrivacyWarning)  # the report says it
-        scenario = Scenario(**rules)
+    scenario = make_scenario(**rules)
     channel, hypotheses = scenario.channel, scenario.hypotheses
     context = stream(Purpose.CERTIFICATE, 0).standard_normal(hypotheses.context_dim)
     return certify(channel, hypotheses(context), uniform_posterior(channel))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -16,6 +17,7 @@ import numpy as np
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.engine.rules import DEFAULTS, as_rules, rule_value
 from ldp_gym.engine.scenario import Scenario
+from ldp_gym.errors import NoPrivacyWarning
 from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.learners import LEARNERS, is_directory, learner_maker
 from ldp_gym.natures.base import NATURES
@@ -26,6 +28,9 @@ from ldp_gym.version import VERSION
 
 BLOCK = 25
 """How many episodes of one truth a cell plays, unless its suite says otherwise."""
+
+CHANNEL_RULES = ("channel", "channel_kwargs", "epsilon", "delta")
+"""The rules that are about the channel: what it is, and what it promises."""
 
 _PARTIES: dict[str, Registry[Any]] = {
     "hypotheses": HYPOTHESES,
@@ -198,6 +203,13 @@ class Cell:
 @cache  # the experiments of a suite share a few classes
 def _scenario(rules: str) -> Scenario:
     return Scenario(**json.loads(rules))
+
+
+def make_scenario(**rules: Any) -> Scenario:
+    """The scenario of a game, with no warning where it has no privacy: here that is a reference."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoPrivacyWarning)
+        return Scenario(**rules)
 
 
 # -- The code that a result depends on ----------------------------------------------------------------------

@@ -76,7 +76,7 @@ class IsolatedProcess:
         limits: what it may take.
     """
 
-    def __init__(self, name: str, limits: Limits = LIMITS) -> None:
+    def __init__(self, name: str, limits: Limits) -> None:
         self.name = name
         self.limits = limits
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
@@ -211,7 +211,7 @@ class IsolatedLearner(IsolatedProcess):
 
     episode_generators: GeneratorSource | None = None
 
-    def __init__(self, learner: str, options: Mapping[str, Any], limits: Limits = LIMITS) -> None:
+    def __init__(self, learner: str, options: Mapping[str, Any], limits: Limits) -> None:
         super().__init__(learner, limits)
         self.options = dict(options)
         self._candidates: FloatArray | None = None

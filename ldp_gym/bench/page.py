@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 Row = TypeVar("Row")
 
@@ -168,6 +168,6 @@ def whole_page(title: str, *body: str) -> Html:
     )
 
 
-def listing(items: Iterable[str], **attributes: Any) -> Html:
+def listing(items: Iterable[str]) -> Html:
     """An unordered list."""
-    return tag("ul", *(tag("li", item) for item in items), **attributes)
+    return tag("ul", *(tag("li", item) for item in items))

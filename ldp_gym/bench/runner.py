@@ -16,7 +16,14 @@ from pathlib import Path
 
 from ldp_gym.bench.certificates import LARGEST, audit_channels
 from ldp_gym.bench.commitment import commitment_to, seed_from
-from ldp_gym.bench.experiment import Cell, Experiment, learner_code, may_play_here, runs_stored_code
+from ldp_gym.bench.experiment import (
+    CHANNEL_RULES,
+    Cell,
+    Experiment,
+    learner_code,
+    may_play_here,
+    runs_stored_code,
+)
 from ldp_gym.bench.isolation import LIMITS, IsolatedLearner, Limits
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import DIRECTORY, HIDDEN, Outcome, Store
@@ -284,7 +291,8 @@ def _evaluation(cell: Cell, limits: Limits) -> tuple[Evaluation, float]:
         raise ChannelFailedError(f"the channel {experiment.channel!r} fails its check: {fault}")
     if may_play_here(experiment.learner):
         return _evaluate(cell, learner_maker(experiment.learner, experiment.options))
-    kept = {name: experiment.rules[name] for name in _PROMISES if name in experiment.rules}
+    # It is checked in a game on the same channel; the rest of the rules is as the learner says.
+    kept = {name: experiment.rules[name] for name in CHANNEL_RULES if name in experiment.rules}
     _check_learner(experiment.learner, json.dumps(dict(experiment.options)), json.dumps(kept), limits)
     with IsolatedLearner(experiment.learner, experiment.options, limits) as isolated:
         return _evaluate(cell, isolated)
@@ -322,10 +330,6 @@ def _recording(cell: Cell) -> Recording:
 @lru_cache(maxsize=1)
 def _last_recording(rules: str, seed: int) -> Recording:
     return Recording(as_scenario(json.loads(rules)))
-
-
-_PROMISES = ("channel", "channel_kwargs", "epsilon", "delta")
-"""What of the rules the game keeps on which a learner is checked; the rest is as the learner says."""
 
 
 @cache

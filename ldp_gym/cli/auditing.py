@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -13,11 +12,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ldp_gym.bench.experiment import make_scenario
 from ldp_gym.bench.figures import new_figure
 from ldp_gym.channels.base import Channel
 from ldp_gym.cli.options import option_of, search_here
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.errors import MissingExtraError, NoPrivacyWarning, extra, summarize
+from ldp_gym.errors import MissingExtraError, extra, summarize
 from ldp_gym.files import replacing
 from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.numerics.streams import Purpose, stream
@@ -67,19 +67,17 @@ def audit(
             f"cannot save the picture: {picture} is no name of a .png, .svg or .pdf file"
         )
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NoPrivacyWarning)  # the table says it
-            scenario = Scenario(
-                hypotheses=_table_or_name(hypotheses),
-                num_hypotheses=num_hypotheses,
-                num_labels=num_labels,
-                class_seed=class_seed,
-                channel=channel,
-                channel_kwargs=dict(option_of(text) for text in option or []),
-                epsilon=epsilon,
-                delta=delta,
-                horizon=horizon,
-            )
+        scenario = make_scenario(
+            hypotheses=_table_or_name(hypotheses),
+            num_hypotheses=num_hypotheses,
+            num_labels=num_labels,
+            class_seed=class_seed,
+            channel=channel,
+            channel_kwargs=dict(option_of(text) for text in option or []),
+            epsilon=epsilon,
+            delta=delta,
+            horizon=horizon,
+        )
         if trials:
             validate_trials(trials, scenario.channel.num_labels)
         tables = _tables(scenario, contexts)

@@ -9,17 +9,15 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.experiment import CHANNEL_RULES, Experiment, make_scenario
 from ldp_gym.bench.suites.base import channel_rules
 from ldp_gym.bench.suites.selection import Selection
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.engine.rules import complete_rules
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.errors import NoPrivacyWarning
 from ldp_gym.learners import LEARNERS
 from ldp_gym.numerics import validation
 
@@ -103,15 +101,12 @@ class OwnGame(Selection):
 
     def _check(self) -> None:
         """What is wrong with the game on any channel is an error now, not in every cell."""
-        of_channels = ("channel", "channel_kwargs", "epsilon", "delta")
-        Scenario(**{name: value for name, value in self.rules.items() if name not in of_channels})
+        Scenario(**{name: value for name, value in self.rules.items() if name not in CHANNEL_RULES})
 
     def _fits(self, channel: str) -> bool:
         """Whether the game can be played on a channel."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", NoPrivacyWarning)  # it is the reference here
-                Scenario(**self._rules_on(channel, self.epsilons[0]))
+            make_scenario(**self._rules_on(channel, self.epsilons[0]))
         except (TypeError, ValueError):
             return False
         return True
