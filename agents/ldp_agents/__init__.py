@@ -16,7 +16,7 @@ import gymnasium as gym
 
 from ldp_agents.base import ExponentialWeights, Learner, RandomizedLearner
 from ldp_agents.bayes import Bayes
-from ldp_agents.centred import CentredEXP3, CentredWMA
+from ldp_agents.centred import CentredEXP3
 from ldp_agents.exp3 import EXP3
 from ldp_agents.fixed_share import FixedShare
 from ldp_agents.likelihood import LikelihoodLearner
@@ -38,7 +38,6 @@ __all__ = [
     "WMA",
     "Bayes",
     "CentredEXP3",
-    "CentredWMA",
     "ExponentialWeights",
     "FixedShare",
     "IncompatibleChannelError",

@@ -1,4 +1,4 @@
-"""The paper's learners on losses of which the truth has the least, with a rate that fits their noise."""
+"""EXP3 on losses of which the truth has the least, with a rate that fits their noise."""
 
 from __future__ import annotations
 
@@ -60,7 +60,3 @@ class CentredEXP3(SmoothedLearner):
             np.where(spread > 0.0, spread, np.inf)
         )
         return softmax(-rate * losses, axis=axis)
-
-
-class CentredWMA(CentredEXP3):
-    """``centred-exp3`` under the name that it has where every coordinate is revealed (Algorithm 1)."""

@@ -249,7 +249,7 @@ def _learner_calls() -> Iterator[Call]:
         "share": [*MEASURES, 1.0],
         "members": [*MEASURES, 1.5],
     }
-    rates = {"WMA": WORDS, "CentredEXP3": WORDS, "CentredWMA": WORDS}
+    rates = {"WMA": WORDS, "CentredEXP3": WORDS}
     for name in ldp_agents.__all__:
         maker = getattr(ldp_agents, name)
         if not (isinstance(maker, type) and issubclass(maker, ldp_agents.Learner)) or inspect.isabstract(

@@ -45,7 +45,7 @@ _COLOURS = {
     "wma": "#c44e52",
     "exp3": "#dd8452",
     "centred-exp3": "#937860",
-    "centred-wma": "#da8bc3",
+    "centred-exp3 on laplace-vector": "#da8bc3",
     "mle": "#8172b3",
     "bayes": "#1a1a1a",
     "ppo": "#2e9e4f",
@@ -113,9 +113,9 @@ def colour(name: str, position: int = 0) -> str:
 
 
 def pair_colour(learner: str, channel: str, position: int) -> str:
-    """The colour of a learner on a channel: the learner's own on the paper's channels."""
+    """The colour of a learner on a channel: the learner's own on the paper's, unless it plays on both."""
     if channel in ("laplace-single", "laplace-vector"):
-        return colour(learner, position)
+        return _COLOURS.get(f"{learner} on {channel}", colour(learner, position))
     return colour(channel if learner == "bayes" else "", position)
 
 

@@ -27,7 +27,7 @@ SLOPES = (
     ("exp3", "laplace-single"),
     ("wma", "laplace-vector"),
     ("centred-exp3", "laplace-single"),
-    ("centred-wma", "laplace-vector"),
+    ("centred-exp3", "laplace-vector"),
     ("bayes", "laplace-single"),
     ("bayes", "split"),
 )

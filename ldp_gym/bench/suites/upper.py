@@ -27,7 +27,7 @@ PAIRS = (
     ("exp3", "laplace-single", 10**7),
     ("wma", "laplace-vector", 10**6),
     ("centred-exp3", "laplace-single", 10**6),
-    ("centred-wma", "laplace-vector", 10**6),
+    ("centred-exp3", "laplace-vector", 10**6),
     ("bayes", "laplace-single", 10**6),
     ("uniform", "laplace-single", 10**4),
 )

@@ -76,7 +76,7 @@ def test_every_suite_shows_a_learner_and_a_channel_that_were_added():
     rng = np.random.default_rng(0)
     for name in ("num-hypotheses", "upper", "tv", "num-labels", "quick", "contexts"):
         suite = SUITES[name]()
-        experiments = suite.experiments("small", learners=["centred-wma"], channels=["one-bit"])
+        experiments = suite.experiments("small", learners=["soft-bayes"], channels=["one-bit"])
         drawing = figures.in_style(suite.draw, Results(Invented(experiments, 1.0, rng), experiments, 0))
         drawing.draw_without_rendering()
         legends = [text for legend in drawing.legends for text in legend.get_texts()]
@@ -87,7 +87,7 @@ def test_every_suite_shows_a_learner_and_a_channel_that_were_added():
             assert (outside[2:] < drawing.bbox.size).all(), (name, label)
         legend = [label.get_text() for label in labels]
         titles = [panel.get_title() for panel in drawing.axes]
-        assert any("centred-wma" in text for text in legend), name
+        assert any("soft-bayes" in text for text in legend), name
         assert any("one-bit" in text for text in legend + titles), name
 
 
@@ -103,7 +103,7 @@ def test_a_model_goes_by_the_name_of_its_directory_unless_somebody_else_does(tmp
 
 
 def test_no_two_of_the_references_share_a_colour():
-    learners = ["uniform", "wma", "exp3", "centred-exp3", "centred-wma", "mle", "bayes"]
+    learners = ["uniform", "wma", "exp3", "centred-exp3", "centred-exp3 on laplace-vector", "mle", "bayes"]
     assert len({figures.colour(name) for name in learners}) == len(learners)
     others = {figures.colour(f"own:{i}", i) for i in range(10)}
     assert len(others) == 10
