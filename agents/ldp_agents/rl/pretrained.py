@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import ClassVar
 
-from ldp_agents.rl.model import EvidenceLearner, Model, ModelLearner
+from ldp_agents.rl.model import Model, ModelLearner
 from ldp_gym import Game
 
 WEIGHTS_DIRECTORY = Path(__file__).parent / "weights"
@@ -37,43 +36,32 @@ def model_of(algorithm: str) -> Model:
     return replace(Model.read(WEIGHTS_DIRECTORY / algorithm), measured=MEASURED[algorithm])
 
 
-class Pretrained(EvidenceLearner):
-    """A model that comes with the package: one for every channel, class, K, M, T and eps.
+def ppo(game: Game) -> ModelLearner:
+    """Learned from rewards alone, by PPO: how much to trust what messages say about labels.
 
-    What it was trained on, and how far it holds, is in docs/learned.md.
+    ``ldp-gym train ppo`` makes it. What it was trained on, and how far it holds, is in docs/learned.md.
 
     Args:
         game: the public rules.
     """
-
-    algorithm: ClassVar[str]
-
-    def __init__(self, game: Game) -> None:
-        super().__init__(game, model_of(self.algorithm))
+    return model_of("ppo")(game)
 
 
-class PretrainedPPO(Pretrained):
-    """Learned from rewards alone, by PPO: how much to trust what messages say about labels.
-
-    ``ldp-gym train ppo`` makes it.
-    """
-
-    algorithm = "ppo"
-
-
-class PretrainedAmortized(Pretrained):
+def amortized(game: Game) -> ModelLearner:
     """Learned from simulated games: how much to trust what messages say about labels; close to Bayes.
 
-    ``ldp-gym train amortized`` makes it.
-    """
+    ``ldp-gym train amortized`` makes it. What it was trained on, and how far it holds, is in docs/learned.md.
 
-    algorithm = "amortized"
+    Args:
+        game: the public rules.
+    """
+    return model_of("amortized")(game)
 
 
 def any_truth(game: Game) -> ModelLearner:
     """Learned from simulated games: what to believe where the truth may be no member of the class.
 
-    ``ldp-gym train any-truth`` makes it.
+    ``ldp-gym train any-truth`` makes it. What it was trained on, and how far it holds, is in docs/learned.md.
 
     Args:
         game: the public rules.
@@ -81,4 +69,5 @@ def any_truth(game: Game) -> ModelLearner:
     return model_of("any-truth")(game)
 
 
-any_truth.track = "uninformed"  # type: ignore[attr-defined]
+for _learner in (ppo, amortized, any_truth):
+    _learner.track = Model.track  # type: ignore[attr-defined]
