@@ -162,7 +162,7 @@ def _best_event(messages: list[FloatArray], delta: float) -> _Event:
     tree = grow(labelled, [*_projections(messages), *promising(labelled)], _DEPTH)
     places = labels * tree.num_cells + tree.cells(everything)
     counts = np.bincount(places, minlength=num_labels * tree.num_cells).reshape(num_labels, -1)
-    found = [_best_cells(counts, pair, each, delta) for pair in _pairs(counts)]
+    found = [(*_best_cells(counts, pair, each, delta), pair) for pair in _pairs(counts)]
     _, cells, pair = max(found, key=lambda one: one[0])
     return _Event(tree, cells, pair)
 
@@ -193,15 +193,13 @@ def _pairs(counts: IntArray) -> list[tuple[int, int]]:
     return [(int(i // len(counts)), int(i % len(counts))) for i in order]
 
 
-def _best_cells(
-    counts: IntArray, pair: tuple[int, int], each: int, delta: float
-) -> tuple[float, IntArray, tuple[int, int]]:
-    """The confident ratio of two labels, the cells in which it is reached, and the pair."""
+def _best_cells(counts: IntArray, pair: tuple[int, int], each: int, delta: float) -> tuple[float, IntArray]:
+    """The confident ratio of two labels, and the cells in which it is reached."""
     one, other = counts[pair[0]], counts[pair[1]]
     order = np.argsort((other + 0.5) / (one + 0.5), kind="stable")  # first what is likelier for the one
     bounds = _epsilon_bound(np.cumsum(one[order]), np.cumsum(other[order]), each, _CAUTION, delta)
     best = int(bounds.argmax())
-    return float(bounds[best]), order[: best + 1], pair
+    return float(bounds[best]), order[: best + 1]
 
 
 def _epsilon_bound(hits: IntArray, others: IntArray, trials: int, error: float, delta: float) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +12,8 @@ from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.numerics import game_arrays, validation
 from ldp_gym.numerics.arrays import FloatArray, Messages
 
-_CELLS = 8_000_000
-"""How many numbers an audit holds at a time: 64 MB."""
+_CELLS = 4_000_000
+"""How many numbers are asked of a channel at a time: 32 MB."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,9 @@ def exact_epsilon(
         1.5
     """
     candidates, posterior = check_situation(channel, candidates, posterior)
-    messages = _worst_case_messages(channel, candidates, posterior)
     found: ExactEpsilon | None = None
-    together = max(1, _CELLS // candidates.size)  # messages, so that many labels do not take all memory
-    for start in range(0, len(messages), together):
-        some = messages[start : start + together]
-        log_density = channel.log_density(some, candidates, posterior)
+    messages = _worst_case_messages(channel, candidates, posterior)
+    for some, log_density in log_densities(channel, messages, candidates, posterior):
         if np.isnan(log_density).any():
             raise ValueError(f"log_density of {channel!r} is NaN: there is nothing to certify")
         ratios = log_ratios(log_density)
@@ -80,6 +78,16 @@ def check_situation(
             f"ldp_gym.audit.uniform_posterior(channel)"
         )
     return candidates, None
+
+
+def log_densities(
+    channel: Channel, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
+) -> Iterator[tuple[Messages, FloatArray]]:
+    """Some messages at a time with their log densities, so that many labels do not take all memory."""
+    together = max(1, _CELLS // candidates.size)
+    for start in range(0, len(messages), together):
+        some = messages[start : start + together]
+        yield some, channel.log_density(some, candidates, posterior)
 
 
 def log_ratios(log_density: FloatArray) -> FloatArray:

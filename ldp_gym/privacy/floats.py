@@ -259,16 +259,12 @@ class _Search:
             change = np.abs(self._draw(labels, nudged) - messages)
             scale = np.maximum(np.abs(messages), 1.0)
             moved[place] = ((change > 0.0) & (change < 0.01 * scale)).mean(axis=0)
-        taken: set[int] = set()
+        taken = np.zeros(messages.shape[1], dtype=bool)
         for place in np.argsort(-moved.max(axis=1), kind="stable").tolist():
-            free = [entry for entry in range(messages.shape[1]) if entry not in taken]
-            if not free:
-                break
-            entry = max(free, key=lambda e: moved[place, e])
-            if moved[place, entry] < _MOVED:
-                continue
-            noise[place] = entry
-            taken |= {e for e in range(messages.shape[1]) if moved[place, e] >= _MOVED}
+            free = np.where(taken, 0.0, moved[place])
+            if free.max() >= _MOVED:
+                noise[place] = int(free.argmax())
+                taken |= moved[place] >= _MOVED
         # One uniform that reveals a random entry moves each of them now and then; so it drives the shown one.
         self._shown = len(noise) == 1 and bool((np.count_nonzero(messages, axis=1) == 1).all())
         return noise

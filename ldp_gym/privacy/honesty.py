@@ -30,7 +30,7 @@ from ldp_gym.privacy.bets import (
 )
 from ldp_gym.privacy.bits import fingerprints
 from ldp_gym.privacy.conduct import find_misconduct, why_no_numbers
-from ldp_gym.privacy.exact import exact_delta, exact_epsilon, log_ratios
+from ldp_gym.privacy.exact import exact_delta, exact_epsilon, log_densities, log_ratios
 
 ALPHA = 1e-6
 """The probability with which an honest channel is taken for a liar."""
@@ -262,13 +262,8 @@ class Inquiry:
 
     def _log_density(self, messages: Messages, situation: Situation) -> FloatArray:
         """What the channel declares of messages given the labels that are looked at, ``(R, L)``."""
-        together = max(1, _CELLS // (self.channel.num_hypotheses * self.channel.num_labels))
-        parts = []
-        for start in range(0, len(messages), together):
-            some = messages[start : start + together]
-            density = self.channel.log_density(some, situation.candidates, situation.posterior)
-            parts.append(density[:, self.labels])
-        return np.concatenate(parts)
+        parts = log_densities(self.channel, messages, situation.candidates, situation.posterior)
+        return np.concatenate([log_density[:, self.labels] for _, log_density in parts])
 
     # -- What is found ----------------------------------------------------------------------------
 

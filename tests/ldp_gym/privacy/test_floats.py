@@ -184,3 +184,5 @@ def test_candidates_and_posteriors_are_checked():
         audit.reachable(channel, np.full((3, 3), 1 / 3))
     with pytest.raises(ValueError, match="posterior"):
         audit.reachable(channel, TABLE, [0.5, 0.6])
+    with pytest.raises(ValueError, match="an audit is at one public posterior. Pass posterior="):
+        audit.reachable(make_channel("adaptive-split", 2, 3, 100), TABLE)
