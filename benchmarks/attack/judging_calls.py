@@ -34,6 +34,7 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
     theory.offset: {"num_hypotheses": 8, "horizon": 100, "noise_scale": 1.0, "gamma": None},
     theory.single_noise_scale: BOUNDS,
     theory.vector_noise_scale: {**BOUNDS, "delta": 1e-5},
+    noise_scales.advanced_composition: SCALES,
     noise_scales.log_range: {"num_hypotheses": 8, "horizon": 100},
     noise_scales.resolved_gamma: {"gamma": None, "horizon": 100},
     theory.information_limit: BOUNDS,

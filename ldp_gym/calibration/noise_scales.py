@@ -12,14 +12,15 @@ MOST_ROUNDS = 10**150
 
 def vector_noise_scale(num_hypotheses: int, horizon: int, epsilon: float, delta: float) -> float:
     """Algorithm 1's Laplace scale, ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``, eq. (8)."""
-    log_kt = log_range(num_hypotheses, horizon)
-    epsilon, delta = validation.positive("epsilon", epsilon), validation.fraction("delta", delta)
+    log_kt, epsilon = log_range(num_hypotheses, horizon), validation.positive("epsilon", epsilon)
     return advanced_composition(num_hypotheses, epsilon, delta) * log_kt / epsilon
 
 
 def advanced_composition(num_coordinates: int, epsilon: float, delta: float) -> float:
     """``2 sqrt(2K ln(1/delta)) + sqrt(K eps)``: eps times the scale that hides K coordinates of range 1."""
-    log_delta = -math.log(delta)
+    num_coordinates = validation.whole("num_coordinates", num_coordinates, least=1)
+    epsilon = validation.positive("epsilon", epsilon)
+    log_delta = -math.log(validation.fraction("delta", delta))
     return 2.0 * math.sqrt(2.0 * num_coordinates * log_delta) + math.sqrt(num_coordinates * epsilon)
 
 
