@@ -6,13 +6,13 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
 import ldp_agents
 import ldp_gym
-from ldp_gym.evaluation import _PER_EPISODE
 from ldp_gym.processes import count_jobs, share_out
 
 RULES = {"hypotheses": [[0.5, 0.5], [0.9, 0.1]], "channel": "split", "horizon": 25_000}
@@ -33,8 +33,9 @@ def test_any_number_of_processes_gives_the_same_numbers(learner):
     rounds = []
     options = {"episodes": 8, "seed": 3, "averages": True, "leaders": True, "progress": rounds.append}
     one, two = (ldp_gym.evaluate(learner, rules, jobs=jobs, **options) for jobs in (1, 2))
-    for name in ("rounds", *_PER_EPISODE):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+    for field in fields(one):
+        ours, theirs = (getattr(result, field.name) for result in (one, two))
+        np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
     assert sum(rounds) == 2 * 8 * 25_000
     assert rounds[-1] == sum(rounds) // 8, "a piece is reported when it is done"
 
