@@ -98,10 +98,12 @@ def complete_rules(rules: Mapping[str, Any]) -> Rules:
     """
     for name in rules:
         if name not in DEFAULTS:
-            close = difflib.get_close_matches(name, DEFAULTS, n=1)
+            known = {*DEFAULTS, "render_mode", "logit_range"} - {name}
+            close = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "."
             raise TypeError(
                 f"LDPDist-v0 got an unexpected keyword argument {name!r}{hint} It takes {', '.join(DEFAULTS)}"
+                f" and render_mode; LDPDistBox-v0 takes logit_range too"
             )
     return {**DEFAULTS, **rules}  # type: ignore[typeddict-item]
 
