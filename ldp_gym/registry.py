@@ -54,7 +54,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         from importlib.metadata import entry_points  # half of what `import ldp_gym` would take
 
         # Of several by one name the one that comes with this package is meant.
-        points = sorted(entry_points(group=self.group), key=lambda point: (point.name, _is_own(point.module)))
+        points = sorted(entry_points(group=self.group), key=lambda point: (point.name, is_own(point.module)))
         return {point.name: point for point in points}
 
     def __iter__(self) -> Iterator[str]:
@@ -114,7 +114,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
 
     def is_builtin(self, name: str) -> bool:
         """Whether what goes by ``name`` comes with this package; it is not imported for it."""
-        return _is_own(self.package_of(name))
+        return is_own(self.package_of(name))
 
     def makes(self, name: str) -> bool:
         """Whether ``name`` stands for a class or a function that makes things; otherwise it is a thing."""
@@ -181,11 +181,12 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
 
 def is_builtin(maker: Any) -> bool:
     """Whether a class, or a function that makes things, comes with this package."""
-    return _is_own(str(getattr(maker, "__module__", "")))
+    return is_own(str(getattr(maker, "__module__", "")))
 
 
-def _is_own(module: str) -> bool:
-    return module.partition(".")[0] in PACKAGES
+def is_own(address: str) -> bool:
+    """Whether a module, or something in one, comes with this package."""
+    return address.partition(".")[0] in PACKAGES
 
 
 def load(point: EntryPoint, kind: str) -> Any:

@@ -22,7 +22,7 @@ from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.learners import LEARNERS, is_directory, learner_maker
 from ldp_gym.natures.base import NATURES
 from ldp_gym.numerics import validation
-from ldp_gym.registry import PACKAGES, Registry, import_object, is_address
+from ldp_gym.registry import PACKAGES, Registry, import_object, is_address, is_own
 from ldp_gym.truths.base import TRUTHS
 from ldp_gym.version import VERSION
 
@@ -266,7 +266,7 @@ def data_code(address: str) -> str:
     found = import_object(address, "data")
     module = address.partition(":")[0]
     package = module.partition(".")[0]
-    code = _modules_code(_places(module if package in PACKAGES else package))
+    code = _modules_code(_places(module if is_own(module) else package))
     data = np.asarray(found) if _is_data(found) else np.zeros(0)
     values = repr(data.tolist()).encode() if data.dtype == object else data.tobytes()
     return hashlib.sha256(code.encode() + values).hexdigest()

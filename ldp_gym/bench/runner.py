@@ -48,7 +48,7 @@ from ldp_gym.game import Game
 from ldp_gym.learners import Learner, Track, is_directory, learner_maker, track_of
 from ldp_gym.numerics import validation
 from ldp_gym.processes import count_jobs
-from ldp_gym.registry import PACKAGES
+from ldp_gym.registry import is_own
 from ldp_gym.testing import check_channel
 
 
@@ -323,7 +323,7 @@ def _recording(cell: Cell) -> Recording:
     others = (
         source.rpartition(" ")[2] for source in cell.sources.keys() - {"ldp-gym", cell.experiment.learner}
     )
-    is_ours = all(address.partition(".")[0] in PACKAGES for address in others)
+    is_ours = all(map(is_own, others))
     return _last_recording(rules, cell.seed) if is_ours else Recording(as_scenario(json.loads(rules)))
 
 

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.numerics.arrays import FloatArray, IntArray
 
 RESAMPLES = 2000
 
@@ -203,9 +203,21 @@ def share_interval(hits: int, count: int, confidence: float) -> tuple[float, flo
         >>> round(low, 3), high
         (0.692, 1.0)
     """
+    error = (1.0 - confidence) / 2.0
+    return float(least_share(hits, count, error)), float(largest_share(hits, count, error))
+
+
+def least_share(hits: IntArray | int, count: int, error: float) -> FloatArray:
+    """The lower end of :func:`share_interval`: the probability is below it with chance ``error`` at most."""
     from scipy.stats import beta  # imported here, as above
 
-    error = (1.0 - confidence) / 2.0
-    low = float(beta.ppf(error, hits, count - hits + 1)) if hits else 0.0
-    high = float(beta.ppf(1.0 - error, hits + 1, count - hits)) if hits < count else 1.0
-    return low, high
+    hits = np.asarray(hits)
+    return np.where(hits > 0, beta.ppf(error, np.maximum(hits, 1), count - hits + 1), 0.0)
+
+
+def largest_share(hits: IntArray | int, count: int, error: float) -> FloatArray:
+    """The upper end of :func:`share_interval`: the probability is above it with chance ``error`` at most."""
+    from scipy.stats import beta
+
+    hits = np.asarray(hits)
+    return np.where(hits < count, beta.isf(error, hits + 1, np.maximum(count - hits, 1)), 1.0)

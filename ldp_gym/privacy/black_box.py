@@ -11,6 +11,7 @@ import numpy as np
 from ldp_gym.channels.base import Channel
 from ldp_gym.numerics import validation
 from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray
+from ldp_gym.numerics.intervals import largest_share, least_share
 from ldp_gym.privacy.bits import varying
 from ldp_gym.privacy.exact import check_situation
 from ldp_gym.privacy.questions import Labelled, Question, Tree, grow, promising
@@ -204,9 +205,6 @@ def _best_cells(counts: IntArray, pair: tuple[int, int], each: int, delta: float
 
 def _epsilon_bound(hits: IntArray, others: IntArray, trials: int, error: float, delta: float) -> FloatArray:
     """``log((p_low - delta) / p'_high)`` with Clopper-Pearson bounds, each at half the error."""
-    from scipy.stats import beta
-
-    low = np.where(hits > 0, beta.ppf(error / 2.0, np.maximum(hits, 1), trials - hits + 1), 0.0)
-    high = np.where(others < trials, beta.isf(error / 2.0, others + 1, np.maximum(trials - others, 1)), 1.0)
+    low, high = least_share(hits, trials, error / 2.0), largest_share(others, trials, error / 2.0)
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
