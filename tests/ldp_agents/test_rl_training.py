@@ -126,6 +126,13 @@ def test_a_game_that_the_model_cannot_play_leaves_it_without_a_score(tmp_path):
     assert load(tmp_path)(Scenario(**EASY).game)
 
 
+def test_what_cannot_be_trained_leaves_its_directory_for_another_try(tmp_path):
+    with pytest.raises(ValueError, match="depends on the public posterior"):
+        train(Config("sac", {**EASY, "channel": "adaptive-split"}, steps=10), tmp_path)
+    train(Config("amortized", EASY, steps=1), tmp_path, scores=1, episodes=2)
+    assert load(tmp_path)
+
+
 def test_a_damaged_checkpoint_does_not_stop_a_run(tmp_path):
     config = Config("amortized", EASY, 6_000, settings=SHORT["amortized"][1])
     train(config, tmp_path, scores=2, episodes=2)

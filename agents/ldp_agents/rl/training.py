@@ -92,7 +92,12 @@ def train(
     with bar, SummaryWriter(str(out / LOGS / "score")) as writer:
         task = bar.add_task(config.algorithm, total=config.steps, score=_score_text(None, references))
         progress = _Recorder(config, out, scores, episodes, references, writer, bar, task)
-        model = algorithm.fit(Run(config, settings, card, progress, checkpoint, out / LOGS))
+        try:
+            model = algorithm.fit(Run(config, settings, card, progress, checkpoint, out / LOGS))
+        except ValueError:
+            if not (out / CHECKPOINT).exists():
+                (out / CONFIG).unlink()  # nothing was trained: the directory may be used again
+            raise
         model.save(out)
         progress.score(config.steps, model)
     return model
