@@ -98,7 +98,7 @@ def complete_rules(rules: Mapping[str, Any]) -> Rules:
     """
     for name in rules:
         if name not in DEFAULTS:
-            known = {*DEFAULTS, "render_mode", "logit_range"} - {name}
+            known = [other for other in (*DEFAULTS, "render_mode", "logit_range") if other != name]
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "."
             raise TypeError(
