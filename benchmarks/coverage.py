@@ -19,8 +19,8 @@ from rich.progress import Progress
 from scipy import stats
 
 import ldp_gym
-from ldp_gym.numerics.arrays import FloatArray
-from ldp_gym.numerics.intervals import mean_interval
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.intervals import mean_interval
 
 CONFIDENCE = 0.95
 LONGEST = {16: 1.6, 32: 1.4, 100: 1.2, 200: 1.2}

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import ldp_gym
-from ldp_gym.numerics.intervals import mean_interval
-from ldp_gym.search import hardest_contexts
+from ldp_gym.bench.search import hardest_contexts
+from ldp_gym.core.intervals import mean_interval
 
 CHANNELS = ("split", "laplace-single")
 APART = 10**8

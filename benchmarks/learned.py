@@ -27,11 +27,11 @@ from ldp_agents.rl.config import Config
 from ldp_agents.rl.games import CLASSES, make_rules
 from ldp_agents.rl.model import CARD
 from ldp_agents.rl.training import SCORES, train
+from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.evaluation import Recording
-from ldp_gym.features.evidence import nodes
-from ldp_gym.features.relations import relation_of
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.wrappers.features.evidence import nodes
+from ldp_gym.wrappers.features.relations import relation_of
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 USUAL = ("dirichlet(0.3)", 8, 16, 1000)

@@ -29,9 +29,9 @@ import ldp_agents
 import ldp_gym
 from ldp_gym import bench
 from ldp_gym.channels import vote, votes, wheel
+from ldp_gym.core import arrays
 from ldp_gym.deploy import Entry, Ledger
 from ldp_gym.engine import lookahead
-from ldp_gym.numerics import arrays
 from ldp_gym.privacy import audit
 from ldp_gym.processes import count_jobs
 from ldp_gym.wrappers import Evidence, MixtureAction, VectorEvidence, VectorMixtureAction

@@ -8,7 +8,6 @@ import gymnasium as gym
 import numpy as np
 from liar_channels import LIARS, ClearText, LastBits, RarelyClear, Rewritten, liar, one_in
 
-from ldp_gym.calibration.accounting import DeltaBounds
 from ldp_gym.channels import (
     AdaptiveSplit,
     Channel,
@@ -18,6 +17,7 @@ from ldp_gym.channels import (
     RandomizedResponse,
     SubsetSelection,
 )
+from ldp_gym.channels.accounting import DeltaBounds
 
 __all__ = ["LIARS"]  # these, and those that liar_channels has
 

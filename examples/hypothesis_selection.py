@@ -35,7 +35,7 @@ import numpy as np
 
 import ldp_gym
 from ldp_gym import HYPOTHESES, batch, theory
-from ldp_gym.numerics.divergences import tv
+from ldp_gym.core.divergences import tv
 
 NUM_LABELS = 16  # M
 CLOSE = 0.1  # in TV

@@ -10,19 +10,18 @@ from typing import Any as _Any
 import gymnasium as _gym
 
 from ldp_gym.channels.base import CHANNELS, Channel
-from ldp_gym.env import LDPDistEnv
-from ldp_gym.errors import BrokenPromiseWarning, NoPrivacyWarning
+from ldp_gym.core.errors import BrokenPromiseWarning, NoPrivacyWarning
+from ldp_gym.core.simplex import Simplex
+from ldp_gym.core.version import VERSION as _VERSION
+from ldp_gym.engine.game import Game
+from ldp_gym.engine.learners import LEARNERS
+from ldp_gym.envs.single import LDPDistEnv
+from ldp_gym.envs.vector import LDPDistVectorEnv
 from ldp_gym.evaluation import Evaluation, evaluate
-from ldp_gym.game import Game
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
-from ldp_gym.learners import LEARNERS
 from ldp_gym.natures.base import NATURES, Nature
 from ldp_gym.privacy import audit
-from ldp_gym.search import hardest_contexts
-from ldp_gym.spaces import Simplex
 from ldp_gym.truths.base import TRUTHS, Truth
-from ldp_gym.vector_env import LDPDistVectorEnv
-from ldp_gym.version import VERSION as _VERSION
 
 __all__ = [
     "CHANNELS",
@@ -49,8 +48,8 @@ __version__ = _VERSION
 
 _gym.register(
     id="LDPDist-v0",
-    entry_point="ldp_gym.env:LDPDistEnv",
-    vector_entry_point="ldp_gym.vector_env:LDPDistVectorEnv",
+    entry_point="ldp_gym.envs.single:LDPDistEnv",
+    vector_entry_point="ldp_gym.envs.vector:LDPDistVectorEnv",
     order_enforce=False,  # it says itself what to call first
 )
 _gym.register(
@@ -60,8 +59,8 @@ _gym.register(
 )
 
 
-_PARTS = {"bench", "deploy", "splits", "testing", "wrappers"}
-"""What is imported when it is first used, as ``ldp_gym.deploy``."""
+_LAZY = {"bench", "deploy", "hardest_contexts", "testing", "wrappers"}
+"""Names that are imported when they are first used, as ``ldp_gym.bench``."""
 
 
 def __getattr__(name: str) -> _Any:
@@ -74,10 +73,10 @@ def __getattr__(name: str) -> _Any:
             import ldp_gym.deploy
 
             return ldp_gym.deploy
-        case "splits":
-            import ldp_gym.splits
+        case "hardest_contexts":
+            from ldp_gym.bench.search import hardest_contexts
 
-            return ldp_gym.splits
+            return hardest_contexts
         case "testing":
             import ldp_gym.testing
 
@@ -91,4 +90,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PARTS})
+    return sorted({*globals(), *_LAZY})

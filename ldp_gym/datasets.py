@@ -19,14 +19,14 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
+from ldp_gym.bench.splits import TRAIN_SEED
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray, Messages
+from ldp_gym.core.errors import extra
+from ldp_gym.engine.game import Game, copy_game
+from ldp_gym.engine.learners import Learner, build_learner, hand_generators
 from ldp_gym.engine.rules import as_rules
-from ldp_gym.errors import extra
 from ldp_gym.evaluation import Evaluation, as_scenario, evaluate
-from ldp_gym.game import Game, copy_game
-from ldp_gym.learners import Learner, build_learner, hand_generators
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray, Messages
-from ldp_gym.splits import TRAIN_SEED
 
 if TYPE_CHECKING:
     from minari import MinariDataset
@@ -47,7 +47,7 @@ def write_dataset(
         dataset_id: such as ``"ldp-gym/base-v0"``.
         rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``: names, numbers and lists.
         episodes: how many.
-        seed: of the first; training games have seeds from :data:`ldp_gym.splits.TRAIN_SEED` on.
+        seed: of the first; training games have seeds from :data:`ldp_gym.bench.splits.TRAIN_SEED` on.
         learner: the one that is logged; it decides actions and rewards, and nothing that is observed.
         **description: what else ``minari.create_dataset_from_buffers`` takes, such as ``author``.
 

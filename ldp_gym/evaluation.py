@@ -12,19 +12,19 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
+from ldp_gym.core import game_arrays, validation
+from ldp_gym.core.arrays import FloatArray, IntArray
+from ldp_gym.core.divergences import kl, kl_to_each, tv
+from ldp_gym.core.intervals import largest_mean_interval
+from ldp_gym.core.registry import is_builtin
+from ldp_gym.engine.game import Game, copy_game
+from ldp_gym.engine.learners import Learner, TapeLearner, build_learner, hand_generators, play_stepwise
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import LearnerGenerators, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
-from ldp_gym.env import LDPDistEnv
-from ldp_gym.game import Game, copy_game
-from ldp_gym.learners import Learner, TapeLearner, build_learner, hand_generators, play_stepwise
-from ldp_gym.numerics import game_arrays, validation
-from ldp_gym.numerics.arrays import FloatArray, IntArray
-from ldp_gym.numerics.divergences import kl, kl_to_each, tv
-from ldp_gym.numerics.intervals import largest_mean_interval
+from ldp_gym.envs.single import LDPDistEnv
 from ldp_gym.privacy.certificate import warn_of_broken_promise
 from ldp_gym.processes import count_jobs, share_out
-from ldp_gym.registry import is_builtin
 from ldp_gym.truths.base import NO_MEMBER
 
 _CELLS = 600_000

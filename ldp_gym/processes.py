@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from gymnasium.vector.utils import CloudpickleWrapper
 
-from ldp_gym.numerics import validation
+from ldp_gym.core import validation
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")

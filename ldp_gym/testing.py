@@ -16,15 +16,12 @@ import numpy as np
 
 from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
-from ldp_gym.engine.scenario import Scenario
-from ldp_gym.engine.seeding import LearnerGenerators
-from ldp_gym.engine.tape import Episodes, Tape
-from ldp_gym.errors import OutsideTrainingWarning
-from ldp_gym.game import Game
-from ldp_gym.hypotheses.base import HypothesisClass
-from ldp_gym.hypotheses.dirichlet import Dirichlet
-from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
-from ldp_gym.learners import (
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray, at_round
+from ldp_gym.core.errors import OutsideTrainingWarning
+from ldp_gym.core.sampling import open_uniforms
+from ldp_gym.engine.game import Game
+from ldp_gym.engine.learners import (
     Learner,
     TapeLearner,
     build_learner,
@@ -33,10 +30,13 @@ from ldp_gym.learners import (
     learner_maker,
     predict_checked,
 )
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.seeding import LearnerGenerators
+from ldp_gym.engine.tape import Episodes, Tape
+from ldp_gym.hypotheses.base import HypothesisClass
+from ldp_gym.hypotheses.dirichlet import Dirichlet
+from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
 from ldp_gym.natures.base import Nature, NatureView
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray, at_round
-from ldp_gym.numerics.sampling import open_uniforms
 from ldp_gym.privacy.honesty import find_lie, list_few
 from ldp_gym.theory.information import MessageInformation
 from ldp_gym.truths.base import Truth, TruthView, pick

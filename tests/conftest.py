@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ldp_gym
-from ldp_gym.errors import OutsideTrainingWarning
+from ldp_gym.core.errors import OutsideTrainingWarning
 
 hypothesis.settings.register_profile("default", deadline=None, max_examples=60, derandomize=True)
 hypothesis.settings.load_profile("default")

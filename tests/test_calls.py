@@ -12,11 +12,11 @@ from ldp_gym import theory
 
 CALLS = all_calls()
 PUBLIC = """
-    ldp_agents ldp_gym ldp_gym.audit ldp_gym.batch ldp_gym.bench ldp_gym.channels ldp_gym.deploy
-    ldp_gym.hypotheses ldp_gym.natures ldp_gym.splits
-    ldp_gym.search ldp_gym.spaces ldp_gym.testing ldp_gym.theory ldp_gym.truths ldp_gym.wrappers
-    ldp_gym.calibration.accounting ldp_gym.calibration.capacity ldp_gym.calibration.clipping
-    ldp_gym.calibration.extremal ldp_gym.calibration.noise_scales
+    ldp_agents ldp_gym ldp_gym.audit ldp_gym.bench.batch ldp_gym.bench ldp_gym.channels ldp_gym.deploy
+    ldp_gym.hypotheses ldp_gym.natures ldp_gym.bench.splits
+    ldp_gym.bench.search ldp_gym.core.simplex ldp_gym.testing ldp_gym.theory ldp_gym.truths ldp_gym.wrappers
+    ldp_gym.channels.accounting ldp_gym.channels.capacity ldp_gym.channels.clipping
+    ldp_gym.channels.extremal ldp_gym.channels.noise_scales
 """
 RESULTS = {
     "Cells",

@@ -154,7 +154,7 @@ def test_all_that_is_exported_is_documented(reference):
             assert f"| `{package.__name__}.{name}` |" in reference["reference/names.md"]
             if inspect.ismodule(thing):
                 assert thing.__name__ in shown
-            elif not isinstance(thing, ldp_gym.registry.Registry):
+            elif not isinstance(thing, ldp_gym.core.registry.Registry):
                 assert {thing.__module__, f"{thing.__module__}.{thing.__qualname__}"} & shown, name
                 assert thing.__doc__
 

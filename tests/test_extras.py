@@ -16,7 +16,7 @@ class Blocker(importlib.abc.MetaPathFinder):
 
 sys.meta_path.insert(0, Blocker())
 import ldp_gym, ldp_agents
-from ldp_gym.errors import MissingExtraError
+from ldp_gym.core.errors import MissingExtraError
 fallen, named = [], 0
 for package in (ldp_gym, ldp_agents):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + ".", onerror=lambda name: None):

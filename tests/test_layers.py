@@ -44,7 +44,7 @@ def test_a_wrong_import_breaks_the_check(planted, tmp_path):
     for name in ("ldp_gym", "agents/ldp_agents"):
         shutil.copytree(ROOT / name, tmp_path / Path(name).name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    module = tmp_path / "ldp_gym" / "numerics" / "divergences.py"
+    module = tmp_path / "ldp_gym" / "core" / "divergences.py"
     module.write_text(module.read_text() + f"\n\n{planted}\n")
     outcome = check_layers(tmp_path)
     assert outcome.returncode != 0
@@ -64,4 +64,4 @@ def test_no_module_is_imported_by_a_string():
         for path in (ROOT / package).rglob("*.py")
         if re.search(r"\bimport_module\b|\b__import__\b|\bimport importlib$", path.read_text(), re.MULTILINE)
     }
-    assert importers == {"ldp_gym/registry.py"}
+    assert importers == {"ldp_gym/core/registry.py"}

@@ -34,7 +34,7 @@ class Picky:
     track = "uninformed"
 
     def __init__(self, game):
-        from ldp_gym.errors import IncompatibleChannelError
+        from ldp_gym.core.errors import IncompatibleChannelError
 
         if (game.num_hypotheses, game.num_labels) != (8, 3):
             raise IncompatibleChannelError(f"Picky was trained for K = 8 and M = 3, not {game!r}")

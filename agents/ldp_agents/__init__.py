@@ -28,9 +28,9 @@ from ldp_agents.thompson import Thompson
 from ldp_agents.uniform import Uniform
 from ldp_agents.wma import WMA
 from ldp_gym import Game
-from ldp_gym.errors import IncompatibleChannelError
-from ldp_gym.game import game_of
-from ldp_gym.learners import build_learner, hand_generators
+from ldp_gym.core.errors import IncompatibleChannelError
+from ldp_gym.engine.game import game_of
+from ldp_gym.engine.learners import build_learner, hand_generators
 
 __all__ = [
     "EXP3",

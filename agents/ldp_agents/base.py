@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldp_gym import Game
-from ldp_gym.errors import ArgumentTypeError, IncompatibleChannelError
-from ldp_gym.game import as_game
-from ldp_gym.learners import GeneratorSource, Track, play_stepwise
-from ldp_gym.numerics import game_arrays, validation
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages, mixture, softmax
-from ldp_gym.numerics.sampling import open_uniforms
+from ldp_gym.core import game_arrays, validation
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, mixture, softmax
+from ldp_gym.core.errors import ArgumentTypeError, IncompatibleChannelError
+from ldp_gym.core.sampling import open_uniforms
+from ldp_gym.engine.game import as_game
+from ldp_gym.engine.learners import GeneratorSource, Track, play_stepwise
 
 
 class Learner(ABC):
@@ -28,8 +28,8 @@ class Learner(ABC):
         game: the public rules.
 
     Attributes:
-        track: what it reads beside candidates and messages, :data:`ldp_gym.learners.Track`. A learner that
-            never asks the channel about its messages may declare that it is uninformed.
+        track: what it reads beside candidates and messages, :data:`ldp_gym.engine.learners.Track`. A learner
+            that never asks the channel about its messages may declare that it is uninformed.
     """
 
     track: ClassVar[Track] = "informed"
@@ -121,7 +121,7 @@ def overrides(learner: Learner, base: type, *names: str) -> bool:
 
 
 class RandomizedLearner(Learner):
-    """A learner with coins of its own, :class:`ldp_gym.learners.RandomizedLearner`.
+    """A learner with coins of its own, :class:`ldp_gym.engine.learners.RandomizedLearner`.
 
     ``evaluate``, the benchmark and ``ldp_agents.make(name, env)`` hand it a generator per episode, seeded by
     the episode. Otherwise it draws its own from the operating system.

@@ -8,10 +8,10 @@ import numpy.typing as npt
 from ldp_agents.base import ExponentialWeights, overrides
 from ldp_agents.likelihood import log_evidence
 from ldp_gym import Game
-from ldp_gym.game import as_game
-from ldp_gym.numerics import game_arrays, validation
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
-from ldp_gym.posterior import evidence
+from ldp_gym.core import game_arrays, validation
+from ldp_gym.core.arrays import BoolArray, FloatArray, Messages
+from ldp_gym.engine.game import as_game
+from ldp_gym.engine.posterior import evidence
 
 
 class Bayes(ExponentialWeights):

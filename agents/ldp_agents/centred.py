@@ -8,8 +8,8 @@ import numpy as np
 
 from ldp_agents.base import SmoothedLearner
 from ldp_gym import Game
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray, Messages, softmax
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray, Messages, softmax
 
 RATES = ("adaptive", "known")
 

@@ -7,8 +7,8 @@ from abc import abstractmethod
 import numpy as np
 
 from ldp_agents.base import MixtureLearner
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, uniform_distribution
-from ldp_gym.posterior import evidence
+from ldp_gym.core.arrays import BoolArray, FloatArray, Messages, uniform_distribution
+from ldp_gym.engine.posterior import evidence
 
 _LEAST_WEIGHT = 1e-300
 """What a hypothesis keeps, so that a later message can bring it back."""

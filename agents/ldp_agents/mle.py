@@ -6,7 +6,7 @@ import numpy as np
 
 from ldp_agents.base import SmoothedLearner
 from ldp_agents.bayes import Bayes
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.core.arrays import FloatArray
 
 _TIE = 1e-9
 

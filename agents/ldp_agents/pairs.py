@@ -6,9 +6,9 @@ import numpy as np
 
 from ldp_agents.likelihood import LikelihoodLearner, bayes_rule
 from ldp_gym import Game
-from ldp_gym.game import as_game
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, softmax
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import BoolArray, FloatArray, softmax
+from ldp_gym.engine.game import as_game
 
 _SHARES = tuple(n / 6 for n in range(1, 6))
 """What the first of a pair has in their mixtures."""

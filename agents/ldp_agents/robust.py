@@ -9,8 +9,8 @@ from ldp_agents.likelihood import LikelihoodLearner, bayes_rule
 from ldp_agents.pairs import MOST_BESIDE_OTHERS, Pairs
 from ldp_agents.soft_bayes import SoftBayes
 from ldp_gym import Game
-from ldp_gym.game import as_game
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, softmax
+from ldp_gym.core.arrays import BoolArray, FloatArray, softmax
+from ldp_gym.engine.game import as_game
 
 MEMBER, PAIR, SWITCHING, MIXTURE = 0.5, 0.08, 0.05, 0.37
 """How likely each kind of truth is at first. Chosen on other tables than those of docs/any-truth.md."""

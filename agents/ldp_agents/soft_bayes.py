@@ -8,9 +8,9 @@ import numpy as np
 
 from ldp_agents.likelihood import LinearWeights
 from ldp_gym import Game
-from ldp_gym.game import as_game
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.engine.game import as_game
 
 
 class SoftBayes(LinearWeights):

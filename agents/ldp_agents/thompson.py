@@ -6,8 +6,8 @@ import numpy as np
 
 from ldp_agents.base import RandomizedLearner, SmoothedLearner
 from ldp_agents.bayes import Bayes
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
-from ldp_gym.numerics.sampling import categorical
+from ldp_gym.core.arrays import BoolArray, FloatArray, Messages
+from ldp_gym.core.sampling import categorical
 
 
 class Thompson(RandomizedLearner, SmoothedLearner, Bayes):

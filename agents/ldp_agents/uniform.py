@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ldp_agents.base import ExponentialWeights
-from ldp_gym.numerics.arrays import FloatArray, Messages
+from ldp_gym.core.arrays import FloatArray, Messages
 
 
 class Uniform(ExponentialWeights):

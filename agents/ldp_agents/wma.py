@@ -6,7 +6,7 @@ import math
 
 from ldp_agents.base import LiteralLearner
 from ldp_gym import Game
-from ldp_gym.numerics import validation
+from ldp_gym.core import validation
 
 RATES = ("lemma", "box")
 

@@ -11,7 +11,7 @@ from attack.wrong_values import CHANNEL, COUNTS, MEASURES, SEEDS, SHARES, TABLE,
 
 import ldp_gym
 from ldp_gym import audit, testing, theory
-from ldp_gym.calibration import accounting, clipping, extremal, noise_scales
+from ldp_gym.channels import accounting, clipping, extremal, noise_scales
 
 BOUNDS = {"num_hypotheses": 8, "horizon": 1000, "epsilon": 1.0}
 SCALES = {"num_coordinates": 2, "epsilon": 1.0, "delta": 1e-5}

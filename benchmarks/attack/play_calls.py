@@ -37,7 +37,7 @@ from attack.wrong_values import (
 import ldp_agents
 import ldp_gym
 from ldp_gym import batch, search, spaces, wrappers
-from ldp_gym.game import game_of
+from ldp_gym.engine.game import game_of
 
 
 def _environment() -> Any:

@@ -18,7 +18,7 @@ from attack.tiny import play
 
 from ldp_gym.bench import Store
 from ldp_gym.bench.sections import EVERYTHING, gather
-from ldp_gym.errors import DamagedStoreError
+from ldp_gym.core.errors import DamagedStoreError
 
 Damage = Callable[[Path], None]
 

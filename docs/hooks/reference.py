@@ -20,23 +20,23 @@ import ldp_gym
 from ldp_gym.bench.suites import SUITES
 from ldp_gym.channels.base import Channel
 from ldp_gym.cli.listing import headings
-from ldp_gym.registry import Registry
+from ldp_gym.core.registry import Registry
 
 ENVIRONMENTS = {
-    "LDPDist-v0": "ldp_gym.env.LDPDistEnv",
-    "LDPDist-v0 (vector)": "ldp_gym.vector_env.LDPDistVectorEnv",
+    "LDPDist-v0": "ldp_gym.envs.single.LDPDistEnv",
+    "LDPDist-v0 (vector)": "ldp_gym.envs.vector.LDPDistVectorEnv",
 }
 MODULES = {
     "The environment's arguments": [
         "ldp_gym.engine.rules.Rules",
-        "ldp_gym.game.Game",
-        "ldp_gym.spaces.Simplex",
+        "ldp_gym.engine.game.Game",
+        "ldp_gym.core.simplex.Simplex",
     ],
     "Wrappers for RL": ["ldp_gym.wrappers"],
     "evaluate": ["ldp_gym.evaluation"],
-    "Estimates from a batch": ["ldp_gym.batch"],
-    "Hard contexts": ["ldp_gym.search"],
-    "Intervals": ["ldp_gym.numerics.intervals"],
+    "Estimates from a batch": ["ldp_gym.bench.batch"],
+    "Hard contexts": ["ldp_gym.bench.search"],
+    "Intervals": ["ldp_gym.core.intervals"],
     "The benchmark": [
         "ldp_gym.bench.runner",
         "ldp_gym.bench.suites.base",
@@ -58,7 +58,7 @@ MODULES = {
         "ldp_agents.rl.saved",
         "ldp_agents.rl.scope",
     ],
-    "Splits and datasets": ["ldp_gym.splits", "ldp_gym.datasets"],
+    "Splits and datasets": ["ldp_gym.bench.splits", "ldp_gym.datasets"],
     "Bounds and limits": ["ldp_gym.theory"],
     "Audits": ["ldp_gym.privacy"],
     "With real people": ["ldp_gym.deploy"],
@@ -68,19 +68,19 @@ MODULES = {
         "ldp_gym.natures.base",
         "ldp_gym.truths.base",
         "ldp_gym.channels.base.Channel",
-        "ldp_gym.errors",
-        "ldp_gym.learners",
+        "ldp_gym.core.errors",
+        "ldp_gym.engine.learners",
         "ldp_agents.base",
         "ldp_agents.likelihood",
         "ldp_agents.make",
     ],
     "The mathematics": [
-        "ldp_gym.calibration.clipping",
-        "ldp_gym.posterior",
-        "ldp_gym.numerics.divergences",
-        "ldp_gym.calibration.accounting",
+        "ldp_gym.channels.clipping",
+        "ldp_gym.engine.posterior",
+        "ldp_gym.core.divergences",
+        "ldp_gym.channels.accounting",
     ],
-    "Rendering": ["ldp_gym.rendering"],
+    "Rendering": ["ldp_gym.envs.rendering"],
 }
 REGISTRIES: dict[str, tuple[Registry[Any], str]] = {
     "classes": (ldp_gym.HYPOTHESES, "hypotheses"),

@@ -15,7 +15,7 @@ from ldp_gym.bench.runner import run
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Store
 from ldp_gym.bench.suites import SUITES, Suite
-from ldp_gym.errors import DamagedStoreError
+from ldp_gym.core.errors import DamagedStoreError
 
 __all__ = [
     "SUITES",

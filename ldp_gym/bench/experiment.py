@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from ldp_gym.channels.base import CHANNELS
+from ldp_gym.core import validation
+from ldp_gym.core.errors import NoPrivacyWarning
+from ldp_gym.core.registry import PACKAGES, Registry, import_object, is_address, is_own
+from ldp_gym.core.version import VERSION
+from ldp_gym.engine.learners import LEARNERS, is_directory, learner_maker
 from ldp_gym.engine.rules import DEFAULTS, as_rules, rule_value
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.errors import NoPrivacyWarning
 from ldp_gym.hypotheses.base import HYPOTHESES
-from ldp_gym.learners import LEARNERS, is_directory, learner_maker
 from ldp_gym.natures.base import NATURES
-from ldp_gym.numerics import validation
-from ldp_gym.registry import PACKAGES, Registry, import_object, is_address, is_own
 from ldp_gym.truths.base import TRUTHS
-from ldp_gym.version import VERSION
 
 BLOCK = 25
 """How many episodes of one truth a cell plays, unless its suite says otherwise."""

@@ -15,7 +15,7 @@ from ldp_gym.bench import statistics
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.statistics import Estimate
-from ldp_gym.files import replacing
+from ldp_gym.core.files import replacing
 
 if TYPE_CHECKING:  # imported where it draws: playing does not need it
     from matplotlib.axes import Axes as Axes

@@ -16,9 +16,9 @@ import numpy as np
 
 from ldp_gym.bench.results import ExperimentResult
 from ldp_gym.bench.statistics import CONFIDENCE
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray
-from ldp_gym.numerics.intervals import p_above, p_below
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.intervals import p_above, p_below
 
 
 class Verdict(Enum):

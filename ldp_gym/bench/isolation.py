@@ -29,11 +29,11 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym.errors import IncompatibleChannelError, LearnerFailedError
-from ldp_gym.game import Game
-from ldp_gym.learners import GeneratorSource, Track
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray, Messages
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray, Messages
+from ldp_gym.core.errors import IncompatibleChannelError, LearnerFailedError
+from ldp_gym.engine.game import Game
+from ldp_gym.engine.learners import GeneratorSource, Track
 
 _LEAST_MEMORY = 0.5
 """GiB, without which Python and NumPy cannot be imported."""

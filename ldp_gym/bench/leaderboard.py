@@ -16,10 +16,10 @@ from ldp_gym.bench import statistics
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.bench.results import ExperimentResult, Results
+from ldp_gym.bench.splits import score_totals
 from ldp_gym.bench.statistics import Estimate
+from ldp_gym.engine.learners import Track
 from ldp_gym.engine.rules import rule_value
-from ldp_gym.learners import Track
-from ldp_gym.splits import score_totals
 
 
 @dataclass(frozen=True)

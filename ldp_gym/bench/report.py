@@ -24,8 +24,8 @@ from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.sections import Section, gather
 from ldp_gym.bench.store import FILE, Store
 from ldp_gym.bench.suites import Suite
-from ldp_gym.errors import DamagedStoreError, extra
-from ldp_gym.files import write_text
+from ldp_gym.core.errors import DamagedStoreError, extra
+from ldp_gym.core.files import write_text
 
 PAGE = "report.html"
 

@@ -18,9 +18,9 @@ from ldp_gym.bench.certificates import ChannelAudit, audit_channels, certificate
 from ldp_gym.bench.experiment import Experiment, may_play_here
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Outcome, Store
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.engine.learners import LEARNERS, Track, learner_maker, track_of
 from ldp_gym.evaluation import Evaluation, join_episodes
-from ldp_gym.learners import LEARNERS, Track, learner_maker, track_of
-from ldp_gym.numerics.arrays import FloatArray
 
 T = TypeVar("T")
 

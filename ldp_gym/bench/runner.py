@@ -29,8 +29,8 @@ from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import DIRECTORY, HIDDEN, Outcome, Store
 from ldp_gym.bench.suites import SUITES, Suite
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.engine.rules import rule_value
-from ldp_gym.errors import (
+from ldp_gym.core import validation
+from ldp_gym.core.errors import (
     BrokenPromiseError,
     BrokenPromiseWarning,
     ChannelFailedError,
@@ -43,12 +43,12 @@ from ldp_gym.errors import (
     printable,
     summarize,
 )
+from ldp_gym.core.registry import is_own
+from ldp_gym.engine.game import Game
+from ldp_gym.engine.learners import Learner, Track, is_directory, learner_maker, track_of
+from ldp_gym.engine.rules import rule_value
 from ldp_gym.evaluation import Evaluation, Recording, as_scenario, evaluate
-from ldp_gym.game import Game
-from ldp_gym.learners import Learner, Track, is_directory, learner_maker, track_of
-from ldp_gym.numerics import validation
 from ldp_gym.processes import count_jobs
-from ldp_gym.registry import is_own
 from ldp_gym.testing import check_channel
 
 

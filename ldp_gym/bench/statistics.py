@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldp_gym.numerics.arrays import FloatArray
-from ldp_gym.numerics.intervals import largest_mean_interval, mean_interval
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.intervals import largest_mean_interval, mean_interval
 
 CONFIDENCE = 0.95
 

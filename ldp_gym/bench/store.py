@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from ldp_gym.bench.experiment import Cell, own_code
-from ldp_gym.errors import DamagedStoreError, extra, printable
+from ldp_gym.core import validation
+from ldp_gym.core.errors import DamagedStoreError, extra, printable
+from ldp_gym.core.files import read_arrays, replacing
 from ldp_gym.evaluation import Evaluation
-from ldp_gym.files import read_arrays, replacing
-from ldp_gym.numerics import validation
 
 DIRECTORY = Path("ldp-gym-results")
 """Where results go, unless another place is given."""

@@ -15,11 +15,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ldp_gym.errors import IncompatibleChannelError, summarize
-from ldp_gym.game import Game
-from ldp_gym.learners import hand_generators, learner_maker, track_of
-from ldp_gym.numerics.arrays import FloatArray, Messages
-from ldp_gym.registry import Registry, describe
+from ldp_gym.core.arrays import FloatArray, Messages
+from ldp_gym.core.errors import IncompatibleChannelError, summarize
+from ldp_gym.core.registry import Registry, describe
+from ldp_gym.engine.game import Game
+from ldp_gym.engine.learners import hand_generators, learner_maker, track_of
 from ldp_gym.testing import check_learner
 
 LONGEST_TEXT = 20_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ldp_gym.channels.base import Channel
-from ldp_gym.errors import IncompatibleChannelError
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.errors import IncompatibleChannelError
 
 
 class AdaptiveChannel(Channel):

@@ -20,12 +20,12 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.calibration.capacity import best_share
 from ldp_gym.channels.adaptive import AdaptiveChannel
+from ldp_gym.channels.capacity import best_share
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.two_level import TwoLevelChannel
-from ldp_gym.numerics.arrays import (
+from ldp_gym.core.arrays import (
     BoolArray,
     FloatArray,
     IntArray,

@@ -6,8 +6,8 @@ import numpy as np
 
 from ldp_gym.channels.adaptive import AdaptiveChannel
 from ldp_gym.channels.comparison import UNLIKELY, Pair, pair_sides
-from ldp_gym.numerics.arrays import FloatArray
-from ldp_gym.numerics.sampling import categorical
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.sampling import categorical
 
 
 class AdaptiveScheffe(AdaptiveChannel, Pair):

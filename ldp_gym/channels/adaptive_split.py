@@ -7,7 +7,7 @@ import numpy as np
 from ldp_gym.channels.adaptive import AdaptiveChannel
 from ldp_gym.channels.comparison import UNLIKELY, Division
 from ldp_gym.channels.listing import MOST_ORDERED, all_orders
-from ldp_gym.numerics.arrays import FloatArray, along
+from ldp_gym.core.arrays import FloatArray, along
 
 _HALF = 0.5 - 1e-9
 """Half of the posterior, less the rounding of its sums."""

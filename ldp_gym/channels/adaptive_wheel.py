@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ldp_gym.channels.adaptive import AdaptiveChannel
 from ldp_gym.channels.wheel import Wheel
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.core.arrays import FloatArray
 
 
 class AdaptiveWheel(AdaptiveChannel, Wheel):

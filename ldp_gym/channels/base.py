@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.calibration.accounting import DeltaBounds
+from ldp_gym.channels.accounting import DeltaBounds
 from ldp_gym.channels.listing import MessageList, complete_list, list_space, message_range
 from ldp_gym.channels.scores import relative_losses
-from ldp_gym.errors import IncompatibleChannelError
-from ldp_gym.numerics import game_arrays, validation
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at
-from ldp_gym.numerics.sampling import open_uniforms
-from ldp_gym.registry import Registry
+from ldp_gym.core import game_arrays, validation
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at
+from ldp_gym.core.errors import IncompatibleChannelError
+from ldp_gym.core.registry import Registry
+from ldp_gym.core.sampling import open_uniforms
 
 CHANNELS: Registry[Channel] = Registry("channel", group="ldp_gym.channels")
 

@@ -8,10 +8,10 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.calibration.clipping import Cells, Clipping
 from ldp_gym.channels.base import Channel
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, expectations, has_zero
-from ldp_gym.numerics.sampling import integers
+from ldp_gym.channels.clipping import Cells, Clipping
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, expectations, has_zero
+from ldp_gym.core.sampling import integers
 
 NEGLIGIBLE = 1e-5
 """A range, in nats, that counts as none: what is scaled by it would show how log-likelihoods round."""

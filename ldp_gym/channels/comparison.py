@@ -24,7 +24,7 @@ import numpy as np
 from ldp_gym.channels.listing import NUM_DRAWS, MessageList, list_by_coins
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.two_level import TwoLevelChannel, log_mixture
-from ldp_gym.numerics.arrays import (
+from ldp_gym.core.arrays import (
     BoolArray,
     FloatArray,
     IntArray,

@@ -9,11 +9,11 @@ from typing import ClassVar, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.calibration import extremal
+from ldp_gym.channels import extremal
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.two_level import log_mixture
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 
 MOST_LABELS = 4096
 """For how many labels a channel is designed at most."""
@@ -27,7 +27,7 @@ class Designed(Channel):
 
     A message is the number of a set of labels, ``e^eps`` times likelier from the labels in the set. Which
     sets there are, and how likely each is, is the result of an optimization that tells every pair of
-    hypotheses apart as fast as it is worth (:mod:`ldp_gym.calibration.extremal`). It is made when a table of
+    hypotheses apart as fast as it is worth (:mod:`ldp_gym.channels.extremal`). It is made when a table of
     candidates is first seen, in about a second, and kept. So it is for constant classes and for finite pools
     of contexts; others are refused. Use it where messages may not depend on earlier ones.
 

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldp_gym.calibration import accounting
+from ldp_gym.channels import accounting
 from ldp_gym.channels.noise_laws import GAUSS, NoiseLaw
 from ldp_gym.channels.vector import VectorChannel
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.core.arrays import FloatArray
 
 
 class GaussianVector(VectorChannel):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ldp_gym.channels.one_bit import OneBit
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
+from ldp_gym.core.arrays import BoolArray, FloatArray, Messages
 
 
 class Hybrid(OneBit):

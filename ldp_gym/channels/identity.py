@@ -6,8 +6,8 @@ import math
 import warnings
 
 from ldp_gym.channels.randomized_response import RandomizedResponse
-from ldp_gym.errors import NoPrivacyWarning
-from ldp_gym.numerics import validation
+from ldp_gym.core import validation
+from ldp_gym.core.errors import NoPrivacyWarning
 
 
 class Identity(RandomizedResponse):

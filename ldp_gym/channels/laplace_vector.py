@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ldp_gym.calibration import accounting
-from ldp_gym.calibration.noise_scales import vector_noise_scale
+from ldp_gym.channels import accounting
 from ldp_gym.channels.noise_laws import LAPLACE, NoiseLaw
+from ldp_gym.channels.noise_scales import vector_noise_scale
 from ldp_gym.channels.vector import VectorChannel
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.core.arrays import FloatArray
 
 
 class LaplaceVector(VectorChannel):

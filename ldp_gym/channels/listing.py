@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 
 MOST_MESSAGES = 100_000
 """About how many messages are listed at most."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldp_gym.numerics import sampling
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.core import sampling
+from ldp_gym.core.arrays import FloatArray
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ldp_gym.calibration.clipping import Cells
 from ldp_gym.channels.clipped import NEGLIGIBLE, ClippedChannel, mark_revealed
+from ldp_gym.channels.clipping import Cells
 from ldp_gym.channels.noise_laws import NoiseLaw
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray, Messages
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray, Messages
 
 CALIBRATIONS = ("paper", "tight")
 

@@ -12,7 +12,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldp_gym.calibration.clipping import Cells
 from ldp_gym.channels.clipped import (
     NEGLIGIBLE,
     ClippedChannel,
@@ -21,9 +20,10 @@ from ldp_gym.channels.clipped import (
     range_of,
     revealed_coordinate,
 )
+from ldp_gym.channels.clipping import Cells
 from ldp_gym.channels.listing import MessageList, complete_list
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, one_hot
-from ldp_gym.numerics.sampling import integers
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, one_hot
+from ldp_gym.core.sampling import integers
 
 _Scales = tuple[FloatArray, FloatArray, FloatArray]
 """The public ranges of coordinates: centres and half widths ``(...)``, and ``pbar`` of labels ``(..., M)``.

@@ -10,8 +10,8 @@ import numpy as np
 
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.two_level import TwoLevelChannel
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, masses
-from ldp_gym.numerics.sampling import integers
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages, masses
+from ldp_gym.core.sampling import integers
 
 
 class RandomizedResponse(TwoLevelChannel):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ldp_gym.channels.comparison import Pair, pair_sides
-from ldp_gym.numerics.arrays import FloatArray, uniform_distribution
-from ldp_gym.numerics.sampling import integers
+from ldp_gym.core.arrays import FloatArray, uniform_distribution
+from ldp_gym.core.sampling import integers
 
 
 class Scheffe(Pair):

@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.core.arrays import FloatArray
 
 
 def quadratic_losses(chances: FloatArray, squares: FloatArray, epsilon: float) -> FloatArray:

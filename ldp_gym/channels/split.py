@@ -6,7 +6,7 @@ import numpy as np
 
 from ldp_gym.channels.comparison import Division
 from ldp_gym.channels.listing import all_subsets
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.core.arrays import FloatArray
 
 
 class Split(Division):

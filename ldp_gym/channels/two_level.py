@@ -12,7 +12,7 @@ from abc import abstractmethod
 import numpy as np
 
 from ldp_gym.channels.base import Channel
-from ldp_gym.numerics.arrays import FloatArray, Messages, expectations
+from ldp_gym.core.arrays import FloatArray, Messages, expectations
 
 
 class TwoLevelChannel(Channel):

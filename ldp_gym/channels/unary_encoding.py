@@ -17,7 +17,7 @@ from ldp_gym.channels.listing import (
 )
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.two_level import TwoLevelChannel
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 
 
 class UnaryEncoding(TwoLevelChannel):

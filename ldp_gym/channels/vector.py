@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldp_gym.calibration.accounting import DeltaBounds
-from ldp_gym.calibration.clipping import Cells
+from ldp_gym.channels.accounting import DeltaBounds
+from ldp_gym.channels.clipping import Cells
 from ldp_gym.channels.noisy import NoisyChannel
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, masses
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, masses
 
 _CELLS = 2**14
 """How many distances are worked out at a time: 128 KiB."""

@@ -8,11 +8,11 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.calibration.capacity import best_share
+from ldp_gym.channels.capacity import best_share
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.subset_selection import SubsetChannel
 from ldp_gym.channels.votes import ballots_for_winners, cast_votes, expected_votes, votes
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, mixture
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages, mixture
 
 
 class Vote(SubsetChannel):

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.numerics.arrays import FloatArray, IntArray, expectations, masses, mixture
-from ldp_gym.numerics.sampling import categorical
+from ldp_gym.core.arrays import FloatArray, IntArray, expectations, masses, mixture
+from ldp_gym.core.sampling import categorical
 
 _TIE = 1e-12
 """Probabilities that differ by less, relatively, are equal: the last bit must not decide who gets a vote."""

@@ -17,7 +17,7 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.calibration.capacity import best_share
+from ldp_gym.channels.capacity import best_share
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.two_level import TwoLevelChannel, log_mixture
@@ -29,7 +29,7 @@ from ldp_gym.channels.votes import (
     votes,
     winners,
 )
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, at, mixture, uniform_distribution
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, mixture, uniform_distribution
 
 _STEPS = 2.0**40
 """Into how many steps the circle is divided."""

@@ -16,15 +16,15 @@ from ldp_gym.bench.experiment import make_scenario
 from ldp_gym.bench.figures import new_figure
 from ldp_gym.channels.base import Channel
 from ldp_gym.cli.options import option_of, search_here
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.errors import MissingExtraError, extra, summarize
+from ldp_gym.core.files import replacing
+from ldp_gym.core.registry import is_builtin
+from ldp_gym.core.streams import Purpose, stream
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.errors import MissingExtraError, extra, summarize
-from ldp_gym.files import replacing
-from ldp_gym.numerics.arrays import FloatArray
-from ldp_gym.numerics.streams import Purpose, stream
 from ldp_gym.privacy import audit as audits
 from ldp_gym.privacy.audit import certify, uniform_posterior
 from ldp_gym.privacy.black_box import validate_trials
-from ldp_gym.registry import is_builtin
 from ldp_gym.testing import check_channel
 
 _VOID = "void: it rests on the contract that the channel breaks"

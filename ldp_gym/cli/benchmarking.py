@@ -36,7 +36,7 @@ from ldp_gym.bench.store import DIRECTORY, Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, Suite
 from ldp_gym.bench.suites.own_game import OwnGame
 from ldp_gym.cli.options import directory_of, option_of, search_here
-from ldp_gym.errors import BrokenPromiseError, summarize
+from ldp_gym.core.errors import BrokenPromiseError, summarize
 
 TRUST = "Run the code that files ask for: of a model in a directory, or of modules that a store names."
 

@@ -11,8 +11,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from ldp_gym.errors import BrokenPluginError, DamagedStoreError
-from ldp_gym.registry import load
+from ldp_gym.core.errors import BrokenPluginError, DamagedStoreError
+from ldp_gym.core.registry import load
 
 
 class Commands(TyperGroup):

@@ -13,11 +13,11 @@ from rich.text import Text
 from ldp_gym.bench.isolation import IsolatedProcess, Limits
 from ldp_gym.bench.suites import SUITES
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.errors import BrokenPluginError, LearnerFailedError
+from ldp_gym.core.errors import BrokenPluginError, LearnerFailedError
+from ldp_gym.core.registry import Registry, describe
+from ldp_gym.engine.learners import LEARNERS, track_of
 from ldp_gym.hypotheses.base import HYPOTHESES
-from ldp_gym.learners import LEARNERS, track_of
 from ldp_gym.natures.base import NATURES
-from ldp_gym.registry import Registry, describe
 from ldp_gym.truths.base import TRUTHS
 
 _LIMITS = Limits(seconds=20.0)
@@ -49,7 +49,7 @@ def catalogue(kind: Annotated[Kind | None, typer.Argument(help="Show these alone
                 for name in names:
                     table.add_row(Text(name, style="bold"), Text(_sentence(registry, name)))
                 console.print(table, end="\n\n")
-    group = "one of these groups, such as ldp_gym.learners" if kind is None else REGISTRIES[kind].group
+    group = "one of these groups, such as ldp_gym.engine.learners" if kind is None else REGISTRIES[kind].group
     console.print(f"Your own goes by 'module:Class', or by an entry point in {group}.", highlight=False)
 
 

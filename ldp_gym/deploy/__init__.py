@@ -11,10 +11,10 @@ Between them go a question and an answer, plain data that fit into JSON. docs/de
 and first of all what it does not do: a deployment needs a review.
 """
 
+from ldp_gym.core.errors import AnswerRefusedError, BudgetSpentError, QuestionRefusedError, WrongStoreError
 from ldp_gym.deploy.client import Client
 from ldp_gym.deploy.exact import ExactChannel, ExactTable
 from ldp_gym.deploy.server import Server
-from ldp_gym.errors import AnswerRefusedError, BudgetSpentError, QuestionRefusedError, WrongStoreError
 from ldp_gym.privacy.ledger import Entry, Ledger
 
 __all__ = [

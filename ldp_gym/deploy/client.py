@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import Messages
+from ldp_gym.core.errors import BrokenPromiseError, QuestionRefusedError
+from ldp_gym.core.files import Closable
 from ldp_gym.deploy.messages import Question, read_question, to_json, write_answer
 from ldp_gym.deploy.terms import Terms
-from ldp_gym.errors import BrokenPromiseError, QuestionRefusedError
-from ldp_gym.files import Closable
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import Messages
 from ldp_gym.privacy.ledger import Entry, Ledger
 
 

@@ -30,8 +30,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.channels.base import CHANNELS, Channel, as_channel
-from ldp_gym.errors import BrokenPromiseError, IncompatibleChannelError
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, uniform_distribution
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages, uniform_distribution
+from ldp_gym.core.errors import BrokenPromiseError, IncompatibleChannelError
 from ldp_gym.privacy.certificate import uniform_posterior
 
 TOTAL = 2**64

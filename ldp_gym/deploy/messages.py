@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ldp_gym.core import game_arrays, validation
+from ldp_gym.core.arrays import FloatArray, Messages
+from ldp_gym.core.errors import AnswerRefusedError, QuestionRefusedError
 from ldp_gym.deploy.terms import VERSION, Terms
-from ldp_gym.errors import AnswerRefusedError, QuestionRefusedError
-from ldp_gym.numerics import game_arrays, validation
-from ldp_gym.numerics.arrays import FloatArray, Messages
 
 _LARGEST = 2**53
 """Numbers of questions are below it: every JSON reader keeps them as they are."""

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray, Messages
+from ldp_gym.core.errors import AnswerRefusedError, DamagedStoreError, QuestionRefusedError, WrongStoreError
+from ldp_gym.core.files import Closable
 from ldp_gym.deploy.messages import Question, as_message, read_answer, read_question, to_json, write_question
 from ldp_gym.deploy.terms import Terms
-from ldp_gym.errors import AnswerRefusedError, DamagedStoreError, QuestionRefusedError, WrongStoreError
-from ldp_gym.files import Closable
-from ldp_gym.game import Game
-from ldp_gym.learners import Learner, build_learner
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray, Messages
+from ldp_gym.engine.game import Game
+from ldp_gym.engine.learners import Learner, build_learner
 from ldp_gym.privacy.certificate import Certificate
 from ldp_gym.privacy.database import MEMORY, Database, Kind
 from ldp_gym.privacy.floats import reachable

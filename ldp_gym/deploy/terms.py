@@ -14,12 +14,12 @@ import numpy as np
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.clipped import ClippedChannel
+from ldp_gym.core import game_arrays, validation
+from ldp_gym.core.arrays import FloatArray
 from ldp_gym.deploy.exact import ExactChannel
+from ldp_gym.engine.game import Game
 from ldp_gym.engine.rules import as_rules
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.game import Game
-from ldp_gym.numerics import game_arrays, validation
-from ldp_gym.numerics.arrays import FloatArray
 
 VERSION = 1
 """Of questions and answers: client and server of another version do not talk."""

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from ldp_gym.channels.base import Channel
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages
-from ldp_gym.posterior import PublicPosterior, weights_of
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages
+from ldp_gym.engine.posterior import PublicPosterior, weights_of
 
 _AHEAD = 32
 """How many rounds of all games together are guessed at: a call takes little longer for them than for one."""

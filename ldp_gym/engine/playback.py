@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
 from ldp_gym.engine.tape import Episodes
-from ldp_gym.numerics.arrays import FloatArray, IntArray
 
 _CELLS = 2**20
 """How many numbers a block of tape may hold, 8 MiB."""

@@ -13,12 +13,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages
+from ldp_gym.core.divergences import kl, kl_to_each, tv
 from ldp_gym.engine.playback import Playback
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import LearnerGenerators
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages
-from ldp_gym.numerics.divergences import kl, kl_to_each, tv
 
 _ZERO = np.zeros(())
 

@@ -9,9 +9,9 @@ from typing import Any, TypedDict
 import numpy as np
 
 from ldp_gym.channels.base import Channel
-from ldp_gym.errors import ArgumentTypeError
+from ldp_gym.core import validation
+from ldp_gym.core.errors import ArgumentTypeError
 from ldp_gym.natures.base import Nature
-from ldp_gym.numerics import validation
 
 
 class Rules(TypedDict, total=False):

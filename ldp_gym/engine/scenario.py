@@ -17,17 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.channels.base import CHANNELS, Channel
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.errors import IncompatibleChannelError
+from ldp_gym.core.sampling import open_uniforms
+from ldp_gym.core.simplex import Simplex
+from ldp_gym.core.validation import describe
+from ldp_gym.engine.game import Game
 from ldp_gym.engine.rules import DEFAULT_HORIZON, DEFAULT_PRIVACY, Rules, complete_rules
-from ldp_gym.errors import IncompatibleChannelError
-from ldp_gym.game import Game
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
 from ldp_gym.hypotheses.sources import as_hypotheses
 from ldp_gym.natures.base import NATURES, Nature
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray
-from ldp_gym.numerics.sampling import open_uniforms
-from ldp_gym.numerics.validation import describe
-from ldp_gym.spaces import Simplex
 from ldp_gym.theory.information import MessageInformation
 from ldp_gym.truths.member import Member
 from ldp_gym.truths.sources import as_truth

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from ldp_gym.core import game_arrays
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
+from ldp_gym.core.divergences import negentropy
+from ldp_gym.core.registry import is_builtin
+from ldp_gym.core.sampling import cumulative, inverse, open_uniforms
 from ldp_gym.engine.lookahead import send_adaptively
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.natures.base import NatureView
-from ldp_gym.numerics import game_arrays
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages
-from ldp_gym.numerics.divergences import negentropy
-from ldp_gym.numerics.sampling import cumulative, inverse, open_uniforms
-from ldp_gym.registry import is_builtin
 from ldp_gym.truths.base import TruthView
 
 

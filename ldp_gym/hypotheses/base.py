@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray
-from ldp_gym.registry import Registry
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.registry import Registry
 
 HYPOTHESES: Registry[HypothesisClass] = Registry("hypothesis class", group="ldp_gym.hypotheses")
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym.errors import ArgumentTypeError
+from ldp_gym.core import game_arrays, validation
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.errors import ArgumentTypeError
 from ldp_gym.hypotheses.base import HypothesisClass
-from ldp_gym.numerics import game_arrays, validation
-from ldp_gym.numerics.arrays import FloatArray
 
 
 class Callables(HypothesisClass):

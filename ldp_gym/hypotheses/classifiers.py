@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from ldp_gym.errors import ArgumentTypeError
+from ldp_gym.core import game_arrays, validation
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.errors import ArgumentTypeError
+from ldp_gym.core.validation import describe
 from ldp_gym.hypotheses.base import HypothesisClass
-from ldp_gym.numerics import game_arrays, validation
-from ldp_gym.numerics.arrays import FloatArray
-from ldp_gym.numerics.validation import describe
 
 
 class Classifier(Protocol):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ldp_gym.core import validation
+from ldp_gym.core.streams import Purpose, stream
 from ldp_gym.hypotheses.table import Table
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.streams import Purpose, stream
 
 
 class Dirichlet(Table):

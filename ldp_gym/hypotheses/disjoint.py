@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ldp_gym.core import validation
 from ldp_gym.hypotheses.table import Table
-from ldp_gym.numerics import validation
 
 
 class Disjoint(Table):

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from ldp_gym.core import validation
 from ldp_gym.hypotheses.table import Table
-from ldp_gym.numerics import validation
 
 
 class Hadamard(Table):

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.hypotheses.sources import as_hypotheses
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray
 
 
 class Refined(HypothesisClass):

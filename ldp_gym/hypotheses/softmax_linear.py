@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.streams import Purpose, stream
 from ldp_gym.hypotheses.base import HypothesisClass
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray
-from ldp_gym.numerics.streams import Purpose, stream
 
 
 class SoftmaxLinear(HypothesisClass):

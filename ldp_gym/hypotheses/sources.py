@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ldp_gym.core import validation
+from ldp_gym.core.validation import describe
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
 from ldp_gym.hypotheses.callables import Callables
 from ldp_gym.hypotheses.classifiers import Classifiers
 from ldp_gym.hypotheses.table import Table
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.validation import describe
 
 
 def as_hypotheses(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
+from ldp_gym.core import game_arrays
+from ldp_gym.core.arrays import FloatArray
 from ldp_gym.hypotheses.base import HypothesisClass
-from ldp_gym.numerics import game_arrays
-from ldp_gym.numerics.arrays import FloatArray
 
 
 class Table(HypothesisClass):

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ldp_gym.core.arrays import FloatArray, mixture
+from ldp_gym.core.divergences import negentropy
 from ldp_gym.natures.base import Information, NatureView
 from ldp_gym.natures.pool import PoolNature
-from ldp_gym.numerics.arrays import FloatArray, mixture
-from ldp_gym.numerics.divergences import negentropy
 
 _ROUNDING = 1e-9
 """Scores, in nats, that differ by less, or by less of themselves, count as equal."""
@@ -52,7 +52,7 @@ class Adversary(WorstOfPool):
 
     It reads nothing but the public transcript, so Bayes stays optimal and the information limit holds. It
     looks at one round at a time, and at nothing beyond its pool: a strong heuristic, not the supremum over
-    all sequences of contexts. :func:`ldp_gym.search.hardest_contexts` looks for that one, from below.
+    all sequences of contexts. :func:`ldp_gym.bench.search.hardest_contexts` looks for that one, from below.
     """
 
     def prepare(self, hypotheses: Callable[[FloatArray], FloatArray], information: Information) -> Any:

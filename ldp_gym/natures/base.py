@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray, IntArray
-from ldp_gym.registry import Registry
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray, IntArray
+from ldp_gym.core.registry import Registry
 
 NATURES: Registry[Nature] = Registry("nature", group="ldp_gym.natures")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
+from ldp_gym.core.arrays import FloatArray
 from ldp_gym.natures.base import NatureView
 from ldp_gym.natures.pool import PoolNature
-from ldp_gym.numerics.arrays import FloatArray
 
 
 class Cycle(PoolNature):

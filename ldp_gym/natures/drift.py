@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.sampling import normal
 from ldp_gym.natures.base import NatureView
 from ldp_gym.natures.iid import IID
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray
-from ldp_gym.numerics.sampling import normal
 
 
 class Drift(IID):

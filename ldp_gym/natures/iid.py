@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.sampling import normal
 from ldp_gym.natures.base import Nature, NatureView
-from ldp_gym.numerics.arrays import FloatArray
-from ldp_gym.numerics.sampling import normal
 
 
 class IID(Nature):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from ldp_gym.core.arrays import FloatArray, mixture
+from ldp_gym.core.divergences import kl
 from ldp_gym.natures.adversary import WorstOfPool
 from ldp_gym.natures.base import Information, NatureView
-from ldp_gym.numerics.arrays import FloatArray, mixture
-from ldp_gym.numerics.divergences import kl
 
 
 class Omniscient(WorstOfPool):

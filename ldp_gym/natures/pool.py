@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
+from ldp_gym.core import game_arrays, validation
+from ldp_gym.core.registry import resolve
+from ldp_gym.core.streams import Purpose, stream
 from ldp_gym.natures.base import Nature
-from ldp_gym.numerics import game_arrays, validation
-from ldp_gym.numerics.streams import Purpose, stream
-from ldp_gym.registry import resolve
 
 
 class PoolNature(Nature):

@@ -17,7 +17,7 @@ All of it is about one round and protects the label alone. The audits of eps and
 arithmetic; :func:`reachable` is about the machine's.
 """
 
-from ldp_gym.calibration.accounting import DeltaBounds
+from ldp_gym.channels.accounting import DeltaBounds
 from ldp_gym.privacy.black_box import EpsilonEstimate, estimate_epsilon
 from ldp_gym.privacy.certificate import Certificate, certify, uniform_posterior
 from ldp_gym.privacy.exact import ExactEpsilon, exact_delta, exact_epsilon

@@ -23,7 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray
 from ldp_gym.privacy.bits import coordinate, fold, varying
 from ldp_gym.privacy.codes import break_code, primes_for
 from ldp_gym.privacy.questions import Labelled, grow, promising

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldp_gym.channels.base import Channel
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray
-from ldp_gym.numerics.intervals import largest_share, least_share
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray
+from ldp_gym.core.intervals import largest_share, least_share
 from ldp_gym.privacy.bits import varying
 from ldp_gym.privacy.exact import check_situation
 from ldp_gym.privacy.questions import Labelled, Question, Tree, grow, promising

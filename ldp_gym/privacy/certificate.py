@@ -10,11 +10,11 @@ from functools import cached_property, partial
 
 from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.channels.clipped import ClippedChannel
-from ldp_gym.errors import BrokenPromiseWarning
-from ldp_gym.numerics.arrays import FloatArray, Messages, uniform_distribution
+from ldp_gym.core.arrays import FloatArray, Messages, uniform_distribution
+from ldp_gym.core.errors import BrokenPromiseWarning
+from ldp_gym.core.registry import is_builtin
 from ldp_gym.privacy.exact import exact_delta, exact_epsilon
 from ldp_gym.privacy.floats import Reachability, reachable
-from ldp_gym.registry import is_builtin
 
 TOLERANCE = 1e-9
 """How far above its claim a channel may be in floats, relatively."""

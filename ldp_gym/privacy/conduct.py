@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.channels.base import Channel
-from ldp_gym.numerics.arrays import FloatArray, Messages
-from ldp_gym.numerics.sampling import open_uniforms
+from ldp_gym.core.arrays import FloatArray, Messages
+from ldp_gym.core.sampling import open_uniforms
 
 _MOST_USERS = 4096
 """So many send at once."""

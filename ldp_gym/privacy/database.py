@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
 
-from ldp_gym.errors import DamagedStoreError, WrongStoreError
+from ldp_gym.core.errors import DamagedStoreError, WrongStoreError
 
 MEMORY = ":memory:"
 """The path of a file that is gone when it is closed."""

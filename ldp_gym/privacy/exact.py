@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldp_gym.calibration.accounting import DeltaBounds
+from ldp_gym.channels.accounting import DeltaBounds
 from ldp_gym.channels.base import Channel, as_channel
-from ldp_gym.numerics import game_arrays, validation
-from ldp_gym.numerics.arrays import FloatArray, Messages
+from ldp_gym.core import game_arrays, validation
+from ldp_gym.core.arrays import FloatArray, Messages
 
 _CELLS = 4_000_000
 """How many numbers are asked of a channel at a time: 32 MB."""

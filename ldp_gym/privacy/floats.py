@@ -23,10 +23,10 @@ from typing import Literal
 import numpy as np
 
 from ldp_gym.channels.base import Channel
-from ldp_gym.errors import ChannelFailedError
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray, Messages
-from ldp_gym.numerics.sampling import open_uniforms
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
+from ldp_gym.core.errors import ChannelFailedError
+from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.privacy.exact import check_situation
 from ldp_gym.privacy.replay import ReplayGenerator
 

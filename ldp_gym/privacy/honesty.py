@@ -14,9 +14,9 @@ import numpy as np
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.listing import list_space
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray, IntArray, Messages, softmax, uniform_distribution
-from ldp_gym.numerics.sampling import open_uniforms
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages, softmax, uniform_distribution
+from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.privacy.bets import (
     BLOCKS,
     CellBets,

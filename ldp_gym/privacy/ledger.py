@@ -2,7 +2,7 @@
 
 Answers that are eps-private on their own are, together, as private as composition says: their eps add up.
 If the user allows a delta, so many answers of at most so much eps each spend less than their sum
-(:func:`~ldp_gym.calibration.accounting.composed_epsilon`). A user's ledger is one file for all games: what
+(:func:`~ldp_gym.channels.accounting.composed_epsilon`). A user's ledger is one file for all games: what
 was said in one game counts in the next.
 
 An answer is booked together with its message. Whoever asks the same question again gets the same answer, and
@@ -16,10 +16,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
-from ldp_gym.calibration.accounting import composed_epsilon
-from ldp_gym.errors import BudgetSpentError, DamagedStoreError, WrongStoreError
-from ldp_gym.files import Closable
-from ldp_gym.numerics import validation
+from ldp_gym.channels.accounting import composed_epsilon
+from ldp_gym.core import validation
+from ldp_gym.core.errors import BudgetSpentError, DamagedStoreError, WrongStoreError
+from ldp_gym.core.files import Closable
 from ldp_gym.privacy.database import Database, Kind
 
 _LEDGER = Kind(

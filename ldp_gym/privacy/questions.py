@@ -13,7 +13,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, IntArray
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray
 from ldp_gym.privacy.bits import Codes, changing, coordinate, fold, varying
 
 _CUTS = 32

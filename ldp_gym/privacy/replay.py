@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym.errors import ChannelFailedError
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.errors import ChannelFailedError
 
 _SUPPORTED = ("random", "uniform", "integers", "laplace", "logistic")
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ldp_gym.numerics.arrays import FloatArray, IntArray
+from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.privacy.bits import Codes, coordinate, fingerprints, fold, mix, varying
 
 View = tuple[str, IntArray]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from ldp_gym.calibration.noise_scales import (
+from ldp_gym.channels.noise_scales import (
     MOST_ROUNDS,
     log_range,
     offset,
@@ -16,8 +16,8 @@ from ldp_gym.calibration.noise_scales import (
     single_noise_scale,
     vector_noise_scale,
 )
+from ldp_gym.core import validation
 from ldp_gym.hypotheses.hadamard import hadamard_gap, hadamard_horizon
-from ldp_gym.numerics import validation
 
 
 def nonprivate_bound(num_hypotheses: int) -> float:

@@ -44,10 +44,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from ldp_gym.calibration.capacity import capacity
-from ldp_gym.calibration.noise_scales import MOST_ROUNDS
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.channels.capacity import capacity
+from ldp_gym.channels.noise_scales import MOST_ROUNDS
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray
 
 _MOST_RESPONSES = 4000
 """How many randomized responses to a pair are followed; more are taken to tell all."""

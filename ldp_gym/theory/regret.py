@@ -27,8 +27,8 @@ from __future__ import annotations
 
 import math
 
-from ldp_gym.calibration.noise_scales import log_range, resolved_gamma
-from ldp_gym.numerics import validation
+from ldp_gym.channels.noise_scales import log_range, resolved_gamma
+from ldp_gym.core import validation
 from ldp_gym.theory.bounds import exp3_loss_regret, wma_loss_regret
 
 

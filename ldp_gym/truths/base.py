@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ldp_gym.core.arrays import FloatArray, IntArray
+from ldp_gym.core.registry import Registry
 from ldp_gym.natures.base import Nature
-from ldp_gym.numerics.arrays import FloatArray, IntArray
-from ldp_gym.registry import Registry
 
 TRUTHS: Registry[Truth] = Registry("truth", group="ldp_gym.truths")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.numerics import game_arrays, validation
-from ldp_gym.numerics.arrays import FloatArray, IntArray, uniform_distribution
+from ldp_gym.core import game_arrays, validation
+from ldp_gym.core.arrays import FloatArray, IntArray, uniform_distribution
 from ldp_gym.truths.base import NO_MEMBER, TruthView
 from ldp_gym.truths.member import Member
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.numerics import game_arrays
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.core import game_arrays
+from ldp_gym.core.arrays import FloatArray
 from ldp_gym.truths.base import Truth, TruthView
 
 

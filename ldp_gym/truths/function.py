@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ldp_gym.core import game_arrays
+from ldp_gym.core.arrays import FloatArray
 from ldp_gym.hypotheses.callables import batched_function
-from ldp_gym.numerics import game_arrays
-from ldp_gym.numerics.arrays import FloatArray
 from ldp_gym.truths.base import Truth, TruthView
 
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray, IntArray
-from ldp_gym.numerics.sampling import integers
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray, IntArray
+from ldp_gym.core.sampling import integers
 from ldp_gym.truths.base import Truth, TruthView, pick
 
 

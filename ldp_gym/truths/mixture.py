@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.numerics import game_arrays, validation
-from ldp_gym.numerics.arrays import FloatArray, mixture
+from ldp_gym.core import game_arrays, validation
+from ldp_gym.core.arrays import FloatArray, mixture
 from ldp_gym.truths.base import Truth, TruthView
 
 

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ldp_gym.core import game_arrays, validation
+from ldp_gym.core.arrays import FloatArray, IntArray
+from ldp_gym.core.registry import resolve
 from ldp_gym.natures.base import Nature, NatureView
-from ldp_gym.numerics import game_arrays, validation
-from ldp_gym.numerics.arrays import FloatArray, IntArray
-from ldp_gym.registry import resolve
 from ldp_gym.truths.base import Truth, TruthView
 
 

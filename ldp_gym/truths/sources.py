@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ldp_gym.core import validation
+from ldp_gym.core.validation import describe
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.hypotheses.classifiers import name_classes, probabilities_of
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.validation import describe
 from ldp_gym.truths.base import TRUTHS, Truth
 from ldp_gym.truths.fixed import Fixed
 from ldp_gym.truths.function import Function

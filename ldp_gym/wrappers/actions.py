@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector.utils import batch_space
 
-from ldp_gym.errors import ArgumentTypeError
-from ldp_gym.game import Game, game_of
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import FloatArray, softmax
-from ldp_gym.spaces import Simplex
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray, softmax
+from ldp_gym.core.errors import ArgumentTypeError
+from ldp_gym.core.simplex import Simplex
+from ldp_gym.engine.game import Game, game_of
 from ldp_gym.wrappers.sources import VectorView, single_env, vector_env
 
 

@@ -13,8 +13,8 @@ import gymnasium as gym
 from gymnasium.vector import AutoresetMode
 
 from ldp_gym.engine.rules import Rules
-from ldp_gym.env import LDPDistEnv
-from ldp_gym.vector_env import LDPDistVectorEnv
+from ldp_gym.envs.single import LDPDistEnv
+from ldp_gym.envs.vector import LDPDistVectorEnv
 from ldp_gym.wrappers.actions import MixtureAction, VectorMixtureAction
 from ldp_gym.wrappers.observations import Evidence, HypothesisRow, VectorEvidence, VectorHypothesisRow
 

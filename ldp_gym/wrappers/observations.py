@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector.utils import batch_space
 
-from ldp_gym.features.sums import EvidenceFeatures, Features, MessageFeatures, SlopeFeatures
-from ldp_gym.game import game_of
-from ldp_gym.numerics.arrays import BoolArray, FloatArray
+from ldp_gym.core.arrays import BoolArray, FloatArray
+from ldp_gym.engine.game import game_of
+from ldp_gym.wrappers.features.sums import EvidenceFeatures, Features, MessageFeatures, SlopeFeatures
 from ldp_gym.wrappers.sources import VectorView, single_env, vector_env
 
 Observation = Mapping[str, npt.NDArray[Any]]
@@ -191,7 +191,8 @@ class DecodedMessage(ObservationView):
 class Evidence(ObservationView):
     """The observation is the evidence so far: sums of decoded messages, of clipped ones, counts, and t / T.
 
-    A class that ignores its context needs no more: see :class:`ldp_gym.features.sums.EvidenceFeatures`.
+    A class that ignores its context needs no more:
+    see :class:`ldp_gym.wrappers.features.sums.EvidenceFeatures`.
 
     Args:
         env: an LDPDist environment; its channel must not be adaptive.
@@ -209,7 +210,7 @@ class HypothesisFeatures(ObservationView):
     """The observation is the label evidence for each hypothesis at several slopes, ``(K, 7)``.
 
     For classes whose contexts vary, or that are redrawn each episode: see
-    :class:`ldp_gym.features.sums.SlopeFeatures`.
+    :class:`ldp_gym.wrappers.features.sums.SlopeFeatures`.
 
     Args:
         env: an LDPDist environment; its channel must not be adaptive.

@@ -6,10 +6,10 @@ from typing import Any
 
 import gymnasium as gym
 
-from ldp_gym.errors import ArgumentTypeError
-from ldp_gym.game import game_of
-from ldp_gym.numerics.validation import describe
-from ldp_gym.vector_env import VectorEnvType
+from ldp_gym.core.errors import ArgumentTypeError
+from ldp_gym.core.validation import describe
+from ldp_gym.engine.game import game_of
+from ldp_gym.envs.vector import VectorEnvType
 
 
 class VectorView(gym.vector.VectorWrapper, metaclass=VectorEnvType):

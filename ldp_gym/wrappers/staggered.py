@@ -8,9 +8,9 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils import seeding
 
-from ldp_gym.numerics import validation
-from ldp_gym.numerics.arrays import IntArray
-from ldp_gym.spaces import Simplex
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import IntArray
+from ldp_gym.core.simplex import Simplex
 from ldp_gym.wrappers.sources import VectorView, vector_env
 
 

@@ -10,10 +10,10 @@ from hypothesis import given
 import ldp_agents
 import ldp_gym
 from ldp_gym import theory
-from ldp_gym.calibration.clipping import Clipping
+from ldp_gym.channels.clipping import Clipping
+from ldp_gym.core.divergences import kl
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.hypotheses.hadamard import Hadamard
-from ldp_gym.numerics.divergences import kl
 
 
 def game_of(channel, size, horizon):

@@ -13,9 +13,9 @@ import ldp_gym
 from ldp_agents.rl import EvidenceLearner, Model, load, network
 from ldp_agents.rl.amortized import label_evidence, simulate, total_kl
 from ldp_agents.rl.torch_network import TorchNetwork
+from ldp_gym.core.errors import OutsideTrainingWarning
+from ldp_gym.engine.learners import track_of
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.errors import OutsideTrainingWarning
-from ldp_gym.learners import track_of
 from ldp_gym.testing import check_learner
 
 PRIVATE = [name for name in CHANNELS if name != "identity"]
@@ -123,7 +123,7 @@ def test_a_stored_model_is_the_model(tmp_path):
         load(tmp_path / "nowhere")
 
 
-@pytest.mark.filterwarnings("ignore::ldp_gym.errors.NoPrivacyWarning")
+@pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.NoPrivacyWarning")
 def test_what_is_not_private_is_refused():
     with pytest.raises(ldp_agents.IncompatibleChannelError, match="'bayes' reads every channel"):
         untrained()(Scenario(**small_rules("identity")).game)

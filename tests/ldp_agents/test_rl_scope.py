@@ -5,8 +5,8 @@ import warnings
 import pytest
 
 from ldp_agents.rl.scope import _warn, describe_outside, warn_outside
+from ldp_gym.core.errors import OutsideTrainingWarning
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.errors import OutsideTrainingWarning
 
 TRAINED_ON = {
     "epsilon": [0.25, 8.0],

@@ -22,11 +22,11 @@ from ldp_agents.rl.pretrained import WEIGHTS_DIRECTORY
 from ldp_agents.rl.training import train
 from ldp_gym.bench.experiment import Experiment, may_play_here
 from ldp_gym.bench.runner import play
+from ldp_gym.core.errors import UntrustedCodeError
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.errors import UntrustedCodeError
 from ldp_gym.testing import check_learner
 
-pytestmark = pytest.mark.filterwarnings("ignore::ldp_gym.errors.OutsideTrainingWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.OutsideTrainingWarning")
 
 
 def improves(model, rules, share, episodes=200):
@@ -116,7 +116,7 @@ def test_a_stored_policy_runs_no_code_beside_the_referee(tmp_path, monkeypatch):
     assert may_play_here(str(WEIGHTS_DIRECTORY / "ppo")), "numbers alone run no code"
 
 
-@pytest.mark.filterwarnings("ignore::ldp_gym.errors.NoPrivacyWarning")
+@pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.NoPrivacyWarning")
 def test_a_game_that_the_model_cannot_play_leaves_it_without_a_score(tmp_path):
     rules = {"hypotheses": "disjoint", "num_hypotheses": 4, "channel": "identity", "horizon": 40}
     train(Config("amortized", rules, 6_000, settings=SHORT["amortized"][1]), tmp_path, scores=2, episodes=2)

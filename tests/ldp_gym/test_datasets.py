@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import ldp_gym
+from ldp_gym.bench.splits import TRAIN_SEED
 from ldp_gym.datasets import evaluate_on_dataset, score_predictions, write_dataset
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import first_generator
 from ldp_gym.engine.tape import Episodes
-from ldp_gym.splits import TRAIN_SEED
 
 pytest.importorskip("minari")
 
@@ -59,7 +59,7 @@ def test_any_policy_is_scored_exactly_on_episodes_that_another_has_played():
     env = gym.make("LDPDist-v0", **RULES)
     predictions = []
     for episode in dataset.iterate_episodes():
-        learner = ldp_gym.learners.build_learner("bayes", env.unwrapped.game)
+        learner = ldp_gym.engine.learners.build_learner("bayes", env.unwrapped.game)
         shown = [{key: values[t] for key, values in episode.observations.items()} for t in range(12)]
         predictions.append([learner.act(observation) for observation in shown])
     expected = ldp_gym.evaluate("bayes", RULES, episodes=3, seed=TRAIN_SEED).kl

@@ -12,9 +12,9 @@ from scipy import stats
 import ldp_agents
 import ldp_gym
 from ldp_gym import evaluate, theory
+from ldp_gym.core.intervals import nominal_level
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.evaluation import Recording
-from ldp_gym.numerics.intervals import nominal_level
 
 
 class Stepper:

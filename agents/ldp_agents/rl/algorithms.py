@@ -8,8 +8,8 @@ from typing import Any
 
 from ldp_agents.rl import amortized, any_truth_training, ppo, recurrent, sac, saved
 from ldp_agents.rl.run import Run, TrainedModel
-from ldp_gym.errors import extra
-from ldp_gym.registry import import_object
+from ldp_gym.core.errors import extra
+from ldp_gym.core.registry import import_object
 
 with extra("rl", "training"):
     from sb3_contrib import RecurrentPPO

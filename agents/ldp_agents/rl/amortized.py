@@ -18,15 +18,15 @@ from ldp_agents.rl.games import CLASSES, RANGES, describe_ranges, describe_split
 from ldp_agents.rl.model import Model, smoothing_of
 from ldp_agents.rl.run import Run
 from ldp_agents.rl.torch_network import TorchNetwork
+from ldp_gym.bench.splits import SPLITS
 from ldp_gym.channels.base import Channel
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.errors import extra
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import first_generator
 from ldp_gym.engine.tape import Episodes
-from ldp_gym.errors import extra
-from ldp_gym.features.evidence import nodes
-from ldp_gym.features.relations import relation_of
-from ldp_gym.numerics.arrays import FloatArray
-from ldp_gym.splits import SPLITS
+from ldp_gym.wrappers.features.evidence import nodes
+from ldp_gym.wrappers.features.relations import relation_of
 
 with extra("rl", "training"):
     import torch
@@ -41,8 +41,8 @@ class Settings:
     """The settings of amortized inference.
 
     Attributes:
-        split: the split of ``ldp_gym.splits`` whose games alone it trains on, such as ``train``; if empty,
-            games are drawn from all class families and the ranges of ``ldp_agents.rl.games``.
+        split: the split of ``ldp_gym.bench.splits`` whose games alone it trains on, such as ``train``; if
+            empty, games are drawn from all class families and the ranges of ``ldp_agents.rl.games``.
         channels: those of the games that are drawn.
         hidden: the widths of the hidden layers.
         cells: how many numbers a batch has at most, over its episodes, rounds, labels and hypotheses: a game

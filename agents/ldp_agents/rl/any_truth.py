@@ -17,7 +17,7 @@ import numpy as np
 from ldp_agents.pairs import MOST_BESIDE_OTHERS, mixtures_of_two
 from ldp_agents.rl import network
 from ldp_gym import Game
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.core.arrays import FloatArray
 
 EXPERTS: tuple[tuple[float, ...], ...] = (
     (0.0, 0.0, -9.0, 0.0, 5.0, 0.0),  # Bayes' rule

@@ -16,8 +16,8 @@ from ldp_agents.rl.network import ANY_TRUTH
 from ldp_agents.rl.run import Run
 from ldp_agents.rl.torch_network import TorchNetwork
 from ldp_gym import Game
+from ldp_gym.core.errors import extra
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.errors import extra
 
 with extra("rl", "training"):
     import torch

@@ -11,9 +11,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ldp_gym.core import validation
+from ldp_gym.core.files import write_text
 from ldp_gym.engine.rules import as_rules
-from ldp_gym.files import write_text
-from ldp_gym.numerics import validation
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

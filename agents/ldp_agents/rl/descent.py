@@ -11,7 +11,7 @@ import numpy as np
 from ldp_agents.rl.model import Model
 from ldp_agents.rl.run import Run
 from ldp_agents.rl.torch_network import TorchNetwork
-from ldp_gym.errors import extra
+from ldp_gym.core.errors import extra
 
 with extra("rl", "training"):
     import torch

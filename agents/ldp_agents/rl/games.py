@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym.splits import SPLITS
+from ldp_gym.bench.splits import SPLITS
 
 CLASSES: dict[str, dict[str, Any]] = {
     "dirichlet(0.05)": {"hypotheses": "dirichlet", "hypotheses_kwargs": {"concentration": 0.05}},
@@ -67,7 +67,7 @@ def draw_rules(rng: np.random.Generator, channels: Sequence[str]) -> dict[str, A
 
 
 def draw_from_split(rng: np.random.Generator, split: str) -> dict[str, Any]:
-    """The rules of a random game of a split of :mod:`ldp_gym.splits`."""
+    """The rules of a random game of a split of :mod:`ldp_gym.bench.splits`."""
     games = list(SPLITS[split].games.values())
     return dict(games[int(rng.integers(len(games)))])
 

@@ -10,9 +10,9 @@ from ldp_agents.rl.model import CARD, WEIGHTS, Model, read_card
 from ldp_agents.rl.policies import POLICY, PolicyLearner, Scaling, check_fit
 from ldp_agents.rl.run import LearnerFactory
 from ldp_gym import Game
-from ldp_gym.errors import UntrustedCodeError
-from ldp_gym.learners import Track
-from ldp_gym.numerics import validation
+from ldp_gym.core import validation
+from ldp_gym.core.errors import UntrustedCodeError
+from ldp_gym.engine.learners import Track
 
 
 def load(directory: str | Path, *, trust: bool = False) -> LearnerFactory:

@@ -16,11 +16,11 @@ from ldp_agents.rl import any_truth, network
 from ldp_agents.rl.config import write_card
 from ldp_agents.rl.scope import warn_outside
 from ldp_gym import Game
-from ldp_gym.calibration.clipping import Clipping
-from ldp_gym.features.evidence import LabelEvidence
-from ldp_gym.files import read_arrays, replacing
-from ldp_gym.learners import Track
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages
+from ldp_gym.channels.clipping import Clipping
+from ldp_gym.core.arrays import BoolArray, FloatArray, Messages
+from ldp_gym.core.files import read_arrays, replacing
+from ldp_gym.engine.learners import Track
+from ldp_gym.wrappers.features.evidence import LabelEvidence
 
 WEIGHTS, CARD = "weights.npz", "model.json"
 """The two files of a model: its arrays, and what made them."""

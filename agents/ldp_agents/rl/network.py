@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ldp_gym.channels.base import Channel
-from ldp_gym.errors import IncompatibleChannelError
-from ldp_gym.features.evidence import SLOPES, nodes, slope_weights
-from ldp_gym.features.relations import KINDS, relation_of
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.errors import IncompatibleChannelError
+from ldp_gym.wrappers.features.evidence import SLOPES, nodes, slope_weights
+from ldp_gym.wrappers.features.relations import KINDS, relation_of
 
 Parameters = Mapping[str, Any]
 """Arrays or tensors by name: ``w0``, ``b0`` of the first layer, and so on; ``w``, ``b`` of the last."""

@@ -15,12 +15,12 @@ from ldp_agents.base import Learner
 from ldp_agents.rl.config import differences, write_card
 from ldp_agents.rl.model import CARD
 from ldp_gym import Game
+from ldp_gym.core.arrays import BoolArray, FloatArray, Messages, softmax
+from ldp_gym.core.errors import IncompatibleChannelError
+from ldp_gym.core.files import replacing
+from ldp_gym.engine.learners import Track
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.errors import IncompatibleChannelError
-from ldp_gym.features.sums import FEATURES
-from ldp_gym.files import replacing
-from ldp_gym.learners import Track
-from ldp_gym.numerics.arrays import BoolArray, FloatArray, Messages, softmax
+from ldp_gym.wrappers.features.sums import FEATURES
 
 POLICY = "policy.zip"
 """The file of a stored policy, as SB3 saves it."""
@@ -88,7 +88,7 @@ class PolicyLearner(Learner):
     Args:
         game: the public rules.
         algorithm: the SB3 model.
-        features: a name of ``ldp_gym.features.sums.FEATURES``: what the policy observes.
+        features: a name of ``ldp_gym.wrappers.features.sums.FEATURES``: what the policy observes.
         logit_range: that of ``MixtureAction``.
         scaling: what is done to the features first, if anything.
     """

@@ -16,9 +16,9 @@ from ldp_agents.rl.model import Model
 from ldp_agents.rl.run import Run
 from ldp_agents.rl.torch_network import TorchNetwork
 from ldp_agents.rl.training_env import ManyGames, make_training_env
+from ldp_gym.core.errors import extra
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.errors import extra
-from ldp_gym.features.evidence import SLOPES
+from ldp_gym.wrappers.features.evidence import SLOPES
 
 with extra("rl", "training"):
     import torch

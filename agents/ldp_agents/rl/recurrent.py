@@ -8,7 +8,7 @@ from ldp_agents.rl import sb3
 from ldp_agents.rl.policies import TrainedPolicy
 from ldp_agents.rl.run import Run
 from ldp_agents.rl.training_env import make_training_env
-from ldp_gym.errors import extra
+from ldp_gym.core.errors import extra
 
 with extra("rl", "training"):
     from sb3_contrib import RecurrentPPO

@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol
 
 from ldp_agents.rl.config import Config, Settings
 from ldp_gym import Game
-from ldp_gym.learners import Learner
+from ldp_gym.engine.learners import Learner
 
 CHECKPOINT = "checkpoint.zip"
 """The file of a run that it goes on from."""

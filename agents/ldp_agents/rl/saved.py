@@ -17,14 +17,14 @@ from ldp_agents.rl.policies import POLICY, Scaling, TrainedPolicy
 from ldp_agents.rl.run import CHECKPOINT, Run
 from ldp_agents.rl.training_env import make_training_env
 from ldp_agents.rl.vec_env import SB3VecEnv
+from ldp_gym.core import validation
+from ldp_gym.core.errors import extra
+from ldp_gym.core.registry import import_object
 from ldp_gym.engine.rules import DEFAULTS
-from ldp_gym.env import LDPDistEnv
-from ldp_gym.errors import extra
-from ldp_gym.features.sums import FEATURES
-from ldp_gym.numerics import validation
-from ldp_gym.registry import import_object
-from ldp_gym.vector_env import LDPDistVectorEnv
+from ldp_gym.envs.single import LDPDistEnv
+from ldp_gym.envs.vector import LDPDistVectorEnv
 from ldp_gym.wrappers.actions import MixtureAction, VectorMixtureAction
+from ldp_gym.wrappers.features.sums import FEATURES
 from ldp_gym.wrappers.observations import ObservationView, VectorObservationView
 
 with extra("rl", "reading a stored policy"):

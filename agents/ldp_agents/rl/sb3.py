@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ldp_agents.rl.run import ProgressCallback, Run, TrainedModel
-from ldp_gym.errors import extra
+from ldp_gym.core.errors import extra
 
 with extra("rl", "training"):
     import torch

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 from ldp_gym import CHANNELS, HYPOTHESES, Game
-from ldp_gym.errors import OutsideTrainingWarning
-from ldp_gym.registry import Registry
+from ldp_gym.core.errors import OutsideTrainingWarning
+from ldp_gym.core.registry import Registry
 
 
 def warn_outside(name: str, trained_on: Mapping[str, Any], measured: Mapping[str, str], game: Game) -> None:

@@ -11,7 +11,7 @@ from ldp_agents.rl.model import CARD, WEIGHTS, Model
 from ldp_agents.rl.network import ANY_TRUTH
 from ldp_agents.rl.run import LearnerFactory
 from ldp_gym import evaluate
-from ldp_gym.errors import UntrustedCodeError
+from ldp_gym.core.errors import UntrustedCodeError
 
 MOST_BYTES = 100_000
 """How large the two files of a model may be together."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ldp_agents.rl import network
-from ldp_gym.errors import extra
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.errors import extra
 
 with extra("rl", "training"):
     import torch

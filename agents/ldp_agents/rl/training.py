@@ -15,8 +15,8 @@ import ldp_gym
 from ldp_agents.rl.algorithms import algorithm_of
 from ldp_agents.rl.config import CONFIG, Config, differences, read_config, write_card
 from ldp_agents.rl.run import CHECKPOINT, LearnerFactory, Run, TrainedModel
-from ldp_gym.errors import IncompatibleChannelError, OutsideTrainingWarning, UntrustedCodeError, extra
-from ldp_gym.files import is_whole_zip, replacing, write_text
+from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, UntrustedCodeError, extra
+from ldp_gym.core.files import is_whole_zip, replacing, write_text
 
 with extra("rl", "training"):
     from rich.console import Console

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_agents.rl.vec_env import SB3VecEnv
-from ldp_gym.errors import extra
+from ldp_gym.core.errors import extra
 from ldp_gym.wrappers import (
     StaggeredStart,
     VectorDecodedMessage,

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from ldp_gym.errors import ArgumentTypeError, extra
-from ldp_gym.numerics.validation import describe
+from ldp_gym.core.errors import ArgumentTypeError, extra
+from ldp_gym.core.validation import describe
 
 with extra("rl", "SB3VecEnv"):
     from stable_baselines3.common.vec_env import VecEnv

@@ -13,8 +13,8 @@ from ldp_gym.bench.findings import Finding
 from ldp_gym.bench.page import Column
 from ldp_gym.bench.results import Results
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.numerics import validation
-from ldp_gym.registry import Registry
+from ldp_gym.core import validation
+from ldp_gym.core.registry import Registry
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -16,10 +16,10 @@ from ldp_gym.bench.experiment import CHANNEL_RULES, Experiment, make_scenario
 from ldp_gym.bench.suites.base import channel_rules
 from ldp_gym.bench.suites.selection import Selection
 from ldp_gym.channels.base import CHANNELS
+from ldp_gym.core import validation
+from ldp_gym.engine.learners import LEARNERS
 from ldp_gym.engine.rules import complete_rules
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.learners import LEARNERS
-from ldp_gym.numerics import validation
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 """The privacy levels where the rules do not say."""

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.suites.base import channel_rules
 from ldp_gym.bench.suites.selection import Selection
-from ldp_gym.errors import extra
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.errors import extra
 
 GAMES = ("digits", "tumours")
 CHANNELS = (

@@ -18,9 +18,9 @@ from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.suites.base import Suite, SuiteTable
+from ldp_gym.core.arrays import FloatArray, IntArray
+from ldp_gym.core.intervals import share_interval
 from ldp_gym.engine.rules import rule_value
-from ldp_gym.numerics.arrays import FloatArray, IntArray
-from ldp_gym.numerics.intervals import share_interval
 
 RELIABLE = 0.8
 """How often the right model must be picked, at least, for a recommendation."""

@@ -8,8 +8,8 @@ from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding
 from ldp_gym.bench.results import Results
+from ldp_gym.bench.splits import REFERENCES, TESTS, SplitScore, score_totals
 from ldp_gym.bench.suites.base import Suite
-from ldp_gym.splits import REFERENCES, TESTS, SplitScore, score_totals
 
 LEARNERS = ("exp3", "centred-exp3", "ppo", "amortized")
 _LEAST_SHOWN = -0.25
@@ -19,7 +19,7 @@ _LEAST_SHOWN = -0.25
 class Splits(Suite):
     """Agents on games that they were not trained on, scored between the uniform mixture and Bayes.
 
-    The games are the test splits of :mod:`ldp_gym.splits`.
+    The games are the test splits of :mod:`ldp_gym.bench.splits`.
     """
 
     name = "splits"

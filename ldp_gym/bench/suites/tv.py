@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym import batch, theory
-from ldp_gym.bench import figures, statistics
+from ldp_gym import theory
+from ldp_gym.bench import batch, figures, statistics
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding, certain
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.suites.base import REDRAWN, Suite, channel_rules
+from ldp_gym.core import divergences
+from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.numerics import divergences
-from ldp_gym.numerics.arrays import FloatArray
 
 GAME: dict[str, Any] = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 16}
 PAIRS = (

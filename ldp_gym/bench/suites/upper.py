@@ -13,7 +13,7 @@ from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding, below, every
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.suites.base import DELTA, REDRAWN, Suite, channel_rules
-from ldp_gym.numerics.arrays import FloatArray
+from ldp_gym.core.arrays import FloatArray
 
 NUM_HYPOTHESES = 8
 GAME: dict[str, Any] = {

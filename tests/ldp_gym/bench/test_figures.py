@@ -8,8 +8,8 @@ import pytest
 from ldp_gym.bench import SUITES, Results, figures, leaderboard
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Outcome
+from ldp_gym.core.intervals import mean_interval
 from ldp_gym.evaluation import Evaluation
-from ldp_gym.numerics.intervals import mean_interval
 
 
 class Invented:

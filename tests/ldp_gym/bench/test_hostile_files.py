@@ -16,7 +16,7 @@ from ldp_gym.bench.sections import gather
 PLUGIN = """
 [ldp_gym.commands]
 broken = bad_plugin:command
-[ldp_gym.learners]
+[ldp_gym.engine.learners]
 bad = bad_plugin:Learner
 [ldp_gym.channels]
 bad = bad_plugin:Channel

@@ -17,7 +17,7 @@ from ldp_gym import bench
 from ldp_gym.bench import Experiment
 from ldp_gym.bench.isolation import IsolatedLearner, Limits
 from ldp_gym.bench.runner import play
-from ldp_gym.errors import LearnerFailedError
+from ldp_gym.core.errors import LearnerFailedError
 
 GAME = {"hypotheses": "dirichlet", "horizon": 60}
 
@@ -60,7 +60,7 @@ def wait_until(condition, seconds=30.0):
 
 
 PATCH = """
-import ldp_gym.evaluation, ldp_gym.numerics.divergences as divergences
+import ldp_gym.evaluation, ldp_gym.core.divergences as divergences
 ldp_gym.evaluation.kl = divergences.kl = lambda *_, **__: 0.0
 """
 

@@ -7,7 +7,7 @@ import pytest
 
 import ldp_gym
 from ldp_gym.bench.isolation import IsolatedLearner, Limits
-from ldp_gym.errors import IncompatibleChannelError, LearnerFailedError
+from ldp_gym.core.errors import IncompatibleChannelError, LearnerFailedError
 
 GAME = {"hypotheses": "dirichlet", "horizon": 60}
 

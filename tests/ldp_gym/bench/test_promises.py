@@ -12,7 +12,7 @@ from ldp_gym.bench.experiment import Experiment
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.cli import app
-from ldp_gym.errors import BrokenPromiseError, BrokenPromiseWarning
+from ldp_gym.core.errors import BrokenPromiseError, BrokenPromiseWarning
 
 DOUBLE, CRASH = f"{__name__}:DoubleResponse", f"{__name__}:CrashingResponse"
 SHY, GROWS = f"{__name__}:ShyResponse", f"{__name__}:GrowingResponse"

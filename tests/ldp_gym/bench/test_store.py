@@ -14,7 +14,7 @@ import ldp_gym
 from ldp_gym.bench import Experiment, Store, experiment
 from ldp_gym.bench import store as store_module
 from ldp_gym.bench.runner import play
-from ldp_gym.errors import DamagedStoreError
+from ldp_gym.core.errors import DamagedStoreError
 
 EXPERIMENT = Experiment({"hypotheses": "dirichlet", "horizon": 30}, "exp3", episodes=5, block=2)
 
@@ -70,7 +70,7 @@ def test_changed_code_of_the_package_has_another_key(store, monkeypatch):
     assert not {cell.key for cell in EXPERIMENT.cells(seed=3)} & store.finished()
 
 
-@pytest.mark.parametrize("edited", ["channels/split.py", "numerics/sampling.py", "bench/figures.py"])
+@pytest.mark.parametrize("edited", ["channels/split.py", "core/sampling.py", "bench/figures.py"])
 def test_the_package_s_fingerprint_is_that_of_what_plays(tmp_path, monkeypatch, edited):
     """An edited channel or sampler changes it; how results are shown does not."""
     copy = tmp_path / "ldp_gym"

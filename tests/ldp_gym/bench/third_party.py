@@ -12,8 +12,8 @@ from helpers import Stepwise
 
 import ldp_agents
 from ldp_gym.channels.randomized_response import RandomizedResponse
+from ldp_gym.engine.learners import play_stepwise
 from ldp_gym.engine.tape import Episodes, Tape
-from ldp_gym.learners import play_stepwise
 
 
 class Honest(ldp_agents.EXP3):

@@ -7,7 +7,7 @@ from helpers import CHANNELS, make_channel
 
 import ldp_agents
 import ldp_gym
-from ldp_gym.learners import build_learner
+from ldp_gym.engine.learners import build_learner
 from ldp_gym.testing import check_channel, check_learner
 
 ADAPTIVE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].adaptive]

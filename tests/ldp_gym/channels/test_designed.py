@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import ldp_gym
-from ldp_gym.calibration import extremal
-from ldp_gym.channels import designed
+from ldp_gym.channels import designed, extremal
 from ldp_gym.channels.designed import Designed
-from ldp_gym.errors import IncompatibleChannelError
+from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.testing import check_channel
 
 POOL = {"nature": "cycle", "nature_kwargs": {"pool_size": 3}, "num_labels": 5, "num_hypotheses": 3}

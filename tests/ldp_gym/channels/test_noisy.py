@@ -8,7 +8,7 @@ from adversarial_classes import draw_table
 from helpers import ALPHA, TABLE, make_channel
 from scipy import integrate, stats
 
-from ldp_gym.calibration.clipping import RULES
+from ldp_gym.channels.clipping import RULES
 from ldp_gym.channels.laplace_single import LaplaceSingle
 from ldp_gym.channels.laplace_vector import LaplaceVector
 from ldp_gym.channels.noisy import CALIBRATIONS

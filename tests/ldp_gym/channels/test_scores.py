@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import ldp_gym
-from ldp_gym.calibration import extremal
+from ldp_gym.channels import extremal
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.channels.scores import relative_losses
@@ -207,6 +207,6 @@ def test_the_literal_learners_refuse_what_is_no_log_likelihood():
             if reads:
                 learner(game)
             else:
-                with pytest.raises(ldp_gym.errors.IncompatibleChannelError, match="centred-exp3"):
+                with pytest.raises(ldp_gym.core.errors.IncompatibleChannelError, match="centred-exp3"):
                     learner(game)
         ldp_agents.CentredEXP3(game)

@@ -6,8 +6,8 @@ from deployment import ADAPTIVE, RULES, make_pair, through_json
 from helpers import FINITE, small_rules
 
 import ldp_gym
+from ldp_gym.core.errors import IncompatibleChannelError, WrongStoreError
 from ldp_gym.deploy import Client, Server
-from ldp_gym.errors import IncompatibleChannelError, WrongStoreError
 
 
 @pytest.mark.parametrize("channel", FINITE)
@@ -32,7 +32,7 @@ def test_a_server_learns_what_the_learner_learns_from_the_same_messages():
     """On an adaptive channel: the question's posterior, the server's and the learner's are the same."""
     server, client = make_pair(ADAPTIVE)
     game = ldp_gym.LDPDistEnv(**ADAPTIVE).game
-    learner = ldp_gym.learners.build_learner("bayes", game)
+    learner = ldp_gym.engine.learners.build_learner("bayes", game)
     learner.reset()
     public, table = game.public_posterior(), game.hypotheses(np.zeros(1))
     for t in range(20):

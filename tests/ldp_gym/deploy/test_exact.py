@@ -12,9 +12,9 @@ from helpers import FINITE, make_channel
 import ldp_gym
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
+from ldp_gym.core.errors import BrokenPromiseError, IncompatibleChannelError, NoPrivacyWarning
 from ldp_gym.deploy import ExactChannel
 from ldp_gym.deploy.exact import _EXP_BITS, NEAREST, TOTAL, _exp_below, _log_above
-from ldp_gym.errors import BrokenPromiseError, IncompatibleChannelError, NoPrivacyWarning
 from ldp_gym.testing import check_channel
 
 

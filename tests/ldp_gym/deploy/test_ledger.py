@@ -12,8 +12,8 @@ import pytest
 from deployment import RULES, change_file
 
 import ldp_gym
+from ldp_gym.core.errors import DamagedStoreError, WrongStoreError
 from ldp_gym.deploy import BudgetSpentError, Client, Ledger, Server
-from ldp_gym.errors import DamagedStoreError, WrongStoreError
 
 FORK = multiprocessing.get_context("fork")
 
@@ -47,7 +47,7 @@ def test_with_a_delta_many_answers_spend_less_than_their_sum():
     count = len(client.ledger.entries())
     assert count > 20
     spent, largest = client.spent, max(entry.epsilon for entry in client.ledger.entries())
-    assert spent <= 2.0 < ldp_gym.calibration.accounting.composed_epsilon(largest, count + 1, 1e-6)
+    assert spent <= 2.0 < ldp_gym.channels.accounting.composed_epsilon(largest, count + 1, 1e-6)
 
 
 def test_a_ledger_adds_up_to_the_last_bit(client, server):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from deployment import ADAPTIVE, RULES, change_file, make_pair, through_json
 
+from ldp_gym.core.errors import DamagedStoreError, WrongStoreError
 from ldp_gym.deploy import AnswerRefusedError, Client, QuestionRefusedError, Server
-from ldp_gym.errors import DamagedStoreError, WrongStoreError
 
 
 @pytest.mark.parametrize("rules", [RULES, ADAPTIVE])

@@ -7,10 +7,10 @@ from helpers import CHANNELS, make_channel
 
 import ldp_gym
 from ldp_gym.engine.lookahead import send_adaptively
+from ldp_gym.engine.posterior import PublicPosterior
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import first_generator
 from ldp_gym.engine.tape import Episodes
-from ldp_gym.posterior import PublicPosterior
 
 ADAPTIVE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].adaptive]
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from helpers import small_rules
 
+from ldp_gym.core.arrays import at_round
 from ldp_gym.engine.playback import Playback
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.tape import Episodes
-from ldp_gym.numerics.arrays import at_round
 
 RULES = [
     small_rules(observe_candidates=True),

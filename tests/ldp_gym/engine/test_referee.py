@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from helpers import small_rules
 
+from ldp_gym.core.divergences import kl, tv
 from ldp_gym.engine.referee import Referee, member_option
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.tape import Episodes
-from ldp_gym.numerics.divergences import kl, tv
 
 
 def generators(*seeds):

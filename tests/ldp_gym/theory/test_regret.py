@@ -9,8 +9,8 @@ from hypothesis import given
 
 import ldp_gym
 from ldp_gym import theory
-from ldp_gym.calibration.clipping import Clipping
-from ldp_gym.numerics.divergences import kl
+from ldp_gym.channels.clipping import Clipping
+from ldp_gym.core.divergences import kl
 
 
 @given(

@@ -1,0 +1,71 @@
+"""From online play to one estimate: Section 6's online-to-batch conversion, and the median trick.
+
+A learner that predicts well in most of T rounds has, on average over them, a good estimate of the truth. With
+``p_hat = mean_t p_hat_t`` convexity gives ``E |p - p_hat|_TV <= (1/T) sum_t E |p - p_hat_t|_TV``, the
+averaged TV-risk. Several independent runs then make it good with high probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from ldp_gym.core import game_arrays
+from ldp_gym.core.arrays import FloatArray, IntArray
+from ldp_gym.core.divergences import tv
+from ldp_gym.engine.game import Game
+from ldp_gym.engine.learners import Learner
+from ldp_gym.evaluation import evaluate
+
+
+def estimates(
+    learner: str | Callable[[Game], Learner],
+    env: Mapping[str, Any] | gym.Env[Any, Any],
+    *,
+    episodes: int,
+    seed: int = 0,
+    truth: int | None = None,
+) -> FloatArray:
+    """The average prediction ``mean_t p_hat_t`` of each episode, ``(episodes, M)``.
+
+    Episode i has the messages of T users, as :func:`ldp_gym.evaluate` plays them under ``seed + i``. The
+    class must be constant: with contexts there is no one distribution to estimate.
+
+    Example:
+        >>> rules = {"hypotheses": [[0.5, 0.5], [0.9, 0.1]], "channel": "split", "horizon": 400}
+        >>> estimates("bayes", rules, episodes=2, truth=1).round(1).tolist()
+        [[0.9, 0.1], [0.9, 0.1]]
+    """
+    played = evaluate(learner, env, episodes=episodes, seed=seed, truth=truth, averages=True)
+    assert played.average_prediction is not None, "asked for"
+    return played.average_prediction
+
+
+def median_run(runs: FloatArray) -> int:
+    """Which of R estimates ``(R, M)`` of one distribution has most others near it.
+
+    If more than half of the runs are within alpha of the truth in TV, each of those has more than half of
+    all runs within 2 alpha; the one returned, of the least median distance, does too, and so lies within
+    3 alpha of the truth. The chance that fewer than half are good falls exponentially in R.
+
+    Example:
+        >>> median_run(np.array([[0.9, 0.1], [0.5, 0.5], [0.52, 0.48]]))
+        1
+    """
+    runs = game_arrays.table(runs, "table of runs", "run")
+    distances = tv(runs[:, None], runs[None])
+    return int(np.median(distances, axis=1).argmin())
+
+
+def nearest_hypothesis(estimate: FloatArray, table: FloatArray) -> IntArray:
+    """Hypothesis selection: which of the hypotheses ``(K, M)`` is nearest in TV to estimates ``(..., M)``."""
+    table = game_arrays.table(table)
+    estimate = game_arrays.distributions(estimate, "estimate", "estimate")
+    if estimate.shape[-1] != table.shape[-1]:
+        raise ValueError(
+            f"an estimate has {table.shape[-1]} probabilities, as the table, got {estimate.shape}"
+        )
+    return tv(table, estimate[..., None, :]).argmin(axis=-1)

@@ -1,0 +1,215 @@
+"""A search for the contexts on which a learner pays most: the supremum over sequences, from below.
+
+The theorems hold for every sequence of contexts, and the worst one is not known. This looks among sequences
+that repeat: one context for ever, or a few in turn. What it finds bounds the worst case from below, and is
+only as good as the search: nothing says that there is no harder sequence.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray, mixture, uniform_distribution
+from ldp_gym.core.divergences import negentropy
+from ldp_gym.core.streams import Purpose, stream
+from ldp_gym.engine.game import Game
+from ldp_gym.engine.learners import Learner
+from ldp_gym.engine.rules import as_rules
+from ldp_gym.evaluation import Evaluation, as_scenario, evaluate
+from ldp_gym.theory.information import MessageInformation
+
+_SMALLEST, _LARGEST = 0.3, 3.0
+"""How far from 0 the first contexts lie, in units of an i.i.d. context."""
+
+_MOST = 100_000
+"""No search tries more, of anything: it would not end."""
+
+_LEAST_TOLD = 1e-9
+"""What a message is taken to tell at least, in nats: less is rounding."""
+
+_PROPOSALS = 32
+"""Of so many random sequences one is tried, where the one that promises most is wanted."""
+
+_PARENTS, _CHILDREN = 6, 3
+"""How many sequences a generation keeps, and how many variants it tries of each."""
+
+_STEP, _SHRINKS = 0.4, 0.85
+"""How far a variant lies from its parent, relative to its size, and how that shrinks by generation."""
+
+
+@dataclass(frozen=True)
+class HardContexts:
+    """Contexts that a search found, and what they cost on episodes that it had not seen.
+
+    Attributes:
+        contexts: ``(P, d)``, to be played over and over.
+        rules: the game with these contexts, by the nature ``cycle``.
+        evaluation: the learner in that game, on fresh seeds: the choice flatters neither risk nor interval.
+    """
+
+    contexts: FloatArray
+    rules: dict[str, Any]
+    evaluation: Evaluation
+
+
+def hardest_contexts(
+    rules: Mapping[str, Any],
+    learner: str | Callable[[Game], Learner] = "bayes",
+    *,
+    length: int = 1,
+    sequences: int = 96,
+    episodes: int = 16,
+    generations: int = 8,
+    fresh: int = 4000,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> HardContexts:
+    """Search for the repeated contexts on which a learner's risk is largest.
+
+    Random sequences first, every other of which promises most of several by the rule of
+    :class:`~ldp_gym.natures.adversary.Adversary`; then variants of the best ones. Every generation plays
+    episodes of its own, and a sequence is judged by all that it has played, so that luck does not keep it.
+    One to two minutes in the default game.
+
+    Args:
+        rules: the game, keyword arguments of ``gym.make("LDPDist-v0", ...)``; its nature is replaced.
+        learner: a learner's name, or what makes one from a game.
+        length: how many contexts repeat, at most; 1 for a constant context.
+        sequences: how many random sequences to begin with.
+        episodes: how many episodes each of these plays; the better ones play four times as many.
+        generations: how many times to vary the best ones.
+        fresh: how many episodes the winner plays in the end.
+        seed: of the search; the episodes have the seeds from it on.
+        progress: called with the share that is done; a bar on a terminal's standard error when not given.
+
+    Example:
+        >>> rules = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 50}
+        >>> found = hardest_contexts(rules, "bayes", sequences=8, generations=1, fresh=20)
+        >>> found.contexts.shape, found.rules["nature"]
+        ((1, 2), 'cycle')
+    """
+    length = validation.whole("length", length, least=1, most=_MOST)
+    sequences = validation.whole("sequences", sequences, least=1, most=_MOST)
+    episodes = validation.whole("episodes", episodes, least=1, most=_MOST)
+    generations = validation.whole("generations", generations, least=0, most=_MOST)
+    fresh = validation.whole("fresh", fresh, least=1)
+    validation.fits_memory("fresh", fresh, 100, "results")
+    seed = validation.seed("seed", seed)
+    progress = validation.function("progress", progress, "of the share that is done")
+    second = -(-sequences // 4)
+    parents = min(_PARENTS, second)
+    family = parents * (1 + _CHILDREN)
+    total = episodes * (sequences + 4 * second + 4 * generations * family) + fresh
+    search = _Search(rules, learner, seed, total, progress or _bar)
+    drawn = [search.draw(length, _PROPOSALS if i % 2 else 1) for i in range(sequences)]
+    pool = search.play(drawn, episodes)[:second]
+    pool = search.play(pool, 4 * episodes)[:parents]
+    for generation in range(generations):
+        step = _STEP * _SHRINKS**generation
+        variants = [search.vary(parent, step) for parent in pool for _ in range(_CHILDREN)]
+        pool = search.play(pool + variants, 4 * episodes)[:parents]
+    winner = pool[0].contexts
+    return HardContexts(winner, search.rules_at(winner), search.evaluate(winner, fresh, next(search.seeds)))
+
+
+@dataclass(frozen=True)
+class _Sequence:
+    """A sequence of contexts, and what it has cost so far.
+
+    Attributes:
+        contexts: ``(P, d)``.
+        totals: of all its episodes, ``(n,)``.
+    """
+
+    contexts: FloatArray
+    totals: FloatArray
+
+    @property
+    def promise(self) -> float:
+        """Its mean less its error: a lucky start counts for little, and a long record for more."""
+        return float(self.totals.mean() - self.totals.std() / np.sqrt(len(self.totals)))
+
+
+class _Search:
+    """What a search keeps: its random numbers, seeds that nothing has played yet, and how far it is."""
+
+    def __init__(
+        self,
+        rules: Mapping[str, Any],
+        learner: str | Callable[[Game], Learner],
+        seed: int,
+        total: int,
+        progress: Callable[[float], None],
+    ) -> None:
+        self._rules, self._learner, self._progress = as_rules("rules", rules), learner, progress
+        self._scenario = as_scenario(rules)
+        hypotheses = self._scenario.hypotheses
+        if hypotheses.constant:
+            raise ValueError(f"no context is harder than another: {hypotheses!r} does not depend on it")
+        self._rng = stream(Purpose.SEARCH, seed)
+        self.seeds: Iterator[int] = count(seed, 2**20)  # far enough apart for the episodes of one call
+        self._total, self._played = total, 0
+
+    def draw(self, length: int, proposals: int) -> _Sequence:
+        """Of so many random sequences of at most so many contexts the one that promises most."""
+        drawn = [self._draw_contexts(length) for _ in range(proposals)]
+        return _Sequence(max(drawn, key=self._guess) if proposals > 1 else drawn[0], np.zeros(0))
+
+    def _draw_contexts(self, length: int) -> FloatArray:
+        """At most so many contexts, at a random distance from 0."""
+        shape = (int(self._rng.integers(1, length + 1)), self._scenario.hypotheses.context_dim)
+        distance = np.exp(self._rng.uniform(np.log(_SMALLEST), np.log(_LARGEST)))
+        return distance * self._rng.standard_normal(shape)
+
+    def _guess(self, contexts: FloatArray) -> float:
+        """What Bayes would pay if every round were like the first: ``E KL * min(T, log K / I)``."""
+        candidates = self._scenario.hypotheses(contexts)
+        prior = uniform_distribution(candidates.shape[-2])
+        charges = negentropy(candidates) @ prior - negentropy(mixture(prior, candidates))
+        told = MessageInformation(self._scenario.channel, candidates)(prior[None]).mean()
+        rounds = min(self._scenario.horizon, np.log(len(prior)) / max(told, _LEAST_TOLD))
+        return float(charges.mean() * rounds)
+
+    def vary(self, parent: _Sequence, step: float) -> _Sequence:
+        """A sequence near to the given one."""
+        contexts = parent.contexts
+        noise = step * np.sqrt(np.mean(np.square(contexts))) * self._rng.standard_normal(contexts.shape)
+        return _Sequence(np.exp(step * self._rng.standard_normal()) * contexts + noise, np.zeros(0))
+
+    def play(self, pool: list[_Sequence], episodes: int) -> list[_Sequence]:
+        """The sequences after further episodes, the same for all, the most promising first."""
+        seed = next(self.seeds)
+        after = [
+            _Sequence(
+                one.contexts, np.append(one.totals, self.evaluate(one.contexts, episodes, seed).kl[:, -1])
+            )
+            for one in pool
+        ]
+        return sorted(after, key=lambda sequence: -sequence.promise)
+
+    def evaluate(self, contexts: FloatArray, episodes: int, seed: int) -> Evaluation:
+        """The learner in the game with these contexts."""
+        result = evaluate(self._learner, self.rules_at(contexts), episodes=episodes, seed=seed)
+        self._played += episodes
+        self._progress(self._played / self._total)
+        return result
+
+    def rules_at(self, contexts: FloatArray) -> dict[str, Any]:
+        """The game with these contexts, over and over."""
+        return {**self._rules, "nature": "cycle", "nature_kwargs": {"contexts": contexts.tolist()}}
+
+
+def _bar(share: float) -> None:
+    """A line on standard error that fills up, where that is a terminal."""
+    if sys.stderr.isatty():
+        filled = round(40 * share)
+        line = f"\rsearching for hard contexts {'━' * filled}{' ' * (40 - filled)} {share:4.0%}"
+        sys.stderr.write(line + ("\n" if share >= 1.0 else ""))
+        sys.stderr.flush()

@@ -1,1 +1,0 @@
-"""What channels are made with: accounting, noise scales, the clipped density, C(eps) and r*."""

@@ -1,0 +1,172 @@
+"""How much noise hides a vector, and how well: the privacy of additive Laplace and Gaussian noise.
+
+A vector of K numbers is revealed with independent noise. Between two labels coordinate j moves by at most
+``shift_j`` in units of its noise scale. Laplace noise is accounted numerically by privacy loss distributions
+(``dp-accounting``, in the extra ``privacy``), Gaussian noise in closed form (Balle and Wang 2018).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ldp_gym.channels.noise_scales import advanced_composition
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.errors import extra
+
+_POINTS = 500
+"""Into how many steps the largest shift's privacy loss is cut: the bounds agree to four digits."""
+
+_LARGE = 50.0
+"""Above this eps the numerical accounting runs out of digits, and the closed forms are used."""
+
+
+class DeltaBounds(NamedTuple):
+    """The bounds between which the least delta lies, at a given epsilon."""
+
+    lower: float
+    upper: float
+
+
+def _validated(num_coordinates: int, epsilon: float, delta: float) -> tuple[int, float, float]:
+    count = validation.whole("num_coordinates", num_coordinates, least=1)
+    return count, validation.positive("epsilon", epsilon), validation.fraction("delta", delta)
+
+
+# -- Laplace ------------------------------------------------------------------------------------------
+
+
+def laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> float:
+    """The least scale s, in units of a coordinate's range, that makes K coordinates (eps, delta)-private.
+
+    The least of K / eps, which is pure composition, of the paper's advanced composition, and of the
+    numerically accounted composition, found by bisection to a relative 1e-6 from above.
+    """
+    return _laplace_vector_scale(*_validated(num_coordinates, epsilon, delta))
+
+
+@lru_cache(maxsize=256)
+def _laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> float:
+    high = min(num_coordinates, advanced_composition(num_coordinates, epsilon, delta)) / epsilon
+    if epsilon > _LARGE:
+        return high
+    # One coordinate alone has delta = 1 - e^((eps - shift) / 2), which bounds the shift.
+    low = min(high, 1.0 / (epsilon - 2.0 * math.log1p(-delta)))
+    while high > low * (1.0 + 1e-6):
+        middle = math.sqrt(low * high)
+        shifts = np.full(num_coordinates, 1.0 / middle)
+        enough = _laplace_delta(shifts, epsilon, pessimistic=True) <= delta
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def laplace_delta(shifts: FloatArray, epsilon: float) -> DeltaBounds:
+    """The least delta of K coordinates with Laplace noise of unit scale that move by ``shifts``."""
+    shifts = validation.numeric("shifts", shifts)
+    if shifts.ndim != 1 or not shifts.size or not (shifts >= 0.0).all() or not np.isfinite(shifts).all():
+        raise ValueError(f"shifts must be nonnegative and finite, one per coordinate, got {shifts}")
+    validation.fits_memory("shifts", len(shifts), 1000, "privacy losses")
+    epsilon = validation.positive("epsilon", epsilon)
+    return DeltaBounds(*(_laplace_delta(shifts, epsilon, pessimistic=side) for side in (False, True)))
+
+
+def _laplace_delta(shifts: FloatArray, epsilon: float, *, pessimistic: bool) -> float:
+    moving = np.sort(shifts[shifts > 0.0])
+    if moving.sum() <= epsilon:
+        return 0.0  # pure composition
+    pld = _privacy_loss_distribution()
+    step = moving[-1] / _POINTS
+    composed = None
+    for shift, count in zip(*np.unique(moving, return_counts=True), strict=True):
+        one = pld.from_laplace_mechanism(
+            1.0 / shift,
+            pessimistic_estimate=pessimistic,
+            value_discretization_interval=step,
+            use_connect_dots=pessimistic,
+        )
+        many = one.self_compose(int(count)) if count > 1 else one
+        composed = many if composed is None else composed.compose(many)
+    assert composed is not None
+    return float(composed.get_delta_for_epsilon(epsilon))
+
+
+def _privacy_loss_distribution() -> Any:
+    with extra("privacy", "accounting for vectors of Laplace noise"):
+        from dp_accounting.pld import privacy_loss_distribution
+    return privacy_loss_distribution
+
+
+# -- Many answers of one user ---------------------------------------------------------------------------
+
+
+def composed_epsilon(epsilon: float, count: int, delta: float = 0.0) -> float:
+    """The eps of ``count`` eps-private answers of one user, if a delta is allowed: at most their sum.
+
+    Pure composition is the sum. With a delta it is the composition of randomized responses, which are the
+    worst that an eps-private answer can be (Kairouz, Oh and Viswanath 2015), by ``dp-accounting`` where that
+    is installed.
+
+    Example:
+        >>> composed_epsilon(0.5, 8)
+        4.0
+    """
+    epsilon = validation.positive("epsilon", epsilon)
+    count = validation.whole("count", count, least=0, most=10**9)
+    total = epsilon * count
+    delta = validation.probability_below_one("delta", delta)
+    return total if delta == 0.0 or count < 2 else min(total, _composed_epsilon(epsilon, count, delta))
+
+
+@lru_cache(maxsize=256)
+def _composed_epsilon(epsilon: float, count: int, delta: float) -> float:
+    """The eps of composed randomized responses; infinite where ``dp-accounting`` is not installed."""
+    try:
+        pld = _privacy_loss_distribution()
+        from dp_accounting.pld.common import DifferentialPrivacyParameters
+    except ImportError:
+        return math.inf
+    # The two losses, eps and -eps, are whole steps: nothing is rounded.
+    one = pld.from_privacy_parameters(DifferentialPrivacyParameters(epsilon, 0.0), epsilon / 2.0)
+    return float(one.self_compose(count).get_epsilon_for_delta(delta))
+
+
+# -- Gaussian -----------------------------------------------------------------------------------------
+
+
+def gaussian_delta(shift: float, epsilon: float) -> float:
+    """The least delta of Gaussian noise of unit variance when the vector moves by ``shift`` in norm.
+
+    ``Phi(shift / 2 - eps / shift) - e^eps Phi(-shift / 2 - eps / shift)``, Balle and Wang (2018), Theorem 5.
+    """
+    from scipy.special import log_ndtr
+
+    shift = validation.nonnegative("shift", shift)
+    epsilon = validation.positive("epsilon", epsilon)
+    if shift == 0.0:
+        return 0.0
+    gain = log_ndtr(shift / 2.0 - epsilon / shift)
+    loss = epsilon + log_ndtr(-shift / 2.0 - epsilon / shift)
+    return float(math.exp(gain) * -math.expm1(min(loss - gain, 0.0)))
+
+
+def gaussian_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> float:
+    """The least standard deviation, in units of a range, that makes K coordinates (eps, delta)-private.
+
+    The analytic Gaussian mechanism: K coordinates of range 1 move by at most sqrt(K).
+    """
+    epsilon = validation.positive("epsilon", epsilon, most=1e15)
+    return _gaussian_vector_scale(*_validated(num_coordinates, epsilon, delta))
+
+
+@lru_cache(maxsize=256)
+def _gaussian_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> float:
+    from scipy.optimize import brentq
+
+    def excess(log_scale: float) -> float:
+        return gaussian_delta(math.sqrt(num_coordinates) * math.exp(-log_scale), epsilon) - delta
+
+    return math.exp(brentq(excess, -20.0, 40.0, xtol=1e-13)) * (1.0 + 1e-12)

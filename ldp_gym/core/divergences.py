@@ -1,0 +1,67 @@
+"""What a prediction costs: the KL divergence in nats, and the total variation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ldp_gym.core.arrays import FloatArray, expectations, has_zero, inner, row_sums
+
+_ZERO = np.zeros(())
+"""An array, because NumPy compares small arrays with it faster than with a Python float."""
+
+
+def kl(p: FloatArray, q: FloatArray, negentropy_p: FloatArray | None = None) -> FloatArray:
+    """``KL(p, q) = sum_y p[y] log(p[y] / q[y])`` in nats along the last axis; inf where q misses p.
+
+    Args:
+        p: the truth, ``(..., M)``.
+        q: the prediction, ``(..., M)``.
+        negentropy_p: :func:`negentropy` of p, where it is known.
+
+    Example:
+        >>> float(kl(np.array([0.5, 0.5]), np.array([0.25, 0.75])).round(6))
+        0.143841
+        >>> kl(np.array([1.0, 0.0]), np.array([[1.0, 0.0], [0.0, 1.0]])).tolist()
+        [0.0, inf]
+    """
+    if negentropy_p is None:
+        negentropy_p = negentropy(p)
+    if has_zero(q):
+        with np.errstate(divide="ignore"):  # a label that q misses costs inf; one that p misses too, nothing
+            log_q = np.where(p > 0.0, np.log(q), 0.0)
+    else:
+        log_q = np.log(q)
+    return np.maximum(negentropy_p - inner(p, log_q), _ZERO)
+
+
+def kl_to_each(p: FloatArray, candidates: FloatArray, negentropy_p: FloatArray) -> FloatArray:
+    """``KL(p, f_k)`` of every hypothesis, ``(..., K)``, from p ``(..., M)`` and candidates ``(..., K, M)``.
+
+    Example:
+        >>> p, table = np.array([1.0, 0.0]), np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+        >>> kl_to_each(p, table, negentropy(p)).round(3).tolist()
+        [0.0, inf, 0.693]
+    """
+    log_candidates = np.log(np.where(candidates > 0.0, candidates, 1.0))
+    divergences = np.maximum(negentropy_p[..., None] - expectations(log_candidates, p), _ZERO)
+    if has_zero(candidates):
+        missed = expectations((candidates == 0.0).astype(np.float64), p)
+        divergences[missed > 0.0] = np.inf
+    return divergences
+
+
+def negentropy(p: FloatArray) -> FloatArray:
+    """``sum_y p[y] log p[y]`` along the last axis."""
+    return inner(p, np.log(np.where(p > 0.0, p, 1.0)))
+
+
+def tv(p: FloatArray, q: FloatArray) -> FloatArray:
+    """``|p - q|_TV = sum_y max(p[y] - q[y], 0)`` along the last axis.
+
+    Example:
+        >>> float(tv(np.array([0.5, 0.5]), np.array([0.25, 0.75])))
+        0.25
+    """
+    excess = np.subtract(p, q)
+    np.maximum(excess, _ZERO, out=excess)
+    return row_sums(excess)

@@ -1,0 +1,215 @@
+"""What a game's arrays must satisfy: distributions, candidates, posteriors, predictions, labels, contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldp_gym.core.arrays import FloatArray, IntArray, least, row_sums
+from ldp_gym.core.errors import ArgumentTypeError
+from ldp_gym.core.validation import describe, numbers, numeric
+
+ROW_TOLERANCE = 1e-5
+"""How far a hypothesis' probabilities may be from summing to one before they are refused."""
+
+PREDICTION_TOLERANCE = 1e-4
+"""How far a prediction may be from summing to one; within it, the prediction is renormalised."""
+
+_LARGEST_CONTEXT = 1e100
+"""Contexts beyond it would overflow in the classes."""
+
+_ROUNDING = 1e-12
+"""How far from one a sum may be by rounding alone."""
+
+
+def distributions(
+    values: npt.ArrayLike, name: str = "hypothesis", argument: str = "probabilities", place: str = "label"
+) -> FloatArray:
+    """``values`` as distributions along the last axis, normalised to the last bit.
+
+    Args:
+        values: ``(..., M)``.
+        name: what to call a row in an error; the index of the axis before the last stands behind it.
+        argument: what to call all of them.
+        place: what the probabilities of a row belong to, in an error.
+
+    Raises:
+        ValueError: saying which hypothesis (the axis before the last) is wrong, how, and by how much.
+    """
+    table, total = _rows(values, argument, name, place)
+    normalised: FloatArray = table / total[..., None]
+    normalised[normalised < np.finfo(np.float64).tiny] = 0.0  # too small for its reciprocal to be a float
+    return normalised
+
+
+def table(values: npt.ArrayLike, argument: str = "table", name: str = "hypothesis") -> FloatArray:
+    """A table ``(K, M)`` of distributions, each called ``name`` in an error, normalised to the last bit."""
+    rows = distributions(values, name, argument)
+    if rows.ndim != 2:
+        raise ValueError(f"a {argument} has shape (K, M), got {rows.shape}")
+    return rows
+
+
+def row(name: str, values: npt.ArrayLike, length: int, place: str = "label") -> FloatArray:
+    """``values`` as one distribution over ``length`` things, which ``place`` names in an error."""
+    found = numeric(name, values)
+    if found.shape != (length,):
+        raise ValueError(f"{name} must be {length} probabilities that sum to one, got shape {found.shape}")
+    normalised: FloatArray = distributions(found, name, place=place)
+    normalised.flags.writeable = False
+    return normalised
+
+
+def _rows(
+    values: npt.ArrayLike, argument: str, name: str, place: str = "label"
+) -> tuple[FloatArray, FloatArray]:
+    """Distributions ``(..., M)`` as they are, and their sums ``(...)``."""
+    rows = numbers(argument, values)
+    if rows.ndim == 0 or rows.size == 0:
+        raise ValueError(f"{argument} must have at least one {place}, got shape {rows.shape}")
+    advice = "probabilities are nonnegative and sum to one"
+    return rows, row_totals(
+        rows, ROW_TOLERANCE, lambda row: f"{name} {row[-1]}" if row else f"the {name}", advice, place
+    )
+
+
+def labels(values: object, num_labels: int) -> IntArray:
+    """Users' labels ``(...)`` as indices ``0..M-1``.
+
+    Raises:
+        TypeError: if they are no whole numbers.
+        ValueError: naming the first that is no label.
+    """
+    try:
+        array = np.asarray(values)
+    except Exception as error:  # whatever somebody's __array__ raises
+        raise ValueError(f"labels must form an array of whole numbers: {error}") from error
+    if array.dtype.kind not in "iu" or np.ma.isMaskedArray(values):
+        raise ArgumentTypeError(
+            f"labels must be whole numbers in 0..{num_labels - 1}, got {describe(values)}"
+        )
+    wrong = (array < 0) | (array >= num_labels)
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        where = f" at {list(place)}" if place else ""
+        raise ValueError(f"labels must lie in 0..{num_labels - 1}, got {array[place]}{where}")
+    return array.astype(np.int64, copy=False)
+
+
+def contexts(name: str, values: Any, context_dim: int) -> FloatArray:
+    """``values`` as finite contexts ``(n, d)``; a list of numbers where d is 1."""
+    found = numeric(name, values, booleans=True)
+    if found.ndim == 1 and context_dim == 1:
+        found = found[:, None]
+    if found.ndim != 2 or found.shape[1] != context_dim or not len(found):
+        raise ValueError(f"{name} must have shape (n, d) with d = {context_dim}, got {found.shape}")
+    sound = np.abs(found) <= _LARGEST_CONTEXT
+    if not sound.all():
+        where = tuple(int(i) for i in np.argwhere(~sound)[0])
+        raise ValueError(
+            f"{name} must be finite and within {_LARGEST_CONTEXT:g}, got {found[where]} in row {where[0]}"
+        )
+    found.flags.writeable = False
+    return found
+
+
+def candidates(values: npt.ArrayLike, num_hypotheses: int, num_labels: int) -> FloatArray:
+    """Candidates ``(..., K, M)``, checked and left as they are.
+
+    Raises:
+        ValueError: saying which hypothesis is wrong, how, and by how much.
+    """
+    rows, _ = _rows(values, "candidates", "hypothesis")
+    if rows.shape[-2:] != (num_hypotheses, num_labels):
+        raise ValueError(
+            f"candidates must have shape (..., {num_hypotheses}, {num_labels}), got {rows.shape}"
+        )
+    return rows
+
+
+def one_context(values: npt.ArrayLike, num_hypotheses: int, num_labels: int) -> FloatArray:
+    """Candidates ``(K, M)`` at one context, normalised to the last bit."""
+    rows, expected = distributions(values, argument="candidates"), (num_hypotheses, num_labels)
+    if rows.shape != expected:
+        raise ValueError(f"expected one context, candidates of shape {expected}; got {rows.shape}")
+    return rows
+
+
+def posterior(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
+    """A posterior ``(..., K)``, checked and left as it is.
+
+    Raises:
+        ValueError: saying what is wrong with it, and by how much.
+    """
+    weights, _ = _rows(values, "posterior", "posterior", "hypothesis")
+    if weights.shape[-1] != num_hypotheses:
+        raise ValueError(
+            f"a posterior has a weight for each of {num_hypotheses} hypotheses, shape "
+            f"(..., {num_hypotheses}), got {weights.shape}"
+        )
+    return weights
+
+
+def one_posterior(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
+    """A posterior ``(K,)``, checked and left as it is."""
+    weights = posterior(values, num_hypotheses)
+    if weights.ndim != 1:
+        raise ValueError(f"expected one posterior, of shape ({num_hypotheses},), got {weights.shape}")
+    return weights
+
+
+def predictions(
+    values: FloatArray,
+    name_row: Callable[[list[int]], str],
+    advice: str,
+    tolerance: float = PREDICTION_TOLERANCE,
+) -> FloatArray:
+    """Predictions ``(..., M)`` as they are charged: checked as :func:`row_totals` says, and renormalised."""
+    total = row_totals(values, tolerance, name_row, advice)
+    if _off_one(total) < _ROUNDING:
+        return values
+    renormalised: FloatArray = np.divide(values, total[..., None])
+    return renormalised
+
+
+def row_totals(
+    table: FloatArray,
+    tolerance: float,
+    name_row: Callable[[list[int]], str],
+    advice: str,
+    place: str = "label",
+) -> FloatArray:
+    """The sums of the rows ``(..., M)``, which are nonnegative and sum to one within the tolerance.
+
+    Args:
+        table: the rows.
+        tolerance: how far from one a sum may be.
+        name_row: what to call a row, from its index, in the error.
+        advice: what to do instead, in the error.
+        place: what the probabilities of a row belong to, in the error.
+
+    Raises:
+        ValueError: naming the first row that is no distribution, and why.
+    """
+    total = row_sums(table)
+    # Comparisons that NaN fails too; only a failure pays for finding the culprit.
+    if least(table) >= 0.0 and _off_one(total) <= tolerance:
+        return total
+    for wrong, what in ((np.isnan(table), "NaN"), (table < 0.0, "negative")):
+        if wrong.any():
+            *row, at = (int(i) for i in np.argwhere(wrong)[0])
+            value = table[(*row, at)]
+            raise ValueError(f"{name_row(row)} has a {what} probability at {place} {at}: {value}; {advice}")
+    row = [int(i) for i in np.argwhere(~(np.abs(total - 1.0) <= tolerance))[0]]
+    off = float(total[tuple(row)])
+    raise ValueError(
+        f"{name_row(row)} sums to {off:.9g}, off one by {off - 1.0:+.3g} (allowed: {tolerance:g}); {advice}"
+    )
+
+
+def _off_one(total: FloatArray) -> float:
+    """How far from one the sums ``(...)`` are at most; NaN if one is."""
+    return float(np.abs(total - 1.0).max()) if total.ndim else abs(float(total) - 1.0)

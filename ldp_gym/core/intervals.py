@@ -1,0 +1,223 @@
+"""Intervals and tests of means: the one method of the package, a bootstrap-t.
+
+Risks are skewed: a few unlucky episodes pay several times the mean. Student's interval is then too short on
+their side, and holds the expectation of 16 episodes in 86% of cases instead of 95%. The bootstrap-t asks the
+sample itself how far a studentized mean strays: it draws samples from the sample, and takes the quantiles of
+``(mean* - mean) / error*`` in place of Student's. Three things are added for few values:
+
+- A tail that the sample has not seen is missing still, so the nominal level is stricter
+  (:func:`nominal_level`).
+- A sample with a large outlier gets a very long interval, though its mean is too large already. So no
+  quantile is more than 1.25 times Student's of the same level.
+- A sample that is skewed to one side gets a short end on the other, though the values that it lacks may lie
+  there: paired differences have outliers on both sides. So no quantile is less than Student's of the level
+  that was asked for, and the interval holds Student's.
+
+``make coverage`` measures what this covers, and docs/benchmark.md has the table.
+
+Everything is deterministic: samples of n values are resampled in the same way always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ldp_gym.core.arrays import FloatArray, IntArray
+
+RESAMPLES = 2000
+
+_FEW = 6
+"""Fewer values have too few different resamples: Student's law stands in for them."""
+
+_LONGEST = 1.25
+"""How many times Student's a quantile may be."""
+
+_KEPT = 1_000_000
+"""How many numbers the resamples may have that are kept for the next sample of n values: 8 MB."""
+
+_NO_SPREAD = 1e-9
+"""A resample whose spread is less, relative to the sample's, is one value over and over: it has no pivot."""
+
+
+def nominal_level(level: float, count: int) -> float:
+    """The level at which quantiles are taken, so that intervals of ``count`` values err at about ``level``.
+
+    Example:
+        >>> round(nominal_level(0.05, 16), 4), round(nominal_level(0.05, 100), 4)
+        (0.0075, 0.029)
+    """
+    return float(level * _strictness(count))
+
+
+def _strictness(count: int) -> float:
+    return 1.0 - min(0.85, 4.2 / float(np.sqrt(count)))
+
+
+def mean_interval(samples: FloatArray, confidence: float) -> tuple[float, float]:
+    """The interval of an expectation, from samples ``(n,)``. One sample says nothing about it.
+
+    Example:
+        >>> low, high = mean_interval(np.arange(100.0) ** 2, 0.95)
+        >>> round(low), round(high)
+        (2640, 4004)
+    """
+    return largest_mean_interval(np.asarray(samples)[None], confidence)
+
+
+def largest_mean_interval(samples: FloatArray, confidence: float) -> tuple[float, float]:
+    """The interval of the largest of K expectations, from samples ``(K, n)``.
+
+    It lies too high only if one of K lower ends does, so these hold together: their quantile is that of the
+    largest pivot. It lies too low only if the upper end of the largest expectation does: one suffices. All K
+    samples have a say in what a pivot's quantile is.
+    """
+    if not _usable(samples):
+        return -np.inf, np.inf
+    means, errors, pivots = _studentize(samples)
+    tail = nominal_level(1.0 - confidence, samples.shape[-1]) / 2.0
+    freedom, rows = samples.shape[-1] - 1, len(samples)
+    above = min(
+        _quantile(np.fmax.reduce(pivots, axis=0), 1.0 - tail), _LONGEST * _student(tail / rows, freedom)
+    )
+    below = min(-_quantile(pivots, tail), _LONGEST * _student(tail, freedom))
+    least = _student((1.0 - confidence) / 2.0, freedom)
+    low, high = means - max(above, least) * errors, means + max(below, least) * errors
+    return float(low.max()), float(high.max())
+
+
+def p_above(samples: FloatArray, value: float) -> float:
+    """How little the sample fits an expectation of at most ``value``: the p-value, of two sides.
+
+    It is the least ``1 - confidence`` at which the interval of samples ``(n,)`` lies above ``value``. For
+    samples ``(K, n)`` it is about the largest expectation.
+
+    Example:
+        >>> p_above(np.arange(100.0), 40.0) < 0.01 < 0.1 < p_above(np.arange(100.0), 49.0)
+        True
+    """
+    samples = np.atleast_2d(samples)
+    if not _usable(samples):
+        return 1.0
+    means, errors, pivots = _studentize(samples)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distances = (means - value) / errors
+    distance = np.fmax.reduce(distances, initial=-np.inf)  # a constant sample at the value says nothing
+    share = min(
+        _share_beyond(np.fmax.reduce(pivots, axis=0), distance),
+        len(samples) * _tail(distance / _LONGEST, samples.shape[-1] - 1),
+    )
+    share = max(share / _strictness(samples.shape[-1]), _tail(distance, samples.shape[-1] - 1))
+    return float(min(1.0, 2.0 * share))
+
+
+def p_below(samples: FloatArray, value: float) -> float:
+    """The same for an expectation of at least ``value``: for samples ``(K, n)``, for the largest one."""
+    return max(p_above(-row, -value) for row in np.atleast_2d(samples))
+
+
+def _share_beyond(pivots: FloatArray, distance: float) -> float:
+    """The share of pivots ``(R,)`` beyond a distance, the sample's own among them."""
+    return float((1 + np.count_nonzero(pivots >= distance)) / (1 + np.count_nonzero(~np.isnan(pivots))))
+
+
+def _quantile(pivots: FloatArray, share: float) -> float:
+    """The quantile of pivots, the sample's own among them: what :func:`_share_beyond` inverts."""
+    return float(np.nanquantile(pivots, share, method="weibull"))
+
+
+def _student(tail: Any, freedom: int) -> Any:
+    """Student's quantile, which is exceeded with this probability."""
+    from scipy.special import stdtrit  # imported here: it takes a while, and playing does not need it
+
+    return -stdtrit(freedom, tail)
+
+
+def _tail(distance: float, freedom: int) -> float:
+    """The probability of which a distance is Student's quantile."""
+    from scipy.special import stdtr  # as above
+
+    return float(stdtr(freedom, -distance))
+
+
+def _usable(samples: FloatArray) -> bool:
+    return samples.shape[-1] >= 2 and bool(np.isfinite(samples).all())
+
+
+def _studentize(samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Means ``(K,)`` and errors ``(K,)`` of samples ``(K, n)``, and the pivots ``(K, R)`` of resamples."""
+    count = samples.shape[-1]
+    means = samples.mean(axis=-1)
+    centred = samples - means[:, None]
+    errors = centred.std(axis=-1, ddof=1) / np.sqrt(count)
+    if count < _FEW:
+        law = -_student((np.arange(RESAMPLES) + 1.0) / (RESAMPLES + 1.0), count - 1)
+        rows = np.broadcast_to(law, (len(samples), RESAMPLES))
+        return means, errors, np.random.default_rng(count).permuted(rows, axis=1)  # K independent ones
+    parts = [_pivots(centred, errors, counts) for counts in _resamples(count)]
+    return means, errors, np.concatenate(parts, axis=-1)
+
+
+def _pivots(centred: FloatArray, errors: FloatArray, counts: FloatArray) -> FloatArray:
+    """``(mean* - mean) / error*`` of samples ``(K, n)`` around 0; ``counts`` is how often each is drawn."""
+    count = centred.shape[-1]
+    means = centred @ counts / count
+    variances = np.square(centred) @ counts / count - np.square(means)
+    spread = np.sqrt(np.maximum(variances, 0.0) / (count - 1))
+    pivots = np.full(means.shape, np.nan)
+    np.divide(means, spread, out=pivots, where=spread > _NO_SPREAD * errors[:, None])
+    pivots[errors == 0.0] = 0.0
+    return pivots
+
+
+def _resamples(count: int) -> Iterator[FloatArray]:
+    """How often each of n values is in each resample, ``(n, R)``, in parts that fit into memory."""
+    if count * RESAMPLES <= _KEPT:
+        yield _kept_resamples(count)
+    else:
+        rng = np.random.default_rng(count)
+        at_once = max(1, _KEPT // count)
+        for start in range(0, RESAMPLES, at_once):
+            yield _draw_resamples(rng, count, min(at_once, RESAMPLES - start))
+
+
+@lru_cache(maxsize=16)
+def _kept_resamples(count: int) -> FloatArray:
+    return _draw_resamples(np.random.default_rng(count), count, RESAMPLES)
+
+
+def _draw_resamples(rng: np.random.Generator, count: int, resamples: int) -> FloatArray:
+    places = rng.integers(count, size=(resamples, count)) + count * np.arange(resamples)[:, None]
+    counts = np.bincount(places.ravel(), minlength=resamples * count).reshape(resamples, count)
+    return counts.T.astype(np.float64)
+
+
+def share_interval(hits: int, count: int, confidence: float) -> tuple[float, float]:
+    """The exact interval of a probability, from how many of ``count`` samples it hit (Clopper and Pearson).
+
+    Example:
+        >>> low, high = share_interval(10, 10, 0.95)
+        >>> round(low, 3), high
+        (0.692, 1.0)
+    """
+    error = (1.0 - confidence) / 2.0
+    return float(least_share(hits, count, error)), float(largest_share(hits, count, error))
+
+
+def least_share(hits: IntArray | int, count: int, error: float) -> FloatArray:
+    """The lower end of :func:`share_interval`: the probability is below it with chance ``error`` at most."""
+    from scipy.stats import beta  # imported here, as above
+
+    hits = np.asarray(hits)
+    return np.where(hits > 0, beta.ppf(error, np.maximum(hits, 1), count - hits + 1), 0.0)
+
+
+def largest_share(hits: IntArray | int, count: int, error: float) -> FloatArray:
+    """The upper end of :func:`share_interval`: the probability is above it with chance ``error`` at most."""
+    from scipy.stats import beta
+
+    hits = np.asarray(hits)
+    return np.where(hits < count, beta.isf(error, hits + 1, np.maximum(count - hits, 1)), 1.0)

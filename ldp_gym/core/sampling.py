@@ -1,0 +1,89 @@
+"""Randomness comes in as uniforms, so that every draw is a pure function of numbers in (0, 1).
+
+A label, a message or a context is computed from its uniforms by elementwise operations: one draw,
+a batch of them and a whole tape are then the same computation with the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ldp_gym.core.arrays import FloatArray, IntArray
+
+_SMALLEST = 2.0**-54
+"""Half the spacing of NumPy's uniforms: what stands in for an exact zero."""
+
+
+def open_uniforms(rngs: Sequence[np.random.Generator], shape: tuple[int, ...]) -> FloatArray:
+    """Draws from U(0, 1), strictly inside: ``shape`` from each generator, in row-major order.
+
+    The order makes a stream independent of how many rows are drawn at a time.
+
+    Example:
+        >>> at_once = open_uniforms([np.random.default_rng(0)], (4, 3))
+        >>> rng = np.random.default_rng(0)
+        >>> in_two = np.concatenate([open_uniforms([rng], (1, 3)), open_uniforms([rng], (3, 3))], axis=1)
+        >>> bool((at_once == in_two).all())
+        True
+    """
+    uniforms = np.empty((len(rngs), *shape))
+    for rng, rows in zip(rngs, uniforms, strict=True):
+        rng.random(out=rows)
+    # The numbers of one kind side by side in memory: what is made of them runs along the rounds.
+    by_kind: FloatArray = np.maximum(np.moveaxis(uniforms, -1, 0), _SMALLEST, order="C")
+    return np.moveaxis(by_kind, 0, -1)
+
+
+def categorical(weights: FloatArray, uniforms: FloatArray) -> IntArray:
+    """Inverse transform of a categorical law: indices ``(...)`` from weights ``(..., M)``.
+
+    The weights need not sum to one. An index of weight zero is never drawn.
+
+    Example:
+        >>> categorical(np.array([0.0, 1.0, 0.0, 3.0]), np.array([0.01, 0.24, 0.26, 0.99])).tolist()
+        [1, 1, 3, 3]
+    """
+    return inverse(cumulative(weights), uniforms)
+
+
+def cumulative(weights: FloatArray) -> FloatArray:
+    """The distribution function ``(..., M)`` of a categorical law."""
+    sums: FloatArray = np.add.accumulate(weights, axis=-1)
+    # The last index of positive weight ends at exactly 1, above every uniform.
+    sums /= sums[..., -1:]
+    return sums
+
+
+def inverse(cumulative: FloatArray, uniforms: FloatArray) -> IntArray:
+    """The index ``(...)`` at which a distribution function ``(..., M)`` first exceeds each uniform."""
+    # Labels before all other axes: the comparison runs along the long ones.
+    behind = cumulative.reshape((1,) * (uniforms.ndim + 1 - cumulative.ndim) + cumulative.shape)
+    passed = behind.transpose(uniforms.ndim, *range(uniforms.ndim)) <= uniforms
+    narrow = np.min_scalar_type(len(passed))  # bytes, where they can hold the count, are summed fastest
+    return np.add.reduce(passed.view(np.uint8), axis=0, dtype=narrow).astype(np.int64)
+
+
+def integers(bound: int, uniforms: FloatArray) -> IntArray:
+    """Uniform integers in ``0 .. bound - 1``."""
+    return (uniforms * bound).astype(np.int64)
+
+
+def laplace(uniforms: FloatArray) -> FloatArray:
+    """Inverse transform of the Laplace law with scale 1.
+
+    Example:
+        >>> laplace(np.array([0.25, 0.5, 0.75])).round(4).tolist()
+        [-0.6931, 0.0, 0.6931]
+    """
+    tail = np.minimum(uniforms, 1.0 - uniforms)
+    return np.copysign(np.log(2.0 * tail), uniforms - 0.5)
+
+
+def normal(uniforms: FloatArray) -> FloatArray:
+    """Inverse transform of the standard normal law."""
+    from scipy.special import ndtri  # imported here: it would double the time of `import ldp_gym`
+
+    quantiles: FloatArray = ndtri(uniforms)
+    return quantiles

@@ -1,0 +1,1 @@
+"""Gymnasium environments of the game: single, vector, and what they draw on a screen."""

@@ -1,0 +1,223 @@
+"""LDPDist-v0 for B games in lock step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.error import ResetNeeded
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import BoolArray, FloatArray
+from ldp_gym.core.errors import ArgumentTypeError
+from ldp_gym.core.simplex import Simplex
+from ldp_gym.engine.referee import member_option
+from ldp_gym.engine.rules import Rules
+from ldp_gym.engine.seeding import episode_generator
+from ldp_gym.envs.rendering.painter import Frame
+from ldp_gym.envs.single import RefereedEnv
+
+Observations = dict[str, npt.NDArray[Any]]
+
+
+class VectorEnvType(type):
+    """A type that names stable-baselines3's kind of vector environment where it is printed.
+
+    SB3 refuses a vector environment of Gymnasium. It looks at nothing but the type, and its error prints it.
+
+    Example:
+        >>> LDPDistVectorEnv
+        <class 'ldp_gym.envs.vector.LDPDistVectorEnv'; for stable-baselines3: ldp_agents.rl.SB3VecEnv(envs)>
+    """
+
+    def __repr__(cls) -> str:
+        return f"{super().__repr__()[:-1]}; for stable-baselines3: ldp_agents.rl.SB3VecEnv(envs)>"
+
+
+class LDPDistVectorEnv(
+    RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDArray[Any]], metaclass=VectorEnvType
+):
+    """B games of :class:`ldp_gym.LDPDistEnv` at once, in NumPy throughout.
+
+    ``reset(seed=s)`` makes game i the one that the single environment plays under ``reset(seed=s + i)``.
+
+    Args:
+        num_envs: B.
+        autoreset_mode: when a game that is over begins again: ``"NextStep"``, ``"SameStep"`` or
+            ``"Disabled"`` (then ``reset(options={"reset_mask": mask})`` begins it).
+        render_mode: ``"rgb_array"`` or ``"ansi"``: ``render()`` is then a tuple of frames, one for each game.
+        **rules: see :class:`ldp_gym.engine.rules.Rules`.
+
+    Example:
+        >>> import gymnasium as gym, numpy as np, ldp_gym
+        >>> envs = gym.make_vec("LDPDist-v0", num_envs=3, horizon=10)
+        >>> observations, _ = envs.reset(seed=0)
+        >>> observations["context"].shape
+        (3, 4)
+        >>> _, rewards, *_ = envs.step(np.full((3, 16), 1 / 16))
+        >>> rewards.shape
+        (3,)
+    """
+
+    metadata: dict[str, Any] = {
+        "render_modes": ["rgb_array", "ansi"],
+        "render_fps": 8,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
+        **rules: Unpack[Rules],
+    ) -> None:
+        self.num_envs = validation.whole("num_envs", num_envs, least=1)
+        self.autoreset_mode = _autoreset(autoreset_mode)
+        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
+        super().__init__(render_mode, rules, self.num_envs)
+        self.single_observation_space = self.scenario.observation_space
+        self.single_action_space = self.scenario.action_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self._simplex = Simplex(self.game.num_labels, (self.num_envs,))
+        self.action_space = self._simplex
+        self._roots: list[np.random.Generator | None] = [None] * self.num_envs
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Observations, dict[str, Any]]:
+        """Begin an episode in every game, or in those of ``options["reset_mask"]``.
+
+        Args:
+            seed: game i gets ``seed + i``, or the i-th of a list; without one, the next of its seed's.
+            options: ``{"truth": j}`` chooses the truth; ``{"reset_mask": mask}`` the games.
+        """
+        options = validation.options("options", options)
+        mask = self._reset_mask(options.pop("reset_mask", None))
+        infos = self._begin(
+            mask, validation.seeds("seed", seed, self.num_envs), member_option(self.scenario, options)
+        )
+        return self._referee.observe(), infos
+
+    def step(
+        self, actions: npt.ArrayLike
+    ) -> tuple[Observations, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
+        """Predict the distributions of this round's labels, ``(B, M)``."""
+        resetting = self._referee.over.copy()
+        if resetting.any():
+            actions = self._without(actions, resetting)
+        rewards, info = self._referee.judge(self._simplex.distribution(actions))
+        over = self._referee.over & ~resetting
+        rewards = np.where(resetting, 0.0, rewards)
+        infos = _masked(info, ~resetting)
+        if resetting.any():
+            infos = _merged(infos, self._begin(resetting))
+        elif over.any() and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            final = self._final(over, _masked(info, over))
+            infos = _merged(_masked(info, ~over), self._begin(over)) | final
+        return self._referee.observe(), rewards, over, np.zeros_like(over), infos
+
+    def _without(self, actions: npt.ArrayLike, resetting: BoolArray) -> FloatArray:
+        """The actions, with a placeholder where a game starts over and its action is not played."""
+        if self.autoreset_mode is not AutoresetMode.NEXT_STEP or not self._referee.begun[resetting].all():
+            raise ResetNeeded(
+                f"games {np.flatnonzero(resetting).tolist()} are over, or have not begun: reset them first"
+            )
+        actions = validation.numeric("an action", actions)
+        if actions.shape == self._simplex.shape:  # else the simplex has something to say
+            actions[resetting] = 1.0 / actions.shape[-1]
+        return actions
+
+    def _begin(
+        self, mask: BoolArray, seeds: Sequence[int | None] | None = None, member: int | None = None
+    ) -> dict[str, Any]:
+        """Begin an episode in the games of ``mask``; returns their infos."""
+        games = np.flatnonzero(mask)
+        generators = [self._generator(game, seeds[game] if seeds else None) for game in games.tolist()]
+        return _masked(self._referee.begin(games, generators, member), mask)
+
+    def _generator(self, game: int, seed: int | None) -> np.random.Generator:
+        root = self._roots[game]
+        if seed is not None or root is None:
+            root, _ = seeding.np_random(seed)
+            self._roots[game] = root
+        return episode_generator(root)
+
+    def _final(self, over: BoolArray, infos: dict[str, Any]) -> dict[str, Any]:
+        """What the games that are over showed last, before they begin again in the same step."""
+        shown = self._referee.observe()
+        last = np.full(self.num_envs, None, dtype=object)
+        for game in np.flatnonzero(over):
+            last[game] = {key: value[game] for key, value in shown.items()}
+        return {
+            "final_obs": last,
+            "_final_obs": over.copy(),
+            "final_info": infos,
+            "_final_info": over.copy(),
+        }
+
+    def _reset_mask(self, mask: object) -> BoolArray:
+        if mask is None:
+            return np.ones(self.num_envs, dtype=np.bool_)
+        expected = f"reset_mask must be a boolean array of shape ({self.num_envs},)"
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+            raise ArgumentTypeError(f"{expected}, got {mask!r}")
+        if mask.shape != (self.num_envs,):
+            raise ValueError(f"{expected}, got {mask!r}")
+        if not mask.any():
+            raise ValueError("reset_mask selects no game")
+        return mask
+
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The games' seeds, as Gymnasium's vector environments report them; -1 where none has begun."""
+        return tuple(-1 if root is None else root.bit_generator.seed_seq.entropy for root in self._roots)  # type: ignore[attr-defined]
+
+    @property
+    def candidates(self) -> FloatArray:
+        """The public ``f_j(x_t)`` of the current round, ``(B, K, M)``."""
+        return self._candidates()
+
+    def render(self) -> tuple[Frame | str | None, ...] | None:  # type: ignore[override]
+        """A frame of each game, the hidden truth included."""
+        return self._frames()
+
+
+def _autoreset(mode: str | AutoresetMode) -> AutoresetMode:
+    if isinstance(mode, AutoresetMode):
+        return mode
+    return AutoresetMode(validation.choice("autoreset_mode", mode, [known.value for known in AutoresetMode]))
+
+
+def _masked(info: dict[str, npt.NDArray[Any]], mask: BoolArray) -> dict[str, Any]:
+    """Gymnasium's form of vector infos: each key beside a mask of the games that it speaks of."""
+    infos: dict[str, Any] = {}
+    everyone = mask.all()
+    for key, values in info.items():
+        infos[key] = values if everyone else np.where(_along(mask, values), values, np.zeros_like(values))
+        infos[f"_{key}"] = mask.copy()
+    return infos
+
+
+def _merged(infos: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    """Masked infos of different games as one."""
+    merged = dict(infos)
+    for key in [key for key in others if f"_{key}" in others]:
+        mask = others[f"_{key}"]
+        merged[key] = np.where(_along(mask, others[key]), others[key], infos.get(key, others[key]))
+        merged[f"_{key}"] = mask | infos.get(f"_{key}", False)
+    return merged
+
+
+def _along(mask: BoolArray, values: npt.NDArray[Any]) -> BoolArray:
+    """A mask of the games in the shape of values of theirs."""
+    return mask.reshape(-1, *[1] * (values.ndim - 1))

@@ -1,0 +1,94 @@
+"""Named games to train and to test on, and the score between the two references."""
+
+import numpy as np
+import pytest
+
+import ldp_gym
+from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.splits import SPLITS, TESTS, TRAIN, TRAIN_SEED, Split, score, score_totals, split_of
+from ldp_gym.engine.scenario import Scenario
+
+GAMES = [(name, title, rules) for name, split in SPLITS.items() for title, rules in split]
+
+
+@pytest.mark.parametrize(("name", "title", "rules"), GAMES, ids=[f"{n}-{t}" for n, t, _ in GAMES])
+def test_every_game_can_be_made(name, title, rules):
+    game = Scenario(**rules).game
+    assert game.horizon == rules["horizon"]
+    assert game.channel.epsilon == rules["epsilon"]
+
+
+def test_a_test_split_holds_what_was_not_trained_on_and_changes_one_thing():
+    base = TRAIN.games["base"]
+    trained = {Experiment(rules, "bayes").canonical_rules for _, rules in TRAIN}
+    for name in set(TESTS) - {"familiar", "memory"}:
+        for title, rules in TESTS[name]:
+            assert Experiment(rules, "bayes").canonical_rules not in trained, title
+            changed = {key for key in {*base, *rules} if base.get(key) != rules.get(key)}
+            parts = {
+                "class": {"hypotheses", "hypotheses_kwargs", "redraw_hypotheses", "num_labels"},
+                "num-hypotheses": {"num_hypotheses"},
+                "num-labels": {"num_labels"},
+                "epsilon": {"epsilon"},
+                "horizon": {"horizon"},
+                "channel": {"channel"},
+            }
+            assert changed, title
+            assert changed <= parts[name], title
+
+
+def test_the_references_have_the_scores_zero_and_one():
+    easy = Split("easy", "", {"table": {"hypotheses": [[0.9, 0.1], [0.1, 0.9]], "horizon": 60, "epsilon": 4}})
+    assert score("uniform", easy, episodes=20).games == {"table": 0.0}
+    assert score("bayes", easy, episodes=20).mean == pytest.approx(1.0)
+    titles = []
+    found = score("mle", easy, episodes=20, progress=titles.append)
+    assert titles == ["table"]
+    uniform, ours, bayes = (
+        ldp_gym.evaluate(name, easy.games["table"], episodes=20).kl[:, -1].mean()
+        for name in ("uniform", "mle", "bayes")
+    )
+    assert found.mean == found.least == pytest.approx((uniform - ours) / (uniform - bayes))
+
+
+def test_the_score_is_blank_where_nobody_learns():
+    rng = np.random.default_rng(3)
+    uniform = 100.0 + rng.standard_normal(40)
+    assert score_totals(uniform, uniform - 30.0, uniform - 60.0) == pytest.approx(0.5)
+    assert score_totals(uniform, uniform - 30.0, uniform + rng.standard_normal(40)) is None
+
+
+def test_an_unknown_split_names_the_known_ones():
+    with pytest.raises(ValueError, match="split must be one of train, familiar, class"):
+        split_of("tests")
+
+
+class Sure:
+    """Sure of the first label: any other costs it an infinite KL."""
+
+    def __init__(self, game):
+        self.num_labels = game.num_labels
+
+    def reset(self, batch_shape=()):
+        self.batch_shape = batch_shape
+
+    def predict(self, candidates):
+        return np.broadcast_to(np.eye(self.num_labels)[0], (*self.batch_shape, self.num_labels))
+
+    def update(self, candidates, message):
+        pass
+
+
+def test_an_infinite_risk_is_the_worst_score_and_no_score_is_none():
+    easy = Split("easy", "one game", {"game": {"hypotheses": [[0.9, 0.1], [0.1, 0.9]], "horizon": 200}})
+    found = score(Sure, easy, episodes=30)
+    assert found.mean == found.least == -np.inf
+    hopeless = Split("hopeless", "too private", {"game": {"epsilon": 0.001, "horizon": 5}})
+    found = score("bayes", hopeless, episodes=2)
+    assert found.games == {"game": None}
+    assert np.isnan([found.mean, found.least]).all()
+
+
+def test_no_score_is_taken_on_episodes_to_train_on():
+    with pytest.raises(ValueError, match="from 1,000,000 on are for training, got 1,000,001"):
+        score("uniform", "memory", seed=TRAIN_SEED - 2, episodes=4)

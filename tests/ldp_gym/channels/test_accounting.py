@@ -1,0 +1,95 @@
+"""Noise scales and deltas against direct integrals and the design's table."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+from ldp_gym import theory
+from ldp_gym.channels import accounting
+from ldp_gym.channels.laplace_vector import LaplaceVector
+
+
+def test_laplace_delta_against_a_direct_integral():
+    """Two coordinates with different shifts: the hockey-stick divergence by quadrature."""
+    shifts, epsilon = np.array([0.8, 0.5]), 0.6
+
+    def excess(u, v):
+        p = math.exp(-abs(u) - abs(v)) / 4
+        q = math.exp(-abs(u - shifts[0]) - abs(v - shifts[1])) / 4
+        return max(p - math.exp(epsilon) * q, 0.0)
+
+    exact, _ = integrate.dblquad(excess, -30, 30, -30, 30, epsabs=1e-6)
+    lower, upper = accounting.laplace_delta(shifts, epsilon)
+    assert lower <= exact + 1e-4
+    assert upper >= exact - 1e-4
+    assert upper - lower < 2e-3 * upper
+    assert accounting.laplace_delta(shifts, 1.3).upper == 0.0
+
+
+def test_gaussian_delta_against_a_direct_integral():
+    from scipy.stats import norm
+
+    for shift, epsilon in ((0.5, 0.3), (2.0, 1.0), (0.1, 1.0)):
+        exact, _ = integrate.quad(
+            lambda x, shift=shift, epsilon=epsilon: max(
+                norm.pdf(x) - math.exp(epsilon) * norm.pdf(x, shift), 0.0
+            ),
+            -40,
+            10,
+            limit=500,
+            points=[shift / 2 - epsilon / shift],
+        )
+        assert math.isclose(accounting.gaussian_delta(shift, epsilon), exact, rel_tol=1e-6, abs_tol=1e-14)
+    assert 0 <= accounting.gaussian_delta(0.01, 800.0) < 1e-300
+
+
+@pytest.mark.parametrize(
+    ("size", "paper", "pure", "tight", "gauss"),
+    [(8, 42.4, 11.3, 11.3, 10.6), (32, 84.8, 45.3, 28.4, 21.1), (128, 169.6, 181.0, 58.9, 42.2)],
+)
+def test_the_calibration_table(size, paper, pure, tight, gauss):
+    """Noise standard deviation per coordinate in units of log(KT), delta = 1e-5, eps = 1; within 1%."""
+    literal = LaplaceVector(size, 4, 1000, delta=1e-5)
+    assert math.isclose(
+        math.sqrt(2) * literal.noise(np.full((size, 4), 0.25)).scale[0] / literal.log_kt, paper, rel_tol=0.01
+    )
+    assert math.isclose(math.sqrt(2) * size, pure, rel_tol=0.01)
+    assert math.isclose(math.sqrt(2) * accounting.laplace_vector_scale(size, 1.0, 1e-5), tight, rel_tol=0.01)
+    assert math.isclose(accounting.gaussian_vector_scale(size, 1.0, 1e-5), gauss, rel_tol=0.01)
+    assert accounting.laplace_vector_scale(size, 1.0, 1e-5) <= size
+
+
+def test_raising_eps_never_raises_the_noise():
+    """Across the eps at which closed forms take over, and for a delta beyond the numerical accounting."""
+    scales = [
+        accounting.laplace_vector_scale(200, epsilon, 1e-5) for epsilon in (1.0, 10.0, 49.0, 51.0, 100.0)
+    ]
+    paper = [theory.vector_noise_scale(200, 1000, e, 1e-5) / math.log(200_000) for e in (1.0, 51.0)]
+    assert np.all(np.diff(scales[:3]) < 0)
+    assert scales[0] <= paper[0]
+    assert scales[3] <= paper[1] * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: accounting.laplace_delta([math.nan], 1.0), "shifts must be nonnegative and finite"),
+        (lambda: accounting.laplace_delta([-1.0], 1.0), "shifts must be nonnegative and finite"),
+        (lambda: accounting.laplace_delta([0.5], math.nan), "epsilon must be a number, got NaN"),
+        (lambda: accounting.laplace_delta([0.5], -1.0), "epsilon must be positive"),
+        (lambda: accounting.laplace_delta(0.5, 1.0), "one per coordinate"),
+        (lambda: accounting.laplace_delta([], 1.0), r"one per coordinate, got \[\]"),
+        (lambda: accounting.gaussian_delta(math.nan, 1.0), "shift must be a number, got NaN"),
+        (lambda: accounting.gaussian_delta(-1.0, 1.0), "shift must be nonnegative and finite, got -1"),
+        (lambda: accounting.gaussian_delta(1.0, 0.0), "epsilon must be positive"),
+        (lambda: accounting.laplace_vector_scale(0, 1.0, 1e-5), "num_coordinates must be at least 1"),
+        (lambda: accounting.laplace_vector_scale(2, 1.0, 2.0), r"delta must lie in \(0, 1\), got 2"),
+        (lambda: accounting.gaussian_vector_scale(2, -1.0, 1e-5), "epsilon must be positive"),
+        (lambda: accounting.gaussian_vector_scale(2, 1.0, 0.0), r"delta must lie in \(0, 1\), got 0"),
+    ],
+)
+def test_bad_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

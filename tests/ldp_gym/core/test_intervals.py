@@ -1,0 +1,53 @@
+"""Intervals against the distributions that they invert."""
+
+import numpy as np
+import pytest
+from helpers import ALPHA
+from scipy import stats
+
+from ldp_gym.core.intervals import (
+    largest_mean_interval,
+    mean_interval,
+    p_above,
+    p_below,
+    share_interval,
+)
+
+
+@pytest.mark.parametrize(("hits", "count"), [(0, 10), (3, 10), (10, 10)])
+def test_the_exact_interval_of_a_share(hits, count):
+    """At its ends, as many hits or more (or fewer) have a probability of 2.5%."""
+    low, high = share_interval(hits, count, 0.95)
+    assert low == 0.0 if hits == 0 else stats.binom.sf(hits - 1, count, low) == pytest.approx(0.025)
+    assert high == 1.0 if hits == count else stats.binom.cdf(hits, count, high) == pytest.approx(0.025)
+
+
+@pytest.mark.parametrize("count", [4, 12, 40])
+def test_a_p_value_is_the_level_at_which_the_interval_just_excludes(count):
+    """For normal samples both are near Student's; far out, the p-value goes on falling."""
+    sample = np.random.default_rng(count).standard_normal(count)
+    low, high = mean_interval(sample, 0.95)
+    assert p_above(sample, low) == pytest.approx(0.05, rel=0.15)
+    assert p_below(sample, high) == pytest.approx(0.05, rel=0.15)
+    far = [p_above(sample + shift, 0.0) for shift in (3.0, 30.0, 300.0)]
+    assert far == sorted(far, reverse=True)
+    assert len(set(far)) == 3
+    assert p_above(np.ones(count), 0.0) < 1e-6 < 0.9 < p_above(np.ones(count), 2.0)
+
+
+def test_p_values_of_a_true_hypothesis_are_seldom_small():
+    """A p-value is below 1% in at most 1% of normal samples; error rate 1e-6."""
+    rng = np.random.default_rng(0)
+    trials = 1000
+    hits = sum(p_above(rng.standard_normal(16), 0.0) < 0.01 for _ in range(trials))
+    assert hits <= stats.binom.isf(ALPHA, trials, 0.01)
+
+
+def test_the_largest_of_many_means_of_few_values_is_covered():
+    rng = np.random.default_rng(1)
+    trials = 400
+    hits = 0
+    for _ in range(trials):
+        low, high = largest_mean_interval(rng.standard_normal((16, 4)), 0.95)
+        hits += low <= 0.0 <= high
+    assert hits >= stats.binom.ppf(ALPHA, trials, 0.95)

@@ -1,0 +1,192 @@
+"""Names: where they come from, what is made of them, and what is said of a wrong one."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import ldp_gym
+from ldp_gym.channels.base import CHANNELS
+from ldp_gym.channels.split import Split
+from ldp_gym.core.registry import Registry, is_builtin
+from ldp_gym.engine.learners import LEARNERS
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.hypotheses.table import Table
+
+REGISTRIES = [ldp_gym.CHANNELS, ldp_gym.HYPOTHESES, ldp_gym.NATURES, ldp_gym.TRUTHS, ldp_gym.LEARNERS]
+
+
+class Chair:
+    """Something to make: it takes a size from the game, and options of its own."""
+
+    def __init__(self, size, *, legs=4, colour):
+        self.size, self.legs, self.colour = size, legs, colour
+
+
+class Armchair(Chair):
+    """Hands on what it does not know."""
+
+    def __init__(self, *args, arms=2, **options):
+        super().__init__(*args, **options)
+        self.arms = arms
+
+
+def make_stool(size, legs=3):
+    return size, legs
+
+
+def make_anything(**options):
+    return options
+
+
+@pytest.fixture
+def chairs():
+    return Registry("chair", group="test_ldp_gym.chairs")
+
+
+@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
+def test_a_registry_is_a_mapping_from_names_to_makers(registry):
+    names = list(registry)
+    assert names == sorted(names) == registry.names() == list(registry.keys())
+    assert len(registry) == len(names) > 0
+    assert all(name in registry for name in names)
+    assert "nobody" not in registry
+    assert dict(registry.items())[names[0]] is registry[names[0]]
+
+
+@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
+def test_what_no_registry_has_is_the_default(registry):
+    name = registry.names()[0]
+    assert registry.get(name) is registry[name]
+    assert registry.get("nothing of that name") is None
+    assert registry.get("nothing of that name", name) == name
+
+
+@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
+def test_every_registered_class_loads_and_is_ours(registry):
+    for name, maker in registry.items():
+        assert is_builtin(maker), name
+        assert maker.__doc__, name
+
+
+def test_another_package_offers_its_own_by_an_entry_point(tmp_path, monkeypatch):
+    """A package is its metadata beside its modules, as pip leaves them."""
+    (tmp_path / "carpenter.py").write_text("class Bench:\n    def __init__(self, size): self.size = size\n")
+    info = tmp_path / "carpenter-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: carpenter\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[test_ldp_gym.chairs]\nbench = carpenter:Bench\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    chairs = Registry("chair", group="test_ldp_gym.chairs")
+    assert list(chairs) == ["bench"]
+    bench = chairs.build("bench", {"size": 3}, {})
+    assert bench.size == 3
+    assert not is_builtin(type(bench))
+
+
+def test_your_own_goes_by_its_module(chairs):
+    assert chairs[f"{__name__}:Chair"] is Chair
+    with pytest.raises(ValueError, match="cannot import chair 'nowhere:Chair': No module named 'nowhere'"):
+        chairs["nowhere:Chair"]
+    with pytest.raises(ValueError, match=f"cannot import chair '{__name__}:Sofa'.*Sofa"):
+        chairs[f"{__name__}:Sofa"]
+
+
+def test_an_unknown_name_gets_the_nearest_and_all_others():
+    with pytest.raises(ValueError, match="unknown channel 'splitt'; did you mean 'split'") as error:
+        CHANNELS["splitt"]
+    assert all(name in str(error.value) for name in CHANNELS)
+    assert "'module:Object'" in str(error.value)
+    with pytest.raises(ValueError, match=r"unknown learner 'xyzzy'\. Known: "):
+        LEARNERS["xyzzy"]
+
+
+def test_the_game_gives_what_a_maker_takes(chairs):
+    chair = chairs.build(f"{__name__}:Chair", {"size": 7, "horizon": 10}, {"colour": "red"})
+    assert (chair.size, chair.legs, chair.colour) == (7, 4, "red")
+    assert chairs.build(f"{__name__}:make_stool", {"size": 7, "horizon": 10}, {}) == (7, 3)
+
+
+def test_what_a_subclass_hands_on_is_an_option_of_it(chairs):
+    chair = chairs.build(f"{__name__}:Armchair", {"size": 7, "horizon": 10}, {"colour": "red", "arms": 1})
+    assert (chair.size, chair.colour, chair.arms) == (7, "red", 1)
+    with pytest.raises(TypeError, match="takes no option 'wheels'; its options: arms, legs, colour"):
+        chairs.build(f"{__name__}:Armchair", {"size": 7}, {"colour": "red", "wheels": 4})
+
+
+def test_a_maker_of_anything_gets_everything(chairs):
+    made = chairs.build(f"{__name__}:make_anything", {"size": 7}, {"wheels": 4})
+    assert made == {"size": 7, "wheels": 4}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"colour": "red", "weight": 2}, "takes no option 'weight'; its options: legs, colour"),
+        ({"colour": "red", "size": 2}, "the game decides 'size', .*the game has size=7"),
+        ({}, "needs the option 'colour'"),
+    ],
+)
+def test_wrong_options_are_named(chairs, options, message):
+    with pytest.raises(TypeError, match=message):
+        chairs.build(f"{__name__}:Chair", {"size": 7}, options)
+
+
+def test_what_a_maker_takes_can_be_asked(chairs):
+    for maker, option, takes in [
+        ("Chair", "legs", True),
+        ("Chair", "arms", False),
+        ("Armchair", "legs", True),
+        ("make_stool", "legs", True),
+        ("make_stool", "colour", False),
+        ("make_anything", "colour", True),
+    ]:
+        assert chairs.takes(f"{__name__}:{maker}", option) is takes, (maker, option)
+
+
+def test_a_package_shows_its_registered_classes():
+    assert CHANNELS.class_named("Split", "ldp_gym.channels") is Split
+    from ldp_gym import channels
+
+    assert channels.Split is Split
+    with pytest.raises(AttributeError, match=r"module 'ldp_gym.channels' has no attribute 'Spilt'"):
+        _ = channels.Spilt
+    with pytest.raises(AttributeError, match="has no attribute 'Split'"):
+        CHANNELS.class_named("Split", "ldp_gym.natures")
+
+
+# -- Data by its address ------------------------------------------------------------------------------------
+
+ROWS = [[0.9, 0.1], [0.2, 0.8]]
+FAIR = Table(ROWS)
+
+
+def make_rows():
+    return ROWS
+
+
+@cache
+def make_rows_once():
+    return ROWS
+
+
+@pytest.mark.parametrize("name", ["ROWS", "FAIR", "make_rows", "make_rows_once"])
+def test_hypotheses_by_their_address(name):
+    """A table, a class that is made, and functions that make one."""
+    scenario = Scenario(hypotheses=f"{__name__}:{name}")
+    np.testing.assert_allclose(scenario.hypotheses(np.zeros(1)), ROWS)
+
+
+@pytest.mark.parametrize("name", ["ROWS", "make_rows"])
+def test_contexts_by_their_address(name):
+    address = f"{__name__}:{name}"
+    cycle = Scenario(context_dim=2, nature="cycle", nature_kwargs={"contexts": address}, horizon=5)
+    np.testing.assert_array_equal(cycle.nature.pool, ROWS)
+    rows = {"contexts": address, "labels": [1, 0]}
+    assert Scenario(context_dim=2, truth="replay", truth_kwargs=rows).horizon == 2
+    with pytest.raises(ValueError, match="cannot import contexts 'test_registry:NONE'"):
+        Scenario(context_dim=2, truth="replay", truth_kwargs={**rows, "contexts": "test_registry:NONE"})
+
+
+def test_a_registry_shows_its_group_and_names():
+    assert repr(ldp_gym.NATURES).startswith("<registry of ldp_gym.natures: adversary, cycle, drift")

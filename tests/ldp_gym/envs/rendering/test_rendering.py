@@ -1,0 +1,229 @@
+"""Rendering: every mode works, frames say what happened, and the game does not notice."""
+
+import copy
+import pickle
+import sys
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.error import DependencyNotInstalled, ResetNeeded
+from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import RecordVideo
+from helpers import CHANNELS, small_rules
+
+import ldp_agents
+import ldp_gym
+from ldp_gym.envs.rendering import painter
+from ldp_gym.envs.rendering.history import FrameHistory
+
+
+@pytest.fixture(autouse=True)
+def _no_screen(monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+
+
+def played(rounds=10, learner="bayes", **game):
+    """An environment after some rounds, and what was charged."""
+    env = gym.make("LDPDist-v0", **game)
+    player = ldp_agents.make(learner, env.unwrapped.game)
+    observation, _ = env.reset(seed=0)
+    losses = []
+    for _ in range(rounds):
+        prediction = player.act(observation)
+        env.unwrapped.show(player.weights)
+        observation, _, _, _, info = env.step(prediction)
+        losses.append(info["kl"])
+    return env, player, losses
+
+
+@pytest.mark.parametrize("mode", ["human", "rgb_array", "ansi"])
+@pytest.mark.filterwarnings("ignore:.*A Box observation space m")
+def test_gymnasium_s_checker_renders_every_mode(mode):
+    env = gym.make("LDPDist-v0", render_mode=mode, horizon=20)
+    check_env(env.unwrapped)
+    env.close()
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_every_channel_s_message_is_drawn(channel):
+    env, _, _ = played(render_mode="rgb_array", **small_rules(channel))
+    frame = env.render()
+    assert frame.shape == (painter.HEIGHT, painter.WIDTH, 3)
+    assert frame.dtype == np.uint8
+    panel = frame[380:570, 340:600]  # where the message is
+    scalar = not env.unwrapped.game.channel.message_shape
+    assert (panel < 100).all(axis=-1).any() != scalar, "bars for messages of several numbers"
+    env, _, _ = played(render_mode="ansi", **small_rules(channel))
+    assert "message" in env.render()
+
+
+@pytest.mark.parametrize("labels", [2, 4, 120, 121, 10_000])
+def test_any_number_of_labels_fits(labels):
+    game = {"hypotheses": "dirichlet", "num_labels": labels, "num_hypotheses": 3, "channel": "split"}
+    env, _, _ = played(render_mode="ansi", **game)
+    shown = env.render()
+    assert max(len(line) for line in shown.splitlines()) < 120
+    assert f"{labels:,} labels" in shown
+    env, _, _ = played(render_mode="rgb_array", **game)
+    strip = env.render()[84:300, 70:936]
+    for colour in (painter.TRUTH, painter.LEARNER):
+        assert (strip == colour).all(axis=-1).any()
+
+
+def test_bars_have_the_heights_of_the_masses():
+    """Hypothesis 0 gives label 1 three quarters: its bar is three times as high as label 0's."""
+    env = gym.make("LDPDist-v0", hypotheses=[[0.25, 0.75], [0.5, 0.5]], truth=0, render_mode="rgb_array")
+    env.reset(seed=0)
+    env.step([0.5, 0.5])
+    strip = env.render()[84:300, 70:936]
+    blue = (strip == painter.TRUTH).all(axis=-1).sum(axis=0)
+    left, right = blue[:433].max(), blue[433:].max()
+    assert right / left == pytest.approx(3.0, rel=0.05)
+    red = (strip == painter.LEARNER).all(axis=-1).sum(axis=0)
+    assert red[:433].max() == red[433:].max() == pytest.approx(2 * left, rel=0.05)
+
+
+@pytest.mark.parametrize("mode", ["rgb_array", "human", "ansi"])
+def test_an_environment_that_was_drawn_can_be_copied(mode):
+    env, _, _ = played(5, render_mode=mode)
+    env.render()
+    copies = [copy.deepcopy(env), pickle.loads(pickle.dumps(env))]
+    after = [each.step(np.full(16, 1 / 16))[1] for each in (env, *copies)]
+    assert after[0] == after[1] == after[2]
+    pictures = [each.render() for each in (env, *copies)]
+    assert all(np.array_equal(pictures[0], picture) for picture in pictures[1:])
+    for each in (env, *copies):
+        each.close()
+
+
+def test_before_the_first_round_there_is_no_prediction():
+    env = gym.make("LDPDist-v0", render_mode="ansi")
+    with pytest.raises(ResetNeeded):
+        env.unwrapped.render()
+    env.reset(seed=0)
+    shown = env.render()
+    assert "none yet" in shown
+    assert "prediction" not in shown
+    env.step(np.full(16, 1 / 16))
+    assert "prediction" in env.render()
+    env.reset(seed=1)
+    assert "prediction" not in env.render()
+    assert "round 0 of" in env.render()
+
+
+@pytest.mark.parametrize("mode", ["human", "rgb_array", "ansi"])
+def test_watching_does_not_change_the_game(mode):
+    _, _, plain = played(15)
+    env, _, watched = played(15, render_mode=mode)
+    assert plain == watched
+    env.close()
+
+
+def test_nobody_watches_without_a_render_mode(monkeypatch):
+    def fail(*_):
+        raise AssertionError("a spectator was asked to watch")
+
+    monkeypatch.setattr(FrameHistory, "__init__", fail)
+    env, _, losses = played(5)
+    assert len(losses) == 5
+    with pytest.warns(UserWarning, match="without a render mode"):
+        assert env.unwrapped.render() is None
+
+
+def test_an_infinite_loss_is_survived():
+    env = gym.make("LDPDist-v0", hypotheses=[[0.5, 0.5], [0.9, 0.1]], render_mode="rgb_array")
+    env.reset(seed=0)
+    for _ in range(3):
+        env.step([1.0, 0.0])
+    assert env.render().shape == (painter.HEIGHT, painter.WIDTH, 3)
+
+
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [
+        ([0.5, 0.5], "K = 8"),
+        (np.full(8, 0.2), "sum to one"),
+        ([-1.0, 2.0, 0, 0, 0, 0, 0, 0], "a negative"),
+    ],
+)
+def test_weights_to_show_are_checked(weights, says):
+    env = gym.make("LDPDist-v0", render_mode="ansi")
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=says):
+        env.unwrapped.show(weights)
+
+
+def test_an_unknown_mode_is_refused():
+    for make in (ldp_gym.LDPDistEnv, ldp_gym.LDPDistVectorEnv):
+        with pytest.raises(ValueError, match="one of .*rgb_array"):
+            make(render_mode="hologram")
+
+
+def test_the_vector_environment_shows_every_game():
+    single, _, _ = played(7, learner="uniform", render_mode="ansi", horizon=50)
+    envs = gym.make_vec("LDPDist-v0", num_envs=3, render_mode="ansi", horizon=50)
+    player = ldp_agents.make("uniform", envs.unwrapped.game)
+    player.reset((3,))
+    observations, _ = envs.reset(seed=0)
+    for _ in range(7):
+        prediction = player.act(observations)
+        envs.unwrapped.show(player.weights)
+        observations, *_ = envs.step(prediction)
+    frames = envs.render()
+    assert len(frames) == 3
+    assert frames[0] == single.render()
+    assert len(set(frames)) == 3
+
+
+def test_videos_are_recorded(tmp_path):
+    env = gym.make("LDPDist-v0", render_mode="rgb_array", horizon=4)
+    env = RecordVideo(env, str(tmp_path / "videos"), disable_logger=True)
+    env.reset(seed=0)
+    for _ in range(4):
+        env.step(np.full(16, 1 / 16))
+    env.close()
+    (video,) = tmp_path.glob("videos/*.mp4")
+    assert video.stat().st_size > 1000
+
+
+@pytest.mark.skipif(
+    not hasattr(gym.wrappers.vector, "RecordVideo"), reason="Gymnasium 1.1 records no videos of many games"
+)
+def test_videos_of_many_games_are_recorded(tmp_path):
+    envs = gym.make_vec("LDPDist-v0", num_envs=2, render_mode="rgb_array", horizon=4)
+    envs = gym.wrappers.vector.RecordVideo(
+        envs, str(tmp_path / "videos"), video_length=3, disable_logger=True
+    )
+    envs.reset(seed=0)
+    for _ in range(4):
+        envs.step(np.full((2, 16), 1 / 16))
+    envs.close()
+    (video,) = tmp_path.glob("videos/*.mp4")
+    assert video.stat().st_size > 1000
+
+
+def test_without_pygame_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    env = gym.make("LDPDist-v0", render_mode="rgb_array")
+    env.reset(seed=0)
+    with pytest.raises(DependencyNotInstalled, match=r"ldp-gym\[render\]"):
+        env.render()
+    env = gym.make("LDPDist-v0", render_mode="ansi")
+    env.reset(seed=0)
+    assert "truth" in env.render()
+
+
+@pytest.mark.parametrize("mode", ["rgb_array", "ansi"])
+def test_a_message_of_zeros_is_shown(mode):
+    rules = {
+        "channel": "unary-encoding",
+        "epsilon": 6.0,
+        "hypotheses": [[0.5, 0.5], [0.5, 0.5]],
+        "horizon": 2,
+    }
+    env = gym.make("LDPDist-v0", render_mode=mode, **rules)
+    env.reset(seed=0)
+    while env.step([0.5, 0.5])[0]["message"].any():
+        pass
+    assert len(env.render())

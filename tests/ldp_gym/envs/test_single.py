@@ -1,0 +1,194 @@
+"""The single environment: rewards, truths, errors, extremes, and what must not leak."""
+
+import math
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from helpers import CHANNELS, NATURES, play, small_rules
+
+import ldp_gym
+from ldp_gym.core.divergences import kl, tv
+
+
+def test_the_reward_is_the_capped_negative_kl(actions):
+    env = gym.make("LDPDist-v0", **small_rules(reveal=True, max_loss=1.0))
+    observation, info = env.reset(seed=0, options={"truth": 2})
+    assert info == {"truth": 2}
+    f = env.unwrapped.game.hypotheses
+    for t in range(40):
+        truth = f(observation["context"])[2]
+        observation, reward, over, _, info = env.step(actions[t, 0])
+        assert math.isclose(info["kl"], kl(truth, actions[t, 0]), rel_tol=1e-10)
+        assert math.isclose(info["tv"], tv(truth, actions[t, 0]), rel_tol=1e-10)
+        assert reward == -min(info["kl"], 1.0)
+        assert info["truth"] == 2
+        assert 0 <= info["label"] < 6
+    assert over
+
+
+def test_an_infinite_kl_is_in_info_and_capped_in_the_reward():
+    env = gym.make("LDPDist-v0", hypotheses=[[0.5, 0.5], [0.1, 0.9]])
+    env.reset(seed=0)
+    _, reward, _, _, info = env.step([1.0, 0.0])
+    assert info["kl"] == math.inf
+    assert reward == -100.0
+
+
+def test_labels_follow_the_truth():
+    env = gym.make("LDPDist-v0", hypotheses=[[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], horizon=20_000, reveal=True)
+    env.reset(seed=0, options={"truth": 1})
+    counts = np.zeros(3)
+    for _ in range(20_000):
+        counts[env.step([0.2, 0.2, 0.6])[4]["label"]] += 1
+    from scipy import stats
+
+    assert stats.chisquare(counts, 20_000 * np.array([0.1, 0.1, 0.8])).pvalue > 1e-6
+
+
+def test_truths_are_uniform_fixed_or_chosen():
+    env = gym.make("LDPDist-v0", reveal=True)
+    truths = [env.reset(seed=seed)[1]["truth"] for seed in range(400)]
+    assert min(np.bincount(truths, minlength=8)) > 20
+    assert gym.make("LDPDist-v0", reveal=True, truth=5).reset(seed=0)[1]["truth"] == 5
+    assert env.reset(seed=0, options={"truth": 3})[1]["truth"] == 3
+
+
+def test_what_is_returned_is_the_user_s_to_change(actions):
+    game = small_rules(horizon=10)
+    envs, twins = (gym.make_vec("LDPDist-v0", num_envs=4, **game) for _ in range(2))
+    mask = np.array([True, False, False, False])
+    for env in (envs, twins):
+        env.reset(seed=0)
+    for t in range(8):
+        step, twin = envs.step(actions[t]), twins.step(actions[t])
+        np.testing.assert_array_equal(step[1], twin[1])
+        for array in (*step[0].values(), *step[1:4], *step[4].values()):
+            array[...] = 1
+        if t == 4:
+            shown, twin_shown = (env.reset(options={"reset_mask": mask})[0] for env in (envs, twins))
+            np.testing.assert_array_equal(shown["message"], twin_shown["message"])
+
+
+def test_draws_from_the_environment_s_generator_do_not_change_the_game(actions):
+    shown = []
+    for draws in (0, 5):
+        env = gym.make("LDPDist-v0", **small_rules())
+        env.reset(seed=0)
+        env.unwrapped.np_random.random(draws)
+        shown.append(play(env, actions[:, 0])[0])
+    for ours, theirs in zip(*shown, strict=True):
+        np.testing.assert_array_equal(ours["message"], theirs["message"])
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+@pytest.mark.parametrize("nature", [name for name in NATURES if name != "omniscient"])
+def test_observations_depend_on_the_truth_only_through_the_message(channel, nature):
+    """Two truths with the same coins: while their messages are the same, so is all that is shown.
+
+    The hypotheses are close, so that runs of equal messages occur; each game is followed until they differ.
+    """
+    near = [[0.34, 0.33, 0.33], [0.33, 0.34, 0.33], [0.33, 0.33, 0.34]]
+    pool = [[1.0, 0.0, 2.0], [0.5, 0.1, 0.3]]
+    kwargs = {"sequence": {"contexts": pool * 20}, "cycle": {"contexts": pool}, "adversary": {"pool": pool}}
+    rules = small_rules(channel, nature, hypotheses=near, num_hypotheses=3, num_labels=3)
+    games = [gym.make("LDPDist-v0", **{**rules, "nature_kwargs": kwargs.get(nature)}) for _ in range(2)]
+    agreed = 0
+    for seed in range(10):
+        shown = [env.reset(seed=seed, options={"truth": j}) for j, env in enumerate(games)]
+        assert shown[0][1] == shown[1][1] == {}
+        for _ in range(40):
+            np.testing.assert_array_equal(shown[0][0]["context"], shown[1][0]["context"])
+            steps = [env.step(np.full(3, 1 / 3)) for env in games]
+            assert all(set(step[4]) == {"kl", "tv"} for step in steps)
+            if not np.array_equal(steps[0][0]["message"], steps[1][0]["message"]):
+                break
+            agreed += 1
+            shown = [(step[0], {}) for step in steps]
+    assert agreed > 20
+
+
+def test_info_holds_kl_and_tv_alone(actions):
+    env = gym.make("LDPDist-v0", **small_rules())
+    assert env.reset(seed=0)[1] == {}
+    assert set(env.step(actions[0, 0])[4]) == {"kl", "tv"}
+    envs = gym.make_vec("LDPDist-v0", num_envs=4, **small_rules())
+    assert envs.reset(seed=0)[1] == {}
+    assert set(envs.step(actions[0])[4]) == {"kl", "_kl", "tv", "_tv"}
+
+
+def test_the_game_holds_the_public_rules_alone():
+    env = gym.make("LDPDist-v0", truth=3)
+    env.reset(seed=0)
+    assert set(vars(env.unwrapped.game)) == {"hypotheses", "channel", "horizon"}
+    assert not hasattr(env.unwrapped.game.channel, "truth")
+    redrawn = gym.make("LDPDist-v0", hypotheses="dirichlet", redraw_hypotheses=True, observe_candidates=True)
+    assert redrawn.unwrapped.game.hypotheses is None
+
+
+def test_a_chosen_truth_changes_nothing_but_the_truth():
+    drawn, chosen = ldp_gym.LDPDistEnv(reveal=True), ldp_gym.LDPDistEnv(reveal=True)
+    for seed in range(5):
+        observation, info = drawn.reset(seed=seed)
+        again, _ = chosen.reset(seed=seed, options={"truth": info["truth"]})
+        for _ in range(3):
+            assert np.array_equal(observation["context"], again["context"])
+            assert np.array_equal(observation["message"], again["message"])
+            observation, again = (env.step(np.full(16, 1 / 16))[0] for env in (drawn, chosen))
+
+
+@pytest.mark.parametrize("nature", ["adversary", "omniscient"])
+def test_a_nature_looks_at_the_class_that_is_played(nature):
+    game = {"nature": nature, "nature_kwargs": {"pool_size": 4}, "num_labels": 4, "horizon": 20}
+    redrawn = {**game, "redraw_hypotheses": True, "observe_candidates": True}
+    used = ldp_gym.LDPDistEnv(**redrawn)
+    used.reset(seed=1)
+    for seed in range(2, 6):
+        contexts = [env.reset(seed=seed)[0]["context"] for env in (used, ldp_gym.LDPDistEnv(**redrawn))]
+        assert np.array_equal(*contexts)
+
+
+def test_stepping_out_of_turn_and_wrong_seeds_are_errors(actions):
+    env = ldp_gym.LDPDistEnv(**small_rules(horizon=2))
+    with pytest.raises(gym.error.ResetNeeded, match="call reset"):
+        env.step(actions[0, 0])
+    env.reset(seed=0)
+    env.step(actions[0, 0])
+    env.step(actions[0, 0])
+    with pytest.raises(gym.error.ResetNeeded, match="the game is over"):
+        env.step(actions[0, 0])
+    with pytest.raises(TypeError, match="seed must be a whole number, got 1.5 of type float"):
+        env.reset(seed=1.5)
+    with pytest.raises(ValueError, match="seed must be at least 0, got -3"):
+        env.reset(seed=-3)
+    with pytest.raises(ValueError, match=r"unknown reset options \['truht'\]"):
+        env.reset(options={"truht": 1})
+    envs = ldp_gym.LDPDistVectorEnv(2, autoreset_mode="Disabled", **small_rules(horizon=2))
+    with pytest.raises(gym.error.ResetNeeded, match=r"games \[0, 1\]"):
+        envs.step(actions[0, :2])
+    with pytest.raises(TypeError, match="seed must be a whole number"):
+        envs.reset(seed="7")
+    with pytest.raises(ValueError, match="seed must be a list of 2"):
+        envs.reset(seed=[1, 2, 3])
+    with pytest.raises(TypeError, match="reset_mask"):
+        envs.reset(options={"reset_mask": [True, False]})
+    with pytest.raises(ValueError, match="num_envs must be at least 1, got 0"):
+        ldp_gym.LDPDistVectorEnv(0)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 400.0, 800.0])
+@pytest.mark.parametrize("hypotheses", ["hadamard", "dirichlet"])
+def test_extreme_epsilons_make_every_class(hypotheses, epsilon):
+    horizon = 10**13 if hypotheses == "hadamard" and epsilon < 1 else 100
+    env = gym.make("LDPDist-v0", hypotheses=hypotheses, epsilon=epsilon, horizon=horizon)
+    env.reset(seed=0)
+    assert math.isfinite(env.step(np.full(env.action_space.shape, 1 / env.action_space.shape[0]))[1])
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 800.0])
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_extreme_epsilons_play(channel, epsilon, actions):
+    _, rewards, _ = play(
+        gym.make("LDPDist-v0", **small_rules(channel, epsilon=epsilon)), actions[:, 0], seed=0
+    )
+    assert np.isfinite(rewards).all()
