@@ -7,13 +7,74 @@ public), with a simulator's random numbers. That is right for research, and not 
 people's data. ``ldp_gym.audit.certify(channel, candidates)`` checks it.
 """
 
-from typing import Any
-
+from ldp_gym.channels.adaptive_groups import AdaptiveGroups
+from ldp_gym.channels.adaptive_scheffe import AdaptiveScheffe
+from ldp_gym.channels.adaptive_split import AdaptiveSplit
+from ldp_gym.channels.adaptive_wheel import AdaptiveWheel
 from ldp_gym.channels.base import CHANNELS, Channel
+from ldp_gym.channels.designed import Designed
+from ldp_gym.channels.gaussian_vector import GaussianVector
+from ldp_gym.channels.hadamard_response import HadamardResponse
+from ldp_gym.channels.hybrid import Hybrid
+from ldp_gym.channels.identity import Identity
+from ldp_gym.channels.laplace_single import LaplaceSingle
+from ldp_gym.channels.laplace_vector import LaplaceVector
+from ldp_gym.channels.local_hashing import LocalHashing
+from ldp_gym.channels.one_bit import OneBit
+from ldp_gym.channels.randomized_response import RandomizedResponse
+from ldp_gym.channels.scheffe import Scheffe
+from ldp_gym.channels.split import Split
+from ldp_gym.channels.subset_selection import SubsetSelection
+from ldp_gym.channels.unary_encoding import UnaryEncoding
+from ldp_gym.channels.vote import Vote
+from ldp_gym.channels.wheel import Wheel
 
-__all__ = ["CHANNELS", "Channel"]
+__all__ = [
+    "CHANNELS",
+    "AdaptiveGroups",
+    "AdaptiveScheffe",
+    "AdaptiveSplit",
+    "AdaptiveWheel",
+    "Channel",
+    "Designed",
+    "GaussianVector",
+    "HadamardResponse",
+    "Hybrid",
+    "Identity",
+    "LaplaceSingle",
+    "LaplaceVector",
+    "LocalHashing",
+    "OneBit",
+    "RandomizedResponse",
+    "Scheffe",
+    "Split",
+    "SubsetSelection",
+    "UnaryEncoding",
+    "Vote",
+    "Wheel",
+]
 
-
-def __getattr__(name: str) -> Any:
-    """A registered channel by its class, such as ``ldp_gym.channels.Split``."""
-    return CHANNELS.class_named(name, __name__)
+CHANNELS.own.update(
+    {
+        "adaptive-groups": AdaptiveGroups,
+        "adaptive-scheffe": AdaptiveScheffe,
+        "adaptive-split": AdaptiveSplit,
+        "adaptive-wheel": AdaptiveWheel,
+        "designed": Designed,
+        "gaussian-vector": GaussianVector,
+        "hadamard-response": HadamardResponse,
+        "hybrid": Hybrid,
+        "identity": Identity,
+        "laplace-single": LaplaceSingle,
+        "laplace-vector": LaplaceVector,
+        "local-hashing": LocalHashing,
+        "one-bit": OneBit,
+        "randomized-response": RandomizedResponse,
+        "scheffe": Scheffe,
+        "split": Split,
+        "subset-selection": SubsetSelection,
+        "unary-encoding": UnaryEncoding,
+        "vote": Vote,
+        "wheel": Wheel,
+    }
+)

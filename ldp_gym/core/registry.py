@@ -1,7 +1,7 @@
 """Names for hypothesis classes, natures, truths, channels, learners and suites.
 
-One way to look a thing up by name: an entry point, as this package and every other offers its own in
-``pyproject.toml``, or ``"module:Object"`` for anything that can be imported, data too.
+Three ways to find a part: the package's own parts stand in a dict beside their code, other packages offer
+theirs as entry points in ``pyproject.toml``, and ``"module:Object"`` names anything that can be imported.
 """
 
 from __future__ import annotations
@@ -30,15 +30,18 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
 
     Args:
         kind: what the makers make, for messages ("channel").
-        group: the group of entry points in which packages offer theirs ("ldp_gym.channels").
+        group: the group of entry points in which other packages offer theirs ("ldp_gym.channels").
+
+    Attributes:
+        own: the makers that come with the room, by name; they go before entry points of the same name.
 
     Example:
-        >>> natures = Registry("nature", group="ldp_gym.natures")
-        >>> "drift" in natures
+        >>> from ldp_gym import NATURES
+        >>> "drift" in NATURES
         True
-        >>> natures.build("drift", {"context_dim": 2, "horizon": 7}, {"rate": 0.5}).rate
+        >>> NATURES.build("drift", {"context_dim": 2, "horizon": 7}, {"rate": 0.5}).rate
         0.5
-        >>> natures["dirft"]
+        >>> NATURES["dirft"]
         Traceback (most recent call last):
         ...
         ValueError: unknown nature 'dirft'; did you mean 'drift'? Known: adversary, cycle, drift, ...
@@ -47,6 +50,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
     def __init__(self, kind: str, group: str) -> None:
         self.kind = kind
         self.group = group
+        self.own: dict[str, Callable[..., T]] = {}
         self._taken: dict[str, tuple[Any, tuple[dict[str, inspect.Parameter], bool]]] = {}
 
     @cached_property
@@ -58,13 +62,13 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         return {point.name: point for point in points}
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entry_points)
+        return iter(sorted({*self.own, *self._entry_points}))
 
     def __len__(self) -> int:
-        return len(self._entry_points)
+        return len({*self.own, *self._entry_points})
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entry_points
+        return name in self.own or name in self._entry_points
 
     def __repr__(self) -> str:
         return f"<registry of {self.group}: {', '.join(self)}>"
@@ -85,6 +89,8 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """The maker of that name, or the default if no entry point has it, as of any mapping."""
+        if name in self.own:
+            return self.own[name]
         return load(self._entry_points[name], self.kind) if name in self else default
 
     def _unknown(self, name: str) -> ValueError:
@@ -109,6 +115,8 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         """The package, or module outside of any, that offers ``name``; it is not imported for it."""
         if name not in self and ":" not in name:
             raise self._unknown(name)
+        if name in self.own:
+            return str(self.own[name].__module__).partition(".")[0]
         module = self._entry_points[name].module if name in self else name.partition(":")[0]
         return module.partition(".")[0]
 
@@ -170,13 +178,6 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
             raise TypeError(f"the {self.kind} {name!r} does not say what it takes: {error}") from error
         self._taken[name] = maker, taken
         return taken
-
-    def class_named(self, attribute: str, package: str) -> Any:
-        """The registered class of this name, for ``package.Class``; only its own module is imported."""
-        for point in self._entry_points.values():
-            if point.attr == attribute and point.module.startswith(f"{package}."):
-                return load(point, self.kind)
-        raise AttributeError(f"module {package!r} has no attribute {attribute!r}")
 
 
 def is_builtin(maker: Any) -> bool:

@@ -18,17 +18,37 @@ name                         class
 ============================ ==============================================================
 """
 
-from typing import Any
-
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
 from ldp_gym.hypotheses.callables import Callables
 from ldp_gym.hypotheses.classifiers import Classifiers
+from ldp_gym.hypotheses.dirichlet import Dirichlet
+from ldp_gym.hypotheses.disjoint import Disjoint
+from ldp_gym.hypotheses.hadamard import Hadamard
+from ldp_gym.hypotheses.refined import Refined
+from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
 from ldp_gym.hypotheses.sources import as_hypotheses
 from ldp_gym.hypotheses.table import Table
 
-__all__ = ["HYPOTHESES", "Callables", "Classifiers", "HypothesisClass", "Table", "as_hypotheses"]
+__all__ = [
+    "HYPOTHESES",
+    "Callables",
+    "Classifiers",
+    "Dirichlet",
+    "Disjoint",
+    "Hadamard",
+    "HypothesisClass",
+    "Refined",
+    "SoftmaxLinear",
+    "Table",
+    "as_hypotheses",
+]
 
-
-def __getattr__(name: str) -> Any:
-    """A registered class of hypotheses by its Python class, such as ``ldp_gym.hypotheses.Dirichlet``."""
-    return HYPOTHESES.class_named(name, __name__)
+HYPOTHESES.own.update(
+    {
+        "dirichlet": Dirichlet,
+        "disjoint": Disjoint,
+        "hadamard": Hadamard,
+        "refined": Refined,
+        "softmax-linear": SoftmaxLinear,
+    }
+)

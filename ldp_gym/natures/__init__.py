@@ -12,13 +12,23 @@ name                 contexts
 ==================== ================================================================================
 """
 
-from typing import Any
-
+from ldp_gym.natures.adversary import Adversary
 from ldp_gym.natures.base import NATURES, Nature, NatureView
+from ldp_gym.natures.cycle import Cycle
+from ldp_gym.natures.drift import Drift
+from ldp_gym.natures.iid import IID
+from ldp_gym.natures.omniscient import Omniscient
+from ldp_gym.natures.sequence import Sequence
 
-__all__ = ["NATURES", "Nature", "NatureView"]
+__all__ = ["IID", "NATURES", "Adversary", "Cycle", "Drift", "Nature", "NatureView", "Omniscient", "Sequence"]
 
-
-def __getattr__(name: str) -> Any:
-    """A registered nature by its class, such as ``ldp_gym.natures.Drift``."""
-    return NATURES.class_named(name, __name__)
+NATURES.own.update(
+    {
+        "adversary": Adversary,
+        "cycle": Cycle,
+        "drift": Drift,
+        "iid": IID,
+        "omniscient": Omniscient,
+        "sequence": Sequence,
+    }
+)

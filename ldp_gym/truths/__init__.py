@@ -15,14 +15,33 @@
 ================== =========================================================================================
 """
 
-from typing import Any
-
 from ldp_gym.truths.base import NO_MEMBER, TRUTHS, Truth, TruthView
+from ldp_gym.truths.contaminated import Contaminated
+from ldp_gym.truths.member import Member
+from ldp_gym.truths.mixture import Mixture
+from ldp_gym.truths.replay import Replay
 from ldp_gym.truths.sources import as_truth
+from ldp_gym.truths.switching import Switching
 
-__all__ = ["NO_MEMBER", "TRUTHS", "Truth", "TruthView", "as_truth"]
+__all__ = [
+    "NO_MEMBER",
+    "TRUTHS",
+    "Contaminated",
+    "Member",
+    "Mixture",
+    "Replay",
+    "Switching",
+    "Truth",
+    "TruthView",
+    "as_truth",
+]
 
-
-def __getattr__(name: str) -> Any:
-    """A registered truth by its class, such as ``ldp_gym.truths.Mixture``."""
-    return TRUTHS.class_named(name, __name__)
+TRUTHS.own.update(
+    {
+        "contaminated": Contaminated,
+        "mixture": Mixture,
+        "replay": Replay,
+        "switching": Switching,
+        "uniform": Member,
+    }
+)

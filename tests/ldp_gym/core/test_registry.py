@@ -7,7 +7,6 @@ import pytest
 
 import ldp_gym
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.channels.split import Split
 from ldp_gym.core.registry import Registry, is_builtin
 from ldp_gym.engine.learners import LEARNERS
 from ldp_gym.engine.scenario import Scenario
@@ -142,17 +141,6 @@ def test_what_a_maker_takes_can_be_asked(chairs):
         ("make_anything", "colour", True),
     ]:
         assert chairs.takes(f"{__name__}:{maker}", option) is takes, (maker, option)
-
-
-def test_a_package_shows_its_registered_classes():
-    assert CHANNELS.class_named("Split", "ldp_gym.channels") is Split
-    from ldp_gym import channels
-
-    assert channels.Split is Split
-    with pytest.raises(AttributeError, match=r"module 'ldp_gym.channels' has no attribute 'Spilt'"):
-        _ = channels.Spilt
-    with pytest.raises(AttributeError, match="has no attribute 'Split'"):
-        CHANNELS.class_named("Split", "ldp_gym.natures")
 
 
 # -- Data by its address ------------------------------------------------------------------------------------
