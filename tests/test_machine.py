@@ -1,0 +1,156 @@
+"""Games on another processor: numbers may differ in their last digits, never in what they decide."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+
+import ldp_agents
+import ldp_gym
+
+SMALL = {"num_hypotheses": 4, "num_labels": 6, "context_dim": 3, "horizon": 30}
+POOL = np.random.default_rng(7).standard_normal((30, 3)).tolist()
+CLASSES = {
+    "hadamard": {"num_hypotheses": 8, "num_labels": None},
+    "refined": {"hypotheses_kwargs": {"parts": 2}},
+}
+"""Rules that some classes need in addition to the small ones."""
+NATURES = {
+    "adversary": {"pool_size": 6},
+    "cycle": {"pool_size": 10},
+    "omniscient": {"pool_size": 6},
+    "sequence": {"contexts": POOL},
+}
+REPLAYED = {"contexts": POOL, "labels": [0, 5, 2, 3, 1, 4] * 5}
+TRUTHS = {"replay": {"truth_kwargs": REPLAYED, "nature": None, "nature_kwargs": None}}
+TOLERANCE = 1e-9
+CORES = {"x86_64": "Nehalem", "amd64": "Nehalem", "aarch64": "ARMV8", "arm64": "ARMV8"}
+"""The oldest core that OpenBLAS has code for, by architecture."""
+
+
+def rules_of(channel: str = "split", **more: Any) -> dict[str, Any]:
+    """Rules of a small game; contexts come from a pool, for channels that admit only few tables."""
+    rules = {**SMALL, "channel": channel, "delta": 1e-5 if channel.endswith("-vector") else 0.0}
+    rules |= {"nature": "cycle", "nature_kwargs": NATURES["cycle"], **more}
+    return {key: value for key, value in rules.items() if value is not None}
+
+
+def games() -> dict[str, dict[str, Any]]:
+    """Rules of one game or more for every channel, class, nature and truth."""
+    games = {}
+    for channel in ldp_gym.CHANNELS:
+        games[f"channel {channel}"] = rules_of(channel)
+        games[f"channel {channel}, constant"] = rules_of(channel, hypotheses="dirichlet", context_dim=1)
+    for name in ldp_gym.HYPOTHESES:
+        games[f"class {name}"] = rules_of(hypotheses=name, **CLASSES.get(name, {}))
+    for name in ldp_gym.NATURES:
+        for channel in ("laplace-single", "adaptive-split"):
+            rules = rules_of(channel, nature=name, nature_kwargs=NATURES.get(name, {}))
+            games[f"nature {name}, {channel}"] = rules
+    for name in ldp_gym.TRUTHS:
+        games[f"truth {name}"] = rules_of(truth=name, **TRUTHS.get(name, {}))
+    return games
+
+
+def record_game(rules: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Contexts, labels, messages and losses of an episode with fixed predictions."""
+    env = gym.make("LDPDist-v0", reveal=True, **rules)
+    num_labels = env.action_space.shape[0]
+    actions = np.random.default_rng(5).dirichlet(np.ones(num_labels), size=rules["horizon"])
+    observation, _ = env.reset(seed=3)
+    rows: dict[str, list[Any]] = {
+        "contexts": [observation["context"]],
+        "labels": [],
+        "messages": [],
+        "kl": [],
+    }
+    for action in actions:
+        observation, _, _, _, info = env.step(action)
+        rows["contexts"].append(observation["context"])
+        rows["labels"].append(info["label"])
+        rows["messages"].append(observation["message"])
+        rows["kl"].append(info["kl"])
+    finite = not isinstance(env.observation_space["message"], Box)
+    rows["exact messages" if finite else "messages"] = rows.pop("messages")
+    return {key: np.array(values) for key, values in rows.items()}
+
+
+def record_learner(learner: str, channel: str) -> dict[str, np.ndarray]:
+    """Losses of a learner, and its last weights; nothing for a channel that it refuses."""
+    try:
+        result = ldp_gym.evaluate(learner, rules_of(channel, hypotheses="dirichlet"), episodes=2)
+    except ldp_agents.IncompatibleChannelError:
+        return {}
+    weights = {} if result.weights is None else {"weights": result.weights}
+    return {"kl": result.kl, "tv": result.tv, **weights}
+
+
+def record() -> dict[str, np.ndarray]:
+    """Every number that two processors must agree on."""
+    warnings.simplefilter("ignore")
+    parts = {name: record_game(rules) for name, rules in games().items()}
+    for learner in ldp_gym.LEARNERS:
+        for channel in ("laplace-single", "randomized-response", "adaptive-wheel"):
+            parts[f"learner {learner}, {channel}"] = record_learner(learner, channel)
+    for channel in ldp_gym.CHANNELS:
+        parts[f"channel {channel}, played by bayes"] = record_learner("bayes", channel)
+    return {f"{name}: {key}": array for name, arrays in parts.items() for key, array in arrays.items()}
+
+
+def dispatched_features() -> list[str]:
+    """Features of this processor for which NumPy has separate code."""
+    from numpy._core import _multiarray_umath as numpy_core
+
+    return [name for name in numpy_core.__cpu_dispatch__ if numpy_core.__cpu_features__[name]]
+
+
+@pytest.fixture(scope="module")
+def here_and_there(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, np.ndarray], Any]:
+    """Numbers of this processor, and of one that lacks its newer instructions."""
+    features, machine = dispatched_features(), platform.machine().lower()
+    if not features or machine not in CORES:
+        pytest.skip(f"NumPy has a single code path on this processor ({machine}): it cannot play another")
+    path = tmp_path_factory.mktemp("other") / "numbers.npz"
+    older = {
+        "NPY_DISABLE_CPU_FEATURES": " ".join(features),
+        "OPENBLAS_CORETYPE": CORES[machine],
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    command = [sys.executable, __file__, str(path)]
+    done = subprocess.run(command, env={**os.environ, **older}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [], "features that the other process should have switched off"
+    with np.load(path) as there, warnings.catch_warnings():
+        return record(), dict(there)
+
+
+KINDS = ["channel", "class", "nature", "truth", "learner"]
+REGISTRIES = [ldp_gym.CHANNELS, ldp_gym.HYPOTHESES, ldp_gym.NATURES, ldp_gym.TRUTHS, ldp_gym.LEARNERS]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind, names in zip(KINDS, REGISTRIES, strict=True) for name in names]
+)
+def test_another_processor_computes_the_same(kind: str, name: str, here_and_there: Any) -> None:
+    here, there = here_and_there
+    keys = [key for key in here if key.startswith((f"{kind} {name}:", f"{kind} {name},"))]
+    assert keys
+    assert keys == [key for key in there if key.startswith((f"{kind} {name}:", f"{kind} {name},"))]
+    for key in keys:
+        exact = key.endswith((": labels", ": exact messages"))
+        tolerance = 0.0 if exact else TOLERANCE
+        np.testing.assert_allclose(here[key], there[key], rtol=tolerance, atol=tolerance, err_msg=key)
+
+
+if __name__ == "__main__":
+    print(*dispatched_features())
+    np.savez(sys.argv[1], **record())
