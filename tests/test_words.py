@@ -1,0 +1,72 @@
+"""Names and words of the packages: every name once, plain first lines, no long files."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = [ROOT / "ldp_gym", ROOT / "agents" / "ldp_agents"]
+FILES = sorted(path for package in PACKAGES for path in package.rglob("*.py"))
+TREES = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+LONGEST_FILE = 500
+SHARED_MODULES = {"base", "__init__", "__main__"}
+HEADLESS = re.compile(r"(What|Who|How|Whether|Which|Where|So many|So often|Of|Those)\b")
+"""Openings of a docstring that leave out the noun that they are about."""
+
+
+def test_no_public_class_function_or_module_has_a_name_twice():
+    places: dict[str, list[str]] = defaultdict(list)
+    for path, tree in TREES.items():
+        if (module := Path(path).stem) not in SHARED_MODULES:
+            places[module].append(path)
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+                places[node.name].append(f"{path}:{node.lineno}")
+    for package in (path for root in PACKAGES for path in root.rglob("__init__.py")):
+        places[package.parent.name].append(package.parent.relative_to(ROOT).as_posix())
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The line and the text of every docstring, those of constants and attributes included."""
+    bodies = [node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list)]
+    for statement in (statement for body in bodies for statement in body):
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            yield statement.lineno, str(statement.value.value).strip()
+
+
+def test_docstrings_open_with_a_noun_or_a_verb():
+    found = [
+        f"{path}:{line}: {text[:60]}"
+        for path, tree in TREES.items()
+        for line, text in docstrings(tree)
+        if HEADLESS.match(text)
+    ]
+    assert found == []
+
+
+def constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Names in capitals that a module defines, and the source of their values."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [target.id for target in targets if isinstance(target, ast.Name)]
+            yield from ((name, ast.unparse(node.value)) for name in names if name.isupper())
+
+
+def test_no_constant_s_name_has_two_values():
+    values: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for path, tree in TREES.items():
+        for name, value in constants(tree):
+            values[name][value].append(path)
+    assert {name: dict(found) for name, found in values.items() if len(found) > 1} == {}
+
+
+def test_no_file_is_long():
+    own = [path for name in ("tests", "benchmarks", "examples") for path in (ROOT / name).rglob("*.py")]
+    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in [*FILES, *own]}
+    assert {str(path.relative_to(ROOT)): count for path, count in lines.items() if count > LONGEST_FILE} == {}
