@@ -2,16 +2,16 @@
 
 Absolute times depend on the machine. Ratios hardly do if the reference does work of the same kind: calls of
 small NumPy functions against such calls, passes over blocks of memory against such passes. The two take
-turns, and a ratio is the median of those of neighbouring runs, in CPU time. Every line says what is measured,
-the reference, the ratio (1 = as fast as the reference) and the least ratio that we promise; exit status 1 if
-one falls short. The last lines say what each piece of code that is there for speed alone gains.
+turns, and a ratio is the median of neighbouring runs, in CPU time. Every line shows the ratio (1 = as fast as
+the reference) and the smallest ratio that is promised; the exit status is 1 if one falls short. The last
+lines show the gain of code that exists only for speed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -19,61 +19,71 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from statistics import median
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 import ldp_agents
 import ldp_gym
-from ldp_gym import bench
-from ldp_gym.channels import vote, votes, wheel
+from ldp_gym import audit, bench
 from ldp_gym.core import arrays
-from ldp_gym.deploy import Entry, Ledger
 from ldp_gym.engine import lookahead
-from ldp_gym.privacy import audit
-from ldp_gym.processes import count_jobs
-from ldp_gym.wrappers import Evidence, MixtureAction, VectorEvidence, VectorMixtureAction
 
 PLAIN = "EXP3 by hand"
-ADAPTIVE = ("adaptive-split", "adaptive-scheffe", "adaptive-wheel", "adaptive-groups")
-ROOT = Path(__file__).parent.parent
+ADAPTIVE = {"adaptive-split": 0.4, "adaptive-scheffe": 0.36, "adaptive-wheel": 0.25, "adaptive-groups": 0.22}
+"""Adaptive channels, and the promised speed of a single environment on them against one on split."""
+BOX = {1: 0.4, 64: 0.3, 512: 0.3}
+"""Numbers of games, and the promised speed of LDPDistBox-v0 against LDPDist-v0."""
 GAME = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 16}
+UNIFORM, LOGITS = np.full(16, 1 / 16), np.zeros(8, dtype=np.float32)
+
+Work = Callable[[], object]
 
 
 def compare(
-    ours: Callable[[], int],
-    reference: Callable[[], int],
-    repeats: int = 9,
-    clock: Callable[[], float] = time.process_time,
+    ours: Work, reference: Work, work: float = 1.0, repeats: int = 9, clock: Any = time.process_time
 ) -> float:
-    """The ratio of the two rates of work: the median over runs that take turns on a noisy machine."""
+    """The ratio of two rates, the median of runs that take turns; ``work`` is ours over the reference's."""
 
-    def rate(play: Callable[[], int]) -> float:
+    def seconds(play: Work) -> float:
         start = clock()
-        return play() / (clock() - start)
+        play()
+        return clock() - start
 
     ours(), reference()
-    return median(rate(ours) / rate(reference) for _ in range(repeats))
+    return work * median(seconds(reference) / seconds(ours) for _ in range(repeats))
 
 
-def steps(env: gym.Env, action: object, count: int = 20_000) -> int:
+def single_steps(env: gym.Env, action: object, count: int = 10_000) -> None:
     env.reset()
     for _ in range(count):
         _, _, terminated, truncated, _ = env.step(action)
         if terminated or truncated:
             env.reset()
-    return count
 
 
-def vector_steps(envs: gym.vector.VectorEnv, actions: np.ndarray, count: int = 1001) -> int:
+def vector_steps(envs: Any, actions: np.ndarray, count: int = 1000) -> None:
+    """Steps of a vector environment, Gymnasium's or SB3's."""
     for _ in range(count):
         envs.step(actions)
-    return count
 
 
-def plain_play(rounds: int = 2**17, block: int = 2**12) -> int:
+def steps(name: str, games: int, action: object) -> Work:
+    """A thousand steps or more of one environment, or of a vector environment of several games."""
+    rules = {} if name.startswith("CartPole") else GAME
+    if games == 1:
+        return partial(single_steps, gym.make(name, **rules), action)
+    envs = gym.make_vec(name, num_envs=games, **rules)
+    envs.reset(seed=0)
+    return partial(vector_steps, envs, np.stack([action] * games))
+
+
+PLAIN_ROUNDS = 2**17
+
+
+def play_by_hand(block: int = 2**12) -> None:
     """Exponential weights on one known table, as a user would write them for it: no checks, no batch.
 
     Labels, Laplace noise on the log-likelihood of one hypothesis, a cumulative sum, weights, the mixture, its
@@ -83,7 +93,7 @@ def plain_play(rounds: int = 2**17, block: int = 2**12) -> int:
     table = ldp_gym.HYPOTHESES["dirichlet"](8, 16)(np.zeros(1))
     truth, log_table, total = table[3], np.log(table + 1e-6), np.zeros(8)
     negentropy, edges = np.sum(truth * np.log(truth)), np.cumsum(truth)[:-1]
-    for _ in range(rounds // block):
+    for _ in range(PLAIN_ROUNDS // block):
         labels, hypotheses = np.searchsorted(edges, rng.random(block)), rng.integers(8, size=block)
         losses = np.zeros((block, 8))
         noise = rng.laplace(size=block)
@@ -94,193 +104,59 @@ def plain_play(rounds: int = 2**17, block: int = 2**12) -> int:
         (negentropy - np.log(predictions) @ truth).sum()
         np.maximum(truth - predictions, 0.0).sum()
         total = totals[-1]
-    return rounds
 
 
-def evaluated(name: str, episodes: int = 4, horizon: int = 100_000, **game: object) -> int:
-    settings = {**GAME, "horizon": horizon, **game}
-    ldp_gym.evaluate(partial(ldp_agents.make, name), settings, episodes=episodes)
-    return episodes * horizon
+def play(
+    learner: str, episodes: int = 4, horizon: int = 100_000, channel: str = "laplace-single", jobs: int = 1
+) -> None:
+    rules = {**GAME, "horizon": horizon, "channel": channel}
+    ldp_gym.evaluate(learner, rules, episodes=episodes, jobs=jobs)
 
 
-def evaluated_by(jobs: int) -> int:
-    """About ten seconds of one core's work, which several processes share."""
-    rules, episodes = {**GAME, "horizon": 100_000}, 400
-    ldp_gym.evaluate("exp3", rules, episodes=episodes, jobs=jobs)
-    return episodes
-
-
-# -- What is there for speed alone ------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def replaced(what: dict[tuple[object, str], object]) -> Iterator[None]:
-    """Other attributes for a while."""
-    kept = {place: getattr(*place) for place in what}
-    try:
-        for place, value in what.items():
-            setattr(*place, value)
-        yield
-    finally:
-        for place, value in kept.items():
-            setattr(*place, value)
-
-
-def gain(play: Callable[[], int], without: dict[tuple[object, str], object], repeats: int = 7) -> float:
-    """How many times faster something is than without a piece of code."""
-
-    def play_without() -> int:
-        with replaced(without):
-            return play()
-
-    return compare(play, play_without, repeats)
-
-
-def votes_each_time() -> dict[tuple[object, str], object]:
-    names = ("votes", "ballots", "winners")
-    places = [(module, name) for module in (votes, vote, wheel) for name in names if hasattr(module, name)]
-    return {(module, name): getattr(module, name).__wrapped__ for module, name in places}
-
-
-def summed_up(count: int = 20) -> int:
-    block = np.ones((4, 8000, 16))
-    for _ in range(count):
-        arrays.row_sums(block)
-    return count
-
-
-EVALUATE_AFRESH = """
-import time
-from ldp_gym.engine import tape
-if {without}:
-    tape._keep_freed_memory = lambda: None
-import benchmarks.perf as perf
-perf.evaluated("exp3")
-start = time.process_time()
-for _ in range(3):
-    perf.evaluated("exp3")
-print(time.process_time() - start)
-"""
-
-
-def memory_gain(repeats: int = 5) -> float:
-    """What ``_keep_freed_memory`` of the tape gains, in fresh interpreters."""
-
-    def seconds(without: bool) -> float:
-        code = EVALUATE_AFRESH.format(without=without)
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT)
-        return float(done.stdout)
-
-    return median(seconds(True) / seconds(False) for _ in range(repeats))
-
-
-def benchmarked() -> int:
-    """The suite ``quick`` through the runner, store and all."""
+def play_suite() -> None:
+    """The suite ``quick`` through the runner and the store."""
     with tempfile.TemporaryDirectory() as directory:
-        return sum(
-            result.experiment.episodes
-            for result in bench.run("quick", episodes=10, jobs=1, out=directory).successes
-        )
+        bench.run("quick", episodes=10, jobs=1, out=directory)
 
 
-def only_evaluated() -> int:
-    """The same experiments through ``evaluate`` alone."""
-    episodes = 0
+def play_suite_by_evaluate() -> None:
+    """The same experiments, each by a call of ``evaluate``."""
     for experiment in bench.SUITES["quick"]().experiments(episodes=10):
         with contextlib.suppress(ldp_agents.IncompatibleChannelError):
             ldp_gym.evaluate(experiment.learner, experiment.rules, episodes=10)
-            episodes += 10
-    return episodes
 
 
-def in_lock_step(games: int) -> object:
-    """The native vector environment in SB3's clothes."""
-    from ldp_agents.rl import SB3VecEnv
+def gain(work: Work, module: object, name: str, value: object) -> float:
+    """How many times faster some work is than with another attribute of a module."""
+    kept = getattr(module, name)
 
-    envs = gym.make_vec("LDPDist-v0", num_envs=games, autoreset_mode="SameStep", **GAME)
-    env = SB3VecEnv(VectorEvidence(VectorMixtureAction(envs)))
-    env.reset()
-    return env
+    def work_without() -> None:
+        setattr(module, name, value)
+        try:
+            work()
+        finally:
+            setattr(module, name, kept)
+
+    return compare(work, work_without, repeats=7)
 
 
-def one_by_one(games: int) -> object:
-    """As many single environments, in turn."""
+def sum_rows() -> None:
+    block = np.ones((4, 8000, 16))
+    for _ in range(20):
+        arrays.row_sums(block)
+
+
+def sb3_steps(games: int = 64) -> tuple[Work, Work]:
+    """Steps of the vector environment for stable-baselines3, and of its own loop over single environments."""
     from stable_baselines3.common.vec_env import DummyVecEnv
 
-    env = DummyVecEnv([lambda: Evidence(MixtureAction(gym.make("LDPDist-v0", **GAME)))] * games)
-    env.reset()
-    return env
+    from ldp_agents.rl import SB3VecEnv
 
-
-def sb3_steps(env: object, count: int = 60) -> int:
-    actions = np.zeros((env.num_envs, 8), dtype=np.float32)
-    for _ in range(count):
-        env.step(actions)
-    return count
-
-
-def ppo_share(steps: int = 60_000) -> float:
-    """The time that PPO takes with its networks over the time that the games take, in one training run."""
-    import torch
-    from stable_baselines3 import PPO
-
-    torch.set_num_threads(1)
-    env, spent = in_lock_step(64), 0.0
-    played = env.step_wait
-
-    def timed() -> object:
-        nonlocal spent
-        start = time.process_time()
-        result = played()
-        spent += time.process_time() - start
-        return result
-
-    env.step_wait = timed
-    model = PPO("MlpPolicy", env, n_steps=64, batch_size=1024, n_epochs=5, gamma=0.0, device="cpu")
-    start = time.process_time()
-    model.learn(steps)
-    return (time.process_time() - start - spent) / spent
-
-
-def peak_memory_ratio(code: str, baseline: int) -> float:
-    """How many times ``baseline`` bytes a fresh interpreter needs for ``code``, above an idle one."""
-    report = "\nimport resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
-    setup = "import gymnasium as gym, numpy as np, ldp_gym, ldp_agents, scipy.special"
-    peaks = [
-        int(
-            subprocess.run(
-                [sys.executable, "-c", f"{setup}\n{body}{report}"], capture_output=True, check=True
-            ).stdout
-        )
-        for body in ("pass", code)
-    ]
-    return (peaks[1] - peaks[0]) * 1024 / baseline
-
-
-def answers_per_second(channel: str, count: int = 400, repeats: int = 5) -> float:
-    """How many questions a client answers in a second of processor time, its ledger on disk included."""
-    rules = {"num_hypotheses": 8, "num_labels": 16, "channel": channel, "horizon": count * repeats}
-    contexts = np.random.default_rng(0).standard_normal((count, 4))
-    rates = []
-    with tempfile.TemporaryDirectory() as folder, ldp_gym.deploy.Server(rules) as server:
-        client = ldp_gym.deploy.Client(rules, budget=1e9, ledger=Path(folder) / "ledger.sqlite")
-        for _ in range(repeats):
-            questions = [json.loads(json.dumps(server.question(context))) for context in contexts]
-            start = time.process_time()
-            for question in questions:
-                client.answer(question, 3)
-            rates.append(count / (time.process_time() - start))
-        client.close()
-    return max(rates)
-
-
-def bookings_per_second(count: int = 2000) -> float:
-    """How many answers a ledger on disk books in a second of processor time, with nothing else to do."""
-    with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger.sqlite") as ledger:
-        start = time.process_time()
-        for t in range(count):
-            ledger.book(Entry(f"question {t}", "a game", t, 1.0, "an answer"), budget=1e9)
-        return count / (time.process_time() - start)
+    ours = SB3VecEnv(gym.make_vec("LDPDistBox-v0", num_envs=games, autoreset_mode="SameStep", **GAME))
+    theirs = DummyVecEnv([lambda: gym.make("LDPDistBox-v0", **GAME)] * games)
+    ours.reset(), theirs.reset()
+    actions = np.stack([LOGITS] * games)
+    return partial(vector_steps, ours, actions, 60), partial(vector_steps, theirs, actions, 60)
 
 
 PLAY_A_MILLION_LABELS = """
@@ -291,92 +167,77 @@ for _ in range(10):
 """
 
 
-def main() -> int:
-    failed = False
-    warnings.simplefilter("ignore", ldp_gym.NoPrivacyWarning)
+def peak_memory(code: str) -> int:
+    """Peak memory of a fresh interpreter that runs some code, in bytes."""
+    setup = "import resource, gymnasium as gym, numpy as np, ldp_gym, ldp_agents, scipy.special\n"
+    report = "\nprint(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    command = [sys.executable, "-c", setup + code + report]
+    return 1024 * int(subprocess.run(command, capture_output=True, check=True).stdout)
 
-    def line(what: str, ratio: float, promised: float, reference: str) -> None:
-        nonlocal failed
-        failed |= ratio < promised
-        mark = "" if ratio >= promised else "  <-- short"
-        print(f"{what:54s} {ratio:6.2f} x {reference} (promised {promised:g}){mark}", flush=True)
 
-    # First, while this process is small: a child's peak is no less than its parent's.
-    table = 16 * 10**6 * 8
-    ratio = 1 / peak_memory_ratio(PLAY_A_MILLION_LABELS, table)
-    line("the table's share of peak memory, K = 16, M = 10^6", ratio, 0.25, "")
+def measure() -> Iterator[tuple[str, float, float, str]]:
+    """Every line: its name, the ratio, the promised one and the name of the reference."""
+    # First, while this process is small: the peak of a child is at least its parent's.
+    memory = peak_memory(PLAY_A_MILLION_LABELS) - peak_memory("pass")
+    yield "the table's share of peak memory, K = 16, M = 10^6", 16 * 10**6 * 8 / memory, 0.25, ""
 
-    uniform = np.full(16, 1 / 16)
-    ratio = compare(
-        partial(steps, gym.make("LDPDist-v0", **GAME), uniform), partial(steps, gym.make("CartPole-v1"), 0)
-    )
-    line("single environment", ratio, 0.45, "CartPole-v1")
+    ratio = compare(steps("LDPDist-v0", 1, UNIFORM), steps("CartPole-v1", 1, 0))
+    yield "single environment", ratio, 0.45, "CartPole-v1"
+    ratio = compare(steps("LDPDist-v0", 1024, UNIFORM), steps("CartPole-v1", 1024, 0))
+    yield "vector environment, 1,024 games", ratio, 0.25, "CartPoleVectorEnv"
+    for games, promised in BOX.items():
+        ratio = compare(steps("LDPDistBox-v0", games, LOGITS), steps("LDPDist-v0", games, UNIFORM), repeats=5)
+        yield f"LDPDistBox-v0, games: {games}", ratio, promised, "LDPDist-v0"
 
-    games = 1024
-    poles, ours = (
-        gym.make_vec("CartPole-v1", num_envs=games),
-        gym.make_vec("LDPDist-v0", num_envs=games, **GAME),
-    )
-    poles.reset(seed=0)
-    ours.reset(seed=0)
-    left, actions = np.zeros(games, dtype=np.int64), np.tile(uniform, (games, 1))
-    ratio = compare(partial(vector_steps, ours, actions), partial(vector_steps, poles, left))
-    line("vector environment, 1,024 games", ratio, 0.25, "CartPoleVectorEnv")
-
-    line("evaluate EXP3, KL and TV", compare(partial(evaluated, "exp3"), plain_play), 0.8, PLAIN)
-
-    ratio = compare(partial(evaluated, "bayes"), partial(evaluated, "exp3"), repeats=5)
-    line("evaluate Bayes on laplace-single", ratio, 0.5, "EXP3 there")
-    ratio = compare(partial(evaluated, "bayes", channel="split"), plain_play, repeats=5)
-    line("evaluate Bayes on split", ratio, 0.3, PLAIN)
+    work = 400_000 / PLAIN_ROUNDS
+    yield "evaluate EXP3, KL and TV", compare(partial(play, "exp3"), play_by_hand, work), 0.8, PLAIN
+    ratio = compare(partial(play, "bayes"), partial(play, "exp3"), repeats=5)
+    yield "evaluate Bayes on laplace-single", ratio, 0.5, "EXP3 there"
+    ratio = compare(partial(play, "bayes", channel="split"), play_by_hand, work, repeats=5)
+    yield "evaluate Bayes on split", ratio, 0.3, PLAIN
     for channel in ADAPTIVE:
-        ratio = compare(partial(evaluated, "bayes", 256, 200, channel=channel), plain_play, repeats=5)
-        line(f"evaluate Bayes on {channel}, 256 episodes", ratio, 0.04, PLAIN)
-    if count_jobs(-1) > 1:
-        ratio = compare(partial(evaluated_by, 2), partial(evaluated_by, 1), 3, time.perf_counter)
-        line("evaluate EXP3 with jobs=2, wall clock, idle machine", ratio, 1.8, "jobs=1")
+        episodes = partial(play, "bayes", 256, 200, channel)
+        ratio = compare(episodes, play_by_hand, 256 * 200 / PLAIN_ROUNDS, repeats=5)
+        yield f"evaluate Bayes on {channel}, 256 episodes", ratio, 0.04, PLAIN
+    if (os.cpu_count() or 1) > 1:
+        one, two = (partial(play, "exp3", 400, jobs=jobs) for jobs in (1, 2))
+        ratio = compare(two, one, repeats=3, clock=time.perf_counter)
+        yield "evaluate EXP3 with jobs=2, wall clock, idle machine", ratio, 1.8, "jobs=1"
 
-    still = gym.make("LDPDist-v0", channel="split")
-    for channel, promised in zip(ADAPTIVE, (0.4, 0.36, 0.25, 0.22), strict=True):
-        env = gym.make("LDPDist-v0", channel=channel)
-        ratio = compare(partial(steps, env, uniform, 4000), partial(steps, still, uniform, 4000), repeats=5)
-        line(f"single environment on {channel}", ratio, promised, "on split")
+    on_split = partial(single_steps, gym.make("LDPDist-v0", channel="split"), UNIFORM, 4000)
+    for channel, promised in ADAPTIVE.items():
+        ours = partial(single_steps, gym.make("LDPDist-v0", channel=channel), UNIFORM, 4000)
+        yield f"single environment on {channel}", compare(ours, on_split, repeats=5), promised, "on split"
 
     if importlib.util.find_spec("stable_baselines3"):
-        ratio = compare(partial(sb3_steps, in_lock_step(64)), partial(sb3_steps, one_by_one(64)), repeats=5)
-        line("SB3VecEnv, 64 games, evidence", ratio, 10.0, "DummyVecEnv")
-        line("PPO's own share of a training run, over the games'", ppo_share(), 1.0, "")
+        yield "SB3VecEnv, 64 games", compare(*sb3_steps(), repeats=5), 10.0, "DummyVecEnv"
 
-    wide = ldp_gym.HYPOTHESES["dirichlet"](16, 1000)(np.zeros(1))
-    channel = ldp_gym.CHANNELS["laplace-single"](16, 1000, 1000)
-    ratio = compare(
-        lambda: len(audit.exact_epsilon(channel, wide).labels) // 2,
-        lambda: (
-            len(channel.privatize(np.zeros(10**6, dtype=np.int64), wide, np.random.default_rng(0))) // 10**6
-        ),
-        repeats=3,
+    wide, channel = (
+        ldp_gym.HYPOTHESES["dirichlet"](16, 1000),
+        ldp_gym.CHANNELS["laplace-single"](16, 1000, 1000),
     )
-    line("exact audit, K = 16, M = 1,000", ratio, 1.0, "drawing 10^6 of its messages")
+    table, labels = wide(np.zeros(1)), np.zeros(10**6, dtype=np.int64)
+    draw = partial(channel.privatize, labels, table, np.random.default_rng(0))
+    ratio = compare(partial(audit.exact_epsilon, channel, table), draw, repeats=3)
+    yield "exact audit, K = 16, M = 1,000", ratio, 1.0, "drawing 10^6 of its messages"
 
-    for name in ("split", "subset-selection", "one-bit", "adaptive-groups"):
-        rate = answers_per_second(name)
-        ratio = rate / bookings_per_second()
-        line(f"a client's answers on {name} ({rate:,.0f}/s)", ratio, 0.07, "booking them in its ledger")
+    ratio = compare(play_suite, play_suite_by_evaluate, repeats=5)
+    yield "benchmark suite quick, one job", ratio, 1.3, "evaluate, learner by learner"
 
-    ratio = compare(benchmarked, only_evaluated, repeats=5)
-    line("benchmark suite quick, one job", ratio, 1.3, "evaluate alone")
+    ours = partial(single_steps, gym.make("LDPDist-v0", channel="adaptive-wheel"), UNIFORM, 3000)
+    yield "gain of rounds ahead, single adaptive-wheel", gain(ours, lookahead, "_AHEAD", 1), 1.5, "in turn"
+    plain_sum = partial(np.add.reduce, axis=-1)
+    yield "gain of products with ones", gain(sum_rows, arrays, "row_sums", plain_sum), 1.5, "sums along rows"
 
-    env = gym.make("LDPDist-v0", channel="adaptive-wheel")
-    ratio = gain(partial(steps, env, uniform, 3000), {(lookahead, "_AHEAD"): 1})
-    line("gain of rounds ahead, single adaptive-wheel", ratio, 1.5, "in turn")
-    env = gym.make("LDPDist-v0", channel="adaptive-wheel", **GAME)
-    ratio = gain(partial(steps, env, uniform, 3000), votes_each_time())
-    line("gain of votes kept for a constant table", ratio, 1.0, "each time")
-    sums = {(arrays, "row_sums"): lambda array: np.add.reduce(array, axis=-1)}
-    line("gain of products with ones", gain(summed_up, sums), 1.5, "sums along rows")
-    line("gain of memory that is kept", memory_gain(), 0.97, "returned")
 
-    return int(failed)
+def main() -> int:
+    warnings.simplefilter("ignore")
+    short = 0
+    for what, ratio, promised, reference in measure():
+        mark = "" if ratio >= promised else "  <-- short"
+        short += ratio < promised
+        print(f"{what:54s} {ratio:6.2f} x {reference} (promised {promised:g}){mark}", flush=True)
+    return int(short > 0)
 
 
 if __name__ == "__main__":
