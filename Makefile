@@ -1,23 +1,28 @@
-# `make demo` and `make test` each work on a machine with Python 3.11+, pip and make alone.
+# `make demo` and `make test` each work on a machine that has Python 3.11 or later, pip and make.
 PYTHON ?= python3
 BIN := .venv/bin
-# Modules are compiled when they are first imported: most never are.
+# Modules are compiled when they are first imported: most are never imported.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
-.PHONY: demo test lint types layers docs perf scaling coverage audit learned lowest core attack clean
+PYTEST := -m pytest -n 2 --dist loadscope -rs
+
+.PHONY: demo test pytest lint types layers docs perf scaling lines coverage audit learned lowest core clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
 
-test: .venv/.all  ## every check and every test; says which it left out, and why
-	$(MAKE) -j 2 types docs layers lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope -rs
+# The checks run one after the other next to the tests, which leave a core idle now and then.
+test: .venv/.all  ## every check and every test; lists skipped tests with the reason, and the ten slowest
+	$(MAKE) -j 2 --keep-going pytest lint layers types docs
+
+pytest: .venv/.all
+	OMP_NUM_THREADS=1 $(BIN)/python $(PYTEST) --durations=10
 
 lint: .venv/.all
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-layers: .venv/.all  ## who may import whom: pyproject.toml has the layers
+layers: .venv/.all  ## imports between rooms, against the layers in pyproject.toml
 	$(BIN)/lint-imports --no-cache
 
 types: .venv/.all
@@ -29,7 +34,10 @@ docs: .venv/.all  ## the site, in build/site; a warning is an error
 perf: .venv/.all  ## speed, as ratios against references measured in the same run
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/perf.py
 
-scaling: .venv/.all  ## what a round costs as K and M grow, for every channel; draws the figure of docs/speed.md
+lines: .venv/.all  ## lines of code, docstrings and blanks per room; AGAINST=REV adds an earlier revision
+	$(BIN)/python benchmarks/lines.py $(if $(AGAINST),--against $(AGAINST))
+
+scaling: .venv/.all  ## cost of a round as K and M grow, for every channel; draws the figure of docs/speed.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/scaling.py
 
 .venv/.bench: pyproject.toml constraints.txt
@@ -41,7 +49,7 @@ scaling: .venv/.all  ## what a round costs as K and M grow, for every channel; d
 	$(PIP) -e ".[all]"
 	touch $@
 
-coverage: .venv/.all  ## what 95% intervals cover on the risks of our own games, and how long they are
+coverage: .venv/.all  ## coverage and length of 95% intervals on the risks of the package's games
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/coverage.py
 
 audit: .venv/.all  ## the full sweep: every pure channel on 20,000 adversarial classes
@@ -50,20 +58,17 @@ audit: .venv/.all  ## the full sweep: every pure channel on 20,000 adversarial c
 learned: .venv/.all  ## train the learned baselines and print the table of docs/learned.md; about an hour
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/learned.py --out ldp-gym-results/learned --figure docs/pictures/learned.png
 
-# Old packages warn of what newer ones below them will drop: that is not for us to mend.
-lowest:  ## the tests with the lowest versions that pyproject.toml admits, in an environment of their own
+# Old packages warn about parts of Python that newer versions drop: these warnings are ignored.
+lowest:  ## the tests with the lowest versions that pyproject.toml admits, in a separate environment
 	$(PYTHON) -m venv .venv-lowest && mkdir -p build
 	$(PYTHON) benchmarks/lowest_versions.py > build/lowest.txt
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -c build/lowest.txt -e ".[all]"
-	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n 2 --dist loadscope -rs -W ignore::DeprecationWarning
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python $(PYTEST) -W ignore::DeprecationWarning
 
-core:  ## the tests that need no extra; what is skipped says which it needs
+core:  ## the tests that need no extra; a skipped test names the extra that it needs
 	$(PYTHON) -m venv .venv-core
 	.venv-core/bin/python -m pip install --quiet --disable-pip-version-check -e . pytest pytest-xdist hypothesis
-	OMP_NUM_THREADS=1 .venv-core/bin/python -m pytest -n 2 --dist loadscope -rs
-
-attack: .venv/.all  ## wrong calls, kills, damaged stores and hostile code, from a seed; some minutes
-	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/attack
+	OMP_NUM_THREADS=1 .venv-core/bin/python $(PYTEST)
 
 clean:
 	rm -rf .venv .venv-lowest .venv-core build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

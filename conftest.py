@@ -1,7 +1,8 @@
-"""Where an extra is not installed, what needs it is skipped with the extra's name."""
+"""Tests that cannot run here are skipped with a reason: a missing extra, or what Windows lacks."""
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterator
 from doctest import UnexpectedException
@@ -11,27 +12,22 @@ from pathlib import Path
 
 import pytest
 
-_MODULES = {
-    "dp-accounting": "dp_accounting",
-    "stable-baselines3": "stable_baselines3",
-    "sb3-contrib": "sb3_contrib",
-}
-_MODULES |= {"scikit-learn": "sklearn", "import-linter": "importlinter"}
-"""Packages whose import has another name than they."""
+_MODULES = {"scikit-learn": "sklearn", "import-linter": "importlinter", "pygame-ce": "pygame"}
+"""Packages whose module has another name, hyphens aside."""
 
 _COME_WITH = {"griffe": "mkdocstrings", "nbformat": "nbclient"}
-"""What is imported from packages that ours need, and which of ours bring them."""
+"""Modules of packages that no extra names, and the package that brings each."""
 
 
 @cache
 def _extras() -> dict[str, str]:
-    """The extra of every importable package that is not installed."""
+    """The extra of every module that is not installed."""
     project = tomllib.loads((Path(__file__).parent / "pyproject.toml").read_text())["project"]
     missing: dict[str, str] = {}
     for extra, packages in project["optional-dependencies"].items():
         for package in packages:
             name = package.split(">")[0].split("[")[0]
-            module = _MODULES.get(name, name)
+            module = _MODULES.get(name, name.replace("-", "_"))
             if name != project["name"] and find_spec(module) is None:
                 missing.setdefault(module, extra)
     return missing
@@ -51,6 +47,13 @@ def _missing_extra(error: BaseException | None) -> str | None:
     return None
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests with the marker ``posix_only`` on Windows."""
+    for item in items:
+        if os.name == "nt" and (marker := item.get_closest_marker("posix_only")):
+            item.add_marker(pytest.mark.skip(reason=f"Windows has no {marker.args[0]}"))
+
+
 def _skip(report: pytest.CollectReport | pytest.TestReport, path: Path, extra: str) -> None:
     report.outcome = "skipped"
     report.longrepr = (str(path), 0, f"Skipped: needs the extra: pip install 'ldp-gym[{extra}]'")
@@ -58,7 +61,7 @@ def _skip(report: pytest.CollectReport | pytest.TestReport, path: Path, extra: s
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
-    """A module that cannot be imported without an extra is skipped."""
+    """Skip a module that cannot be imported without an extra."""
     errors: list[BaseException] = []
     collect = collector.collect
 
@@ -79,7 +82,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """A test that finds out on its way that it needs an extra is skipped too."""
+    """Skip a test that fails because an extra is missing."""
     outcome = yield
     report = outcome.get_result()
     if report.failed and call.excinfo is not None and (extra := _missing_extra(call.excinfo.value)):

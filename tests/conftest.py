@@ -1,4 +1,4 @@
-"""What pytest needs: the profile of property tests, and the fixtures that tests share."""
+"""The profile of property tests, and fixtures that tests share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ hypothesis.settings.load_profile("default")
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """Tests play without privacy, and trained models on small games: what users should know, they do."""
+    """Ignore warnings for users: tests play without privacy, and trained models on small games."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ldp_gym.NoPrivacyWarning)
         warnings.simplefilter("ignore", OutsideTrainingWarning)
