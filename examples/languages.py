@@ -7,7 +7,7 @@ that M its messages say nothing. Channels that compare hypotheses do not care ho
 
 The table has the risk of the exact Bayes learner, total KL in nats over the users' words, with 95% intervals.
 
-    pip install 'ldp-gym[examples]'
+    pip install -e '.[examples]'   # in a checkout
     python examples/languages.py --picture languages.png
 """
 
