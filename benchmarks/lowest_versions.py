@@ -1,6 +1,6 @@
 """The lowest versions that pyproject.toml admits, as constraints for pip: `make lowest` tests with them.
 
-PyTorch is left to constraints.txt, and tools that only developers use are taken as they come.
+PyTorch's version is in constraints.txt; tools that only developers use are not constrained.
 """
 
 import re
