@@ -34,7 +34,8 @@ import argparse
 import numpy as np
 
 import ldp_gym
-from ldp_gym import HYPOTHESES, batch, theory
+from ldp_gym import HYPOTHESES, theory
+from ldp_gym.bench import batch
 from ldp_gym.core.divergences import tv
 
 NUM_LABELS = 16  # M
