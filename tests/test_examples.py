@@ -80,7 +80,7 @@ def test_who_is_closer_on_the_scheffe_set_wins_its_pair():
 def test_the_notebook_runs_from_top_to_bottom():
     notebook = nbformat.read(EXAMPLES / "tour.ipynb", as_version=4)
     kept = [[output.get("text") for output in cell.get("outputs", [])] for cell in notebook.cells]
-    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=1800, startup_timeout=600, kernel_name="python3").execute()
     pictures = [output for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]
     assert len(pictures) == 4
     assert "risk" in "".join(text for texts in kept for text in texts if text)
