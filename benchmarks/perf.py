@@ -64,8 +64,8 @@ def single_steps(env: gym.Env, action: object, count: int = 10_000) -> None:
             env.reset()
 
 
-def vector_steps(envs: Any, actions: np.ndarray, count: int = 1000) -> None:
-    """Steps of a vector environment, Gymnasium's or SB3's."""
+def vector_steps(envs: Any, actions: np.ndarray, count: int = 1001) -> None:
+    """Steps of a vector environment, Gymnasium's or SB3's; an episode of 1,000 rounds and its reset."""
     for _ in range(count):
         envs.step(actions)
 
