@@ -10,7 +10,6 @@ import ldp_gym
 from ldp_gym import audit
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
-from ldp_gym.deploy import ExactChannel
 from ldp_gym.privacy.replay import ReplayGenerator
 
 TABLE = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])
