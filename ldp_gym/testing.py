@@ -219,7 +219,7 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
         _require_close(single, log_density[i], "the same log_density alone and in a batch")
     copies = np.broadcast_to(pair[0], (4, 5, size, num_labels))
     shared = None if posterior is None else posterior[0, 0]
-    spread = None if posterior is None else np.broadcast_to(shared, (4, 5, size))
+    spread = None if posterior is None else np.broadcast_to(posterior[0, 0], (4, 5, size))
     expected = channel.encode(labels, pair[0], uniforms, shared)
     for table, own in ((copies, shared), (pair[0], spread), (copies, spread)):
         _require_close(

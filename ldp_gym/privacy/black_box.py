@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
@@ -21,7 +22,7 @@ _CAUTION = 1e-6
 _DEPTH = 10
 """Largest number of questions that a decision tree asks about a message."""
 
-_CUTS = 32
+_CUTS = 64
 """Number of thresholds of a coordinate or projection, and a few more near both ends of a coordinate."""
 
 _NEAR_THE_ENDS = np.array([1, 3, 10, 30, 100, 300])
@@ -266,7 +267,7 @@ def _grow(messages: FloatArray, labels: IntArray, questions: Sequence[_Question]
     return branch(np.arange(len(messages)), _DEPTH)
 
 
-def _scores(answers: BoolArray, ones: FloatArray) -> FloatArray:
+def _scores(answers: BoolArray, ones: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """Chi-squares ``(Q,)`` of how far a yes ``(Q, n)`` favours one of the labels, one-hot ``(n, L)``."""
     yes = answers.astype(np.float32)  # single precision: scores only guide the search
     count, size, num_labels = yes.sum(axis=1), len(ones), ones.shape[1]

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ldp_gym.channels.base import Channel
-from ldp_gym.channels.listing import MessageList, list_space, message_range
+from ldp_gym.channels.listing import MessageList, list_space
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, uniform_distribution
 from ldp_gym.core.intervals import largest_share, least_share
 from ldp_gym.core.sampling import open_uniforms
@@ -59,8 +59,8 @@ _NEAR_THE_ENDS = np.array([1, 3, 10, 30])
 """Ranks, from either end, of further bin edges: extreme values may tell a label."""
 
 _LEARNERS = ((1.0, 4.0), (100.0, 0.0), (1000.0, 0.0))
-"""Rules to learn from a histogram: pseudo-counts of the declared label frequencies, and the number of standard
-deviations by which a count must differ from the declared one to be believed (for rare leaks)."""
+"""Rules to learn from a histogram: pseudo-counts of the declared label frequencies, and the number of
+standard deviations by which a count must differ from the declared one to be believed (for rare leaks)."""
 
 _POWERS = (0.5, 0.8, 0.9, 1.1, 1.25, 1.5, 2.0, 4.0)
 """Powers of the declared density, for channels that tell more or less than they declare."""
@@ -180,37 +180,30 @@ def _goodness_of_fit(
     channel: Channel, drawn: list[_Sample], lists: list[MessageList], labels: IntArray
 ) -> str | None:
     """Compare how often each label sends each message with the declared probability."""
-    space = channel.message_space
-    low, high, _ = message_range(space)
-    start, last = (np.broadcast_to(end, space.shape or ()).reshape(-1) for end in (low, high))
-    sizes = tuple((last.astype(np.int64) - start + 1).tolist())
-    num_cells, num_labels = math.prod(sizes), len(labels)
-    error = ALPHA / (2 * len(drawn) * (num_cells + 1) * num_labels)  # of one end of one interval
-
-    def cells_of(messages: Messages) -> IntArray:
-        rows = messages.reshape(len(messages), -1).astype(np.int64) - start
-        return np.ravel_multi_index(tuple(rows.T), sizes)
-
+    # Two ends of an interval for each label and message, and for the rare ones together.
+    tests = 2 * len(labels) * sum(len(listed.messages) + 1 for listed in lists)
     for sample, listed in zip(drawn, lists, strict=True):
+        rows = np.concatenate([listed.messages, sample.messages]).reshape(-1, *channel.message_shape or (1,))
+        messages, cells = np.unique(rows, axis=0, return_inverse=True)
+        cells, first = cells.reshape(-1), len(listed.messages)
         log_density = channel.log_density(listed.messages, sample.candidates, sample.posterior)[:, labels]
-        law = np.zeros((num_cells, num_labels))
-        np.add.at(law, cells_of(listed.messages), np.exp(log_density + listed.log_weights[:, None]))
+        law = np.zeros((len(messages), len(labels)))
+        np.add.at(law, cells[:first], np.exp(log_density + listed.log_weights[:, None]))
         if not np.allclose(law.sum(axis=0), 1.0):
             return f"a density that sums to one over the messages, got {law.sum(axis=0)}"
-        places = cells_of(sample.messages) * num_labels + sample.places
-        counts = np.bincount(places, minlength=law.size).reshape(law.shape)
+        counts = np.zeros(law.shape, dtype=np.int64)
+        np.add.at(counts, (cells[first:], sample.places), 1)
         trials = counts.sum(axis=0)
         rare = law * trials < _LEAST_EXPECTED
-        counts = np.vstack([np.where(rare, 0, counts), np.where(rare, counts, 0).sum(axis=0)])
-        law = np.vstack([np.where(rare, 0.0, law), np.where(rare, law, 0.0).sum(axis=0)])
-        least = least_share(counts, trials, error) - _ROUNDING
-        most = largest_share(counts, trials, error) + _ROUNDING
-        wrong = np.argwhere((law < least) | (law > most))
+        law, counts = (
+            np.vstack([np.where(rare, 0, array), np.where(rare, array, 0).sum(axis=0)])
+            for array in (law, counts)
+        )
+        least, most = least_share(counts, trials, ALPHA / tests), largest_share(counts, trials, ALPHA / tests)
+        wrong = np.argwhere((law < least - _ROUNDING) | (law > most + _ROUNDING))
         if len(wrong):
             cell, label = wrong[0]
-            what = "a rare message"
-            if cell < num_cells:
-                what = f"message {np.reshape(start + np.unravel_index(cell, sizes), space.shape or ())}"
+            what = f"message {messages[cell]}" if cell < len(messages) else "a rare message"
             return (
                 f"messages that follow log_density: label {labels[label]} sent {what} "
                 f"{counts[cell, label]} times out of {trials[label]}; the declared probability is "
