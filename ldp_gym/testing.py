@@ -160,18 +160,17 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
     _require(bool((members < shape[2]).all()), f"members in 0..{shape[2] - 1} or -1, got {members.max()}")
     is_member = members >= 0
     named = pick(candidates, np.maximum(members, 0))
-    _require_close(
-        at_once[is_member], named[is_member], "the distribution of the member that members() names"
-    )
+    what = "the distribution of the member that members() names"
+    _require_close(at_once[is_member], named[is_member], what, 1e-5)
     if not truth.needs_contexts:
         blind = truth.distributions(replace(everything, contexts=None))
-        _require_close(blind, at_once, "needs_contexts where the contexts matter")
+        _require_close(blind, at_once, "needs_contexts where the contexts matter", 1e-5)
     if truth.constant:
         still = truth.distributions(replace(everything, candidates=candidates[:, :1]))
         _require_close(still, still[:, :1], "constant = False where rounds or contexts matter")
     for game, t in np.ndindex(batch, rounds):
         alone = truth.distributions(view(slice(game, game + 1), slice(t, t + 1)))[0, 0]
-        _require_close(alone, at_once[game, t], "the same distribution alone and in a batch")
+        _require_close(alone, at_once[game, t], "the same distribution alone and in a batch", 1e-5)
 
 
 def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -> None:

@@ -102,7 +102,7 @@ def test_a_tiny_promise_is_not_rounded_away():
 
 
 def test_an_audit_in_parts_finds_the_same():
-    """So many messages that they are looked at in parts; here all at once."""
+    """With more messages than fit into one part; here all at once."""
     table = np.random.default_rng(0).dirichlet(np.ones(150), size=20)
     channel = make_channel("hybrid", *table.shape, 100)
     messages = channel.worst_case_messages(table)
