@@ -12,7 +12,7 @@ from ldp_gym import theory
 
 CALLS = all_calls()
 PUBLIC = """
-    ldp_agents ldp_gym ldp_gym.audit ldp_gym.bench.batch ldp_gym.bench ldp_gym.channels ldp_gym.deploy
+    ldp_agents ldp_gym ldp_gym.audit ldp_gym.bench.batch ldp_gym.bench ldp_gym.channels ldp_gym.privacy
     ldp_gym.hypotheses ldp_gym.natures ldp_gym.bench.splits
     ldp_gym.bench.search ldp_gym.core.simplex ldp_gym.testing ldp_gym.theory ldp_gym.truths ldp_gym.wrappers
     ldp_gym.channels.accounting ldp_gym.channels.capacity ldp_gym.channels.clipping
@@ -23,7 +23,6 @@ RESULTS = {
     "Certificate",
     "DeltaBounds",
     "Design",
-    "Entry",
     "EpsilonEstimate",
     "Estimate",
     "Evaluation",

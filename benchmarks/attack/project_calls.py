@@ -25,8 +25,9 @@ from attack.wrong_values import (
     no_arrays,
 )
 
-from ldp_gym import bench, deploy, splits
+from ldp_gym import bench, splits
 from ldp_gym.bench import findings
+from ldp_gym.privacy import ExactChannel
 
 SPLIT = splits.Split("tiny", "a game", {"game": RULES})
 PATHS: list[Any] = [3, 1.5, True, object(), [], {}, math.nan, b"x", np.zeros(2)]
@@ -138,48 +139,7 @@ def _bench_calls() -> Iterator[Call]:
 
 
 def _deployment_calls() -> Iterator[Call]:
-    client = {
-        "rules": RULES,
-        "budget": 4.0,
-        "ledger": ":memory:",
-        "delta": 0.0,
-        "durable": False,
-        "owner": None,
-    }
-    wrong = {"rules": OPTIONS, "budget": MEASURES, "ledger": PATHS, "owner": TEXTS}
-    yield Call("Client", deploy.Client, client, {**wrong, "durable": FLAGS})
-    yield Call(
-        "Server",
-        deploy.Server,
-        {"rules": RULES, "learner": "bayes", "store": None, "durable": False, "learner_kwargs": None},
-        {"rules": OPTIONS, "store": PATHS, "durable": FLAGS, "learner_kwargs": OPTIONS},
-        words={"learner_kwargs": ("learner_kwargs", "option")},
-    )
-    yield Call(
-        "Ledger",
-        deploy.Ledger,
-        {"path": ":memory:", "durable": False, "owner": None},
-        {"path": PATHS, "durable": FLAGS, "owner": TEXTS},
-    )
-    yield Call("ExactChannel", deploy.ExactChannel, {"channel": CHANNEL})
-    yield Call(
-        "Client.answer",
-        _answer,
-        {"question": deploy.Server(RULES).question(), "label": 1},
-        {"question": [*OPTIONS, 3, None], "label": COUNTS},
-    )
-    yield Call("Server.receive", _receive, {"answer": None}, {"answer": [*OPTIONS, 3, []]})
-
-
-def _answer(question: Any, label: Any) -> Any:
-    with deploy.Client(RULES, budget=4.0, ledger=":memory:") as client:
-        return client.answer(question, label)
-
-
-def _receive(answer: Any) -> Any:
-    """None stands for the right answer: it depends on the server's question."""
-    with deploy.Server(RULES) as server:
-        return server.receive(_answer(server.question(), 1) if answer is None else answer)
+    yield Call("ExactChannel", ExactChannel, {"channel": CHANNEL})
 
 
 def _split_calls() -> Iterator[Call]:

@@ -85,35 +85,11 @@ class ChannelFailedError(RuntimeError):
 
 
 class DamagedStoreError(RuntimeError):
-    """A file with results, a ledger or answers cannot be read. It is left as it is."""
+    """A file with results cannot be read. It is left as it is."""
 
 
 class LearnerFailedError(RuntimeError):
     """A learner in its own process has failed; the message has its traceback, or how the process ended."""
-
-
-class WrongStoreError(ValueError):
-    """A file is sound and is not the one to use: another kind, game or owner, in use, or closed."""
-
-
-class QuestionRefusedError(ValueError):
-    """A client does not answer this question. Nothing was spent."""
-
-
-class AnswerRefusedError(ValueError):
-    """A server does not count this answer. Nothing was learned from it."""
-
-
-class BudgetSpentError(RuntimeError):
-    """An answer would spend more privacy than its user allows; the message says what is left.
-
-    Attributes:
-        left: how much eps is left.
-    """
-
-    def __init__(self, message: str, left: float) -> None:
-        super().__init__(message)
-        self.left = left
 
 
 class OutsideTrainingWarning(UserWarning):
