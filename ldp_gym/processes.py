@@ -52,7 +52,7 @@ def share_out(
         if dask is not None:
             with extra("cluster", "a Dask cluster"):
                 from distributed import Client
-            stack.enter_context(Client(dask))
+            stack.enter_context(Client(dask))  # type: ignore[no-untyped-call]
             backend = {"backend": "dask", "n_jobs": -1}
 
         def run(indices: list[int]) -> Iterator[tuple[int, Result]]:

@@ -123,7 +123,8 @@ def _serve() -> None:
     folder = Path(sys.argv[1])
     function, arguments, limits = pickle.loads((folder / "request").read_bytes())
     _set_limits(limits)
-    error, result = None, None
+    error: Exception | None = None
+    result = None
     try:
         result = function(*arguments)
     except IncompatibleChannelError as refusal:

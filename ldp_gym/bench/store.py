@@ -195,13 +195,13 @@ class Store:
 
     def begin_run(self, suite: str, settings: Mapping[str, Any], keys: Iterable[str]) -> int:
         """Note that a suite is run: its settings, machine, versions and cells."""
-        facts = (json.dumps(dict(settings), sort_keys=True), json.dumps(list(keys)))
-        facts = (suite, *facts, printable(" ".join(sys.argv)), platform.platform(), json.dumps(_versions()))
+        kept, command = json.dumps(dict(settings), sort_keys=True), printable(" ".join(sys.argv))
+        machine, versions = platform.platform(), json.dumps(_versions())
         with self._open() as database:
             run = database.execute(
                 "INSERT INTO runs (suite, settings, keys, command, machine, versions, started) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (*facts, _now()),
+                (suite, kept, json.dumps(list(keys)), command, machine, versions, _now()),
             ).lastrowid
         assert run is not None
         return run
