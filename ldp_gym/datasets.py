@@ -22,7 +22,7 @@ from ldp_gym.bench.splits import TRAIN_SEED
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages
 from ldp_gym.core.errors import extra
-from ldp_gym.core.registry import is_address
+from ldp_gym.core.registry import addresses_in
 from ldp_gym.engine.game import Game, copy_game
 from ldp_gym.engine.learners import Learner, build_learner, hand_generators
 from ldp_gym.engine.rules import as_rules
@@ -99,9 +99,8 @@ def evaluate_on_dataset(learner: str | Callable[[Game], Learner], dataset: Minar
     if spec is None or not spec.id.startswith("LDPDist"):
         got = validation.describe(dataset)
         raise ValueError(f"dataset must be one of LDPDist-v0, written by write_dataset(), got {got}")
-    named = [text for text in texts_of(spec.kwargs) if is_address(text)]
-    if named:
-        raise ValueError(f"the dataset's rules name code, {', '.join(named)}, which is not imported from a file")
+    if named := addresses_in(spec.kwargs):
+        raise ValueError(f"the dataset's rules name code, {', '.join(named)}: a file's code is not imported")
     metadata = dataset.storage.get_episode_metadata(dataset.episode_indices)
     seeds = [int(episode["seed"]) for episode in metadata]
     if seeds != list(range(seeds[0], seeds[0] + len(seeds))):
