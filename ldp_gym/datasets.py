@@ -1,12 +1,8 @@
 """Logged episodes as Minari datasets, and exact scores on them.
 
-An action never changes a message, so one logged episode has the messages that any policy would have seen: a
-policy trained offline is scored on it exactly, without importance weights.
-
-A dataset holds observations, the actions of the logged learner, and its rewards; no labels, no truths, and
-empty ``infos``. **The reward tells much about the truth:** train with it, but never feed past rewards or
-returns to the policy. Scores come from the referee, which draws the same episodes again from the rules and
-seeds in the metadata.
+An action never changes a message, so a policy trained offline is scored on logged episodes exactly, without
+importance weights: the referee draws the same episodes again from the rules and seeds in the metadata. **The
+reward tells much about the truth:** train with it, but never feed past rewards or returns to the policy.
 """
 
 from __future__ import annotations
@@ -59,9 +55,9 @@ def write_dataset(
         raise ValueError("a dataset is for learners, and shows no truth: leave reveal out of the rules")
     count = validation.whole("episodes", episodes, least=1)
     env: Any = gym.make_vec("LDPDist-v0", num_envs=count, **rules)
+    horizon = env.unwrapped.game.horizon
     made: Any = build_learner(learner, copy_game(env.unwrapped.game))
     hand_generators(made, env.unwrapped.learner_generators)
-    horizon = env.unwrapped.game.horizon
     observation, _ = env.reset(seed=seed)
     seen, actions, rewards = [observation], [], []
     for _ in range(horizon):
@@ -87,10 +83,9 @@ def write_dataset(
         "description": f"{count} episodes of LDPDist-v0 with seeds from {seed} on; scores: ldp_gym.datasets",
         "requirements": ["ldp-gym"],
         "data_format": "arrow",
-        **description,
     }
     spec = gym.make("LDPDist-v0", **rules).spec
-    return minari.create_dataset_from_buffers(dataset_id, buffers, env=spec, **metadata)
+    return minari.create_dataset_from_buffers(dataset_id, buffers, env=spec, **{**metadata, **description})
 
 
 def evaluate_on_dataset(learner: str | Callable[[Game], Learner], dataset: MinariDataset) -> Evaluation:

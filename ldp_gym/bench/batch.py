@@ -1,6 +1,7 @@
 """Online-to-batch conversion (Section 6 of the paper) and the median trick.
 
-The average prediction of T rounds estimates the truth: with ``p_hat = mean_t p_hat_t`` convexity gives ``E |p - p_hat|_TV <= (1/T) sum_t E |p - p_hat_t|_TV``, the
+The average prediction of T rounds estimates the truth: with ``p_hat = mean_t p_hat_t`` convexity gives
+``E |p - p_hat|_TV <= (1/T) sum_t E |p - p_hat_t|_TV``, the
 averaged TV-risk. The median of several independent runs is good with high probability.
 """
 

@@ -220,12 +220,10 @@ def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> 
         >>> score_totals(np.array([9.0, 11.0]), np.array([5.0, 7.0]), np.array([2.0, 4.0]))
         0.5714285714285714
     """
-    uniform, totals, bayes = (
-        _totals(name, values) for name, values in (("uniform", uniform), ("totals", totals), ("bayes", bayes))
-    )
-    if not len(uniform) == len(totals) == len(bayes):
-        lengths = f"{len(uniform)}, {len(totals)} and {len(bayes)}"
-        raise ValueError(f"uniform, totals and bayes must be of the same episodes, got {lengths} of them")
+    uniform, totals, bayes = (np.asarray(values, dtype=np.float64) for values in (uniform, totals, bayes))
+    if uniform.ndim != 1 or not uniform.shape == totals.shape == bayes.shape:
+        shapes = f"{uniform.shape}, {totals.shape} and {bayes.shape}"
+        raise ValueError(f"uniform, totals and bayes must be totals (n,) of the same episodes, got {shapes}")
     if not np.isfinite([uniform, bayes]).all():
         return None
     gain = uniform - bayes
@@ -233,10 +231,3 @@ def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> 
     if low <= 0.0 <= high or not np.isfinite(low):
         return None
     return float((uniform.mean() - totals.mean()) / gain.mean())
-
-
-def _totals(name: str, values: FloatArray) -> FloatArray:
-    found = validation.numbers(name, values)
-    if found.ndim != 1 or not (found > -np.inf).all():
-        raise ValueError(f"{name} must be totals (n,), one per episode, got {found!r}")
-    return found

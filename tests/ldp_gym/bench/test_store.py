@@ -62,8 +62,8 @@ def test_another_configuration_has_another_key(store, change):
 
 def test_a_game_with_its_defaults_spelled_out_is_the_same_game(store):
     spelled = {
-        **EXPERIMENT.rules, "class_seed": 0, "nature": "iid", "channel": "laplace-single", "channel_kwargs": {},
-        "epsilon": 1, "delta": 0, "max_loss": 100,
+        **EXPERIMENT.rules, "class_seed": 0, "nature": "iid", "channel": "laplace-single",
+        "channel_kwargs": {}, "epsilon": 1, "delta": 0, "max_loss": 100,
     }  # fmt: skip
     same = replace(EXPERIMENT, rules=spelled)
     assert {cell.key for cell in same.cells(seed=3)} == store.finished()
