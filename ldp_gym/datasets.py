@@ -43,7 +43,7 @@ def write_dataset(
         dataset_id: such as ``"ldp-gym/base-v0"``.
         rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``: names, numbers and lists.
         episodes: number of episodes.
-        seed: seed of the first episode; see :data:`ldp_gym.bench.splits.TRAIN_SEED`.
+        seed: seed of the first episode.
         learner: the learner that is logged; observations do not depend on it.
         **description: further arguments of ``minari.create_dataset_from_buffers``, such as ``author``.
     """
@@ -58,10 +58,9 @@ def write_dataset(
     horizon = env.unwrapped.game.horizon
     made: Any = build_learner(learner, copy_game(env.unwrapped.game))
     hand_generators(made, env.unwrapped.learner_generators)
-    observation, _ = env.reset(seed=seed)
-    seen, actions, rewards = [observation], [], []
+    seen, actions, rewards = [env.reset(seed=seed)[0]], [], []
     for _ in range(horizon):
-        actions.append(made.act(observation))
+        actions.append(made.act(seen[-1]))
         observation, reward, *_ = env.step(actions[-1])
         seen.append(observation)
         rewards.append(reward)
@@ -69,7 +68,7 @@ def write_dataset(
         EpisodeBuffer(
             id=i,
             seed=seed + i,
-            observations={key: np.stack([one[key][i] for one in seen]) for key in observation},
+            observations={key: np.stack([one[key][i] for one in seen]) for key in seen[0]},
             actions=np.stack([action[i] for action in actions]),
             rewards=[float(reward[i]) for reward in rewards],
             terminations=[False] * (horizon - 1) + [True],
@@ -92,12 +91,11 @@ def evaluate_on_dataset(learner: str | Callable[[Game], Learner], dataset: Minar
     """Play a learner on the episodes of a dataset, as :func:`ldp_gym.evaluate` does."""
     spec: Any = getattr(getattr(dataset, "spec", None), "env_spec", None)
     if spec is None or not spec.id.startswith("LDPDist"):
-        got = validation.describe(dataset)
-        raise ValueError(f"dataset must be one of LDPDist-v0, written by write_dataset(), got {got}")
+        raise ValueError(f"dataset must be written by write_dataset(), got {validation.describe(dataset)}")
     if named := addresses_in(spec.kwargs):
         raise ValueError(f"the dataset's rules name code, {', '.join(named)}: a file's code is not imported")
-    metadata = dataset.storage.get_episode_metadata(dataset.episode_indices)
-    seeds = [int(episode["seed"]) for episode in metadata]
+    episodes = dataset.storage.get_episode_metadata(dataset.episode_indices)
+    seeds = [int(episode["seed"]) for episode in episodes]
     if seeds != list(range(seeds[0], seeds[0] + len(seeds))):
         raise ValueError(f"the episodes' seeds must follow one another, got {seeds}: score a whole dataset")
     return evaluate(learner, dict(spec.kwargs), episodes=len(seeds), seed=seeds[0])

@@ -164,7 +164,7 @@ def _declared_track(learner: str) -> Track:
 
 
 def play(cell: Cell, limits: Limits = LIMITS, trust: bool = False) -> Outcome:
-    """Play a cell. An error is the outcome of this cell only; a request to stop (SystemExit) passes through."""
+    """Play a cell. An error is the outcome of this cell only; a request to stop (SystemExit) is not."""
     start = time.perf_counter()
     learner = cell.experiment.learner
     try:

@@ -93,14 +93,12 @@ def hardest_contexts(
         >>> found.contexts.shape, found.rules["nature"]
         ((1, 2), 'cycle')
     """
-    length = validation.whole("length", length, least=1, most=_MOST)
-    sequences = validation.whole("sequences", sequences, least=1, most=_MOST)
-    episodes = validation.whole("episodes", episodes, least=1, most=_MOST)
-    generations = validation.whole("generations", generations, least=0, most=_MOST)
-    fresh = validation.whole("fresh", fresh, least=1)
-    validation.fits_memory("fresh", fresh, 100, "results")
-    seed = validation.seed("seed", seed)
-    progress = validation.function("progress", progress, "of the share that is done")
+    for name, value in (("length", length), ("sequences", sequences), ("episodes", episodes)):
+        validation.whole(name, value, least=1, most=_MOST)
+    validation.whole("generations", generations, least=0, most=_MOST)
+    validation.fits_memory("fresh", validation.whole("fresh", fresh, least=1), 100, "results")
+    validation.seed("seed", seed)
+    validation.function("progress", progress, "of the share that is done")
     second = -(-sequences // 4)
     parents = min(_PARENTS, second)
     family = parents * (1 + _CHILDREN)
@@ -134,12 +132,7 @@ class _Search:
     """State of a search: its generator, unused seeds, and progress."""
 
     def __init__(
-        self,
-        rules: Mapping[str, Any],
-        learner: str | Callable[[Game], Learner],
-        seed: int,
-        total: int,
-        progress: Callable[[float], None],
+        self, rules: Mapping[str, Any], learner: Any, seed: int, total: int, progress: Callable[[float], None]
     ) -> None:
         self._rules, self._learner, self._progress = as_rules("rules", rules), learner, progress
         self._scenario = as_scenario(rules)
@@ -179,11 +172,9 @@ class _Search:
     def play(self, pool: list[_Sequence], episodes: int) -> list[_Sequence]:
         """Play further episodes, the same for all, and sort the most promising first."""
         seed = next(self.seeds)
+        new = [self.evaluate(one.contexts, episodes, seed).kl[:, -1] for one in pool]
         after = [
-            _Sequence(
-                one.contexts, np.append(one.totals, self.evaluate(one.contexts, episodes, seed).kl[:, -1])
-            )
-            for one in pool
+            _Sequence(one.contexts, np.append(one.totals, kl)) for one, kl in zip(pool, new, strict=True)
         ]
         return sorted(after, key=lambda sequence: -sequence.promise)
 
