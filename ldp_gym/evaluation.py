@@ -431,7 +431,7 @@ class Recording:
 def _predict_block(learner: Learner, scenario: Scenario, tape: Tape, start: int) -> FloatArray:
     """The learner's predictions ``(B, n, M)``. It gets copies, which it may change."""
     play = learner.play if isinstance(learner, TapeLearner) else partial(play_stepwise, learner)
-    candidates = tape.candidates if _is_free(scenario, tape) else tape.candidates.copy()
+    candidates = tape.candidates if _is_free(scenario, tape) else tape.candidates.copy(order="K")
     log_likelihoods = None if tape.log_likelihoods is None else tape.log_likelihoods.copy()
     predictions = play(candidates, tape.messages.copy(), log_likelihoods)
     return _validated(predictions, (*tape.labels.shape, scenario.game.num_labels), start)
