@@ -141,7 +141,7 @@ def test_other_data_is_another_configuration(game, change):
     (game / "my_game.py").write_text(reading)
 
     def key():
-            sys.modules.pop("my_game", None)
+        sys.modules.pop("my_game", None)
         importlib.invalidate_caches()
         return Experiment(RULES | {"channel": "split"}, "bayes", episodes=2).cells(0)[0].key
 
