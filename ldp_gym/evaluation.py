@@ -134,15 +134,12 @@ class Evaluation:
         played = self.at_worst_truth()  # of which the risk is
         infinite = ~np.isfinite(played.opt)
         if infinite.any():
-            lines.append(
-                f"regret  none: OPT is infinite in {int(infinite.sum())} of {infinite.size} episodes, where "
-                f"every hypothesis gave a label that came probability 0"
-            )
-        else:
-            lines.append(
-                f"regret  {played.regret.mean():,.2f} over the best hypothesis, OPT {played.opt.mean():,.2f}"
-            )
-        if played.found is not None and not infinite.any():
+            share = f"{int(infinite.sum())} of {infinite.size} episodes"
+            lines.append(f"regret  none: OPT is infinite in {share}, as every hypothesis excluded a label")
+            return "\n".join(lines)
+        regret, opt = played.regret.mean(), played.opt.mean()
+        lines.append(f"regret  {regret:,.2f} over the best hypothesis, OPT {opt:,.2f}")
+        if played.found is not None:
             lines.append(f"found   the best hypothesis in {played.found:.0%} of the episodes")
         return "\n".join(lines)
 

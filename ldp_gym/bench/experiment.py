@@ -136,15 +136,10 @@ class Experiment:
 
     @property
     def setup(self) -> dict[str, Any]:
-        """What is played, without the number of episodes and their blocks."""
-        return {
-            "rules": json.loads(self.canonical_rules),
-            "learner": self.learner,
-            "options": dict(self.options),
-            "truth": self.truth,
-            "averages": self.averages,
-            "leaders": self.leaders,
-        }
+        """Everything but the number of episodes and their blocks."""
+        names = ("learner", "truth", "averages", "leaders")
+        game = {"rules": json.loads(self.canonical_rules), "options": dict(self.options)}
+        return game | {name: getattr(self, name) for name in names}
 
     def cells(self, seed: int) -> list[Cell]:
         """Its episodes in blocks, which are the same for every learner."""
@@ -160,12 +155,9 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Cell:
-    """A block of an experiment's episodes: the unit of work, of storage and of resumption.
+    """A block of an experiment's episodes, from a seed on: the unit of work, of storage and of resumption.
 
-    Attributes:
-        experiment: the experiment, with the number of episodes of this cell.
-        seed: seed of the first episode.
-        sources: fingerprints of the code, data and models that play it, by name.
+    ``sources`` are fingerprints of the code, data and models that play it, by name.
     """
 
     experiment: Experiment
