@@ -435,7 +435,7 @@ def _predict_block(learner: Learner, scenario: Scenario, tape: Tape, start: int)
 
 
 def _is_free(scenario: Scenario, tape: Tape) -> bool:
-    """Whether nothing else needs a tape's candidates: a copy of many would take a tenth of the time."""
+    """True if nothing else needs a tape's candidates: copying them would take a tenth of the time."""
     return (
         tape.candidates.flags.writeable
         and "candidates" not in scenario.constant_fields

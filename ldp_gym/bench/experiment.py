@@ -107,7 +107,7 @@ class Experiment:
 
     @property
     def has_member_truth(self) -> bool:
-        """Whether the truth is a member of the class, which theorems and Bayes' optimality assume."""
+        """True if the truth is a member of the class, which theorems and Bayes' optimality assume."""
         truth = rule_value(self.rules, "truth")
         return truth == "uniform" or isinstance(truth, int)
 

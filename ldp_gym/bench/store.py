@@ -63,7 +63,7 @@ class Outcome:
         status: "done", "incompatible" (the learner does not understand the channel), or "failed".
         evaluation: its results, if it is done.
         message: why it has none, in short in the first line.
-        seconds: how long it took.
+        seconds: duration.
     """
 
     status: str
