@@ -18,19 +18,19 @@ def explain() -> Html:
         tag("h2", "How to read it"),
         tag(
             "p",
-            "In each round a learner predicts a distribution over the labels. Its loss is the KL divergence from "
-            "the true distribution to its prediction, in nats. It sees a private message about the label, and "
-            "never its loss. The risk is the expected sum over T rounds: the mean over episodes, with a 95% "
-            "interval; of the worst truth, if every truth was played. All learners in a game play the same "
-            "tapes (contexts, labels and messages), so that their differences are paired.",
+            "In each round a learner predicts a distribution over the labels. Its loss is the KL divergence"
+            " from the true distribution to its prediction, in nats. It sees a private message about the "
+            "label, and never its loss. The risk is the expected sum over T rounds: the mean over episodes,"
+            " with a 95% interval; of the worst truth, if every truth was played. All learners in a game "
+            "play the same tapes (contexts, labels and messages), so that their differences are paired.",
         ),
         tag(
             "p",
-            "The score is (uniform - risk) / (uniform - Bayes) on the same tapes: 1 is Bayes, 0 has learned "
-            "nothing; it is blank if the denominator is within its error, or the truth is outside the class. The "
-            "regret is the risk minus that of the best hypothesis in hindsight. The marks of findings are "
-            "computed from the data. Learners that do not understand a channel's messages are absent from it. "
-            "Click a header to sort a table.",
+            "The score is (uniform - risk) / (uniform - Bayes) on the same tapes: 1 is Bayes, 0 has learned"
+            " nothing; it is blank if the denominator is within its error, or the truth is outside the "
+            "class. The regret is the risk minus that of the best hypothesis in hindsight. The marks of "
+            "findings are computed from the data. Learners that do not understand a channel's messages are "
+            "absent from it. Click a header to sort a table.",
         ),
         class_="reading",
         id="reading",
