@@ -84,26 +84,31 @@ class Experiment:
         return str(rule_value(self.rules, "channel"))
 
     @property
-    def horizon(self) -> int:
-        """T."""
-        given = self.rules.get("horizon")
-        return self._class_scenario.horizon if given is None else int(given)
-
-    @property
     def num_hypotheses(self) -> int:
         """K."""
-        return self._class_scenario.hypotheses.num_hypotheses
+        return self._size[0]
 
     @property
     def num_labels(self) -> int:
         """M."""
-        return self._class_scenario.hypotheses.num_labels
+        return self._size[1]
+
+    @property
+    def horizon(self) -> int:
+        """T."""
+        given = self.rules.get("horizon")
+        return self._size[2] if given is None else int(given)
+
+    @cached_property
+    def _size(self) -> tuple[int, int, int]:
+        scenario = self._class_scenario
+        return scenario.hypotheses.num_hypotheses, scenario.hypotheses.num_labels, scenario.horizon
 
     @property
     def _class_scenario(self) -> Scenario:
-        """The game on the default channel: experiments on several channels share it."""
-        channel = ("channel", "channel_kwargs", "delta")
-        return make_scenario(**{name: self.rules[name] for name in self.rules if name not in channel})
+        """The game on a channel that fits every class and eps: experiments on several channels share it."""
+        rules = {name: value for name, value in self.rules.items() if name not in CHANNEL_RULES[:2]}
+        return make_scenario(**{**rules, "channel": "randomized-response", "delta": 0.0})
 
     @property
     def has_member_truth(self) -> bool:
