@@ -70,12 +70,14 @@ TRAIN = _split(
     "train",
     "redrawn tables and softmax-linear classes, K from 4 to 16, M from 8 to 32, eps from 1 to 4, two "
     "horizons, three channels",
-    {"base": {}}
-    | {f"K = {k}": {"num_hypotheses": k} for k in (4, 16)}
-    | {f"M = {m}": {"num_labels": m} for m in (8, 32)}
-    | {f"eps = {e}": {"epsilon": float(e)} for e in (1, 4)}
-    | {"T = 300": {"horizon": 300}, "softmax-linear": {"hypotheses": "softmax-linear"}}
-    | {name: {"channel": name} for name in ("split", "randomized-response")},
+    {
+        "base": {},
+        **{f"K = {k}": {"num_hypotheses": k} for k in (4, 16)},
+        **{f"M = {m}": {"num_labels": m} for m in (8, 32)},
+        **{f"eps = {e}": {"epsilon": float(e)} for e in (1, 4)},
+        **{"T = 300": {"horizon": 300}, "softmax-linear": {"hypotheses": "softmax-linear"}},
+        **{name: {"channel": name} for name in ("split", "randomized-response")},
+    },
 )
 
 _OTHER_CHANNELS = ("subset-selection", "one-bit", "wheel", "adaptive-split")
