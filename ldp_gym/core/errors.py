@@ -119,5 +119,13 @@ def summarize(error: BaseException) -> str:
 
 
 def printable(text: str) -> str:
-    """Text without what UTF-8 does not have: lone surrogates are spelled out."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    r"""Text with control characters and lone surrogates spelled out, new lines and tabs aside.
+
+    Example:
+        >>> print(printable("a" + chr(27) + "[2J"))
+        a\x1b[2J
+    """
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
+        for char in text
+    )
