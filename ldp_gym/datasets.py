@@ -24,7 +24,7 @@ from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages
 from ldp_gym.core.errors import extra
 from ldp_gym.engine.game import Game, copy_game
-from ldp_gym.engine.learners import Learner, build_learner, hand_generators
+from ldp_gym.engine.learners import Learner, build_learner
 from ldp_gym.engine.rules import as_rules
 from ldp_gym.evaluation import Evaluation, as_scenario, evaluate
 
@@ -95,7 +95,6 @@ def _play(
 ) -> tuple[dict[str, npt.NDArray[Any]], FloatArray, FloatArray]:
     """What is observed ``(T + 1, B, ...)``, done ``(T, B, M)`` and rewarded ``(T, B)``."""
     made: Any = build_learner(learner, copy_game(env.unwrapped.game))
-    hand_generators(made, env.unwrapped.learner_generators)
     observation, _ = env.reset(seed=seed)
     seen, actions, rewards = [observation], [], []
     for _ in range(env.unwrapped.game.horizon):

@@ -12,7 +12,7 @@ from ldp_gym.bench.experiment import CHANNEL_RULES, Experiment, make_scenario
 from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.errors import summarize
-from ldp_gym.core.streams import Purpose, stream
+from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.engine.rules import rule_value
 from ldp_gym.privacy.audit import Certificate, certify, uniform_posterior
 

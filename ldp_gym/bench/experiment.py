@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.core import validation
+from ldp_gym.core import VERSION, validation
 from ldp_gym.core.errors import NoPrivacyWarning
 from ldp_gym.core.registry import PACKAGES, Registry, import_object, is_address, is_own
-from ldp_gym.core.version import VERSION
-from ldp_gym.engine.learners import LEARNERS, is_directory, learner_maker
+from ldp_gym.engine.learners import LEARNERS, as_make_learner, is_directory
 from ldp_gym.engine.rules import DEFAULTS, as_rules, rule_value
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.hypotheses.base import HYPOTHESES
@@ -315,4 +314,4 @@ def may_play_here(learner: str) -> bool:
 
 def runs_stored_code(learner: str) -> bool:
     """Whether a learner is a trained model whose files run code when they are read; here they are not."""
-    return is_directory(learner) and getattr(learner_maker(learner, trust=True), "runs_stored_code", False)
+    return is_directory(learner) and getattr(as_make_learner(learner, trust=True), "runs_stored_code", False)

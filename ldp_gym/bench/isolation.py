@@ -33,7 +33,7 @@ from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages
 from ldp_gym.core.errors import IncompatibleChannelError, LearnerFailedError
 from ldp_gym.engine.game import Game
-from ldp_gym.engine.learners import GeneratorSource, Track
+from ldp_gym.engine.learners import Track
 
 _LEAST_MEMORY = 0.5
 """GiB, without which Python and NumPy cannot be imported."""
@@ -209,7 +209,7 @@ class IsolatedLearner(IsolatedProcess):
         limits: what it may take.
     """
 
-    episode_generators: GeneratorSource | None = None
+    randomized = True
 
     def __init__(self, learner: str, options: Mapping[str, Any], limits: Limits) -> None:
         super().__init__(learner, limits)
@@ -230,10 +230,9 @@ class IsolatedLearner(IsolatedProcess):
         self.ask("make", self.name, self.options, game)
         return self
 
-    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
+    def reset(self, batch_shape: tuple[int, ...] = (), generators: Any = None) -> None:
         """Begin an episode in each of a batch of games."""
         self._batch = math.prod(batch_shape)
-        generators = None if self.episode_generators is None else self.episode_generators()
         self.ask("reset", batch_shape, generators)
 
     def predict(self, candidates: FloatArray) -> FloatArray:

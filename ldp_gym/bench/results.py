@@ -19,7 +19,7 @@ from ldp_gym.bench.experiment import Experiment, may_play_here
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Outcome, Store
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.engine.learners import LEARNERS, Track, learner_maker, track_of
+from ldp_gym.engine.learners import LEARNERS, Track, as_make_learner, track_of
 from ldp_gym.evaluation import Evaluation, join_episodes
 
 T = TypeVar("T")
@@ -157,7 +157,9 @@ class Results:
         """Whether a learner is informed or not."""
         if learner not in self._tracks:
             address = self._addresses.get(learner, learner)
-            self._tracks[learner] = track_of(learner_maker(address)) if may_play_here(address) else "informed"
+            self._tracks[learner] = (
+                track_of(as_make_learner(address)) if may_play_here(address) else "informed"
+            )
         return self._tracks[learner]
 
     @property

@@ -45,7 +45,7 @@ from ldp_gym.core.errors import (
 )
 from ldp_gym.core.registry import is_own
 from ldp_gym.engine.game import Game
-from ldp_gym.engine.learners import Learner, Track, is_directory, learner_maker, track_of
+from ldp_gym.engine.learners import Learner, Track, as_make_learner, is_directory, track_of
 from ldp_gym.engine.rules import rule_value
 from ldp_gym.evaluation import Evaluation, Recording, as_scenario, evaluate
 from ldp_gym.processes import count_jobs
@@ -165,7 +165,7 @@ def _find_track(learner: str, limits: Limits, trust: bool) -> Track:
     """
     learner_code(learner)
     if may_play_here(learner):
-        return track_of(learner_maker(learner))
+        return track_of(as_make_learner(learner))
     if runs_stored_code(learner) and not trust:
         raise UntrustedCodeError(
             f"the model in {learner} runs whatever code its files hold when it is read. If you trust its "
@@ -290,7 +290,7 @@ def _evaluation(cell: Cell, limits: Limits) -> tuple[Evaluation, float]:
     if fault is not None:
         raise ChannelFailedError(f"the channel {experiment.channel!r} fails its check: {fault}")
     if may_play_here(experiment.learner):
-        return _evaluate(cell, learner_maker(experiment.learner, experiment.options))
+        return _evaluate(cell, as_make_learner(experiment.learner, experiment.options))
     # It is checked in a game on the same channel; the rest of the rules is as the learner says.
     kept = {name: experiment.rules[name] for name in CHANNEL_RULES if name in experiment.rules}
     _check_learner(experiment.learner, json.dumps(dict(experiment.options)), json.dumps(kept), limits)

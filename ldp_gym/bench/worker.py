@@ -17,9 +17,9 @@ import numpy as np
 
 from ldp_gym.core.arrays import FloatArray, Messages
 from ldp_gym.core.errors import IncompatibleChannelError, summarize
-from ldp_gym.core.registry import Registry, describe
+from ldp_gym.core.registry import Registry, first_sentence
 from ldp_gym.engine.game import Game
-from ldp_gym.engine.learners import hand_generators, learner_maker, track_of
+from ldp_gym.engine.learners import as_make_learner, track_of
 from ldp_gym.testing import check_learner
 
 LONGEST_TEXT = 20_000
@@ -35,25 +35,26 @@ class Worker:
 
     def find(self, name: str) -> str:
         """Import it, and nothing more; returns the track that it declares."""
-        return str(track_of(learner_maker(name, trust=True)))
+        return str(track_of(as_make_learner(name, trust=True)))
 
     def describe(self, kind: str, group: str, name: str) -> str:
         """What the documentation of something registered says in its first sentence."""
-        return describe(Registry[Any](kind, group)[name])
+        return first_sentence(Registry[Any](kind, group)[name])
 
     def check(self, name: str, options: dict[str, Any], rules: dict[str, Any]) -> None:
         """Hold it to the contract of learners."""
-        check_learner(learner_maker(name, options, trust=True), **rules)
+        check_learner(as_make_learner(name, options, trust=True), **rules)
 
     def make(self, name: str, options: dict[str, Any], game: Game) -> None:
         """Make it for a game."""
-        self.learner = learner_maker(name, options, trust=True)(game)
+        self.learner = as_make_learner(name, options, trust=True)(game)
 
     def reset(self, batch_shape: tuple[int, ...], generators: Sequence[np.random.Generator] | None) -> None:
         """Begin a batch of episodes."""
-        if generators is not None:
-            hand_generators(self.learner, lambda: generators)
-        self.learner.reset(batch_shape)
+        if getattr(self.learner, "randomized", False):
+            self.learner.reset(batch_shape, generators=generators)
+        else:
+            self.learner.reset(batch_shape)
 
     def predict(self, candidates: FloatArray | None) -> Any:
         """Predict for new candidates, or for those of the round before."""

@@ -14,7 +14,7 @@ from ldp_gym.bench.isolation import IsolatedProcess, Limits
 from ldp_gym.bench.suites import SUITES
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.errors import BrokenPluginError, LearnerFailedError
-from ldp_gym.core.registry import Registry, describe
+from ldp_gym.core.registry import Registry, first_sentence
 from ldp_gym.engine.learners import LEARNERS, track_of
 from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.natures.base import NATURES
@@ -92,7 +92,7 @@ def _sentence(registry: Registry[Any], name: str) -> str:
     """The first sentence of its documentation, or why there is none."""
     try:
         if registry is not LEARNERS or registry.is_builtin(name):
-            return describe(registry[name])
+            return first_sentence(registry[name])
         with IsolatedProcess(f"learner {name!r}", _LIMITS) as process:
             return str(process.ask("describe", registry.kind, registry.group, name))
     except (BrokenPluginError, LearnerFailedError) as error:  # one broken package must not hide the others

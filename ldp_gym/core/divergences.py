@@ -1,4 +1,4 @@
-"""What a prediction costs: the KL divergence in nats, and the total variation."""
+"""Losses of a prediction: the KL divergence in nats, and the total variation."""
 
 from __future__ import annotations
 

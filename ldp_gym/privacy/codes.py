@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ldp_gym.core.arrays import IntArray
-from ldp_gym.core.primes import least_prime
+from ldp_gym.core.sampling import least_prime
 from ldp_gym.privacy.bits import Codes, changing
 
 _SPARE = 40

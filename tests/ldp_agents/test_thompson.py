@@ -13,7 +13,7 @@ import ldp_agents
 import ldp_gym
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.runner import play
-from ldp_gym.engine.seeding import LearnerGenerators, first_generator
+from ldp_gym.engine.scenario import LearnerGenerators, first_generator
 from ldp_gym.testing import check_learner
 
 RULES = {"hypotheses": "dirichlet", "num_hypotheses": 4, "num_labels": 6, "horizon": 40, "channel": "split"}

@@ -1,7 +1,7 @@
-"""The person watching: what a frame shows, kept round by round while the games are played.
+"""The data of frames, kept round by round while the games are played.
 
-A spectator sees the hidden truth. Nothing that it keeps goes back into the game: observations, rewards and
-infos are the same with and without one.
+Frames show the hidden truth. Nothing kept here goes back into the game: observations, rewards and infos are
+the same with and without rendering.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from ldp_gym.engine.scenario import Scenario
 
 @dataclass(frozen=True)
 class FrameData:
-    """What there is to see of one game.
+    """The contents of one frame.
 
     Attributes:
         title: the rules, in a line.
-        played: how many rounds have been played.
+        played: number of rounds played.
         horizon: T.
-        truth: the index of the true hypothesis in that round, -1 where it is none.
-        distribution: the truth's ``f(x_t)`` in the round that was played last, ``(M,)``.
+        truth: index of the true hypothesis in the last round, -1 outside the class.
+        distribution: the truth's distribution in the last round, ``(M,)``.
         prediction: ``p_hat_t`` of that round; None before the first.
         message: the message of that round; None before the first.
-        posterior: what the messages so far, that one included, say of the hypotheses, ``(K,)``.
-        weights: what the learner showed of its own weights, ``(K,)``, if it did.
+        posterior: public posterior after that message, ``(K,)``.
+        weights: weights that the learner has shown, ``(K,)``, or None.
         losses: cumulative KL after each round, ``(played,)``.
-        uniform: the same of the uniform mixture of the hypotheses, which never learns.
+        uniform: cumulative KL of the uniform mixture of the hypotheses.
     """
 
     title: str
@@ -50,12 +50,12 @@ class FrameData:
 
 
 _MOST_UNREAD = 256
-"""How many rounds a spectator keeps in mind before it works out what they tell."""
+"""Rounds that are collected before their posterior and losses are worked out together."""
 
 
 @dataclass
 class _GameHistory:
-    """What is remembered of one game."""
+    """State of one game."""
 
     truth: int
     distribution: FloatArray
@@ -66,7 +66,7 @@ class _GameHistory:
 
 
 class FrameHistory:
-    """Watches B games.
+    """Spectator of B games that keeps the data of their frames.
 
     Args:
         scenario: the game that is played.
@@ -95,7 +95,7 @@ class FrameHistory:
             self._read()
 
     def _read(self) -> None:
-        """Work out what the rounds since the last frame tell: at once, as it takes far longer one by one."""
+        """Work out the rounds since the last frame together: one by one takes far longer."""
         if not self._unread:
             return
         rounds, self._unread = self._unread, []
@@ -123,7 +123,7 @@ class FrameHistory:
             self._posterior.advance(channel.log_likelihood(messages[:, t], now, self._posterior.weights))
 
     def show(self, weights: npt.ArrayLike) -> None:
-        """Keep the learner's weights ``(B, K)``, or ``(K,)`` for all games, for the next frames."""
+        """Keep a learner's weights ``(B, K)``, or ``(K,)`` for all games, for the next frames."""
         shown, expected = validation.numbers("weights", weights), self._posterior.weights.shape
         if shown.shape not in (expected[-1:], expected):
             raise ValueError(
@@ -132,14 +132,14 @@ class FrameHistory:
         total = game_arrays.row_totals(
             shown,
             game_arrays.PREDICTION_TOLERANCE,
-            lambda _: "what is shown of the weights",
+            lambda _: "the row of weights",
             "weights sum to one",
             place="hypothesis",
         )
         self._weights = np.broadcast_to(shown / total[..., None], expected)  # not the caller's own array
 
     def frame_data(self, game: int = 0) -> FrameData:
-        """What there is to see of a game now."""
+        """Contents of a game's frame now."""
         self._read()
         history, scenario = self._games[game], self._scenario
         return FrameData(

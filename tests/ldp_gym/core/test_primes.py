@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ldp_gym.core.primes import least_prime
+from ldp_gym.core.sampling import least_prime
 
 
 def test_the_least_prime_is_the_sieve_s():

@@ -10,7 +10,7 @@ from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.registry import Registry, is_builtin
 from ldp_gym.engine.learners import LEARNERS
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.hypotheses.table import Table
+from ldp_gym.hypotheses import Table
 
 REGISTRIES = [ldp_gym.CHANNELS, ldp_gym.HYPOTHESES, ldp_gym.NATURES, ldp_gym.TRUTHS, ldp_gym.LEARNERS]
 

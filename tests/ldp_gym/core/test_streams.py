@@ -3,11 +3,10 @@ import itertools
 import numpy as np
 
 import ldp_gym
-from ldp_gym.core.streams import Purpose, stream
-from ldp_gym.engine.seeding import first_generator
-from ldp_gym.hypotheses.dirichlet import Dirichlet
-from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
-from ldp_gym.natures.cycle import Cycle
+from ldp_gym.core.sampling import Purpose, stream
+from ldp_gym.engine.scenario import first_generator
+from ldp_gym.hypotheses import Dirichlet, SoftmaxLinear
+from ldp_gym.natures import Cycle
 
 
 def test_no_two_streams_collide():

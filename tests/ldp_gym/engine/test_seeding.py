@@ -4,7 +4,7 @@ import numpy as np
 from helpers import small_rules
 
 import ldp_gym
-from ldp_gym.engine.seeding import episode_generator, first_generator
+from ldp_gym.engine.scenario import episode_generator, first_generator
 
 
 def test_the_first_episode_s_generator_is_that_of_a_reset_environment():

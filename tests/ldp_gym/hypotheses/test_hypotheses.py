@@ -8,12 +8,7 @@ from scipy.linalg import hadamard
 from scipy.special import softmax
 
 from ldp_gym import HYPOTHESES, theory
-from ldp_gym.hypotheses.dirichlet import Dirichlet
-from ldp_gym.hypotheses.disjoint import Disjoint
-from ldp_gym.hypotheses.hadamard import Hadamard
-from ldp_gym.hypotheses.refined import Refined
-from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
-from ldp_gym.hypotheses.table import Table
+from ldp_gym.hypotheses import Dirichlet, Disjoint, Hadamard, Refined, SoftmaxLinear, Table
 from ldp_gym.testing import check_hypotheses
 
 

@@ -7,8 +7,7 @@ import pytest
 import ldp_agents
 import ldp_gym
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
-from ldp_gym.hypotheses.table import Table
+from ldp_gym.hypotheses import SoftmaxLinear, Table
 from ldp_gym.testing import check_truth
 from ldp_gym.truths import NO_MEMBER, Truth, TruthView, as_truth
 
