@@ -27,7 +27,7 @@ from ldp_gym.processes import count_jobs, share_out
 from ldp_gym.truths.base import NO_MEMBER
 
 _CELLS = 600_000
-"""How many numbers a block of tape may hold: 5 MiB, which mostly stays in a processor's cache."""
+"""Largest block of tape, in numbers: 5 MiB, which mostly stays in a processor's cache."""
 
 _KEPT_BYTES = 2**26
 """How much of a game's tape is kept for its next learner."""

@@ -160,22 +160,27 @@ class Episodes:
             self._constant = laws
         return laws
 
-    def _check_candidates(self, candidates: object, shape: tuple[int, ...]) -> None:
-        """Check a block's candidates: the class may be the user's."""
+    def _check_candidates(self, candidates: FloatArray, shape: tuple[int, ...]) -> None:
+        """Check the candidates of a block, and the rows of the first round: the class may be the user's."""
         hypotheses = self.scenario.hypotheses
         expected: tuple[int, ...] = (hypotheses.num_hypotheses, hypotheses.num_labels)
         if not hypotheses.constant:
             expected = (*shape, *expected)
         elif self.scenario.redraws:
             expected = (len(self.starts), 1, *expected)
-        _check_rows(hypotheses, "candidates", candidates, expected, lambda row: f"hypothesis {row[-1]}")
+        _check_shape(hypotheses, "candidates", candidates, expected)
+        if self._round == 0:
+            first = candidates if candidates.ndim == 2 else candidates[:, 0]
+            _check_rows(hypotheses, "candidates", first, lambda row: f"hypothesis {row[-1]}")
 
     def _check_distributions(self, distributions: Any, shape: tuple[int, ...]) -> None:
         """Check a block's distributions: the truth may be the user's."""
         truth, num_labels = self.scenario.truth, self.scenario.hypotheses.num_labels
         short = getattr(distributions, "shape", None) == (shape[0], 1, num_labels)
         expected = (shape[0], 1 if short else shape[1], num_labels)
-        _check_rows(truth, "distributions", distributions, expected, lambda row: f"round {row[-1]}")
+        _check_shape(truth, "distributions", distributions, expected)
+        first = self._round
+        _check_rows(truth, "distributions", distributions, lambda row: f"round {first + row[-1]}")
         if "distributions" in self.scenario.constant_fields and (distributions != distributions[:, :1]).any():
             raise ValueError(
                 f"{truth!r} says that it is constant, and its distributions change from round to round: set "
@@ -239,13 +244,13 @@ class ClassPerEpisode:
         return candidates
 
 
-def _check_rows(
-    source: object, what: str, rows: Any, shape: tuple[int, ...], name_row: Callable[[list[int]], str]
-) -> None:
-    """Check that a class or a truth gives an array of distributions in the right shape."""
+def _check_shape(source: object, what: str, rows: object, shape: tuple[int, ...]) -> None:
     if not isinstance(rows, np.ndarray) or rows.shape != shape:
         got = rows.shape if isinstance(rows, np.ndarray) else f"an object of type {type(rows).__name__}"
         raise ValueError(f"{source!r} must give {what} as an array of shape {shape}, got {got}")
+
+
+def _check_rows(source: object, what: str, rows: FloatArray, name_row: Callable[[list[int]], str]) -> None:
     try:
         game_arrays.row_totals(rows, game_arrays.ROW_TOLERANCE, name_row, "probabilities sum to one")
     except ValueError as error:

@@ -10,11 +10,12 @@ import ldp_agents
 from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.engine.learners import (
     Learner,
-    TapeLearner,
+    as_make_learner,
     build_learner,
     is_directory,
-    learner_maker,
+    play_block,
     play_stepwise,
+    plays_blocks,
     predict_checked,
 )
 
@@ -43,8 +44,8 @@ def game():
 
 def test_whoever_predicts_and_learns_is_a_learner(game):
     assert isinstance(Counter(game), Learner)
-    assert not isinstance(Counter(game), TapeLearner)
-    assert isinstance(ldp_agents.EXP3(game), TapeLearner)
+    assert not plays_blocks(Counter(game))
+    assert plays_blocks(ldp_agents.EXP3(game))
     assert not isinstance(object(), Learner)
 
 
@@ -52,7 +53,7 @@ def test_a_learner_goes_by_a_name_a_path_or_what_makes_it(game):
     for source in ("exp3", "ldp_agents.exp3:EXP3", ldp_agents.EXP3, partial(ldp_agents.make, "exp3")):
         assert type(build_learner(source, game)) is ldp_agents.EXP3
     assert type(build_learner(f"{__name__}:Counter", game)) is Counter
-    by_name = learner_maker("wma", {"rate": "box"})
+    by_name = as_make_learner("wma", {"rate": "box"})
     assert type(by_name(game)) is ldp_agents.WMA
 
 
@@ -71,9 +72,9 @@ def test_what_is_no_learner_is_named(game, source, error, message):
 
 def test_an_unknown_name_is_an_error_before_there_is_a_game():
     with pytest.raises(ValueError, match="unknown learner 'byes'"):
-        learner_maker("byes")
+        as_make_learner("byes")
     with pytest.raises(TypeError, match="takes no option 'speed'"):
-        learner_maker("wma", {"speed": 2})(record(small_rules(), 1)[0])
+        as_make_learner("wma", {"speed": 2})(record(small_rules(), 1)[0])
 
 
 def test_a_learner_that_cannot_read_the_messages_says_so():
@@ -131,7 +132,44 @@ def test_a_tape_is_played_as_it_is_stepped(name):
         learner = build_learner(name, game)
         learner.reset((2,))
         if play == "tape":
-            predictions.append(learner.play(tape.candidates, tape.messages))
+            predictions.append(play_block(learner, tape.candidates, tape.messages))
         else:
             predictions.append(play_stepwise(learner, tape.candidates, tape.messages))
+    np.testing.assert_allclose(*predictions, rtol=1e-9)
+
+
+class OwnPredict(ldp_agents.Bayes):
+    def predict(self, candidates):
+        return np.broadcast_to(candidates[..., 0, :], (*self._total.shape[:-1], candidates.shape[-1]))
+
+
+class OwnWeights(ldp_agents.Bayes):
+    @property
+    def weights(self):
+        return np.roll(super().weights, 1, axis=-1)
+
+
+class OwnLosses(ldp_agents.Bayes):
+    def losses(self, messages, candidates):
+        return 0.5 * super().losses(messages, candidates)
+
+
+class OwnPlay(OwnPredict):
+    def play(self, candidates, messages, log_likelihoods=None):
+        return play_stepwise(self, candidates, messages)
+
+
+@pytest.mark.parametrize(
+    ("learner", "blocks"), [(OwnPredict, False), (OwnWeights, False), (OwnLosses, True), (OwnPlay, True)]
+)
+@pytest.mark.parametrize("channel", ["split", "adaptive-split"])
+def test_a_subclass_is_played_as_it_is_stepped(learner, blocks, channel):
+    """Whatever it overrides: where ``play`` would miss it, the learner is stepped."""
+    game, tape = record(small_rules(channel), 12, episodes=2)
+    assert plays_blocks(learner(game)) is blocks
+    predictions = []
+    for play in (play_block, lambda *arguments: play_stepwise(*arguments[:-1])):
+        made = learner(game)
+        made.reset((2,))
+        predictions.append(play(made, tape.candidates, tape.messages, tape.log_likelihoods))
     np.testing.assert_allclose(*predictions, rtol=1e-9)
