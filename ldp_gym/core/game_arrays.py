@@ -131,7 +131,7 @@ def one_context(values: npt.ArrayLike, num_hypotheses: int, num_labels: int) -> 
     return rows
 
 
-def posterior(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
+def posteriors(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
     """Posterior ``(..., K)``, checked and left as it is."""
     weights, _ = _rows(values, "posterior", "posterior", "hypothesis")
     if weights.shape[-1] != num_hypotheses:
@@ -144,7 +144,7 @@ def posterior(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
 
 def one_posterior(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
     """Posterior ``(K,)``, checked and left as it is."""
-    weights = posterior(values, num_hypotheses)
+    weights = posteriors(values, num_hypotheses)
     if weights.ndim != 1:
         raise ValueError(f"expected one posterior, of shape ({num_hypotheses},), got {weights.shape}")
     return weights

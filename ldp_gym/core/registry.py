@@ -170,31 +170,31 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
     def build(self, name: str, game_parameters: Mapping[str, Any], options: Mapping[str, Any]) -> T:
         """Make a part from the user's ``options`` and those ``game_parameters`` that it takes.
 
-        The part knows how it was made: its attribute ``spec``.
+        A game parameter that is None is left to the part. The part knows how it was made: its ``spec``.
 
         Raises:
             TypeError: for an option that the part does not take, that the game decides, or that is missing.
         """
         maker = self[name]
         parameters, anything = self._parameters(name)
+        decided = {key: value for key, value in game_parameters.items() if value is not None}
         for option in options:
-            if option in game_parameters:
+            if option in decided:
                 raise TypeError(
                     f"the game decides {option!r}, it is not an option of {self.kind} {name!r}: "
-                    f"the game has {option}={game_parameters[option]!r}"
+                    f"the game has {option}={decided[option]!r}"
                 )
             if option not in parameters and not anything:
                 takes = ", ".join(known for known in parameters if known not in game_parameters) or "none"
                 raise TypeError(f"{self.kind} {name!r} takes no option {option!r}; its options: {takes}")
-        taken = {key: value for key, value in game_parameters.items() if anything or key in parameters}
+        taken = {key: value for key, value in decided.items() if anything or key in parameters}
         for p in parameters.values():
             if p.default is p.empty and p.name not in {**taken, **options}:
                 raise TypeError(f"{self.kind} {name!r} needs the option {p.name!r}")
         made = maker(**{**taken, **options})
-        usual = {p.name: p.default for p in parameters.values() if p.default is not p.empty}
-        own = {key: value for key, value in {**usual, **options}.items() if key not in game_parameters}
+        usual = {key: value for key, value in self.defaults(name).items() if key not in game_parameters}
         with suppress(AttributeError):  # an object with __slots__, or a plain list, has no room for it
-            made.spec = Spec(name, own)  # type: ignore[attr-defined]
+            made.spec = Spec(name, {**usual, **options})  # type: ignore[attr-defined]
         return made
 
     def takes(self, name: str, option: str) -> bool:

@@ -75,7 +75,7 @@ class Simplex(spaces.Box):
         return points
 
     def contains(self, x: Any) -> bool:
-        """Whether :meth:`distribution` accepts ``x``."""
+        """Tell if :meth:`distribution` accepts ``x``."""
         try:
             self.distribution(x)
         except (TypeError, ValueError):

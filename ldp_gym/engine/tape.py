@@ -222,9 +222,9 @@ class Episodes:
                 episode=self._truth if nature is self.scenario.truth.nature else None,
             )
         )
-        expected = (*shape, nature.context_dim)
-        if np.shape(contexts) != expected or not np.isfinite(contexts).all():
-            raise ValueError(f"{nature!r} must give finite contexts of shape {expected}, got {contexts!r}")
+        _check_shape(nature, "contexts", contexts, (*shape, nature.context_dim))
+        if not np.isfinite(contexts).all():
+            raise ValueError(f"{nature!r} must give finite contexts, got {contexts!r}")
         self._context = contexts[:, -1]
         return contexts
 

@@ -260,7 +260,7 @@ def as_hypotheses(
     if isinstance(source, HypothesisClass):
         made = source
     elif isinstance(source, str):
-        found: object = HYPOTHESES.build(source, known, options or {})
+        found: object = HYPOTHESES.build(source, game_parameters, options or {})
         made = found if isinstance(found, HypothesisClass) else as_hypotheses(found, game_parameters)
     elif isinstance(source, Sequence) and source and all(hasattr(f, "predict_proba") for f in source):
         made = Classifiers(source, known.get("context_dim"))

@@ -217,7 +217,7 @@ def test_acting_starts_over_by_itself(name, channel):
                 alone[i] = ldp_agents.make(name, envs.unwrapped.game)
 
 
-@pytest.mark.parametrize("name", ["bayes", "thompson", "robust"])
+@pytest.mark.parametrize("name", ["bayes", "robust"])
 def test_a_message_is_learned_from_once_however_often_it_is_shown(name):
     env = gym.make("LDPDist-v0", **small_rules())
     once, often = ldp_agents.make(name, env), ldp_agents.make(name, env)

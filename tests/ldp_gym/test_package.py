@@ -21,7 +21,6 @@ def run(code):
         "audit.certify",
         "bench.run",
         "deploy.Server",
-        "splits.TRAIN",
         "testing.check_learner",
         "theory.capacity",
         "wrappers.MixtureAction",

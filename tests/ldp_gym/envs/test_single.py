@@ -6,6 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from helpers import CHANNELS, NATURES, play, small_rules
+from scipy import stats
 
 import ldp_gym
 from ldp_gym.core.divergences import kl, tv
@@ -41,8 +42,6 @@ def test_labels_follow_the_truth():
     counts = np.zeros(3)
     for _ in range(20_000):
         counts[env.step([0.2, 0.2, 0.6])[4]["label"]] += 1
-    from scipy import stats
-
     assert stats.chisquare(counts, 20_000 * np.array([0.1, 0.1, 0.8])).pvalue > 1e-6
 
 
@@ -81,8 +80,12 @@ def test_draws_from_the_environment_s_generator_do_not_change_the_game(actions):
         np.testing.assert_array_equal(ours["message"], theirs["message"])
 
 
-@pytest.mark.parametrize("channel", CHANNELS)
-@pytest.mark.parametrize("nature", [name for name in NATURES if name != "omniscient"])
+@pytest.mark.parametrize(
+    ("channel", "nature"),
+    [(channel, "iid") for channel in CHANNELS]
+    + [(channel, "adversary") for channel in ("hadamard-response", "adaptive-split")]
+    + [("split", nature) for nature in NATURES if nature not in ("iid", "omniscient")],
+)
 def test_observations_depend_on_the_truth_only_through_the_message(channel, nature):
     """Two truths with the same coins: while their messages are the same, so is all that is shown.
 
