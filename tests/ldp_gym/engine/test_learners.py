@@ -13,7 +13,6 @@ from ldp_gym.engine.learners import (
     as_make_learner,
     build_learner,
     is_directory,
-    play_block,
     play_stepwise,
     plays_blocks,
     predict_checked,
@@ -122,54 +121,3 @@ def test_a_learner_without_a_tape_is_stepped_along_it(rules):
         now = tape.candidates if shared else tape.candidates[:, t]
         expected = now[..., : min(t, 3) + 1, :].mean(axis=-2)
         np.testing.assert_allclose(predictions[:, t], np.broadcast_to(expected, (2, 6)), rtol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["bayes", "exp3", "uniform"])
-def test_a_tape_is_played_as_it_is_stepped(name):
-    game, tape = record(small_rules(), 12, episodes=2)
-    predictions = []
-    for play in ("tape", "steps"):
-        learner = build_learner(name, game)
-        learner.reset((2,))
-        if play == "tape":
-            predictions.append(play_block(learner, tape.candidates, tape.messages))
-        else:
-            predictions.append(play_stepwise(learner, tape.candidates, tape.messages))
-    np.testing.assert_allclose(*predictions, rtol=1e-9)
-
-
-class OwnPredict(ldp_agents.Bayes):
-    def predict(self, candidates):
-        return np.broadcast_to(candidates[..., 0, :], (*self._total.shape[:-1], candidates.shape[-1]))
-
-
-class OwnWeights(ldp_agents.Bayes):
-    @property
-    def weights(self):
-        return np.roll(super().weights, 1, axis=-1)
-
-
-class OwnLosses(ldp_agents.Bayes):
-    def losses(self, messages, candidates):
-        return 0.5 * super().losses(messages, candidates)
-
-
-class OwnPlay(OwnPredict):
-    def play(self, candidates, messages, log_likelihoods=None):
-        return play_stepwise(self, candidates, messages)
-
-
-@pytest.mark.parametrize(
-    ("learner", "blocks"), [(OwnPredict, False), (OwnWeights, False), (OwnLosses, True), (OwnPlay, True)]
-)
-@pytest.mark.parametrize("channel", ["split", "adaptive-split"])
-def test_a_subclass_is_played_as_it_is_stepped(learner, blocks, channel):
-    """Whatever it overrides: where ``play`` would miss it, the learner is stepped."""
-    game, tape = record(small_rules(channel), 12, episodes=2)
-    assert plays_blocks(learner(game)) is blocks
-    predictions = []
-    for play in (play_block, lambda *arguments: play_stepwise(*arguments[:-1])):
-        made = learner(game)
-        made.reset((2,))
-        predictions.append(play(made, tape.candidates, tape.messages, tape.log_likelihoods))
-    np.testing.assert_allclose(*predictions, rtol=1e-9)
