@@ -149,31 +149,6 @@ def summed_up(count: int = 20) -> int:
     return count
 
 
-EVALUATE_AFRESH = """
-import time
-from ldp_gym.engine import tape
-if {without}:
-    tape._keep_freed_memory = lambda: None
-import benchmarks.perf as perf
-perf.evaluated("exp3")
-start = time.process_time()
-for _ in range(3):
-    perf.evaluated("exp3")
-print(time.process_time() - start)
-"""
-
-
-def memory_gain(repeats: int = 5) -> float:
-    """What ``_keep_freed_memory`` of the tape gains, in fresh interpreters."""
-
-    def seconds(without: bool) -> float:
-        code = EVALUATE_AFRESH.format(without=without)
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT)
-        return float(done.stdout)
-
-    return median(seconds(True) / seconds(False) for _ in range(repeats))
-
-
 def benchmarked() -> int:
     """The suite ``quick`` through the runner, store and all."""
     with tempfile.TemporaryDirectory() as directory:
@@ -374,7 +349,6 @@ def main() -> int:
     line("gain of votes kept for a constant table", ratio, 1.0, "each time")
     sums = {(arrays, "row_sums"): lambda array: np.add.reduce(array, axis=-1)}
     line("gain of products with ones", gain(summed_up, sums), 1.5, "sums along rows")
-    line("gain of memory that is kept", memory_gain(), 0.97, "returned")
 
     return int(failed)
 

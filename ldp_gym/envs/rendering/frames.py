@@ -240,7 +240,7 @@ class Painter:
         low = -_round_up(-low) if low < 0.0 else 0.0
         high = _round_up(high) if high > 0.0 or low == 0.0 else 0.0  # zeros are a message too
         self._axes(box, sorted({low, 0.0, high}), low, high)
-        self._bars(box, bars, _INK, 0.7, low, high)
+        self._bars(box, bars, _INK, 0.7, (low, high))
         self._ticks_below(box, len(data.message), _NARROW_BARS)
 
     def _losses(self, data: FrameData, box: pygame.Rect) -> None:
@@ -265,13 +265,7 @@ class Painter:
         self._write(f"{across:,}", (box.right, box.bottom + 6), colour=_FAINT, right=True)
 
     def _write(
-        self,
-        words: str,
-        at: tuple[float, float],
-        *,
-        size: int = 20,
-        colour: Colour = _INK,
-        right: bool = False,
+        self, words: str, at: tuple[float, float], size: int = 20, colour: Colour = _INK, right: bool = False
     ) -> int:
         """Write from an upper left corner, or to an upper right one; returns the width."""
         image = self._fonts[size].render(words, True, colour)
@@ -312,9 +306,9 @@ class Painter:
         heights: FloatArray,
         colour: Colour,
         width: float,
-        low: float = 0.0,
-        high: float = 1.0,
+        limits: tuple[float, float] = (0.0, 1.0),
     ) -> None:
+        low, high = limits
         slot, unit = box.width / len(heights), box.height / (high - low)
         zero = box.bottom + low * unit
         for i, height in enumerate((heights * unit).tolist()):

@@ -6,7 +6,7 @@ the same with and without rendering.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +28,9 @@ class FrameData:
         horizon: T.
         truth: index of the true hypothesis in the last round, -1 outside the class.
         distribution: the truth's distribution in the last round, ``(M,)``.
-        prediction: ``p_hat_t`` of that round; None before the first.
-        message: the message of that round; None before the first.
-        posterior: public posterior after that message, ``(K,)``.
+        posterior: public posterior after the last message, ``(K,)``.
+        prediction: ``p_hat_t`` of the last round; None before the first.
+        message: the message of the last round; None before the first.
         weights: weights that the learner has shown, ``(K,)``, or None.
         losses: cumulative KL after each round, ``(played,)``.
         uniform: cumulative KL of the uniform mixture of the hypotheses.
@@ -41,28 +41,16 @@ class FrameData:
     horizon: int
     truth: int
     distribution: FloatArray
-    prediction: FloatArray | None
-    message: Messages | None
     posterior: FloatArray
-    weights: FloatArray | None
-    losses: FloatArray
-    uniform: FloatArray
+    prediction: FloatArray | None = None
+    message: Messages | None = None
+    weights: FloatArray | None = None
+    losses: FloatArray = field(default_factory=lambda: np.zeros(0))
+    uniform: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
 _MOST_UNREAD = 256
 """Rounds that are collected before their posterior and losses are worked out together."""
-
-
-@dataclass
-class _GameHistory:
-    """State of one game."""
-
-    truth: int
-    distribution: FloatArray
-    prediction: FloatArray | None = None
-    message: Messages | None = None
-    losses: list[float] = field(default_factory=list)
-    uniform: list[float] = field(default_factory=list)
 
 
 class FrameHistory:
@@ -75,21 +63,24 @@ class FrameHistory:
 
     def __init__(self, scenario: Scenario, num_games: int) -> None:
         self._scenario = scenario
-        self._games: dict[int, _GameHistory] = {}
+        self._frames: dict[int, FrameData] = {}
         self._posterior = scenario.game.public_posterior((num_games,))
         self._weights: FloatArray | None = None
         self._unread: list[Round] = []
 
     def begin(self, games: IntArray, members: IntArray, distributions: FloatArray) -> None:
-        """The given games begin; ``members (B,)`` and ``distributions (B, M)`` are of all of them."""
+        """Begin the frames of the given games, from the members ``(B,)`` and distributions of all games."""
         self._read()
-        for game in games.tolist():
-            self._games[game] = _GameHistory(int(members[game]), distributions[game].copy())
         self._posterior.restart(games)
         self._weights = None
+        title, prior = repr(self._scenario.channel), self._posterior.weights
+        for game in games.tolist():
+            self._frames[game] = FrameData(
+                title, 0, self._scenario.horizon, int(members[game]), distributions[game].copy(), prior[game]
+            )
 
     def watch(self, round_: Round) -> None:
-        """A round of all games has been played."""
+        """Note a round of all games."""
         self._unread.append(round_)
         if len(self._unread) == _MOST_UNREAD:
             self._read()
@@ -107,11 +98,17 @@ class FrameHistory:
         weights = uniform_distribution(*losses.shape, candidates.shape[-2])
         uniform = kl(distributions, mixture(weights, candidates))
         self._advance(messages, candidates)
-        for game, history in self._games.items():
-            history.truth, history.distribution = int(members[game, -1]), distributions[game, -1]
-            history.prediction, history.message = predictions[game, -1], messages[game, -1]
-            history.losses.extend(losses[game].tolist())
-            history.uniform.extend(uniform[game].tolist())
+        for game, frame in self._frames.items():
+            self._frames[game] = replace(
+                frame,
+                played=frame.played + len(rounds),
+                truth=int(members[game, -1]),
+                distribution=distributions[game, -1],
+                prediction=predictions[game, -1],
+                message=messages[game, -1],
+                losses=_extended(frame.losses, losses[game]),
+                uniform=_extended(frame.uniform, uniform[game]),
+            )
 
     def _advance(self, messages: Messages, candidates: FloatArray) -> None:
         channel = self._scenario.channel
@@ -141,17 +138,10 @@ class FrameHistory:
     def frame_data(self, game: int = 0) -> FrameData:
         """Contents of a game's frame now."""
         self._read()
-        history, scenario = self._games[game], self._scenario
-        return FrameData(
-            title=repr(scenario.channel),
-            played=len(history.losses),
-            horizon=scenario.horizon,
-            truth=history.truth,
-            distribution=history.distribution,
-            prediction=history.prediction,
-            message=history.message,
-            posterior=self._posterior.weights[game],
-            weights=None if self._weights is None else self._weights[game],
-            losses=np.cumsum(history.losses),
-            uniform=np.cumsum(history.uniform),
-        )
+        weights = None if self._weights is None else self._weights[game]
+        return replace(self._frames[game], posterior=self._posterior.weights[game], weights=weights)
+
+
+def _extended(sums: FloatArray, more: FloatArray) -> FloatArray:
+    """Cumulative sums, continued."""
+    return np.append(sums, np.cumsum(more) + (sums[-1] if len(sums) else 0.0))

@@ -54,7 +54,7 @@ def test_what_is_returned_is_the_user_s_to_change(actions):
 @pytest.mark.parametrize(
     ("channel", "nature"),
     [(channel, "iid") for channel in CHANNELS]
-    + [(channel, "adversary") for channel in ("hadamard-response", "adaptive-split")]
+    + [("adaptive-split", "adversary")]
     + [("split", nature) for nature in NATURES if nature not in ("iid", "omniscient")],
 )
 def test_observations_depend_on_the_truth_only_through_the_message(channel, nature):
@@ -64,14 +64,14 @@ def test_observations_depend_on_the_truth_only_through_the_message(channel, natu
     """
     near = [[0.34, 0.33, 0.33], [0.33, 0.34, 0.33], [0.33, 0.33, 0.34]]
     pool = [[1.0, 0.0, 2.0], [0.5, 0.1, 0.3]]
-    kwargs = {"sequence": {"contexts": pool * 20}, "cycle": {"contexts": pool}, "adversary": {"pool": pool}}
-    rules = small_rules(channel, nature, hypotheses=near, num_hypotheses=3, num_labels=3)
+    kwargs = {"sequence": {"contexts": pool * 6}, "cycle": {"contexts": pool}, "adversary": {"pool": pool}}
+    rules = small_rules(channel, nature, hypotheses=near, num_hypotheses=3, num_labels=3, horizon=12)
     games = [gym.make("LDPDist-v0", **{**rules, "nature_kwargs": kwargs.get(nature)}) for _ in range(2)]
     agreed = 0
     for seed in range(10):
         shown = [env.reset(seed=seed, options={"truth": j}) for j, env in enumerate(games)]
         assert shown[0][1] == shown[1][1] == {}
-        for _ in range(40):
+        for _ in range(12):
             np.testing.assert_array_equal(shown[0][0]["context"], shown[1][0]["context"])
             steps = [env.step(np.full(3, 1 / 3)) for env in games]
             assert all(set(step[4]) == {"kl", "tv"} for step in steps)
