@@ -86,10 +86,7 @@ def test_another_package_offers_its_own_by_an_entry_point(tmp_path, monkeypatch)
 
 def test_your_own_goes_by_its_module(chairs):
     assert chairs[f"{__name__}:Chair"] is Chair
-    with pytest.raises(
-        ValueError,
-        match="cannot import chair 'nowhere:Chair': .*No module named 'nowhere'",
-    ):
+    with pytest.raises(ValueError, match="cannot import chair 'nowhere:Chair': .*No module named 'nowhere'"):
         chairs["nowhere:Chair"]
     with pytest.raises(ValueError, match=f"cannot import chair '{__name__}:Sofa'.*Sofa"):
         chairs[f"{__name__}:Sofa"]

@@ -141,11 +141,7 @@ def test_an_infinite_loss_is_survived():
 
 @pytest.mark.parametrize(
     ("weights", "says"),
-    [
-        ([0.5, 0.5], "K = 8"),
-        (np.full(8, 0.2), "sum to one"),
-        ([-1.0, 2.0, 0, 0, 0, 0, 0, 0], "a negative"),
-    ],
+    [([0.5, 0.5], "K = 8"), (np.full(8, 0.2), "sum to one"), ([-1.0, 2.0, 0, 0, 0, 0, 0, 0], "a negative")],
 )
 def test_weights_to_show_are_checked(weights, says):
     env = gym.make("LDPDist-v0", render_mode="ansi")
