@@ -194,23 +194,6 @@ def test_weights_survive_ten_million_rounds():
     assert np.isfinite(learner.predict(table)).all()
 
 
-def test_acting_on_observations_is_predicting_and_updating():
-    env = gym.make("LDPDist-v0", **small_rules())
-    learner = ldp_agents.make("bayes", env.unwrapped.game)
-    by_hand = ldp_agents.make("bayes", env.unwrapped.game)
-    observation, _ = env.reset(seed=0)
-    learner.reset()
-    previous = None
-    for _ in range(20):
-        candidates = env.unwrapped.game.hypotheses(observation["context"])
-        if previous is not None:
-            by_hand.update(previous, observation["message"])
-        previous = candidates
-        prediction = learner.act(observation)
-        np.testing.assert_allclose(prediction, by_hand.predict(candidates), rtol=1e-12)
-        observation, *_ = env.step(prediction)
-
-
 @pytest.mark.parametrize(
     ("name", "channel"),
     [("exp3", "laplace-single"), ("centred-exp3", "laplace-single"), ("mle", "randomized-response")]
