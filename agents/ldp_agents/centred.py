@@ -1,4 +1,4 @@
-"""EXP3 on losses of which the truth has the least, with a rate that fits their noise."""
+"""EXP3 on proper loss estimates, with a rate that adapts to their noise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ldp_gym.core.arrays import FloatArray, Messages, softmax
 RATES = ("adaptive", "known")
 
 _ROUNDING = 1e-12
-"""Estimates that differ by less say nothing; at a rate of one over their spread, rounding would speak."""
+"""Spread below which estimates count as equal: a rate of one over it would amplify rounding."""
 
 
 class CentredEXP3(SmoothedLearner):
@@ -43,7 +43,7 @@ class CentredEXP3(SmoothedLearner):
         return self.game.num_hypotheses + 1
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """The channel's estimates, and beside them how large they are."""
+        """The channel's estimates, and their spread as one number more."""
         channel = self.game.channel
         estimates = channel.loss_estimates(messages, candidates, self.posterior)
         if self._known:

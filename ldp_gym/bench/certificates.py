@@ -10,7 +10,7 @@ from functools import cache, partial
 from ldp_gym.bench.experiment import CHANNEL_RULES, Experiment, GameRules, canonical, make_scenario
 from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.core.errors import summarize
-from ldp_gym.core.streams import Purpose, stream
+from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.engine.rules import rule_value
 from ldp_gym.privacy.audit import Certificate, certify, uniform_posterior
 

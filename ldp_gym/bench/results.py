@@ -20,7 +20,7 @@ from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Outcome, Store, join_outcomes
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.registry import is_address
-from ldp_gym.engine.learners import LEARNERS, Track, learner_maker, track_of
+from ldp_gym.engine.learners import LEARNERS, Track, as_make_learner, track_of
 from ldp_gym.evaluation import Evaluation
 
 T = TypeVar("T")
@@ -157,7 +157,7 @@ class Results:
         """Whether a learner is informed or not."""
         if learner not in self._tracks:
             address = self._addresses.get(learner, learner)
-            self._tracks[learner] = "informed" if is_address(address) else track_of(learner_maker(address))
+            self._tracks[learner] = "informed" if is_address(address) else track_of(as_make_learner(address))
         return self._tracks[learner]
 
     @property

@@ -12,8 +12,8 @@ from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import Store
 from ldp_gym.bench.suites import SUITES, Suite
 from ldp_gym.channels.base import CHANNELS
+from ldp_gym.core import VERSION
 from ldp_gym.core.registry import is_own
-from ldp_gym.core.version import VERSION
 
 
 class _Everything:

@@ -311,7 +311,7 @@ class Channel(ABC):
         labels = game_arrays.labels(labels, self.num_labels)
         candidates = game_arrays.candidates(candidates, self.num_hypotheses, self.num_labels)
         if posterior is not None:
-            posterior = game_arrays.posterior(posterior, self.num_hypotheses)
+            posterior = game_arrays.posteriors(posterior, self.num_hypotheses)
         uniforms = open_uniforms([rng], (*labels.shape, self.num_uniforms))[0]
         return self.encode(labels, candidates, uniforms, posterior)
 

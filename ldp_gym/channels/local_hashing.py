@@ -12,8 +12,7 @@ from ldp_gym.channels.listing import MOST_MESSAGES, NUM_DRAWS, MessageList, list
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.two_level import TwoLevelChannel
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, uniform_distribution
-from ldp_gym.core.primes import least_prime
-from ldp_gym.core.sampling import integers
+from ldp_gym.core.sampling import integers, least_prime
 
 _LEAST_PRIME = 257
 """The hash takes values below a prime of at least this size, so that its buckets are about equal."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from ldp_gym.core import VERSION
 from ldp_gym.core.errors import extra
-from ldp_gym.core.version import VERSION
 
 with extra("bench", "the command ldp-gym"):
     import typer

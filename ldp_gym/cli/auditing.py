@@ -20,7 +20,7 @@ from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import MissingExtraError, extra, summarize
 from ldp_gym.core.files import replacing
 from ldp_gym.core.registry import is_builtin
-from ldp_gym.core.streams import Purpose, stream
+from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.privacy import audit as audits
 from ldp_gym.privacy.audit import certify, uniform_posterior

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from ldp_gym.core.errors import BrokenPluginError, DamagedStoreError
-from ldp_gym.core.registry import load
+from ldp_gym.core.registry import load_entry_point
 
 
 class Commands(TyperGroup):
@@ -46,7 +46,7 @@ def _plugins() -> dict[str, EntryPoint]:
 def _plugin(point: EntryPoint) -> Any:
     """The command of an entry point; where it cannot be imported, one that says why."""
     try:
-        function = load(point, "command")
+        function = load_entry_point(point, "command")
         return _command(point.name, function, cls=getattr(function, "command_class", None))
     except BrokenPluginError as error:
         why = str(error)

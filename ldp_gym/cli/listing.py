@@ -13,7 +13,7 @@ from rich.text import Text
 from ldp_gym.bench.suites import SUITES
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.errors import BrokenPluginError
-from ldp_gym.core.registry import Registry, describe
+from ldp_gym.core.registry import Registry, first_sentence
 from ldp_gym.engine.learners import LEARNERS, track_of
 from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.natures.base import NATURES
@@ -86,6 +86,6 @@ def _subject(channel: str) -> str:
 def _sentence(registry: Registry[Any], name: str) -> str:
     """The first sentence of its documentation, or why there is none."""
     try:
-        return describe(registry[name])
+        return first_sentence(registry[name])
     except BrokenPluginError as error:  # one broken package must not hide the others
         return f"cannot be loaded: {str(error).partition(chr(10))[0]}"

@@ -7,8 +7,7 @@ import pytest
 import ldp_gym
 from ldp_gym.bench.splits import TRAIN_SEED
 from ldp_gym.datasets import evaluate_on_dataset, score_predictions, write_dataset
-from ldp_gym.engine.scenario import Scenario
-from ldp_gym.engine.seeding import first_generator
+from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes
 
 pytest.importorskip("minari")
