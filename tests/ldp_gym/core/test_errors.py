@@ -14,7 +14,8 @@ def exceptions_of(module):
         if isinstance(node, ast.ClassDef):
             bases = [ast.unparse(base) for base in node.bases]
             if any(base.endswith(("Error", "Warning", "Exception")) for base in bases):
-                yield node.name
+                if not node.name.startswith("_"):
+                    yield node.name
 
 
 def test_exceptions_are_defined_in_one_place():
