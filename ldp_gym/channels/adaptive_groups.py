@@ -20,11 +20,9 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.adaptive import AdaptiveChannel
-from ldp_gym.channels.capacity import best_share
+from ldp_gym.channels.base import AdaptiveChannel
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
-from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.channels.two_level import TwoLevelChannel
+from ldp_gym.channels.two_level import TwoLevelChannel, best_share, quadratic_losses
 from ldp_gym.core.arrays import (
     BoolArray,
     FloatArray,
@@ -206,15 +204,6 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
     def num_public_coins(self) -> int:
         """A lot for each hypothesis' turn."""
         return self.num_hypotheses
-
-    def is_possible(
-        self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> bool:
-        """Whether the groups are numbered without a gap, and one of them is named."""
-        if not super().is_possible(message, candidates, posterior):
-            return False
-        groups, named = np.unique(message[:-1]), message[-1]
-        return len(groups) == groups[-1] + 1 and named <= groups[-1] and len(groups) in self.sizes
 
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None

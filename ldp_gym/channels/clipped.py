@@ -110,6 +110,19 @@ class ClippedChannel(Channel):
         with np.errstate(divide="ignore"):
             return np.log(own * kernel + (1.0 - own) * average) + log_scale
 
+    def unbiased_losses(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        """See :meth:`Channel.unbiased_losses`: the loss estimates, without the part that h_t adds.
+
+        :meth:`loss_estimates` are unbiased for ``-log pbar_k(h_t(y))``. h_t moves a label that some hypothesis
+        allows with probability 1/T to the average over all cells, which is public.
+        """
+        estimates, mixing = self.loss_estimates(messages, candidates, posterior), self.clipping.mixing
+        losses = self.clipping.label_losses(candidates)
+        average = np.einsum("...km,...m->...k", losses, self.clipping.cells(candidates).shares)
+        return (estimates - mixing * average) / (1.0 - mixing)
+
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:

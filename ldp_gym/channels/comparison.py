@@ -21,25 +21,38 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.listing import NUM_DRAWS, MessageList, list_by_coins
-from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.channels.two_level import TwoLevelChannel, log_mixture
+from ldp_gym.channels.base import AdaptiveChannel
+from ldp_gym.channels.listing import (
+    MOST_ORDERED,
+    NUM_DRAWS,
+    MessageList,
+    all_orders,
+    all_subsets,
+    list_by_coins,
+)
+from ldp_gym.channels.two_level import TwoLevelChannel, log_mixture, quadratic_losses
 from ldp_gym.core.arrays import (
     BoolArray,
     FloatArray,
     IntArray,
     Messages,
+    along,
     at,
     expectations,
     masses,
     mixture,
+    uniform_distribution,
 )
+from ldp_gym.core.sampling import categorical, integers
 
 _TIE = 1e-12
 """Mean probabilities that differ by less are equal: the last bit must not decide who likes a label better."""
 
 UNLIKELY = 1e-12
-"""The least public weight that a hypothesis is given."""
+"""Least public weight of a hypothesis."""
+
+_HALF = 0.5 - 1e-9
+"""Half of the posterior, less the rounding of its sums."""
 
 
 class Comparison(TwoLevelChannel):
@@ -98,9 +111,6 @@ class Comparison(TwoLevelChannel):
         uniforms: FloatArray,
         posterior: FloatArray | None = None,
     ) -> tuple[Messages, FloatArray]:
-        own = type(self).encode, type(self).log_likelihood
-        if own != (Comparison.encode, Comparison.log_likelihood):  # a subclass means what it says
-            return super().send(labels, candidates, uniforms, posterior)
         sides = self._sides(uniforms[..., :-1], posterior)
         prefers = _preference(mixture(self._contrast(sides, posterior), candidates))
         wins = self._wins(at(prefers, np.asarray(labels)), uniforms[..., -1])[..., None]
@@ -175,18 +185,6 @@ class Comparison(TwoLevelChannel):
         sides = self._sides(coins, posterior)
         return np.stack([sides, -sides])
 
-    def is_possible(
-        self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> bool:
-        """Whether it has two sides, of as many hypotheses as the channel compares."""
-        sizes = int(np.count_nonzero(message < 0.0)), int(np.count_nonzero(message > 0.0))
-        whole = bool((np.abs(message) == (message != 0.0)).all())
-        return super().is_possible(message, candidates, posterior) and whole and self._can_compare(*sizes)
-
-    @abstractmethod
-    def _can_compare(self, losers: int, winners: int) -> bool:
-        """Whether sides may have so many hypotheses."""
-
     def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
         """A few hundred random sides with both answers: where no label ties, a ratio is eps or 0."""
         sides = np.unique(self._draw_sides(200, posterior), axis=0)
@@ -203,11 +201,87 @@ def _preference(differences: FloatArray) -> FloatArray:
 class Division(Comparison):
     """All hypotheses on one side or the other; A has the first."""
 
-    def _can_compare(self, losers: int, winners: int) -> bool:
-        return losers > 0 and winners > 0 and losers + winners == self.num_hypotheses
-
     def _lowest(self, messages: Messages) -> FloatArray:
         return messages[..., :1]
+
+
+class Split(Division):
+    """Compares a random half of the hypotheses with the rest: which one likes the label better?
+
+    Use it when M is large and nothing is known of the truth: the bit depends on the label only through which
+    half likes it better, so labels can be refined without end.
+    """
+
+    @property
+    def _num_coins(self) -> int:
+        return self.num_hypotheses
+
+    @property
+    def _half(self) -> int:
+        """How many are on the smaller side."""
+        return self.num_hypotheses // 2
+
+    def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
+        last = np.partition(coins, self._half - 1, axis=-1)[..., self._half - 1, None]
+        sides = np.copysign(1.0, last - coins)
+        return sides * sides[..., :1]
+
+    def _all_sides(self, posterior: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
+        halves = all_subsets(self.num_hypotheses, self._half)
+        if halves is None:
+            return None
+        sides = 2.0 * halves - 1.0
+        sides, counts = np.unique(sides * sides[:, :1], axis=0, return_counts=True)
+        return sides, counts / len(halves)
+
+    def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
+        if self.num_hypotheses == 2 * self._half:
+            return sides / self._half
+        members = (self.num_hypotheses + np.einsum("...k->...", sides)[..., None]) / 2.0  # of side A
+        return sides / np.where(sides > 0.0, members, self.num_hypotheses - members)
+
+
+class AdaptiveSplit(AdaptiveChannel, Division):
+    """Compares two sides that are about equally likely so far: which one likes the label better?
+
+    The hypotheses are put in a random order and cut where half of the posterior is reached. As the posterior
+    concentrates, the question becomes the likeliest hypothesis against all others.
+    """
+
+    @property
+    def _num_coins(self) -> int:
+        return self.num_hypotheses
+
+    def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
+        posterior = self._public(posterior)
+        # One that has half goes first, and alone.
+        places = along(np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1))
+        if posterior.shape != coins.shape:
+            posterior = np.broadcast_to(posterior, coins.shape)
+        weights = posterior.reshape(-1)[places]
+        centres = np.add.accumulate(weights, axis=-1)
+        weights *= 0.5
+        centres -= weights
+        first = centres < _HALF
+        first[..., 0], first[..., -1] = True, False  # neither side is empty
+        sides = np.empty(coins.shape, dtype=np.bool_)
+        sides.reshape(-1)[places] = first
+        return np.where(sides == sides[..., :1], 1.0, -1.0)
+
+    def _all_sides(self, posterior: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
+        if self.num_hypotheses > MOST_ORDERED:
+            return None
+        orders = all_orders(self.num_hypotheses).astype(np.float64)  # coins that come in every order
+        sides, counts = np.unique(self._sides(orders, posterior), axis=0, return_counts=True)
+        return sides, counts / len(orders)
+
+    def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
+        posterior = self._public(posterior)
+        weights, first = np.maximum(posterior, UNLIKELY), sides > 0.0
+        of_first = np.where(first, weights, 0.0)
+        total_first = np.add.reduce(of_first, axis=-1, keepdims=True)
+        total_second = np.add.reduce(weights - of_first, axis=-1, keepdims=True)
+        return sides * weights / np.where(first, total_first, total_second)
 
 
 class Pair(Comparison):
@@ -216,9 +290,6 @@ class Pair(Comparison):
     @property
     def _num_coins(self) -> int:
         return 2
-
-    def _can_compare(self, losers: int, winners: int) -> bool:
-        return losers == winners == 1
 
     def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
         return sides
@@ -234,6 +305,43 @@ class Pair(Comparison):
 
     def _lowest(self, messages: Messages) -> FloatArray:
         return np.take_along_axis(messages, (messages != 0.0).argmax(axis=-1)[..., None], axis=-1)
+
+
+class Scheffe(Pair):
+    """Compares two random hypotheses: which one likes the label better?
+
+    Use it for hypothesis selection as Gopi et al. (2020) have it; ``split`` asks about every hypothesis.
+    """
+
+    def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
+        one = integers(self.num_hypotheses, coins[..., 0])
+        other = integers(self.num_hypotheses - 1, coins[..., 1])
+        return pair_sides(one, other + (other >= one), self.num_hypotheses)
+
+    def _all_sides(self, posterior: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
+        sides = self._pairs()
+        return sides, uniform_distribution(len(sides))
+
+
+class AdaptiveScheffe(AdaptiveChannel, Pair):
+    """Compares two hypotheses that are still likely: which one likes the label better?
+
+    The question that Gopi et al. (2020) ask in rounds, asked of those who are still in the running.
+    """
+
+    def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
+        posterior = self._public(posterior)
+        weights = np.broadcast_to(np.maximum(posterior, UNLIKELY), (*coins.shape[:-1], self.num_hypotheses))
+        one = categorical(weights, coins[..., 0])
+        others = np.where(np.arange(self.num_hypotheses) == one[..., None], 0.0, weights)
+        return pair_sides(one, categorical(others, coins[..., 1]), self.num_hypotheses)
+
+    def _all_sides(self, posterior: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
+        weights = np.maximum(self._public(posterior), UNLIKELY)
+        others = (1.0 - np.eye(self.num_hypotheses)) @ weights  # without the cancellation of 1 - w
+        one, other = np.triu_indices(self.num_hypotheses, 1)
+        chances = weights[one] * weights[other] * (1.0 / others[one] + 1.0 / others[other])
+        return self._pairs(), chances / weights.sum()
 
 
 def pair_sides(one: IntArray, other: IntArray, num_hypotheses: int) -> FloatArray:

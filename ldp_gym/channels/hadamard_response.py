@@ -7,13 +7,12 @@ import math
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.channels.two_level import TwoLevelChannel
+from ldp_gym.channels.two_level import LabelChannel, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, masses
 from ldp_gym.core.sampling import integers
 
 
-class HadamardResponse(TwoLevelChannel):
+class HadamardResponse(LabelChannel):
     """A column of a Hadamard matrix in which the label probably has +1: a short message about a set.
 
     With N the least power of two above M, the message is a column z in ``0..N-1``, ``e^eps`` times likelier
@@ -37,6 +36,10 @@ class HadamardResponse(TwoLevelChannel):
     def _log_yes(self) -> float:
         """The log probability of a column that says yes."""
         return math.log(2.0 / self.order) - math.log1p(math.exp(-self.epsilon))
+
+    @property
+    def agreement_rates(self) -> tuple[float, float]:
+        return 1.0 / (1.0 + math.exp(-self.epsilon)), 0.5
 
     @property
     def message_space(self) -> gym.spaces.Discrete:

@@ -10,8 +10,7 @@ import numpy as np
 
 from ldp_gym.channels.clipped import importance_weighted_losses, revealed_coordinate
 from ldp_gym.channels.clipping import Cells
-from ldp_gym.channels.noise_laws import LAPLACE, NoiseLaw
-from ldp_gym.channels.noisy import NoisyChannel
+from ldp_gym.channels.noisy import LAPLACE, NoiseLaw, NoisyChannel
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, masses, one_hot
 
 

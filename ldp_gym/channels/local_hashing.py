@@ -9,8 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.listing import MOST_MESSAGES, NUM_DRAWS, MessageList, list_by_coins
-from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.channels.two_level import TwoLevelChannel
+from ldp_gym.channels.two_level import LabelChannel, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, uniform_distribution
 from ldp_gym.core.primes import least_prime
 from ldp_gym.core.sampling import integers
@@ -19,7 +18,7 @@ _LEAST_PRIME = 257
 """The hash takes values below a prime of at least this size, so that its buckets are about equal."""
 
 
-class LocalHashing(TwoLevelChannel):
+class LocalHashing(LabelChannel):
     """The bucket of the label under a public random hash, or another bucket.
 
     ``g = e^eps + 1``, rounded, and at most M. The hash is ``((a y + b) mod p) mod g`` with the least prime p
@@ -53,6 +52,20 @@ class LocalHashing(TwoLevelChannel):
     def _log_right(self) -> float:
         """The log probability of naming the right bucket."""
         return -math.log1p((self.num_buckets - 1) * math.exp(-self.epsilon))
+
+    @property
+    def collision_probability(self) -> float:
+        """Probability that a random hash puts two given labels into one bucket, a little below ``1 / g``.
+
+        The hash makes two labels two different numbers below p, each pair equally often.
+        """
+        sizes = [(self.prime - 1 - bucket) // self.num_buckets + 1 for bucket in range(self.num_buckets)]
+        return sum(size * (size - 1) for size in sizes) / (self.prime * (self.prime - 1))
+
+    @property
+    def agreement_rates(self) -> tuple[float, float]:
+        right, collide = math.exp(self._log_right), self.collision_probability
+        return right, collide * right + (1.0 - collide) * (1.0 - right) / (self.num_buckets - 1)
 
     def _buckets(self, messages: Messages, labels: IntArray) -> IntArray:
         """The buckets of labels under the hashes of messages ``(..., 3)``, elementwise."""

@@ -190,23 +190,12 @@ class OneBit(ClippedChannel):
         """All pieces, as :meth:`list_messages` has them."""
         return self.list_messages(candidates, posterior).messages
 
-    # -- What a deployment needs ------------------------------------------------------------------
+    # -- What an exact table needs ----------------------------------------------------------------
 
     @property
     def num_public_coins(self) -> int:
         """The coordinate."""
         return 1
-
-    def is_possible(
-        self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> bool:
-        """Whether one coordinate is revealed, with one of its reports."""
-        revealed = np.flatnonzero(message)
-        if len(revealed) != 1 or not super().is_possible(message, candidates, posterior):
-            return False
-        coin = (revealed + 0.5) / self.num_hypotheses
-        reports = self.messages_given_coins(coin, candidates, posterior)[:, revealed[0]]
-        return bool(np.isclose(message[revealed], reports, rtol=1e-9, atol=1e-12).any())
 
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+import warnings
 from functools import cached_property
 
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.channels.two_level import TwoLevelChannel
+from ldp_gym.channels.two_level import LabelChannel, quadratic_losses
+from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, masses
+from ldp_gym.core.errors import NoPrivacyWarning
 from ldp_gym.core.sampling import integers
 
 
-class RandomizedResponse(TwoLevelChannel):
+class RandomizedResponse(LabelChannel):
     """The label itself with probability ``e^eps / (e^eps + M - 1)``, else another one (Section 3).
 
     The message is the reported label.
@@ -31,6 +33,11 @@ class RandomizedResponse(TwoLevelChannel):
     def log_keep(self) -> float:
         """The log probability of reporting the label itself; divided through by e^eps, which overflows."""
         return -math.log1p((self.num_labels - 1) * math.exp(-self.epsilon))
+
+    @property
+    def agreement_rates(self) -> tuple[float, float]:
+        keep = math.exp(self.log_keep)
+        return keep, (1.0 - keep) / (self.num_labels - 1)
 
     @property
     def message_space(self) -> gym.spaces.Discrete:
@@ -70,3 +77,21 @@ class RandomizedResponse(TwoLevelChannel):
     ) -> FloatArray:
         squares = math.exp(self.log_keep) * np.square(candidates).sum(axis=-1)
         return quadratic_losses(self._chances(messages, candidates, posterior), squares, self.epsilon)
+
+
+class Identity(RandomizedResponse):
+    """No privacy: the label itself, to measure what privacy costs.
+
+    It says so when it is made. Bayes on it has risk at most ``log K`` whatever the class (Section 1). An
+    ``epsilon`` that is passed, as a sweep over all channels does, has no effect.
+    """
+
+    def _valid_epsilon(self, epsilon: float) -> float:
+        if not validation.real("epsilon", epsilon) > 0.0:
+            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        warnings.warn(
+            "the channel 'identity' reveals every label: it gives no privacy at all (epsilon = inf)",
+            NoPrivacyWarning,
+            stacklevel=2,
+        )
+        return math.inf

@@ -22,8 +22,7 @@ from ldp_gym.channels.listing import (
     list_windows,
     num_circles,
 )
-from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.channels.two_level import TwoLevelChannel
+from ldp_gym.channels.two_level import LabelChannel, TwoLevelChannel, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 
 
@@ -109,14 +108,6 @@ class SubsetChannel(TwoLevelChannel):
         """The windows of the circle."""
         return self._write(draw_windows(coins, np.array(self.size)))
 
-    def is_possible(
-        self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> bool:
-        """Whether it is a set of as many names as all of them."""
-        names = self._read(message)
-        is_set = super().is_possible(message, candidates, posterior) and (message == self._write(names)).all()
-        return bool(is_set and names.sum() == self.size)
-
     def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
         """All sets, if they are few; else the windows of random circles."""
         names, size = self.num_names, self.size
@@ -149,7 +140,7 @@ def _stirling_rest(n: int) -> float:
     return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / n
 
 
-class SubsetSelection(SubsetChannel):
+class SubsetSelection(SubsetChannel, LabelChannel):
     """A random set of labels that probably holds the label (Ye and Barg 2018).
 
     The message is the set as M zeros and ones. Use it for up to a hundred or so labels, where it is far
@@ -166,6 +157,10 @@ class SubsetSelection(SubsetChannel):
 
     def _read(self, messages: Messages) -> FloatArray:
         return messages.astype(np.float64)
+
+    @property
+    def agreement_rates(self) -> tuple[float, float]:
+        return self.holding, (self.size - self.holding) / (self.num_names - 1)
 
     def encode(
         self,

@@ -15,12 +15,11 @@ from ldp_gym.channels.listing import (
     list_windows,
     num_circles,
 )
-from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.channels.two_level import TwoLevelChannel
+from ldp_gym.channels.two_level import LabelChannel, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 
 
-class UnaryEncoding(TwoLevelChannel):
+class UnaryEncoding(LabelChannel):
     """A noisy bit for every label.
 
     A bit is 1 with probability 1/2 for the user's own label and ``1 / (e^eps + 1)`` for the others.
@@ -38,6 +37,10 @@ class UnaryEncoding(TwoLevelChannel):
     def num_uniforms(self) -> int:
         """One for each bit."""
         return self.num_labels
+
+    @property
+    def agreement_rates(self) -> tuple[float, float]:
+        return 0.5, math.exp(self._log_zero - self.epsilon)
 
     @property
     def message_space(self) -> gym.spaces.MultiBinary:

@@ -1,4 +1,4 @@
-"""What the channels that reveal all K coordinates share."""
+"""All K clipped log-likelihoods with Laplace or Gaussian noise: Algorithm 1's channel, and its rival."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from ldp_gym.channels import accounting
 from ldp_gym.channels.accounting import DeltaBounds
 from ldp_gym.channels.clipping import Cells
-from ldp_gym.channels.noisy import NoisyChannel
+from ldp_gym.channels.noisy import GAUSS, LAPLACE, NoiseLaw, NoisyChannel
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, masses
 
 _CELLS = 2**14
@@ -112,6 +113,47 @@ class VectorChannel(NoisyChannel):
         average = min(1.0, min(tails) + upper)
         lower = (1.0 - mixing) * self._delta(shifts, epsilon).lower - gain * mixing * average
         return DeltaBounds(max(0.0, float(lower)), upper)
+
+
+class LaplaceVector(VectorChannel):
+    """The log-likelihood of every hypothesis, with Laplace noise (Algorithm 1, eq. (8)); needs delta > 0.
+
+    Privacy: each coordinate alone is eps'-private; advanced composition over the K of them makes the vector
+    (eps, delta)-private (Lemma 3). With ``calibration="tight"`` the composition is accounted
+    numerically, and is never worse than the pure one: 3 to 4 times less noise.
+    """
+
+    law: ClassVar[NoiseLaw] = LAPLACE
+
+    def _unit_scale(self) -> float:
+        return accounting.laplace_vector_scale(self.num_hypotheses, self.epsilon, self.delta)
+
+    def _paper_scale(self) -> float:
+        return accounting.vector_noise_scale(self.num_hypotheses, self.horizon, self.epsilon, self.delta)
+
+    def _delta(self, shifts: FloatArray, epsilon: float) -> DeltaBounds:
+        return accounting.laplace_delta(shifts, epsilon)
+
+
+class GaussianVector(VectorChannel):
+    """The log-likelihood of every hypothesis, each with Gaussian noise; needs delta > 0.
+
+    Privacy: K coordinates, each scaled to its range, move by at most sqrt(K) in Euclidean norm between two
+    labels; the analytic Gaussian mechanism (Balle and Wang 2018) hides that with the least variance.
+
+    Use it for learners that average messages, such as WMA, and K of 8 or more: at eps = 1 its noise has a
+    smaller standard deviation than that of ``laplace-vector``. The exact posterior does as well on Laplace
+    noise, whose density has a sharper peak.
+    """
+
+    law: ClassVar[NoiseLaw] = GAUSS
+
+    def _unit_scale(self) -> float:
+        return accounting.gaussian_vector_scale(self.num_hypotheses, self.epsilon, self.delta)
+
+    def _delta(self, shifts: FloatArray, epsilon: float) -> DeltaBounds:
+        delta = accounting.gaussian_delta(float(np.sqrt(np.square(shifts).sum())), epsilon)
+        return DeltaBounds(delta, delta)
 
 
 def _far_apart(levels: FloatArray) -> FloatArray:

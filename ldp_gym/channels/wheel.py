@@ -17,11 +17,10 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.capacity import best_share
+from ldp_gym.channels.base import AdaptiveChannel
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
-from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.channels.two_level import TwoLevelChannel, log_mixture
-from ldp_gym.channels.votes import (
+from ldp_gym.channels.two_level import TwoLevelChannel, best_share, log_mixture, quadratic_losses
+from ldp_gym.channels.vote import (
     ballots_for_winners,
     cast_votes,
     expected_votes,
@@ -162,6 +161,13 @@ class Wheel(TwoLevelChannel):
         stretches = self._stretches(candidates, posterior)
         places = self._places(np.arange(self.num_hypotheses, dtype=np.float64), stretches)
         return _behind(places, places[:, None] - self._arc(stretches)[0] / 2.0)
+
+
+class AdaptiveWheel(AdaptiveChannel, Wheel):
+    """The wheel on which likely hypotheses have much room, and unlikely ones stand close together."""
+
+    def _weights(self, posterior: FloatArray | None) -> FloatArray:
+        return self._public(posterior)
 
 
 def _on_grid(places: FloatArray) -> FloatArray:

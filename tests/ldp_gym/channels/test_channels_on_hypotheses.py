@@ -8,7 +8,7 @@ from helpers import ALPHA, FREE_OF_NUM_LABELS, TABLE, make_channel
 from scipy import stats
 
 from ldp_gym import theory
-from ldp_gym.channels.votes import ballots, votes
+from ldp_gym.channels.vote import ballots, votes
 
 
 @pytest.mark.parametrize("name", FREE_OF_NUM_LABELS)

@@ -10,8 +10,8 @@ from scipy import integrate, stats
 
 from ldp_gym.channels.clipping import RULES
 from ldp_gym.channels.laplace_single import LaplaceSingle
-from ldp_gym.channels.laplace_vector import LaplaceVector
 from ldp_gym.channels.noisy import CALIBRATIONS
+from ldp_gym.channels.vector import LaplaceVector
 from ldp_gym.privacy import audit
 from ldp_gym.privacy.audit import certify
 

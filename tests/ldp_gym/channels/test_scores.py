@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from ldp_gym.channels.scores import relative_losses
 from scipy import stats
 
 import ldp_gym
 from ldp_gym.channels import extremal
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
-from ldp_gym.channels.scores import relative_losses
 
 RANDOM = np.random.default_rng(3).dirichlet(np.full(6, 0.4), size=4)
 TABLES = {
