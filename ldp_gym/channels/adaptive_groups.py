@@ -1,13 +1,15 @@
 """Groups: the hypotheses in a few groups of equal posterior, and which of them likes the label best.
 
-The hypotheses are dealt into groups, the likely ones first, each to the group with the least of the public
-posterior so far. The user asks which group gives the label the largest posterior-weighted mean probability,
-and names it through randomized response over the groups.
+On disjoint supports all that counts of a channel is a family of sets of hypotheses, each message ``e^eps``
+times likelier for those in its set. It tells most if its set has the share r* of the posterior
+(:func:`ldp_gym.theory.best_share`), so there are about ``1 / r*`` groups, and fewer when one hypothesis has
+more than that.
 
-On disjoint supports all that counts of a channel is a family of sets of hypotheses: each message is ``e^eps``
-times likelier for those in its set (the extremal mechanisms of Kairouz, Oh and Viswanath 2016). It tells most
-if its set has the share r* of the posterior (:func:`ldp_gym.theory.best_share`), so there are about
-``1 / r*`` groups, and fewer when one hypothesis alone has more than that.
+A worked example, K = 3, eps = 1: ``1 / r* = 2.95``, so two or three groups. Posterior (0.5, 0.3, 0.2), lots
+(0.9, 0.1, 0.8): turns go by ``w (0.5 + lot) = (0.7, 0.18, 0.26)``, so 1, 3, 2. Two groups: 1 to group 0 (load
+0.5), 3 to group 1 (0.2), 2 to the lighter group 1 (0.5): groups (0, 1, 1). Three groups: (0, 2, 1). Of the
+two divisions the one that leaves the least expected uncertainty is taken; the message (0, 1, 1, 0) names
+group 0.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import AdaptiveChannel
+from ldp_gym.channels.base import AdaptiveChannel, Posterior
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
 from ldp_gym.channels.two_level import TwoLevelChannel, best_share, quadratic_losses
 from ldp_gym.core.arrays import (
@@ -42,13 +44,28 @@ _TIE = 1e-9
 
 
 class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
-    """Names the group of hypotheses that likes the label best, out of a few equally likely ones.
+    """The group of hypotheses that likes the label best, out of a few groups of equal posterior.
 
-    The message has the number of each hypothesis' group, and at its end that of the group named.
+    The hypotheses are dealt into g groups, the likely ones first, each to the group with the least of the
+    public posterior so far. The user works out which group gives the label the largest posterior-weighted
+    mean probability and names it through randomized response: the right one with probability
+    ``e^eps / (e^eps + g - 1)``. The message has each hypothesis' group, and at its end the group named.
 
-    Privacy: the groups do not depend on the label, and the right one of g is named with probability
-    ``e^eps / (e^eps + g - 1)``, each other with ``e^-eps`` times that. Use it with Bayes where rounds may
-    depend on earlier messages: on 8 or 32 disjoint supports no other channel here is as close to the limit.
+    Example:
+        K = 3, eps = 1, posterior (0.6, 0.25, 0.15): two groups, {1} and {2, 3}. The weighted mean of the
+        second is (0.225, 0.288, 0.488), so labels 0 and 1 speak for the first. Naming the first:
+
+        >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
+        >>> message, posterior = np.array([0, 1, 1, 0]), np.array([0.6, 0.25, 0.15])
+        >>> np.exp(AdaptiveGroups(3, 3, 100).log_likelihood(message, table, posterior)).round(3).tolist()
+        [0.685, 0.592, 0.361]
+
+    Privacy: the groups depend on public things only, and any group is named with one of two probabilities,
+    ``e^eps`` apart.
+
+    When to use it: rounds may depend on earlier messages and eps is 1 or more; on 8 or 32 disjoint supports
+    no other channel here is as close to the limit. When not: at eps of 0.5 or less, or K above 100, take
+    ``adaptive-split``.
 
     The base measure of :meth:`log_density` is the law of the groups, times counting their names.
     """
@@ -74,11 +91,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         return gym.spaces.MultiDiscrete([self.sizes[-1]] * (self.num_hypotheses + 1))
 
     def encode(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
     ) -> Messages:
         groups = self._divide(uniforms[..., :-3], posterior)
         liked = masses(candidates, np.asarray(labels))
@@ -96,12 +109,12 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         """The log probability of the right group, by the number of all groups, from 0."""
         return -np.log1p(np.maximum(np.arange(self.sizes[-1] + 1) - 1, 1) * math.exp(-self.epsilon))
 
-    def _weights(self, posterior: FloatArray | None) -> FloatArray:
+    def _weights(self, posterior: Posterior) -> FloatArray:
         return np.maximum(self._public(posterior), _LEAST)
 
     # -- The groups -------------------------------------------------------------------------------
 
-    def _divide(self, lots: FloatArray, posterior: FloatArray | None) -> IntArray:
+    def _divide(self, lots: FloatArray, posterior: Posterior) -> IntArray:
         """The number of each hypothesis' group, ``(..., K)``, when lots ``(..., K)`` blur whose turn it is.
 
         Of the possible numbers of groups the one after which the posterior is expected to be most certain.
@@ -142,7 +155,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         uncertainty: FloatArray = np.add.reduce(spread, axis=0)
         return uncertainty * math.exp(self._log_right[len(load)])
 
-    def _shares(self, groups: IntArray, posterior: FloatArray | None) -> FloatArray:
+    def _shares(self, groups: IntArray, posterior: Posterior) -> FloatArray:
         """What each hypothesis counts for in the mean of each group, ``(groups, ..., K)``."""
         numbers = np.arange(self.sizes[-1]).reshape(-1, *[1] * groups.ndim)
         shares = self._weights(posterior) * (groups == numbers)
@@ -152,7 +165,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
     # -- What a message tells ---------------------------------------------------------------------
 
     def _votes(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior
     ) -> tuple[FloatArray, FloatArray]:
         """Each group's share of labels' votes, ``(groups, ..., M)``; 1 for the named ``(groups, ..., 1)``."""
         groups = messages[..., :-1]
@@ -162,21 +175,19 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         named = np.arange(len(winners)).reshape(-1, *[1] * groups.ndim) == messages[..., -1:]
         return winners, named.astype(np.float64)
 
-    def _log_fits(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
-    ) -> FloatArray:
+    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> FloatArray:
         """The log probability of naming the right one of a message's groups, ``(..., 1)``."""
         count = np.maximum.reduce(messages[..., :-1], axis=-1, keepdims=True) + 1
         return self._log_right[count]
 
     def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         winners, named = self._votes(messages, candidates, posterior)
         return np.add.reduce(winners * named, axis=0)
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         winners, named = self._votes(messages, candidates, posterior)
         chances = np.stack([expectations(candidates, group) for group in winners])
@@ -184,7 +195,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         squares = right * np.add.reduce(np.square(chances), axis=0)
         return quadratic_losses(np.add.reduce(chances * named, axis=0), squares, self.epsilon)
 
-    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+    def list_messages(self, candidates: FloatArray, posterior: Posterior = None) -> MessageList:
         """All divisions, or random ones, with each group named."""
         weights, num_hypotheses = self._weights(posterior), self.num_hypotheses
         if num_hypotheses <= MOST_ORDERED:
@@ -206,12 +217,12 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         return self.num_hypotheses
 
     def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+        self, coins: FloatArray, candidates: FloatArray, posterior: Posterior = None
     ) -> Messages:
         """Each group of the division named."""
         return _name_each(self._divide(coins, posterior)[None])[0]
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
         """A hundred divisions, each group named: a density takes two values, so any ratio is eps or 0."""
         lots = np.random.default_rng(0).random((100, self.num_hypotheses))
         return _name_each(np.unique(self._divide(lots, posterior), axis=0))[0]

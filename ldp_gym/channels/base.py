@@ -21,6 +21,9 @@ from ldp_gym.core.sampling import open_uniforms
 
 CHANNELS: Registry[Channel] = Registry("channel", group="ldp_gym.channels")
 
+Posterior = FloatArray | None
+"""The public posterior ``(..., K)``; None where a channel does not read it."""
+
 _SINGULAR = 1e12
 """Condition number above which a channel matrix counts as singular."""
 
@@ -123,11 +126,7 @@ class Channel(ABC):
 
     @abstractmethod
     def encode(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
     ) -> Messages:
         """The messages ``(..., *message_shape)`` of labels ``(...)``, as a function of their uniforms.
 
@@ -140,7 +139,7 @@ class Channel(ABC):
 
     @abstractmethod
     def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         """The normalised log density ``log q(z | y)`` of messages given each label, ``(..., M)``.
 
@@ -149,7 +148,7 @@ class Channel(ABC):
         """
 
     def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         """``log sum_y f_k[y] q(z | y)`` of every hypothesis, ``(..., K)``."""
         log_density = self.log_density(messages, candidates, posterior)
@@ -160,21 +159,14 @@ class Channel(ABC):
             return np.log(likelihood) + peak[..., None]
 
     def send(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
     ) -> tuple[Messages, FloatArray]:
-        """The messages of :meth:`encode` with their log-likelihoods, for a transcript that goes on from them.
-
-        An adaptive channel shares the work of the two.
-        """
+        """The messages of :meth:`encode` with their log-likelihoods."""
         messages = self.encode(labels, candidates, uniforms, posterior)
         return messages, self.log_likelihood(messages, candidates, posterior)
 
     def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         """Agreement of labels with messages, from 0 to 1, ``(..., M)``: a feature for learned agents.
 
@@ -190,7 +182,7 @@ class Channel(ABC):
         )
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         """Losses ``(..., K)`` for a learner that averages: in expectation under any member its own is least.
 
@@ -213,7 +205,7 @@ class Channel(ABC):
         return squares - 2.0 * np.exp(log_likelihood - here[..., None])
 
     def unbiased_losses(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         """Estimates ``(..., K)`` of the clipped log-loss of the user's label, unbiased given the label.
 
@@ -245,7 +237,7 @@ class Channel(ABC):
         density = np.exp(self.log_density(messages, candidates, posterior))
         return np.einsum("...km,...m->...k", inverted, density / density.mean(axis=-1, keepdims=True))
 
-    def _inverted(self, candidates: FloatArray, posterior: FloatArray | None) -> FloatArray:
+    def _inverted(self, candidates: FloatArray, posterior: Posterior) -> FloatArray:
         """``G^-1 loss_k`` of :meth:`unbiased_losses` at one table, ``(K, M)``."""
         try:
             listed = self.list_messages(candidates, posterior)
@@ -272,7 +264,7 @@ class Channel(ABC):
         """
         return np.ones(candidates.shape[:-2])
 
-    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+    def list_messages(self, candidates: FloatArray, posterior: Posterior = None) -> MessageList:
         """Messages at candidates ``(K, M)`` such that sums over them stand for sums over all.
 
         All messages, if there are few: by default the points of a finite message space, whose densities are
@@ -302,13 +294,13 @@ class Channel(ABC):
         return 0
 
     def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+        self, coins: FloatArray, candidates: FloatArray, posterior: Posterior = None
     ) -> Messages:
         """All messages ``(n, *message_shape)`` that are left when the public coins are drawn.
 
         The coins do not depend on the label, and of the messages that are left one is sent with a probability
-        in proportion to its density. An exact table draws it with integers. The default suits a finite message
-        space: all messages, and no coins.
+        in proportion to its density. An exact table draws it with integers. The default suits a finite space
+        of messages: all of them, and no coins.
 
         Args:
             coins: uniforms ``(num_public_coins,)``.
@@ -324,7 +316,7 @@ class Channel(ABC):
 
     # -- What an audit needs ----------------------------------------------------------------------
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
         """Messages ``(S, *message_shape)`` among which the largest density ratio of all is found.
 
         All messages, if they are few; a channel with others says where it can lie.
@@ -335,7 +327,7 @@ class Channel(ABC):
         )
 
     def delta_bounds(
-        self, candidates: FloatArray, epsilon: float, posterior: FloatArray | None = None
+        self, candidates: FloatArray, epsilon: float, posterior: Posterior = None
     ) -> DeltaBounds:
         """Bounds on the least delta with which the channel is (eps, delta)-private at these candidates.
 
@@ -359,7 +351,7 @@ class Channel(ABC):
         labels: IntArray,
         candidates: FloatArray,
         rng: np.random.Generator,
-        posterior: FloatArray | None = None,
+        posterior: Posterior = None,
     ) -> Messages:
         """The messages of labels ``(...)``, with coins from ``rng``.
 
@@ -441,7 +433,7 @@ class AdaptiveChannel(Channel):
         self.posterior_rate = validation.positive("posterior_rate", posterior_rate, most=1.0)
         self.posterior_share = validation.probability_below_one("posterior_share", posterior_share)
 
-    def _public(self, posterior: FloatArray | None) -> FloatArray:
+    def _public(self, posterior: Posterior) -> FloatArray:
         """The public posterior, or an error that says where to get it."""
         if posterior is None:
             raise IncompatibleChannelError(

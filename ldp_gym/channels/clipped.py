@@ -8,7 +8,7 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Channel
+from ldp_gym.channels.base import Channel, Posterior
 from ldp_gym.channels.clipping import Cells, Clipping
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, expectations, has_zero
 from ldp_gym.core.sampling import integers
@@ -96,7 +96,7 @@ class ClippedChannel(Channel):
         return np.exp(log_kernel, out=log_kernel), peak + log_norm[..., None]
 
     def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         """See :meth:`Channel.log_density`; the base measure is Lebesgue's in the revealed coordinates.
 
@@ -111,12 +111,12 @@ class ClippedChannel(Channel):
             return np.log(own * kernel + (1.0 - own) * average) + log_scale
 
     def unbiased_losses(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         """See :meth:`Channel.unbiased_losses`: the loss estimates, without the part that h_t adds.
 
-        :meth:`loss_estimates` are unbiased for ``-log pbar_k(h_t(y))``. h_t moves a label that some hypothesis
-        allows with probability 1/T to the average over all cells, which is public.
+        :meth:`loss_estimates` are unbiased for ``-log pbar_k(h_t(y))``, and h_t replaces a label that some
+        hypothesis allows with probability 1/T by the average over all cells, which is public.
         """
         estimates, mixing = self.loss_estimates(messages, candidates, posterior), self.clipping.mixing
         losses = self.clipping.label_losses(candidates)
@@ -124,7 +124,7 @@ class ClippedChannel(Channel):
         return (estimates - mixing * average) / (1.0 - mixing)
 
     def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         """See :meth:`Channel.log_likelihood`; the kernels mixed by the laws of ``h_t(y)``."""
         kernel, log_scale = self._kernel(messages, candidates, self.clipping.cells(candidates))

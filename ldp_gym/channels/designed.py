@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Channel
+from ldp_gym.channels.base import Channel, Posterior
 from ldp_gym.channels.two_level import best_share, log_mixture, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 from ldp_gym.core.divergences import kl
@@ -114,11 +114,7 @@ class Designed(Channel):
         return values[which, np.asarray(messages)]
 
     def encode(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
     ) -> Messages:
         cumulative, which = self._look_up("cumulative", candidates)
         rows = cumulative.reshape(-1, self.num_messages)
@@ -129,22 +125,22 @@ class Designed(Channel):
         return np.clip(found, 0, self.num_messages - 1)
 
     def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         return self._say("sets", messages, candidates)
 
     def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         return self._say("log_density", messages, candidates)
 
     def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         return self._say("log_likelihood", messages, candidates)
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         return self._say("losses", messages, candidates)
 

@@ -14,6 +14,7 @@ from functools import cached_property
 import gymnasium as gym
 import numpy as np
 
+from ldp_gym.channels.base import Posterior
 from ldp_gym.channels.listing import (
     MessageList,
     all_subsets,
@@ -79,7 +80,7 @@ class SubsetChannel(TwoLevelChannel):
         return (lots <= last).astype(np.float64)
 
     def _log_fits(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior
     ) -> FloatArray | float:
         return self._log_holds
 
@@ -103,12 +104,12 @@ class SubsetChannel(TwoLevelChannel):
         return self.num_names
 
     def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+        self, coins: FloatArray, candidates: FloatArray, posterior: Posterior = None
     ) -> Messages:
         """The windows of the circle."""
         return self._write(draw_windows(coins, np.array(self.size)))
 
-    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+    def list_messages(self, candidates: FloatArray, posterior: Posterior = None) -> MessageList:
         """All sets, if they are few; else the windows of random circles."""
         names, size = self.num_names, self.size
         if (sets := all_subsets(names, size)) is not None:
@@ -143,8 +144,22 @@ def _stirling_rest(n: int) -> float:
 class SubsetSelection(SubsetChannel, LabelChannel):
     """A random set of labels that probably holds the label (Ye and Barg 2018).
 
-    The message is the set as M zeros and ones. Use it for up to a hundred or so labels, where it is far
-    better than randomized response; its signal fades with M all the same.
+    The message is a set of ``w = M / (e^eps + 1)`` labels, rounded, as M zeros and ones. It holds the user's
+    label with probability ``e^eps w / (e^eps w + M - w)``, and is uniform otherwise. No pure channel
+    estimates a distribution over M labels better.
+
+    Example:
+        K = 3, M = 3, eps = 1: w = 1, which is randomized response. At M = 6, w = 2 and the set holds the
+        label with probability ``2 e / (2 e + 4) = 0.576``.
+
+        >>> channel = SubsetSelection(3, 6, 100)
+        >>> channel.size, round(channel.holding, 3)
+        (2, 0.576)
+
+    Privacy: a set has one probability if it holds the label and ``e^-eps`` times that if it does not.
+
+    When to use it: up to about a hundred labels, a distribution to estimate, or unbiased losses. When not:
+    its signal fades as M grows; channels that ask about hypotheses do not see M.
     """
 
     @property
@@ -163,25 +178,21 @@ class SubsetSelection(SubsetChannel, LabelChannel):
         return self.holding, (self.size - self.holding) / (self.num_names - 1)
 
     def encode(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
     ) -> Messages:
         return self._write(self._draw(np.asarray(labels), uniforms))
 
     def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         return self._read(messages)
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         held = self._chances(messages, candidates, posterior)
         return quadratic_losses(held, self._squares(candidates), self.epsilon)
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
         """Any set: they are all alike but for their names."""
         return (np.arange(self.num_labels) < self.size).astype(np.int8)[None]

@@ -11,7 +11,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from ldp_gym.channels.base import Channel
+from ldp_gym.channels.base import Channel, Posterior
 from ldp_gym.channels.clipping import Clipping
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages, expectations
@@ -25,30 +25,28 @@ class TwoLevelChannel(Channel):
 
     @abstractmethod
     def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         """The chance that messages fit each label, ``(..., M)``: 0 or 1, unless a private coin decides."""
 
     @abstractmethod
     def _log_fits(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior
     ) -> FloatArray | float:
         """``log L(z)``, ``(..., 1)`` or a number."""
 
-    def _chances(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
-    ) -> FloatArray:
+    def _chances(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> FloatArray:
         """The chance ``c_k(z)`` that messages fit a label of each hypothesis, ``(..., K)``."""
         return expectations(candidates, self.agreement(messages, candidates, posterior))
 
     def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         agreement = self.agreement(messages, candidates, posterior)
         return log_mixture(agreement, self._log_fits(messages, candidates, posterior), self.epsilon)
 
     def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         chances = self._chances(messages, candidates, posterior)
         return log_mixture(chances, self._log_fits(messages, candidates, posterior), self.epsilon)
@@ -66,11 +64,11 @@ class LabelChannel(TwoLevelChannel):
         """The probabilities a and b that a message agrees with the user's own label, and with another."""
 
     def unbiased_losses(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
-        """See :meth:`Channel.unbiased_losses`: ``(agreement - b) / (a - b)`` is 1 on average for the own label.
+        """See :meth:`Channel.unbiased_losses`; the channel matrix, inverted by hand.
 
-        For any other label it is 0 on average: the channel matrix, inverted.
+        ``(agreement - b) / (a - b)`` is on average 1 for the user's own label and 0 for any other.
         """
         own, other = self.agreement_rates
         agreement = self.agreement(messages, candidates, posterior)

@@ -15,6 +15,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
+from ldp_gym.channels.base import Posterior
 from ldp_gym.channels.subset_selection import SubsetChannel
 from ldp_gym.channels.two_level import best_share, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, expectations, masses, mixture
@@ -113,9 +114,29 @@ def cast_votes(candidates: FloatArray, labels: IntArray, coins: FloatArray) -> I
 class Vote(SubsetChannel):
     """A random set of hypotheses that probably holds the one that likes the label best.
 
-    ``v(y) = argmax_j f_j(x)[y]``; among equals a private coin decides. The message is -1 for the hypotheses
-    in the set and +1 for the others. Use it when hypotheses have labels of their own; where many hypotheses
-    share their labels, ``split`` loses less.
+    The label votes for ``v(y) = argmax_j f_j(x)[y]``; among equals a private coin decides. The message is a
+    set of w hypotheses by subset selection, ``e^eps`` times likelier if it holds v(y), with w the best share
+    ``r* K``, rounded. It is written as -1 in the set and +1 outside.
+
+    Example:
+        K = 3, eps = 1: w = 1, so the message names one hypothesis, the right one with probability
+        ``e / (e + 2) = 0.576`` and each other with 0.212. Labels 0, 1, 2 vote for 1, 2, 3, and naming 1 has
+        the probabilities
+
+        >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
+        >>> np.exp(Vote(3, 3, 100).log_likelihood(np.array([-1.0, 1.0, 1.0]), table)).round(3).tolist()
+        [0.43, 0.321, 0.248]
+
+    Privacy: given its size, a set has one probability if it holds the vote and ``e^-eps`` times that if not.
+    The vote is a function of the label (and a coin), so the ratio for two labels is at most ``e^eps``.
+
+    When to use it: hypotheses have their own labels, eps of 2 and more.
+
+    When not: it can be blind. Where a third hypothesis dominates two labels, both always count for the same
+    side, and two hypotheses that differ only in these labels are never told apart. On the table
+    ``[[.2, 0, .8], [0, .2, .8], [.5, .5, 0]]`` with five rows ``[.04 - .005i, .04 - .005i, .92 + .01i]``
+    (i = 0..4), truth 0, eps = 1, Bayes pays 150 / 567 nats in 1,000 / 4,000 rounds, and goes on paying.
+    ``half-space`` is never blind.
     """
 
     free_of_num_labels: ClassVar[bool] = True
@@ -148,31 +169,25 @@ class Vote(SubsetChannel):
         return (messages < 0.0).astype(np.float64)
 
     def encode(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
     ) -> Messages:
         chosen = cast_votes(candidates, np.asarray(labels), uniforms[..., -1])
         return self._write(self._draw(chosen, uniforms[..., :-1]))
 
     def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         return mixture(self._read(messages), votes(candidates))
 
-    def _chances(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
-    ) -> FloatArray:
+    def _chances(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> FloatArray:
         return expected_votes(candidates, self._read(messages))
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         held = self._chances(messages, candidates, posterior)
         return quadratic_losses(held, self._squares(ballots_for_winners(candidates)), self.epsilon)
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
         """A window of names that slides around: a density takes two values, so any ratio is eps or 0."""
         return self.messages_given_coins(np.arange(self.num_names) / self.num_names, candidates)
