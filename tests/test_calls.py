@@ -15,8 +15,7 @@ PUBLIC = """
     ldp_agents ldp_gym ldp_gym.audit ldp_gym.bench.batch ldp_gym.bench ldp_gym.channels ldp_gym.deploy
     ldp_gym.hypotheses ldp_gym.natures ldp_gym.bench.splits
     ldp_gym.bench.search ldp_gym.core.simplex ldp_gym.testing ldp_gym.theory ldp_gym.truths ldp_gym.wrappers
-    ldp_gym.channels.accounting ldp_gym.channels.capacity ldp_gym.channels.clipping
-    ldp_gym.channels.extremal ldp_gym.channels.noise_scales
+    ldp_gym.channels.accounting ldp_gym.channels.two_level ldp_gym.channels.clipping
 """
 RESULTS = {
     "Cells",
