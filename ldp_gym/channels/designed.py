@@ -14,39 +14,21 @@ from ldp_gym.channels.two_level import best_share, log_mixture, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 from ldp_gym.core.divergences import kl
 
-_FEW_LABELS = 10
-"""Up to this number of labels all sets take part: 1,022 of ten labels."""
-
-_STEEPEST = 10.0
-"""Largest eps that masses are optimised for; a larger eps uses the same sets."""
-
-_ROUNDS, _STARTS, _KEPT = 5, 10, 200
-"""Search rounds, random covers of each shape in a round, and sets that a round hands on."""
-
-_BARRIERS = (1.0, 0.1, 0.01, 1e-3)
-"""Weights of the logarithmic barrier, one after another, relative to what the information is worth."""
-
-_EQUAL = 1e-12
-"""Preferences, of the order of one, that differ by less are ties, which the first set wins."""
-
-_DIGITS = 12
-"""Digits of a table that matter: tables that agree to them share a design."""
+_FEW_LABELS = 10  # up to this number of labels all sets take part: 1,022 of ten labels
+_STEEPEST = 10.0  # largest eps that masses are optimised for; a larger eps uses the same sets
+_ROUNDS, _STARTS, _KEPT = 5, 10, 200  # of the search: rounds, random covers of a shape, sets handed on
+_BARRIERS = (1.0, 0.1, 0.01, 1e-3)  # weights of the barrier, in turn, relative to the information's worth
+_EQUAL = 1e-12  # preferences, of the order of one, that differ by less are ties, which the first set wins
+_DIGITS = 12  # tables that agree to this number of digits share a design
 
 
 class Design(NamedTuple):
-    """An extremal channel for a table.
+    """An extremal channel for a table."""
 
-    Attributes:
-        sets: the labels in each set, ones and zeros, ``(n, M)``.
-        masses: ``c_S``, the probability of the set from a label inside, ``(n,)``.
-        cost: J of the channel.
-        gap: proved bound on how far below the cost, relatively, the least J may lie; None without a proof.
-    """
-
-    sets: FloatArray
-    masses: FloatArray
-    cost: float
-    gap: float | None
+    sets: FloatArray  # the labels in each set, ones and zeros, (n, M)
+    masses: FloatArray  # c_S, the probability of the set from a label inside, (n,)
+    cost: float  # J of the channel
+    gap: float | None  # proved bound on how far below the cost, relatively, the least J may lie
 
 
 class Designed(Channel):
@@ -97,7 +79,7 @@ class Designed(Channel):
 
     def design(self, candidates: FloatArray) -> Design:
         """The design for candidates ``(K, M)``."""
-        return _design(_key(candidates), self.epsilon, self.horizon, self.num_messages)
+        return _design(_key(np.round(candidates, _DIGITS)), self.epsilon, self.horizon, self.num_messages)
 
     def _look_up(self, field: str, candidates: FloatArray) -> tuple[FloatArray, IntArray]:
         """One field of the plans of all tables among the candidates, and each one's number, ``(...)``."""
@@ -150,13 +132,14 @@ _Key = tuple[tuple[int, ...], bytes]
 
 def _key(table: FloatArray) -> _Key:
     """Shape and bytes of a table, for the caches."""
-    return table.shape, (np.round(table, _DIGITS) + 0.0).tobytes()  # no negative zero
+    return table.shape, (table + 0.0).tobytes()  # no negative zero
 
 
 @lru_cache(maxsize=128)
 def _plan(key: _Key, epsilon: float, horizon: int, num_messages: int) -> dict[str, FloatArray]:
     """Everything that the channel says at one table, by message number."""
-    table, design = np.frombuffer(key[1]).reshape(key[0]), _design(key, epsilon, horizon, num_messages)
+    table = np.frombuffer(key[1]).reshape(key[0])
+    design = _design(_key(np.round(table, _DIGITS)), epsilon, horizon, num_messages)
     numbers = np.arange(num_messages) % len(design.masses)  # a set has one number or more
     sets, masses = design.sets[numbers], (design.masses / np.bincount(numbers))[numbers]
     chances, log_masses = np.einsum("nm,km->nk", sets, table), np.log(masses)[:, None]
@@ -180,7 +163,7 @@ def _design(key: _Key, epsilon: float, horizon: int, most_sets: int) -> Design:
     kinds, group = np.unique(first, return_inverse=True)
     if len(kinds) == 1:  # no label tells anything, but a channel has two messages
         kinds = group = np.arange(whole.shape[1])
-    table, proved = np.stack([np.bincount(group, row) for row in whole]), len(kinds) <= _FEW_LABELS
+    table, proved = np.einsum("km,mg->kg", whole, np.eye(len(kinds))[group]), len(kinds) <= _FEW_LABELS
     problem, low = _Problem(table, math.exp(-min(epsilon, _STEEPEST)), horizon), math.exp(-epsilon)
     if proved:
         numbers = np.arange(1, 2 ** len(kinds) - 1)
