@@ -55,7 +55,7 @@ class Designed(Channel):
     ``e^-eps`` times that from others, so the log ratio of two labels is 0, eps or -eps.
 
     Use it where messages may not depend on earlier ones, for a constant class or a finite pool of contexts.
-    Games with more than 64 labels, 16 hypotheses or 64 tables are refused. A table takes up to two seconds
+    Games with more than 64 labels, 32 hypotheses or 64 tables are refused. A table takes up to a few seconds
     when it is first seen, and is kept. It is never blind to a pair: ``D_ij = 0`` would cost most.
 
     The base measure of :meth:`log_density` counts numbers. A set may have several numbers: how many there are
@@ -64,7 +64,7 @@ class Designed(Channel):
 
     most_tables: ClassVar[int | None] = 64
     most_labels: ClassVar[int | None] = 64
-    most_hypotheses: ClassVar[int | None] = 16
+    most_hypotheses: ClassVar[int | None] = 32
     num_uniforms = 1
 
     @property
@@ -212,42 +212,34 @@ class _Problem:
 
         Newton's method on ``J - mu sum_S w_S log c_S`` where masses cover every label once. J is then at most
         ``mu sum_S w_S`` above the least. The fixed weights w give sets that are equally good different
-        masses. The Hessian is diagonal but for a row per pair, so that the linear system is small.
+        masses.
         """
         told, labels = self.information(sets), sets.shape[1]
         # The first label is covered once and the others as often: this form keeps its digits at a small eps.
         ones = self.low + (1.0 - self.low) * sets[:, :1]
         covers = np.concatenate([ones, sets[:, 1:] - sets[:, :1]], axis=1).T
-        rows, rest = np.concatenate([told, covers]), sets[labels:].sum(axis=0)
-        masses = np.ones(len(sets))
+        masses, rest = np.ones(len(sets)), sets[labels:].sum(axis=0)
         masses[:labels] += 1.5 * rest.max() - rest  # singletons fill up: a feasible start
         masses /= covers[0] @ masses
         weights = 0.5 + np.random.default_rng(0).random(len(sets))
         worth = float(self.prices / (told @ masses + self.shift) ** 2 @ (told @ masses))
-        prices, duals = self.prices / (worth or 1.0), np.zeros(len(rows))
+        prices, duals = self.prices / (worth or 1.0), np.zeros(labels)
         for barrier in barriers:
             pull, smallest = barrier * weights / weights.sum(), math.inf
             for _ in range(100):
-                now = told @ masses + self.shift
-                duals[: len(told)] = -prices / now**2
-                slope = duals @ rows - pull / masses  # the Lagrangian's: steps to its zero lose no digits
-                scaled = rows * (masses**2 / pull)
-                system = scaled @ rows.T
-                system[np.diag_indices(len(told))] += now**3 / (2.0 * prices)
-                missing = np.append(np.zeros(len(told)), np.eye(labels)[0] - covers @ masses)
-                norm = 1.0 / np.sqrt(np.diag(system))
-                right = -norm * (scaled @ slope + missing)
-                turn = norm * np.linalg.solve(system * norm[:, None] * norm, right)
-                relative = -(masses / pull) * (slope + turn @ rows)
-                moved, gain = told @ (relative * masses), -float(slope @ (relative * masses))
-                largest, length = float(np.abs(relative).max()), min(1.0, 0.99 / max(-relative.min(), 1e-300))
+                now, missing = told @ masses + self.shift, np.eye(labels)[0] - covers @ masses
+                # The Lagrangian's slope, by relative masses: steps to its zero lose no digits.
+                slope = (duals @ covers - (prices / now**2) @ told) * masses - pull
+                curve = 2.0 * prices / now**3
+                step, turn = _newton_step(told * masses, covers * masses, slope, pull, curve, missing)
+                moved, gain = told @ (step * masses), -float(slope @ step)
+                largest, length = float(np.abs(step).max()), min(1.0, 0.99 / max(-step.min(), 1e-300))
                 while largest > 1e-4 and length > 1e-9:  # backtrack, by differences that do not cancel
                     change = -length * float((prices * moved / (now * (now + length * moved))).sum())
-                    if change - float(pull @ np.log1p(length * relative)) <= -0.1 * length * gain:
+                    if change - float(pull @ np.log1p(length * step)) <= -0.1 * length * gain:
                         break
                     length /= 2.0
-                masses = masses * (1.0 + length * relative)
-                duals[len(told) :] += length * turn[len(told) :]
+                masses, duals = masses * (1.0 + length * step), duals + length * turn
                 done = 1e-13 if barrier == barriers[-1] else 1e-2
                 if largest < done or (largest < 1e-7 and largest > smallest / 2.0):
                     break  # converged, or as far as floats go
@@ -282,6 +274,30 @@ class _Problem:
             worth = self.prices / (self.information(pool) @ masses + self.shift) ** 2
             pool = _heaviest(pool, masses, _KEPT)
         return pool
+
+
+def _newton_step(
+    told: FloatArray,
+    covers: FloatArray,
+    slope: FloatArray,
+    pull: FloatArray,
+    curve: FloatArray,
+    missing: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Minimise ``slope x + x (told^T curve told + pull) x / 2`` where ``covers x = missing``; multipliers."""
+    pairs, sets = told.shape
+    if pairs > sets:
+        hessian = (told.T * curve) @ told + np.diag(pull)
+        system = np.block([[hessian, covers.T], [covers, np.zeros((len(covers), len(covers)))]])
+        found = np.linalg.solve(system, np.append(-slope, missing))
+        return found[:sets], found[sets:]
+    rows = np.concatenate([told, covers])  # diagonal but for a row per pair: a small system
+    system = (rows / pull) @ rows.T
+    system[np.diag_indices(pairs)] += 1.0 / curve
+    norm = 1.0 / np.sqrt(np.diag(system))
+    right = -norm * ((rows / pull) @ slope + np.append(np.zeros(pairs), missing))
+    found = norm * np.linalg.solve(system * norm[:, None] * norm, right)
+    return -(slope + found @ rows) / pull, found[pairs:]
 
 
 def _tidy(sets: FloatArray) -> FloatArray:
