@@ -1,8 +1,8 @@
-"""The private users: one file per mechanism.
+"""Channels, the private users of the game: one file per mechanism.
 
-``ldp-gym list channels`` shows them all, by what their messages speak about.
+``ldp-gym list channels`` shows them all, by the kind of their messages.
 
-What is promised: idealised real arithmetic, per round, for the labels alone (contexts and the class are
+The privacy promise holds in idealised real arithmetic, per round, for labels (contexts and the class are
 public), with a simulator's random numbers. That is right for research, and not for protecting real
 people's data. ``ldp_gym.audit.certify(channel, candidates)`` checks it.
 """

@@ -97,7 +97,7 @@ def _laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) ->
     high = min(num_coordinates, advanced_composition(num_coordinates, epsilon, delta)) / epsilon
     if epsilon > _LARGE:
         return high
-    # One coordinate alone has delta = 1 - e^((eps - shift) / 2), which bounds the shift.
+    # A single coordinate has delta = 1 - e^((eps - shift) / 2), which bounds the shift.
     low = min(high, 1.0 / (epsilon - 2.0 * math.log1p(-delta)))
     while high > low * (1.0 + 1e-6):
         middle = math.sqrt(low * high)

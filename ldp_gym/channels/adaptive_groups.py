@@ -5,10 +5,10 @@ times likelier for those in its set. It tells most if its set has the share r* o
 (:func:`ldp_gym.theory.best_share`), so there are about ``1 / r*`` groups, and fewer when one hypothesis has
 more than that.
 
-A worked example, K = 3, eps = 1: ``1 / r* = 2.95``, so two or three groups. Posterior (0.5, 0.3, 0.2), lots
-(0.9, 0.1, 0.8): turns go by ``w (0.5 + lot) = (0.7, 0.18, 0.26)``, so 1, 3, 2. Two groups: 1 to group 0 (load
-0.5), 3 to group 1 (0.2), 2 to the lighter group 1 (0.5): groups (0, 1, 1). Three groups: (0, 2, 1). Of the
-two divisions the one that leaves the least expected uncertainty is taken; the message (0, 1, 1, 0) names
+A worked example, K = 3, eps = 1: ``1 / r* = 2.95``, so two or three groups. Posterior (0.5, 0.3, 0.2), coins
+(0.9, 0.1, 0.8): turns go by ``w (0.5 + coin) = (0.7, 0.18, 0.26)``, so 1, 3, 2. Two groups: 1 to group 0
+(load 0.5), 3 to group 1 (0.2), 2 to the lighter group 1 (0.5): groups (0, 1, 1). Three groups: (0, 2, 1). Of
+the two divisions the one that leaves the least expected uncertainty is taken; the message (0, 1, 1, 0) names
 group 0.
 """
 
@@ -37,10 +37,10 @@ from ldp_gym.core.arrays import (
 )
 
 _LEAST = 1e-6
-"""What a hypothesis counts for at least, so that every group has a mean."""
+"""Least weight of a hypothesis, so that every group has a mean."""
 
 _TIE = 1e-9
-"""What differs by less is equal: the last bit depends on the shape of a batch, and must decide nothing."""
+"""Differences below this are ties: the last bit depends on the shape of a batch, and must not decide."""
 
 
 class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
@@ -74,7 +74,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     @cached_property
     def sizes(self) -> list[int]:
-        """How many groups there may be: 2, 3, 5, 9, ... and at most ``1 / r*``, rounded, or K."""
+        """Possible numbers of groups: 2, 3, 5, 9, ... and at most ``1 / r*``, rounded, or K."""
         share = max(best_share(self.epsilon), 1.0 / self.num_hypotheses)
         most = max(2, round(1.0 / share))
         steps = (2**power + 1 for power in range(most.bit_length()))
@@ -82,7 +82,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """A lot for each hypothesis' turn, whether to name the right group, another, a coin among equals."""
+        """One for each hypothesis' turn, then: name the right group?, which other, a coin among equals."""
         return self.num_hypotheses + 3
 
     @property
@@ -114,13 +114,13 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     # -- The groups -------------------------------------------------------------------------------
 
-    def _divide(self, lots: FloatArray, posterior: Posterior) -> IntArray:
-        """The number of each hypothesis' group, ``(..., K)``, when lots ``(..., K)`` blur whose turn it is.
+    def _divide(self, coins: FloatArray, posterior: Posterior) -> IntArray:
+        """Group of each hypothesis, ``(..., K)``, when uniforms ``(..., K)`` blur the order of turns.
 
         Of the possible numbers of groups the one after which the posterior is expected to be most certain.
         """
-        weights = np.broadcast_to(self._weights(posterior), lots.shape)
-        return self._divide_in_turn((-weights * (0.5 + lots)).argsort(axis=-1), weights)
+        weights = np.broadcast_to(self._weights(posterior), coins.shape)
+        return self._divide_in_turn((-weights * (0.5 + coins)).argsort(axis=-1), weights)
 
     def _divide_in_turn(self, turns: IntArray, weights: FloatArray) -> IntArray:
         """The number of each hypothesis' group, ``(..., K)``, when their turns are given."""
@@ -145,7 +145,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
         That is ``sum_g sqrt(p_g) sum_k sqrt(w_k q_g(k))``, where group g is named with probability ``q_g(k)``
         if k is the truth, and with ``p_g`` on average. It is least, 1, where the truth is known. Entropy in
-        its place asks too much about the likeliest hypothesis alone, and is slow to find another when that
+        its place asks too much about the likeliest hypothesis, and is slow to find another when that
         one is wrong.
         """
         ratio, root = math.exp(-self.epsilon), math.exp(-self.epsilon / 2.0)
@@ -156,7 +156,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         return uncertainty * math.exp(self._log_right[len(load)])
 
     def _shares(self, groups: IntArray, posterior: Posterior) -> FloatArray:
-        """What each hypothesis counts for in the mean of each group, ``(groups, ..., K)``."""
+        """Weight of each hypothesis in the mean of each group, ``(groups, ..., K)``."""
         numbers = np.arange(self.sizes[-1]).reshape(-1, *[1] * groups.ndim)
         shares = self._weights(posterior) * (groups == numbers)
         shares /= np.maximum(np.add.reduce(shares, axis=-1, keepdims=True), _LEAST)
@@ -213,7 +213,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     @property
     def num_public_coins(self) -> int:
-        """A lot for each hypothesis' turn."""
+        """One for each hypothesis' turn."""
         return self.num_hypotheses
 
     def messages_given_coins(
@@ -224,8 +224,8 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
         """A hundred divisions, each group named: a density takes two values, so any ratio is eps or 0."""
-        lots = np.random.default_rng(0).random((100, self.num_hypotheses))
-        return _name_each(np.unique(self._divide(lots, posterior), axis=0))[0]
+        coins = np.random.default_rng(0).random((100, self.num_hypotheses))
+        return _name_each(np.unique(self._divide(coins, posterior), axis=0))[0]
 
 
 def _assign(weights: FloatArray, sizes: list[int]) -> list[tuple[FloatArray, BoolArray]]:
@@ -247,7 +247,7 @@ def _assign(weights: FloatArray, sizes: list[int]) -> list[tuple[FloatArray, Boo
 
 
 def _winners(means: FloatArray, count: IntArray) -> BoolArray:
-    """Which of the first so many groups have the largest of the means ``(groups, ...)``."""
+    """Mask of the groups, among the first ``count``, with the largest of the means ``(groups, ...)``."""
     numbers = np.arange(len(means)).reshape(-1, *[1] * (means.ndim - 1))
     largest = np.maximum.reduce(means, axis=0) * (1.0 - _TIE)
     return (means >= largest) & (numbers < count)
@@ -262,7 +262,7 @@ def _name_each(divisions: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _order_chances(orders: IntArray, weights: FloatArray) -> FloatArray:
-    """How likely independent numbers, uniform in ``[w_k / 2, 3 w_k / 2]``, fall into each order ``(n, K)``.
+    """Probability of each order ``(n, K)`` of independent numbers, uniform in ``[w_k / 2, 3 w_k / 2]``.
 
     Between two of all these ends a number is uniform, and those in one such interval come in any order with
     equal probability. So an order is cut in all ways into what lies in the highest interval, the next, and
@@ -270,7 +270,7 @@ def _order_chances(orders: IntArray, weights: FloatArray) -> FloatArray:
     """
     num_hypotheses = len(weights)
     ends = np.unique(np.concatenate([weights / 2.0, weights * 1.5]))[::-1]
-    # That the first so many lie in the intervals so far.
+    # Probability that the first n of an order lie in the intervals so far, (orders, n).
     chances = np.zeros((len(orders), num_hypotheses + 1))
     chances[:, 0] = 1.0
     for high, low in pairwise(ends):

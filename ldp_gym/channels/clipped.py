@@ -1,4 +1,4 @@
-"""What the channels that reveal clipped log-likelihoods share: h_t, and the mixture it makes of a density."""
+"""Base of the channels that reveal clipped log-likelihoods: h_t, and the mixture it makes of a density."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, expectations
 from ldp_gym.core.sampling import integers
 
 NEGLIGIBLE = 1e-5
-"""A range, in nats, that counts as none: what is scaled by it would show how log-likelihoods round."""
+"""Largest range, in nats, that counts as zero: scaling by it would show rounding errors."""
 
 
 class ClippedChannel(Channel):
     """A randomization of ``log pbar_j[h_t(y)]`` in one or all of the K coordinates: a loss for each.
 
-    The arguments that are not listed here are those of every :class:`Channel`.
+    The other arguments are those of every :class:`Channel`.
 
     Args:
         clipping: ``"continuous"``, or ``"paper"`` with its ceilings, which breaks the promise.
@@ -82,7 +82,7 @@ class ClippedChannel(Channel):
         return self._levels_of(candidates, cells.lengths[..., None, :], cells.total[..., None])
 
     def _levels_of(self, masses: FloatArray, lengths: FloatArray, total: FloatArray) -> FloatArray:
-        """``log pbar_j[y]`` of the given masses ``f_j[y]`` alone; +inf where h_t never goes."""
+        """``log pbar_j[y]`` of the given masses ``f_j[y]``; +inf where h_t never goes."""
         return np.where(lengths > 0.0, np.log(self.clipping.density(masses, lengths, total)), np.inf)
 
     def _kernel(
@@ -150,7 +150,7 @@ def mark_revealed(losses: FloatArray) -> FloatArray:
 
 
 def revealed_coordinate(messages: Messages) -> IntArray:
-    """Which coordinate each message reveals, of those that reveal one."""
+    """The coordinate that each message reveals, on channels that reveal one."""
     return (messages != 0.0).argmax(axis=-1)
 
 

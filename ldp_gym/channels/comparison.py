@@ -39,7 +39,7 @@ from ldp_gym.core.arrays import (
 from ldp_gym.core.sampling import categorical, integers
 
 _TIE = 1e-12
-"""Mean probabilities that differ by less are equal: the last bit must not decide who likes a label better."""
+"""Mean probabilities that differ by less are ties: the last bit must not decide."""
 
 UNLIKELY = 1e-12
 """Least public weight of a hypothesis."""
@@ -60,7 +60,7 @@ class Comparison(TwoLevelChannel):
     @property
     @abstractmethod
     def _num_coins(self) -> int:
-        """How many uniforms the sides take."""
+        """Number of uniforms that draw the sides."""
 
     @abstractmethod
     def _sides(self, coins: FloatArray, posterior: Posterior) -> FloatArray:
@@ -72,7 +72,6 @@ class Comparison(TwoLevelChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """Those of the sides, and one for the answer."""
         return self._num_coins + 1
 
     @property
@@ -94,7 +93,7 @@ class Comparison(TwoLevelChannel):
         return np.where(self._wins(prefers, uniforms[..., -1])[..., None], -sides, sides)
 
     def _wins(self, prefers: FloatArray, coin: FloatArray) -> BoolArray:
-        """Whether the answer is that A likes the label better, from how far it does, ``(...)``."""
+        """Mask of answers "A likes the label better", given that it does (1), does not (0) or ties (1/2)."""
         truthful = coin < math.exp(self._log_keep)
         return np.where(prefers == 0.5, coin < 0.5, (prefers > 0.5) == truthful)
 
@@ -104,18 +103,18 @@ class Comparison(TwoLevelChannel):
 
     @abstractmethod
     def _lowest(self, messages: Messages) -> FloatArray:
-        """What a message has for the lowest hypothesis that is compared, ``(..., 1)``."""
+        """Sign of a message at the lowest hypothesis that is compared, ``(..., 1)``."""
 
     def _prefers(
         self, messages: Messages, candidates: FloatArray, posterior: Posterior
     ) -> tuple[FloatArray, BoolArray]:
-        """Which labels A likes better, ``(..., M)``, and if the answer was that it does, ``(..., 1)``."""
+        """Labels that A likes better, ``(..., M)``, and a mask of answers that it does, ``(..., 1)``."""
         lowest = self._lowest(messages)
         contrast = self._contrast(messages * lowest, posterior)
         return _preference(mixture(contrast, candidates)), lowest < 0.0
 
     def _chances(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> FloatArray:
-        """How likely each hypothesis finds the true answer to be the one that was given, ``(..., K)``."""
+        """Probability under each hypothesis of the given answer before flipping, ``(..., K)``."""
         prefers, won = self._prefers(messages, candidates, posterior)
         chances = expectations(candidates, prefers)
         return np.where(won, chances, 1.0 - chances)
@@ -143,12 +142,11 @@ class Comparison(TwoLevelChannel):
         return list_by_coins(np.stack([sides, -sides], axis=1), chances)
 
     def _draw_sides(self, count: int, posterior: Posterior) -> FloatArray:
-        """So many random sides, the same ones each time."""
+        """Random sides, the same ones each time."""
         return self._sides(np.random.default_rng(0).random((count, self._num_coins)), posterior)
 
     @property
     def num_public_coins(self) -> int:
-        """Those of the sides."""
         return self._num_coins
 
     def messages_given_coins(
@@ -213,7 +211,6 @@ class Split(Division):
 
     @property
     def _half(self) -> int:
-        """How many are on the smaller side."""
         return self.num_hypotheses // 2
 
     def _sides(self, coins: FloatArray, posterior: Posterior) -> FloatArray:
@@ -266,7 +263,7 @@ class AdaptiveSplit(AdaptiveChannel, Division):
 
     def _sides(self, coins: FloatArray, posterior: Posterior) -> FloatArray:
         posterior = self._public(posterior)
-        # One that has half goes first, and alone.
+        # A hypothesis that has half goes first and has its side for itself.
         places = along(np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1))
         if posterior.shape != coins.shape:
             posterior = np.broadcast_to(posterior, coins.shape)

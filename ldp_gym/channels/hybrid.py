@@ -41,7 +41,7 @@ class Hybrid(OneBit):
 
     @property
     def _share(self) -> float:
-        """How often the piecewise mechanism is used."""
+        """Probability of the piecewise mechanism."""
         return -math.expm1(-self._level / 2.0) if self._level > 0.61 else 0.0
 
     @property
@@ -51,13 +51,13 @@ class Hybrid(OneBit):
 
     @property
     def mean_square(self) -> float:
-        """That of t = 1: the piecewise mechanism's grows with t (Wang et al. 2019), and a bit's does not."""
+        """Mean square at t = 1: the piecewise part grows with t (Wang et al. 2019), a bit's is constant."""
         below = math.expm1(self._level / 2.0)
         piecewise = 1.0 + 1.0 / below + (below + 4.0) / (3.0 * below**2)
         return self._share * piecewise + (1.0 - self._share) * super().mean_square
 
     def _interval(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Where the piecewise mechanism is denser."""
+        """Ends of the interval on which the piecewise mechanism is denser."""
         low = (self._reach + 1.0) / 2.0 * values - (self._reach - 1.0) / 2.0
         return low, low + self._reach - 1.0
 
@@ -79,11 +79,11 @@ class Hybrid(OneBit):
         return np.where(self._is_bit(reports), (1.0 - self._share) * bit, self._share * piecewise)
 
     def _is_bit(self, reports: FloatArray) -> BoolArray:
-        """Whether reports came from the one bit: C lies between points with probability 0."""
+        """Mask of reports from the one bit: a point is C with probability 0."""
         return np.isclose(np.abs(reports), self._bit, rtol=1e-9, atol=0.0)
 
     def report_agreement(self, reports: FloatArray, values: FloatArray) -> FloatArray:
-        """That of a bit; for a point, whether it lies where the value makes it denser."""
+        """Agreement as of a bit; for a point, 1 inside the interval that the value makes denser."""
         low, high = self._interval(values)
         inside = ((low <= reports) & (reports <= high)).astype(np.float64)
         return np.where(self._is_bit(reports), super().report_agreement(reports, values), inside)

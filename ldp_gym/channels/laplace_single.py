@@ -95,7 +95,7 @@ class LaplaceSingle(NoisyChannel):
         return self.num_hypotheses * self._coordinate_variance(candidates).mean(axis=-1)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
-        """Of each coordinate, the message with the largest density ratio.
+        """The message of each coordinate with the largest density ratio.
 
         Between two breakpoints ``log pbar_j[y]`` a mixture of Laplace densities is ``A e^v + B e^-v``, so the
         ratio of two is monotone there, and it is constant in the tails: it is largest at a breakpoint. There

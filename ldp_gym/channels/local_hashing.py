@@ -16,7 +16,7 @@ from ldp_gym.core.primes import least_prime
 from ldp_gym.core.sampling import integers
 
 _LEAST_PRIME = 257
-"""The hash takes values below a prime of at least this size, so that its buckets are about equal."""
+"""Least prime of the hash: the buckets are then about equal."""
 
 
 class LocalHashing(LabelChannel):
@@ -121,7 +121,7 @@ class LocalHashing(LabelChannel):
 
     @property
     def num_public_coins(self) -> int:
-        """Those of the hash."""
+        """The two of the hash."""
         return 2
 
     def messages_given_coins(

@@ -27,7 +27,7 @@ class NoiseLaw:
         log_kernel: the log density up to its constant.
         log_norm: the constant.
         variance: its variance.
-        reach: how far the noise goes with probability at most ``e^-g``, as a function of g.
+        reach: distance that the noise exceeds with probability at most ``e^-g``, as a function of g.
     """
 
     draw: Callable[[FloatArray], FloatArray]
@@ -61,7 +61,7 @@ GAUSS = NoiseLaw(sampling.normal, _minus_half_square, -0.5 * math.log(2.0 * math
 
 
 class Noise(NamedTuple):
-    """How a round's log-likelihoods turn into losses: all of it public.
+    """Public numbers by which a round's log-likelihoods turn into losses.
 
     Attributes:
         scale: the noise scale b_j of each coordinate, in log-likelihood units, ``(..., K)``.
@@ -77,8 +77,8 @@ class Noise(NamedTuple):
 class NoisyChannel(ClippedChannel):
     """A noisy, affine image of the clipped log-likelihoods.
 
-    A message is ``-c (log pbar_j[h_t(y)] + noise + log M - c')``, eqs. (8) and (12). The arguments that are
-    not listed here are those of :class:`ClippedChannel`.
+    A message is ``-c (log pbar_j[h_t(y)] + noise + log M - c')``, eqs. (8) and (12). The other
+    arguments are those of :class:`ClippedChannel`.
 
     Args:
         calibration: ``"paper"``: noise for log-likelihoods of range ``log(KT)``, whatever the context;
@@ -125,7 +125,7 @@ class NoisyChannel(ClippedChannel):
 
     @abstractmethod
     def distances(self, messages: Messages, candidates: FloatArray, cells: Cells) -> Iterator[FloatArray]:
-        """How far above a revealed value the levels of all labels lie, in noise scales, ``(..., M)``.
+        """Distances of the levels of all labels above a revealed value, in noise scales, ``(..., M)``.
 
         One after another for the coordinates that a message reveals; +inf where h_t never goes.
         """

@@ -28,7 +28,7 @@ A half width is 0 where there is no range.
 """
 
 _LEAST_EPSILON = 1e-150
-"""The square of a report, about ``2 / eps``, is a float."""
+"""Least eps: the square of a report, about ``2 / eps``, is still a float."""
 
 
 class OneBit(ClippedChannel):
@@ -88,7 +88,7 @@ class OneBit(ClippedChannel):
         return (1.0 + np.sign(reports) * values / self._bit) / 2.0
 
     def report_agreement(self, reports: FloatArray, values: FloatArray) -> FloatArray:
-        """How far values t agree with reports x: fully at the end of [-1, 1] that the bit says."""
+        """Agreement of values t with reports x: 1 at the end that the bit names, 0 at the other."""
         return (1.0 + np.sign(reports) * values) / 2.0
 
     def pieces(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -118,18 +118,15 @@ class OneBit(ClippedChannel):
     # -- The public ranges ------------------------------------------------------------------------
 
     def _scales(self, candidates: FloatArray, cells: Cells) -> _Scales:
-        """Of all coordinates."""
         return self._scales_of(candidates, cells.lengths[..., None, :], cells.total[..., None])
 
     def _scales_at(self, coordinate: IntArray, candidates: FloatArray, cells: Cells) -> _Scales:
-        """Of one coordinate ``(...)`` in each round."""
         if candidates.ndim == 2 and coordinate.size > len(candidates):  # one table for many rounds
             centre, half, density = self._scales(candidates, cells)
             return centre[coordinate], half[coordinate], density[coordinate]
         return self._scales_of(at(candidates, coordinate, slice(None)), cells.lengths, cells.total)
 
     def _scales_of(self, masses: FloatArray, lengths: FloatArray, total: FloatArray) -> _Scales:
-        """Of the coordinates with masses ``f_j[y]``, ``(..., M)``."""
         density = self.clipping.density(masses, lengths, total)
         lowest, highest = range_of(density, lengths)
         half = (highest - lowest) / 2.0
@@ -150,7 +147,7 @@ class OneBit(ClippedChannel):
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
-        """How far the value of ``h_t(y) = y`` agrees with the report."""
+        """Agreement of the value of ``h_t(y) = y`` with the report."""
         cells = self.clipping.cells(candidates)
         reports, values, half = self._read(messages, candidates, cells)
         says = (half > 0.0) & (cells.lengths > 0.0)  # a report says nothing where there is no range

@@ -74,7 +74,7 @@ class RandomizedResponse(LabelChannel):
         return masses(candidates, np.asarray(messages))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
-        """Any message: they are all alike but for their names."""
+        """The first message: all have the same ratio."""
         return np.array([0])
 
     def loss_estimates(

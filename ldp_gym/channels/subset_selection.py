@@ -42,7 +42,7 @@ class SubsetChannel(TwoLevelChannel):
 
     @property
     def size(self) -> int:
-        """w, how many names a set holds."""
+        """w, the number of names in a set."""
         share = self.num_names / (1.0 + math.exp(min(self.epsilon, 700.0)))
         return min(max(1, round(share)), self.num_names - 1)
 
@@ -61,7 +61,7 @@ class SubsetChannel(TwoLevelChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """Whether the set holds the name, and a lot for every name."""
+        """One for whether the set holds the name, and one for every name."""
         return 1 + self.num_names
 
     @abstractmethod
@@ -73,7 +73,7 @@ class SubsetChannel(TwoLevelChannel):
         """The sets of messages, as zeros and ones: the inverse of :meth:`_write`."""
 
     def _draw(self, names: IntArray, uniforms: FloatArray) -> FloatArray:
-        """Sets ``(..., N)`` as zeros and ones: the w names with the smallest lots, the own first or last."""
+        """Sets ``(..., N)`` as zeros and ones: the w names of least uniforms, the own first or last."""
         own = np.where(uniforms[..., 0] < self.holding, -1.0, 2.0)
         lots = np.where(np.arange(self.num_names) == names[..., None], own[..., None], uniforms[..., 1:])
         last = np.partition(lots, self.size - 1, axis=-1)[..., self.size - 1, None]
@@ -97,7 +97,7 @@ class SubsetChannel(TwoLevelChannel):
 
     @property
     def num_public_coins(self) -> int:
-        """A lot for every name: their random circle, of which the sets are windows.
+        """One for every name: their random circle, of which the sets are windows.
 
         Given a set, the circle says nothing about the user's name.
         """
@@ -194,5 +194,5 @@ class SubsetSelection(SubsetChannel, LabelChannel):
         return quadratic_losses(held, self._squares(candidates), self.epsilon)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
-        """Any set: they are all alike but for their names."""
+        """The first labels: all sets have the same ratio."""
         return (np.arange(self.num_labels) < self.size).astype(np.int8)[None]

@@ -90,23 +90,23 @@ class UnaryEncoding(LabelChannel):
         return quadratic_losses(held, squares, self.epsilon)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
-        """The first bit alone is 1: the ratio does not depend on the other bits."""
+        """Only the first bit is 1: the ratio does not depend on the other bits."""
         return (np.arange(self.num_labels) == 0).astype(np.int8)[None]
 
     @property
     def num_public_coins(self) -> int:
-        """For how many bits are 1, which says nothing about the label; and a lot for every label's place."""
+        """M for the number of ones, which says nothing about the label, and M for the labels' places."""
         return 2 * self.num_labels
 
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Posterior = None
     ) -> Messages:
-        """The windows of so many labels on a random circle, as in subset selection."""
-        bits, lots = np.split(coins, 2)
+        """Windows of labels on a random circle, as in subset selection."""
+        bits, coins = np.split(coins, 2)
         likely = np.full(self.num_labels, math.exp(self._log_zero - self.epsilon))
         likely[0] = 0.5
         size = np.count_nonzero(bits < likely)
-        windows = draw_windows(lots, np.array(size)).astype(np.int8)
+        windows = draw_windows(coins, np.array(size)).astype(np.int8)
         return windows if 0 < size < self.num_labels else windows[:1]
 
     def list_messages(self, candidates: FloatArray, posterior: Posterior = None) -> MessageList:

@@ -16,7 +16,7 @@ from ldp_gym.channels.noisy import GAUSS, LAPLACE, NoiseLaw, NoisyChannel
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, masses
 
 _CELLS = 2**14
-"""How many distances are worked out at a time: 128 KiB."""
+"""Largest block of distances, in floats: 128 KiB."""
 
 
 class VectorChannel(NoisyChannel):
@@ -178,7 +178,7 @@ class GaussianVector(VectorChannel):
 
 
 def _far_apart(levels: FloatArray) -> FloatArray:
-    """By how much the two labels that are farthest apart move each coordinate, among those extreme in one."""
+    """Shifts of all coordinates between the two farthest labels, among those extreme in a coordinate."""
     extreme = levels[:, np.unique([levels.argmax(axis=-1), levels.argmin(axis=-1)])]
     shifts = np.abs(extreme[:, :, None] - extreme[:, None, :]).reshape(len(levels), -1)
     return shifts[:, np.square(shifts).sum(axis=0).argmax()]

@@ -22,7 +22,7 @@ from ldp_gym.core.arrays import FloatArray, IntArray, Messages, expectations, ma
 from ldp_gym.core.sampling import categorical
 
 _TIE = 1e-12
-"""Probabilities that differ by less, relatively, are equal: the last bit must not decide who gets a vote."""
+"""Probabilities that differ by less, relatively, are ties: the last bit must not decide a vote."""
 
 Result = TypeVar("Result", bound=npt.NDArray[Any])
 
@@ -48,7 +48,7 @@ def _once(function: Callable[[FloatArray], Result]) -> Callable[[FloatArray], Re
 
 @_once
 def votes(candidates: FloatArray) -> FloatArray:
-    """Which share of a label's vote each hypothesis has, ``(..., K, M)``: one has all, or equals share it.
+    """Share of each label's vote that each hypothesis has, ``(..., K, M)``: one has all, or equals share it.
 
     With a private coin a user casts the vote for one of those who share it.
 
@@ -63,8 +63,8 @@ def votes(candidates: FloatArray) -> FloatArray:
 
 
 @_once
-def ballots(candidates: FloatArray) -> FloatArray:
-    """How likely a label of hypothesis k votes for j: ``(..., K, K)``, ``[k, j]``."""
+def vote_laws(candidates: FloatArray) -> FloatArray:
+    """Probability that a label of hypothesis k votes for j: ``(..., K, K)``, ``[k, j]``."""
     return _count(candidates, votes(candidates))
 
 
@@ -76,8 +76,8 @@ def winners(candidates: FloatArray) -> IntArray:
     return np.argsort(~wins, axis=-1, kind="stable")[..., :most]
 
 
-def ballots_for_winners(candidates: FloatArray) -> FloatArray:
-    """How likely a label of hypothesis k votes for each of :func:`winners`, ``(..., K, J)``."""
+def vote_laws_of_winners(candidates: FloatArray) -> FloatArray:
+    """Probability that a label of hypothesis k votes for each of :func:`winners`, ``(..., K, J)``."""
     return _count(candidates, np.take_along_axis(votes(candidates), winners(candidates)[..., None], axis=-2))
 
 
@@ -88,21 +88,21 @@ def _count(candidates: FloatArray, shares: FloatArray) -> FloatArray:
 
 
 def vote_shares(weights: FloatArray, candidates: FloatArray) -> FloatArray:
-    """How likely a label of the mixture of weights ``(..., K)`` votes for each hypothesis, ``(..., K)``."""
+    """Probability of a vote for each hypothesis under the mixture of weights ``(..., K)``."""
     if _are_few(candidates):
-        return mixture(weights, ballots(candidates))
+        return mixture(weights, vote_laws(candidates))
     return expectations(votes(candidates), mixture(weights, candidates))
 
 
 def expected_votes(candidates: FloatArray, values: FloatArray) -> FloatArray:
     """The expected value of a vote under each hypothesis, ``(..., K)``: ``values[j]`` for a vote for j."""
     if _are_few(candidates):
-        return expectations(ballots(candidates), values)
+        return expectations(vote_laws(candidates), values)
     return expectations(candidates, mixture(values, votes(candidates)))
 
 
 def _are_few(candidates: FloatArray) -> bool:
-    """Whether one table of ballots serves all messages, with less work than the way over the labels."""
+    """True if one K by K table serves all messages with less work than the labels would."""
     return candidates.ndim == 2 and candidates.shape[0] <= candidates.shape[1]
 
 
@@ -154,7 +154,6 @@ class Vote(SubsetChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """Those of the set, and a coin among equals."""
         return super().num_uniforms + 1
 
     @property
@@ -186,7 +185,7 @@ class Vote(SubsetChannel):
         self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         held = self._chances(messages, candidates, posterior)
-        return quadratic_losses(held, self._squares(ballots_for_winners(candidates)), self.epsilon)
+        return quadratic_losses(held, self._squares(vote_laws_of_winners(candidates)), self.epsilon)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
         """A window of names that slides around: a density takes two values, so any ratio is eps or 0."""

@@ -22,9 +22,9 @@ from ldp_gym.channels.base import AdaptiveChannel, Posterior
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
 from ldp_gym.channels.two_level import TwoLevelChannel, best_share, log_mixture, quadratic_losses
 from ldp_gym.channels.vote import (
-    ballots_for_winners,
     cast_votes,
     expected_votes,
+    vote_laws_of_winners,
     vote_shares,
     votes,
     winners,
@@ -32,7 +32,7 @@ from ldp_gym.channels.vote import (
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, mixture, uniform_distribution
 
 _STEPS = 2.0**40
-"""Into how many steps the circle is divided."""
+"""Number of steps on the circle."""
 
 
 class Wheel(TwoLevelChannel):
@@ -72,12 +72,12 @@ class Wheel(TwoLevelChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """A lot for each hypothesis' place, whether to cover, where the arc starts, a coin among equals."""
+        """One for each hypothesis' place, then: cover?, where the arc starts, a coin among equals."""
         return self.num_hypotheses + 3
 
     @property
     def message_space(self) -> gym.spaces.Box:
-        """How far behind the start of the arc each hypothesis stands."""
+        """Distance of each hypothesis behind the start of the arc."""
         return gym.spaces.Box(0.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
 
     def _stretches(self, candidates: FloatArray, posterior: Posterior) -> FloatArray:
@@ -98,11 +98,11 @@ class Wheel(TwoLevelChannel):
         arc = np.clip(longest, best_share(self.epsilon), 0.5)
         return arc, self.epsilon - np.logaddexp(np.log(arc) + self.epsilon, np.log1p(-arc))
 
-    def _places(self, lots: FloatArray, stretches: FloatArray) -> FloatArray:
-        """Where each hypothesis stands when the lots ``(..., K)`` have put them in order."""
-        order = lots.argsort(axis=-1)
-        lengths = np.take_along_axis(np.broadcast_to(stretches, lots.shape), order, axis=-1)
-        places = np.empty(lots.shape)
+    def _places(self, coins: FloatArray, stretches: FloatArray) -> FloatArray:
+        """Places of the hypotheses on the circle when uniforms ``(..., K)`` have put them in order."""
+        order = coins.argsort(axis=-1)
+        lengths = np.take_along_axis(np.broadcast_to(stretches, coins.shape), order, axis=-1)
+        places = np.empty(coins.shape)
         np.put_along_axis(places, order, np.cumsum(lengths, axis=-1) - lengths / 2.0, axis=-1)
         return _on_grid(places)
 
@@ -121,7 +121,7 @@ class Wheel(TwoLevelChannel):
     def _coverage(
         self, messages: Messages, candidates: FloatArray, posterior: Posterior
     ) -> tuple[FloatArray, FloatArray]:
-        """Which hypotheses the arc covers, ``(..., K)``, and the log density of such an arc, ``(..., 1)``."""
+        """Indicator of the covered hypotheses, ``(..., K)``, and the log density of the arc, ``(..., 1)``."""
         arc, log_density = self._arc(self._stretches(candidates, posterior))
         return (messages <= arc).astype(np.float64), log_density
 
@@ -143,7 +143,7 @@ class Wheel(TwoLevelChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
-        laws, names = ballots_for_winners(candidates), winners(candidates)
+        laws, names = vote_laws_of_winners(candidates), winners(candidates)
         arc, log_density = self._arc(self._stretches(candidates, posterior))
         names = np.broadcast_to(names, (*messages.shape[:-1], names.shape[-1]))
         places = np.take_along_axis(messages, names, axis=-1)
@@ -159,10 +159,10 @@ class Wheel(TwoLevelChannel):
         num_hypotheses, stretches = self.num_hypotheses, self._stretches(candidates, posterior)
         complete = num_hypotheses <= MOST_ORDERED
         if complete:  # where on the circle the first one stands says nothing
-            lots = np.insert(all_orders(num_hypotheses - 1) + 1.0, 0, 0.0, axis=1)
+            coins = np.insert(all_orders(num_hypotheses - 1) + 1.0, 0, 0.0, axis=1)
         else:
-            lots = np.random.default_rng(0).random((NUM_DRAWS, num_hypotheses))
-        places = self._places(lots, stretches)
+            coins = np.random.default_rng(0).random((NUM_DRAWS, num_hypotheses))
+        places = self._places(coins, stretches)
         ends = np.sort(np.concatenate([places, places - self._arc(stretches)[0]], axis=-1) % 1.0, axis=-1)
         ends = np.concatenate([ends, ends[:, :1] + 1.0], axis=-1)
         messages = _behind(places[:, None], (ends[:, 1:, None] + ends[:, :-1, None]) / 2.0)
@@ -216,7 +216,7 @@ def _on_grid(places: FloatArray) -> FloatArray:
 
 
 def _behind(places: FloatArray, start: FloatArray) -> FloatArray:
-    """How far behind the start places are on the circle, in (0, 1]."""
+    """Distances of places behind the start on the circle, in (0, 1]."""
     distance = places - start
     distance -= np.floor(distance)
     return np.where(distance <= 0.0, 1.0, distance)
