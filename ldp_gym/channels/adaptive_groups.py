@@ -39,7 +39,7 @@ from ldp_gym.core.arrays import (
 _LEAST = 1e-6
 """Least weight of a hypothesis, so that every group has a mean."""
 
-_TIE = 1e-9
+_EQUAL_MEANS = 1e-9
 """Differences below this are ties: the last bit depends on the shape of a batch, and must not decide."""
 
 
@@ -133,7 +133,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         uncertainties = [self._expected_uncertainty(roots, load, members) for load, members in divisions]
         chosen, least = divisions[0][1].argmax(axis=0), uncertainties[0]
         for (_, members), uncertainty in zip(divisions[1:], uncertainties[1:], strict=True):
-            better = uncertainty < least - _TIE
+            better = uncertainty < least - _EQUAL_MEANS
             chosen = np.where(better, members.argmax(axis=0), chosen)
             least = np.where(better, uncertainty, least)
         groups = np.empty(weights_in_turn.shape, dtype=np.int64)
@@ -234,7 +234,7 @@ def _assign(weights: FloatArray, sizes: list[int]) -> list[tuple[FloatArray, Boo
     Returns, for each number g, the groups' weights, ``(g, B)``, and who is in them, ``(g, K, B)``.
     """
     numbers = np.arange(sizes[-1])[:, None]
-    order = _TIE * numbers  # of equals the first is lightest
+    order = _EQUAL_MEANS * numbers  # of equals the first is lightest
     # All numbers of groups at once; a group too many is never the lightest.
     load = np.where(numbers < np.reshape(sizes, (-1, 1, 1)), order, np.inf)
     load = np.repeat(load, weights.shape[1], axis=-1)
@@ -249,7 +249,7 @@ def _assign(weights: FloatArray, sizes: list[int]) -> list[tuple[FloatArray, Boo
 def _winners(means: FloatArray, count: IntArray) -> BoolArray:
     """Mask of the groups, among the first ``count``, with the largest of the means ``(groups, ...)``."""
     numbers = np.arange(len(means)).reshape(-1, *[1] * (means.ndim - 1))
-    largest = np.maximum.reduce(means, axis=0) * (1.0 - _TIE)
+    largest = np.maximum.reduce(means, axis=0) * (1.0 - _EQUAL_MEANS)
     return (means >= largest) & (numbers < count)
 
 

@@ -38,7 +38,7 @@ from ldp_gym.core.arrays import (
 )
 from ldp_gym.core.sampling import categorical, integers
 
-_TIE = 1e-12
+_EQUAL_SIDES = 1e-12
 """Mean probabilities that differ by less are ties: the last bit must not decide."""
 
 UNLIKELY = 1e-12
@@ -164,9 +164,8 @@ class Comparison(TwoLevelChannel):
 
 def _preference(differences: FloatArray) -> FloatArray:
     """1 where the first mean is larger, 0 where the second is, 1/2 where they are equal."""
-    preference: FloatArray = np.add(differences > _TIE, differences >= -_TIE, dtype=np.float64)
-    preference *= 0.5
-    return preference
+    larger, as_large = differences > _EQUAL_SIDES, differences >= -_EQUAL_SIDES
+    return 0.5 * np.add(larger, as_large, dtype=np.float64)
 
 
 class Division(Comparison):

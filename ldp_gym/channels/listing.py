@@ -20,7 +20,7 @@ MOST_ORDERED = 8
 NUM_DRAWS = 1000
 """Number of draws of the public coins that stand for all of them, where there are too many."""
 
-_CELLS = 20_000_000
+_LARGEST_LIST = 20_000_000
 """Largest list of sets, in floats."""
 
 
@@ -131,4 +131,4 @@ def draw_windows(coins: FloatArray, sizes: IntArray) -> FloatArray:
 
 def num_circles(num_names: int) -> int:
     """Number of circles of names to draw, so that their windows fit into memory."""
-    return min(max(_CELLS // num_names**2, 20), NUM_DRAWS)
+    return min(max(_LARGEST_LIST // num_names**2, 20), NUM_DRAWS)

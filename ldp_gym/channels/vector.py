@@ -15,7 +15,7 @@ from ldp_gym.channels.clipping import Cells
 from ldp_gym.channels.noisy import GAUSS, LAPLACE, NoiseLaw, NoisyChannel
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, masses
 
-_CELLS = 2**14
+_BLOCK = 2**14
 """Largest block of distances, in floats: 128 KiB."""
 
 
@@ -56,7 +56,7 @@ class VectorChannel(NoisyChannel):
         noise = self.noise(candidates, cells)
         revealed = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None]) / noise.scale
         levels = self._levels(candidates, cells) / noise.scale[..., None]
-        few = max(1, _CELLS // max(1, revealed[..., 0].size * self.num_labels))
+        few = max(1, _BLOCK // max(1, revealed[..., 0].size * self.num_labels))
         for start in range(0, self.num_hypotheses, few):
             now = slice(start, start + few)
             yield levels[..., now, :] - revealed[..., now, None]

@@ -21,7 +21,7 @@ from ldp_gym.channels.two_level import best_share, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, expectations, masses, mixture
 from ldp_gym.core.sampling import categorical
 
-_TIE = 1e-12
+_EQUAL_VOTES = 1e-12
 """Probabilities that differ by less, relatively, are ties: the last bit must not decide a vote."""
 
 Result = TypeVar("Result", bound=npt.NDArray[Any])
@@ -57,7 +57,7 @@ def votes(candidates: FloatArray) -> FloatArray:
         [[0.5, 1.0, 0.0], [0.5, 0.0, 1.0]]
     """
     largest = np.maximum.reduce(candidates, axis=-2, keepdims=True)
-    shares = (candidates >= largest * (1.0 - _TIE)).astype(np.float64)
+    shares = (candidates >= largest * (1.0 - _EQUAL_VOTES)).astype(np.float64)
     shares /= np.add.reduce(shares, axis=-2, keepdims=True)
     return shares
 
