@@ -221,19 +221,17 @@ class Channel(ABC):
             IncompatibleChannelError: if the messages cannot be listed, or their laws are linearly dependent,
                 so that some losses have no unbiased estimate.
         """
-        tables = candidates.reshape(-1, *candidates.shape[-2:])
-        posteriors = None if posterior is None else posterior.reshape(-1, self.num_hypotheses)
-        count = max(len(tables), 1 if posteriors is None else len(posteriors))
-        rows = [
-            self._inverted(
-                tables[i % len(tables)], None if posteriors is None else posteriors[i % len(posteriors)]
-            )
-            for i in range(count)
-        ]
-        leading = np.broadcast_shapes(
-            candidates.shape[:-2], () if posterior is None else posterior.shape[:-1]
-        )
-        inverted = np.stack(rows).reshape(*leading, self.num_hypotheses, self.num_labels)
+        shape = np.broadcast_shapes(candidates.shape[:-2], () if posterior is None else posterior.shape[:-1])
+        inverted = np.empty((*shape, self.num_hypotheses, self.num_labels))
+        known: dict[tuple[bytes, bytes], FloatArray] = {}
+        tables = np.broadcast_to(candidates, inverted.shape)
+        publics = None if posterior is None else np.broadcast_to(posterior, inverted.shape[:-1])
+        for i in np.ndindex(shape):
+            public = None if publics is None else publics[i]
+            key = tables[i].tobytes(), b"" if public is None else public.tobytes()
+            if key not in known:
+                known[key] = self._inverted(tables[i], public)
+            inverted[i] = known[key]
         density = np.exp(self.log_density(messages, candidates, posterior))
         return np.einsum("...km,...m->...k", inverted, density / density.mean(axis=-1, keepdims=True))
 
