@@ -130,10 +130,12 @@ def best_share(epsilon: float) -> float:
         0.3387
     """
     excess = _excess(epsilon)
+    if epsilon < 1e-9:
+        return 0.5  # the limit, to the last digit
     return excess / math.expm1(epsilon) if epsilon < 700.0 else 0.0
 
 
 def _excess(epsilon: float) -> float:
     """``D - 1``, without the cancellation."""
     half = validation.positive("epsilon", epsilon) / 2.0
-    return half / math.tanh(half) - 1.0 + half
+    return half / math.tanh(half) - 1.0 + half if half > 1e-9 else half
