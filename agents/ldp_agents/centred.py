@@ -24,7 +24,8 @@ class CentredEXP3(SmoothedLearner):
 
     Of a noisy log-likelihood the public offset is subtracted. Where one coordinate of K is revealed, the
     estimate is importance-weighted around the public centre of each coordinate's range; where all are, it is
-    the noisy log-likelihood itself. Any other message is scored (:mod:`ldp_gym.channels.scores`). The rate
+    the noisy log-likelihood itself. Any other message is scored by
+    :func:`ldp_gym.channels.two_level.quadratic_losses`. The rate
     ``sqrt(2 log K / V_t)`` needs no horizon: V_t sums up how large the estimates have been so far.
 
     Args:

@@ -13,9 +13,9 @@ def exceptions_of(module):
     for node in ast.walk(ast.parse(module.read_text())):
         if isinstance(node, ast.ClassDef):
             bases = [ast.unparse(base) for base in node.bases]
-            if any(base.endswith(("Error", "Warning", "Exception")) for base in bases):
-                if not node.name.startswith("_"):
-                    yield node.name
+            raised = any(base.endswith(("Error", "Warning", "Exception")) for base in bases)
+            if raised and not node.name.startswith("_"):
+                yield node.name
 
 
 def test_exceptions_are_defined_in_one_place():
