@@ -12,7 +12,7 @@ import json
 import platform
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -228,10 +228,10 @@ class Store:
 
     # -- Export -------------------------------------------------------------------------------------------
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """One row per episode and checkpoint of every cell that is done."""
-        for _, configuration, outcome in self._cells():
-            if outcome.evaluation is None:
+    def rows(self, keys: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
+        """One row per episode and checkpoint of every cell that is done, or of those with the given keys."""
+        for key, configuration, outcome in self._cells():
+            if outcome.evaluation is None or (keys is not None and key not in keys):
                 continue
             rules = configuration["rules"]
             shared = {

@@ -1,4 +1,4 @@
-"""The suites, one file each: what is run, its findings and its figure.
+"""Suites: experiments, the quantity of the x-axis, and claims.
 
 ================== ===================================================================================
 ``quick``          every learner on the main channels of the default game
@@ -17,6 +17,15 @@
 ================== ===================================================================================
 """
 
-from ldp_gym.bench.suites.base import DELTA, SIZES, SUITES, Suite, SuiteTable
+from ldp_gym.bench.suites import bounds, learners, replay, sweeps, tv, violations
+from ldp_gym.bench.suites.base import DELTA, SIZES, SUITES, Suite
+from ldp_gym.bench.suites.own_game import OwnGame
 
-__all__ = ["DELTA", "SIZES", "SUITES", "Suite", "SuiteTable"]
+_OWN = (
+    *(learners.Quick, learners.Contexts, learners.Splits, violations.Misspecified, violations.Switching),
+    *(sweeps.Upper, sweeps.NumHypotheses, sweeps.Epsilon, sweeps.NumLabels),
+    *(bounds.Lower, bounds.Limit, tv.TV, replay.Replay),
+)
+SUITES.own.update({suite.name: suite for suite in _OWN})
+
+__all__ = ["DELTA", "SIZES", "SUITES", "OwnGame", "Suite"]

@@ -1,0 +1,183 @@
+"""Learners side by side: the suites ``quick``, ``contexts`` and ``splits``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ldp_gym.bench import figures
+from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.findings import Finding, above, find_least_risk
+from ldp_gym.bench.results import Results
+from ldp_gym.bench.splits import REFERENCES, TESTS, SplitScore, score_totals
+from ldp_gym.bench.statistics import Estimate
+from ldp_gym.bench.suites.base import Suite, channel_rules
+from ldp_gym.natures.base import NATURES
+
+_PAPER = ("laplace-vector", "laplace-single")
+_OTHERS = ("randomized-response", "split", "wheel", "adaptive-split", "identity")
+
+
+class Quick(Suite):
+    """The leaderboard of the default game, in half a minute."""
+
+    name = "quick"
+    title = "Every learner on the main channels of the default game"
+    claim = (
+        "Under a uniform truth no learner has less risk than Bayes on the same channel. The row without "
+        "privacy (identity) shows the price of privacy."
+    )
+    order = 10
+    ranks_learners = True
+    story = (
+        ("uniform", "laplace-single", "without learning"),
+        ("bayes", "laplace-single", "with the paper's messages"),
+        ("bayes", "split", "when users are asked about hypotheses"),
+        ("bayes", "identity", "without privacy"),
+    )
+    """Learner, channel and meaning of the numbers that come first."""
+
+    def own_experiments(self, small: bool) -> list[Experiment]:
+        horizon, episodes = (100, 10) if small else (1000, 100)
+        return [
+            Experiment({**channel_rules(channel), "horizon": horizon}, learner, episodes=episodes)
+            for channel in (*_PAPER, *_OTHERS)
+            for learner in ("uniform", "wma", "exp3", "centred-exp3", "mle", "ppo", "amortized", "bayes")
+        ]
+
+    def findings(self, results: Results) -> list[Finding]:
+        risks = {(r.learner, r.channel): r for r in results.successes}
+        told = [(risks[who, on], words) for who, on, words in self.story if (who, on) in risks]
+        numbers = ", ".join(f"{r.risk.value:.3g} {words} ({r.learner} on {r.channel})" for r, words in told)
+        story = [Finding(f"Loss in nats over {told[0][0].horizon:,} rounds: {numbers}.")] if told else []
+        channels = results.group(lambda experiment: experiment.channel)
+        return story + [find_least_risk(channel, lines) for channel, lines in channels.items()]
+
+
+class Contexts(Suite):
+    """The default class against four natures."""
+
+    name = "contexts"
+    title = "Who picks the contexts"
+    claim = (
+        "The theorems hold for arbitrary contexts. The adversary weighs what Bayes is charged against what "
+        "a message tells, on the public transcript only: Bayes stays optimal, and pays more than on i.i.d. "
+        "contexts. The omniscient takes the largest charge from the truth at once: it leaks the truth, so "
+        "that neither Bayes' optimality nor the information limit holds, and it is not a worst case. "
+        "Softmax-linear class, K = 8, M = 16, eps = 1."
+    )
+    order = 90
+
+    def own_experiments(self, small: bool) -> list[Experiment]:
+        horizon, episodes = (100, 8) if small else (1000, 64)
+        games = [
+            {"nature": nature, "channel": channel, "horizon": horizon}
+            for nature in ("iid", "drift", "adversary", "omniscient")
+            for channel in ("laplace-single", "split")
+        ]
+        learners = ("uniform", "exp3", "centred-exp3", "bayes")
+        return [Experiment(game, name, episodes=episodes, block=32) for game in games for name in learners]
+
+    def findings(self, results: Results) -> list[Finding]:
+        found = []
+        for channel in results.channels:
+            played = {_nature(r.experiment): r for r in results.select(learner="bayes", channel=channel)}
+            if {"iid", "adversary"} <= set(played):
+                iid = played.pop("iid")
+                times = [f"{name} {r.risk.value / iid.risk.value:.2f}" for name, r in played.items()]
+                text = f"{channel}: Bayes has {iid.risk} on i.i.d. contexts; times that: {', '.join(times)}."
+                harder = above(played["adversary"].totals - iid.totals, 0.0)
+                found.append(Finding(f"{text} The claim is that the adversary's is above 1.", harder))
+        for (nature, channel), lines in results.group(lambda e: (_nature(e), e.channel)).items():
+            finding = find_least_risk(f"{nature}, {channel}", lines)
+            if NATURES.class_of(nature).leaks_truth:
+                finding = Finding(f"{finding.text} This nature leaks the truth.")
+            found.append(finding)
+        return found
+
+    def draw(self, results: Results) -> figures.Figure:
+        panels: dict[str, dict[str, dict[str, Estimate]]] = {}
+        for r in results.successes:
+            series = panels.setdefault(r.channel, {}).setdefault(r.learner, {})
+            series[_nature(r.experiment)] = r.risk
+        return figures.draw_rows(panels, xlabel="total KL (nats)")
+
+
+def _nature(experiment: Experiment) -> str:
+    return str(experiment.rules["nature"])
+
+
+class Splits(Suite):
+    """Agents on games that they were not trained on, scored between the uniform mixture and Bayes.
+
+    The games are the test splits of :mod:`ldp_gym.bench.splits`.
+    """
+
+    name = "splits"
+    title = "Agents on games that they were not trained on"
+    claim = (
+        "The score is 0 for the uniform mixture, which never learns, and 1 for Bayes, on the same "
+        "episodes. Every split but 'familiar' and 'memory' changes one thing of the training games. On "
+        "'memory' the table is the same in every episode, so that a policy which reads raw messages can "
+        "play it too."
+    )
+    order = 95
+    ranks_learners = True
+
+    def own_experiments(self, small: bool) -> list[Experiment]:
+        return [
+            Experiment(rules, learner, episodes=6 if small else 128, block=32)
+            for rules in _games(small).values()
+            for learner in (*REFERENCES, "exp3", "centred-exp3", "ppo", "amortized")
+        ]
+
+    def findings(self, results: Results) -> list[Finding]:
+        found = []
+        for learner, splits in _scores(results).items():
+            worst = min(splits, key=lambda name: splits[name].mean)
+            mean = sum(score.mean for score in splits.values()) / len(splits)
+            text = f"mean score {mean:.3f} over {len(splits)} of {len(TESTS)} splits; least on '{worst}',"
+            who = f"{learner} ({results.track(learner)})"
+            found.append(Finding(f"{who}: {text} {splits[worst].mean:.3f}."))
+        return found
+
+    def draw(self, results: Results) -> figures.Figure:
+        series = {
+            f"{learner} ({results.track(learner)})": {
+                name: _span(splits[name]) for name in TESTS if name in splits
+            }
+            for learner, splits in _scores(results).items()
+        }
+        label = "score: 0 for uniform, 1 for Bayes (dotted); the line spans the split's games"
+        return figures.draw_rows({"": series}, xlabel=label, references={"": 1.0}, log=False)
+
+
+def _span(score: SplitScore) -> Estimate:
+    """Mean score with the least and the largest of a split's games; scores below -0.25 stand at that edge."""
+    values = [value for value in score.games.values() if value is not None]
+    return Estimate(*(max(value, -0.25) for value in (score.mean, min(values), max(values))))
+
+
+def _games(small: bool) -> dict[tuple[str, str], dict[str, Any]]:
+    """Test games by split and title; small ones are shorter, and two of each split."""
+    return {
+        (split.name, title): {**rules, "horizon": min(rules["horizon"], 60)} if small else rules
+        for split in TESTS.values()
+        for title, rules in list(split)[: 2 if small else None]
+    }
+
+
+def _scores(results: Results) -> dict[str, dict[str, SplitScore]]:
+    """Scores by learner and split, as far as there are some."""
+    found: dict[str, dict[str, dict[str, float | None]]] = {}
+    games = results.group(lambda experiment: experiment.canonical_rules)
+    for small in (True, False):
+        for (split, title), rules in _games(small).items():
+            played = {r.learner: r for r in games.get(Experiment(rules, "bayes").canonical_rules, [])}
+            if not set(REFERENCES) <= set(played):
+                continue
+            uniform, bayes = (played.pop(name).totals for name in REFERENCES)
+            for learner, result in played.items():
+                value = score_totals(uniform, result.totals, bayes)
+                if value is not None:
+                    found.setdefault(learner, {}).setdefault(split, {})[title] = value
+    return {name: {split: SplitScore(games) for split, games in of.items()} for name, of in found.items()}
