@@ -238,22 +238,21 @@ def draw_rows(
     drawing, axes = new_figure(
         len(panels),
         width=max(2.5, 7.6 / len(panels)),
-        height=1.1 + len(names) * max(thick, 0.09 * len(series)),
+        height=1.1 + len(names) * max(thick, 0.06 * len(series)),
         sharey=True,
     )
     for panel, (title, by_series) in zip(axes.flat, panels.items(), strict=True):
         for label, estimates in by_series.items():
             i = series.index(label)
             hue = colour(label.partition(" (")[0] or "bayes", i)
-            shift = 0.0 if bars else 0.7 * ((i + 0.5) / len(series) - 0.5)
+            shift = 0.0 if label == bars else 0.7 * ((i + 0.5) / len(series) - 0.5)
             places = [len(names) - 1 - names.index(row) - shift for row in estimates]
             values = [estimate.value for estimate in estimates.values()]
             if label == bars:
                 panel.barh(places, values, 0.6, color=hue, alpha=0.25, label=label)
                 for place, estimate in zip(places, estimates.values(), strict=True):
-                    panel.annotate(
-                        estimate.short, (estimate.value, place), (5, -8), textcoords="offset points", size=7.5
-                    )
+                    at = panel.get_yaxis_transform()  # beside the names, where no dot is
+                    panel.text(0.01, place, estimate.short, transform=at, va="center", weight="bold")
             else:
                 panel.plot(values, places, "o", color=hue, label=label)
             bounded = [

@@ -111,7 +111,7 @@ def find_least_risk(place: str, results: Sequence[ExperimentResult]) -> Finding:
     """Compare learners that played the same tapes; the claim is that none has less risk than Bayes.
 
     A learner whose paired difference to Bayes has an interval that holds 0 is level with Bayes, and is never
-    named as the best.
+    named as the best. The intervals of all learners hold together with 95% confidence.
     """
     ranked = sorted(results, key=lambda result: result.risk.value)
     bayes = next((result for result in results if result.learner == "bayes"), None)
@@ -119,7 +119,7 @@ def find_least_risk(place: str, results: Sequence[ExperimentResult]) -> Finding:
         return Finding(f"{place}: {ranked[0].learner} has the least risk, {ranked[0].risk} nats.")
     others = [result for result in ranked if result is not bayes]
     evidence = every(below(bayes.totals - other.totals, 0.0) for other in others)
-    gaps = {other.learner: difference(other.totals, bayes.totals) for other in others}
+    gaps = {other.learner: difference(other.totals, bayes.totals, len(others)) for other in others}
     texts = [f"{place}: Bayes has {bayes.risk} nats"]
     if level := [name for name, gap in gaps.items() if gap.contains(0.0)]:
         texts.append(f"level with Bayes: {', '.join(level)}")

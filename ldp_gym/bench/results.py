@@ -334,7 +334,7 @@ def describe_game(experiment: Experiment) -> str:
     return ", ".join(words)
 
 
-def _short(value: object) -> str:
+def _short(value: Any) -> str:
     return str(value) if np.ndim(value) < 2 else " by ".join(map(str, np.shape(value))) + " table"
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ldp_gym.bench.certificates import ChannelAudit
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.statistics import Estimate
+from ldp_gym.core.errors import printable
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -87,7 +88,8 @@ def leaderboard(results: Results) -> tuple[str, DataFrame]:
     from pandas import DataFrame
 
     rows = results.frame.to_dict("records")
-    table = DataFrame({title: [text(row) for row in rows] for title, (text, _) in COLUMNS.items()})
+    texts = {title: [text(row) for row in rows] for title, (text, _) in COLUMNS.items()}
+    table = DataFrame(texts, dtype=object)  # which keeps what is in bold
     same = [title for title in _SHARED if table[title].nunique() == 1 and table[title].iloc[0]]
     shared = "; ".join(f"{title}: {table[title].iloc[0]}" for title in same)
     empty = [title for title in table if (table[title] == "").all()]
@@ -104,7 +106,7 @@ def grid(results: Results) -> DataFrame | None:
     if len(cells) < len(rows) or min(len(channels), len(learners)) < 2:
         return None
     columns = {learner: [cells.get((channel, learner), "-") for channel in channels] for learner in learners}
-    return DataFrame({"Channel": channels, **columns})
+    return DataFrame({"Channel": channels, **columns}, dtype=object)
 
 
 def certificates(audits: Iterable[ChannelAudit]) -> DataFrame:
@@ -129,18 +131,21 @@ def certificates(audits: Iterable[ChannelAudit]) -> DataFrame:
 def to_html(table: DataFrame, identifier: str) -> str:
     """A table as HTML that a click on a header sorts; every text is escaped."""
     from markupsafe import Markup, escape
-    from pandas import option_context
+    from pandas import DataFrame, option_context
 
     def cell(value: object) -> str:
         return Markup("<b>{}</b>").format(value) if isinstance(value, Best) else escape(value)
 
-    shown = table.map(cell).set_axis([escape(title) for title in table.columns], axis=1)
+    cells = [[cell(value) for value in row] for row in table.itertuples(index=False)]
+    shown = DataFrame(cells, columns=[escape(title) for title in table.columns], dtype=object)
     with option_context("display.max_colwidth", None):
-        html = shown.to_html(escape=False, index=False, border=0, classes="sortable", table_id=identifier)
+        html = shown.to_html(
+            escape=False, index=False, border=0, justify="left", classes="sortable", table_id=identifier
+        )
     return Markup(html)
 
 
-def print_table(console: Console, title: str, table: DataFrame, styles: Sequence[str] = ()) -> None:
+def print_table(console: Console, title: str, table: DataFrame) -> None:
     """Print a table; where it is wider than the terminal, some columns at a time next to the first one."""
     from rich.table import Table
     from rich.text import Text
@@ -159,7 +164,8 @@ def print_table(console: Console, title: str, table: DataFrame, styles: Sequence
             shown.add_column(
                 Text(str(table.columns[i])), justify="right" if numeric else "left", no_wrap=True
             )
-        for row, style in zip(table.itertuples(index=False), [*styles, *[""] * len(table)], strict=False):
-            cells = [Text(row[i], "bold" if isinstance(row[i], Best) else "") for i in (0, *block)]
-            shown.add_row(*cells, style=style)
+        for row in table.itertuples(index=False):
+            texts = [row[i] for i in (0, *block)]
+            cells = [Text(printable(text), "bold" if isinstance(text, Best) else "") for text in texts]
+            shown.add_row(*cells)
         console.print(shown, "", sep="\n", highlight=False)

@@ -243,7 +243,7 @@ def _print_section(console: Console, section: reports.Section) -> None:
         _say(console, finding.text, mark=mark)
     if results.successes or results.broken:
         for title, table in _printed_tables(suite, results):
-            tables.print_table(console, title, table.map(_printable_cell))
+            tables.print_table(console, title, table)
     for note in section.notes:
         _say(console, f" {note}", "dim")
     for word, style, failures in (
@@ -252,10 +252,6 @@ def _print_section(console: Console, section: reports.Section) -> None:
     ):
         for failure, which in by_summary(failures):
             _say(console, f"{which}: {failure.summary}", mark=Text(word, style))
-
-
-def _printable_cell(text: str) -> str:
-    return text if text.isprintable() else printable(text)
 
 
 def _printed_tables(suite: Suite, results: Results) -> Sequence[tuple[str, Any]]:

@@ -106,8 +106,8 @@ class TV(Suite):
 
     def draw(self, results: Results) -> figures.Figure:
         kinds = (
-            (False, _averaged_tv, lambda r: _bound(r), ":"),
-            (True, _distances, lambda r: float(_median_distances(r).mean()), "--"),
+            (False, _averaged_tv, _bound, ":"),
+            (True, _distances, _median_distance, "--"),
         )
         panels: list[list[figures.Line]] = []
         for averages, measured, reference, style in kinds:
@@ -157,6 +157,10 @@ def _table(result: ExperimentResult) -> FloatArray:
 def _distances(result: ExperimentResult) -> FloatArray:
     """TV between each run's average prediction and the truth, the first hypothesis."""
     return divergences.tv(_table(result)[0], _estimates(result))
+
+
+def _median_distance(result: ExperimentResult) -> float:
+    return float(_median_distances(result).mean())
 
 
 def _median_distances(result: ExperimentResult) -> FloatArray:

@@ -51,7 +51,7 @@ class Violation(Suite):
             for channel in ("laplace-single", "split"):
                 for learner in _LEARNERS:
                     for strength, rounds, epsilon in dict.fromkeys(points):
-                        rules = {"hypotheses": "dirichlet", **REDRAWN, "channel": channel}
+                        rules: dict[str, Any] = {"hypotheses": "dirichlet", **REDRAWN, "channel": channel}
                         rules |= {"horizon": rounds, "epsilon": epsilon}
                         if strength:  # strength 0 is the truth of the paper
                             rules |= {"truth": kind, "truth_kwargs": self.truth(kind, strength)}
