@@ -250,6 +250,7 @@ def draw_rows(
             values = [estimate.value for estimate in estimates.values()]
             if label == bars:
                 panel.barh(places, values, 0.6, color=hue, alpha=0.25, label=label)
+                panel.set_xlim(min(values) / 5.0)
                 for place, estimate in zip(places, estimates.values(), strict=True):
                     at = panel.get_yaxis_transform()  # beside the names, where no dot is
                     panel.text(0.01, place, estimate.short, transform=at, va="center", weight="bold")

@@ -145,7 +145,7 @@ def write(
         num_claims=len(verdicts),
         sections=sections,
         pictures=pictures,
-        command=lambda run: command(run, directory),
+        command=lambda run: _command(run, directory),
         by_summary=by_summary,
         tables=tables,
         audits=tables.certificates(audits.values()),
@@ -269,16 +269,17 @@ def _draw(section: Section, directory: Path) -> str:
 # -- Runs ---------------------------------------------------------------------------------------------------
 
 
-def command(run: Mapping[str, Any], directory: Path) -> str:
+def _command(run: Mapping[str, Any], directory: Path) -> str:
     """The command line that gives the same results."""
     settings = run["settings"]
-    rules = settings["parameters"].get("rules", {})
-    words = ["ldp-gym", "bench", *([] if rules else [run["suite"]])]
+    parameters = settings["parameters"] if isinstance(settings["parameters"], Mapping) else {}
+    rules = parameters.get("rules") if isinstance(parameters.get("rules"), Mapping) else {}
+    words = ["ldp-gym", "bench", *([] if rules else [str(run["suite"])])]
     for name, value in rules.items():
         words += ["--rule", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
     for option, names in (("--learner", settings["learners"]), ("--channel", settings["channels"])):
         for name in names:
-            words += [option, name]
+            words += [option, str(name)]
     if settings["episodes"] is not None:
         words += ["--episodes", str(settings["episodes"])]
     if settings["size"] != "default":
