@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Modules are compiled when they are first imported: most never are.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
-.PHONY: demo test lint types layers docs perf scaling coverage audit learned lowest core attack clean
+.PHONY: demo test lint types layers docs perf scaling coverage audit learned lowest core clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
@@ -61,9 +61,6 @@ core:  ## the tests that need no extra; what is skipped says which it needs
 	$(PYTHON) -m venv .venv-core
 	.venv-core/bin/python -m pip install --quiet --disable-pip-version-check -e . pytest pytest-xdist hypothesis
 	OMP_NUM_THREADS=1 .venv-core/bin/python -m pytest -n 2 --dist loadscope -rs
-
-attack: .venv/.all  ## wrong calls, kills, damaged stores and hostile code, from a seed; some minutes
-	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/attack
 
 clean:
 	rm -rf .venv .venv-lowest .venv-core build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

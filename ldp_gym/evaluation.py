@@ -42,9 +42,9 @@ _MOST_TOGETHER, _LEAST_STEPPED, _PIECES = 1024, 256, 16
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """The losses of a learner, summed up to each checkpoint.
+    """Losses of a learner, summed up to each checkpoint.
 
-    Where every truth was played, all arrays but ``rounds`` have a leading axis of K truths.
+    If every truth was played, all arrays but ``rounds`` have a leading axis of K truths.
 
     Attributes:
         rounds: the checkpoints, in rounds played; the last is the horizon.
@@ -101,20 +101,13 @@ class Evaluation:
 
     @property
     def regret(self) -> FloatArray:
-        """The total KL less OPT, ``(episodes,)``.
-
-        Where OPT is infinite, as every hypothesis misses a label that came, it is -inf; NaN if the total KL
-        is infinite too.
-        """
+        """Total KL minus OPT, ``(episodes,)``; -inf where OPT is infinite, NaN where both are."""
         with np.errstate(invalid="ignore"):
             return self.kl[..., -1] - self.opt
 
     @property
     def found(self) -> float | None:
-        """Share of episodes whose heaviest weight is on the best hypothesis; None without weights.
-
-        Where OPT is infinite no hypothesis is best, and none is found.
-        """
+        """Share of episodes whose heaviest weight is on the best hypothesis; None without weights."""
         if self.weights is None:
             return None
         return float((_heaviest(self.weights) == self.best).mean())
@@ -228,7 +221,8 @@ def evaluate(
     processes = min(count_jobs(jobs), len(pieces))
     work = _Work(learner, scenario, rounds, averages, leaders)
     if processes == 1:
-        parts = {i: work.play(made, recording, piece, report) for i, piece in enumerate(pieces)}
+        with one_thread():
+            parts = {i: work.play(made, recording, piece, report) for i, piece in enumerate(pieces)}
     else:
         parts = {}
         for i, part in share_out(work, pieces, processes):
@@ -304,8 +298,8 @@ class _Work:
         return build_learner(self.learner, copy_game(self.scenario.game))
 
     def __call__(self, plays: Sequence[tuple[int, int | None]]) -> Evaluation:
-        recording = Recording(self.scenario, most_bytes=0)
-        return self.play(self._made, recording, plays, _no_report)
+        with one_thread():
+            return self.play(self._made, Recording(self.scenario, most_bytes=0), plays, _no_report)
 
     def play(
         self,
@@ -315,16 +309,6 @@ class _Work:
         report: Callable[[int], None],
     ) -> Evaluation:
         """Play some of the episodes together."""
-        with one_thread():
-            return self._play(learner, recording, plays, report)
-
-    def _play(
-        self,
-        learner: Learner,
-        recording: Recording,
-        plays: Sequence[tuple[int, int | None]],
-        report: Callable[[int], None],
-    ) -> Evaluation:
         scenario, checkpoints = self.scenario, self.checkpoints
         total_prediction = np.zeros((len(plays), scenario.game.num_labels)) if self.averages else None
         sums = np.zeros((2, len(plays), len(checkpoints)))
@@ -378,13 +362,7 @@ def _heaviest(weights: FloatArray) -> IntArray:
 
 
 class Block(NamedTuple):
-    """A block of rounds of some episodes.
-
-    Attributes:
-        start: its first round.
-        tape: contexts, labels and messages.
-        charged: loss of each hypothesis, ``(B, n or 1, K)``.
-    """
+    """A block of rounds: its first round, its tape, and the loss of each hypothesis, ``(B, n or 1, K)``."""
 
     start: int
     tape: Tape

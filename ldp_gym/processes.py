@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, nullcontext
-from functools import cache
+from functools import lru_cache
 from pickle import PicklingError
 from typing import Any, TypeVar
 
@@ -52,7 +53,7 @@ def share_out(
         if dask is not None:
             with extra("cluster", "a Dask cluster"):
                 from distributed import Client
-            stack.enter_context(Client(dask))
+            stack.enter_context(Client(dask))  # type: ignore[no-untyped-call]
             backend = {"backend": "dask", "n_jobs": -1}
 
         def run(indices: list[int]) -> Iterator[tuple[int, Result]]:
@@ -86,8 +87,9 @@ def _numbered(work: Callable[[Piece], Result], index: int, piece: Piece) -> tupl
     return index, work(piece)
 
 
-@cache
-def _threads() -> Any:
+@lru_cache(maxsize=1)
+def _threads(num_modules: int) -> Any:
+    """The controller of loaded BLAS libraries, made again when more modules have been imported."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:
@@ -100,5 +102,5 @@ def one_thread() -> Any:
 
     The last bit of a matrix product depends on the number of threads.
     """
-    threads = _threads()
+    threads = _threads(len(sys.modules))
     return nullcontext() if threads is None else threads.limit(limits=1, user_api="blas")

@@ -46,7 +46,7 @@ MODULES = {
         "ldp_gym.bench.statistics",
         "ldp_gym.bench.findings",
         "ldp_gym.bench.store",
-        "ldp_gym.bench.isolation",
+        "ldp_gym.bench.contained",
     ],
     "Learned baselines": [
         "ldp_agents.rl",

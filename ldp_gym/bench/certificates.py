@@ -86,7 +86,7 @@ def _audit(experiment: Experiment) -> ChannelAudit:
     audit = partial(ChannelAudit, experiment.channel, experiment.horizon, experiment.hypotheses)
     if _table_entries(experiment) > LARGEST:
         return audit(None, "not audited here, its table is large: run ldp-gym audit")
-    certificate, note = _certify(GameRules.of(experiment.rules))
+    certificate, note = _certify(GameRules(experiment.rules))
     return audit(certificate, note)
 
 

@@ -29,20 +29,15 @@ Result = TypeVar("Result")
 _LEAST_MEMORY = 0.5
 """Smallest memory limit, in GiB: Python and NumPy need this much to be imported."""
 
-_PROGRAM = "from ldp_gym.bench.contained import _serve; _serve()"
-
 _SPARE_SECONDS = 10
 """Seconds after its limit at which a subprocess ends itself, should its parent be gone."""
+
+_PROGRAM = "from ldp_gym.bench.contained import _serve; _serve()"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a subprocess.
-
-    Attributes:
-        seconds: wall-clock time per cell.
-        memory: address space in GiB.
-    """
+    """Limits of a subprocess: seconds of wall-clock time, and GiB of memory (address space)."""
 
     seconds: float = 600.0
     memory: float = 4.0
@@ -61,13 +56,7 @@ LIMITS = Limits()
 def call_contained(
     learner: str, limits: Limits, function: Callable[..., Result], *arguments: object
 ) -> Result:
-    """Call a function of this package in a subprocess, and return its result.
-
-    Args:
-        learner: name of the learner, for messages.
-        limits: of time and memory.
-        function: a function of a module.
-        *arguments: its arguments; they are pickled.
+    """Call a function of a module in a subprocess, and return its result; ``learner`` is named in errors.
 
     Raises:
         IncompatibleChannelError: if the call raises it.
@@ -98,9 +87,8 @@ def call_contained(
             _end_group(process)
         if not answer.exists():
             last = printable(log.read_text("utf-8", "replace")[-2000:])
-            how = f"ended with status {status}"
-            if status < 0:
-                how = f"was ended by {signal.Signals(-status).name}"
+            by_signal = f"was ended by {signal.Signals(-status).name}" if status < 0 else None
+            how = by_signal or f"ended with status {status}"
             raise LearnerFailedError(f"the process of {learner} {how}\n\n{last}".rstrip())
         error, result = pickle.loads(answer.read_bytes())
     if error is not None:
@@ -123,7 +111,8 @@ def _serve() -> None:
     folder = Path(sys.argv[1])
     function, arguments, limits = pickle.loads((folder / "request").read_bytes())
     _set_limits(limits)
-    error, result = None, None
+    error: Exception | None = None
+    result = None
     try:
         result = function(*arguments)
     except IncompatibleChannelError as refusal:

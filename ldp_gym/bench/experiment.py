@@ -85,7 +85,7 @@ class Experiment:
 
     @property
     def horizon(self) -> int:
-        """T; the number of rows of a replay if the rules do not say."""
+        """T."""
         given = self.rules.get("horizon")
         return self._class_scenario.horizon if given is None else int(given)
 
@@ -195,27 +195,22 @@ class Cell:
 # -- Games by their rules -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class GameRules:
-    """Rules that can be the key of a cache.
+    """Rules that can be the key of a cache: they are equal if their canonical JSON is."""
 
-    Attributes:
-        text: the rules as canonical JSON; equal texts are equal games.
-        rules: the rules as they were given.
-    """
+    def __init__(self, rules: Mapping[str, Any]) -> None:
+        self.rules, self._text = rules, canonical(rules)
 
-    text: str
-    rules: Mapping[str, Any] = field(compare=False, repr=False)
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GameRules) and self._text == other._text
 
-    @classmethod
-    def of(cls, rules: Mapping[str, Any]) -> GameRules:
-        """The key of some rules."""
-        return cls(canonical(rules), rules)
+    def __hash__(self) -> int:
+        return hash(self._text)
 
 
 def make_scenario(**rules: Any) -> Scenario:
     """The scenario of a game, built once; without a warning on channels without privacy."""
-    return _build(GameRules.of(rules))
+    return _build(GameRules(rules))
 
 
 @lru_cache(maxsize=32)
@@ -232,9 +227,6 @@ def canonical(value: Any) -> str:
 
 def spec_of(party: Any) -> Any:
     """An array, class or object as JSON: shape and hash, address, or address and constructor's options.
-
-    Raises:
-        TypeError: for a function that cannot be imported by its name.
 
     Example:
         >>> from ldp_gym.natures import NATURES
@@ -291,11 +283,7 @@ def own_code() -> str:
 
 
 def learner_code(learner: str) -> str:
-    """Fingerprint of a learner's package, which is not imported, or of a trained model's files.
-
-    Raises:
-        ValueError: if there is no such learner.
-    """
+    """Fingerprint of a learner's package, which is not imported, or of a trained model's files."""
     if is_directory(learner):
         return _files_hash(Path(learner).iterdir())
     return _part_code(LEARNERS, learner)

@@ -114,8 +114,8 @@ def run(
     jobs = count_jobs(jobs)
     tracks = {name: _find_track(name, limits, trust) for name in learners}
     experiments = suite.experiments(size, learners=learners, channels=channels, episodes=episodes)
-    if strict:
-        _refuse_broken_promises(experiments)
+    if strict and (broken := [str(audit) for audit in audit_channels(experiments).values() if audit.broken]):
+        raise BrokenPromiseError(f"broken promise: {'; '.join(broken)}")
     store = Store(out)
     cells = list({cell.key: cell for experiment in experiments for cell in experiment.cells(seed)}.values())
     settings = {
@@ -163,20 +163,8 @@ def _declared_track(learner: str) -> Track:
     return track_of(learner_maker(learner))
 
 
-def _refuse_broken_promises(experiments: Sequence[Experiment]) -> None:
-    broken = [str(audit) for audit in audit_channels(experiments).values() if audit.broken]
-    if broken:
-        raise BrokenPromiseError(f"broken promise: {'; '.join(broken)}")
-
-
 def play(cell: Cell, limits: Limits = LIMITS, trust: bool = False) -> Outcome:
-    """Play a cell. An error is the outcome of this cell only; a request to stop (SystemExit) passes through.
-
-    Args:
-        cell: the cell.
-        limits: time and memory of a learner given as ``module:Class``.
-        trust: whether a trained model's files may run code when they are read.
-    """
+    """Play a cell. An error is the outcome of this cell only; a request to stop (SystemExit) is not."""
     start = time.perf_counter()
     learner = cell.experiment.learner
     try:
@@ -212,7 +200,7 @@ def _check_and_evaluate(cell: Cell) -> tuple[Evaluation, float]:
 def _evaluate(cell: Cell, trust: bool = False) -> tuple[Evaluation, float]:
     """The losses of a cell, and the seconds of playing it, with those of recording its tape."""
     start, experiment = time.perf_counter(), cell.experiment
-    recording = _recording(GameRules.of(experiment.rules), cell.seed)
+    recording = _recording(GameRules(experiment.rules), cell.seed)
     saved = recording.seconds_saved
     evaluation = evaluate(
         learner_maker(experiment.learner, experiment.options, trust=trust),
@@ -238,7 +226,7 @@ class _PartyFailedError(Exception):
     """A third-party class, nature, truth or channel breaks its contract."""
 
 
-_NUMBERS = int | list | tuple | np.ndarray
+_NUMBERS = (int, list, tuple, np.ndarray)
 """Rules that are data: an index, a table or a row."""
 
 
@@ -251,7 +239,7 @@ def _check_parties(experiment: Experiment) -> None:
         if ours:
             continue
         game = rules if party != "channel" else _game_of_channel(experiment)
-        fault = _find_fault(party, GameRules.of(game))
+        fault = _find_fault(party, GameRules(game))
         if fault is not None:
             raise _PartyFailedError(f"the {party} {name!r} fails its check: {fault}")
 
@@ -268,16 +256,14 @@ def _game_of_channel(experiment: Experiment) -> dict[str, Any]:
 @cache
 def _find_fault(party: str, game: GameRules) -> str | None:
     """The breach of contract of a party, in one line."""
+    checks: dict[str, Callable[[Scenario], None]] = {
+        "hypotheses": _check_class,
+        "nature": lambda scenario: check_nature(scenario.nature, scenario.hypotheses),
+        "truth": lambda scenario: check_truth(scenario.truth, scenario.hypotheses),
+        "channel": lambda scenario: check_channel(scenario.channel),
+    }
     try:
-        scenario = make_scenario(**game.rules)
-        if party == "hypotheses":
-            _check_class(scenario)
-        elif party == "nature":
-            check_nature(scenario.nature, scenario.hypotheses)
-        elif party == "truth":
-            check_truth(scenario.truth, scenario.hypotheses)
-        else:
-            check_channel(scenario.channel)
+        checks[party](make_scenario(**game.rules))
     except IncompatibleChannelError:
         raise
     except Exception as error:
@@ -291,5 +277,6 @@ def _check_class(scenario: Scenario) -> None:
         check_hypotheses(scenario.hypotheses)
         return
     tape = Episodes(scenario, [scenario.start_episode(first_generator(0), None)]).play(2)
-    again = scenario.hypotheses(tape.contexts)
-    assert np.array_equal(again, scenario.hypotheses(tape.contexts)), "the same candidates when asked twice"
+    assert tape.contexts is not None, "shown unless told otherwise"
+    first, again = scenario.hypotheses(tape.contexts), scenario.hypotheses(tape.contexts)
+    assert np.array_equal(first, again), "the same candidates when asked twice"

@@ -1,7 +1,7 @@
-"""Named games to train and to test on: what an agent has seen, and one thing at a time that it has not.
+"""Named games to train and to test agents on.
 
-Every test split changes one thing of the training games. A score says where between two references an agent
-is on the same episodes: 0 is the uniform mixture, which never learns, and 1 is Bayes, the best there is.
+Every test split changes one thing of the training games. A score places an agent between two references on
+the same episodes: 0 is the uniform mixture, which never learns, and 1 is Bayes, the optimum.
 
 >>> sorted(TESTS)
 ['channel', 'class', 'epsilon', 'familiar', 'horizon', 'memory', 'num-hypotheses', 'num-labels']
@@ -26,19 +26,19 @@ from ldp_gym.engine.rules import as_rules
 from ldp_gym.evaluation import evaluate
 
 REFERENCES = ("uniform", "bayes")
-"""Whose scores are 0 and 1."""
+"""Learners with the scores 0 and 1."""
 
 TRAIN_SEED = 10**6
-"""Training episodes have seeds from here on; those below are for tests, and no score is taken on others."""
+"""First seed of training episodes; scores are taken on smaller seeds."""
 
 
 @dataclass(frozen=True)
-class Split:
+class GameSplit:
     """Games by their titles.
 
     Attributes:
-        name: what it goes by.
-        about: what is in it.
+        name: name of the split.
+        about: one line about its games.
         games: keyword arguments of ``gym.make("LDPDist-v0", ...)`` by title.
     """
 
@@ -47,7 +47,7 @@ class Split:
     games: Mapping[str, Mapping[str, Any]]
 
     def __post_init__(self) -> None:
-        """Check that these are games by their titles."""
+        """Check the games."""
         validation.text("name", self.name)
         validation.text("about", self.about)
         what = "a dict of rules by title"
@@ -58,7 +58,7 @@ class Split:
             as_rules(f"games[{title!r}]", rules)
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The titles with their rules."""
+        """Iterate over titles and rules."""
         return ((title, dict(rules)) for title, rules in self.games.items())
 
 
@@ -72,14 +72,14 @@ _BASE = {
     "redraw_hypotheses": True,
     "observe_candidates": True,
 }
-"""Every episode has a Dirichlet(0.3) table of its own, as it has a truth of its own."""
+"""Base game: every episode draws its own Dirichlet(0.3) table and truth."""
 
 _FIXED = {"redraw_hypotheses": False}
 
 
-def _split(name: str, about: str, changes: Mapping[str, Mapping[str, Any]]) -> Split:
-    """The base with one change each, by title."""
-    return Split(name, about, {title: {**_BASE, **change} for title, change in changes.items()})
+def _split(name: str, about: str, changes: Mapping[str, Mapping[str, Any]]) -> GameSplit:
+    """A split of base games with one change each, by title."""
+    return GameSplit(name, about, {title: {**_BASE, **change} for title, change in changes.items()})
 
 
 TRAIN = _split(
@@ -103,10 +103,10 @@ TRAIN = _split(
 
 _OTHER_CHANNELS = ("subset-selection", "one-bit", "wheel", "adaptive-split")
 
-TESTS: dict[str, Split] = {
+TESTS: dict[str, GameSplit] = {
     split.name: split
     for split in (
-        Split("familiar", "the training games, on episodes that are not trained on", TRAIN.games),
+        GameSplit("familiar", "the training games, on episodes that are not trained on", TRAIN.games),
         _split(
             "class",
             "other families: sharper and flatter tables, disjoint supports, the lower bound's pairs",
@@ -134,29 +134,29 @@ TESTS: dict[str, Split] = {
         ),
     )
 }
-"""What agents are tested on, by name."""
+"""Test splits by name."""
 
-SPLITS: dict[str, Split] = {TRAIN.name: TRAIN, **TESTS}
+SPLITS: dict[str, GameSplit] = {TRAIN.name: TRAIN, **TESTS}
 
 
 @dataclass(frozen=True)
 class SplitScore:
-    """How a learner does on a split.
+    """Scores of a learner on a split.
 
     Attributes:
-        games: its score in each game, by title; None where it says nothing, see :func:`score_totals`.
+        games: score in each game, by title; None if it is undefined, see :func:`score_totals`.
     """
 
     games: Mapping[str, float | None]
 
     @property
     def mean(self) -> float:
-        """The mean over the games that have a score; NaN if none has."""
+        """Mean over the games that have a score; NaN if none has."""
         return float(np.mean(self._known)) if self._known else np.nan
 
     @property
     def least(self) -> float:
-        """The score of its worst game; NaN if none has a score."""
+        """Score of the worst game; NaN if none has a score."""
         return min(self._known, default=np.nan)
 
     @property
@@ -166,7 +166,7 @@ class SplitScore:
 
 def score(
     learner: str | Callable[[Game], Learner],
-    split: str | Split,
+    split: str | GameSplit,
     *,
     episodes: int = 100,
     seed: int = 0,
@@ -177,13 +177,13 @@ def score(
     Args:
         learner: as in :func:`ldp_gym.evaluate`.
         split: a split, or its name.
-        episodes: of each game.
-        seed: of the first; those below :data:`TRAIN_SEED` are for tests.
+        episodes: number of episodes of each game.
+        seed: seed of the first episode; all seeds must be below :data:`TRAIN_SEED`.
         progress: called with the title of each game, before it is played.
 
     Raises:
-        IncompatibleChannelError: if the learner does not play one of the games.
-        ValueError: if there is no split of that name, or an episode is one to train on.
+        IncompatibleChannelError: if the learner cannot play one of the games.
+        ValueError: if no split has that name, or a seed is for training.
 
     Example:
         >>> found = score("centred-exp3", "memory", episodes=32)
@@ -195,7 +195,7 @@ def score(
     last = validation.seed("seed", seed) + validation.whole("episodes", episodes, least=1) - 1
     if last >= TRAIN_SEED:
         raise ValueError(f"seeds from {TRAIN_SEED:,} on are for training, got {last:,} for the last episode")
-    for title, rules in split if isinstance(split, Split) else split_of(split):
+    for title, rules in split if isinstance(split, GameSplit) else split_of(split):
         if progress is not None:
             progress(title)
         uniform, totals, bayes = (
@@ -206,31 +206,24 @@ def score(
     return SplitScore(scores)
 
 
-def split_of(name: str) -> Split:
-    """The split of a name.
-
-    Raises:
-        ValueError: if there is none.
-    """
+def split_of(name: str) -> GameSplit:
+    """The split of a name."""
     return SPLITS[validation.choice("the name of a split", name, tuple(SPLITS))]
 
 
 def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> float | None:
-    """``(uniform - risk) / (uniform - Bayes)``, of the total KL of the same episodes ``(n,)``.
+    """Score ``(uniform - risk) / (uniform - Bayes)`` from the total KL of the same episodes ``(n,)``.
 
-    None where the data do not show, at 95%, that Bayes learns more than nothing: then there is no scale. An
-    infinite risk has the score -inf.
+    None if the data do not show, at 95%, that Bayes beats the uniform mixture. An infinite risk scores -inf.
 
     Example:
         >>> score_totals(np.array([9.0, 11.0]), np.array([5.0, 7.0]), np.array([2.0, 4.0]))
         0.5714285714285714
     """
-    uniform, totals, bayes = (
-        _totals(name, values) for name, values in (("uniform", uniform), ("totals", totals), ("bayes", bayes))
-    )
-    if not len(uniform) == len(totals) == len(bayes):
-        lengths = f"{len(uniform)}, {len(totals)} and {len(bayes)}"
-        raise ValueError(f"uniform, totals and bayes must be of the same episodes, got {lengths} of them")
+    uniform, totals, bayes = (np.asarray(values, dtype=np.float64) for values in (uniform, totals, bayes))
+    if uniform.ndim != 1 or not uniform.shape == totals.shape == bayes.shape:
+        shapes = f"{uniform.shape}, {totals.shape} and {bayes.shape}"
+        raise ValueError(f"uniform, totals and bayes must be totals (n,) of the same episodes, got {shapes}")
     if not np.isfinite([uniform, bayes]).all():
         return None
     gain = uniform - bayes
@@ -238,10 +231,3 @@ def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> 
     if low <= 0.0 <= high or not np.isfinite(low):
         return None
     return float((uniform.mean() - totals.mean()) / gain.mean())
-
-
-def _totals(name: str, values: FloatArray) -> FloatArray:
-    found = validation.numbers(name, values)
-    if found.ndim != 1 or not (found > -np.inf).all():
-        raise ValueError(f"{name} must be totals (n,), one per episode, got {found!r}")
-    return found

@@ -6,7 +6,6 @@ and new results never mix.
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import platform
@@ -91,9 +90,7 @@ def join_outcomes(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 class Store:
-    """The results in a directory.
-
-    A row that cannot be read counts as not played, and is noted.
+    """The results in a directory. A row that cannot be read counts as not played, and is noted.
 
     Args:
         directory: made if it does not exist.
@@ -104,9 +101,7 @@ class Store:
         faults: one line for each row that could not be read.
 
     Raises:
-        FileNotFoundError: if there are no results to read.
         DamagedStoreError: if the file is not a database of results.
-        OSError: if the directory cannot be made, read or written to.
     """
 
     def __init__(self, directory: str | Path, *, read_only: bool = False) -> None:
@@ -195,13 +190,13 @@ class Store:
 
     def begin_run(self, suite: str, settings: Mapping[str, Any], keys: Iterable[str]) -> int:
         """Note that a suite is run: its settings, machine, versions and cells."""
-        facts = (json.dumps(dict(settings), sort_keys=True), json.dumps(list(keys)))
-        facts = (suite, *facts, printable(" ".join(sys.argv)), platform.platform(), json.dumps(_versions()))
+        kept, command = json.dumps(dict(settings), sort_keys=True), printable(" ".join(sys.argv))
+        machine, versions = platform.platform(), json.dumps(_versions())
         with self._open() as database:
             run = database.execute(
                 "INSERT INTO runs (suite, settings, keys, command, machine, versions, started) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (*facts, _now()),
+                (suite, kept, json.dumps(list(keys)), command, machine, versions, _now()),
             ).lastrowid
         assert run is not None
         return run
@@ -254,19 +249,14 @@ class Store:
     def export(self, path: str | Path) -> int:
         """Write all rows to a ``.csv`` or ``.parquet`` file, and return their number."""
         path = Path(path)
-        if path.suffix == ".csv":
-            with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, COLUMNS)
-                writer.writeheader()
-                return sum(1 for row in self.rows() if writer.writerow(row))
-        if path.suffix == ".parquet":
-            with extra("bench", "Parquet"):
-                from pyarrow import Table, parquet
-            rows = list(self.rows())
-            with replacing(path) as part:
-                parquet.write_table(Table.from_pylist(rows), part)
-            return len(rows)
-        raise ValueError(f"an export ends in .csv or .parquet, got {path.name!r}")
+        if path.suffix not in (".csv", ".parquet"):
+            raise ValueError(f"an export ends in .csv or .parquet, got {path.name!r}")
+        with extra("bench", "an export"):
+            import pandas as pd
+        frame = pd.DataFrame(self.rows(), columns=COLUMNS)
+        with replacing(path) as part:
+            frame.to_csv(part, index=False) if path.suffix == ".csv" else frame.to_parquet(part)
+        return len(frame)
 
 
 def _tables(database: sqlite3.Connection) -> dict[str, list[str]]:
