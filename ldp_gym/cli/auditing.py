@@ -80,15 +80,14 @@ def audit(
         if trials:
             validate_trials(trials, scenario.channel.num_labels)
         points = stream(Purpose.CERTIFICATE, 0).standard_normal((contexts, scenario.hypotheses.context_dim))
-        tables = list(scenario.hypotheses(points[:1] if scenario.hypotheses.constant else points))
-        if scenario.hypotheses.constant:
-            tables = [scenario.hypotheses(points[0])]
+        constant = scenario.hypotheses.constant
+        tables = [scenario.hypotheses(points[0])] if constant else list(scenario.hypotheses(points))
 
     audited = scenario.channel
     honest = channel in CHANNELS.own or _keeps_contract(console, audited)
     try:
         kept = _keeps_promise(console, audited, tables, picture, trials, honest)
-    except Exception as error:  # a channel that breaks its contract may raise anything
+    except (SystemExit, Exception) as error:  # a channel that breaks its contract may raise anything
         if honest or isinstance(error, typer.BadParameter):
             raise
         _say(console, f"no further audit: {summarize(error)}", "bold red")
@@ -104,7 +103,7 @@ def _keeps_contract(console: Console, channel: Channel) -> bool:
     """Check a third-party channel: a certificate is worth no more than its density."""
     try:
         check_channel(channel)
-    except Exception as error:  # whatever it raises breaks the contract
+    except (SystemExit, Exception) as error:  # whatever it raises breaks the contract
         what = str(error) if isinstance(error, AssertionError) else summarize(error)
         _say(console, f"{channel!r} breaks its contract: {what}", "bold red")
         return False

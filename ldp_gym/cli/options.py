@@ -12,6 +12,10 @@ from typing import Any
 import typer
 
 
+class NotJSONError(ValueError):
+    """A text that is not JSON."""
+
+
 def search_here() -> None:
     """Import modules from the working directory too, after everything that is installed."""
     if "" not in sys.path:
@@ -25,6 +29,8 @@ def told_in_a_line() -> Iterator[None]:
         yield
     except (ImportError, TypeError, ValueError, OverflowError, MemoryError) as error:
         raise typer.BadParameter(str(error) or type(error).__name__) from error
+    except SystemExit as error:
+        raise typer.BadParameter(f"code of a module:Class ended the program, by {error!r}") from error
 
 
 def directory_of(text: str) -> Path:
@@ -49,6 +55,8 @@ def json_of(text: str) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError(f"the JSON text {text[:20]!r}... is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise NotJSONError(f"{text[:60]!r} is not JSON: {error}") from None
 
 
 def option_of(text: str) -> tuple[str, Any]:
@@ -63,5 +71,5 @@ def option_of(text: str) -> tuple[str, Any]:
         raise ValueError(f"an option is name=value, got {text!r}")
     try:
         return name, json_of(value)
-    except json.JSONDecodeError:
+    except NotJSONError:
         return name, value

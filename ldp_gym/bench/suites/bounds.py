@@ -53,8 +53,8 @@ class Lower(Suite):
             best, count = min(played, key=lambda r: r.risk.value), len({r.channel for r in played})
             found.append(
                 Finding(
-                    f"{_title(point, ', ')}: the best of {count} channels, {best.channel} with "
-                    f"{best.learner}, has {best.risk.value / bound:,.0f} times the lower bound ({bound:.3g} nats).",
+                    f"{_title(point, ', ')}: the best of {count} channels is {best.channel} ({best.learner}), "
+                    f"with {best.risk.value / bound:,.0f} times the lower bound, {bound:.3g} nats.",
                     every(above(result.evaluation.kl[..., -1], bound) for result in played),
                 )
             )
