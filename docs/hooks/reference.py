@@ -21,7 +21,7 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.cli.listing import headings
 from ldp_gym.core.registry import Registry
 
-_SUITE_MODULES = ("learners", "sweeps", "bounds", "tv", "violations", "own_game", "replay")
+_SUITE_MODULES = ("paper", "learners", "own_game", "replay")
 
 ENVIRONMENTS = {
     "LDPDist-v0": "ldp_gym.envs.single.LDPDistEnv",

@@ -124,9 +124,9 @@ def pair_colour(learner: str, channel: str, position: int) -> str:
 
 def draw_lines(
     panels: Mapping[str, Sequence[Line]],
-    *,
     xlabel: str | Sequence[str],
     ylabel: str = "total KL (nats)",
+    *,
     columns: int | None = None,
     scale: Literal["log", "symlog"] = "log",
     size: tuple[float, float] = (7.0, 3.8),

@@ -42,17 +42,9 @@ PAGE = "report.html"
 
 @dataclass
 class Section:
-    """A suite's latest run, with its results as they are now in the store.
+    """A suite's latest run, earlier runs with other settings, and its results as they are now in the store.
 
-    Attributes:
-        name: name of the suite in the store.
-        run: record of the run.
-        others: records of earlier runs with other settings.
-        suite: the suite; None if it is not known here.
-        results: its results; None likewise.
-        findings: conclusions with their verdicts.
-        notes: warnings to the reader.
-        plain: risks as the store has them, where the suite is not known.
+    Where the suite is not known here, ``plain`` has the risks as the store has them.
     """
 
     name: str
@@ -66,7 +58,6 @@ class Section:
 
     @property
     def title(self) -> str:
-        """Heading of the section."""
         return self.suite.title if self.suite else "A suite that is not known here"
 
     @property
@@ -115,9 +106,6 @@ def write(
         directory: as for :func:`read`.
         use: as for :func:`read`.
         sections: sections that have been read already.
-
-    Returns:
-        Path of the page.
     """
     directory = Path(directory)
     sections = read(directory, use=use) if sections is None else sections
@@ -193,7 +181,7 @@ def _section(
 
 
 def _suite(name: str, parameters: Mapping[str, Any], use: Collection[str]) -> Suite:
-    """The suite of a name that a store gives, if it is registered or named by the caller."""
+    """Suite of a name that a store gives, if it is registered or named by the caller."""
     foreign = {text for text in (*texts_of(parameters), name) if ":" in text} - set(use)
     if foreign:
         again = " ".join(f"--use {shlex.quote(text)}" for text in sorted(foreign))
@@ -272,8 +260,8 @@ def _draw(section: Section, directory: Path) -> str:
 def _command(run: Mapping[str, Any], directory: Path) -> str:
     """The command line that gives the same results."""
     settings = run["settings"]
-    parameters = settings["parameters"] if isinstance(settings["parameters"], Mapping) else {}
-    rules = parameters.get("rules") if isinstance(parameters.get("rules"), Mapping) else {}
+    rules = settings["parameters"].get("rules", {}) if isinstance(settings["parameters"], Mapping) else {}
+    rules = rules if isinstance(rules, Mapping) else {}
     words = ["ldp-gym", "bench", *([] if rules else [str(run["suite"])])]
     for name, value in rules.items():
         words += ["--rule", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]

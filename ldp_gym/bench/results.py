@@ -50,17 +50,14 @@ class ExperimentResult:
 
     @property
     def learner(self) -> str:
-        """Name of the learner."""
         return self.experiment.learner
 
     @property
     def channel(self) -> str:
-        """Name of the channel."""
         return self.experiment.channel
 
     @property
     def horizon(self) -> int:
-        """Number of rounds, T."""
         return self.experiment.horizon
 
     @property
@@ -96,7 +93,8 @@ class ExperimentResult:
                 return theory.wma_bound(experiment.num_hypotheses, self.horizon, epsilon, delta)
             case "bayes", "identity":
                 return theory.nonprivate_bound(experiment.num_hypotheses)
-        return math.nan
+            case _:
+                return math.nan
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,6 @@ class Failure:
 
     @property
     def summary(self) -> str:
-        """First line of the message."""
         return next(iter(self.message.strip().splitlines()), "no message")
 
 
@@ -182,7 +179,6 @@ class Results:
             self.refusals.append(Failure(experiment, whole.message or ""))
 
     def audit(self, experiment: Experiment) -> ChannelAudit:
-        """Audit of the experiment's channel."""
         return self.audits[certificate_key(experiment)]
 
     def track(self, learner: str) -> Track:
@@ -194,16 +190,12 @@ class Results:
 
     @property
     def broken_promises(self) -> list[ChannelAudit]:
-        """Audits of the channels that break their promise."""
         return [audit for audit in self.audits.values() if audit.broken]
 
     def select(self, *, learner: str | None = None, channel: str | None = None) -> list[ExperimentResult]:
         """Results of a learner, on a channel, in the suite's order."""
-        return [
-            result
-            for result in self.successes
-            if learner in (None, result.learner) and channel in (None, result.channel)
-        ]
+        found = [result for result in self.successes if learner in (None, result.learner)]
+        return [result for result in found if channel in (None, result.channel)]
 
     def line(
         self,
@@ -223,12 +215,10 @@ class Results:
 
     @property
     def channels(self) -> list[str]:
-        """Channels that have results, in the suite's order."""
         return list(self.group(lambda experiment: experiment.channel))
 
     @property
     def learners(self) -> list[str]:
-        """Learners that have results, in the suite's order."""
         return list(self.group(lambda experiment: experiment.learner))
 
     @property

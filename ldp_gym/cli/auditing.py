@@ -167,11 +167,10 @@ def _certificate_table(
         table.add_row("worst message", Text(np.array2string(np.asarray(certificate.message), precision=4)))
     verdict = _VOID if certificate.holds and not honest else certificate.verdict
     table.add_row("in real arithmetic", Text(verdict, f"bold {'green' if honest and kept else 'red'}"))
-    floats, colour = str(certificate.floats), {"holds": "green", "broken": "red"}
-    if certificate.floats.verdict == "holds" and not honest:
-        table.add_row("in floats", Text(_VOID, "bold red"))
-    else:
-        table.add_row("in floats", Text(floats, f"bold {colour.get(certificate.floats.verdict, 'yellow')}"))
+    found = certificate.floats.verdict
+    void = found == "holds" and not honest
+    colour = "red" if void else {"holds": "green", "broken": "red"}.get(found, "yellow")
+    table.add_row("in floats", Text(_VOID if void else str(certificate.floats), f"bold {colour}"))
     return table
 
 

@@ -155,11 +155,11 @@ def _suites(names: list[str], rules: dict[str, Any]) -> list[Suite]:
     if rules:
         return [OwnGame(rules)]
     every = [name for given in names for name in (SUITES.names() if given == "all" else [given])]
-    suites = [SUITES[name]() for name in dict.fromkeys(every)]
-    for name, made in zip(every, suites, strict=False):
+    suites = {name: SUITES[name]() for name in every}
+    for name, made in suites.items():
         if not isinstance(made, Suite):
             raise TypeError(f"{name} must make a suite, got {type(made).__name__}")
-    return suites
+    return list(suites.values())
 
 
 def report(

@@ -17,14 +17,14 @@
 ================== ===================================================================================
 """
 
-from ldp_gym.bench.suites import bounds, learners, replay, sweeps, tv, violations
+from ldp_gym.bench.suites import learners, paper, replay
 from ldp_gym.bench.suites.base import DELTA, SIZES, SUITES, Suite
 from ldp_gym.bench.suites.own_game import OwnGame
 
 _OWN = (
-    *(learners.Quick, learners.Contexts, learners.Splits, violations.Misspecified, violations.Switching),
-    *(sweeps.Upper, sweeps.NumHypotheses, sweeps.Epsilon, sweeps.NumLabels),
-    *(bounds.Lower, bounds.Limit, tv.TV, replay.Replay),
+    *(learners.Quick, learners.Contexts, learners.Splits, learners.Misspecified, learners.Switching),
+    *(paper.Upper, paper.NumHypotheses, paper.Epsilon, paper.NumLabels, paper.Lower, paper.Limit, paper.TV),
+    replay.Replay,
 )
 SUITES.own.update({suite.name: suite for suite in _OWN})
 

@@ -109,9 +109,8 @@ class Suite(ABC):
         if self.axis:
             lines = figures.risk_lines(results, self.position, self.fitted)
             return figures.draw_lines({"": lines}, xlabel=self.axis, size=(7.6, 4.0))
-        order = sorted(
-            results.learners, key=lambda name: name != "bayes"
-        )  # the bars decide the order of the rows
+        # The first series, the bars, decides the order of the rows.
+        order = sorted(results.learners, key=lambda name: name != "bayes")
         series = {name: {r.channel: r.risk for r in results.select(learner=name)} for name in order}
         return figures.draw_rows({"": series}, xlabel="total KL (nats); bars: Bayes", bars="bayes")
 

@@ -1,16 +1,17 @@
-"""Learners side by side: the suites ``quick``, ``contexts`` and ``splits``."""
+"""Learners side by side: on channels, natures, games to test agents on, and truths outside the class."""
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, ClassVar
 
-from ldp_gym.bench import figures
+from ldp_gym.bench import figures, statistics
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding, above, find_least_risk
-from ldp_gym.bench.results import Results
+from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.splits import REFERENCES, TESTS, SplitScore, score_totals
 from ldp_gym.bench.statistics import Estimate
-from ldp_gym.bench.suites.base import Suite, channel_rules
+from ldp_gym.bench.suites.base import REDRAWN, Suite, channel_rules
 from ldp_gym.natures.base import NATURES
 
 _PAPER = ("laplace-vector", "laplace-single")
@@ -181,3 +182,147 @@ def _scores(results: Results) -> dict[str, dict[str, SplitScore]]:
                 if value is not None:
                     found.setdefault(learner, {}).setdefault(split, {})[title] = value
     return {name: {split: SplitScore(games) for split, games in of.items()} for name, of in found.items()}
+
+
+class Violation(Suite):
+    """Learners against truths outside the class, over T, eps and the distance of the truth from a member.
+
+    Every episode has a new Dirichlet(0.3) table with K = 8, M = 16.
+
+    Attributes:
+        kinds: names of the truths.
+        strengths: strengths of the violation; 0 is a member.
+        strength: strength at which T and eps are varied.
+        symbol: name of the strength in figures.
+    """
+
+    kinds: ClassVar[tuple[str, ...]]
+    strengths: ClassVar[tuple[float, ...]]
+    strength: ClassVar[float]
+    symbol: ClassVar[str]
+
+    @abstractmethod
+    def truth(self, kind: str, strength: float) -> dict[str, Any]:
+        """Options of the truth of this kind and strength."""
+
+    def own_experiments(self, small: bool) -> list[Experiment]:
+        horizon, episodes = (100, 6) if small else (1000, 64)
+        points = [
+            *((strength, horizon, 4.0) for strength in self.strengths),
+            *((self.strength, other, 4.0) for other in ((50, 100) if small else (100, 300, 1000, 3000))),
+            *((self.strength, horizon, epsilon) for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)),
+        ]
+        games: list[dict[str, Any]] = [
+            {"hypotheses": "dirichlet", **REDRAWN, "channel": channel, "horizon": rounds, "epsilon": epsilon}
+            | ({"truth": kind, "truth_kwargs": self.truth(kind, strength)} if strength else {})
+            for kind in self.kinds
+            for channel in ("laplace-single", "split")
+            for strength, rounds, epsilon in points
+        ]
+        learners = ("uniform", "bayes", "fixed-share", "soft-bayes", "robust", "any-truth")
+        return [Experiment(game, name, episodes=episodes, block=64) for name in learners for game in games]
+
+    def varied(self, experiment: Experiment) -> dict[str, float]:
+        """Quantities that are varied, by their symbols."""
+        options = experiment.rules.get("truth_kwargs")
+        same = (s for kind in self.kinds for s in self.strengths if self.truth(kind, s) == options)
+        return {self.symbol: next(same, 0.0), "T": experiment.horizon, "eps": experiment.rules["epsilon"]}
+
+    def _places(self, results: Results) -> dict[str, list[ExperimentResult]]:
+        """Results by kind and channel. A member belongs to every kind, as its strength 0."""
+        places: dict[str, list[ExperimentResult]] = {}
+        for kind in self.kinds:
+            for result in results.successes:
+                if result.experiment.rules.get("truth", kind) == kind:
+                    places.setdefault(f"{kind}, {result.channel}", []).append(result)
+        return places
+
+    def findings(self, results: Results) -> list[Finding]:
+        found = []
+        for place, played in self._places(results).items():
+            if members := [r for r in played if r.experiment.has_member_truth]:
+                found.append(find_least_risk(f"{place}, a member", members))
+            others = [r for r in played if not r.experiment.has_member_truth]
+            behind = []
+            for r in others:
+                uniform = results.same_tapes(r.experiment, "uniform") if r.learner == "bayes" else None
+                if uniform is not None and statistics.difference(r.totals, uniform.totals).low > 0.0:
+                    behind.append(_words(self.varied(r.experiment)))
+            if others:
+                text = f"{place}: games in which Bayes falls behind uniform, beyond the error: {len(behind)}"
+                found.append(
+                    Finding(f"{text}{' (' if behind else ''}{'; '.join(behind)}{')' if behind else ''}.")
+                )
+                last = max(others, key=lambda r: (r.horizon, *self.varied(r.experiment).values())).experiment
+                same = [r for r in others if r.experiment.canonical_rules == last.canonical_rules]
+                regrets = [f"{r.learner} {r.regret}" for r in sorted(same, key=lambda r: r.risk.value)]
+                found.append(
+                    Finding(f"{place}: regret at {_words(self.varied(last))}: {', '.join(regrets)}.")
+                )
+        return found
+
+    def draw(self, results: Results) -> figures.Figure:
+        """Regret along the strength, T and eps; of several kinds on the channel split only."""
+        rounds = [e.horizon for e in results.experiments if self.varied(e)[self.symbol] != self.strength]
+        usual = {self.symbol: self.strength, "T": max(rounds), "eps": 4.0}
+        panels: dict[str, list[figures.Line]] = {}
+        places = self._places(results)
+        shown = [place for place in places if len(places) < 3 or place.endswith("split")] or list(places)
+        for place in shown[:2]:
+            for symbol in usual:
+                lines = panels[f"{place}: {symbol}"] = []
+                fixed = {name: value for name, value in usual.items() if name != symbol}.items()
+                for i, learner in enumerate(results.learners):
+                    own = [
+                        (self.varied(r.experiment), r.regret) for r in places[place] if r.learner == learner
+                    ]
+                    along = {at[symbol]: regret for at, regret in own if fixed <= at.items()}
+                    y = [along[x] for x in sorted(along)]
+                    lines.append(figures.Line(learner, sorted(along), y, figures.colour(learner, i)))
+        label = "regret over the\nbest member (nats)"
+        labels = [*usual] * len(shown)
+        return figures.draw_lines(panels, labels, label, columns=3, scale="symlog", size=(8.4, 2.7))
+
+
+def _words(varied: dict[str, float]) -> str:
+    return ", ".join(f"{symbol} = {value:,g}" for symbol, value in varied.items())
+
+
+class Misspecified(Violation):
+    """Redrawn Dirichlet(0.3) tables; the truth lies between a member and another distribution."""
+
+    name = "misspecified"
+    title = "A truth outside the class"
+    claim = (
+        "Bayes' optimality and the theorems speak of members only. Here a share of the labels comes from a "
+        "second member (mixture), or from the uniform distribution (contaminated); at share 0 the truth is "
+        "a member. Regret is over the member that is best in hindsight, and is negative where a mixture of "
+        "members beats each of them. K = 8, M = 16; T = 1,000, eps = 4, half of the labels, unless varied."
+    )
+    order = 92
+    kinds = ("mixture", "contaminated")
+    strengths = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+    strength, symbol = 0.5, "share"
+
+    def truth(self, kind: str, strength: float) -> dict[str, Any]:
+        return {"weights": [1.0 - strength, strength]} if kind == "mixture" else {"rho": strength}
+
+
+class Switching(Violation):
+    """Redrawn Dirichlet(0.3) tables; the truth changes to another member now and then."""
+
+    name = "switching"
+    title = "A truth that moves"
+    claim = (
+        "Bayes' optimality and the theorems speak of one member throughout. Here it changes to another at "
+        "rounds that the learner does not know. Regret is over the single member that is best in hindsight, "
+        "and is negative for a learner that follows the switches. K = 8, M = 16; T = 1,000, eps = 4, one "
+        "switch, unless varied."
+    )
+    order = 94
+    kinds = ("switching",)
+    strengths = (0, 1, 2, 4, 8)
+    strength, symbol = 1, "switches"
+
+    def truth(self, kind: str, strength: float) -> dict[str, Any]:
+        return {"num_switches": int(strength)}

@@ -22,15 +22,11 @@ from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.suites.base import Suite, channel_rules
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core import validation
-from ldp_gym.core.intervals import share_interval
 from ldp_gym.engine.learners import LEARNERS
 from ldp_gym.engine.rules import complete_rules, rule_value
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-RELIABLE = 0.8
-"""Least share of episodes in which the right model must be picked, for a recommendation."""
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 """Privacy levels of a game whose rules name none."""
@@ -40,16 +36,15 @@ class Selection(Suite):
     """Learners as judges of models: the pick is the model of the heaviest weight after all rounds."""
 
     def findings(self, results: Results) -> list[Finding]:
-        games = results.group(_label).items()
-        return [Finding(f"{label}: {text}") for label, played in games for text in conclusions(played)]
+        return [find_right_model(label, played) for label, played in results.group(_label).items()]
 
     def tables(self, results: Results) -> dict[str, DataFrame]:
-        return {
-            f"{title}: how often the right model is picked, by eps": shares.map("{:.0%}".format)
-            .replace("nan%", "")
-            .reset_index(names="channel")
+        found = {
+            title: shares.map("{:.0%}".format).replace("nan%", "")
             for title, shares in _shares(results).items()
         }
+        what = "how often the right model is picked, by eps"
+        return {f"{title}: {what}": table.reset_index(names="channel") for title, table in found.items()}
 
     def draw(self, results: Results) -> figures.Figure:
         panels = _shares(results)
@@ -58,36 +53,21 @@ class Selection(Suite):
         return figures.draw_heat(panels, xlabel="eps", label="right model picked,\nshare of episodes")
 
 
-def conclusions(of_game: Sequence[ExperimentResult]) -> list[str]:
-    """Right model of a game, and the least eps at which it is picked reliably."""
+def find_right_model(label: str, of_game: Sequence[ExperimentResult]) -> Finding:
+    """Name the model that is charged least in a game."""
     evaluation, experiment = of_game[0].evaluation, of_game[0].experiment
+    episodes = len(evaluation.best)
     if missed := int((~np.isfinite(evaluation.opt)).sum()):
-        return [
-            f"no model is right: in {missed} of {len(evaluation.opt)} episodes each gave probability 0 to a "
+        return Finding(
+            f"{label}: no model is right: in {missed} of {episodes} episodes each gave probability 0 to a "
             "label that came. Mix a little of the uniform distribution into every model."
-        ]
+        )
     model, times = Counter(evaluation.best.tolist()).most_common(1)[0]
     best, second = np.sort(evaluation.comparator.mean(axis=0))[:2] / experiment.horizon
-    right = (
-        f"the right model is {experiment.describe_hypothesis(model)}, in {times} of {len(evaluation.best)} "
+    return Finding(
+        f"{label}: the right model is {experiment.describe_hypothesis(model)}, in {times} of {episodes} "
         f"episodes: {best:.3f} nats per user, the next {second:.3f}; {experiment.horizon:,} users."
     )
-    private = [result for result in of_game if result.channel != "identity" and _prefers(result)]
-    # One-sided 95% confidence for all choices at once.
-    confidence = 1.0 - 0.1 / max(len(private), 1)
-    reliable = [r for r in private if share_interval(_hits(r), len(r.totals), confidence)[0] >= RELIABLE]
-    if not reliable:
-        return [
-            right,
-            f"no recommendation: none of {len(private)} choices is shown to pick it in {RELIABLE:.0%}.",
-        ]
-    first = min(reliable, key=lambda r: (_epsilon(r), -_hits(r)))
-    return [
-        right,
-        f"recommended: {first.learner} on {first.channel} at eps = {_epsilon(first):g}. It picks the right "
-        f"model in {_hits(first)} of {len(first.totals)} episodes; no choice of less eps is shown to pick "
-        f"it in {RELIABLE:.0%}.",
-    ]
 
 
 def _prefers(result: ExperimentResult) -> bool:

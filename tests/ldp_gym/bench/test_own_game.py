@@ -4,13 +4,14 @@ import importlib
 import json
 import sys
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from command_line import run_in_line
 
 from ldp_gym.bench import Experiment, ExperimentResult, report
-from ldp_gym.bench.suites.own_game import OwnGame, conclusions
+from ldp_gym.bench.suites.own_game import OwnGame, find_right_model
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.cli import benchmarking
 from ldp_gym.evaluation import Evaluation
@@ -49,7 +50,7 @@ def as_options(rules):
     ]
 
 
-def test_the_command_plays_it_and_recommends(game):
+def test_the_command_plays_it_and_says_what_is_picked(game):
     narrow = [
         "--learner",
         "bayes",
@@ -65,18 +66,17 @@ def test_the_command_plays_it_and_recommends(game):
     code, output = run(*as_options(RULES), *narrow, "--episodes", 40, "--jobs", 1, "--out", game / "out")
     assert code == 0, output
     assert "the right model is hypothesis 1" in output
-    assert "recommended: bayes on split at eps = 8. It picks the right model in 40 of 40 episodes" in output
     assert "channel 0.01 8" in output
     page = (game / "out" / "report.html").read_text()
-    assert "recommended: bayes on split at eps = 8" in page
+    assert "the right model is hypothesis 1" in page
     assert "--rule hypotheses=my_game:models" in page
     assert "no score and no bound" in page
     assert (game / "out" / "figures" / "own-game.svg").exists()
     sys.modules.pop("my_game")
-    assert "recommended" not in report.write(game / "out").read_text(), "the store names code"
+    assert "right model is" not in report.write(game / "out").read_text(), "the store names code"
     assert "my_game" not in sys.modules
     use = ["my_game:models", "my_game:X", "my_game:y"]
-    assert "recommended: bayes on split at eps = 8" in report.write(game / "out", use=use).read_text()
+    assert "right model is" in report.write(game / "out", use=use).read_text()
 
 
 def test_a_file_of_rules_is_the_same_game(game):
@@ -170,25 +170,22 @@ def result(leaders, *, epsilon=1.0, channel="split", comparator=(5.0, 1.0, 9.0))
     return ExperimentResult(Experiment(rules, "bayes", episodes=len(leaders)), evaluation, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("right", "episodes", "recommended"), [(8, 8, False), (40, 40, True), (64, 80, False), (80, 80, True)]
-)
-def test_only_what_the_interval_supports_is_recommended(right, episodes, recommended):
-    """8 of 8 may be chance, and 64 of 80 are as likely below 80% as above."""
-    leaders = [[0, 0, 1, 1]] * right + [[0, 0, 0, 0]] * (episodes - right)
-    weak = [[0, 0, 0, 0]] * episodes
-    results = [result(weak, epsilon=0.5), result(leaders, epsilon=2.0), result(leaders, channel="identity")]
-    text = conclusions(results)[1]
-    assert text.startswith("recommended: bayes on split at eps = 2" if recommended else "no recommendation")
-    assert "identity" not in text
-    # Among many choices the same count is worth less.
-    crowd = results[:2] + [result(weak, epsilon=0.5)] * 400
-    assert conclusions(crowd)[1].startswith("recommended" if right == 80 else "no recommendation")
+def test_the_table_has_the_share_of_right_picks():
+    results = [
+        result([[0, 0, 1, 1]] * 3 + [[0, 0, 0, 0]], epsilon=2.0),
+        result([[0, 0, 0, 0]] * 4, epsilon=0.5),
+        result([[1, 1, 1, 1]] * 4, epsilon=0.5, channel="identity"),
+    ]
+    given = SimpleNamespace(group=lambda key: {key(results[0].experiment): results})
+    ((title, table),) = OwnGame(RULES).tables(given).items()
+    assert title == "table (bayes): how often the right model is picked, by eps"
+    assert table.to_numpy().tolist() == [["identity", "100%", "100%"], ["split", "0%", "75%"]]
+    assert table.columns.tolist() == ["channel", "0.5", "2"]
 
 
 def test_no_model_is_right_where_each_misses_a_label():
-    (text,) = conclusions([result([[1, 1, 1, 1]] * 4, comparator=(np.inf, np.inf, np.inf))])
-    assert text.startswith("no model is right: in 4 of 4 episodes")
+    found = find_right_model("mine", [result([[1, 1, 1, 1]] * 4, comparator=(np.inf, np.inf, np.inf))])
+    assert found.text.startswith("mine: no model is right: in 4 of 4 episodes")
 
 
 # -- A suite whose extra is missing -------------------------------------------------------------------------
