@@ -250,7 +250,6 @@ def draw_rows(
             values = [estimate.value for estimate in estimates.values()]
             if label == bars:
                 panel.barh(places, values, 0.6, color=hue, alpha=0.25, label=label)
-                panel.set_xlim(min(values) / 5.0)
                 for place, estimate in zip(places, estimates.values(), strict=True):
                     at = panel.get_yaxis_transform()  # beside the names, where no dot is
                     panel.text(0.01, place, estimate.short, transform=at, va="center", weight="bold")
@@ -268,6 +267,8 @@ def draw_rows(
         panel.set_title(title)
         if log:
             set_log_scale(panel, "x")
+        if by_series.get(bars or ""):
+            panel.set_xlim(min(e.value for e in by_series[bars or ""].values()) / 6.0)  # room for the numbers
     axes[0, 0].set_yticks(range(len(names)), names[::-1])
     axes[0, 0].set_ylim(-0.7, len(names) - 0.3)
     drawing.supxlabel(xlabel)

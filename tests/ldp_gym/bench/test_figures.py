@@ -40,12 +40,12 @@ class Invented:
 
 
 @pytest.mark.parametrize("name", SUITES.names())
-@pytest.mark.parametrize("episodes", [None, 1])
+@pytest.mark.parametrize("episodes", [2, 1])
 def test_findings_and_figures_stand_on_any_part_of_the_results(name, episodes):
     rng = np.random.default_rng(0)
     suite = SUITES[name]()
     experiments = suite.experiments("small", episodes=episodes)
-    for share in (0.05, 0.5, 1.0):
+    for share in (0.1, 1.0):
         results = Results(Invented(experiments, share, rng), experiments, 0)
         if results.successes:
             assert all(finding.text for finding in suite.findings(results))

@@ -59,7 +59,7 @@ def test_slopes_know_that_seeds_are_shared():
 
 def test_slopes_of_few_and_unequal_episodes_are_not_too_sure():
     rng = np.random.default_rng(7)
-    trials = 2000
+    trials = 400
     hits = sum(
         statistics.slope(
             [1.0, 10.0], [1 + 0.02 * rng.standard_normal(4), 3 * (1 + 0.05 * rng.standard_normal(2))]

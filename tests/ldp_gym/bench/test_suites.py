@@ -1,4 +1,4 @@
-"""Every suite at its small size: it runs, draws, and concludes from the data."""
+"""Every suite at its small size: it runs, and concludes from the data."""
 
 import dataclasses
 
@@ -22,14 +22,11 @@ def played(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", SUITES.names())
-def test_it_runs_and_draws(played, name, tmp_path):
+def test_it_runs_and_concludes(played, name):
     results = played[name]
     assert not results.failures
     assert not results.missing
-    suite = SUITES[name]()
-    assert all(finding.text for finding in suite.findings(results))
-    suite.draw(results).savefig(tmp_path / "figure.svg")
-    assert (tmp_path / "figure.svg").stat().st_size > 5000
+    assert all(finding.text for finding in SUITES[name]().findings(results))
 
 
 def test_the_paper_s_main_point(played):
