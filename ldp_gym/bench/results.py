@@ -244,7 +244,8 @@ class Results:
         Risks are in nats. ``risk``, ``regret`` and ``over_bayes`` have the ends of their 95% intervals beside
         them as ``..._low`` and ``..._high``; ``tv`` is per round; ``uniform`` and ``bayes`` are the risks of
         these two learners on the same episodes, ``over_bayes`` the paired difference to the second, and
-        ``score`` is (uniform - risk) / (uniform - bayes). ``best`` marks Bayes and what is level with it, or
+        ``score`` is (uniform - risk) / (uniform - bayes). ``right`` is the share of episodes in which the
+        heaviest weight is on the best hypothesis. ``best`` marks Bayes and what is level with it, or
         else the least risk of the game. A number that does not apply is NaN.
         """
         with extra("bench", "Results.frame"):
@@ -294,6 +295,7 @@ class Results:
             # Bayes and what is level with it; without Bayes, the least risk.
             "best": result is bayes or gap.contains(0.0) if paired else result in others[:1],
             "score": math.nan if score is None else score,
+            "right": math.nan if result.evaluation.found is None else result.evaluation.found,
             "bound": result.bound,
             "seconds": result.seconds,
             "broken": str(self.audit(experiment)) if self.audit(experiment).broken else "",

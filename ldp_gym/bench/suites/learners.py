@@ -14,9 +14,6 @@ from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.suites.base import REDRAWN, Suite, channel_rules
 from ldp_gym.natures.base import NATURES
 
-_PAPER = ("laplace-vector", "laplace-single")
-_OTHERS = ("randomized-response", "split", "wheel", "adaptive-split", "identity")
-
 
 class Quick(Suite):
     """The leaderboard of the default game, in half a minute."""
@@ -29,29 +26,36 @@ class Quick(Suite):
     )
     order = 10
     ranks_learners = True
-    story = (
-        ("uniform", "laplace-single", "without learning"),
-        ("bayes", "laplace-single", "with the paper's messages"),
-        ("bayes", "split", "when users are asked about hypotheses"),
-        ("bayes", "identity", "without privacy"),
-    )
-    """Learner, channel and meaning of the numbers that come first."""
+    story = {
+        ("uniform", "laplace-single"): "without learning",
+        ("bayes", "laplace-single"): "with the paper's messages",
+        ("bayes", "split"): "when users are asked about hypotheses",
+        ("bayes", "identity"): "without privacy",
+    }
+    """Meaning of the numbers that come first, by learner and channel."""
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         horizon, episodes = (100, 10) if small else (1000, 100)
+        channels = ("randomized-response", "split", "wheel", "adaptive-split", "identity")
         return [
             Experiment({**channel_rules(channel), "horizon": horizon}, learner, episodes=episodes)
-            for channel in (*_PAPER, *_OTHERS)
+            for channel in ("laplace-vector", "laplace-single", *channels)
             for learner in ("uniform", "wma", "exp3", "centred-exp3", "mle", "ppo", "amortized", "bayes")
         ]
 
     def findings(self, results: Results) -> list[Finding]:
         risks = {(r.learner, r.channel): r for r in results.successes}
-        told = [(risks[who, on], words) for who, on, words in self.story if (who, on) in risks]
-        numbers = ", ".join(f"{r.risk.value:.3g} {words} ({r.learner} on {r.channel})" for r, words in told)
-        story = [Finding(f"Loss in nats over {told[0][0].horizon:,} rounds: {numbers}.")] if told else []
+        numbers = [
+            f"{risks[pair].risk.value:.3g} {words} ({' on '.join(pair)})"
+            for pair, words in self.story.items()
+            if pair in risks
+        ]
         channels = results.group(lambda experiment: experiment.channel)
-        return story + [find_least_risk(channel, lines) for channel, lines in channels.items()]
+        found = [find_least_risk(channel, lines) for channel, lines in channels.items()]
+        if numbers:
+            rounds = f"Loss in nats over {results.successes[0].horizon:,} rounds"
+            found.insert(0, Finding(f"{rounds}: {', '.join(numbers)}."))
+        return found
 
 
 class Contexts(Suite):

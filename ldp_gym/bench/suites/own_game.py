@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -70,22 +71,6 @@ def find_right_model(label: str, of_game: Sequence[ExperimentResult]) -> Finding
     )
 
 
-def _prefers(result: ExperimentResult) -> bool:
-    """Return True if the learner prefers some model to others in some episode."""
-    leaders = result.evaluation.leaders
-    return leaders is not None and bool((leaders[:, -1] >= 0).any())
-
-
-def _hits(pick: ExperimentResult) -> int:
-    """Number of episodes in which the right model is picked."""
-    assert pick.evaluation.leaders is not None
-    return int((pick.evaluation.leaders[:, -1] == pick.evaluation.best).sum())
-
-
-def _epsilon(result: ExperimentResult) -> float:
-    return float(rule_value(result.experiment.rules, "epsilon"))
-
-
 def _label(experiment: Experiment) -> str:
     """Name of a game: that of its class."""
     name = rule_value(experiment.rules, "hypotheses")
@@ -94,21 +79,17 @@ def _label(experiment: Experiment) -> str:
 
 def _shares(results: Results) -> dict[str, DataFrame]:
     """Shares of episodes with the right pick, channels by eps, of Bayes or else the best learner, by game."""
-    from pandas import DataFrame
-
     found = {}
-    for label, of_game in results.group(_label).items():
-        picks = [result for result in of_game if _prefers(result)]
-        names = {pick.learner: sum(_hits(r) for r in picks if r.learner == pick.learner) for pick in picks}
-        if not names:
-            continue
-        learner = "bayes" if "bayes" in names else max(names, key=lambda name: names[name])
-        rows = [(r.channel, _epsilon(r), _hits(r) / len(r.totals)) for r in picks if r.learner == learner]
-        frame = DataFrame(rows, columns=["channel", "eps", "share"]).pivot_table("share", "channel", "eps")
-        if "identity" in frame.index:  # without privacy it is the same at every eps
-            frame.loc["identity"] = frame.loc["identity"].max()
-        frame = frame.loc[frame.mean(axis=1).sort_values(ascending=False, kind="stable").index]
-        found[f"{label} ({learner})"] = frame.rename(columns="{:g}".format)
+    picks = results.frame[results.frame["right"].notna()]
+    for label, of_game in picks.groupby("hypotheses", sort=False):
+        means = of_game.groupby("learner")["right"].mean()
+        learner = "bayes" if "bayes" in means else str(means.idxmax())
+        shares = of_game[of_game["learner"] == learner].pivot_table("right", "channel", "epsilon")
+        if math.inf in shares and len(shares.columns) > 1:  # without privacy it is the same at every eps
+            shares = shares.T.fillna(shares[math.inf]).T.drop(columns=math.inf)
+        order = shares.mean(axis=1).sort_values(ascending=False, kind="stable").index
+        name = f"{str(label).rpartition(':')[2]} ({learner})"
+        found[name] = shares.loc[order].rename(columns="{:g}".format)
     return found
 
 

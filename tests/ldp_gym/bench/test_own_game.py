@@ -7,6 +7,7 @@ from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from command_line import run_in_line
 
@@ -51,18 +52,8 @@ def as_options(rules):
 
 
 def test_the_command_plays_it_and_says_what_is_picked(game):
-    narrow = [
-        "--learner",
-        "bayes",
-        "--channel",
-        "split",
-        "--channel",
-        "identity",
-        "--epsilon",
-        0.01,
-        "--epsilon",
-        8,
-    ]
+    narrow = ["--learner", "bayes", "--channel", "split", "--channel", "identity"]
+    narrow += ["--epsilon", 0.01, "--epsilon", 8]
     code, output = run(*as_options(RULES), *narrow, "--episodes", 40, "--jobs", 1, "--out", game / "out")
     assert code == 0, output
     assert "the right model is hypothesis 1" in output
@@ -81,18 +72,8 @@ def test_the_command_plays_it_and_says_what_is_picked(game):
 
 def test_a_file_of_rules_is_the_same_game(game):
     (game / "game.json").write_text(json.dumps(RULES | {"epsilon": [8]}))
-    options = [
-        "--learner",
-        "bayes",
-        "--channel",
-        "split",
-        "--episodes",
-        4,
-        "--jobs",
-        1,
-        "--out",
-        game / "out",
-    ]
+    options = ["--learner", "bayes", "--channel", "split", "--episodes", 4, "--jobs", 1]
+    options += ["--out", game / "out"]
     assert run("--rules", game / "game.json", *options)[0] == 0
     code, output = run(*as_options(RULES), "--rule", "epsilon=8", *options)
     assert code == 0
@@ -171,12 +152,15 @@ def result(leaders, *, epsilon=1.0, channel="split", comparator=(5.0, 1.0, 9.0))
 
 
 def test_the_table_has_the_share_of_right_picks():
-    results = [
-        result([[0, 0, 1, 1]] * 3 + [[0, 0, 0, 0]], epsilon=2.0),
-        result([[0, 0, 0, 0]] * 4, epsilon=0.5),
-        result([[1, 1, 1, 1]] * 4, epsilon=0.5, channel="identity"),
+    columns = ["hypotheses", "learner", "channel", "epsilon", "right"]
+    rows = [
+        ("my:table", "bayes", "split", 2.0, 0.75),
+        ("my:table", "bayes", "split", 0.5, 0.0),
+        ("my:table", "bayes", "identity", np.inf, 1.0),
+        ("my:table", "mle", "split", 0.5, 1.0),
+        ("my:table", "exp3", "split", 0.5, np.nan),
     ]
-    given = SimpleNamespace(group=lambda key: {key(results[0].experiment): results})
+    given = SimpleNamespace(frame=pd.DataFrame(rows, columns=columns))
     ((title, table),) = OwnGame(RULES).tables(given).items()
     assert title == "table (bayes): how often the right model is picked, by eps"
     assert table.to_numpy().tolist() == [["identity", "100%", "100%"], ["split", "0%", "75%"]]
