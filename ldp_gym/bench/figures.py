@@ -54,15 +54,7 @@ _OTHERS = (
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a figure: estimates along x, or a bound without intervals.
-
-    Attributes:
-        label: text of the legend; empty for none.
-        x: positions.
-        y: estimates at the positions.
-        colour: a colour of matplotlib.
-        style: "-" joins the points, "" shows the points only, ":" or "--" a curve without points.
-    """
+    """A line of a figure: estimates along x (style "-"), or a curve without points (":" or "--")."""
 
     label: str
     x: Sequence[float]
@@ -131,15 +123,10 @@ def draw_lines(
     scale: Literal["log", "symlog"] = "log",
     size: tuple[float, float] = (7.0, 3.8),
 ) -> Figure:
-    """Draw panels of lines with 95% intervals, by title, and one legend beside them.
+    """Draw panels of lines with 95% intervals, by title, and one legend at the right.
 
-    Args:
-        panels: lines by the panel's title.
-        xlabel: label of the x-axis, or one for each panel.
-        ylabel: label of the y-axis.
-        columns: number of panels in a row; all of them when not given.
-        scale: scale of y. Quantities that may be negative need "symlog", and x is then linear from 0.
-        size: width and height in inches of all panels in a row.
+    ``size`` is the width and height in inches of a row of ``columns`` panels. Quantities that may be negative
+    need the scale "symlog".
     """
     columns = columns or len(panels)
     rows = -(-len(panels) // columns)
@@ -167,7 +154,7 @@ def draw_lines(
 
 def _draw_line(panel: Axes, line: Line, place: float) -> None:
     """Draw a line; on a logarithmic axis it is moved a little, so that lines do not hide each other."""
-    points = line.style in ("-", "")
+    points = line.style == "-"
     x = np.asarray(line.x, dtype=np.float64)
     if points and len(x) > 1 and x.min() > 0.0:
         x = x * (x.max() / x.min()) ** (0.008 * place)
@@ -193,10 +180,7 @@ def slope_label(found: Estimate) -> str:
 def risk_lines(results: Results, position: Callable[[Experiment], float], fitted: int = 0) -> list[Line]:
     """Make a line of risks for each learner on each channel, with its slope, and its theorem's bound.
 
-    Args:
-        results: results of the suite.
-        position: the quantity of the x-axis.
-        fitted: number of points at the end that the slope is fitted to; 0 for all.
+    ``position`` is the quantity of the x-axis. The slope is fitted to the last ``fitted`` points; 0: to all.
     """
     lines = []
     for i, (learner, channel) in enumerate(results.pairs):
@@ -229,7 +213,7 @@ def draw_rows(
         panels: estimates by the panel's title, by series and by row; the first series decides the order.
         xlabel: label of the x-axis.
         references: a dotted vertical line in the panel of this title.
-        bars: the series that is drawn as bars with its value beside them.
+        bars: the series that is drawn as bars, with its values at the left.
         log: whether x is logarithmic.
     """
     names = list(dict.fromkeys(row for panel in panels.values() for rows in panel.values() for row in rows))
@@ -251,7 +235,7 @@ def draw_rows(
             if label == bars:
                 panel.barh(places, values, 0.6, color=hue, alpha=0.25, label=label)
                 for place, estimate in zip(places, estimates.values(), strict=True):
-                    at = panel.get_yaxis_transform()  # beside the names, where no dot is
+                    at = panel.get_yaxis_transform()  # at the left, where no dot is
                     panel.text(0.01, place, estimate.short, transform=at, va="center", weight="bold")
             else:
                 panel.plot(values, places, "o", color=hue, label=label)
@@ -315,13 +299,7 @@ def add_legend(drawing: Figure) -> None:
 
 
 def set_log_scale(axes: Axes, which: Literal["x", "y"], ticks: Sequence[float] | None = None) -> None:
-    """Make an axis logarithmic, with plain numbers; call it when everything is drawn.
-
-    Args:
-        axes: the panel.
-        which: the axis.
-        ticks: places of the ticks; decades when not given, and parts of them if they are few.
-    """
+    """Make an axis logarithmic, with plain numbers at the ticks or at decades; call it when all is drawn."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
     axes.set(**{f"{which}scale": "log"})

@@ -241,12 +241,12 @@ class Results:
     def frame(self) -> DataFrame:
         """One row per experiment that was played to the end.
 
-        Risks are in nats. ``risk``, ``regret`` and ``over_bayes`` have the ends of their 95% intervals beside
-        them as ``..._low`` and ``..._high``; ``tv`` is per round; ``uniform`` and ``bayes`` are the risks of
-        these two learners on the same episodes, ``over_bayes`` the paired difference to the second, and
+        Risks are in nats. ``risk``, ``regret`` and ``over_bayes`` have the ends of their 95% intervals next
+        to them as ``..._low`` and ``..._high``; ``tv`` is per round; ``uniform`` and ``bayes`` are the risks
+        of these two learners on the same episodes, ``over_bayes`` the paired difference to the second, and
         ``score`` is (uniform - risk) / (uniform - bayes). ``right`` is the share of episodes in which the
-        heaviest weight is on the best hypothesis. ``best`` marks Bayes and what is level with it, or
-        else the least risk of the game. A number that does not apply is NaN.
+        heaviest weight is on the best hypothesis. ``best`` marks Bayes and what is level with it, or else
+        the least risk of the game. A number that does not apply is NaN.
         """
         with extra("bench", "Results.frame"):
             from pandas import DataFrame

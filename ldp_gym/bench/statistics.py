@@ -19,7 +19,7 @@ ALIKE = "episodes alike: rare failures may be unseen"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its interval; infinite ends mean that there is none.
+    """A number with its interval, whose ends are infinite if it is not known.
 
     Example:
         >>> print(Estimate(12.345, 11.0, 14.0))

@@ -84,7 +84,7 @@ _SHARED = ("Game", "T", "Privacy", "Episodes")
 
 
 def leaderboard(results: Results) -> tuple[str, DataFrame]:
-    """What all rows share, in words, and a table of every experiment; columns without a word are left out."""
+    """Columns on which all rows agree, in words, and a table of the other columns that have some text."""
     from pandas import DataFrame
 
     rows = results.frame.to_dict("records")

@@ -197,7 +197,7 @@ def _histogram(losses: FloatArray, certificate: audits.Certificate) -> str:
     finite = losses[np.isfinite(losses)]
     if not len(finite):
         return "log density ratio: infinite in every message"
-    reach = max(np.abs(finite).max(), min(certificate.claimed_epsilon, 1e3)) * 1.02
+    reach = max(np.abs(finite).max(), min(certificate.claimed_epsilon, 1e3), 1e-9) * 1.02
     counts, edges = np.histogram(finite, bins=21, range=(-reach, reach))
     lines = ["log density ratio of the worst pair, over messages of the first label:"]
     for count, low, high in zip(counts, edges[:-1], edges[1:], strict=True):

@@ -61,7 +61,7 @@ def _track(learner: str) -> str:
 
 
 def _subject(channel: str) -> str:
-    """What the messages of a channel are about."""
+    """Subject of a channel's messages."""
     try:
         declared = CHANNELS.class_of(channel)
     except BrokenPluginError:

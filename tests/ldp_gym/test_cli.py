@@ -48,6 +48,7 @@ VECTORS = ["--delta", "1e-5", "--hypotheses", "softmax-linear", "--contexts", "3
         (CEILINGS, 0, ["the promise holds", "log density ratio"]),
         ([*CEILINGS, "--option", "clipping=paper"], 1, ["eps = 1.01667016", "the promise is broken"]),
         (["audit", "identity"], 1, ["no privacy at all"]),
+        (["audit", "split", "--epsilon", "5e-324"], 0, ["the promise holds", "log density ratio"]),
         (["audit", "laplace-vector", *VECTORS, "calibration=tight"], 0, ["worst of 3 contexts"]),
         (["audit", "gaussian-vector", *VECTORS, "calibration=tight"], 0, ["worst of 3 contexts"]),
         (["audit", "adaptive-split"], 0, ["the promise holds", "public posterior"]),
