@@ -42,7 +42,7 @@ def write_dataset(
     Args:
         dataset_id: such as ``"ldp-gym/base-v0"``.
         rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``: names, numbers and lists.
-        episodes: number of episodes.
+        episodes: number of episodes, with the seeds from ``seed`` on.
         seed: seed of the first episode.
         learner: the learner that is logged; observations do not depend on it.
         **description: further arguments of ``minari.create_dataset_from_buffers``, such as ``author``.
@@ -77,14 +77,12 @@ def write_dataset(
         )
         for i in range(count)
     ]
-    metadata = {
-        "algorithm_name": learner if isinstance(learner, str) else repr(learner),
-        "description": f"{count} episodes of LDPDist-v0 with seeds from {seed} on; scores: ldp_gym.datasets",
-        "requirements": ["ldp-gym"],
-        "data_format": "arrow",
-    }
+    about = f"{count} episodes of LDPDist-v0 with seeds from {seed} on; scores: ldp_gym.datasets"
+    name = learner if isinstance(learner, str) else repr(learner)
+    metadata: dict[str, Any] = {"algorithm_name": name, "description": about, "requirements": ["ldp-gym"]}
+    metadata |= {"data_format": "arrow", **description}
     spec = gym.make("LDPDist-v0", **rules).spec
-    return minari.create_dataset_from_buffers(dataset_id, buffers, env=spec, **{**metadata, **description})
+    return minari.create_dataset_from_buffers(dataset_id, buffers, env=spec, **metadata)
 
 
 def evaluate_on_dataset(learner: str | Callable[[Game], Learner], dataset: MinariDataset) -> Evaluation:

@@ -134,15 +134,12 @@ class Evaluation:
         played = self.at_worst_truth()  # of which the risk is
         infinite = ~np.isfinite(played.opt)
         if infinite.any():
-            lines.append(
-                f"regret  none: OPT is infinite in {int(infinite.sum())} of {infinite.size} episodes, where "
-                f"every hypothesis gave a label that came probability 0"
-            )
-        else:
-            lines.append(
-                f"regret  {played.regret.mean():,.2f} over the best hypothesis, OPT {played.opt.mean():,.2f}"
-            )
-        if played.found is not None and not infinite.any():
+            share = f"{int(infinite.sum())} of {infinite.size} episodes"
+            lines.append(f"regret  none: OPT is infinite in {share}, as every hypothesis excluded a label")
+            return "\n".join(lines)
+        regret, opt = played.regret.mean(), played.opt.mean()
+        lines.append(f"regret  {regret:,.2f} over the best hypothesis, OPT {opt:,.2f}")
+        if played.found is not None:
             lines.append(f"found   the best hypothesis in {played.found:.0%} of the episodes")
         return "\n".join(lines)
 
@@ -431,14 +428,14 @@ class Recording:
 def _predict_block(learner: Learner, scenario: Scenario, tape: Tape, start: int) -> FloatArray:
     """The learner's predictions ``(B, n, M)``. It gets copies, which it may change."""
     play = learner.play if isinstance(learner, TapeLearner) else partial(play_stepwise, learner)
-    candidates = tape.candidates if _is_free(scenario, tape) else tape.candidates.copy()
+    candidates = tape.candidates if _is_free(scenario, tape) else tape.candidates.copy(order="K")
     log_likelihoods = None if tape.log_likelihoods is None else tape.log_likelihoods.copy()
     predictions = play(candidates, tape.messages.copy(), log_likelihoods)
     return _validated(predictions, (*tape.labels.shape, scenario.game.num_labels), start)
 
 
 def _is_free(scenario: Scenario, tape: Tape) -> bool:
-    """Whether nothing else needs a tape's candidates: a copy of many would take a tenth of the time."""
+    """True if nothing else needs a tape's candidates: copying them would take a tenth of the time."""
     return (
         tape.candidates.flags.writeable
         and "candidates" not in scenario.constant_fields

@@ -34,7 +34,7 @@ def share_out(
     one at a time. The result of a piece that kills its worker twice is the error.
 
     Args:
-        work: what to do with a piece; classes and functions of a script or a notebook are sent by value.
+        work: function of a piece; classes and functions of a script or a notebook are sent by value.
         pieces: the arguments of the calls.
         jobs: number of processes; 1 for this one.
         dask: address of a Dask scheduler, to work there instead.

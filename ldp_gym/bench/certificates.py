@@ -36,7 +36,7 @@ class ChannelAudit:
 
     @property
     def broken(self) -> bool:
-        """Whether the promise is known to be broken."""
+        """True if the promise is known to be broken."""
         return self.certificate is not None and not self.certificate.holds
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ def _audit(experiment: Experiment) -> ChannelAudit:
 
 @cache
 def _certify(game: GameRules) -> tuple[Certificate | None, str]:
-    """The certificate of a game's channel, or why there is none."""
+    """The certificate of a game's channel, or the reason why it has none."""
     try:
         scenario = make_scenario(**game.rules)
         channel, hypotheses = scenario.channel, scenario.hypotheses

@@ -84,30 +84,35 @@ class Experiment:
         return str(rule_value(self.rules, "channel"))
 
     @property
-    def horizon(self) -> int:
-        """T."""
-        given = self.rules.get("horizon")
-        return self._class_scenario.horizon if given is None else int(given)
-
-    @property
     def num_hypotheses(self) -> int:
         """K."""
-        return self._class_scenario.hypotheses.num_hypotheses
+        return self._size[0]
 
     @property
     def num_labels(self) -> int:
         """M."""
-        return self._class_scenario.hypotheses.num_labels
+        return self._size[1]
+
+    @property
+    def horizon(self) -> int:
+        """T."""
+        given = self.rules.get("horizon")
+        return self._size[2] if given is None else int(given)
+
+    @cached_property
+    def _size(self) -> tuple[int, int, int]:
+        scenario = self._class_scenario
+        return scenario.hypotheses.num_hypotheses, scenario.hypotheses.num_labels, scenario.horizon
 
     @property
     def _class_scenario(self) -> Scenario:
-        """The game on the default channel: experiments on several channels share it."""
-        channel = ("channel", "channel_kwargs", "delta")
-        return make_scenario(**{name: self.rules[name] for name in self.rules if name not in channel})
+        """The game on a channel that fits every class and eps: experiments on several channels share it."""
+        rules = {name: value for name, value in self.rules.items() if name not in CHANNEL_RULES[:2]}
+        return make_scenario(**{**rules, "channel": "randomized-response", "delta": 0.0})
 
     @property
     def has_member_truth(self) -> bool:
-        """Whether the truth is a member of the class, which theorems and Bayes' optimality assume."""
+        """True if the truth is a member of the class, which theorems and Bayes' optimality assume."""
         truth = rule_value(self.rules, "truth")
         return truth == "uniform" or isinstance(truth, int)
 
@@ -136,15 +141,10 @@ class Experiment:
 
     @property
     def setup(self) -> dict[str, Any]:
-        """What is played, without the number of episodes and their blocks."""
-        return {
-            "rules": json.loads(self.canonical_rules),
-            "learner": self.learner,
-            "options": dict(self.options),
-            "truth": self.truth,
-            "averages": self.averages,
-            "leaders": self.leaders,
-        }
+        """Everything but the number of episodes and their blocks."""
+        names = ("learner", "truth", "averages", "leaders")
+        game = {"rules": json.loads(self.canonical_rules), "options": dict(self.options)}
+        return game | {name: getattr(self, name) for name in names}
 
     def cells(self, seed: int) -> list[Cell]:
         """Its episodes in blocks, which are the same for every learner."""
@@ -160,12 +160,9 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Cell:
-    """A block of an experiment's episodes: the unit of work, of storage and of resumption.
+    """A block of an experiment's episodes, from a seed on: the unit of work, of storage and of resumption.
 
-    Attributes:
-        experiment: the experiment, with the number of episodes of this cell.
-        seed: seed of the first episode.
-        sources: fingerprints of the code, data and models that play it, by name.
+    ``sources`` are fingerprints of the code, data and models that play it, by name.
     """
 
     experiment: Experiment

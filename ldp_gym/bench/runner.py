@@ -46,6 +46,7 @@ from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import first_generator
 from ldp_gym.engine.tape import Episodes
 from ldp_gym.evaluation import Evaluation, Recording, evaluate
+from ldp_gym.natures.iid import IID
 from ldp_gym.processes import count_jobs, share_out
 from ldp_gym.testing import check_channel, check_hypotheses, check_learner, check_nature, check_truth
 
@@ -247,7 +248,8 @@ def _check_parties(experiment: Experiment) -> None:
 def _game_of_channel(experiment: Experiment) -> dict[str, Any]:
     """A game of the same size on the same channel, or a small one if that is large."""
     shape = experiment.num_hypotheses, experiment.num_labels
-    shape = shape if math.prod(shape) <= LARGEST else _SMALL
+    if math.prod(shape) > LARGEST and isinstance(rule_value(experiment.rules, "channel"), str):
+        shape = _SMALL
     rules = {name: experiment.rules[name] for name in CHANNEL_RULES if name in experiment.rules}
     size = {"num_hypotheses": shape[0], "num_labels": shape[1], "horizon": experiment.horizon}
     return {"hypotheses": "dirichlet", **size, **rules}
@@ -272,8 +274,8 @@ def _find_fault(party: str, game: GameRules) -> str | None:
 
 
 def _check_class(scenario: Scenario) -> None:
-    """Hold a class to its contract; on contexts of the game if it takes only those."""
-    if scenario.hypotheses.default_nature is not None:
+    """Hold a class to its contract; on contexts of the game if they are not normal ones."""
+    if isinstance(scenario.nature, IID):
         check_hypotheses(scenario.hypotheses)
         return
     tape = Episodes(scenario, [scenario.start_episode(first_generator(0), None)]).play(2)

@@ -34,13 +34,7 @@ TRAIN_SEED = 10**6
 
 @dataclass(frozen=True)
 class GameSplit:
-    """Games by their titles.
-
-    Attributes:
-        name: name of the split.
-        about: one line about its games.
-        games: keyword arguments of ``gym.make("LDPDist-v0", ...)`` by title.
-    """
+    """Games, as keyword arguments of ``gym.make("LDPDist-v0", ...)`` by title, with a line about them."""
 
     name: str
     about: str
@@ -48,13 +42,9 @@ class GameSplit:
 
     def __post_init__(self) -> None:
         """Check the games."""
-        validation.text("name", self.name)
-        validation.text("about", self.about)
-        what = "a dict of rules by title"
-        games = validation.options("games", validation.instance("games", self.games, Mapping, what))
-        if not games:
+        if not validation.instance("games", self.games, Mapping, "a dict of rules by title"):
             raise ValueError("games must have at least one game, got none")
-        for title, rules in games.items():
+        for title, rules in self.games.items():
             as_rules(f"games[{title!r}]", rules)
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -63,14 +53,8 @@ class GameSplit:
 
 
 _BASE = {
-    "hypotheses": "dirichlet",
-    "num_hypotheses": 8,
-    "num_labels": 16,
-    "epsilon": 2.0,
-    "horizon": 1000,
-    "channel": "laplace-single",
-    "redraw_hypotheses": True,
-    "observe_candidates": True,
+    **{"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 16, "epsilon": 2.0, "horizon": 1000},
+    **{"channel": "laplace-single", "redraw_hypotheses": True, "observe_candidates": True},
 }
 """Base game: every episode draws its own Dirichlet(0.3) table and truth."""
 
@@ -88,16 +72,11 @@ TRAIN = _split(
     "horizons, three channels",
     {
         "base": {},
-        "K = 4": {"num_hypotheses": 4},
-        "K = 16": {"num_hypotheses": 16},
-        "M = 8": {"num_labels": 8},
-        "M = 32": {"num_labels": 32},
-        "eps = 1": {"epsilon": 1.0},
-        "eps = 4": {"epsilon": 4.0},
-        "T = 300": {"horizon": 300},
-        "softmax-linear": {"hypotheses": "softmax-linear"},
-        "split": {"channel": "split"},
-        "randomized-response": {"channel": "randomized-response"},
+        **{f"K = {k}": {"num_hypotheses": k} for k in (4, 16)},
+        **{f"M = {m}": {"num_labels": m} for m in (8, 32)},
+        **{f"eps = {e}": {"epsilon": float(e)} for e in (1, 4)},
+        **{"T = 300": {"horizon": 300}, "softmax-linear": {"hypotheses": "softmax-linear"}},
+        **{name: {"channel": name} for name in ("split", "randomized-response")},
     },
 )
 
@@ -117,19 +96,14 @@ TESTS: dict[str, GameSplit] = {
                 "hadamard": {"hypotheses": "hadamard", "num_labels": None, **_FIXED},
             },
         ),
-        _split(
-            "num-hypotheses",
-            "fewer hypotheses, and more",
-            {f"K = {k}": {"num_hypotheses": k} for k in (2, 32, 64)},
-        ),
-        _split("num-labels", "fewer labels, and more", {f"M = {m}": {"num_labels": m} for m in (2, 64, 128)}),
+        _split("num-hypotheses", "other K", {f"K = {k}": {"num_hypotheses": k} for k in (2, 32, 64)}),
+        _split("num-labels", "other M", {f"M = {m}": {"num_labels": m} for m in (2, 64, 128)}),
         _split("epsilon", "more privacy, and less", {f"eps = {e:g}": {"epsilon": e} for e in (0.5, 8.0)}),
         _split("horizon", "fewer rounds, and more", {f"T = {t}": {"horizon": t} for t in (200, 3000)}),
         _split("channel", "messages of other forms", {name: {"channel": name} for name in _OTHER_CHANNELS}),
         _split(
             "memory",
-            "one table for good, for policies that read raw messages and have to remember: trained on it "
-            "with other episodes",
+            "one fixed table, for policies that read raw messages and remember them",
             {"table": {"epsilon": 1.0, **_FIXED}},
         ),
     )
@@ -141,11 +115,7 @@ SPLITS: dict[str, GameSplit] = {TRAIN.name: TRAIN, **TESTS}
 
 @dataclass(frozen=True)
 class SplitScore:
-    """Scores of a learner on a split.
-
-    Attributes:
-        games: score in each game, by title; None if it is undefined, see :func:`score_totals`.
-    """
+    """Scores of a learner in the games of a split, by title; None where :func:`score_totals` has none."""
 
     games: Mapping[str, float | None]
 
@@ -180,10 +150,6 @@ def score(
         episodes: number of episodes of each game.
         seed: seed of the first episode; all seeds must be below :data:`TRAIN_SEED`.
         progress: called with the title of each game, before it is played.
-
-    Raises:
-        IncompatibleChannelError: if the learner cannot play one of the games.
-        ValueError: if no split has that name, or a seed is for training.
 
     Example:
         >>> found = score("centred-exp3", "memory", episodes=32)

@@ -62,8 +62,8 @@ class Outcome:
     Attributes:
         status: "done", "incompatible" (the learner does not understand the channel), or "failed".
         evaluation: its results, if it is done.
-        message: why there are none, if it is not; the first line says it in short.
-        seconds: how long it took.
+        message: why it has none, in short in the first line.
+        seconds: duration.
     """
 
     status: str
@@ -228,14 +228,9 @@ class Store:
         for key, configuration, outcome in self._cells():
             if outcome.evaluation is None or (keys is not None and key not in keys):
                 continue
-            rules = configuration["rules"]
-            shared = {
-                "learner": configuration["learner"],
-                "options": json.dumps(configuration["options"], sort_keys=True),
-                "channel": rules["channel"],
-                "rules": json.dumps(rules, sort_keys=True),
-                "version": configuration["version"],
-            }
+            shared = {name: configuration[name] for name in ("learner", "version")}
+            shared |= {name: json.dumps(configuration[name], sort_keys=True) for name in ("options", "rules")}
+            shared["channel"] = configuration["rules"]["channel"]
             kl, tv, rounds = (getattr(outcome.evaluation, name) for name in ("kl", "tv", "rounds"))
             for index in np.ndindex(kl.shape):
                 yield shared | {

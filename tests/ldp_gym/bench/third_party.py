@@ -42,39 +42,20 @@ class Late(ldp_agents.Uniform):
         return play_stepwise(self, candidates, messages)
 
 
-class Sleeper(Late):
-    def misbehave(self):
-        time.sleep(3600)
+def late(misbehave):
+    """The class of a learner that does something in its first long game."""
+    return type("Misbehaves", (Late,), {"misbehave": misbehave})
 
 
-class Crasher(Late):
-    def misbehave(self):
-        raise ZeroDivisionError("I divided by <b>zero</b> \x1b[2J")
+def crash(self):
+    raise ZeroDivisionError("I divided by <b>zero</b> \x1b[2J")
 
 
-class Exits(Late):
-    def misbehave(self):
-        sys.exit(3)
-
-
-class Quitter(Late):
-    def misbehave(self):
-        os._exit(7)
-
-
-class Segfault(Late):
-    def misbehave(self):
-        os.kill(os.getpid(), signal.SIGSEGV)
-
-
-class Hoarder(Late):
-    def misbehave(self):
-        self.hoard = np.ones(2**28)
-
-
-class NotANumber(Late):
-    def misbehave(self):
-        self._total[:] = np.nan
+Sleeper, Crasher = late(lambda self: time.sleep(3600)), late(crash)
+Exits, Quitter = late(lambda self: sys.exit(3)), late(lambda self: os._exit(7))
+Segfault = late(lambda self: os.kill(os.getpid(), signal.SIGSEGV))
+Hoarder = late(lambda self: setattr(self, "hoard", np.ones(2**28)))
+NotANumber = late(lambda self: self._total.fill(np.nan))
 
 
 class Negative(ldp_agents.Uniform):
