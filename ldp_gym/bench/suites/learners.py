@@ -253,16 +253,14 @@ class Violation(Suite):
                 if uniform is not None and statistics.difference(r.totals, uniform.totals).low > 0.0:
                     behind.append(_words(self.varied(r.experiment)))
             if others:
-                text = f"{place}: games in which Bayes falls behind uniform, beyond the error: {len(behind)}"
-                found.append(
-                    Finding(f"{text}{' (' if behind else ''}{'; '.join(behind)}{')' if behind else ''}.")
-                )
+                listed = f" ({'; '.join(behind)})" if behind else ""
+                text = f"games in which Bayes falls behind uniform, beyond the error: {len(behind)}{listed}"
+                found.append(Finding(f"{place}: {text}."))
                 last = max(others, key=lambda r: (r.horizon, *self.varied(r.experiment).values())).experiment
                 same = [r for r in others if r.experiment.canonical_rules == last.canonical_rules]
                 regrets = [f"{r.learner} {r.regret}" for r in sorted(same, key=lambda r: r.risk.value)]
-                found.append(
-                    Finding(f"{place}: regret at {_words(self.varied(last))}: {', '.join(regrets)}.")
-                )
+                at = _words(self.varied(last))
+                found.append(Finding(f"{place}: regret at {at}: {', '.join(regrets)}."))
         return found
 
     def draw(self, results: Results) -> figures.Figure:
@@ -277,9 +275,8 @@ class Violation(Suite):
                 lines = panels[f"{place}: {symbol}"] = []
                 fixed = {name: value for name, value in usual.items() if name != symbol}.items()
                 for i, learner in enumerate(results.learners):
-                    own = [
-                        (self.varied(r.experiment), r.regret) for r in places[place] if r.learner == learner
-                    ]
+                    played = [r for r in places[place] if r.learner == learner]
+                    own = [(self.varied(r.experiment), r.regret) for r in played]
                     along = {at[symbol]: regret for at, regret in own if fixed <= at.items()}
                     y = [along[x] for x in sorted(along)]
                     lines.append(figures.Line(learner, sorted(along), y, figures.colour(learner, i)))
