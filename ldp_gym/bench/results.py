@@ -262,7 +262,9 @@ class Results:
         uniform, bayes = same.get("uniform"), same.get("bayes")
         # Where every truth was played the worst truths of two learners differ: nothing is paired.
         paired = bayes is not None and experiment.truth != "all" and np.isfinite(bayes.totals).all()
-        gap = statistics.difference(result.totals, bayes.totals) if paired and bayes else Estimate(math.nan)
+        gap = Estimate(math.nan)
+        if paired and bayes:  # the intervals of a game hold together
+            gap = statistics.difference(result.totals, bayes.totals, max(1, len(others) - 1))
         score = None
         if paired and bayes and uniform and experiment.has_member_truth:
             score = score_totals(uniform.totals, result.totals, bayes.totals)

@@ -71,9 +71,12 @@ COLUMNS: dict[str, tuple[Callable[[Mapping[str, Any]], str], str]] = {
     "Over Bayes": (_over_bayes, "risk less Bayes'; level: the interval of the difference holds 0"),
     "Over Bayes, 95%": (
         lambda row: _estimate(row, "over_bayes").interval if _over_bayes(row) else "",
-        "interval of the paired difference",
+        "interval of the paired difference; those of a game hold together",
     ),
-    "Bound": (_number("bound", ",.4g"), "promise of a theorem; log K for Bayes without privacy"),
+    "Bound": (
+        lambda row: "" if math.isnan(row["bound"]) else Estimate(row["bound"]).short,
+        "promise of a theorem; log K for Bayes without privacy",
+    ),
     "Episodes": (_number("episodes", ",.0f"), "number of episodes"),
     "Seconds": (_number("seconds", ".2f"), "computing time"),
 }
