@@ -15,6 +15,7 @@ from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.channels.designed import Designed
 from ldp_gym.channels.gaussian_vector import GaussianVector
 from ldp_gym.channels.hadamard_response import HadamardResponse
+from ldp_gym.channels.half_space import HalfSpace
 from ldp_gym.channels.hybrid import Hybrid
 from ldp_gym.channels.identity import Identity
 from ldp_gym.channels.laplace_single import LaplaceSingle
@@ -39,6 +40,7 @@ __all__ = [
     "Designed",
     "GaussianVector",
     "HadamardResponse",
+    "HalfSpace",
     "Hybrid",
     "Identity",
     "LaplaceSingle",
@@ -63,6 +65,7 @@ CHANNELS.own.update(
         "designed": Designed,
         "gaussian-vector": GaussianVector,
         "hadamard-response": HadamardResponse,
+        "half-space": HalfSpace,
         "hybrid": Hybrid,
         "identity": Identity,
         "laplace-single": LaplaceSingle,

@@ -5,6 +5,10 @@ from ldp_gym.channels.noise_scales import offset, single_noise_scale, vector_noi
 from ldp_gym.hypotheses.hadamard import hadamard_gap, hadamard_horizon
 from ldp_gym.theory.bounds import (
     exp3_bound,
+    hadamard_lower_bound,
+    half_space_kl_bound,
+    half_space_sample_size,
+    half_space_tv_bound,
     lower_bound,
     nonprivate_bound,
     randomized_response_rate,
@@ -26,6 +30,10 @@ __all__ = [
     "fixed_share_bound",
     "hadamard_gap",
     "hadamard_horizon",
+    "hadamard_lower_bound",
+    "half_space_kl_bound",
+    "half_space_sample_size",
+    "half_space_tv_bound",
     "information_limit",
     "information_rate",
     "lower_bound",
