@@ -8,6 +8,7 @@ people's data. ``ldp_gym.audit.certify(channel, candidates)`` checks it.
 """
 
 from ldp_gym.channels.adaptive_groups import AdaptiveGroups
+from ldp_gym.channels.adaptive_half_space import AdaptiveHalfSpace
 from ldp_gym.channels.adaptive_scheffe import AdaptiveScheffe
 from ldp_gym.channels.adaptive_split import AdaptiveSplit
 from ldp_gym.channels.adaptive_wheel import AdaptiveWheel
@@ -33,6 +34,7 @@ from ldp_gym.channels.wheel import Wheel
 __all__ = [
     "CHANNELS",
     "AdaptiveGroups",
+    "AdaptiveHalfSpace",
     "AdaptiveScheffe",
     "AdaptiveSplit",
     "AdaptiveWheel",
@@ -59,6 +61,7 @@ __all__ = [
 CHANNELS.own.update(
     {
         "adaptive-groups": AdaptiveGroups,
+        "adaptive-half-space": AdaptiveHalfSpace,
         "adaptive-scheffe": AdaptiveScheffe,
         "adaptive-split": AdaptiveSplit,
         "adaptive-wheel": AdaptiveWheel,

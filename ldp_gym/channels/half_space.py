@@ -27,7 +27,17 @@ import numpy as np
 from ldp_gym.channels.listing import NUM_DRAWS, MessageList, list_by_coins
 from ldp_gym.channels.scores import quadratic_losses
 from ldp_gym.channels.two_level import TwoLevelChannel, log_mixture
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at, expectations, masses, mixture
+from ldp_gym.core.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Messages,
+    at,
+    expectations,
+    masses,
+    mixture,
+    sums_in_order,
+)
 from ldp_gym.core.sampling import normal
 
 _STEPS = 8
@@ -98,10 +108,9 @@ class HalfSpace(TwoLevelChannel):
         posterior: FloatArray | None = None,
     ) -> tuple[Messages, FloatArray]:
         contrast = self._contrast(uniforms[..., :-1], candidates, posterior)
-        sides = _sides(contrast, candidates)
+        sides = label_sides(contrast, candidates)
         answers = self._answers(at(sides, np.asarray(labels)), uniforms[..., -1])[..., None]
-        chances = expectations(candidates, sides)
-        chances = np.where(answers, chances, 1.0 - chances)
+        chances = expectations(candidates, np.where(answers, sides, 1.0 - sides))
         return np.where(answers, -contrast, contrast), log_mixture(chances, self._log_keep, self.epsilon)
 
     def _answers(self, side: FloatArray, coin: FloatArray) -> BoolArray:
@@ -126,7 +135,7 @@ class HalfSpace(TwoLevelChannel):
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         """1 for a label on the answered side, 0 on the other, 1/2 on the plane."""
-        return _sides(-np.asarray(messages), candidates)
+        return label_sides(-np.asarray(messages), candidates)
 
     def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None) -> float:
         return self._log_keep
@@ -165,7 +174,7 @@ class HalfSpace(TwoLevelChannel):
         return messages.reshape(-1, self.num_hypotheses)
 
 
-def _sides(contrast: FloatArray, candidates: FloatArray) -> FloatArray:
+def label_sides(contrast: FloatArray, candidates: FloatArray) -> FloatArray:
     """The side of every label, ``(..., M)``."""
     return _side(mixture(contrast, candidates), np.maximum.reduce(candidates, axis=-2))
 
@@ -180,13 +189,13 @@ def _side(products: FloatArray, scale: FloatArray) -> FloatArray:
 
 def _scaled(coefficients: FloatArray) -> FloatArray:
     """Contrasts ``(..., K)``: coefficients of all hypotheses but the first, completed and scaled."""
-    first = -np.einsum("...k->...", coefficients)[..., None]
+    first = -sums_in_order(coefficients)
     contrast = np.concatenate([first, coefficients], axis=-1)
     largest = np.abs(contrast).max(axis=-1, keepdims=True)
     return contrast / np.where(largest > 0.0, largest, 1.0)
 
 
-# -- The geometry: tables (K, M, B), batch last, so that every sum runs in the order of the labels ---------
+# -- The geometry, for tables (K, M, B): all is elementwise along the batch, so that no bit depends on it ----
 
 
 class LewisFactor(NamedTuple):
@@ -211,10 +220,10 @@ def _kept_inverse(table: bytes, num_hypotheses: int, num_labels: int) -> FloatAr
 
 def _solve_transposed(lower: FloatArray, inverse: FloatArray, noise: FloatArray) -> FloatArray:
     """``L^-T g`` by substitution from the last hypothesis on, ``(K - 1, ...)``."""
-    solution = np.zeros(np.broadcast_shapes(inverse.shape, noise.shape))
+    solution = np.broadcast_to(noise, np.broadcast_shapes(inverse.shape, noise.shape)).copy()
     for j in reversed(range(len(solution))):
-        known = np.einsum("k...,k...->...", lower[j + 1 :, j], solution[j + 1 :])
-        solution[j] = (noise[j] - known) * inverse[j]
+        solution[j] *= inverse[j]
+        solution[:j] -= lower[j, :j] * solution[j]
     return solution
 
 
@@ -229,7 +238,7 @@ def _factor_chunk(tables: FloatArray) -> LewisFactor:
     points = columns[1:] - columns[:1]
     # A label that all like equally, up to rounding, has no say.
     points[:, np.abs(points).max(axis=0) <= _ON_THE_PLANE * columns.max(axis=0)] = 0.0
-    weights = np.sqrt(np.einsum("kmb,kmb->mb", points, points))
+    weights = np.sqrt(sum(np.square(row) for row in points))
     for _ in range(_STEPS):
         factor = _triangular(points, weights)
         weights = _lengths(factor, points)
@@ -242,7 +251,7 @@ def _triangular(points: FloatArray, weights: FloatArray) -> LewisFactor:
     size = len(points)
     gram = np.empty((size, size, points.shape[-1]))
     for k in range(size):
-        gram[k:, k] = np.einsum("lmb,mb->lb", points[k:], points[k] * shares)
+        gram[k:, k] = _sum_labels(points[k:] * (points[k] * shares))
     lengths, inverse = gram[range(size), range(size)].copy(), np.zeros((size, points.shape[-1]))
     for k in range(size):
         independent = gram[k, k] > _DEPENDENT * lengths[k]
@@ -255,10 +264,20 @@ def _triangular(points: FloatArray, weights: FloatArray) -> LewisFactor:
 
 def _lengths(factor: LewisFactor, points: FloatArray) -> FloatArray:
     """``|L^-1 u_y|`` of every label, ``(M, B)``."""
-    solved = np.empty_like(points)
-    squares = np.zeros(points.shape[1:])
+    rest, squares = points.copy(), np.zeros(points.shape[1:])
     for k in range(len(points)):
-        known = np.einsum("jb,jmb->mb", factor.lower[k, :k], solved[:k])
-        solved[k] = (points[k] - known) * factor.inverse[k]
-        squares += np.square(solved[k])
+        rest[k] *= factor.inverse[k]
+        squares += np.square(rest[k])
+        rest[k + 1 :] -= factor.lower[k + 1 :, k, None] * rest[k]
     return np.sqrt(squares)
+
+
+def _sum_labels(terms: FloatArray) -> FloatArray:
+    """Sums ``(k, B)`` over the labels of ``(k, M, B)``, by halves."""
+    while (size := terms.shape[1]) > 1:
+        half = size // 2
+        folded = terms[:, :half] + terms[:, half : 2 * half]
+        if size % 2:
+            folded[:, 0] += terms[:, -1]
+        terms = folded
+    return terms[:, 0]

@@ -18,12 +18,14 @@ from ldp_gym.theory.bounds import (
 )
 from ldp_gym.theory.floor import information_limit, risk_floor
 from ldp_gym.theory.information import InformationRate, MessageInformation, information_rate
+from ldp_gym.theory.pairs import blind_pairs, pair_floor, pair_information
 from ldp_gym.theory.regret import exp3_regret_bound, fixed_share_bound, soft_bayes_bound, wma_regret_bound
 
 __all__ = [
     "InformationRate",
     "MessageInformation",
     "best_share",
+    "blind_pairs",
     "capacity",
     "exp3_bound",
     "exp3_regret_bound",
@@ -39,6 +41,8 @@ __all__ = [
     "lower_bound",
     "nonprivate_bound",
     "offset",
+    "pair_floor",
+    "pair_information",
     "randomized_response_rate",
     "risk_floor",
     "sample_complexity",

@@ -94,7 +94,7 @@ def test_the_quadratic_score_is_a_squared_distance_of_laws(name):
     np.testing.assert_allclose(excess - np.diag(excess)[:, None], expected, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", sorted(set(LISTED) - {"designed", "half-space"}))
+@pytest.mark.parametrize("name", [name for name in LISTED if name != "designed" and "half-space" not in name])
 @pytest.mark.parametrize("kind", ["overlapping", "twins", "random"])
 def test_no_hypothesis_is_worse_off_for_its_number(name, kind):
     """Hypotheses in another order: the same information about every pair, and the same losses, permuted.
