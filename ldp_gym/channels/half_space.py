@@ -52,6 +52,9 @@ _ON_THE_PLANE = 1e-12
 _CHUNK = 256
 """Number of tables that are worked on together: they fit into a processor's cache."""
 
+_CELLS = 2**17
+"""Number of products that are worked out together."""
+
 
 class HalfSpace(TwoLevelChannel):
     """The side of a random plane, in the geometry of Lewis weights, on which the label lies.
@@ -249,16 +252,18 @@ def _triangular(points: FloatArray, weights: FloatArray) -> LewisFactor:
     """The factor of ``A = sum_y u_y u_y^T / tau_y`` for points ``(K - 1, M, B)`` and weights ``(M, B)``."""
     shares = np.divide(1.0, weights, where=weights > 0.0, out=np.zeros_like(weights))
     size = len(points)
-    gram = np.empty((size, size, points.shape[-1]))
-    for k in range(size):
-        gram[k:, k] = _sum_labels(points[k:] * (points[k] * shares))
+    gram = np.zeros((size, size, points.shape[-1]))
+    weighted, rows = points * shares, max(1, _CELLS // points.size)
+    for k in range(0, size, rows):
+        gram[k:, k : k + rows] = _sum_labels(points[k:, None] * weighted[None, k : k + rows])
     lengths, inverse = gram[range(size), range(size)].copy(), np.zeros((size, points.shape[-1]))
     for k in range(size):
         independent = gram[k, k] > _DEPENDENT * lengths[k]
         inverse[k, independent] = 1.0 / np.sqrt(gram[k, k, independent])
         gram[k:, k] *= inverse[k]
-        for j in range(k + 1, size):
-            gram[j:, j] -= gram[j:, k] * gram[j, k]
+        gram[k + 1 :, k + 1 :] -= (
+            gram[k + 1 :, k, None] * gram[None, k + 1 :, k]
+        )  # its upper half is not used
     return LewisFactor(gram, inverse)
 
 
@@ -273,11 +278,11 @@ def _lengths(factor: LewisFactor, points: FloatArray) -> FloatArray:
 
 
 def _sum_labels(terms: FloatArray) -> FloatArray:
-    """Sums ``(k, B)`` over the labels of ``(k, M, B)``, by halves."""
-    while (size := terms.shape[1]) > 1:
+    """Sums ``(..., B)`` over the labels of ``(..., M, B)``, by halves."""
+    while (size := terms.shape[-2]) > 1:
         half = size // 2
-        folded = terms[:, :half] + terms[:, half : 2 * half]
+        folded = terms[..., :half, :] + terms[..., half : 2 * half, :]
         if size % 2:
-            folded[:, 0] += terms[:, -1]
+            folded[..., 0, :] += terms[..., -1, :]
         terms = folded
-    return terms[:, 0]
+    return terms[..., 0, :]
