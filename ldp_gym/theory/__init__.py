@@ -1,9 +1,10 @@
-"""The paper's bounds with explicit constants, the information limit, and what one message tells. In nats."""
+"""Bounds of the paper and ours with explicit constants, risk floors, and what one message tells. In nats."""
 
 from ldp_gym.channels.capacity import best_share, capacity
 from ldp_gym.channels.noise_scales import offset, single_noise_scale, vector_noise_scale
 from ldp_gym.hypotheses.hadamard import hadamard_gap, hadamard_horizon
 from ldp_gym.theory.bounds import (
+    bound_curves,
     exp3_bound,
     hadamard_lower_bound,
     half_space_kl_bound,
@@ -26,6 +27,7 @@ __all__ = [
     "MessageInformation",
     "best_share",
     "blind_pairs",
+    "bound_curves",
     "capacity",
     "exp3_bound",
     "exp3_regret_bound",

@@ -1,4 +1,4 @@
-"""Floors under the risk on disjoint supports: the information limit, and a higher one, proved here.
+"""Floors under the risk on disjoint supports: the information limit, and higher ones.
 
 Let ``H_t`` be the expected entropy of the posterior after t messages. On K disjoint supports, under a uniform
 truth, it is the least expected KL of round t + 1, and ``H_0 = log K``. Every eps-private channel is an

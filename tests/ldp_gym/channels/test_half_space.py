@@ -9,6 +9,7 @@ import ldp_gym
 from ldp_gym import theory
 from ldp_gym.channels import half_space
 from ldp_gym.channels.half_space import HalfSpace
+from ldp_gym.testing import check_channel
 
 BLIND = np.array([[0.2, 0, 0.8], [0, 0.2, 0.8], [0.5, 0.5, 0]])
 """The third hypothesis dominates the labels in which the first two differ."""
@@ -225,3 +226,15 @@ def test_when_two_are_left_the_turned_plane_is_mostly_the_one_between_them():
     contrast = channel.messages_given_coins(coins, BLIND, np.array([0.5, 0.5, 0.0]))[:, 0]
     between = (np.abs(np.abs(contrast) - [1.0, 1.0, 0.0]) < 1e-9).all(axis=-1)
     assert between.mean() > 0.4
+
+
+def test_a_public_coin_decides_about_turning():
+    """Where the coin says no, the plane is the theorem's; where it says yes, the uniform posterior's."""
+    table, rng = TABLES["plain"], np.random.default_rng(8)
+    coins = rng.random((300, 4))
+    mixed = HalfSpace(4, 6, 50, turned=0.4).messages_given_coins(coins, table)[:, 0]
+    plain = HalfSpace(4, 6, 50).messages_given_coins(coins[:, :3], table)[:, 0]
+    turned = half_space.turn_contrast(plain, table, np.full(4, 0.25), steps=1)
+    np.testing.assert_array_equal(mixed, np.where(coins[:, 3:] < 0.4, turned, plain))
+    check_channel(HalfSpace(4, 6, 50, turned=0.4), samples=20_000)
+    assert theory.blind_pairs(HalfSpace(3, 3, 50, turned=0.9), BLIND) == []
