@@ -158,11 +158,14 @@ class HalfSpace(TwoLevelChannel):
         if candidates.ndim == 2:
             table = np.ascontiguousarray(candidates)
             return _scaled(mixture(normal(coins), _kept_inverse(table.tobytes(), *table.shape)))
-        shape = candidates.shape[:-2]
-        factors = _lewis_factor(candidates.reshape(-1, *candidates.shape[-2:]))
-        lower = factors.lower.reshape(*factors.lower.shape[:2], *shape)
-        inverse, noise = factors.inverse.reshape(-1, *shape), np.moveaxis(normal(coins), -1, 0)
-        return _scaled(np.moveaxis(_solve_transposed(lower, inverse, noise), 0, -1))
+        factor = _lewis_factor(candidates.reshape(-1, *candidates.shape[-2:]))
+        # As many leading axes as the coins have: what is broadcast stands behind the axis of hypotheses.
+        shape = (1,) * (coins.ndim + 1 - candidates.ndim) + candidates.shape[:-2]
+        noise = np.moveaxis(normal(coins), -1, 0)
+        noise = noise.reshape(len(noise), *(1,) * (len(shape) + 1 - noise.ndim), *noise.shape[1:])
+        lower = factor.lower.reshape(*factor.lower.shape[:2], *shape)
+        solution = _solve_transposed(lower, factor.inverse.reshape(-1, *shape), noise)
+        return _scaled(np.moveaxis(solution, 0, -1))
 
     def agreement(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None

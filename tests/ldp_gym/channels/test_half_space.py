@@ -170,6 +170,22 @@ def test_a_batch_of_tables_is_many_tables():
         np.testing.assert_allclose(alone, messages[i, j], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("leading", [(), (1,), (5,), (1, 1), (4, 1), (3, 4, 5), (2, 1, 1, 1)])
+def test_tables_and_coins_broadcast_whichever_has_more_axes(leading):
+    rng = np.random.default_rng(9)
+    tables, uniforms = rng.dirichlet(np.ones(6), size=(*leading, 3)), rng.random((4, 5, 3))
+    channel = HalfSpace(3, 6, 50)
+    shape = np.broadcast_shapes(leading, (4, 5))
+    every = np.broadcast_to(tables, (*shape, 3, 6)), np.broadcast_to(uniforms, (*shape, 3))
+    contrast = channel.messages_given_coins(every[1][..., :2], every[0])
+    np.testing.assert_allclose(
+        np.broadcast_to(channel.messages_given_coins(uniforms[..., :2], tables), contrast.shape),
+        contrast,
+        rtol=1e-12,
+        atol=1e-14,
+    )
+
+
 def test_cut_labels_keep_their_contrast():
     """A label in parts is on the same ray: the channel is free of M."""
     table, coins = TABLES["plain"], np.random.default_rng(3).random((50, 3))
