@@ -157,7 +157,11 @@ class HalfSpace(TwoLevelChannel):
         """The contrasts ``(..., K)`` of random planes."""
         if candidates.ndim == 2:
             table = np.ascontiguousarray(candidates)
-            return _scaled(mixture(normal(coins), _kept_inverse(table.tobytes(), *table.shape)))
+            inverse, noise = _kept_inverse(table.tobytes(), *table.shape), normal(coins)
+            coefficients = noise[..., :1] * inverse[0]
+            for j in range(1, len(inverse)):  # in order, whatever the batch
+                coefficients += noise[..., j : j + 1] * inverse[j]
+            return _scaled(coefficients)
         factor = _lewis_factor(candidates.reshape(-1, *candidates.shape[-2:]))
         # As many leading axes as the coins have: what is broadcast stands behind the axis of hypotheses.
         shape = (1,) * (coins.ndim + 1 - candidates.ndim) + candidates.shape[:-2]
