@@ -8,10 +8,10 @@ from ldp_gym.channels.adaptive import AdaptiveChannel
 from ldp_gym.channels.half_space import HalfSpace, turn_contrast
 from ldp_gym.core.arrays import FloatArray, sums_in_order
 
-_STEPS = 3
+_TURNS = 3
 """Number of steps that turn the plane."""
 
-_UNLIKELY = 1e-12
+_LEAST_WEIGHT = 1e-12
 """Least public weight that a hypothesis is given."""
 
 
@@ -26,6 +26,6 @@ class AdaptiveHalfSpace(AdaptiveChannel, HalfSpace):
     def _contrast(
         self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None
     ) -> FloatArray:
-        weights = np.maximum(self._public(posterior), _UNLIKELY)
+        weights = np.maximum(self._public(posterior), _LEAST_WEIGHT)
         weights = weights / sums_in_order(weights)
-        return turn_contrast(self._plane(coins, candidates), candidates, weights, _STEPS)
+        return turn_contrast(self._plane(coins, candidates), candidates, weights, _TURNS)

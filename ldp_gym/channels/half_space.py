@@ -42,7 +42,7 @@ from ldp_gym.core.arrays import (
 )
 from ldp_gym.core.sampling import normal
 
-_STEPS = 8
+_LEWIS_STEPS = 8
 """Number of fixed-point steps for the Lewis weights; each halves their error, in logarithms."""
 
 _DEPENDENT = 1e-12
@@ -51,10 +51,10 @@ _DEPENDENT = 1e-12
 _ON_THE_PLANE = 1e-12
 """Relative size of a sum that counts as 0: rounding must not decide on which side a label lies."""
 
-_CHUNK = 256
+_TABLES_AT_ONCE = 256
 """Number of tables that are worked on together: they fit into a processor's cache."""
 
-_CELLS = 2**17
+_PRODUCTS_AT_ONCE = 2**17
 """Number of products that are worked out together."""
 
 
@@ -290,7 +290,10 @@ def _solve_transposed(lower: FloatArray, inverse: FloatArray, noise: FloatArray)
 
 def _lewis_factor(tables: FloatArray) -> LewisFactor:
     """The triangular factor of A for tables ``(B, K, M)``."""
-    parts = [_factor_chunk(tables[start : start + _CHUNK]) for start in range(0, len(tables), _CHUNK)]
+    parts = [
+        _factor_chunk(tables[start : start + _TABLES_AT_ONCE])
+        for start in range(0, len(tables), _TABLES_AT_ONCE)
+    ]
     return LewisFactor(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
 
 
@@ -300,7 +303,7 @@ def _factor_chunk(tables: FloatArray) -> LewisFactor:
     # A label that all like equally, up to rounding, has no say.
     points[:, np.abs(points).max(axis=0) <= _ON_THE_PLANE * columns.max(axis=0)] = 0.0
     weights = np.sqrt(sum(np.square(row) for row in points))
-    for _ in range(_STEPS):
+    for _ in range(_LEWIS_STEPS):
         factor = _triangular(points, weights)
         weights = _lengths(factor, points)
     return _triangular(points, weights)
@@ -311,7 +314,7 @@ def _triangular(points: FloatArray, weights: FloatArray) -> LewisFactor:
     shares = np.divide(1.0, weights, where=weights > 0.0, out=np.zeros_like(weights))
     size = len(points)
     gram = np.zeros((size, size, points.shape[-1]))
-    weighted, rows = points * shares, max(1, _CELLS // points.size)
+    weighted, rows = points * shares, max(1, _PRODUCTS_AT_ONCE // points.size)
     for k in range(0, size, rows):
         gram[k:, k : k + rows] = _sum_labels(points[k:, None] * weighted[None, k : k + rows])
     lengths, inverse = gram[range(size), range(size)].copy(), np.zeros((size, points.shape[-1]))

@@ -33,22 +33,22 @@ import numpy as np
 
 from ldp_gym.core.arrays import FloatArray, IntArray
 
-_MARGIN = 1e-13
+_ROUNDING_MARGIN = 1e-13
 """Share of the absolute prices that is taken off for rounding; sums of nine products err by 1.3e-15."""
 
 _PIVOTS = 60
 """Largest number of pivots at a state in a round."""
 
-_TOLERANCE = 1e-7
+_LEAST_VIOLATION = 1e-7
 """Relative violation of prices below which no pivot is made."""
 
-_CONVERGED = 1e-7
+_LEAST_GROWTH = 1e-7
 """Relative growth per round below which more rounds add nothing."""
 
-_CHUNK = 2048
+_STATES_AT_ONCE = 2048
 """Number of states that are worked on together."""
 
-_MOST_ROUNDS = 500
+_MOST_WORKED_ROUNDS = 500
 """Largest number of rounds that is worked out on demand; the floor of fewer rounds holds for more."""
 
 DEPTHS = {3: 40, 4: 25, 5: 16, 6: 12, 7: 10, 8: 9}
@@ -90,8 +90,10 @@ class _States:
 
     def advance(self, values: FloatArray) -> FloatArray:
         """A lower bound of V with one round more, from one of V, ``(n,)``."""
-        parts = range(0, len(self.sums), _CHUNK)
-        return np.concatenate([self._advance(values, slice(start, start + _CHUNK)) for start in parts])
+        parts = range(0, len(self.sums), _STATES_AT_ONCE)
+        return np.concatenate(
+            [self._advance(values, slice(start, start + _STATES_AT_ONCE)) for start in parts]
+        )
 
     def _advance(self, values: FloatArray, rows: slice) -> FloatArray:
         costs = self.growth[rows] * values[self.after[rows]]
@@ -104,14 +106,14 @@ class _States:
             entering = excess.argmax(axis=1)
             worst = np.maximum(excess[np.arange(len(active)), entering], 0.0)
             totals = prices.sum(axis=1)
-            margin = _MARGIN * self.raised.max() * np.abs(prices).sum(axis=1)
+            margin = _ROUNDING_MARGIN * self.raised.max() * np.abs(prices).sum(axis=1)
             bound[active] = totals - worst * self.sums[rows][active] - margin
-            open_ = worst * self.sums[rows][active] > _TOLERANCE * totals
+            open_ = worst * self.sums[rows][active] > _LEAST_VIOLATION * totals
             if not left or not open_.any():
                 break
             active, entering = active[open_], entering[open_]
             self._pivot(basis, inverse, active, entering)
-        return np.maximum(self.entropies[rows] + bound, 0.0) * (1.0 - _MARGIN)
+        return np.maximum(self.entropies[rows] + bound, 0.0) * (1.0 - _ROUNDING_MARGIN)
 
     def _pivot(self, basis: IntArray, inverse: FloatArray, active: IntArray, entering: IntArray) -> None:
         """Exchange the set that first runs out of mass for the one that enters."""
@@ -165,7 +167,7 @@ def disjoint_floors(num_hypotheses: int, epsilon: float, depth: int, horizon: in
     while len(floors) < horizon:
         values = np.concatenate([[0.0], *(each.advance(values) for each in states)])
         floors.append(float(values[first]) / num_hypotheses)
-        if floors[-1] - floors[-2] <= _CONVERGED * floors[-1]:
+        if floors[-1] - floors[-2] <= _LEAST_GROWTH * floors[-1]:
             break
     return np.maximum.accumulate(floors)
 
@@ -181,7 +183,7 @@ def dynamic_floor(num_hypotheses: int, horizon: int, epsilon: float) -> float:
         rounds, floors = shipped[str(num_hypotheses)]
         return float(np.interp(horizon, rounds, floors))
     depth = min(DEPTHS[num_hypotheses], math.ceil(16.0 / epsilon))
-    return float(disjoint_floors(num_hypotheses, epsilon, depth, min(horizon, _MOST_ROUNDS))[-1])
+    return float(disjoint_floors(num_hypotheses, epsilon, depth, min(horizon, _MOST_WORKED_ROUNDS))[-1])
 
 
 @lru_cache(maxsize=1)

@@ -27,13 +27,13 @@ from ldp_gym.core.arrays import FloatArray, uniform_distribution
 from ldp_gym.core.sampling import categorical
 from ldp_gym.core.streams import Purpose, stream
 
-_GRID = 16
+_RATIO_POINTS = 16
 """Number of grid points on either side of a likelihood ratio of 1."""
 
-_SURE = 30.0
+_LARGEST_LOG_RATIO = 30.0
 """Log-likelihood ratio beyond which all counts as known."""
 
-_ROUNDING = 1e-11
+_PAIR_ROUNDING = 1e-11
 """Relative error that is taken off for rounding."""
 
 
@@ -59,7 +59,7 @@ def pair_floor(p: FloatArray, q: FloatArray, horizon: int, epsilon: float) -> fl
     step, law = _dominating_law(p, q, epsilon)
     if step == 0.0:  # messages tell nothing
         return float(rounds * _divergence(p, q, np.array([0.5]))[0])
-    places = np.arange(-math.ceil(_SURE / step), math.ceil(_SURE / step) + 1)
+    places = np.arange(-math.ceil(_LARGEST_LOG_RATIO / step), math.ceil(_LARGEST_LOG_RATIO / step) + 1)
     # Masses sqrt(p q): those of p and q are e^(step i / 2) and e^(-step i / 2) times as large.
     masses, total = (places == 0).astype(np.float64), 0.0
     pays = np.cosh(step * places / 2.0) * _divergence(p, q, 1.0 / (1.0 + np.exp(-step * places)))
@@ -69,7 +69,7 @@ def pair_floor(p: FloatArray, q: FloatArray, horizon: int, epsilon: float) -> fl
         if paid <= 1e-12 * total:
             break
         masses = np.convolve(masses, law, mode="same")  # what leaves the grid is known
-    return total * (1.0 - _ROUNDING)
+    return total * (1.0 - _PAIR_ROUNDING)
 
 
 def _dominating_law(p: FloatArray, q: FloatArray, epsilon: float) -> tuple[float, FloatArray]:
@@ -88,8 +88,8 @@ def _dominating_law(p: FloatArray, q: FloatArray, epsilon: float) -> tuple[float
                 widest = max(widest, float(answers))
     if distance <= 0.0 or widest <= 0.0:
         return 0.0, np.ones(1)
-    step = widest * (1.0 + 1e-9) / _GRID
-    places = np.arange(-_GRID - 1, _GRID + 2)
+    step = widest * (1.0 + 1e-9) / _RATIO_POINTS
+    places = np.arange(-_RATIO_POINTS - 1, _RATIO_POINTS + 2)
     gammas = np.exp(step * places)
     sticks = np.maximum(p - gammas[:, None] * q, 0.0).sum(axis=1)
     profile = np.maximum(np.maximum(0.0, 1.0 - gammas), (keep - lie) * sticks + lie * (1.0 - gammas))

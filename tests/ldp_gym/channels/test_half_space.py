@@ -117,7 +117,7 @@ def test_few_steps_keep_the_theorem_s_constant(name):
 def _previous_weights(points):
     points = points[..., None]
     weights = np.sqrt(np.square(points).sum(axis=0))
-    for _ in range(half_space._STEPS):
+    for _ in range(half_space._LEWIS_STEPS):
         weights = half_space._lengths(half_space._triangular(points, weights), points)
     return weights[:, 0]
 
