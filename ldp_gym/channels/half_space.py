@@ -48,14 +48,14 @@ _LEWIS_STEPS = 8
 _DEPENDENT = 1e-12
 """Share of a hypothesis' squared length below which it lies in the span of those before it."""
 
+_ROUNDED = 1e-18
+"""Squared length, in probability, below which a hypothesis is the first one up to rounding."""
+
 _ON_THE_PLANE = 1e-12
 """Relative size of a sum that counts as 0: rounding must not decide on which side a label lies."""
 
 _TABLES_AT_ONCE = 256
 """Number of tables that are worked on together: they fit into a processor's cache."""
-
-_PRODUCTS_AT_ONCE = 2**17
-"""Number of products that are worked out together."""
 
 
 class HalfSpace(TwoLevelChannel):
@@ -303,39 +303,35 @@ def _factor_chunk(tables: FloatArray) -> LewisFactor:
     # A label that all like equally, up to rounding, has no say.
     points[:, np.abs(points).max(axis=0) <= _ON_THE_PLANE * columns.max(axis=0)] = 0.0
     weights = np.sqrt(sum(np.square(row) for row in points))
+    factor, weights = _triangular(points, weights)
+    independent = factor.inverse > 0.0  # decided once: a basis that changed would spoil the steps before
     for _ in range(_LEWIS_STEPS):
-        factor = _triangular(points, weights)
-        weights = _lengths(factor, points)
-    return _triangular(points, weights)
+        factor, weights = _triangular(points, weights, independent)
+    return factor
 
 
-def _triangular(points: FloatArray, weights: FloatArray) -> LewisFactor:
-    """The factor of ``A = sum_y u_y u_y^T / tau_y`` for points ``(K - 1, M, B)`` and weights ``(M, B)``."""
-    shares = np.divide(1.0, weights, where=weights > 0.0, out=np.zeros_like(weights))
-    size = len(points)
-    gram = np.zeros((size, size, points.shape[-1]))
-    weighted, rows = points * shares, max(1, _PRODUCTS_AT_ONCE // points.size)
-    for k in range(0, size, rows):
-        gram[k:, k : k + rows] = _sum_labels(points[k:, None] * weighted[None, k : k + rows])
-    lengths, inverse = gram[range(size), range(size)].copy(), np.zeros((size, points.shape[-1]))
+def _triangular(
+    points: FloatArray, weights: FloatArray, independent: BoolArray | None = None
+) -> tuple[LewisFactor, FloatArray]:
+    """The factor of ``A = sum_y u_y u_y^T / tau_y`` for weights ``(M, B)``, and ``|L^-1 u_y|``, ``(M, B)``.
+
+    By Gram and Schmidt on ``u_y / sqrt(tau_y)``: A itself has half of the digits of small distances.
+    """
+    roots = np.sqrt(weights)
+    rest = points * np.divide(1.0, roots, where=roots > 0.0, out=np.zeros_like(roots))
+    size, squares = len(points), np.zeros_like(weights)
+    lower, inverse = np.zeros((size, size, points.shape[-1])), np.zeros((size, points.shape[-1]))
+    lengths = _sum_labels(np.square(rest))
     for k in range(size):
-        independent = gram[k, k] > _DEPENDENT * lengths[k]
-        inverse[k, independent] = 1.0 / np.sqrt(gram[k, k, independent])
-        gram[k:, k] *= inverse[k]
-        gram[k + 1 :, k + 1 :] -= (
-            gram[k + 1 :, k, None] * gram[None, k + 1 :, k]
-        )  # its upper half is not used
-    return LewisFactor(gram, inverse)
-
-
-def _lengths(factor: LewisFactor, points: FloatArray) -> FloatArray:
-    """``|L^-1 u_y|`` of every label, ``(M, B)``."""
-    rest, squares = points.copy(), np.zeros(points.shape[1:])
-    for k in range(len(points)):
-        rest[k] *= factor.inverse[k]
+        length = _sum_labels(np.square(rest[k]))
+        least = np.maximum(_DEPENDENT * lengths[k], _ROUNDED)
+        used = length > least if independent is None else independent[k] & (length > 0.0)
+        inverse[k, used] = 1.0 / np.sqrt(length[used])
+        rest[k] *= inverse[k]
         squares += np.square(rest[k])
-        rest[k + 1 :] -= factor.lower[k + 1 :, k, None] * rest[k]
-    return np.sqrt(squares)
+        lower[k + 1 :, k] = _sum_labels(rest[k + 1 :] * rest[k])
+        rest[k + 1 :] -= lower[k + 1 :, k, None] * rest[k]
+    return LewisFactor(lower, inverse), roots * np.sqrt(squares)
 
 
 def _sum_labels(terms: FloatArray) -> FloatArray:
