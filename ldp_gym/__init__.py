@@ -11,7 +11,7 @@ import gymnasium as _gym
 
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.core import VERSION as _VERSION
-from ldp_gym.core.errors import BrokenPromiseWarning, NoPrivacyWarning
+from ldp_gym.core.errors import BlindChannelWarning, BrokenPromiseWarning, NoPrivacyWarning
 from ldp_gym.core.simplex import Simplex
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LEARNERS
@@ -29,6 +29,7 @@ __all__ = [
     "LEARNERS",
     "NATURES",
     "TRUTHS",
+    "BlindChannelWarning",
     "BrokenPromiseWarning",
     "Channel",
     "Evaluation",

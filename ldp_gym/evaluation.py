@@ -17,6 +17,7 @@ from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.core.divergences import kl, kl_to_each, tv
 from ldp_gym.core.intervals import largest_mean_interval
+from ldp_gym.engine.blindness import warn_of_blind_pairs
 from ldp_gym.engine.game import Game, copy_game
 from ldp_gym.engine.learners import Learner, begin_episodes, build_learner, play_block, plays_blocks
 from ldp_gym.engine.scenario import Scenario, first_generator
@@ -206,6 +207,7 @@ def evaluate(
         raise ValueError(f"average predictions need a class without contexts, got {scenario.hypotheses!r}")
     contexts = np.zeros(scenario.hypotheses.context_dim)
     warn_of_broken_promise(scenario.channel, scenario.hypotheses(contexts))
+    warn_of_blind_pairs(scenario)
     members = _members(scenario, truth)
     made = build_learner(learner, copy_game(scenario.game))
     numbers = 3 * len(rounds) + 2 * scenario.hypotheses.num_hypotheses + scenario.hypotheses.num_labels

@@ -30,6 +30,7 @@ from ldp_gym.bench.store import DIRECTORY, Outcome, Store
 from ldp_gym.bench.suites import SUITES, Suite
 from ldp_gym.core import validation
 from ldp_gym.core.errors import (
+    BlindChannelWarning,
     BrokenPromiseError,
     BrokenPromiseWarning,
     IncompatibleChannelError,
@@ -40,6 +41,7 @@ from ldp_gym.core.errors import (
     summarize,
 )
 from ldp_gym.core.registry import is_address
+from ldp_gym.engine.blindness import warn_of_blind_pairs
 from ldp_gym.engine.learners import Track, as_make_learner, is_directory, track_of
 from ldp_gym.engine.rules import rule_value
 from ldp_gym.engine.scenario import Scenario, first_generator
@@ -116,6 +118,7 @@ def run(
     experiments = suite.experiments(size, learners=learners, channels=channels, episodes=episodes)
     if strict and (broken := [str(audit) for audit in audit_channels(experiments).values() if audit.broken]):
         raise BrokenPromiseError(f"broken promise: {'; '.join(broken)}")
+    _warn_of_blind_games(experiments)
     store = Store(out)
     cells = list({cell.key: cell for experiment in experiments for cell in experiment.cells(seed)}.values())
     settings = {
@@ -148,6 +151,17 @@ def run(
     return Results(store, experiments, seed, tracks, suite.name)
 
 
+def _warn_of_blind_games(experiments: Sequence[Experiment]) -> None:
+    """Warn once of each game whose channel never tells two hypotheses apart."""
+    shared = [e for e in experiments if not rule_value(e.rules, "redraw_hypotheses")]
+    for game in dict.fromkeys(GameRules(experiment.rules) for experiment in shared):
+        try:
+            scenario = make_scenario(**game.rules)
+        except Exception:  # its cells report it
+            continue
+        warn_of_blind_pairs(scenario, stacklevel=3)
+
+
 def _find_track(learner: str, limits: Limits, trust: bool) -> Track:
     """The track that a learner declares. An unknown learner is an error now, not in every cell."""
     learner_code(learner)
@@ -171,6 +185,7 @@ def play(cell: Cell, limits: Limits = LIMITS, trust: bool = False) -> Outcome:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoPrivacyWarning)  # it is the reference here
             warnings.simplefilter("ignore", BrokenPromiseWarning)  # the results say so themselves
+            warnings.simplefilter("ignore", BlindChannelWarning)  # the run has said so
             warnings.simplefilter("ignore", OutsideTrainingWarning)  # its score says how it does there
             _check_parties(cell.experiment)
             if is_address(learner):

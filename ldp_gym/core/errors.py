@@ -52,6 +52,10 @@ class BrokenPromiseWarning(UserWarning):
     """A channel does not keep the eps or delta that it promises: its results are not private."""
 
 
+class BlindChannelWarning(UserWarning):
+    """A channel tells two hypotheses apart in no round, so that learners pay for them for ever."""
+
+
 class BrokenPromiseError(ValueError):
     """A channel breaks its promise of eps or delta where only channels that keep it may play."""
 
