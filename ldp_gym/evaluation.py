@@ -55,6 +55,7 @@ class Evaluation:
         average_prediction: ``mean_t p_hat_t``, ``(episodes, M)``; None unless asked for.
         leaders: hypothesis of the heaviest weight at each checkpoint, ``(episodes, len(rounds))``; -1 for a
             tie. None unless asked for, and if the learner has no weights.
+        tv_squared: cumulative squares of the total variation, in the shape of ``tv``.
     """
 
     rounds: IntArray
@@ -64,6 +65,7 @@ class Evaluation:
     weights: FloatArray | None = None
     average_prediction: FloatArray | None = None
     leaders: IntArray | None = None
+    tv_squared: FloatArray | None = None
 
     @property
     def risk(self) -> float:
@@ -210,7 +212,7 @@ def evaluate(
     warn_of_blind_pairs(scenario)
     members = _members(scenario, truth)
     made = build_learner(learner, copy_game(scenario.game))
-    numbers = 3 * len(rounds) + 2 * scenario.hypotheses.num_hypotheses + scenario.hypotheses.num_labels
+    numbers = 4 * len(rounds) + 2 * scenario.hypotheses.num_hypotheses + scenario.hypotheses.num_labels
     validation.fits_memory("episodes", count, len(members) * numbers, "results")
     plays = [(seed + i, member) for member in members for i in range(count)]
     together = _episodes_at_a_time(scenario, plays_blocks(made) and not scenario.channel.adaptive, len(plays))
@@ -308,7 +310,7 @@ class _Work:
         """Play some of the episodes together."""
         scenario, checkpoints = self.scenario, self.checkpoints
         total_prediction = np.zeros((len(plays), scenario.game.num_labels)) if self.averages else None
-        sums = np.zeros((2, len(plays), len(checkpoints)))
+        sums = np.zeros((3, len(plays), len(checkpoints)))
         comparator = np.zeros((len(plays), scenario.game.num_hypotheses))
         leading: list[IntArray] = []
         stops = checkpoints if self.leaders else None
@@ -319,11 +321,9 @@ class _Work:
             # The block's rounds fall into segments that end at checkpoints.
             first, last = np.searchsorted(checkpoints, (start, start + rounds - 1), side="right")
             edges = np.append(0, checkpoints[first:last] - start)
-            losses = (
-                kl(tape.distributions, predictions, tape.negentropies),
-                tv(tape.distributions, predictions),
-            )
-            for total, loss in zip(sums, losses, strict=True):
+            charge = kl(tape.distributions, predictions, tape.negentropies)
+            distance = tv(tape.distributions, predictions)
+            for total, loss in zip(sums, (charge, distance, np.square(distance)), strict=True):
                 total[:, first : last + 1] += np.add.reduceat(loss, edges, axis=1)
             if total_prediction is not None:
                 total_prediction += predictions.sum(axis=1)
@@ -332,10 +332,10 @@ class _Work:
             if self.leaders and weights is not None and start + rounds == checkpoints[last]:
                 leading.append(_heaviest(weights))
             report(rounds * len(plays))
-        kl_sums, tv_sums = np.cumsum(sums, axis=-1)
+        kl_sums, tv_sums, squares = np.cumsum(sums, axis=-1)
         average = None if total_prediction is None else total_prediction / scenario.horizon
         led = np.stack(leading, axis=-1) if leading else None
-        return Evaluation(checkpoints, kl_sums, tv_sums, comparator, weights, average, led)
+        return Evaluation(checkpoints, kl_sums, tv_sums, comparator, weights, average, led, squares)
 
 
 def _no_report(rounds: int) -> None:

@@ -75,6 +75,8 @@ def test_evaluate_gives_the_losses_of_stepping_the_environment(name, game):
     kl, tv = stepped(learner, game, range(20, 23))
     np.testing.assert_allclose(result.kl, kl[:, result.rounds - 1], rtol=1e-9)
     np.testing.assert_allclose(result.tv, tv[:, result.rounds - 1], rtol=1e-9)
+    squares = np.square(np.diff(tv, axis=-1, prepend=0.0)).cumsum(axis=-1)
+    np.testing.assert_allclose(result.tv_squared, squares[:, result.rounds - 1], rtol=1e-7)
 
 
 @pytest.mark.parametrize("block", [1, 3, 40])

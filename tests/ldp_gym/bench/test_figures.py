@@ -29,7 +29,7 @@ class Invented:
         kl = rng.uniform(0.1, 1.0, (*truths, experiment.episodes, 3)).cumsum(axis=-1)
         comparator = rng.uniform(0.1, 1.0, (*truths, experiment.episodes, experiment.num_hypotheses))
         average = rng.dirichlet(np.ones(16), size=experiment.episodes) if experiment.averages else None
-        evaluation = Evaluation(rounds, kl, kl / 3.0, comparator, comparator, average)
+        evaluation = Evaluation(rounds, kl, kl / 3.0, comparator, comparator, average, tv_squared=kl / 9.0)
         if experiment.leaders:
             leaders = rng.integers(experiment.num_hypotheses, size=(experiment.episodes, 3))
             evaluation = replace(evaluation, leaders=leaders)
