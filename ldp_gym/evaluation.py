@@ -16,10 +16,11 @@ import numpy as np
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.core.divergences import kl, kl_to_each, tv
-from ldp_gym.core.intervals import largest_mean_interval
+from ldp_gym.core.intervals import Interval, largest_mean_interval
 from ldp_gym.engine.blindness import warn_of_blind_pairs
 from ldp_gym.engine.game import Game, copy_game
 from ldp_gym.engine.learners import Learner, begin_episodes, build_learner, play_block, plays_blocks
+from ldp_gym.engine.rules import DEFAULTS
 from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.envs.single import LDPDistEnv
@@ -114,7 +115,7 @@ class Evaluation:
             return None
         return float((_heaviest(self.weights) == self.best).mean())
 
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+    def interval(self, confidence: float = 0.95) -> Interval:
         """Confidence interval of :attr:`risk`, over the episodes."""
         confidence = validation.fraction("confidence", confidence)
         totals = self.kl[..., -1]
@@ -131,8 +132,10 @@ class Evaluation:
         if self.kl.ndim == 3:
             lines[0] += f", worst truth {self.worst_truth} of {len(self.kl)}"
         if episodes > 1 and np.isfinite(self.kl[..., -1]).all():
-            low, high = self.interval()
-            if np.isfinite(low):
+            low, high = interval = self.interval()
+            if unseen := interval.warning(horizon * DEFAULTS["max_loss"]):
+                lines.append(f"unseen  {unseen}")
+            elif np.isfinite(low):
                 lines[0] += f", 95% interval [{low:,.2f}, {high:,.2f}]"
         played = self.at_worst_truth()  # of which the risk is
         infinite = ~np.isfinite(played.opt)

@@ -242,11 +242,12 @@ class Results:
         """One row per experiment that was played to the end.
 
         Risks are in nats. ``risk``, ``regret`` and ``over_bayes`` have the ends of their 95% intervals next
-        to them as ``..._low`` and ``..._high``; ``tv`` is per round; ``uniform`` and ``bayes`` are the risks
-        of these two learners on the same episodes, ``over_bayes`` the paired difference to the second, and
-        ``score`` is (uniform - risk) / (uniform - bayes). ``right`` is the share of episodes in which the
-        heaviest weight is on the best hypothesis. ``best`` marks Bayes and what is level with it, or else
-        the least risk of the game. A number that does not apply is NaN.
+        to them as ``..._low`` and ``..._high``, and as ``..._unseen`` the share of episodes, 3/n, in which
+        failures may be unseen where all episodes are nearly alike (else 0); ``tv`` is per round; ``uniform``
+        and ``bayes`` are the risks of these two learners on the same episodes, ``over_bayes`` the paired
+        difference to the second, and ``score`` is (uniform - risk) / (uniform - bayes). ``right`` is the
+        share of episodes in which the heaviest weight is on the best hypothesis. ``best`` marks Bayes and
+        what is level with it, or else the least risk of the game. A number that does not apply is NaN.
         """
         with extra("bench", "Results.frame"):
             from pandas import DataFrame
@@ -305,7 +306,8 @@ class Results:
 
 
 def _columns(name: str, estimate: Estimate) -> dict[str, float]:
-    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    ends = {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    return {name: estimate.value, **ends, f"{name}_unseen": estimate.unseen}
 
 
 def _tapes(experiment: Experiment) -> tuple[str, object, int]:

@@ -23,7 +23,7 @@ class Best(str):
 
 
 def _estimate(row: Mapping[str, Any], name: str) -> Estimate:
-    return Estimate(*(row[key] for key in (name, f"{name}_low", f"{name}_high")))
+    return Estimate(*(row[key] for key in (name, f"{name}_low", f"{name}_high", f"{name}_unseen")))
 
 
 def _risk(row: Mapping[str, Any]) -> str:

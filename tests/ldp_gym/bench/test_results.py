@@ -50,6 +50,18 @@ def test_the_frame_has_the_numbers_of_the_games_themselves(results):
     }
 
 
+def test_nearly_equal_episodes_have_a_note_instead_of_an_interval(tmp_path):
+    """Disjoint supports at eps = 8: the rule of three, 3/5 of five episodes."""
+    game = {"hypotheses": "disjoint", "num_labels": 8, "epsilon": 8.0, "horizon": 300}
+    suite = bench.suites.OwnGame({**game, "channel": "randomized-response"})
+    played = bench.run(suite, learners=["bayes"], episodes=5, jobs=1, out=tmp_path)
+    assert played.frame["risk_unseen"].tolist() == [0.6]
+    _, table = tables.leaderboard(played)
+    assert table["Risk, 95%"].tolist() == [
+        "episodes alike: rare failures may be unseen, in up to 60.0% of them"
+    ]
+
+
 def test_what_is_level_with_bayes_is_marked_and_no_other(results):
     frame = results.frame
     bayes = frame["learner"] == "bayes"
