@@ -1,4 +1,4 @@
-"""Classes built to break a promise, and the full sweep over them: ``make audit``.
+"""Audit of every pure channel on classes built to break its promise: ``make audit``.
 
 Sparse rows, one-hot rows, equal rows, tiny masses, labels that nobody allows, and rows just above a whole
 number of the paper's cells; M from 2 to 64, K from 2 to 16, T from 2 to 10^6, eps from 0.01 to 10.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 
 import numpy as np
 
@@ -64,9 +63,9 @@ def pure_channels() -> list[str]:
 
 
 def audit(classes: int, seed: int = 0) -> list[str]:
-    """What broke, among every pure channel on each of so many classes.
+    """List the broken promises of every pure channel on this number of classes.
 
-    A channel that takes its time over every table is audited on one class in 50.
+    A channel that is slow on a new table is audited on one class in 50.
     """
     rng, broken = np.random.default_rng(seed), []
     for index in range(classes):
@@ -83,25 +82,18 @@ def audit(classes: int, seed: int = 0) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--classes", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    start, broken, block = time.perf_counter(), [], 500
+    broken, block = [], 500
     for done in range(0, arguments.classes, block):
         broken += audit(min(block, arguments.classes - done), arguments.seed + done)
         print(
             f"\r{done + block:,} classes, {len(broken)} broken promises", end="", file=sys.stderr, flush=True
         )
-    print(file=sys.stderr)
-    print(
-        f"{arguments.classes:,} classes, {', '.join(pure_channels())}: {len(broken)} broken promises, "
-        f"{time.perf_counter() - start:.0f} s"
-    )
-    for line in broken[:20]:
-        print(line)
+    print(f"\n{arguments.classes:,} classes, {', '.join(pure_channels())}: {len(broken)} broken promises")
+    print(*broken[:20], sep="\n")
     return int(bool(broken))
 
 

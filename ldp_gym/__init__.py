@@ -59,7 +59,7 @@ _gym.register(
 )
 
 
-_LAZY = {"bench", "deploy", "hardest_contexts", "testing", "wrappers"}
+_LAZY = {"bench", "hardest_contexts", "testing", "wrappers"}
 """Names that are imported when they are first used, as ``ldp_gym.bench``."""
 
 
@@ -69,10 +69,6 @@ def __getattr__(name: str) -> _Any:
             import ldp_gym.bench
 
             return ldp_gym.bench
-        case "deploy":
-            import ldp_gym.deploy
-
-            return ldp_gym.deploy
         case "hardest_contexts":
             from ldp_gym.bench.search import hardest_contexts
 

@@ -1,9 +1,10 @@
-"""Play a learner for many episodes, and sum up what it was charged."""
+"""Play a learner for many episodes, and sum up its losses."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -16,7 +17,6 @@ from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.core.divergences import kl, kl_to_each, tv
 from ldp_gym.core.intervals import largest_mean_interval
-from ldp_gym.core.registry import is_builtin
 from ldp_gym.engine.game import Game, copy_game
 from ldp_gym.engine.learners import Learner, TapeLearner, build_learner, hand_generators, play_stepwise
 from ldp_gym.engine.scenario import Scenario
@@ -24,38 +24,37 @@ from ldp_gym.engine.seeding import LearnerGenerators, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.envs.single import LDPDistEnv
 from ldp_gym.privacy.certificate import warn_of_broken_promise
-from ldp_gym.processes import count_jobs, share_out
+from ldp_gym.processes import count_jobs, one_thread, share_out
 from ldp_gym.truths.base import NO_MEMBER
 
-_CELLS = 600_000
-"""How many numbers a block of tape may hold: 5 MiB, which mostly stays in a processor's cache."""
+_BLOCK_FLOATS = 600_000
+"""Largest block of tape, in floats: 5 MiB, which mostly stays in a processor's cache."""
 
 _KEPT_BYTES = 2**26
-"""How much of a game's tape is kept for its next learner."""
+"""Largest part of a game's tape that is kept for its next learner."""
 
-_NOBODY = -2
-"""In place of a hypothesis, where none is best; no leader is -1, which is nobody's either."""
+_NO_BEST = -2
+"""Sentinel: no best hypothesis. A tie of weights is -1."""
 
-_MOST, _STEPPED, _PIECES = 1024, 256, 16
-"""How many episodes are played together at most, and when stepped at least; how many pieces are enough."""
+_MOST_TOGETHER, _LEAST_STEPPED, _PIECES = 1024, 256, 16
+"""Most episodes played together, fewest when a learner is stepped, and enough pieces of work."""
 
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """The losses of a learner, summed up to each checkpoint.
+    """Losses of a learner, summed up to each checkpoint.
 
-    Where every truth was played, all arrays but ``rounds`` have a leading axis of K truths.
+    If every truth was played, all arrays but ``rounds`` have a leading axis of K truths.
 
     Attributes:
         rounds: the checkpoints, in rounds played; the last is the horizon.
         kl: cumulative KL in nats, ``(episodes, len(rounds))``.
         tv: cumulative total variation, in the same shape.
-        comparator: what every hypothesis would have been charged, ``sum_t KL(p*_t, f_j(x_t))``,
-            ``(episodes, K)``.
-        weights: the learner's last weights, ``(episodes, K)``; None where it has none.
-        average_prediction: ``mean_t p_hat_t``, ``(episodes, M)``; None where it was not asked for.
-        leaders: the hypothesis of the heaviest weight at each checkpoint, ``(episodes, len(rounds))``; -1
-            where several share it. None where it was not asked for, and where the learner has no weights.
+        comparator: loss of every hypothesis, ``sum_t KL(p*_t, f_j(x_t))``, ``(episodes, K)``.
+        weights: the learner's last weights, ``(episodes, K)``; None if it has none.
+        average_prediction: ``mean_t p_hat_t``, ``(episodes, M)``; None unless asked for.
+        leaders: hypothesis of the heaviest weight at each checkpoint, ``(episodes, len(rounds))``; -1 for a
+            tie. None unless asked for, and if the learner has no weights.
     """
 
     rounds: IntArray
@@ -68,60 +67,53 @@ class Evaluation:
 
     @property
     def risk(self) -> float:
-        """The mean total KL; over the worst truth, when every truth was played."""
+        """Mean total KL; of the worst truth if every truth was played."""
         return float(self.kl[..., -1].mean(axis=-1).max())
 
     @property
     def worst_truth(self) -> int:
-        """The truth of the largest mean total KL, when every truth was played."""
+        """Truth of the largest mean total KL, if every truth was played."""
         if self.kl.ndim != 3:
             raise ValueError('worst_truth compares all truths: call evaluate(..., truth="all")')
         return int(self.kl[..., -1].mean(axis=-1).argmax())
 
     def at_worst_truth(self) -> Evaluation:
-        """The episodes of the worst truth, when every truth was played; else all there are."""
+        """Episodes of the worst truth if every truth was played; otherwise all episodes."""
         if self.kl.ndim == 2:
             return self
         return replace(self, **{name: values[self.worst_truth] for name, values in self._per_episode.items()})
 
     @property
     def _per_episode(self) -> dict[str, Any]:
-        """What there is of every episode, by its name; its axis is the last but one."""
+        """Arrays with a row per episode, on the last axis but one, by name."""
         found = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "rounds"}
         return {name: values for name, values in found.items() if values is not None}
 
     @property
     def opt(self) -> FloatArray:
-        """OPT, ``(episodes,)``: what the best hypothesis would be charged; 0 where one is the truth."""
+        """OPT, ``(episodes,)``: the loss of the best hypothesis; 0 if one is the truth."""
         return self.comparator.min(axis=-1)
 
     @property
     def best(self) -> IntArray:
-        """The hypothesis that is charged least, ``(episodes,)``; -2 where OPT is infinite: none is best."""
-        return np.where(np.isfinite(self.opt), self.comparator.argmin(axis=-1), _NOBODY)
+        """The hypothesis with the least loss, ``(episodes,)``; -2 where OPT is infinite."""
+        return np.where(np.isfinite(self.opt), self.comparator.argmin(axis=-1), _NO_BEST)
 
     @property
     def regret(self) -> FloatArray:
-        """The total KL less OPT, ``(episodes,)``.
-
-        Where OPT is infinite, as every hypothesis misses a label that came, it is -inf; NaN if the total KL
-        is infinite too.
-        """
+        """Total KL minus OPT, ``(episodes,)``; -inf where OPT is infinite, NaN where both are."""
         with np.errstate(invalid="ignore"):
             return self.kl[..., -1] - self.opt
 
     @property
     def found(self) -> float | None:
-        """How often the heaviest weight was on the best hypothesis alone; None for a learner without any.
-
-        Where OPT is infinite there is no best hypothesis, and none is found.
-        """
+        """Share of episodes whose heaviest weight is on the best hypothesis; None without weights."""
         if self.weights is None:
             return None
         return float((_heaviest(self.weights) == self.best).mean())
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """The confidence interval of :attr:`risk`, over the episodes."""
+        """Confidence interval of :attr:`risk`, over the episodes."""
         confidence = validation.fraction("confidence", confidence)
         totals = self.kl[..., -1]
         if totals.shape[-1] < 2:
@@ -142,21 +134,18 @@ class Evaluation:
         played = self.at_worst_truth()  # of which the risk is
         infinite = ~np.isfinite(played.opt)
         if infinite.any():
-            lines.append(
-                f"regret  none: OPT is infinite in {int(infinite.sum())} of {infinite.size} episodes, where "
-                f"every hypothesis gave a label that came probability 0"
-            )
-        else:
-            lines.append(
-                f"regret  {played.regret.mean():,.2f} over the best hypothesis, OPT {played.opt.mean():,.2f}"
-            )
-        if played.found is not None and not infinite.any():
+            share = f"{int(infinite.sum())} of {infinite.size} episodes"
+            lines.append(f"regret  none: OPT is infinite in {share}, as every hypothesis excluded a label")
+            return "\n".join(lines)
+        regret, opt = played.regret.mean(), played.opt.mean()
+        lines.append(f"regret  {regret:,.2f} over the best hypothesis, OPT {opt:,.2f}")
+        if played.found is not None:
             lines.append(f"found   the best hypothesis in {played.found:.0%} of the episodes")
         return "\n".join(lines)
 
 
 def join_episodes(parts: Sequence[Evaluation]) -> Evaluation:
-    """Evaluations of the same game one after the other, along the episodes."""
+    """Concatenate evaluations of the same game along the episodes."""
     joined = {
         name: np.concatenate([getattr(part, name) for part in parts], axis=-2)
         for name in parts[0]._per_episode
@@ -183,20 +172,20 @@ def evaluate(
     (every exponential-weights learner) does, in blocks; any other is stepped, all episodes at once.
 
     Args:
-        learner: a learner's name, a trained model's directory, or what makes a learner from the public
-            rules, such as ``ldp_agents.EXP3``.
+        learner: a learner's name, a trained model's directory, or a callable from a Game to a learner, such
+            as ``ldp_agents.EXP3``.
         env: keyword arguments of ``gym.make("LDPDist-v0", ...)``, such an environment, or a
             :class:`Recording` of a game that several learners play.
-        episodes: how many.
-        seed: the first episode's seed.
-        truth: the index of a member for every episode, "all" to play the episodes once with each member, or
-            None for the truth of the rules. An error where the rules name another truth than a member.
-        checkpoints: the rounds at which to keep the sums; log-spaced when not given.
+        episodes: number of episodes.
+        seed: seed of the first episode.
+        truth: index of a member for every episode, "all" to play the episodes once with each member, or
+            None for the truth of the rules. An error if the rules name a truth outside the class.
+        checkpoints: rounds at which to keep the sums; log-spaced by default.
         averages: whether to keep the episodes' average predictions too, of a class without contexts.
         leaders: whether to keep the hypothesis of the heaviest weight at each checkpoint too.
-        jobs: how many processes play, -1 for one per core; the numbers are the same for any. Worth it from
-            some seconds of work on. A script needs its calls below ``if __name__ == "__main__":``.
-        progress: called with the number of rounds played after each block, or after each piece of the work
+        jobs: number of processes, -1 for one per core; the numbers are the same for any. Worth it from
+            some seconds of work on.
+        progress: called with the number of rounds played after each block, or after each piece of work
             that another process has done.
 
     Example:
@@ -229,11 +218,17 @@ def evaluate(
     processes = min(count_jobs(jobs), len(pieces))
     work = _Work(learner, scenario, rounds, averages, leaders)
     if processes == 1:
-        parts = [work.play(made, recording, piece, report) for piece in pieces]
+        with one_thread():
+            parts = {i: work.play(made, recording, piece, report) for i, piece in enumerate(pieces)}
     else:
-        parts = share_out(work, pieces, processes, lambda piece: report(scenario.horizon * len(piece)))
+        parts = {}
+        for i, part in share_out(work, pieces, processes):
+            if isinstance(part, BrokenProcessPool):
+                raise RuntimeError("a process that played some of the episodes was killed twice") from part
+            parts[i] = part
+            report(scenario.horizon * len(pieces[i]))
     shape = (len(members), count) if isinstance(truth, str) else (count,)
-    joined = join_episodes(parts)
+    joined = join_episodes([parts[i] for i in range(len(pieces))])
     return replace(
         joined,
         **{name: values.reshape(*shape, values.shape[-1]) for name, values in joined._per_episode.items()},
@@ -241,7 +236,7 @@ def evaluate(
 
 
 def _members(scenario: Scenario, truth: int | str | None) -> list[int | None]:
-    """The members that replace an episode's own truth, in turn; None leaves it."""
+    """Members that replace an episode's own truth, in turn; None keeps it."""
     if truth is None:
         return [None]
     if not isinstance(truth, str) or truth != "all":
@@ -275,21 +270,19 @@ def _checkpoints(horizon: int, given: Sequence[int] | None) -> IntArray:
 
 
 def _episodes_at_a_time(scenario: Scenario, in_blocks: bool, total: int) -> int:
-    """How many episodes of all are played together: many rounds of a few, or a few rounds of many.
+    """Number of episodes that are played together.
 
-    Fewer than memory has room for, if then there is a piece of work for each of several processes. The number
-    of processes plays no part in it: what is played together may decide the last bit of a loss.
+    Fewer than memory has room for if that gives several processes a piece of work each. It does not depend
+    on the number of processes: the episodes played together can decide the last bit of a loss.
     """
-    if in_blocks:
-        most, least = _CELLS // (256 * scenario.footprint), _CELLS // (scenario.horizon * scenario.footprint)
-    else:
-        most, least = _CELLS // scenario.footprint, _STEPPED
-    return max(1, min(most, _MOST, max(least, -(-total // _PIECES))))
+    rounds = _BLOCK_FLOATS // scenario.footprint
+    most, least = (rounds // 256, rounds // scenario.horizon) if in_blocks else (rounds, _LEAST_STEPPED)
+    return max(1, min(most, _MOST_TOGETHER, max(least, -(-total // _PIECES))))
 
 
 @dataclass(frozen=True)
 class _Work:
-    """What a process needs to play its pieces of the episodes, which are given by seeds and truths."""
+    """Play pieces of the episodes, given by seeds and truths; it can be sent to a process."""
 
     learner: str | Callable[[Game], Learner]
     scenario: Scenario
@@ -302,8 +295,8 @@ class _Work:
         return build_learner(self.learner, copy_game(self.scenario.game))
 
     def __call__(self, plays: Sequence[tuple[int, int | None]]) -> Evaluation:
-        recording = Recording(self.scenario, most_bytes=0)
-        return self.play(self._made, recording, plays, _no_report)
+        with one_thread():
+            return self.play(self._made, Recording(self.scenario, most_bytes=0), plays, _no_report)
 
     def play(
         self,
@@ -312,7 +305,7 @@ class _Work:
         plays: Sequence[tuple[int, int | None]],
         report: Callable[[int], None],
     ) -> Evaluation:
-        """Some of the episodes, all played together."""
+        """Play some of the episodes together."""
         scenario, checkpoints = self.scenario, self.checkpoints
         total_prediction = np.zeros((len(plays), scenario.game.num_labels)) if self.averages else None
         sums = np.zeros((2, len(plays), len(checkpoints)))
@@ -347,11 +340,11 @@ class _Work:
 
 
 def _no_report(rounds: int) -> None:
-    """Nobody asks how many rounds have been played."""
+    """Default progress callback: does nothing."""
 
 
 def _weights(learner: Learner, shape: tuple[int, ...]) -> FloatArray | None:
-    """A learner's weights ``(B, K)`` of the hypotheses; None if what it calls so is something else."""
+    """A learner's weights ``(B, K)`` of the hypotheses; None if its attribute has another shape."""
     try:
         weights = np.asarray(getattr(learner, "weights", None), dtype=np.float64)
     except (TypeError, ValueError):
@@ -360,19 +353,13 @@ def _weights(learner: Learner, shape: tuple[int, ...]) -> FloatArray | None:
 
 
 def _heaviest(weights: FloatArray) -> IntArray:
-    """The hypothesis of the heaviest weight, of weights ``(..., K)``; -1 where several share it."""
-    alone = (weights == weights.max(axis=-1, keepdims=True)).sum(axis=-1) == 1
-    return np.where(alone, weights.argmax(axis=-1), NO_MEMBER)
+    """Hypothesis of the heaviest weight, of weights ``(..., K)``; -1 for a tie."""
+    unique = (weights == weights.max(axis=-1, keepdims=True)).sum(axis=-1) == 1
+    return np.where(unique, weights.argmax(axis=-1), NO_MEMBER)
 
 
 class Block(NamedTuple):
-    """A block of rounds of some episodes.
-
-    Attributes:
-        start: its first round.
-        tape: what Nature and the users do in it.
-        charged: what each hypothesis would have been charged, ``(B, n or 1, K)``.
-    """
+    """A block of rounds: its first round, its tape, and the loss of each hypothesis, ``(B, n or 1, K)``."""
 
     start: int
     tape: Tape
@@ -380,22 +367,20 @@ class Block(NamedTuple):
 
     @property
     def num_bytes(self) -> int:
-        """How much memory it takes."""
+        """Memory of its arrays."""
         arrays = [self.charged, *vars(self.tape).values()]
         return sum(array.nbytes for array in arrays if array is not None)
 
 
 class Recording:
-    """A game that several learners play, one after the other: its tape does not depend on them.
-
-    The tape is kept as far as memory allows, so that it is worked out once.
+    """Tape of a game that several learners play, one after the other; it does not depend on them.
 
     Args:
         scenario: the game.
-        most_bytes: how much is kept.
+        most_bytes: largest part of the tape that is kept.
 
     Attributes:
-        seconds_saved: how long it took to record what has been played again since.
+        seconds_saved: time it took to record the blocks that have been played again since.
     """
 
     def __init__(self, scenario: Scenario, most_bytes: int = _KEPT_BYTES) -> None:
@@ -406,7 +391,7 @@ class Recording:
     def blocks(
         self, plays: Sequence[tuple[int, int | None]], stops: IntArray | None = None
     ) -> Iterator[Block]:
-        """Episodes, given by their seeds and truths, block by block; a block ends at every stop."""
+        """Yield episodes, given by seeds and truths, block by block; a block ends at every stop."""
         which = (*plays, *(() if stops is None else stops.tolist()))
         if which in self._kept:
             blocks, seconds = self._kept[which]
@@ -432,7 +417,7 @@ class Recording:
         scenario = self.scenario
         starts = [scenario.start_episode(first_generator(seed), truth) for seed, truth in plays]
         tapes = Episodes(scenario, starts, show_contexts=False)
-        block = scenario.rounds_at_a_time(len(plays), _CELLS)
+        block = scenario.rounds_at_a_time(len(plays), _BLOCK_FLOATS)
         ends = {scenario.horizon, *range(block, scenario.horizon, block)}
         ends.update(() if stops is None else stops.tolist())
         for start, end in pairwise([0, *sorted(ends)]):
@@ -441,21 +426,18 @@ class Recording:
 
 
 def _predict_block(learner: Learner, scenario: Scenario, tape: Tape, start: int) -> FloatArray:
-    """The learner's predictions ``(B, n, M)``. It gets arrays of its own: no view leads to the referee's."""
+    """The learner's predictions ``(B, n, M)``. It gets copies, which it may change."""
     play = learner.play if isinstance(learner, TapeLearner) else partial(play_stepwise, learner)
-    candidates = tape.candidates if _owns_candidates(scenario, tape, learner) else tape.candidates.copy()
+    candidates = tape.candidates if _is_free(scenario, tape) else tape.candidates.copy(order="K")
     log_likelihoods = None if tape.log_likelihoods is None else tape.log_likelihoods.copy()
     predictions = play(candidates, tape.messages.copy(), log_likelihoods)
     return _validated(predictions, (*tape.labels.shape, scenario.game.num_labels), start)
 
 
-def _owns_candidates(scenario: Scenario, tape: Tape, learner: Learner) -> bool:
-    """Whether a learner may have a tape's candidates: copying many would take a tenth of the time.
-
-    That is where nothing else needs them, or where a learner of ours will not change them.
-    """
-    return (tape.candidates.flags.writeable or is_builtin(type(learner))) and (
-        is_builtin(type(scenario.hypotheses))
+def _is_free(scenario: Scenario, tape: Tape) -> bool:
+    """True if nothing else needs a tape's candidates: copying them would take a tenth of the time."""
+    return (
+        tape.candidates.flags.writeable
         and "candidates" not in scenario.constant_fields
         and tape.candidates.base is None
         and not np.may_share_memory(tape.candidates, tape.distributions)

@@ -1,100 +1,106 @@
-"""Work shared out among processes.
-
-Each process gets the work once, by value, and then one piece after the other. It starts from a fresh
-interpreter (``forkserver``, or ``spawn`` where there is none), so no thread or lock is copied.
-"""
+"""Work shared among processes by joblib, on this machine or on a Dask cluster."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import pickle
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from functools import cache
+from contextlib import ExitStack, nullcontext
+from functools import lru_cache
+from pickle import PicklingError
 from typing import Any, TypeVar
 
-from gymnasium.vector.utils import CloudpickleWrapper
-
 from ldp_gym.core import validation
+from ldp_gym.core.errors import extra
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
-_payload = b""
-
 
 def count_jobs(jobs: int) -> int:
-    """How many processes are asked for; -1 asks for one per core that this process may use."""
+    """The number of processes asked for; -1 asks for one per core that this process may use."""
     if isinstance(jobs, int) and jobs == -1:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return validation.whole("jobs (-1: one per core)", jobs, least=1)
 
 
 def share_out(
-    work: Callable[[Piece], Result], pieces: Sequence[Piece], jobs: int, done: Callable[[Piece], None]
-) -> list[Result]:
-    """The results of all pieces, in their order.
+    work: Callable[[Piece], Result], pieces: Sequence[Piece], jobs: int, dask: str | None = None
+) -> Iterator[tuple[int, Result | BrokenProcessPool]]:
+    """Yield the index and the result of each piece as it is finished, in any order.
+
+    A worker process that is killed does not end the work: the pieces that it may have held are done again,
+    one at a time. The result of a piece that kills its worker twice is the error.
 
     Args:
-        work: what is done with a piece; classes and functions of a script or a notebook go along by value.
-        pieces: what it is done with.
-        jobs: how many processes.
-        done: called with each piece as it is finished, in any order.
+        work: function of a piece; classes and functions of a script or a notebook are sent by value.
+        pieces: the arguments of the calls.
+        jobs: number of processes; 1 for this one.
+        dask: address of a Dask scheduler, to work there instead.
 
     Raises:
         TypeError: if the work cannot be sent to another process.
-        RuntimeError: if a process ends before its work is done.
+        MissingExtraError: if joblib or Dask is missing.
     """
-    try:
-        payload = pickle.dumps(CloudpickleWrapper(work))  # type: ignore[arg-type]
-    except Exception as error:  # whatever an object raises that does not want to be copied
-        raise TypeError(
-            f"with jobs={jobs} the learner and the game are sent to other processes, and one of them cannot "
-            f"be: {error}. Give the learner by its class or its name, or play with jobs=1"
-        ) from error
-    methods = multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-    if context.get_start_method() == "forkserver":
-        context.set_forkserver_preload([__name__])
-    with ProcessPoolExecutor(min(jobs, len(pieces)), context, _start, (payload,)) as processes:
-        futures = {processes.submit(_run, piece): piece for piece in pieces}
+    if dask is None and (jobs == 1 or len(pieces) < 2):
+        yield from ((index, work(piece)) for index, piece in enumerate(pieces))
+        return
+    with extra("bench", f"jobs={jobs}" if dask is None else "a Dask cluster"):
+        from joblib import Parallel, delayed, parallel_config
+    with ExitStack() as stack:
+        backend: dict[str, Any] = {"backend": "loky", "inner_max_num_threads": 1, "n_jobs": jobs}
+        if dask is not None:
+            with extra("cluster", "a Dask cluster"):
+                from distributed import Client
+            stack.enter_context(Client(dask))  # type: ignore[no-untyped-call]
+            backend = {"backend": "dask", "n_jobs": -1}
+
+        def run(indices: list[int]) -> Iterator[tuple[int, Result]]:
+            with parallel_config(**backend):
+                parallel = Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)
+            return parallel(delayed(_numbered)(work, index, pieces[index]) for index in indices)
+
+        left = list(range(len(pieces)))
         try:
-            for future in as_completed(futures):
-                future.result()
-                done(futures[future])
-        except BrokenProcessPool as error:
-            raise RuntimeError(
-                f"one of {jobs} processes ended before its work was done. A script that asks for several "
-                f'needs its calls below `if __name__ == "__main__":`, as each process imports the script'
+            while left:
+                try:
+                    for index, result in run(list(left)):
+                        left.remove(index)
+                        yield index, result
+                except BrokenProcessPool:
+                    for index in left[:jobs]:  # loky works in order: one of these was being done
+                        left.remove(index)
+                        try:
+                            yield from run([index])
+                        except BrokenProcessPool as error:
+                            yield index, error
+        except PicklingError as error:
+            reason = str(error.__cause__ or error).strip('" \n').splitlines()[-1]
+            raise TypeError(
+                f"with jobs={jobs} the learner and the game are sent to other processes, and one of them "
+                f"cannot be ({reason}): give the learner by its class or its name, or play with jobs=1"
             ) from error
-        except BaseException:
-            processes.shutdown(wait=False, cancel_futures=True)
-            raise
-        return [future.result() for future in futures]
 
 
-def _start(payload: bytes) -> None:
-    global _payload
-    _payload = payload
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+def _numbered(work: Callable[[Piece], Result], index: int, piece: Piece) -> tuple[int, Result]:
+    return index, work(piece)
 
 
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+@lru_cache(maxsize=1)
+def _threads(num_modules: int) -> Any:
+    """The controller of loaded BLAS libraries, made again when more modules have been imported."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return None
+    return ThreadpoolController()
 
 
-def _run(piece: Any) -> Any:
-    return _work()(piece)
+def one_thread() -> Any:
+    """Context in which BLAS uses one thread, if threadpoolctl is installed.
 
-
-@cache
-def _work() -> Callable[[Any], Any]:
-    # When the first piece comes: an error here is then an answer, and not the end of the process.
-    work: Callable[[Any], Any] = pickle.loads(_payload).fn
-    return work
+    The last bit of a matrix product depends on the number of threads.
+    """
+    threads = _threads(len(sys.modules))
+    return nullcontext() if threads is None else threads.limit(limits=1, user_api="blas")

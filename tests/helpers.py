@@ -9,10 +9,10 @@ import numpy as np
 
 import ldp_gym
 from ldp_gym.channels.base import Channel
-from ldp_gym.deploy.exact import NEAREST
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.tape import Episodes, Tape
+from ldp_gym.privacy.exact_table import NEAREST
 
 ALPHA = 1e-6
 """The probability with which a statistical test of correct code fails."""

@@ -32,9 +32,6 @@ NUMBERED = [
     *[f"eq. ({number})" for number in range(1, 35)],
 ]
 
-NEEDS = {"deploy.md": "dp_accounting"}
-"""Pages whose figures are others without an extra."""
-
 
 def blocks(page):
     """The code of a page and what it shows as printed, in order: the language and the text."""
@@ -54,8 +51,6 @@ def assert_printed(shown, printed):
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
 def test_the_code_runs_and_prints_what_it_says(page, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)  # where code may leave files
-    if page.name in NEEDS:
-        importlib.import_module(NEEDS[page.name])
     names = {"__name__": page.stem}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     for number, (language, code) in enumerate(blocks(page)):

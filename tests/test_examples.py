@@ -26,7 +26,6 @@ SMALL = {
     "cleanrl_ppo.py": ["--updates", "1", "--episodes", "2", "--horizon", "50"],
     "channels.py": ["--shapes", "3x4", "--horizon", "20", "--episodes", "2", "--tables", "2"],
     "optimum.py": ["--size", "3", "--horizon", "8", "--episodes", "20", "--iterations", "2"],
-    "survey.py": ["--users", "5", "--kills", "0.3", "--episodes", "2"],
     "refined.py": ["--parts", "1", "3", "--horizon", "20", "--episodes", "2"],
 }
 SAYS = {
@@ -34,7 +33,6 @@ SAYS = {
     "channels.py": "adaptive-split",
     "limit.py": "adaptive-groups",
     "optimum.py": "policy 1",
-    "survey.py": "the server counted 5 answers; the ledgers have one each",
     "refined.py": "randomized-response",
     "first_episode.py": "total KL",
     "own_learner.py": "Hedge",

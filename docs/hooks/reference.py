@@ -46,7 +46,7 @@ MODULES = {
         "ldp_gym.bench.statistics",
         "ldp_gym.bench.findings",
         "ldp_gym.bench.store",
-        "ldp_gym.bench.isolation",
+        "ldp_gym.bench.contained",
     ],
     "Learned baselines": [
         "ldp_agents.rl",
@@ -61,7 +61,7 @@ MODULES = {
     "Splits and datasets": ["ldp_gym.bench.splits", "ldp_gym.datasets"],
     "Bounds and limits": ["ldp_gym.theory"],
     "Audits": ["ldp_gym.privacy"],
-    "With real people": ["ldp_gym.deploy"],
+    "Exact tables": ["ldp_gym.privacy.exact_table"],
     "Contract checks": ["ldp_gym.testing"],
     "Base classes": [
         "ldp_gym.hypotheses.base.HypothesisClass",

@@ -1,8 +1,8 @@
-"""From online play to one estimate: Section 6's online-to-batch conversion, and the median trick.
+"""Online-to-batch conversion (Section 6 of the paper) and the median trick.
 
-A learner that predicts well in most of T rounds has, on average over them, a good estimate of the truth. With
-``p_hat = mean_t p_hat_t`` convexity gives ``E |p - p_hat|_TV <= (1/T) sum_t E |p - p_hat_t|_TV``, the
-averaged TV-risk. Several independent runs then make it good with high probability.
+The average prediction of T rounds estimates the truth: with ``p_hat = mean_t p_hat_t`` convexity gives
+``E |p - p_hat|_TV <= (1/T) sum_t E |p - p_hat_t|_TV``, the
+averaged TV-risk. The median of several independent runs is good with high probability.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ def estimates(
     seed: int = 0,
     truth: int | None = None,
 ) -> FloatArray:
-    """The average prediction ``mean_t p_hat_t`` of each episode, ``(episodes, M)``.
+    """Average prediction ``mean_t p_hat_t`` of each episode, ``(episodes, M)``.
 
-    Episode i has the messages of T users, as :func:`ldp_gym.evaluate` plays them under ``seed + i``. The
-    class must be constant: with contexts there is no one distribution to estimate.
+    Arguments as in :func:`ldp_gym.evaluate`. The class must not depend on contexts.
 
     Example:
         >>> rules = {"hypotheses": [[0.5, 0.5], [0.9, 0.1]], "channel": "split", "horizon": 400}
@@ -45,11 +44,11 @@ def estimates(
 
 
 def median_run(runs: FloatArray) -> int:
-    """Which of R estimates ``(R, M)`` of one distribution has most others near it.
+    """Index of the estimate, of ``(R, M)``, with the least median TV distance to the others.
 
     If more than half of the runs are within alpha of the truth in TV, each of those has more than half of
-    all runs within 2 alpha; the one returned, of the least median distance, does too, and so lies within
-    3 alpha of the truth. The chance that fewer than half are good falls exponentially in R.
+    all runs within 2 alpha. So does the one returned, which therefore lies within 3 alpha of the truth. The
+    probability that fewer than half are good falls exponentially in R.
 
     Example:
         >>> median_run(np.array([[0.9, 0.1], [0.5, 0.5], [0.52, 0.48]]))
@@ -61,7 +60,7 @@ def median_run(runs: FloatArray) -> int:
 
 
 def nearest_hypothesis(estimate: FloatArray, table: FloatArray) -> IntArray:
-    """Hypothesis selection: which of the hypotheses ``(K, M)`` is nearest in TV to estimates ``(..., M)``."""
+    """Index of the hypothesis, of ``(K, M)``, nearest in TV to each of the estimates ``(..., M)``."""
     table = game_arrays.table(table)
     estimate = game_arrays.distributions(estimate, "estimate", "estimate")
     if estimate.shape[-1] != table.shape[-1]:

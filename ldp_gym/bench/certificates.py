@@ -1,23 +1,21 @@
-"""What an audit says of the channels that were played on."""
+"""Certificates of the channels that were played on."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import cache, partial
 
-from ldp_gym.bench.experiment import CHANNEL_RULES, Experiment, make_scenario
+from ldp_gym.bench.experiment import CHANNEL_RULES, Experiment, GameRules, canonical, make_scenario
 from ldp_gym.bench.page import NOTHING, Column, Value, count
-from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.errors import summarize
 from ldp_gym.core.streams import Purpose, stream
 from ldp_gym.engine.rules import rule_value
 from ldp_gym.privacy.audit import Certificate, certify, uniform_posterior
 
 LARGEST = 4096
-"""Tables of more than K M entries are left to ``ldp-gym audit``: a report should not take minutes."""
+"""Largest table, in K M entries, that a report audits; larger ones are left to ``ldp-gym audit``."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +24,10 @@ class ChannelAudit:
 
     Attributes:
         channel: its name.
-        horizon: T, of the game that it was audited in, the smallest of its kind.
+        horizon: T of the game that it was audited in.
         hypotheses: that game's class, with K and M.
-        certificate: what was found; None if it was not audited.
-        note: why not.
+        certificate: the certificate; None if it was not audited.
+        note: why it was not.
     """
 
     channel: str
@@ -40,7 +38,7 @@ class ChannelAudit:
 
     @property
     def broken(self) -> bool:
-        """Whether the promise is known to be broken."""
+        """True if the promise is known to be broken."""
         return self.certificate is not None and not self.certificate.holds
 
     def __str__(self) -> str:
@@ -54,12 +52,12 @@ class ChannelAudit:
 
 
 def audit_channels(experiments: Iterable[Experiment]) -> dict[str, ChannelAudit]:
-    """Audit the experiments' channels: once per promise and kind of class, in the smallest game of it.
+    """Audit the experiments' channels: once per promise and kind of class, in the smallest game.
 
-    A channel of others is audited in the largest that is not left to ``ldp-gym audit`` as well.
+    The largest game within :data:`LARGEST` is audited too, and shown if the promise is broken there.
 
     Returns:
-        The audits by what they depend on: see :func:`certificate_key`.
+        The audits by :func:`certificate_key`.
     """
     groups: dict[str, list[Experiment]] = {}
     for experiment in experiments:
@@ -71,15 +69,15 @@ def _audit_group(group: list[Experiment]) -> ChannelAudit:
     smallest, *others = sorted(group, key=_table_entries)
     audit = _audit(smallest)
     within = [other for other in others if _table_entries(smallest) < _table_entries(other) <= LARGEST]
-    if audit.broken or not within or CHANNELS.is_builtin(smallest.channel):
+    if audit.broken or not within:
         return audit
     larger = _audit(within[-1])
     return larger if larger.broken else audit
 
 
 def certificate_key(experiment: Experiment) -> str:
-    """What of an experiment its channel's certificate depends on."""
-    return repr([rule_value(experiment.rules, name) for name in (*CHANNEL_RULES, "hypotheses")])
+    """The part of the rules that a channel's certificate depends on."""
+    return canonical([rule_value(experiment.rules, name) for name in (*CHANNEL_RULES, "hypotheses")])
 
 
 def _table_entries(experiment: Experiment) -> int:
@@ -90,19 +88,20 @@ def _audit(experiment: Experiment) -> ChannelAudit:
     audit = partial(ChannelAudit, experiment.channel, experiment.horizon, experiment.hypotheses)
     if _table_entries(experiment) > LARGEST:
         return audit(None, "not audited here, its table is large: run ldp-gym audit")
+    certificate, note = _certify(GameRules(experiment.rules))
+    return audit(certificate, note)
+
+
+@cache
+def _certify(game: GameRules) -> tuple[Certificate | None, str]:
+    """The certificate of a game's channel, or the reason why it has none."""
     try:
-        return audit(_certificate(experiment.rules))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a channel may be anybody's; its failure is what there is to report
-        return audit(None, f"not audited: {summarize(error)}")
-
-
-def _certificate(rules: Mapping[str, Any]) -> Certificate:
-    scenario = make_scenario(**rules)
-    channel, hypotheses = scenario.channel, scenario.hypotheses
-    context = stream(Purpose.CERTIFICATE, 0).standard_normal(hypotheses.context_dim)
-    return certify(channel, hypotheses(context), uniform_posterior(channel))
+        scenario = make_scenario(**game.rules)
+        channel, hypotheses = scenario.channel, scenario.hypotheses
+        context = stream(Purpose.CERTIFICATE, 0).standard_normal(hypotheses.context_dim)
+        return certify(channel, hypotheses(context), uniform_posterior(channel)), ""
+    except Exception as error:  # of a third-party channel; its cells report it
+        return None, f"not audited: {summarize(error)}"
 
 
 # -- As a table ---------------------------------------------------------------------------------------------

@@ -1,13 +1,14 @@
-"""What a suite plays, the cells it is cut into, and their keys."""
+"""Experiments, the cells they are cut into, and the keys of cells."""
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,28 +18,28 @@ import numpy as np
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core import validation
 from ldp_gym.core.errors import NoPrivacyWarning
-from ldp_gym.core.registry import PACKAGES, Registry, import_object, is_address, is_own
+from ldp_gym.core.registry import PACKAGES, Registry, import_object, is_address
 from ldp_gym.core.version import VERSION
-from ldp_gym.engine.learners import LEARNERS, is_directory, learner_maker
-from ldp_gym.engine.rules import DEFAULTS, as_rules, rule_value
+from ldp_gym.engine.learners import LEARNERS, is_directory
+from ldp_gym.engine.rules import DEFAULTS, as_rules, plain, rule_value
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.natures.base import NATURES
 from ldp_gym.truths.base import TRUTHS
 
 BLOCK = 25
-"""How many episodes of one truth a cell plays, unless its suite says otherwise."""
+"""Default number of episodes of a cell."""
 
 CHANNEL_RULES = ("channel", "channel_kwargs", "epsilon", "delta")
-"""The rules that are about the channel: what it is, and what it promises."""
+"""The rules that are about the channel."""
 
-_PARTIES: dict[str, Registry[Any]] = {
+PARTIES: dict[str, Registry[Any]] = {
     "hypotheses": HYPOTHESES,
     "truth": TRUTHS,
     "channel": CHANNELS,
     "nature": NATURES,
 }
-"""The rules that name a party of the game; the party's options stand beside it, in ``..._kwargs``."""
+"""Registries of the parties of a game, by the rule that names the party."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,14 @@ class Experiment:
     """A learner in a game, for a number of episodes.
 
     Attributes:
-        rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``: names, numbers and lists, so that they go
-            through JSON.
-        learner: a learner's name, your own as ``module:Class``, or a trained model's directory.
+        rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``.
+        learner: a learner's name, ``module:Class``, or a trained model's directory.
         options: the learner's options.
-        episodes: how many; episode i has seed ``seed + i``, for every learner.
+        episodes: number of episodes; episode i has seed ``seed + i``, for every learner.
         truth: as in :func:`ldp_gym.evaluate`.
         averages: whether to keep the average predictions too, as in :func:`ldp_gym.evaluate`.
         leaders: whether to keep the leader at each checkpoint too, as in :func:`ldp_gym.evaluate`.
-        block: how many episodes a cell plays.
+        block: number of episodes of a cell.
     """
 
     rules: Mapping[str, Any]
@@ -84,31 +84,35 @@ class Experiment:
         return str(rule_value(self.rules, "channel"))
 
     @property
-    def horizon(self) -> int:
-        """T; all rows of a replay, where the rules do not say."""
-        given = self.rules.get("horizon")
-        return self._scenario.horizon if given is None else int(given)
-
-    @property
     def num_hypotheses(self) -> int:
         """K."""
-        return self._scenario.hypotheses.num_hypotheses
+        return self._size[0]
 
     @property
     def num_labels(self) -> int:
         """M."""
-        return self._scenario.hypotheses.num_labels
+        return self._size[1]
 
     @property
-    def _scenario(self) -> Scenario:
-        irrelevant = ("channel", "channel_kwargs", "delta")  # to the class
-        return _scenario(
-            json.dumps({name: self.rules[name] for name in self.rules if name not in irrelevant})
-        )
+    def horizon(self) -> int:
+        """T."""
+        given = self.rules.get("horizon")
+        return self._size[2] if given is None else int(given)
+
+    @cached_property
+    def _size(self) -> tuple[int, int, int]:
+        scenario = self._class_scenario
+        return scenario.hypotheses.num_hypotheses, scenario.hypotheses.num_labels, scenario.horizon
+
+    @property
+    def _class_scenario(self) -> Scenario:
+        """The game on a channel that fits every class and eps: experiments on several channels share it."""
+        rules = {name: value for name, value in self.rules.items() if name not in CHANNEL_RULES[:2]}
+        return make_scenario(**{**rules, "channel": "randomized-response", "delta": 0.0})
 
     @property
     def has_member_truth(self) -> bool:
-        """Whether the truth is a member of the class: theorems and Bayes' optimality speak of no other."""
+        """True if the truth is a member of the class, which theorems and Bayes' optimality assume."""
         truth = rule_value(self.rules, "truth")
         return truth == "uniform" or isinstance(truth, int)
 
@@ -120,8 +124,8 @@ class Experiment:
         return f"{family}, K = {self.num_hypotheses}, M = {self.num_labels:,}"
 
     def describe_hypothesis(self, index: int) -> str:
-        """A hypothesis in words: its index, and what it is where it is a fitted classifier."""
-        models = getattr(self._scenario.hypotheses, "models", None)
+        """A hypothesis in words: its index, and its kind if it is a fitted classifier."""
+        models = getattr(self._class_scenario.hypotheses, "models", None)
         if models is None:
             return f"hypothesis {index}"
         last = getattr(models[index], "steps", [(None, models[index])])[-1][1]  # of a pipeline
@@ -129,32 +133,21 @@ class Experiment:
 
     @cached_property
     def canonical_rules(self) -> str:
-        """The rules in one line: a game with its defaults spelled out is the same game."""
+        """The rules as one line of JSON, with the defaults of all rules spelled out."""
         rules = {name: rule_value(self.rules, name) for name in DEFAULTS} | {"horizon": self.horizon}
-        for party, registry in _PARTIES.items():
-            options = dict(rules[f"{party}_kwargs"] or {})
-            if isinstance(rules[party], str):
-                for option, default in registry.defaults(rules[party]).items():
-                    known = rules if option in rules else options
-                    known[option] = default if known.get(option) is None else known[option]
-            rules[f"{party}_kwargs"] = options
+        rules |= {f"{party}_kwargs": rules[f"{party}_kwargs"] or {} for party in PARTIES}
         rules |= {name: float(rules[name]) for name in ("epsilon", "delta", "max_loss")}
-        return json.dumps(rules, sort_keys=True, default=repr)
+        return canonical(rules)
 
     @property
     def setup(self) -> dict[str, Any]:
-        """What is played; not how often, nor in which blocks."""
-        return {
-            "rules": json.loads(self.canonical_rules),
-            "learner": self.learner,
-            "options": dict(self.options),
-            "truth": self.truth,
-            "averages": self.averages,
-            "leaders": self.leaders,
-        }
+        """Everything but the number of episodes and their blocks."""
+        names = ("learner", "truth", "averages", "leaders")
+        game = {"rules": json.loads(self.canonical_rules), "options": dict(self.options)}
+        return game | {name: getattr(self, name) for name in names}
 
     def cells(self, seed: int) -> list[Cell]:
-        """Its episodes in blocks. They do not depend on the learner, or on how many are played at a time."""
+        """Its episodes in blocks, which are the same for every learner."""
         sources = _sources(self)
         return [
             Cell(replace(self, episodes=min(self.block, self.episodes - start)), seed + start, sources)
@@ -167,12 +160,9 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Cell:
-    """A block of an experiment's episodes: the unit of work, of storage and of resumption.
+    """A block of an experiment's episodes, from a seed on: the unit of work, of storage and of resumption.
 
-    Attributes:
-        experiment: what is played.
-        seed: the first episode's.
-        sources: the fingerprints of the code and models that play it, by name.
+    ``sources`` are fingerprints of the code, data and models that play it, by name.
     """
 
     experiment: Experiment
@@ -181,115 +171,135 @@ class Cell:
 
     @property
     def rounds(self) -> int:
-        """How many rounds it plays: what its time goes with."""
+        """Number of rounds it plays, to which its time is proportional."""
         experiment = self.experiment
         truths = experiment.num_hypotheses if experiment.truth == "all" else 1
         return experiment.episodes * experiment.horizon * truths
 
     @cached_property
     def configuration(self) -> str:
-        """Everything that its result depends on, in one canonical line."""
+        """Everything that its result depends on, as one line of JSON."""
         played = {"episodes": self.experiment.episodes, "seed": self.seed}
         code = {"version": VERSION, "sources": dict(self.sources)}
-        facts = {**self.experiment.setup, **played, **code}
-        return json.dumps(facts, sort_keys=True, allow_nan=False)
+        return canonical({**self.experiment.setup, **played, **code})
 
     @cached_property
     def key(self) -> str:
-        """The configuration's fingerprint."""
-        return hashlib.sha256(self.configuration.encode()).hexdigest()
+        """Hash of the configuration."""
+        return _hash(self.configuration.encode())
 
 
-@cache  # the experiments of a suite share a few classes
-def _scenario(rules: str) -> Scenario:
-    return Scenario(**json.loads(rules))
+# -- Games by their rules -----------------------------------------------------------------------------------
+
+
+class GameRules:
+    """Rules that can be the key of a cache: they are equal if their canonical JSON is."""
+
+    def __init__(self, rules: Mapping[str, Any]) -> None:
+        self.rules, self._text = rules, canonical(rules)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GameRules) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
 
 
 def make_scenario(**rules: Any) -> Scenario:
-    """The scenario of a game, with no warning where it has no privacy: here that is a reference."""
+    """The scenario of a game, built once; without a warning on channels without privacy."""
+    return _build(GameRules(rules))
+
+
+@lru_cache(maxsize=32)
+def _build(game: GameRules) -> Scenario:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoPrivacyWarning)
-        return Scenario(**rules)
+        return Scenario(**game.rules)
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys, in which arrays and objects stand as their :func:`spec_of`."""
+    return json.dumps(plain(value), sort_keys=True, allow_nan=False, default=spec_of)
+
+
+def spec_of(party: Any) -> Any:
+    """An array, class or object as JSON: shape and hash, address, or address and constructor's options.
+
+    Example:
+        >>> from ldp_gym.natures import NATURES
+        >>> spec_of(NATURES.build("drift", {"context_dim": 2}, {"rate": 0.5}))["options"]["rate"]
+        0.5
+    """
+    if hasattr(party, "__array__"):
+        array = np.asarray(party)
+        content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
+        return {"shape": list(array.shape), "hash": _hash(content)}
+    if isinstance(party, type) or inspect.isroutine(party):
+        if "<" in party.__qualname__:
+            raise TypeError(
+                f"{party!r} has no name to know it by: put it into a module, and give it as 'module:object'"
+            )
+        return f"{party.__module__}:{party.__qualname__}"
+    makers = [vars(cls)["__init__"] for cls in type(party).__mro__[:-1] if "__init__" in vars(cls)]
+    names = sorted({name for maker in makers for name in inspect.signature(maker).parameters})
+    options = {name: plain(getattr(party, name)) for name in names if hasattr(party, name)}
+    return {"class": spec_of(type(party)), "options": options}
 
 
 # -- The code that a result depends on ----------------------------------------------------------------------
 
 
 def _sources(experiment: Experiment) -> dict[str, str]:
-    """The fingerprints of all code and models that play: changed, they are another configuration."""
+    """Fingerprints of this package, and of the modules, data and models that an experiment names."""
     sources = {"ldp-gym": own_code(), experiment.learner: learner_code(experiment.learner)}
-    for party, registry in _PARTIES.items():
+    for party, registry in PARTIES.items():
         name = rule_value(experiment.rules, party)
         if isinstance(name, str):
-            sources[name] = package_code(registry, name)
-            options = rule_value(experiment.rules, f"{party}_kwargs") or {}
-            data = [value for value in (name, *options.values()) if is_address(value)]
-            sources |= {f"{party} {address}": data_code(address) for address in data}
+            sources[name] = _part_code(registry, name)
+        options = rule_value(experiment.rules, f"{party}_kwargs") or {}
+        for address in filter(is_address, (name, *options.values())):
+            data = import_object(address, "data")
+            if hasattr(data, "__array__") or isinstance(data, list | tuple):
+                sources[f"values of {address}"] = _hash(json.dumps(data, default=_data_spec).encode())
+            sources[address] = _part_code(registry, address)
     return {name: code for name, code in sources.items() if code != own_code() or name == "ldp-gym"}
+
+
+def _data_spec(value: Any) -> Any:
+    """Arrays in a list of data by their values, other objects (such as fitted models) by their class."""
+    return spec_of(value) if hasattr(value, "__array__") else spec_of(type(value))
 
 
 @cache  # it stays as it was imported
 def own_code() -> str:
-    """The fingerprint of this package, and of the weights that come with it."""
+    """Fingerprint of this package, and of the weights that come with it."""
     folders = [folder for package in PACKAGES for folder in _places(package)]
     without_effect = {folder / name for folder in folders for name in ("bench", "cli", "rendering")}
-    files = [path for folder in folders for path in folder.rglob("*")]
-    files = [path for path in files if not without_effect & set(path.parents)]
-    return _fingerprint(path for path in files if path.suffix != ".pyc")
-
-
-def package_code(registry: Registry[Any], name: str) -> str:
-    """The fingerprint of the package, or module outside of any, that offers a name. It is not imported.
-
-    Raises:
-        ValueError: if there is no such package.
-    """
-    if registry.is_builtin(name):
-        return own_code()
-    try:
-        places = _places(registry.package_of(name))
-    except (ImportError, ValueError) as error:
-        raise ValueError(f"cannot import {registry.kind} {name!r}: {error}") from error
-    return _modules_code(places)
-
-
-@cache  # it stays as it was imported
-def data_code(address: str) -> str:
-    """The fingerprint of the module that ``"module:object"`` is in, and of the object where it is data.
-
-    The module's package counts as a whole. A file that the module reads is not known here, but what it gives
-    is, where that is an array, a list or a data frame.
-
-    Raises:
-        ValueError: if there is no such module or object.
-    """
-    found = import_object(address, "data")
-    module = address.partition(":")[0]
-    package = module.partition(".")[0]
-    code = _modules_code(_places(module if is_own(module) else package))
-    data = np.asarray(found) if _is_data(found) else np.zeros(0)
-    values = repr(data.tolist()).encode() if data.dtype == object else data.tobytes()
-    return hashlib.sha256(code.encode() + values).hexdigest()
-
-
-def _is_data(found: object) -> bool:
-    """Whether an object is an array, a data frame, or a list of numbers, names or rows."""
-    if isinstance(found, list | tuple):
-        return all(isinstance(row, int | float | str | list | tuple | np.ndarray) for row in found)
-    return hasattr(found, "__array__")
-
-
-def _modules_code(places: Iterable[Path]) -> str:
-    return _fingerprint(
-        path for place in places for path in ([place] if place.is_file() else place.rglob("*.py"))
-    )
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix != ".pyc"]
+    return _files_hash(path for path in files if not without_effect & set(path.parents))
 
 
 def learner_code(learner: str) -> str:
-    """The fingerprint of a learner's package, or of a trained model's files."""
+    """Fingerprint of a learner's package, which is not imported, or of a trained model's files."""
     if is_directory(learner):
-        return _fingerprint(Path(learner).iterdir())
-    return package_code(LEARNERS, learner)
+        return _files_hash(Path(learner).iterdir())
+    return _part_code(LEARNERS, learner)
+
+
+def _part_code(registry: Registry[Any], name: str) -> str:
+    """Fingerprint of the package that offers a name."""
+    package = registry.package_of(name)
+    if package in PACKAGES:
+        return own_code()
+    try:
+        return _files_hash(_code_files(package))
+    except (ImportError, ValueError) as error:
+        raise ValueError(f"cannot import {registry.kind} {name!r}: {error}") from error
+
+
+def _code_files(package: str) -> list[Path]:
+    places = _places(package)
+    return [path for place in places for path in ([place] if place.is_file() else place.rglob("*.py"))]
 
 
 def _places(package: str) -> list[Path]:
@@ -300,19 +310,10 @@ def _places(package: str) -> list[Path]:
     return [Path(place) for place in spec.submodule_search_locations or [spec.origin or ""]]
 
 
-def _fingerprint(paths: Iterable[Path]) -> str:
+def _files_hash(paths: Iterable[Path]) -> str:
     files = sorted(path for path in paths if path.is_file())
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    return _hash(b"".join(path.read_bytes() for path in files))
 
 
-def may_play_here(learner: str) -> bool:
-    """Whether a learner's code comes with this package: others play in a process of their own.
-
-    A trained model is numbers, and our code plays them; unless what is stored runs code when it is read.
-    """
-    return not runs_stored_code(learner) if is_directory(learner) else LEARNERS.is_builtin(learner)
-
-
-def runs_stored_code(learner: str) -> bool:
-    """Whether a learner is a trained model whose files run code when they are read; here they are not."""
-    return is_directory(learner) and getattr(learner_maker(learner, trust=True), "runs_stored_code", False)
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

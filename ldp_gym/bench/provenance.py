@@ -1,4 +1,4 @@
-"""How to read a report, and how to repeat it: its runs, with their command lines, seeds and versions."""
+"""Help for readers of a report: how to read it, and its runs with command lines, seeds and versions."""
 
 from __future__ import annotations
 
@@ -9,31 +9,28 @@ from pathlib import Path
 from typing import Any
 
 from ldp_gym.bench.page import Column, Html, Value, count, table, tag
-from ldp_gym.bench.store import HIDDEN
 
 
 def explain() -> Html:
-    """What the numbers of a report mean."""
+    """A section on the meaning of the numbers."""
     return tag(
         "section",
         tag("h2", "How to read it"),
         tag(
             "p",
-            "In each round a learner predicts a label's distribution, and is charged the KL divergence of "
-            "the truth from its prediction, in nats; it sees a private message about the label and never the "
-            "charge. The risk is the sum over T rounds, in expectation: the mean over episodes, with a 95% "
-            "interval over the episodes. Where every truth was played, it is that of the worst one, and the "
-            "interval holds for all truths at once. All learners in a game play the same tapes (contexts, "
-            "labels and messages), so that their differences are paired episode by episode.",
+            "In each round a learner predicts a distribution over the labels. Its loss is the KL divergence"
+            " from the true distribution to its prediction, in nats. It sees a private message about the "
+            "label, and never its loss. The risk is the expected sum over T rounds: the mean over episodes,"
+            " with a 95% interval; of the worst truth, if every truth was played. All learners in a game "
+            "play the same tapes (contexts, labels and messages), so that their differences are paired.",
         ),
         tag(
             "p",
-            "The score is (uniform - risk) / (uniform - Bayes) on the same tapes: 1 is Bayes, 0 has learned "
-            "nothing; blank where the denominator is within its error, and where the truth is no member: "
-            "Bayes is then no mark to reach, and no theorem's bound is shown. The regret is the risk less "
-            "that of the best hypothesis in hindsight. A finding is marked where there is a "
-            "claim to compare it with; the marks are computed from the data. Learners that do not understand "
-            "a channel's messages are absent from it. A click on a header sorts a table.",
+            "The score is (uniform - risk) / (uniform - Bayes) on the same tapes: 1 is Bayes, 0 has learned"
+            " nothing; it is blank if the denominator is within its error, or the truth is outside the "
+            "class. The regret is the risk minus that of the best hypothesis in hindsight. The marks of "
+            "findings are computed from the data. Learners that do not understand a channel's messages are "
+            "absent from it. Click a header to sort a table.",
         ),
         class_="reading",
         id="reading",
@@ -41,7 +38,7 @@ def explain() -> Html:
 
 
 def list_runs(runs: Sequence[Mapping[str, Any]]) -> Html:
-    """All runs, with what repeats them."""
+    """A table of all runs."""
     columns: list[Column[Mapping[str, Any]]] = [
         Column("Run", lambda run: count(run["id"]), numeric=True),
         Column("Suite", lambda run: Value(run["suite"])),
@@ -50,7 +47,7 @@ def list_runs(runs: Sequence[Mapping[str, Any]]) -> Html:
             "Finished", lambda run: Value(format_time(run["finished"]) if run["finished"] else "not finished")
         ),
         Column("Cells", lambda run: count(len(run["keys"])), "blocks of episodes", numeric=True),
-        Column("Seeds", lambda run: Value(_seeds(run["settings"]), style="wrap"), common=True),
+        Column("Seeds", lambda run: Value(f"from {run['settings']['seed']}"), common=True),
         Column("Machine", lambda run: Value(run["machine"]), common=True),
         Column("Versions", lambda run: Value(versions(run)), common=True),
         Column("Command line, as it was", lambda run: Value(run["command"], style="wrap"), common=True),
@@ -81,25 +78,15 @@ def _command(run: Mapping[str, Any], directory: Path) -> str:
         words += ["--episodes", str(settings["episodes"])]
     if settings["size"] != "default":
         words += ["--size", settings["size"]]
-    words += ["--secret"] if settings["seed"] == HIDDEN else ["--seed", str(settings["seed"])]
-    words += ["--out", directory.name or "."]
+    words += ["--seed", str(settings["seed"]), "--out", directory.name or "."]
     return shlex.join(words)
 
 
-def _seeds(settings: Mapping[str, Any]) -> str:
-    """Where the seeds of a run come from."""
-    if "commitment" not in settings:
-        return f"from {settings['seed']}"
-    if "secret" not in settings:
-        return f"from a secret with the commitment {settings['commitment']}, not revealed"
-    return f"from {settings['seed']}, by the secret {settings['secret']}, commitment {settings['commitment']}"
-
-
 def versions(run: Mapping[str, Any]) -> str:
-    """What a run was run with."""
+    """The versions of a run in one line."""
     return ", ".join(f"{name} {version}" for name, version in run["versions"].items())
 
 
 def format_time(stamp: str) -> str:
-    """An ISO 8601 time, as one reads it."""
+    """An ISO 8601 time for readers."""
     return stamp[:19].replace("T", " ") + " UTC"

@@ -15,12 +15,13 @@ import numpy as np
 
 from ldp_gym.bench import statistics
 from ldp_gym.bench.certificates import ChannelAudit, audit_channels, certificate_key
-from ldp_gym.bench.experiment import Experiment, may_play_here
+from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.statistics import Estimate
-from ldp_gym.bench.store import Outcome, Store
+from ldp_gym.bench.store import Outcome, Store, join_outcomes
 from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.registry import is_address
 from ldp_gym.engine.learners import LEARNERS, Track, learner_maker, track_of
-from ldp_gym.evaluation import Evaluation, join_episodes
+from ldp_gym.evaluation import Evaluation
 
 T = TypeVar("T")
 
@@ -137,17 +138,16 @@ class Results:
 
     def _gather(self, experiment: Experiment, outcomes: Sequence[Outcome | None]) -> None:
         found = [outcome for outcome in outcomes if outcome is not None]
-        failed = [outcome for outcome in found if outcome.status == "failed"]
-        if failed:
-            self.failures.append(Failure(experiment, failed[0].message or "no message"))
-        elif len(found) < len(outcomes):
+        whole = join_outcomes(found) if found else None
+        if whole is not None and whole.status == "failed":
+            self.failures.append(Failure(experiment, whole.message or ""))
+        elif whole is None or len(found) < len(outcomes):
             self.missing.append(experiment)
-        elif evaluations := [outcome.evaluation for outcome in found if outcome.evaluation is not None]:
-            seconds = sum(outcome.seconds for outcome in found)
-            result = ExperimentResult(experiment, join_episodes(evaluations), seconds)
+        elif whole.evaluation is not None:
+            result = ExperimentResult(experiment, whole.evaluation, whole.seconds)
             (self.broken if self.audit(experiment).broken else self.successes).append(result)
-        elif found:
-            self.refusals.append(Failure(experiment, found[0].message or "no message"))
+        else:
+            self.refusals.append(Failure(experiment, whole.message or ""))
 
     def audit(self, experiment: Experiment) -> ChannelAudit:
         """What an audit says of the experiment's channel."""
@@ -157,7 +157,7 @@ class Results:
         """Whether a learner is informed or not."""
         if learner not in self._tracks:
             address = self._addresses.get(learner, learner)
-            self._tracks[learner] = track_of(learner_maker(address)) if may_play_here(address) else "informed"
+            self._tracks[learner] = "informed" if is_address(address) else track_of(learner_maker(address))
         return self._tracks[learner]
 
     @property

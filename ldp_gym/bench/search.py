@@ -1,8 +1,7 @@
-"""A search for the contexts on which a learner pays most: the supremum over sequences, from below.
+"""A search for the contexts on which a learner's risk is largest.
 
-The theorems hold for every sequence of contexts, and the worst one is not known. This looks among sequences
-that repeat: one context for ever, or a few in turn. What it finds bounds the worst case from below, and is
-only as good as the search: nothing says that there is no harder sequence.
+The theorems hold for every sequence of contexts, and the worst one is not known. The search is among
+sequences that repeat one context or a few in turn. Its result is a lower bound on the worst case.
 """
 
 from __future__ import annotations
@@ -26,32 +25,32 @@ from ldp_gym.evaluation import Evaluation, as_scenario, evaluate
 from ldp_gym.theory.information import MessageInformation
 
 _SMALLEST, _LARGEST = 0.3, 3.0
-"""How far from 0 the first contexts lie, in units of an i.i.d. context."""
+"""Range of the scale of the first contexts, in units of an i.i.d. context."""
 
 _MOST = 100_000
-"""No search tries more, of anything: it would not end."""
+"""Largest number of sequences, episodes, generations or contexts of a search."""
 
 _LEAST_TOLD = 1e-9
-"""What a message is taken to tell at least, in nats: less is rounding."""
+"""Least information of a message, in nats: smaller values are rounding."""
 
 _PROPOSALS = 32
-"""Of so many random sequences one is tried, where the one that promises most is wanted."""
+"""Number of random sequences of which the most promising is tried."""
 
 _PARENTS, _CHILDREN = 6, 3
-"""How many sequences a generation keeps, and how many variants it tries of each."""
+"""Number of sequences that a generation keeps, and of variants of each that it tries."""
 
 _STEP, _SHRINKS = 0.4, 0.85
-"""How far a variant lies from its parent, relative to its size, and how that shrinks by generation."""
+"""Distance of a variant from its parent, relative to its size, and its factor per generation."""
 
 
 @dataclass(frozen=True)
 class HardContexts:
-    """Contexts that a search found, and what they cost on episodes that it had not seen.
+    """Contexts that a search found, and the learner's losses there on fresh episodes.
 
     Attributes:
-        contexts: ``(P, d)``, to be played over and over.
+        contexts: ``(P, d)``, repeated in turn.
         rules: the game with these contexts, by the nature ``cycle``.
-        evaluation: the learner in that game, on fresh seeds: the choice flatters neither risk nor interval.
+        evaluation: the learner in that game, on seeds that the search has not used.
     """
 
     contexts: FloatArray
@@ -73,21 +72,20 @@ def hardest_contexts(
 ) -> HardContexts:
     """Search for the repeated contexts on which a learner's risk is largest.
 
-    Random sequences first, every other of which promises most of several by the rule of
-    :class:`~ldp_gym.natures.adversary.Adversary`; then variants of the best ones. Every generation plays
-    episodes of its own, and a sequence is judged by all that it has played, so that luck does not keep it.
-    One to two minutes in the default game.
+    It tries random sequences, every other one the most promising of several by the rule of
+    :class:`~ldp_gym.natures.adversary.Adversary`, and then variants of the best ones. Every generation plays
+    new episodes, and a sequence is judged by all its episodes. One to two minutes in the default game.
 
     Args:
         rules: the game, keyword arguments of ``gym.make("LDPDist-v0", ...)``; its nature is replaced.
-        learner: a learner's name, or what makes one from a game.
-        length: how many contexts repeat, at most; 1 for a constant context.
-        sequences: how many random sequences to begin with.
-        episodes: how many episodes each of these plays; the better ones play four times as many.
-        generations: how many times to vary the best ones.
-        fresh: how many episodes the winner plays in the end.
-        seed: of the search; the episodes have the seeds from it on.
-        progress: called with the share that is done; a bar on a terminal's standard error when not given.
+        learner: a learner's name, or a callable from a Game to a learner.
+        length: largest number of contexts that repeat; 1 for a constant context.
+        sequences: number of random sequences to begin with.
+        episodes: number of episodes that each of these plays; the better ones play four times as many.
+        generations: number of times to vary the best ones.
+        fresh: number of episodes that the winner plays in the end.
+        seed: seed of the search and of its first episode.
+        progress: called with the share that is done; by default a bar on a terminal's standard error.
 
     Example:
         >>> rules = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 50}
@@ -95,14 +93,12 @@ def hardest_contexts(
         >>> found.contexts.shape, found.rules["nature"]
         ((1, 2), 'cycle')
     """
-    length = validation.whole("length", length, least=1, most=_MOST)
-    sequences = validation.whole("sequences", sequences, least=1, most=_MOST)
-    episodes = validation.whole("episodes", episodes, least=1, most=_MOST)
-    generations = validation.whole("generations", generations, least=0, most=_MOST)
-    fresh = validation.whole("fresh", fresh, least=1)
-    validation.fits_memory("fresh", fresh, 100, "results")
-    seed = validation.seed("seed", seed)
-    progress = validation.function("progress", progress, "of the share that is done")
+    for name, value in (("length", length), ("sequences", sequences), ("episodes", episodes)):
+        validation.whole(name, value, least=1, most=_MOST)
+    validation.whole("generations", generations, least=0, most=_MOST)
+    validation.fits_memory("fresh", validation.whole("fresh", fresh, least=1), 100, "results")
+    validation.seed("seed", seed)
+    validation.function("progress", progress, "of the share that is done")
     second = -(-sequences // 4)
     parents = min(_PARENTS, second)
     family = parents * (1 + _CHILDREN)
@@ -121,32 +117,22 @@ def hardest_contexts(
 
 @dataclass(frozen=True)
 class _Sequence:
-    """A sequence of contexts, and what it has cost so far.
-
-    Attributes:
-        contexts: ``(P, d)``.
-        totals: of all its episodes, ``(n,)``.
-    """
+    """A sequence of contexts ``(P, d)``, and the total KL of its episodes so far, ``(n,)``."""
 
     contexts: FloatArray
     totals: FloatArray
 
     @property
     def promise(self) -> float:
-        """Its mean less its error: a lucky start counts for little, and a long record for more."""
+        """Mean minus standard error, so that a few lucky episodes count for little."""
         return float(self.totals.mean() - self.totals.std() / np.sqrt(len(self.totals)))
 
 
 class _Search:
-    """What a search keeps: its random numbers, seeds that nothing has played yet, and how far it is."""
+    """State of a search: its generator, unused seeds, and progress."""
 
     def __init__(
-        self,
-        rules: Mapping[str, Any],
-        learner: str | Callable[[Game], Learner],
-        seed: int,
-        total: int,
-        progress: Callable[[float], None],
+        self, rules: Mapping[str, Any], learner: Any, seed: int, total: int, progress: Callable[[float], None]
     ) -> None:
         self._rules, self._learner, self._progress = as_rules("rules", rules), learner, progress
         self._scenario = as_scenario(rules)
@@ -158,18 +144,18 @@ class _Search:
         self._total, self._played = total, 0
 
     def draw(self, length: int, proposals: int) -> _Sequence:
-        """Of so many random sequences of at most so many contexts the one that promises most."""
+        """The most promising of some random sequences of at most ``length`` contexts."""
         drawn = [self._draw_contexts(length) for _ in range(proposals)]
         return _Sequence(max(drawn, key=self._guess) if proposals > 1 else drawn[0], np.zeros(0))
 
     def _draw_contexts(self, length: int) -> FloatArray:
-        """At most so many contexts, at a random distance from 0."""
+        """At most ``length`` contexts of a random scale."""
         shape = (int(self._rng.integers(1, length + 1)), self._scenario.hypotheses.context_dim)
         distance = np.exp(self._rng.uniform(np.log(_SMALLEST), np.log(_LARGEST)))
         return distance * self._rng.standard_normal(shape)
 
     def _guess(self, contexts: FloatArray) -> float:
-        """What Bayes would pay if every round were like the first: ``E KL * min(T, log K / I)``."""
+        """Guess of the risk of Bayes from the first round: ``E KL * min(T, log K / I)``."""
         candidates = self._scenario.hypotheses(contexts)
         prior = uniform_distribution(candidates.shape[-2])
         charges = negentropy(candidates) @ prior - negentropy(mixture(prior, candidates))
@@ -184,30 +170,28 @@ class _Search:
         return _Sequence(np.exp(step * self._rng.standard_normal()) * contexts + noise, np.zeros(0))
 
     def play(self, pool: list[_Sequence], episodes: int) -> list[_Sequence]:
-        """The sequences after further episodes, the same for all, the most promising first."""
+        """Play further episodes, the same for all, and sort the most promising first."""
         seed = next(self.seeds)
+        new = [self.evaluate(one.contexts, episodes, seed).kl[:, -1] for one in pool]
         after = [
-            _Sequence(
-                one.contexts, np.append(one.totals, self.evaluate(one.contexts, episodes, seed).kl[:, -1])
-            )
-            for one in pool
+            _Sequence(one.contexts, np.append(one.totals, kl)) for one, kl in zip(pool, new, strict=True)
         ]
         return sorted(after, key=lambda sequence: -sequence.promise)
 
     def evaluate(self, contexts: FloatArray, episodes: int, seed: int) -> Evaluation:
-        """The learner in the game with these contexts."""
+        """Play the learner in the game with these contexts."""
         result = evaluate(self._learner, self.rules_at(contexts), episodes=episodes, seed=seed)
         self._played += episodes
         self._progress(self._played / self._total)
         return result
 
     def rules_at(self, contexts: FloatArray) -> dict[str, Any]:
-        """The game with these contexts, over and over."""
+        """The game that repeats these contexts."""
         return {**self._rules, "nature": "cycle", "nature_kwargs": {"contexts": contexts.tolist()}}
 
 
 def _bar(share: float) -> None:
-    """A line on standard error that fills up, where that is a terminal."""
+    """Draw a progress bar on standard error, if that is a terminal."""
     if sys.stderr.isatty():
         filled = round(40 * share)
         line = f"\rsearching for hard contexts {'━' * filled}{' ' * (40 - filled)} {share:4.0%}"

@@ -1,7 +1,7 @@
-"""Named games to train and to test on: what an agent has seen, and one thing at a time that it has not.
+"""Named games to train and to test agents on.
 
-Every test split changes one thing of the training games. A score says where between two references an agent
-is on the same episodes: 0 is the uniform mixture, which never learns, and 1 is Bayes, the best there is.
+Every test split changes one thing of the training games. A score places an agent between two references on
+the same episodes: 0 is the uniform mixture, which never learns, and 1 is Bayes, the optimum.
 
 >>> sorted(TESTS)
 ['channel', 'class', 'epsilon', 'familiar', 'horizon', 'memory', 'num-hypotheses', 'num-labels']
@@ -26,60 +26,44 @@ from ldp_gym.engine.rules import as_rules
 from ldp_gym.evaluation import evaluate
 
 REFERENCES = ("uniform", "bayes")
-"""Whose scores are 0 and 1."""
+"""Learners with the scores 0 and 1."""
 
 TRAIN_SEED = 10**6
-"""Training episodes have seeds from here on; those below are for tests, and no score is taken on others."""
+"""First seed of training episodes; scores are taken on smaller seeds."""
 
 
 @dataclass(frozen=True)
-class Split:
-    """Games by their titles.
-
-    Attributes:
-        name: what it goes by.
-        about: what is in it.
-        games: keyword arguments of ``gym.make("LDPDist-v0", ...)`` by title.
-    """
+class GameSplit:
+    """Games, as keyword arguments of ``gym.make("LDPDist-v0", ...)`` by title, with a line about them."""
 
     name: str
     about: str
     games: Mapping[str, Mapping[str, Any]]
 
     def __post_init__(self) -> None:
-        """Check that these are games by their titles."""
-        validation.text("name", self.name)
-        validation.text("about", self.about)
-        what = "a dict of rules by title"
-        games = validation.options("games", validation.instance("games", self.games, Mapping, what))
-        if not games:
+        """Check the games."""
+        if not validation.instance("games", self.games, Mapping, "a dict of rules by title"):
             raise ValueError("games must have at least one game, got none")
-        for title, rules in games.items():
+        for title, rules in self.games.items():
             as_rules(f"games[{title!r}]", rules)
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The titles with their rules."""
+        """Iterate over titles and rules."""
         return ((title, dict(rules)) for title, rules in self.games.items())
 
 
 _BASE = {
-    "hypotheses": "dirichlet",
-    "num_hypotheses": 8,
-    "num_labels": 16,
-    "epsilon": 2.0,
-    "horizon": 1000,
-    "channel": "laplace-single",
-    "redraw_hypotheses": True,
-    "observe_candidates": True,
+    **{"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 16, "epsilon": 2.0, "horizon": 1000},
+    **{"channel": "laplace-single", "redraw_hypotheses": True, "observe_candidates": True},
 }
-"""Every episode has a Dirichlet(0.3) table of its own, as it has a truth of its own."""
+"""Base game: every episode draws its own Dirichlet(0.3) table and truth."""
 
 _FIXED = {"redraw_hypotheses": False}
 
 
-def _split(name: str, about: str, changes: Mapping[str, Mapping[str, Any]]) -> Split:
-    """The base with one change each, by title."""
-    return Split(name, about, {title: {**_BASE, **change} for title, change in changes.items()})
+def _split(name: str, about: str, changes: Mapping[str, Mapping[str, Any]]) -> GameSplit:
+    """A split of base games with one change each, by title."""
+    return GameSplit(name, about, {title: {**_BASE, **change} for title, change in changes.items()})
 
 
 TRAIN = _split(
@@ -88,25 +72,20 @@ TRAIN = _split(
     "horizons, three channels",
     {
         "base": {},
-        "K = 4": {"num_hypotheses": 4},
-        "K = 16": {"num_hypotheses": 16},
-        "M = 8": {"num_labels": 8},
-        "M = 32": {"num_labels": 32},
-        "eps = 1": {"epsilon": 1.0},
-        "eps = 4": {"epsilon": 4.0},
-        "T = 300": {"horizon": 300},
-        "softmax-linear": {"hypotheses": "softmax-linear"},
-        "split": {"channel": "split"},
-        "randomized-response": {"channel": "randomized-response"},
+        **{f"K = {k}": {"num_hypotheses": k} for k in (4, 16)},
+        **{f"M = {m}": {"num_labels": m} for m in (8, 32)},
+        **{f"eps = {e}": {"epsilon": float(e)} for e in (1, 4)},
+        **{"T = 300": {"horizon": 300}, "softmax-linear": {"hypotheses": "softmax-linear"}},
+        **{name: {"channel": name} for name in ("split", "randomized-response")},
     },
 )
 
 _OTHER_CHANNELS = ("subset-selection", "one-bit", "wheel", "adaptive-split")
 
-TESTS: dict[str, Split] = {
+TESTS: dict[str, GameSplit] = {
     split.name: split
     for split in (
-        Split("familiar", "the training games, on episodes that are not trained on", TRAIN.games),
+        GameSplit("familiar", "the training games, on episodes that are not trained on", TRAIN.games),
         _split(
             "class",
             "other families: sharper and flatter tables, disjoint supports, the lower bound's pairs",
@@ -117,46 +96,37 @@ TESTS: dict[str, Split] = {
                 "hadamard": {"hypotheses": "hadamard", "num_labels": None, **_FIXED},
             },
         ),
-        _split(
-            "num-hypotheses",
-            "fewer hypotheses, and more",
-            {f"K = {k}": {"num_hypotheses": k} for k in (2, 32, 64)},
-        ),
-        _split("num-labels", "fewer labels, and more", {f"M = {m}": {"num_labels": m} for m in (2, 64, 128)}),
+        _split("num-hypotheses", "other K", {f"K = {k}": {"num_hypotheses": k} for k in (2, 32, 64)}),
+        _split("num-labels", "other M", {f"M = {m}": {"num_labels": m} for m in (2, 64, 128)}),
         _split("epsilon", "more privacy, and less", {f"eps = {e:g}": {"epsilon": e} for e in (0.5, 8.0)}),
         _split("horizon", "fewer rounds, and more", {f"T = {t}": {"horizon": t} for t in (200, 3000)}),
         _split("channel", "messages of other forms", {name: {"channel": name} for name in _OTHER_CHANNELS}),
         _split(
             "memory",
-            "one table for good, for policies that read raw messages and have to remember: trained on it "
-            "with other episodes",
+            "one fixed table, for policies that read raw messages and remember them",
             {"table": {"epsilon": 1.0, **_FIXED}},
         ),
     )
 }
-"""What agents are tested on, by name."""
+"""Test splits by name."""
 
-SPLITS: dict[str, Split] = {TRAIN.name: TRAIN, **TESTS}
+SPLITS: dict[str, GameSplit] = {TRAIN.name: TRAIN, **TESTS}
 
 
 @dataclass(frozen=True)
 class SplitScore:
-    """How a learner does on a split.
-
-    Attributes:
-        games: its score in each game, by title; None where it says nothing, see :func:`score_totals`.
-    """
+    """Scores of a learner in the games of a split, by title; None where :func:`score_totals` has none."""
 
     games: Mapping[str, float | None]
 
     @property
     def mean(self) -> float:
-        """The mean over the games that have a score; NaN if none has."""
+        """Mean over the games that have a score; NaN if none has."""
         return float(np.mean(self._known)) if self._known else np.nan
 
     @property
     def least(self) -> float:
-        """The score of its worst game; NaN if none has a score."""
+        """Score of the worst game; NaN if none has a score."""
         return min(self._known, default=np.nan)
 
     @property
@@ -166,7 +136,7 @@ class SplitScore:
 
 def score(
     learner: str | Callable[[Game], Learner],
-    split: str | Split,
+    split: str | GameSplit,
     *,
     episodes: int = 100,
     seed: int = 0,
@@ -177,13 +147,9 @@ def score(
     Args:
         learner: as in :func:`ldp_gym.evaluate`.
         split: a split, or its name.
-        episodes: of each game.
-        seed: of the first; those below :data:`TRAIN_SEED` are for tests.
+        episodes: number of episodes of each game.
+        seed: seed of the first episode; all seeds must be below :data:`TRAIN_SEED`.
         progress: called with the title of each game, before it is played.
-
-    Raises:
-        IncompatibleChannelError: if the learner does not play one of the games.
-        ValueError: if there is no split of that name, or an episode is one to train on.
 
     Example:
         >>> found = score("centred-exp3", "memory", episodes=32)
@@ -195,7 +161,7 @@ def score(
     last = validation.seed("seed", seed) + validation.whole("episodes", episodes, least=1) - 1
     if last >= TRAIN_SEED:
         raise ValueError(f"seeds from {TRAIN_SEED:,} on are for training, got {last:,} for the last episode")
-    for title, rules in split if isinstance(split, Split) else split_of(split):
+    for title, rules in split if isinstance(split, GameSplit) else split_of(split):
         if progress is not None:
             progress(title)
         uniform, totals, bayes = (
@@ -206,31 +172,24 @@ def score(
     return SplitScore(scores)
 
 
-def split_of(name: str) -> Split:
-    """The split of a name.
-
-    Raises:
-        ValueError: if there is none.
-    """
+def split_of(name: str) -> GameSplit:
+    """The split of a name."""
     return SPLITS[validation.choice("the name of a split", name, tuple(SPLITS))]
 
 
 def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> float | None:
-    """``(uniform - risk) / (uniform - Bayes)``, of the total KL of the same episodes ``(n,)``.
+    """Score ``(uniform - risk) / (uniform - Bayes)`` from the total KL of the same episodes ``(n,)``.
 
-    None where the data do not show, at 95%, that Bayes learns more than nothing: then there is no scale. An
-    infinite risk has the score -inf.
+    None if the data do not show, at 95%, that Bayes beats the uniform mixture. An infinite risk scores -inf.
 
     Example:
         >>> score_totals(np.array([9.0, 11.0]), np.array([5.0, 7.0]), np.array([2.0, 4.0]))
         0.5714285714285714
     """
-    uniform, totals, bayes = (
-        _totals(name, values) for name, values in (("uniform", uniform), ("totals", totals), ("bayes", bayes))
-    )
-    if not len(uniform) == len(totals) == len(bayes):
-        lengths = f"{len(uniform)}, {len(totals)} and {len(bayes)}"
-        raise ValueError(f"uniform, totals and bayes must be of the same episodes, got {lengths} of them")
+    uniform, totals, bayes = (np.asarray(values, dtype=np.float64) for values in (uniform, totals, bayes))
+    if uniform.ndim != 1 or not uniform.shape == totals.shape == bayes.shape:
+        shapes = f"{uniform.shape}, {totals.shape} and {bayes.shape}"
+        raise ValueError(f"uniform, totals and bayes must be totals (n,) of the same episodes, got {shapes}")
     if not np.isfinite([uniform, bayes]).all():
         return None
     gain = uniform - bayes
@@ -238,10 +197,3 @@ def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> 
     if low <= 0.0 <= high or not np.isfinite(low):
         return None
     return float((uniform.mean() - totals.mean()) / gain.mean())
-
-
-def _totals(name: str, values: FloatArray) -> FloatArray:
-    found = validation.numbers(name, values)
-    if found.ndim != 1 or not (found > -np.inf).all():
-        raise ValueError(f"{name} must be totals (n,), one per episode, got {found!r}")
-    return found

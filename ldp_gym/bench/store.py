@@ -1,22 +1,19 @@
-"""Where results are kept: one SQLite file in an output directory, one transaction per cell.
+"""Results on disk: one SQLite file in an output directory, one transaction per cell.
 
-A run that was killed finds what it had finished; another configuration, code or seed has another key, so old
+A run that was killed finds what it had finished. Another configuration, code or seed has another key, so old
 and new results never mix.
 """
 
 from __future__ import annotations
 
-import csv
-import hashlib
 import io
 import json
 import platform
-import shutil
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -28,15 +25,15 @@ from ldp_gym.bench.experiment import Cell, own_code
 from ldp_gym.core import validation
 from ldp_gym.core.errors import DamagedStoreError, extra, printable
 from ldp_gym.core.files import read_arrays, replacing
-from ldp_gym.evaluation import Evaluation
+from ldp_gym.evaluation import Evaluation, join_episodes
 
 DIRECTORY = Path("ldp-gym-results")
-"""Where results go, unless another place is given."""
+"""Default directory of results."""
 
 FILE = "results.sqlite"
 
 COLUMNS = ("learner", "options", "channel", "rules", "version", "truth", "seed", "round", "kl", "tv")
-"""Of an export: one row per episode and checkpoint."""
+"""Columns of an export: one row per episode and checkpoint."""
 
 _TABLES = {
     "cells": "key TEXT PRIMARY KEY, configuration TEXT NOT NULL, status TEXT NOT NULL, message TEXT, "
@@ -46,37 +43,27 @@ _TABLES = {
     "finished TEXT",
 }
 
-_CELLS = "SELECT key, configuration, status, evaluation, message, seconds FROM cells"
-
-_RUN: dict[str, Any] = {
-    "suite": str, "keys": list, "command": str, "machine": str, "versions": dict, "started": str,
-    "finished": str | None,
-}  # fmt: skip
-"""Of what kind the facts of a run are."""
-
-_SETTINGS: dict[str, Any] = {
-    "learners": list, "channels": list, "episodes": int | None, "seed": int, "size": str, "parameters": dict,
-}  # fmt: skip
-"""Of what kind its settings are."""
-
-HIDDEN = -1
-"""The seed that is noted for a run whose seed comes from a secret, until it ends."""
+_SETTINGS = ("learners", "channels", "episodes", "seed", "size", "parameters")
+"""Settings that every run has."""
 
 STATUSES = ("done", "incompatible", "failed")
 
 _MOST_BYTES = 2**30
-"""How many bytes the results of a cell may unpack to."""
+"""Most bytes that the results of a cell may unpack to."""
+
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""Errors of reading a damaged row."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a cell.
+    """Outcome of playing a cell, or all cells of an experiment.
 
     Attributes:
         status: "done", "incompatible" (the learner does not understand the channel), or "failed".
         evaluation: its results, if it is done.
-        message: why not, if it is not: for a failure the traceback.
-        seconds: how long it took.
+        message: why it has none, in short in the first line.
+        seconds: duration.
     """
 
     status: str
@@ -85,29 +72,42 @@ class Outcome:
     seconds: float
 
 
-class Store:
-    """The results in a directory.
+def join_outcomes(outcomes: Sequence[Outcome]) -> Outcome:
+    """The outcome of an experiment from those of its cells: if they end differently, it has failed."""
+    seconds = sum(outcome.seconds for outcome in outcomes)
+    first = {outcome.status: outcome for outcome in reversed(outcomes)}
+    if "failed" in first:
+        return Outcome("failed", None, first["failed"].message or "no message", seconds)
+    if len(first) > 1:
+        refused = sum(outcome.status == "incompatible" for outcome in outcomes)
+        reason = first["incompatible"].message or "no message"
+        message = f"it refused {refused} of {len(outcomes)} cells, and played the others: {reason}"
+        return Outcome("failed", None, message, seconds)
+    evaluations = [outcome.evaluation for outcome in outcomes if outcome.evaluation is not None]
+    if evaluations:
+        return Outcome("done", join_episodes(evaluations), None, seconds)
+    return Outcome("incompatible", None, outcomes[0].message or "no message", seconds)
 
-    A file that cannot be read is an error, and left as it is. A damaged row, of a cell or of a run, is left
-    out and noted: its cell counts as not played. All other rows are as good as before.
+
+class Store:
+    """The results in a directory. A row that cannot be read counts as not played, and is noted.
 
     Args:
         directory: made if it does not exist.
         read_only: whether nothing is to be written; then the file must exist.
 
     Attributes:
-        faults: what is damaged, as far as it has been read, and what to do about it.
+        path: the file.
+        faults: one line for each row that could not be read.
 
     Raises:
-        FileNotFoundError: if there are no results to read.
-        DamagedStoreError: if there is a file that cannot be read as results.
-        OSError: if the directory cannot be made, read or written to.
+        DamagedStoreError: if the file is not a database of results.
     """
 
     def __init__(self, directory: str | Path, *, read_only: bool = False) -> None:
         self.path = validation.path("directory", directory) / FILE
         self.faults: list[str] = []
-        mode = "ro" if validation.flag("read_only", read_only) else "rwc"
+        mode = "rw" if validation.flag("read_only", read_only) else "rwc"
         self._address = f"{self.path.absolute().as_uri()}?mode={mode}"
         if not read_only:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -116,40 +116,41 @@ class Store:
                 f"there are no results in {directory}: run ldp-gym bench --out {directory} first"
             )
         with self._open() as database:
-            state = database.execute("PRAGMA quick_check").fetchone()[0]
-            if state != "ok":
-                raise self._damage_error(state)
-            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
-            is_new = not tables and not read_only
-            if is_new:
+            if not read_only:
                 database.execute("BEGIN IMMEDIATE")  # all tables or none, should this process be killed
-            for table, columns in _TABLES.items():
-                if is_new:
-                    database.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
-                wanted = {column.split()[0] for column in columns.split(",")}
-                lacks = wanted - {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
-                if lacks:
-                    raise self._damage_error(f"its table {table} lacks {', '.join(sorted(lacks))}")
+            tables = _tables(database)
+            if not tables and not read_only:
+                for table, columns in _TABLES.items():
+                    database.execute(f"CREATE TABLE {table} ({columns})")
+            elif tables and not tables.items() >= _columns().items():
+                raise self._refusal("it is another program's database")
 
-    def _damage_error(self, why: object) -> DamagedStoreError:
+    def _refusal(self, reason: object) -> DamagedStoreError:
         return DamagedStoreError(
-            f"{self.path} cannot be read ({why}). It is left as it is: move it away, or choose another "
-            f"directory. What is whole in it, 'sqlite3 {FILE} .recover' may bring back"
+            f"{self.path} cannot be read as results ({reason}). It is left as it is: move it away, or choose "
+            f"another directory"
         )
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         try:
             with closing(sqlite3.connect(self._address, timeout=60.0, uri=True)) as database, database:
+                database.row_factory = sqlite3.Row
                 database.text_factory = lambda text: text.decode(errors="backslashreplace")
                 yield database
-        except sqlite3.OperationalError as error:  # a full disk, no permission, a file that somebody locks
+        except sqlite3.OperationalError as error:  # a full disk, no permission, a locked file
             raise OSError(f"{self.path}: {error}") from error
         except sqlite3.DatabaseError as error:
-            raise self._damage_error(error) from error
+            raise self._refusal(error) from error
 
-    def _note(self, what: str, why: object, remedy: str) -> None:
-        fault = f"{what} is damaged ({why}): {remedy}"
+    def _select(self, table: str, rest: str, *values: str) -> list[sqlite3.Row]:
+        """Rows of a table; none while another process is still making the file."""
+        with self._open() as database:
+            if table not in _tables(database):
+                return []
+            return database.execute(f"SELECT * FROM {table} {rest}", values).fetchall()
+
+    def _note(self, fault: str) -> None:
         if fault not in self.faults:
             self.faults.append(fault)
 
@@ -164,65 +165,61 @@ class Store:
             database.execute("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def finished(self) -> set[str]:
-        """The keys of cells that need no playing: those that failed, or are damaged, are played again."""
+        """Keys of the cells that need not be played: neither failed nor unreadable."""
         return {key for key, _, outcome in self._cells() if outcome.status != "failed"}
 
     def outcomes(self, keys: Sequence[str]) -> dict[str, Outcome]:
-        """What became of cells, by their keys: of those that have been played and whose rows are sound."""
-        asked = json.dumps(keys)  # as one value: SQLite has a limit for many
+        """Outcomes of cells by their keys, of those that were played and can be read."""
+        asked = json.dumps(keys)  # as one value: SQLite limits their number
         found = self._cells("WHERE key IN (SELECT value FROM json_each(?))", asked)
         return {key: outcome for key, _, outcome in found}
 
     def _cells(self, where: str = "", *values: str) -> Iterator[tuple[str, dict[str, Any], Outcome]]:
-        """The key, configuration and outcome of every sound cell; the others are noted."""
-        with self._open() as database:
-            rows = database.execute(f"{_CELLS} {where} ORDER BY configuration", values).fetchall()
-        for row in rows:
+        """The key, configuration and outcome of every cell that can be read."""
+        for row in self._select("cells", f"{where} ORDER BY configuration", *values):
             try:
-                yield _read_cell(row)
-            except (ValueError, KeyError, TypeError, RecursionError) as error:
-                self._note(f"the cell {str(row[0])[:12]}", error, "the same bench plays it again")
-
-    def back_up(self) -> None:
-        """Keep a copy of the file as it is now: what is damaged in it may be of use."""
-        copy = self.path.with_name(f"{self.path.stem}-damaged{self.path.suffix}")
-        if not copy.exists():
-            with replacing(copy) as part:
-                shutil.copyfile(self.path, part)
+                if row["status"] not in STATUSES:
+                    raise ValueError(f"its status is {row['status']!r}")
+                evaluation = _unpack(row["evaluation"]) if row["status"] == "done" else None
+                outcome = Outcome(row["status"], evaluation, row["message"], float(row["seconds"]))
+                yield row["key"], json.loads(row["configuration"]), outcome
+            except _UNREADABLE as error:
+                self._note(f"the cell {str(row['key'])[:12]} cannot be read ({error}): bench plays it again")
 
     # -- Runs ---------------------------------------------------------------------------------------------
 
     def begin_run(self, suite: str, settings: Mapping[str, Any], keys: Iterable[str]) -> int:
-        """Note that a suite is run: how, on what, and with which cells."""
-        command = printable(" ".join(sys.argv))
-        facts = (json.dumps(dict(settings), sort_keys=True), json.dumps(list(keys)), command)
+        """Note that a suite is run: its settings, machine, versions and cells."""
+        kept, command = json.dumps(dict(settings), sort_keys=True), printable(" ".join(sys.argv))
+        machine, versions = platform.platform(), json.dumps(_versions())
         with self._open() as database:
             run = database.execute(
                 "INSERT INTO runs (suite, settings, keys, command, machine, versions, started) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (suite, *facts, platform.platform(), json.dumps(_versions()), _now()),
+                (suite, kept, json.dumps(list(keys)), command, machine, versions, _now()),
             ).lastrowid
         assert run is not None
         return run
 
-    def end_run(self, run: int, settings: Mapping[str, Any]) -> None:
-        """Note that it has come to its end, and its settings: some may have been hidden till now."""
-        row = (json.dumps(dict(settings), sort_keys=True), _now(), run)
+    def end_run(self, run: int) -> None:
+        """Note that a run has come to its end."""
         with self._open() as database:
-            database.execute("UPDATE runs SET settings = ?, finished = ? WHERE id = ?", row)
+            database.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now(), run))
 
     def runs(self) -> list[dict[str, Any]]:
-        """The sound runs, in order, with their settings; the others are noted."""
-        with self._open() as database:
-            database.row_factory = sqlite3.Row
-            rows = [dict(row) for row in database.execute("SELECT * FROM runs ORDER BY id")]
-        sound = []
-        for row in rows:
+        """The runs that can be read, in order, with their settings."""
+        found = []
+        for row in self._select("runs", "ORDER BY id"):
             try:
-                sound.append(_read_run(row))
-            except (ValueError, TypeError, RecursionError) as error:
-                self._note(f"the record of run {row['id']}", error, "its cells are kept; run it again")
-        return sound
+                run = dict(row) | {name: json.loads(row[name]) for name in ("settings", "keys", "versions")}
+                run["settings"].setdefault("parameters", {})
+                lacks = [name for name in _SETTINGS if name not in run["settings"]]
+                if lacks:
+                    raise ValueError(f"its settings lack {', '.join(lacks)}")
+                found.append(run)
+            except _UNREADABLE as error:
+                self._note(f"the record of run {row['id']} cannot be read ({error}): run it again")
+        return found
 
     # -- Export -------------------------------------------------------------------------------------------
 
@@ -231,14 +228,9 @@ class Store:
         for _, configuration, outcome in self._cells():
             if outcome.evaluation is None:
                 continue
-            rules = configuration["rules"]
-            shared = {
-                "learner": configuration["learner"],
-                "options": json.dumps(configuration["options"], sort_keys=True),
-                "channel": rules["channel"],
-                "rules": json.dumps(rules, sort_keys=True),
-                "version": configuration["version"],
-            }
+            shared = {name: configuration[name] for name in ("learner", "version")}
+            shared |= {name: json.dumps(configuration[name], sort_keys=True) for name in ("options", "rules")}
+            shared["channel"] = configuration["rules"]["channel"]
             kl, tv, rounds = (getattr(outcome.evaluation, name) for name in ("kl", "tv", "rounds"))
             for index in np.ndindex(kl.shape):
                 yield shared | {
@@ -250,21 +242,27 @@ class Store:
                 }
 
     def export(self, path: str | Path) -> int:
-        """Write all rows to a ``.csv`` or ``.parquet`` file; returns how many."""
+        """Write all rows to a ``.csv`` or ``.parquet`` file, and return their number."""
         path = Path(path)
-        if path.suffix == ".csv":
-            with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, COLUMNS)
-                writer.writeheader()
-                return sum(1 for row in self.rows() if writer.writerow(row))
-        if path.suffix == ".parquet":
-            with extra("bench", "Parquet"):
-                from pyarrow import Table, parquet
-            rows = list(self.rows())
-            with replacing(path) as part:
-                parquet.write_table(Table.from_pylist(rows), part)
-            return len(rows)
-        raise ValueError(f"an export ends in .csv or .parquet, got {path.name!r}")
+        if path.suffix not in (".csv", ".parquet"):
+            raise ValueError(f"an export ends in .csv or .parquet, got {path.name!r}")
+        with extra("bench", "an export"):
+            import pandas as pd
+        frame = pd.DataFrame(self.rows(), columns=COLUMNS)
+        with replacing(path) as part:
+            frame.to_csv(part, index=False) if path.suffix == ".csv" else frame.to_parquet(part)
+        return len(frame)
+
+
+def _tables(database: sqlite3.Connection) -> dict[str, list[str]]:
+    """The columns of every table."""
+    names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    return {name: [row["name"] for row in database.execute(f"PRAGMA table_info({name!r})")] for name in names}
+
+
+def _columns() -> dict[str, list[str]]:
+    """The columns that the tables should have."""
+    return {table: [part.split()[0] for part in columns.split(",")] for table, columns in _TABLES.items()}
 
 
 def _pack(evaluation: Evaluation) -> bytes:
@@ -275,61 +273,8 @@ def _pack(evaluation: Evaluation) -> bytes:
     return buffer.getvalue()
 
 
-def _read_cell(row: tuple[Any, ...]) -> tuple[str, dict[str, Any], Outcome]:
-    """A cell's row.
-
-    Raises:
-        ValueError: if it is damaged, saying how.
-    """
-    key, text, status, blob, message, seconds = row
-    if not isinstance(text, str) or hashlib.sha256(text.encode()).hexdigest() != key:
-        raise ValueError("its key is not that of its configuration")
-    if status not in STATUSES:
-        raise ValueError(f"its status is {status!r}, not one of {', '.join(STATUSES)}")
-    if not isinstance(seconds, int | float) or not isinstance(message, str | None):
-        raise ValueError("its time is no number, or its message no text")
-    if (status == "done") != isinstance(blob, bytes):
-        raise ValueError("its results are missing" if status == "done" else "it has results, and is not done")
-    configuration = json.loads(text)
-    evaluation = _unpack(blob, configuration["episodes"]) if status == "done" else None
-    return key, configuration, Outcome(status, evaluation, message, float(seconds))
-
-
-def _unpack(blob: bytes, episodes: int) -> Evaluation:
-    arrays = read_arrays(io.BytesIO(blob), _MOST_BYTES)
-    names = {field.name: field.default for field in fields(Evaluation)}
-    if not arrays.keys() <= names.keys() or any(
-        default is MISSING and name not in arrays for name, default in names.items()
-    ):
-        raise ValueError(f"its results are {', '.join(sorted(arrays))}, not {', '.join(names)}")
-    shape = arrays["kl"].shape
-    if (
-        not all(array.dtype.kind in "fi" for array in arrays.values())
-        or arrays["rounds"].shape != shape[-1:]
-        or arrays["tv"].shape != shape
-        or shape[-2:-1] != (episodes,)
-        or any(array.shape[:-1] != shape[:-1] for name, array in arrays.items() if name != "rounds")
-    ):
-        raise ValueError("its results have other shapes or kinds than losses have")
-    return Evaluation(**arrays)
-
-
-def _read_run(row: dict[str, Any]) -> dict[str, Any]:
-    """A run's row, with its JSON read.
-
-    Raises:
-        ValueError: if it is damaged, saying how.
-        TypeError: likewise.
-    """
-    row = row | {name: json.loads(row[name]) for name in ("settings", "keys", "versions")}
-    settings = row["settings"] = {"parameters": {}, **row["settings"]}
-    for facts, kinds in ((row, _RUN), (settings, _SETTINGS)):
-        for name, kind in kinds.items():
-            if name not in facts or not isinstance(facts[name], kind):
-                raise ValueError(f"its {name!r} is missing, or of another kind")
-    if not all(isinstance(name, str) for name in (*settings["learners"], *settings["channels"])):
-        raise ValueError("its settings name learners or channels by what is no text")
-    return row
+def _unpack(blob: bytes) -> Evaluation:
+    return Evaluation(**read_arrays(io.BytesIO(blob), _MOST_BYTES))
 
 
 def _now() -> str:
@@ -337,6 +282,6 @@ def _now() -> str:
 
 
 def _versions() -> dict[str, str]:
-    """Of what results depend on; the package's own code goes by its fingerprint too."""
+    """Versions of the packages that results depend on, and the fingerprint of this one's code."""
     packages = {name: version(name) for name in ("ldp-gym", "numpy", "scipy", "gymnasium")}
     return {"python": platform.python_version(), **packages, "code": own_code()[:12]}

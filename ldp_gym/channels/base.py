@@ -239,8 +239,8 @@ class Channel(ABC):
         """All messages ``(n, *message_shape)`` that are left when the public coins are drawn.
 
         The coins do not depend on the label, and of the messages that are left one is sent with a probability
-        in proportion to its density. ``ldp_gym.deploy`` draws it with integers. A channel with a finite
-        message space of its own needs no more than this default: all messages, and no coins.
+        in proportion to its density (``ldp_gym.privacy.ExactChannel``). A channel with a finite message space
+        needs no more than this default: all messages, and no coins.
 
         Args:
             coins: uniforms ``(num_public_coins,)``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 from ldp_gym.core import validation
 
@@ -30,10 +31,12 @@ def best_share(epsilon: float) -> float:
         0.3387
     """
     excess = _excess(epsilon)
+    if epsilon < sys.float_info.min:  # half of it may round to 0
+        return 0.5
     return excess / math.expm1(epsilon) if epsilon < 700.0 else 0.0
 
 
 def _excess(epsilon: float) -> float:
     """``D - 1``, without the cancellation."""
     half = validation.positive("epsilon", epsilon) / 2.0
-    return half / math.tanh(half) - 1.0 + half
+    return half / math.tanh(half) - 1.0 + half if half > 0.0 else 0.0

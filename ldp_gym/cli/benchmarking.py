@@ -23,10 +23,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ldp_gym.bench import leaderboard
-from ldp_gym.bench.commitment import commitment_to, new_secret, seed_from
+from ldp_gym.bench.contained import LIMITS
 from ldp_gym.bench.experiment import Cell
 from ldp_gym.bench.findings import Verdict, judge
-from ldp_gym.bench.isolation import LIMITS
 from ldp_gym.bench.page import Column, layout
 from ldp_gym.bench.report import write
 from ldp_gym.bench.results import Results, by_summary
@@ -36,7 +35,7 @@ from ldp_gym.bench.store import DIRECTORY, Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, Suite
 from ldp_gym.bench.suites.own_game import OwnGame
 from ldp_gym.cli.options import directory_of, option_of, search_here
-from ldp_gym.core.errors import BrokenPromiseError, summarize
+from ldp_gym.core.errors import BrokenPromiseError
 
 TRUST = "Run the code that files ask for: of a model in a directory, or of modules that a store names."
 
@@ -89,9 +88,6 @@ def bench(
     ] = LIMITS.memory,
     strict: Annotated[bool, typer.Option(help="Refuse to play if a channel breaks its promise.")] = False,
     trust: Annotated[bool, typer.Option("--trust", help=TRUST)] = False,
-    from_secret: Annotated[
-        bool, typer.Option("--secret", help="Take the seeds from a secret, revealed with the results.")
-    ] = False,
 ) -> None:
     """Play suites, or your own game, print what follows from them, and write a report.
 
@@ -106,9 +102,6 @@ def bench(
     console = Console()
     search_here()
     failed = False
-    hidden = new_secret() if from_secret else None
-    if hidden is not None:
-        console.print(Text(f"commitment: {commitment_to(hidden)}"))
     # What this very command names may be imported for its report too.
     named = {text for text in (*(suite or []), *(channel or [])) if ":" in text}
     own_rules = _own_rules(rule or [], rules, epsilon or [])
@@ -131,26 +124,22 @@ def bench(
                     memory_limit=memory_limit,
                     strict=strict,
                     trust=trust,
-                    secret=hidden,
                     on_start=bar.begin,
                     on_cell=bar.add_cell,
                 )
         except BrokenPromiseError as error:
             console.print(Text(str(error), style="red"))
             raise typer.Exit(1) from error
-        except (ImportError, SystemExit, TypeError, ValueError) as error:
+        except (ImportError, TypeError, ValueError) as error:
             if isinstance(error, ImportError) and "all" in (suite or []):  # a suite's extra; the others go on
                 console.print(Text(f"{name} is left out: {error}"))
                 continue
-            told = summarize(error) if isinstance(error, SystemExit) else str(error)
-            raise typer.BadParameter(told) from error
+            raise typer.BadParameter(str(error)) from error
         except KeyboardInterrupt:
             console.print(Text(f"stopped. What was played is in {out}: the same command goes on from there."))
             raise typer.Exit(130) from None
         _print_results(console, chosen, results, _with_earlier(chosen, results, out, named))
         failed = failed or bool(results.failures or results.broken_promises)
-    if hidden is not None:
-        console.print(Text(f"secret: {hidden}, so that the same is played by --seed {seed_from(hidden)}"))
     _write_report(console, out, EVERYTHING if trust else named)
     raise typer.Exit(1 if failed else 0)
 

@@ -10,19 +10,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ldp_gym.bench.isolation import IsolatedProcess, Limits
 from ldp_gym.bench.suites import SUITES
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.core.errors import BrokenPluginError, LearnerFailedError
+from ldp_gym.core.errors import BrokenPluginError
 from ldp_gym.core.registry import Registry, describe
 from ldp_gym.engine.learners import LEARNERS, track_of
 from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.natures.base import NATURES
 from ldp_gym.truths.base import TRUTHS
-
-_LIMITS = Limits(seconds=20.0)
-"""What importing another package's learner may take."""
-
 
 Kind = StrEnum("Kind", ["SUITES", "LEARNERS", "CHANNELS", "TRUTHS", "HYPOTHESES", "NATURES"])
 """What is registered."""
@@ -67,7 +62,7 @@ def headings(title: Kind, registry: Registry[Any]) -> dict[str, list[str]]:
 def _track(learner: str) -> str:
     """What a learner reads."""
     if not LEARNERS.is_builtin(learner):
-        return "of other packages, which are imported in processes of their own"
+        return "of other packages"
     reads = {
         "informed": "that may use what the channel says about its messages (informed)",
         "uninformed": "that read messages, candidates and eps alone (uninformed)",
@@ -91,9 +86,6 @@ def _subject(channel: str) -> str:
 def _sentence(registry: Registry[Any], name: str) -> str:
     """The first sentence of its documentation, or why there is none."""
     try:
-        if registry is not LEARNERS or registry.is_builtin(name):
-            return describe(registry[name])
-        with IsolatedProcess(f"learner {name!r}", _LIMITS) as process:
-            return str(process.ask("describe", registry.kind, registry.group, name))
-    except (BrokenPluginError, LearnerFailedError) as error:  # one broken package must not hide the others
+        return describe(registry[name])
+    except BrokenPluginError as error:  # one broken package must not hide the others
         return f"cannot be loaded: {str(error).partition(chr(10))[0]}"

@@ -85,35 +85,11 @@ class ChannelFailedError(RuntimeError):
 
 
 class DamagedStoreError(RuntimeError):
-    """A file with results, a ledger or answers cannot be read. It is left as it is."""
+    """A file with results cannot be read. It is left as it is."""
 
 
 class LearnerFailedError(RuntimeError):
     """A learner in its own process has failed; the message has its traceback, or how the process ended."""
-
-
-class WrongStoreError(ValueError):
-    """A file is sound and is not the one to use: another kind, game or owner, in use, or closed."""
-
-
-class QuestionRefusedError(ValueError):
-    """A client does not answer this question. Nothing was spent."""
-
-
-class AnswerRefusedError(ValueError):
-    """A server does not count this answer. Nothing was learned from it."""
-
-
-class BudgetSpentError(RuntimeError):
-    """An answer would spend more privacy than its user allows; the message says what is left.
-
-    Attributes:
-        left: how much eps is left.
-    """
-
-    def __init__(self, message: str, left: float) -> None:
-        super().__init__(message)
-        self.left = left
 
 
 class OutsideTrainingWarning(UserWarning):
@@ -143,5 +119,13 @@ def summarize(error: BaseException) -> str:
 
 
 def printable(text: str) -> str:
-    """Text without what UTF-8 does not have: lone surrogates are spelled out."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    r"""Text with control characters and lone surrogates spelled out, new lines and tabs aside.
+
+    Example:
+        >>> print(printable("a" + chr(27) + "[2J"))
+        a\x1b[2J
+    """
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
+        for char in text
+    )

@@ -262,6 +262,20 @@ def is_address(value: object) -> bool:
     return bool(colon) and attribute.isidentifier() and all(map(str.isidentifier, module.split(".")))
 
 
+def addresses_in(value: object) -> list[str]:
+    """Every ``"module:object"`` in dicts and lists: a file may not name code, so its reader asks here.
+
+    Example:
+        >>> addresses_in({"truth": "replay", "truth_kwargs": {"labels": "mine:rows"}})
+        ['mine:rows']
+    """
+    if isinstance(value, Mapping):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list | tuple):
+        return [found for item in value for found in addresses_in(item)]
+    return [value] if isinstance(value, str) and is_address(value) else []
+
+
 def resolve(value: Any, kind: str) -> Any:
     """The data that ``"module:object"`` names; a function is called for it. Anything else is itself.
 

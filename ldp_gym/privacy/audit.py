@@ -1,20 +1,20 @@
-"""Privacy that can be checked: exact audits of a channel's density, and a black-box audit of its messages.
+"""Audits of a channel: exact audits of its declared density, and a black-box audit of its messages.
 
 ========================== ======================================== ======================================
-audit                      needs                                    says
+audit                      needs                                    result
 ========================== ======================================== ======================================
-:func:`exact_epsilon`      ``log_density``, ``worst_case_messages`` the least eps of the density, to 1e-9
+:func:`exact_epsilon`      ``log_density``, ``worst_case_messages`` least eps of the density, to 1e-9
 :func:`exact_delta`        ``delta_bounds``                         bounds on the least delta at an eps
-:func:`estimate_epsilon`   ``privatize`` alone                      a lower bound on eps, with confidence
-:func:`reachable`          ``encode`` or ``privatize``              whether floats give labels away
+:func:`estimate_epsilon`   ``privatize`` only                       a lower bound on eps, with confidence
+:func:`reachable`          finite messages, or ``laplace-single``   messages that exclude a label in floats
 ========================== ======================================== ======================================
 
-The exact audits judge the density that a channel declares, so a channel whose messages do not follow it
-escapes them; ``ldp_gym.testing.check_channel`` and the black-box audit look at the messages themselves. A
-black-box audit can convict a channel and never acquit it.
+The exact audits judge the density that a channel declares; ``ldp_gym.testing.check_channel`` and the
+black-box audit look at the messages themselves. A black-box audit can show that a promise is broken, never
+that it holds.
 
-All of it is about one round and protects the label alone. The audits of eps and delta are about real
-arithmetic; :func:`reachable` is about the machine's.
+All audits are about one round and protect only the label. Those of eps and delta are about real arithmetic;
+:func:`reachable` is about floating-point arithmetic.
 """
 
 from ldp_gym.channels.accounting import DeltaBounds

@@ -1,4 +1,4 @@
-"""A channel's promise beside what an exact audit finds, and a warning where it is broken."""
+"""Certificates: a channel's promise next to what an exact audit finds, and a warning where it is broken."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from ldp_gym.privacy.exact import exact_delta, exact_epsilon
 from ldp_gym.privacy.floats import Reachability, reachable
 
 TOLERANCE = 1e-9
-"""How far above its claim a channel may be in floats, relatively."""
+"""Relative tolerance of a claim, for rounding."""
 
 _ROUNDING = 1e-12
-"""How far off a difference of two log densities may be."""
+"""Absolute tolerance of a difference of two log densities."""
 
-_MESSAGES, _LEAST_MESSAGES = 2_000, 40
-"""Of floats a certificate looks at so many messages times labels, and at least at so many messages."""
+_DENSITIES, _LEAST_MESSAGES = 2_000, 40
+"""Messages times labels of a certificate's floating-point audit, and its least number of messages."""
 
 _LARGEST = 4096
-"""Tables of more than K M entries are not audited on the way: it would take longer than the game."""
+"""Largest table, in entries, that is audited before a game: a larger one takes longer than the game."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What an audit found of a channel at one class, beside what the channel claims.
+    """Result of an exact audit at one table of candidates, next to the channel's promise.
 
     Attributes:
         epsilon: the eps that holds.
         delta: the delta that holds with it.
-        claimed_epsilon: what the channel promises.
-        claimed_delta: what the channel promises.
+        claimed_epsilon: the eps that the channel promises.
+        claimed_delta: the delta that the channel promises.
         method: how the figures were obtained.
-        labels: the pair of labels that is told apart best, where the method names one.
-        message: the message that tells them apart, where the method names one.
-        audit_floats: what finds :attr:`floats`, when it is first asked for.
+        labels: the pair of labels that is told apart best, if the method names one.
+        message: the message that tells them apart, if the method names one.
+        audit_floats: callback that computes :attr:`floats` when it is first read.
     """
 
     epsilon: float
@@ -55,35 +55,35 @@ class Certificate:
 
     @cached_property
     def floats(self) -> Reachability:
-        """Whether the messages keep their secret on a machine: another question, and another answer."""
+        """Result of the floating-point audit, a separate question (:func:`~ldp_gym.audit.reachable`)."""
         if self.audit_floats is None:
             return Reachability("not judged", "the certificate was not made from a channel")
         return self.audit_floats()
 
     @property
     def holds(self) -> bool:
-        """Whether the claim is met, in real arithmetic."""
+        """True if the claim is met in real arithmetic."""
         within = self.epsilon <= self.claimed_epsilon * (1.0 + TOLERANCE) + _ROUNDING
         return within and self.delta <= self.claimed_delta * (1.0 + TOLERANCE)
 
     @property
     def verdict(self) -> str:
-        """What that means, in words."""
+        """Conclusion, in words."""
         if math.isinf(self.claimed_epsilon):
             return "no privacy at all"
         return "the promise holds" if self.holds else "the promise is broken"
 
 
 def uniform_posterior(channel: Channel) -> FloatArray | None:
-    """The public posterior before any message, for an adaptive channel; None for any other."""
+    """Return the uniform public posterior for an adaptive channel, None for any other."""
     num_hypotheses = as_channel(channel).num_hypotheses
     return uniform_distribution(num_hypotheses) if channel.adaptive else None
 
 
 def certify(channel: Channel, candidates: FloatArray, posterior: FloatArray | None = None) -> Certificate:
-    """Audit a channel's own claim at these candidates: exactly if it is pure, by its delta if it is not."""
+    """Audit a channel's claim at candidates ``(K, M)``: its eps if it is pure, its delta if it is not."""
     claim = as_channel(channel).epsilon, channel.delta
-    count = max(_LEAST_MESSAGES, _MESSAGES // channel.num_labels)
+    count = max(_LEAST_MESSAGES, _DENSITIES // channel.num_labels)
     audit_floats = partial(reachable, channel, candidates, posterior, messages=count)
     if channel.pure:
         found = exact_epsilon(channel, candidates, posterior)
@@ -95,22 +95,21 @@ def certify(channel: Channel, candidates: FloatArray, posterior: FloatArray | No
 
 
 def warn_of_broken_promise(channel: Channel, candidates: FloatArray) -> None:
-    """Warn if a channel that may break its promise does so at these candidates ``(K, M)``.
+    """Warn if a custom channel, or the paper's literal clipping, breaks its promise at candidates ``(K, M)``.
 
-    The shipped channels keep theirs, but for the paper's own clipping; the tests see to that. A channel whose
-    density cannot be audited exactly is not judged.
+    The other shipped channels are certified by the tests. A channel without an exact audit is skipped.
     """
     literal = isinstance(channel, ClippedChannel) and channel.clipping.rule == "paper"
     if candidates.size > _LARGEST or (is_builtin(type(channel)) and not literal):
         return
     try:
         certificate = certify(channel, candidates, uniform_posterior(channel))
-    except TypeError:  # it does not say where its density ratio is largest
+    except TypeError:  # no exact audit
         return
     if not certificate.holds:
         warnings.warn(
             f"{channel!r} breaks its promise: it has epsilon = {certificate.epsilon:.6g}, delta = "
-            f"{certificate.delta:.4g} at the game's candidates. Less is private than it claims",
+            f"{certificate.delta:.4g} at the game's candidates",
             BrokenPromiseWarning,
             stacklevel=3,
         )

@@ -12,8 +12,8 @@ from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray, Messages
 
-_CELLS = 4_000_000
-"""How many numbers are asked of a channel at a time: 32 MB."""
+_MOST_DENSITIES = 4_000_000
+"""Largest number of densities that are computed at a time: 32 MB."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class ExactEpsilon:
 def exact_epsilon(
     channel: Channel, candidates: FloatArray, posterior: FloatArray | None = None
 ) -> ExactEpsilon:
-    """The least eps for which the channel's declared density is eps-LDP at these candidates ``(K, M)``.
+    """Compute the least eps for which the channel's declared density is eps-LDP at candidates ``(K, M)``.
 
-    Deterministic. The channel's :meth:`~ldp_gym.Channel.worst_case_messages` names messages among
-    which the supremum is found; labels that no hypothesis allows count too.
+    Deterministic. The supremum is found among the channel's :meth:`~ldp_gym.Channel.worst_case_messages`;
+    labels that no hypothesis allows count too.
 
     Example:
         >>> from ldp_gym.channels import RandomizedResponse
@@ -47,7 +47,7 @@ def exact_epsilon(
     """
     candidates, posterior = check_situation(channel, candidates, posterior)
     found: ExactEpsilon | None = None
-    messages = _worst_case_messages(channel, candidates, posterior)
+    messages = channel.worst_case_messages(candidates, posterior)
     for some, log_density in log_densities(channel, messages, candidates, posterior):
         if np.isnan(log_density).any():
             raise ValueError(f"log_density of {channel!r} is NaN: there is nothing to certify")
@@ -58,8 +58,8 @@ def exact_epsilon(
             found = ExactEpsilon(float(ratios[worst]), labels, some[worst])
     if found is None or found.epsilon == -np.inf:
         raise ValueError(
-            f"{channel!r} declares no message that is ever sent: there is nothing to certify. Does "
-            f"worst_case_messages() name messages of positive density?"
+            f"every message of {channel!r} has density 0: there is nothing to certify. "
+            f"worst_case_messages() must name messages of positive density"
         )
     return found
 
@@ -67,7 +67,7 @@ def exact_epsilon(
 def check_situation(
     channel: Channel, candidates: FloatArray, posterior: FloatArray | None
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Candidates ``(K, M)`` and the public posterior ``(K,)`` of an audit, checked. None if it needs none."""
+    """Check candidates ``(K, M)``, and the public posterior ``(K,)`` that an adaptive channel needs."""
     num_hypotheses = as_channel(channel).num_hypotheses
     candidates = game_arrays.one_context(candidates, num_hypotheses, channel.num_labels)
     if posterior is not None:
@@ -83,37 +83,26 @@ def check_situation(
 def log_densities(
     channel: Channel, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
 ) -> Iterator[tuple[Messages, FloatArray]]:
-    """Some messages at a time with their log densities, so that many labels do not take all memory."""
-    together = max(1, _CELLS // candidates.size)
+    """Yield the messages in parts, each with its log densities, so that many labels fit into memory."""
+    together = max(1, _MOST_DENSITIES // candidates.size)
     for start in range(0, len(messages), together):
         some = messages[start : start + together]
         yield some, channel.log_density(some, candidates, posterior)
 
 
 def log_ratios(log_density: FloatArray) -> FloatArray:
-    """By how much labels differ at most in each message's log density ``(R, M)``.
+    """Largest difference of two labels' log densities for each message, from ``(R, M)``.
 
-    A message that is never sent tells nothing: minus infinity.
+    Minus infinity for a message that is never sent.
     """
     highest, lowest = log_density.max(axis=-1), log_density.min(axis=-1)
     return np.subtract(highest, lowest, where=highest > -np.inf, out=np.full(len(highest), -np.inf))
 
 
-def _worst_case_messages(channel: Channel, candidates: FloatArray, posterior: FloatArray | None) -> Messages:
-    """The channel's own, unless a subclass has given it a density that they were not made for."""
-
-    def owner(name: str) -> type:
-        return next(cls for cls in type(channel).__mro__ if name in vars(cls))
-
-    if issubclass(owner("worst_case_messages"), owner("log_density")):
-        return channel.worst_case_messages(candidates, posterior)
-    return Channel.worst_case_messages(channel, candidates, posterior)
-
-
 def exact_delta(
     channel: Channel, candidates: FloatArray, epsilon: float, posterior: FloatArray | None = None
 ) -> DeltaBounds:
-    """Bounds on the least delta for which the channel is (eps, delta)-LDP at these candidates ``(K, M)``.
+    """Bound the least delta for which the channel is (eps, delta)-LDP at candidates ``(K, M)``.
 
     An adaptive channel is audited at a public posterior ``(K,)``.
     """
@@ -121,5 +110,5 @@ def exact_delta(
     public = () if posterior is None else (posterior,)
     bounds = channel.delta_bounds(candidates, validation.positive("epsilon", epsilon), *public)
     if not 0.0 <= bounds.lower <= bounds.upper <= 1.0:
-        raise ValueError(f"delta_bounds of {channel!r} are no bounds on a probability: {bounds}")
+        raise ValueError(f"delta_bounds of {channel!r} must lie in [0, 1] in order, got {bounds}")
     return bounds

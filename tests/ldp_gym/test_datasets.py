@@ -74,3 +74,10 @@ def test_any_policy_is_scored_exactly_on_episodes_that_another_has_played():
         score_predictions(predictions[:1], dataset)
     with pytest.raises(ValueError, match="seeds must follow one another"):
         evaluate_on_dataset("bayes", dataset.filter_episodes(lambda episode: episode.id != 1))
+
+
+def test_code_that_a_dataset_names_is_not_imported():
+    rules = {**RULES, "channel": "ldp_gym.channels.split:Split"}
+    dataset = write_dataset("ldp-gym/test-v0", rules, episodes=1)
+    with pytest.raises(ValueError, match="rules name code, ldp_gym.channels.split:Split"):
+        evaluate_on_dataset("uniform", dataset)

@@ -1,6 +1,7 @@
 """evaluate against stepping the environment, and the figures that the paper promises."""
 
 import math
+import threading
 from functools import partial
 
 import gymnasium as gym
@@ -364,3 +365,79 @@ def test_what_is_printed_of_all_truths_is_that_of_the_worst():
     alone = ldp_gym.evaluate("bayes", rules, episodes=5, truth=result.worst_truth)
     assert str(result).split("\n")[1:] == str(alone).split("\n")[1:]
     assert f"regret  {result.risk:.2f} over the best hypothesis, OPT 0.00" in str(result)
+
+
+# -- A learner may change what it is handed ----------------------------------------------------------------
+
+HANDED = [
+    {"hypotheses": "dirichlet", "horizon": 40},
+    {"horizon": 40},
+    {"horizon": 40, "channel": "laplace-single", "nature": "adversary"},
+    {"hypotheses": "dirichlet", "horizon": 40, "redraw_hypotheses": True, "observe_candidates": True},
+    {"hypotheses": "dirichlet", "horizon": 40, "channel": "adaptive-split"},
+]
+
+
+class Changes(Stepwise):
+    """Changes its arrays in place, once it has predicted."""
+
+    def predict(self, candidates):
+        if candidates.any():
+            self.first = super().predict(candidates)
+        return self.first
+
+    def update(self, candidates, message):
+        candidates[...] = 0
+        message[...] = 0
+
+
+class ChangesTape(ldp_agents.Uniform):
+    """Changes a block of tape in place, once it has predicted."""
+
+    def play(self, candidates, messages, log_likelihoods=None):
+        predictions = super().play(candidates, messages, log_likelihoods).copy()
+        candidates[...] = 0
+        messages[...] = 0
+        return predictions
+
+
+class ChangesGame(Stepwise):
+    """Changes the parts of its game."""
+
+    def __init__(self, game):
+        super().__init__(game)
+        game.channel.encode = lambda *_, **__: pytest.fail("the referee called the learner's channel")
+        if game.hypotheses is not None:
+            vars(game.hypotheses).clear()
+
+
+@pytest.mark.parametrize("rules", HANDED)
+@pytest.mark.parametrize("learner", [Changes, ChangesTape, ChangesGame])
+def test_what_a_learner_does_to_its_arrays_changes_nothing(rules, learner):
+    expected = evaluate(Stepwise, rules, episodes=3)
+    env = ldp_gym.LDPDistEnv(**rules)
+    context = np.ones(env.scenario.hypotheses.context_dim)
+    table = env.scenario.hypotheses(context).copy()
+    recording = Recording(env.scenario)
+    for _ in range(2):  # recorded, and from the recording
+        found = evaluate(learner, recording, episodes=3)
+        np.testing.assert_allclose(found.kl, expected.kl, rtol=1e-12)
+        np.testing.assert_allclose(found.comparator, expected.comparator, rtol=1e-12)
+    np.testing.assert_array_equal(env.scenario.hypotheses(context), table)
+
+
+class Uncopyable(ldp_gym.HypothesisClass):
+    """Holds an object that cannot be copied."""
+
+    num_hypotheses, num_labels, context_dim, constant = 2, 3, 1, True
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def __call__(self, contexts):
+        return np.full((2, 3), 1 / 3)
+
+
+def test_a_class_that_cannot_be_copied_is_named():
+    with pytest.raises(TypeError, match="cannot be copied .*lock"):
+        evaluate("uniform", {"hypotheses": Uncopyable(), "horizon": 5}, episodes=1)

@@ -20,7 +20,6 @@ def run(code):
     [
         "audit.certify",
         "bench.run",
-        "deploy.Server",
         "splits.TRAIN",
         "testing.check_learner",
         "theory.capacity",
@@ -38,7 +37,7 @@ def test_the_learned_agents_need_no_import_of_their_own():
 def test_parts_are_not_imported_before_they_are_used():
     loaded = "import sys, ldp_gym, ldp_agents; print(*(m for m in sys.modules if m.startswith('ldp_')))"
     modules = run(loaded).split()
-    for part in ("ldp_gym.bench", "ldp_gym.deploy", "ldp_gym.testing", "ldp_gym.wrappers", "ldp_agents.rl"):
+    for part in ("ldp_gym.bench", "ldp_gym.testing", "ldp_gym.wrappers", "ldp_agents.rl"):
         assert part not in modules
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ldp_gym
-from ldp_gym import batch
+from ldp_gym.bench import batch
 from ldp_gym.core.divergences import tv
 
 GAME = {"hypotheses": "dirichlet", "channel": "split", "horizon": 50}

@@ -10,7 +10,6 @@ import pytest
 from command_line import run_in_line
 
 from ldp_gym.bench import Experiment, ExperimentResult, leaderboard
-from ldp_gym.bench.experiment import data_code
 from ldp_gym.bench.suites import selection
 from ldp_gym.bench.suites.own_game import OwnGame
 from ldp_gym.channels.base import CHANNELS
@@ -36,7 +35,6 @@ def game(tmp_path, monkeypatch):
     """A module with models and data."""
     (tmp_path / "my_game.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(tmp_path))
-    data_code.cache_clear()
     yield tmp_path
     sys.modules.pop("my_game", None)
 
@@ -143,7 +141,6 @@ def test_other_data_is_another_configuration(game, change):
     (game / "my_game.py").write_text(reading)
 
     def key():
-        data_code.cache_clear()
         sys.modules.pop("my_game", None)
         importlib.invalidate_caches()
         return Experiment(RULES | {"channel": "split"}, "bayes", episodes=2).cells(0)[0].key

@@ -45,7 +45,7 @@ def directory(tmp_path_factory):
         store.save(hostile[2].cells(0)[0], Outcome("failed", None, TRACEBACK, 0.1))
         keys = [experiment.cells(0)[0].key for experiment in hostile]
         settings |= {"learners": [EVIL]}
-        store.end_run(store.begin_run("quick", settings, keys), settings)
+        store.end_run(store.begin_run("quick", settings, keys))
         report.write(where)
         yield where
         sys.modules.pop("hostile_learner", None)

@@ -5,7 +5,7 @@ import pytest
 
 import ldp_gym
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.splits import SPLITS, TESTS, TRAIN, TRAIN_SEED, Split, score, score_totals, split_of
+from ldp_gym.bench.splits import SPLITS, TESTS, TRAIN, TRAIN_SEED, GameSplit, score, score_totals, split_of
 from ldp_gym.engine.scenario import Scenario
 
 GAMES = [(name, title, rules) for name, split in SPLITS.items() for title, rules in split]
@@ -38,7 +38,9 @@ def test_a_test_split_holds_what_was_not_trained_on_and_changes_one_thing():
 
 
 def test_the_references_have_the_scores_zero_and_one():
-    easy = Split("easy", "", {"table": {"hypotheses": [[0.9, 0.1], [0.1, 0.9]], "horizon": 60, "epsilon": 4}})
+    easy = GameSplit(
+        "easy", "", {"table": {"hypotheses": [[0.9, 0.1], [0.1, 0.9]], "horizon": 60, "epsilon": 4}}
+    )
     assert score("uniform", easy, episodes=20).games == {"table": 0.0}
     assert score("bayes", easy, episodes=20).mean == pytest.approx(1.0)
     titles = []
@@ -80,10 +82,10 @@ class Sure:
 
 
 def test_an_infinite_risk_is_the_worst_score_and_no_score_is_none():
-    easy = Split("easy", "one game", {"game": {"hypotheses": [[0.9, 0.1], [0.1, 0.9]], "horizon": 200}})
+    easy = GameSplit("easy", "one game", {"game": {"hypotheses": [[0.9, 0.1], [0.1, 0.9]], "horizon": 200}})
     found = score(Sure, easy, episodes=30)
     assert found.mean == found.least == -np.inf
-    hopeless = Split("hopeless", "too private", {"game": {"epsilon": 0.001, "horizon": 5}})
+    hopeless = GameSplit("hopeless", "too private", {"game": {"epsilon": 0.001, "horizon": 5}})
     found = score("bayes", hopeless, episodes=2)
     assert found.games == {"game": None}
     assert np.isnan([found.mean, found.least]).all()

@@ -1,8 +1,11 @@
 """What is kept, and what never mixes."""
 
 import csv
+import json
 import shutil
+import sqlite3
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +14,18 @@ import pytest
 from pyarrow import parquet
 
 import ldp_gym
+from ldp_gym import bench
 from ldp_gym.bench import Experiment, Store, experiment
 from ldp_gym.bench import store as store_module
 from ldp_gym.bench.runner import play
+from ldp_gym.bench.store import Outcome
+from ldp_gym.bench.suites.limit import Limit
+from ldp_gym.channels import RandomizedResponse, Split
 from ldp_gym.core.errors import DamagedStoreError
 
 EXPERIMENT = Experiment({"hypotheses": "dirichlet", "horizon": 30}, "exp3", episodes=5, block=2)
+
+SETTINGS = {"channels": [], "learners": [], "episodes": 1, "seed": 0, "size": "small"}
 
 
 @pytest.fixture
@@ -53,15 +62,33 @@ def test_another_configuration_has_another_key(store, change):
 
 def test_a_game_with_its_defaults_spelled_out_is_the_same_game(store):
     spelled = {
-        **EXPERIMENT.rules, "num_hypotheses": 8, "num_labels": 16, "class_seed": 0, "nature": "iid",
-        "channel": "laplace-single", "channel_kwargs": {"clipping": "continuous"}, "epsilon": 1, "delta": 0,
+        **EXPERIMENT.rules, "class_seed": 0, "nature": "iid", "channel": "laplace-single",
+        "channel_kwargs": {}, "epsilon": 1, "delta": 0, "max_loss": 100,
     }  # fmt: skip
     same = replace(EXPERIMENT, rules=spelled)
     assert {cell.key for cell in same.cells(seed=3)} == store.finished()
     assert same.setup == EXPERIMENT.setup
-    np.testing.assert_array_equal(
-        play(same.cells(3)[0]).evaluation.kl, play(EXPERIMENT.cells(3)[0]).evaluation.kl
-    )
+
+
+def test_parties_given_as_objects_are_known_by_class_and_options():
+    """Equal objects have equal keys, and other options, values or classes other ones."""
+
+    def key(**rules):
+        return Experiment({"horizon": 30, **rules}, "uniform").cells(seed=0)[0].key
+
+    def channel(epsilon, maker=RandomizedResponse):
+        return maker(8, 16, 30, epsilon=epsilon)
+
+    used = channel(1.0)
+    used.log_density(np.array(3), np.full((8, 16), 1 / 16))
+    assert key(channel=channel(1.0)) == key(channel=used)
+    table = np.full((2, 3), 1 / 3)
+    keys = [key(channel=channel(1.0)), key(channel=channel(2.0)), key(channel=channel(1.0, Split)),
+            key(hypotheses=table), key(hypotheses=table[:, ::-1] * [0.5, 1.0, 1.5])]  # fmt: skip
+    assert len(set(keys)) == len(keys)
+    assert key(hypotheses=table) == key(hypotheses=table.tolist())
+    with pytest.raises(TypeError, match="put it into a module"):
+        key(hypotheses=[lambda x: x, lambda x: x])
 
 
 def test_changed_code_of_the_package_has_another_key(store, monkeypatch):
@@ -105,7 +132,8 @@ def test_changed_code_of_one_s_own_has_another_key(tmp_path, monkeypatch):
     package = tmp_path / "homemade"
     package.mkdir()
     (package / "__init__.py").write_text("from homemade.core import Mine, Table\n")
-    core = "import ldp_agents, ldp_gym\nclass Mine(ldp_agents.Uniform): rate = {}\nclass Table: pass\n"
+    core = "import ldp_agents\nfrom ldp_gym.hypotheses.dirichlet import Dirichlet as Table\n"
+    core += "class Mine(ldp_agents.Uniform): rate = {}\n"
     (package / "core.py").write_text(core.format(0.0))
     experiments = [
         replace(EXPERIMENT, learner="homemade:Mine"),
@@ -118,20 +146,74 @@ def test_changed_code_of_one_s_own_has_another_key(tmp_path, monkeypatch):
     assert not {e.cells(seed=0)[0].key for e in experiments} & set(before)
 
 
-def test_a_damaged_file_is_reported_and_left_alone(store):
-    content = bytearray(store.path.read_bytes())
+def overwrite_thesis(path):
+    path.write_text("my thesis")
+
+
+def damage_the_first_page(path):
+    content = bytearray(path.read_bytes())
     content[100:3000] = b"x" * 2900
-    store.path.write_bytes(content)
-    with pytest.raises(DamagedStoreError, match="left as it is"):
-        Store(store.path.parent)
-    assert store.path.read_bytes() == bytes(content)
+    path.write_bytes(content)
 
 
-def test_a_file_of_another_kind_is_left_alone(tmp_path):
-    (tmp_path / "results.sqlite").write_text("my thesis")
-    with pytest.raises(DamagedStoreError, match="move it away"):
-        Store(tmp_path)
-    assert (tmp_path / "results.sqlite").read_text() == "my thesis"
+def make_another_database(path):
+    path.unlink()
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE cells (key TEXT)")
+
+
+@pytest.mark.parametrize("change", [overwrite_thesis, damage_the_first_page, make_another_database])
+def test_a_file_that_is_not_a_store_is_refused_and_left_as_it_is(store, change):
+    change(store.path)
+    content = store.path.read_bytes()
+    for read_only in (False, True):
+        with pytest.raises(DamagedStoreError, match="left as it is: move it away"):
+            Store(store.path.parent, read_only=read_only)
+    assert store.path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["configuration = '{'", "evaluation = x'00'", "evaluation = NULL", "status = 'dne'", "seconds = 'long'"],
+)
+def test_a_row_that_cannot_be_read_is_played_again(store, change):
+    key = EXPERIMENT.cells(seed=3)[1].key
+    with closing(sqlite3.connect(store.path)) as database, database:
+        database.execute(f"UPDATE cells SET {change} WHERE key = '{key}'")
+    assert key not in store.finished()
+    assert len(store.finished()) == 2
+    (fault,) = store.faults
+    assert fault.startswith(f"the cell {key[:12]} cannot be read (")
+    assert fault.endswith("bench plays it again")
+    assert len(list(store.rows())) < 5 * len(ldp_gym.evaluate("exp3", EXPERIMENT.rules, episodes=1).rounds)
+
+
+def test_a_run_whose_record_cannot_be_read_is_left_out(store):
+    store.begin_run("limit", SETTINGS, ["a"])
+    store.begin_run("quick", SETTINGS, ["a"])
+    with closing(sqlite3.connect(store.path)) as database, database:
+        database.execute("UPDATE runs SET settings = '[' WHERE suite = 'limit'")
+    assert [run["suite"] for run in store.runs()] == ["quick"]
+    assert "the record of run 1 cannot be read" in store.faults[0]
+
+
+def test_a_run_says_so_and_goes_on(store, tmp_path):
+    keys = {cell.key for cell in Limit().experiments("small", episodes=1)[0].cells(0)}
+    first = bench.run("limit", size="small", episodes=1, jobs=1, out=tmp_path)
+    with closing(sqlite3.connect(store.path)) as database, database:
+        database.execute("UPDATE cells SET evaluation = x'00' WHERE key IN (SELECT value FROM json_each(?))",
+                         [json.dumps(list(keys))])  # fmt: skip
+    with pytest.warns(UserWarning, match="cannot be read .* bench plays it again"):
+        again = bench.run("limit", size="small", episodes=1, jobs=1, out=tmp_path)
+    assert len(again.successes) == len(first.successes)
+
+
+def test_a_reader_of_a_store_that_is_being_made_finds_it_empty(tmp_path):
+    (tmp_path / "results.sqlite").touch()  # another process has opened it, and made no table yet
+    reader = Store(tmp_path, read_only=True)
+    assert (reader.runs(), reader.finished(), reader.faults) == ([], set(), [])
+    Store(tmp_path).begin_run("limit", SETTINGS, [])
+    assert len(reader.runs()) == 1
 
 
 def test_a_kill_while_the_file_is_made_leaves_no_half_of_it(tmp_path, monkeypatch):
@@ -140,6 +222,12 @@ def test_a_kill_while_the_file_is_made_leaves_no_half_of_it(tmp_path, monkeypatc
         with pytest.raises(OSError, match="syntax error"):
             Store(tmp_path)
     assert Store(tmp_path).runs() == []
+
+
+def test_control_characters_do_not_reach_a_terminal(store):
+    cell = EXPERIMENT.cells(seed=3)[0]
+    store.save(cell, Outcome("failed", None, "a\x1b[2J\nb", 0.0))
+    assert store.outcomes([cell.key])[cell.key].message == "a\\x1b[2J\nb"
 
 
 def test_exports_hold_every_episode(store, tmp_path):

@@ -1,9 +1,8 @@
-"""Third-party learners and channels, good and bad, for the tests of the benchmark to play."""
+"""Third-party parts, good and bad, for the tests of the benchmark to play."""
 
-import gc
-import inspect
+import multiprocessing
 import os
-import subprocess
+import signal
 import sys
 import time
 
@@ -12,24 +11,19 @@ from helpers import Stepwise
 
 import ldp_agents
 from ldp_gym.channels.randomized_response import RandomizedResponse
+from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.engine.learners import play_stepwise
-from ldp_gym.engine.tape import Episodes, Tape
-
-
-class Honest(ldp_agents.EXP3):
-    """EXP3 under another name."""
+from ldp_gym.hypotheses.dirichlet import Dirichlet
+from ldp_gym.natures.iid import IID
+from ldp_gym.truths.base import Truth
 
 
 class Centred(ldp_agents.CentredEXP3):
-    """A learner for every channel under another name."""
+    """A learner for every channel under another name; it prints."""
 
-
-class Talker(ldp_agents.EXP3):
-    """EXP3, and prints."""
-
-    def predict(self, candidates):
-        print("I predict!")
-        return super().predict(candidates)
+    def reset(self, batch_shape=()):
+        print("I begin!")
+        super().reset(batch_shape)
 
 
 class Stepper(Stepwise):
@@ -37,7 +31,7 @@ class Stepper(Stepwise):
 
 
 class Late(ldp_agents.Uniform):
-    """Behaves in a small game, and misbehaves in a long one: the contract check does not see it."""
+    """Behaves in a small game and misbehaves in a long one: the contract check does not see it."""
 
     def predict(self, candidates):
         if self.game.horizon > 12:
@@ -48,41 +42,20 @@ class Late(ldp_agents.Uniform):
         return play_stepwise(self, candidates, messages)
 
 
-class Sleeper(Late):
-    def misbehave(self):
-        time.sleep(3600)
+def late(misbehave):
+    """The class of a learner that does something in its first long game."""
+    return type("Misbehaves", (Late,), {"misbehave": misbehave})
 
 
-class Crasher(Late):
-    def misbehave(self):
-        raise ZeroDivisionError("I divided by <b>zero</b>")
+def crash(self):
+    raise ZeroDivisionError("I divided by <b>zero</b> \x1b[2J")
 
 
-class Quitter(Late):
-    def misbehave(self):
-        os._exit(7)
-
-
-class NotANumber(Late):
-    def misbehave(self):
-        self._total[:] = np.nan
-
-
-class Spy(Late):
-    """Looks for the referee's tapes among all objects of its process."""
-
-    def misbehave(self):
-        loot = [thing for thing in gc.get_objects() if type(thing) in (Tape, Episodes)]
-        if loot:
-            raise RuntimeError(f"found {len(loot)} tapes")
-
-
-class Prophet(Late):
-    """Looks for messages of rounds to come: in a stretch of tape, or in whoever called it."""
-
-    def misbehave(self):
-        if any("messages" in frame.frame.f_locals for frame in inspect.stack()[1:]):
-            raise RuntimeError("found the messages to come")
+Sleeper, Crasher = late(lambda self: time.sleep(3600)), late(crash)
+Exits, Quitter = late(lambda self: sys.exit(3)), late(lambda self: os._exit(7))
+Segfault = late(lambda self: os.kill(os.getpid(), signal.SIGSEGV))
+Hoarder = late(lambda self: setattr(self, "hoard", np.ones(2**28)))
+NotANumber = late(lambda self: self._total.fill(np.nan))
 
 
 class Negative(ldp_agents.Uniform):
@@ -97,32 +70,53 @@ class Broken(RandomizedResponse):
 
     def encode(self, labels, candidates, uniforms, posterior=None):
         if self.horizon > 100:
-            raise RuntimeError("out of order")
+            raise RuntimeError("half of a pair: \ud800")
         return super().encode(labels, candidates, uniforms, posterior)
 
 
-class Burglar(Late):
-    """Sends code instead of numbers."""
+class KillsOnce(RandomizedResponse):
+    """A channel that ends the first worker process that uses it."""
 
-    def predict(self, candidates):
-        return self if self.game.horizon > 12 else super().predict(candidates)
+    def __init__(self, *game, mark, **options):
+        super().__init__(*game, **options)
+        self.mark = mark
 
-    def __reduce__(self):
-        return eval, ("__import__('sys').exit('the burglar is in')",)
-
-
-class Parent(Late):
-    """Has a child that outlives it."""
-
-    def misbehave(self):
-        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
-        time.sleep(3600)
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        if multiprocessing.current_process().name != "MainProcess" and not os.path.exists(self.mark):
+            open(self.mark, "w").close()
+            os._exit(1)
+        return super().encode(labels, candidates, uniforms, posterior)
 
 
-class Reader(ldp_agents.ExponentialWeights):
-    """Reads likelihoods, and does not think of adaptive channels."""
+class RandomClass(Dirichlet):
+    """A class that answers at random."""
 
-    rate = 0.5
+    def __call__(self, contexts):
+        return np.random.default_rng().dirichlet(np.ones(self.num_labels), self.num_hypotheses)
 
-    def losses(self, messages, candidates):
-        return -self.game.channel.log_likelihood(messages, candidates)
+
+class RandomNature(IID):
+    """A nature that draws from a generator of its own."""
+
+    def contexts(self, view):
+        return super().contexts(view) + np.random.default_rng().random()
+
+
+class RandomTruth(Truth):
+    """A truth that forgets its uniforms."""
+
+    def distributions(self, view):
+        drawn = np.random.default_rng().integers(view.candidates.shape[-2])
+        return view.candidates[..., drawn, :]
+
+
+class Moody(ldp_agents.Uniform):
+    """Refuses every other block of episodes."""
+
+    made = 0
+
+    def __init__(self, game):
+        Moody.made += 1
+        if Moody.made % 2 == 0:
+            raise IncompatibleChannelError("not today")
+        super().__init__(game)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from adversarial_classes import audit as audit_classes
 from adversarial_classes import draw_table
+from broken_channels import ClearText, less_noise
 from helpers import make_channel
-from liar_channels import ClearText, HalfNoise
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.gaussian_vector import GaussianVector
@@ -28,7 +28,7 @@ HAIR[0, 0], HAIR[1, 1:] = 1.0, 1 / 31
 
 
 def test_every_pure_channel_keeps_its_promise_on_adversarial_classes():
-    assert audit_classes(100, seed=1) == []
+    assert audit_classes(50, seed=1) == []
 
 
 @pytest.mark.parametrize(("table", "horizon", "epsilon"), [(THREE, 100, 1.0167), (FIVE, 1000, 1.0333)])
@@ -102,7 +102,7 @@ def test_a_tiny_promise_is_not_rounded_away():
 
 
 def test_an_audit_in_parts_finds_the_same():
-    """So many messages that they are looked at in parts; here all at once."""
+    """With more messages than fit into one part; here all at once."""
     table = np.random.default_rng(0).dirichlet(np.ones(150), size=20)
     channel = make_channel("hybrid", *table.shape, 100)
     messages = channel.worst_case_messages(table)
@@ -140,7 +140,7 @@ def test_finite_deltas_exactly():
 @pytest.mark.parametrize("name", ["laplace-vector", "gaussian-vector"])
 def test_vector_channels_keep_their_delta_on_adversarial_classes(name, calibration):
     rng = np.random.default_rng(0)
-    for _ in range(10):
+    for _ in range(5):
         table = draw_table(rng)
         channel = make_channel(
             name,
@@ -254,7 +254,7 @@ class Leak(LaplaceSingle):
 @pytest.mark.parametrize(
     ("channel", "exact", "contract"),
     [
-        (HalfNoise(2, 5, 1000), False, True),
+        (less_noise(LaplaceSingle, 0.5)(2, 5, 1000), False, True),
         (OpenHalfNoise(2, 5, 1000), True, False),
         (ClearText(2, 5, 1000), False, True),
         (Leak(2, 5, 1000), False, True),
@@ -271,19 +271,6 @@ def test_broken_channels_are_caught(channel, exact, contract):
             check_channel(channel)
     else:
         check_channel(channel)
-
-
-def test_a_subclass_with_another_density_is_not_judged_by_its_parent_s_extrema():
-    class Lopsided(RandomizedResponse):
-        """Message 1 says nothing, message 2 tells label 1 from all others."""
-
-        def log_density(self, messages, candidates, posterior=None):
-            density = np.full((*np.shape(messages), 5), 0.25)
-            density[np.asarray(messages) == 2, 1] = 1e-9
-            return np.log(density)
-
-    found = audit.exact_epsilon(Lopsided(2, 5, 10), FIVE)
-    assert math.isclose(found.epsilon, math.log(0.25 / 1e-9))
 
 
 def test_bad_arguments_of_the_audits_are_named():

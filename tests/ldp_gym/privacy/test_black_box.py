@@ -35,7 +35,7 @@ def test_it_says_what_became_of_the_messages():
 
 
 def test_an_event_that_needs_two_answers():
-    """Which of two coordinates is larger says the label's bit, exclusive or: no single question helps."""
+    """The label's bit is the exclusive or of two signs: no coordinate tells it by itself."""
 
     class Exclusive(type(make_channel("gaussian-vector", 2, 2, 10))):
         def encode(self, labels, candidates, uniforms, posterior=None):

@@ -1,11 +1,10 @@
-"""The command line among broken plugins, hostile names, and directories that name code."""
+"""The command line among broken plugins, odd names, and files that name code."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from command_line import run_in_line as run
 
 import ldp_gym
@@ -31,13 +30,12 @@ def call(directory, *arguments, path=()):
     return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
-@pytest.mark.parametrize("top", ["raise BaseException('[/red]')"])
-def test_a_broken_plugin_is_named_and_breaks_nothing(tmp_path, top):
+def test_a_broken_plugin_is_named_and_breaks_nothing(tmp_path):
     place = tmp_path / "site"
     (place / "bad_plugin-1.0.dist-info").mkdir(parents=True)
     (place / "bad_plugin-1.0.dist-info" / "METADATA").write_text("Name: bad-plugin\nVersion: 1.0\n")
     (place / "bad_plugin-1.0.dist-info" / "entry_points.txt").write_text(PLUGIN)
-    (place / "bad_plugin.py").write_text(top)
+    (place / "bad_plugin.py").write_text("raise RuntimeError('[/red]')")
     assert call(tmp_path, "--version", path=[place]) == (0, f"ldp-gym {ldp_gym.__version__}")
     code, output = call(tmp_path, "list", "channels", path=[place])
     assert code == 0
@@ -48,8 +46,8 @@ def test_a_broken_plugin_is_named_and_breaks_nothing(tmp_path, top):
     assert "command 'broken' of bad-plugin cannot be loaded" in output
 
 
-@pytest.mark.parametrize("name", ["a [/red] b"])
-def test_brackets_are_text(tmp_path, name):
+def test_brackets_are_text(tmp_path):
+    name = "a [/red] b"
     out = tmp_path / name
     code, output = run("bench", "limit", "--size", "small", "--episodes", 1, "--jobs", 1, "--out", out)
     assert code == 0, output
@@ -74,9 +72,6 @@ def test_a_store_that_names_a_module_runs_no_code(tmp_path):
     assert code == 0, output
     assert "report.html" in output
     assert not (tmp_path / "sprung").exists()
-    assert "ldp-gym report --trust" in (tmp_path / "report.html").read_text("utf-8")
-    call(tmp_path, "report", ".", "--trust")
-    assert (tmp_path / "sprung").exists()
 
 
 def test_the_leaderboard_has_the_learners_of_earlier_runs(tmp_path):

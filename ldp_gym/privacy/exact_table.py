@@ -1,0 +1,248 @@
+"""Exact integer tables: channels with finite messages, private in machine arithmetic.
+
+Once a channel's public coins are drawn, finitely many messages are left, and each label sends each of them
+with some probability: a column of a table per label. Here the entries are integers out of 2^64, so every
+probability is rational. A 64-bit integer from the operating system picks the message, so every probability
+is met exactly. The table depends on public values only; the label only decides which column is used.
+
+**Privacy.** The eps of a table is the logarithm of the largest ratio of two labels' entries for one
+message. The ratio is compared, in integers, with a rational lower bound on ``e^eps``. Where the rounding of
+floats makes it too large, all columns are moved towards their mean, by a share of 10^-12 or more, until it
+fits.
+
+**Law.** Up to that share the entries are the channel's :meth:`~ldp_gym.Channel.log_density`, normalised
+over the messages that are left. So the channel's likelihoods read these messages as they read simulated
+ones.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import secrets
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ldp_gym.channels.base import CHANNELS, Channel, as_channel
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray, Messages, uniform_distribution
+from ldp_gym.core.errors import BrokenPromiseError, IncompatibleChannelError
+from ldp_gym.privacy.certificate import uniform_posterior
+from ldp_gym.privacy.exact import check_situation
+
+TOTAL = 2**64
+"""Sum of the entries of a column."""
+
+_LEAST_SHARE, _MOST_SHARE = 2.0**-40, 2.0**-10
+"""Smallest and largest share by which columns are moved towards their mean."""
+
+_RATIO_BITS = 48
+"""Fractional bits of a ratio before its logarithm is taken."""
+
+_LARGEST_EXPONENT = 700.0
+"""Largest eps whose power is computed. A table of 2^64 cannot tell larger ones apart."""
+
+_EXP_BITS, _HALVINGS = 160, 10
+"""Fractional bits of the integer exponential, and how often its exponent is halved."""
+
+NEAREST = {
+    "laplace-single": "one-bit",
+    "laplace-vector": "one-bit",
+    "gaussian-vector": "one-bit",
+    "hybrid": "one-bit",
+    "wheel": "vote",
+    "adaptive-wheel": "adaptive-groups",
+    "identity": "randomized-response",
+}
+"""Channels without an exact table, each with the closest channel that has one."""
+
+
+class ExactTable(NamedTuple):
+    """Integer probabilities, out of 2^64, with which each label sends each message.
+
+    Attributes:
+        messages: the possible messages, ``(n, *message_shape)``.
+        counts: ``(n, M)``, unsigned; a column sums to 2^64 (so a table of one message holds zeros).
+        ratio: the largest ratio of two entries for one message.
+        epsilon: its logarithm, rounded up; at most the channel's eps.
+    """
+
+    messages: Messages
+    counts: npt.NDArray[np.uint64]
+    ratio: Fraction
+    epsilon: float
+
+    def probabilities(self, label: int) -> list[Fraction]:
+        """Return the probabilities with which a label sends each message."""
+        if len(self.messages) == 1:
+            return [Fraction(1)]
+        return [Fraction(count, TOTAL) for count in self.counts[:, label].tolist()]
+
+    def pick(self, label: int, number: int) -> Messages:
+        """Return the message that a label sends when the random 64-bit integer is ``number``."""
+        ends = itertools.accumulate(self.counts[:-1, label].tolist())
+        chosen = next((i for i, end in enumerate(ends) if number < end), -1)
+        return self.messages[chosen]
+
+
+class ExactChannel:
+    """Sampler of a channel with finite messages: integer probabilities and the operating system's coins.
+
+    Args:
+        channel: the channel to sample exactly.
+
+    Raises:
+        IncompatibleChannelError: if its messages are not finite or it hides nothing. The error names the
+            nearest channel that can be used instead.
+
+    Example:
+        >>> from ldp_gym.channels import RandomizedResponse
+        >>> exact = ExactChannel(RandomizedResponse(2, 3, 100, epsilon=1.0))
+        >>> table = exact.table(np.zeros(0), np.array([[0.5, 0.5, 0.0], [0.2, 0.2, 0.6]]))
+        >>> sum(table.probabilities(0)), 1.0 - 1e-9 < table.epsilon <= 1.0
+        (Fraction(1, 1), True)
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = as_channel(channel)
+        _require_finite(channel)
+        self._most_ratio = _exp_below(min(channel.epsilon, _LARGEST_EXPONENT))
+
+    def table(
+        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> ExactTable:
+        """Return the table of the messages that are left once the public coins are drawn.
+
+        Args:
+            coins: uniforms in (0, 1), ``(num_public_coins,)``.
+            candidates: the class at a context, ``(K, M)``.
+            posterior: the public posterior ``(K,)``, if the channel is adaptive.
+
+        Raises:
+            BrokenPromiseError: if the channel's declared density is not eps-private.
+        """
+        candidates, posterior = check_situation(self.channel, candidates, posterior)
+        coins, count = validation.numeric("coins", coins), self.channel.num_public_coins
+        if coins.shape != (count,):
+            raise ValueError(f"coins must be {count} uniforms, got shape {coins.shape}")
+        return self._table(coins, candidates, posterior)
+
+    def answer(
+        self,
+        label: int,
+        candidates: FloatArray,
+        posterior: FloatArray | None = None,
+        random_bits: Callable[[int], int] = secrets.randbits,
+    ) -> tuple[Messages, float]:
+        """Draw the message of a label; return it with the eps that it spends.
+
+        Args:
+            label: the user's label, in ``0..M-1``.
+            candidates: the class at a context, ``(K, M)``.
+            posterior: the public posterior ``(K,)``, if the channel is adaptive.
+            random_bits: function from a number n to an integer of n random bits; by default the operating
+                system's.
+        """
+        label = validation.index("label", label, self.channel.num_labels)
+        candidates, posterior = check_situation(self.channel, candidates, posterior)
+        count = self.channel.num_public_coins
+        coins = _uniforms(random_bits(64 * count), count)
+        table = self._table(coins, candidates, posterior)
+        return table.pick(label, random_bits(64)), table.epsilon
+
+    def _table(self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None) -> ExactTable:
+        messages = self.channel.messages_given_coins(coins, candidates, posterior)
+        if len(messages) == 1:
+            return ExactTable(messages, np.zeros((1, self.channel.num_labels), np.uint64), Fraction(1), 0.0)
+        log_density = self.channel.log_density(messages, candidates, posterior)
+        law = np.exp(log_density - log_density.max())
+        law /= law.sum(axis=0)
+        if not law.min() >= 0.0:  # NaN too
+            raise BrokenPromiseError(f"{self.channel!r} has no density at these candidates: {log_density}")
+        mean, share = law.mean(axis=1, keepdims=True), _LEAST_SHARE
+        while share <= _MOST_SHARE:
+            counts = _to_counts(law + share * (mean - law))
+            most, least = _largest_ratio(counts)
+            if most << _EXP_BITS <= least * self._most_ratio:
+                epsilon = min(_log_above(-(-(most << _RATIO_BITS) // least)), self.channel.epsilon)
+                return ExactTable(messages, counts, Fraction(most, least), epsilon)
+            share *= 16.0
+        raise BrokenPromiseError(
+            f"{self.channel!r} does not keep its promise at these candidates: its density ratios exceed "
+            f"e^{self.channel.epsilon:g} by more than rounding. ldp_gym.audit.certify says by how much"
+        )
+
+
+def _require_finite(channel: Channel) -> None:
+    names = [name for name in NEAREST if type(channel) is CHANNELS[name]]
+    advice = (
+        f"Use {NEAREST[names[0]]!r}, the nearest channel that has one"
+        if names
+        else "A custom channel needs a finite message space, or messages_given_coins()"
+    )
+    if math.isinf(channel.epsilon):
+        raise IncompatibleChannelError(f"{channel!r} hides nothing: there is no exact table. {advice}")
+    uniform = uniform_distribution(channel.num_hypotheses, channel.num_labels)
+    coins = np.full(channel.num_public_coins, 0.5)
+    try:
+        channel.messages_given_coins(coins, uniform, uniform_posterior(channel))
+    except TypeError as error:
+        raise IncompatibleChannelError(f"{channel!r} has no exact table: {error}. {advice}") from error
+
+
+def _to_counts(law: FloatArray) -> npt.NDArray[np.uint64]:
+    """Round the columns of a law to integers that sum to 2^64 (0 in 64-bit arithmetic)."""
+    size = len(law)
+    slack = TOTAL * (1.0 - size * 2.0**-50)  # keeps a column's sum below 2^64 however floats round
+    counts = (law * slack).astype(np.uint64)
+    share, left = np.divmod(np.negative(counts.sum(axis=0)), np.uint64(size))
+    counts += share
+    counts += np.arange(size, dtype=np.uint64)[:, None] < left
+    return counts
+
+
+def _largest_ratio(counts: npt.NDArray[np.uint64]) -> tuple[int, int]:
+    """Numerator and denominator of the largest ratio of two entries of one row."""
+    worst = 1, 1
+    for most, least in zip(counts.max(axis=1).tolist(), counts.min(axis=1).tolist(), strict=True):
+        if most * worst[1] > worst[0] * least:
+            worst = most, least
+    return worst
+
+
+@lru_cache(maxsize=4096)
+def _log_above(ratio: int) -> float:
+    """Smallest float that is certainly at least ``log(ratio / 2^48)``."""
+    above = math.log(ratio / (1 << _RATIO_BITS))
+    while _exp_below(above) < ratio << (_EXP_BITS - _RATIO_BITS):
+        above = math.nextafter(above, math.inf)
+    return above
+
+
+def _exp_below(exponent: float) -> int:
+    """Lower bound on ``2^160 e^x`` for x >= 0, tight to a part of 10^-40.
+
+    The power series of ``e^(x / 1024)``, squared ten times; every step is positive and rounded down.
+    """
+    numerator, denominator = exponent.as_integer_ratio()
+    step = (numerator << _EXP_BITS - _HALVINGS) // denominator
+    total = term = 1 << _EXP_BITS
+    n = 1
+    while term:
+        term = (term * step >> _EXP_BITS) // n
+        total += term
+        n += 1
+    for _ in range(_HALVINGS):
+        total = total * total >> _EXP_BITS
+    return total
+
+
+def _uniforms(bits: int, count: int) -> FloatArray:
+    """Public coins strictly inside (0, 1), from 64 random bits each, of which 53 are used."""
+    numbers = np.frombuffer(bits.to_bytes(8 * count, "little"), dtype=np.uint64)
+    return ((numbers >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53

@@ -1,0 +1,108 @@
+"""Channels that do not keep their contract, for tests of the checks and audits."""
+
+import math
+
+import gymnasium as gym
+import numpy as np
+
+import ldp_gym
+from ldp_gym.channels import LaplaceSingle, RandomizedResponse
+
+
+class ClearText(RandomizedResponse):
+    """Sends the label, declares randomized response."""
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        return np.asarray(labels)
+
+
+class FlatClearText(ClearText):
+    """Sends the label, declares a density that is the same for all labels."""
+
+    def log_density(self, messages, candidates, posterior=None):
+        return np.full((*np.shape(messages), self.num_labels), -math.log(self.num_labels))
+
+
+class FlatReal(LaplaceSingle):
+    """Sends the label as a real number, declares a density that is the same for all labels."""
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        messages = super().encode(labels, candidates, uniforms, posterior)
+        messages[..., 0] = labels
+        return messages
+
+    def log_density(self, messages, candidates, posterior=None):
+        return np.zeros((*np.shape(messages)[:-1], self.num_labels))
+
+    log_likelihood = ldp_gym.Channel.log_likelihood
+
+
+def permuted(kind):
+    class Permuted(kind):
+        def log_density(self, messages, candidates, posterior=None):
+            return np.roll(super().log_density(messages, candidates, posterior), 1, axis=-1)
+
+    return Permuted
+
+
+def less_noise(kind, share):
+    """The channel with this share of its noise, and the density of all of it."""
+
+    class LessNoise(kind):
+        drawing = False
+
+        def noise(self, candidates, cells=None):
+            noise = super().noise(candidates, cells)
+            return noise._replace(scale=share * noise.scale) if self.drawing else noise
+
+        def encode(self, *args):
+            self.drawing = True
+            messages = super().encode(*args)
+            self.drawing = False
+            return messages
+
+    return LessNoise
+
+
+def sharper(kind, drawn=2.0, declared=1.0):
+    """A channel that promises eps, and draws and declares messages of these multiples of eps."""
+
+    class Sharper(kind):
+        def other(self, factor):
+            return kind(self.num_hypotheses, self.num_labels, self.horizon, epsilon=factor * self.epsilon)
+
+        def encode(self, *args):
+            return self.other(drawn).encode(*args)
+
+        def log_density(self, *args):
+            return self.other(declared).log_density(*args)
+
+        log_likelihood = ldp_gym.Channel.log_likelihood
+        loss_estimates = ldp_gym.Channel.loss_estimates
+        send = ldp_gym.Channel.send
+
+    return Sharper
+
+
+class TooFar(LaplaceSingle):
+    """Sends messages beyond its message space."""
+
+    @property
+    def message_space(self):
+        return gym.spaces.Box(0.0, 0.5, (self.num_hypotheses,), dtype=np.float64)
+
+
+class Denied(LaplaceSingle):
+    """Declares that label 2 sends nothing."""
+
+    def log_density(self, messages, candidates, posterior=None):
+        density = super().log_density(messages, candidates, posterior)
+        density[..., 2] = -np.inf
+        return density
+
+    log_likelihood = ldp_gym.Channel.log_likelihood
+
+
+class Nameless(RandomizedResponse):
+    def log_density(self, messages, candidates, posterior=None):
+        return np.full((*np.shape(messages), self.num_labels), np.nan)
