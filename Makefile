@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 
 PYTEST := -m pytest -n 2 --dist loadscope -rs
 
-.PHONY: demo test pytest lint types layers docs perf scaling lines coverage audit learned lowest core clean
+.PHONY: demo test pytest lint types layers docs tables perf scaling lines coverage audit learned lowest core clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
@@ -31,13 +31,16 @@ types: .venv/.all
 docs: .venv/.all  ## the site, in build/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --site-dir build/site
 
+tables: .venv/.all  ## the generated blocks of README.md and docs/*.md, from docs/data and the registries
+	$(BIN)/python docs/tables.py
+
 perf: .venv/.all  ## speed, as ratios against references measured in the same run
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/perf.py
 
 lines: .venv/.all  ## lines of code, docstrings and blanks per room; AGAINST=REV adds an earlier revision
 	$(BIN)/python benchmarks/lines.py $(if $(AGAINST),--against $(AGAINST))
 
-scaling: .venv/.all  ## cost of a round as K and M grow, for every channel; draws the figure of docs/speed.md
+scaling: .venv/.all  ## cost of a round as K and M grow, for every channel
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/scaling.py
 
 .venv/.bench: pyproject.toml constraints.txt

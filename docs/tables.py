@@ -28,7 +28,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "docs" / "data"
 FIGURES = ROOT / "docs" / "pictures" / "results"
-BLOCK = re.compile(r"^<!-- (table|findings|names): (.+?) -->\n.*?^<!-- end -->$", flags=re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(
+    r"^<!-- (table|findings|names): (.+?) -->\n.*?^<!-- end -->$", flags=re.DOTALL | re.MULTILINE
+)
 NUMBER = re.compile(r"-$|-?\d")
 
 
@@ -79,7 +81,7 @@ def _table(name: str, options: list[str]) -> list[str]:
 
 def _line(cells: list[str]) -> str:
     """Line of a table; an estimate and its error stay on one line of the page."""
-    return "| " + " | ".join(cells).replace(" ± ", "\u00a0±\u00a0") + " |"
+    return f"|{'|'.join(cells)}|".replace(" ± ", "\u00a0±\u00a0")
 
 
 def _findings(name: str, options: list[str]) -> list[str]:
