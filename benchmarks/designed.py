@@ -47,7 +47,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--labels", nargs="+", type=int, default=[10, 64, 1024])
+    parser.add_argument("--labels", nargs="+", type=int, default=[10, 64])
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.5, 1.0, 2.0])
     parser.add_argument("--tables", type=int, default=16)
     parser.add_argument("--episodes", type=int, default=16, help="of every truth, on each table")

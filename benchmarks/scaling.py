@@ -25,7 +25,7 @@ HYPOTHESES = (8, 64, 512, 4096)
 LABELS = (16, 128, 1024, 4096)
 EPISODES, LEAST_ROUNDS, REPEATS = 16, 64, 5
 DESIGNED = "designed"
-"""A linear program per table: it is made for small games."""
+"""Takes small games only."""
 
 
 class Play:

@@ -59,6 +59,9 @@ def main() -> None:
         size, labels = (int(number) for number in shape.split("x"))
         print(f"K = {size}, M = {labels}, T = {arguments.horizon:,}, eps = {epsilon:g}", flush=True)
         for channel in (None, *arguments.channels):
+            kind = ldp_gym.CHANNELS[channel] if channel else ldp_gym.Channel
+            if size > (kind.most_hypotheses or size) or labels > (kind.most_labels or labels):
+                continue  # too large for this channel
             risks = table_risks(channel, size, labels, epsilon, arguments)
             error = risks.std(ddof=1) / np.sqrt(len(risks))
             print(f"  {channel or '(uniform mixture)':20s} {risks.mean():9,.1f} ± {error:,.1f}", flush=True)

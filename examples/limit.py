@@ -47,6 +47,8 @@ def main() -> None:
             flush=True,
         )
         for channel in CHANNELS:
+            if size > (ldp_gym.CHANNELS[channel].most_hypotheses or size):
+                continue
             rules = {
                 "hypotheses": "disjoint",
                 "num_hypotheses": size,

@@ -10,9 +10,9 @@ from typing import Any as _Any
 import gymnasium as _gym
 
 from ldp_gym.channels.base import CHANNELS, Channel
+from ldp_gym.core import VERSION as _VERSION
 from ldp_gym.core.errors import BrokenPromiseWarning, NoPrivacyWarning
 from ldp_gym.core.simplex import Simplex
-from ldp_gym.core.version import VERSION as _VERSION
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LEARNERS
 from ldp_gym.envs.single import LDPDistEnv

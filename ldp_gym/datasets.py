@@ -18,9 +18,9 @@ from ldp_gym.bench.splits import TRAIN_SEED
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages
 from ldp_gym.core.errors import extra
-from ldp_gym.core.registry import addresses_in
+from ldp_gym.core.registry import refuse_addresses
 from ldp_gym.engine.game import Game, copy_game
-from ldp_gym.engine.learners import Learner, build_learner, hand_generators
+from ldp_gym.engine.learners import Learner, build_learner
 from ldp_gym.engine.rules import as_rules
 from ldp_gym.evaluation import Evaluation, evaluate
 
@@ -57,7 +57,6 @@ def write_dataset(
     env: Any = gym.make_vec("LDPDist-v0", num_envs=count, **rules)
     horizon = env.unwrapped.game.horizon
     made: Any = build_learner(learner, copy_game(env.unwrapped.game))
-    hand_generators(made, env.unwrapped.learner_generators)
     seen, actions, rewards = [env.reset(seed=seed)[0]], [], []
     for _ in range(horizon):
         actions.append(made.act(seen[-1]))
@@ -90,8 +89,7 @@ def evaluate_on_dataset(learner: str | Callable[[Game], Learner], dataset: Minar
     spec: Any = getattr(getattr(dataset, "spec", None), "env_spec", None)
     if spec is None or not spec.id.startswith("LDPDist"):
         raise ValueError(f"dataset must be written by write_dataset(), got {validation.describe(dataset)}")
-    if named := addresses_in(spec.kwargs):
-        raise ValueError(f"the dataset's rules name code, {', '.join(named)}: a file's code is not imported")
+    refuse_addresses(spec.kwargs, "the dataset")
     episodes = dataset.storage.get_episode_metadata(dataset.episode_indices)
     seeds = [int(episode["seed"]) for episode in episodes]
     if seeds != list(range(seeds[0], seeds[0] + len(seeds))):

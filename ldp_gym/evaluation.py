@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -18,9 +18,8 @@ from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.core.divergences import kl, kl_to_each, tv
 from ldp_gym.core.intervals import largest_mean_interval
 from ldp_gym.engine.game import Game, copy_game
-from ldp_gym.engine.learners import Learner, TapeLearner, build_learner, hand_generators, play_stepwise
-from ldp_gym.engine.scenario import Scenario
-from ldp_gym.engine.seeding import LearnerGenerators, first_generator
+from ldp_gym.engine.learners import Learner, begin_episodes, build_learner, play_block, plays_blocks
+from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.envs.single import LDPDistEnv
 from ldp_gym.privacy.certificate import warn_of_broken_promise
@@ -211,9 +210,7 @@ def evaluate(
     numbers = 3 * len(rounds) + 2 * scenario.hypotheses.num_hypotheses + scenario.hypotheses.num_labels
     validation.fits_memory("episodes", count, len(members) * numbers, "results")
     plays = [(seed + i, member) for member in members for i in range(count)]
-    together = _episodes_at_a_time(
-        scenario, isinstance(made, TapeLearner) and not scenario.channel.adaptive, len(plays)
-    )
+    together = _episodes_at_a_time(scenario, plays_blocks(made) and not scenario.channel.adaptive, len(plays))
     pieces = [plays[start : start + together] for start in range(0, len(plays), together)]
     processes = min(count_jobs(jobs), len(pieces))
     work = _Work(learner, scenario, rounds, averages, leaders)
@@ -312,8 +309,7 @@ class _Work:
         comparator = np.zeros((len(plays), scenario.game.num_hypotheses))
         leading: list[IntArray] = []
         stops = checkpoints if self.leaders else None
-        hand_generators(learner, LearnerGenerators([first_generator(seed) for seed, _ in plays]))
-        learner.reset((len(plays),))
+        begin_episodes(learner, [first_generator(seed) for seed, _ in plays])
         for start, tape, charged in recording.blocks(plays, stops):
             predictions = _predict_block(learner, scenario, tape, start)
             rounds = predictions.shape[1]
@@ -427,10 +423,9 @@ class Recording:
 
 def _predict_block(learner: Learner, scenario: Scenario, tape: Tape, start: int) -> FloatArray:
     """The learner's predictions ``(B, n, M)``. It gets copies, which it may change."""
-    play = learner.play if isinstance(learner, TapeLearner) else partial(play_stepwise, learner)
     candidates = tape.candidates if _is_free(scenario, tape) else tape.candidates.copy(order="K")
     log_likelihoods = None if tape.log_likelihoods is None else tape.log_likelihoods.copy()
-    predictions = play(candidates, tape.messages.copy(), log_likelihoods)
+    predictions = play_block(learner, candidates, tape.messages.copy(), log_likelihoods)
     return _validated(predictions, (*tape.labels.shape, scenario.game.num_labels), start)
 
 

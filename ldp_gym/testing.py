@@ -23,18 +23,17 @@ from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import (
     Learner,
-    TapeLearner,
+    as_make_learner,
+    begin_episodes,
     build_learner,
     example_rules,
-    hand_generators,
-    learner_maker,
+    plays_blocks,
     predict_checked,
 )
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.engine.seeding import LearnerGenerators
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.hypotheses.base import HypothesisClass
-from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
+from ldp_gym.hypotheses.families import SoftmaxLinear
 from ldp_gym.natures.base import Nature, NatureView
 from ldp_gym.privacy.fit import LEAST_SAMPLES, find_misfit
 from ldp_gym.theory.information import MessageInformation
@@ -255,20 +254,18 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rul
         >>> check_learner(ldp_agents.Bayes, channel="randomized-response", epsilon=3.0)
     """
     seed = validation.seed("seed", seed)
-    make_learner = learner_maker(learner) if isinstance(learner, str) else learner
+    make_learner = as_make_learner(learner) if isinstance(learner, str) else learner
     scenario = Scenario(**_rules_of_check(make_learner, rules))
     batch, rounds = 3, min(scenario.horizon, _MOST_ROUNDS)
     starts = [scenario.start_episode(np.random.default_rng(seed + i)) for i in range(batch)]
     tape = Episodes(scenario, starts).play(rounds)
     shared = tape.candidates.ndim == 2
 
-    def hand(made: Learner, games: Sequence[int]) -> None:
-        """Hand over the generators of these games' episodes, for the resets to come."""
-        hand_generators(made, LearnerGenerators([starts[game].generator for game in games]))
+    def begin(made: Learner, games: Sequence[int]) -> None:
+        begin_episodes(made, [starts[game].generator for game in games])
 
     def predict_stepwise(made: Learner, games: list[int]) -> FloatArray:
-        hand(made, games)
-        made.reset((len(games),))
+        begin(made, games)
         predictions = []
         for t in range(rounds):
             candidates = tape.candidates if shared else at_round(tape.candidates, t)[games]
@@ -297,12 +294,11 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rul
     for one in range(batch):
         alone = predict_stepwise(new_learner(), [one])[0]
         _require_close(alone, together[one], "the same predictions alone and in a batch", 1e-5)
-    hand(made, range(batch))
-    if isinstance(made, TapeLearner):
-        made.reset((batch,))
+    if plays_blocks(made):
+        begin(made, range(batch))
         half = rounds // 2
         parts = [
-            made.play(
+            made.play(  # type: ignore[attr-defined]
                 tape.candidates if shared or tape.candidates.shape[1] == 1 else tape.candidates[:, part],
                 tape.messages[:, part],
                 None if tape.log_likelihoods is None else tape.log_likelihoods[:, part],
@@ -311,7 +307,7 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rul
         ]
         from_tape = np.concatenate(parts, axis=1)
         _require_close(from_tape, together, "play() to predict as stepping does", 1e-5)
-    if hasattr(made, "act"):
+    if hasattr(made, "act") and not getattr(made, "randomized", False):
         _check_acting(made, scenario, tape, together)
 
 

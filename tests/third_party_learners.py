@@ -6,15 +6,15 @@ import numpy as np
 class Coin:
     """Has coins of its own: it mixes the first two labels at random, and reads nothing."""
 
-    episode_generators = None
+    randomized = True
     track = "uninformed"
 
     def __init__(self, game):
         self.game = game
 
-    def reset(self, batch_shape=()):
+    def reset(self, batch_shape=(), generators=None):
         (self.games,) = batch_shape
-        self.generators = self.episode_generators()
+        self.generators = generators
 
     def predict(self, candidates):
         share = np.array([generator.random() for generator in self.generators])

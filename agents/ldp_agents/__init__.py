@@ -1,4 +1,4 @@
-"""Learners for ldp_gym: the paper's own, and those that they are measured against.
+"""Learners for ldp_gym: those of the paper, and others to compare them with.
 
 >>> import gymnasium as gym
 >>> import ldp_agents, ldp_gym
@@ -14,7 +14,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from ldp_agents.base import ExponentialWeights, Learner, RandomizedLearner
+from ldp_agents.base import ExponentialWeights, Learner
 from ldp_agents.bayes import Bayes
 from ldp_agents.centred import CentredEXP3
 from ldp_agents.exp3 import EXP3
@@ -30,7 +30,7 @@ from ldp_agents.wma import WMA
 from ldp_gym import Game
 from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.engine.game import game_of
-from ldp_gym.engine.learners import build_learner, hand_generators
+from ldp_gym.engine.learners import build_learner
 
 __all__ = [
     "EXP3",
@@ -44,7 +44,6 @@ __all__ = [
     "Learner",
     "LikelihoodLearner",
     "Pairs",
-    "RandomizedLearner",
     "Robust",
     "SoftBayes",
     "Thompson",
@@ -56,23 +55,19 @@ __all__ = [
 def make(
     name: str, env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any] | Game, **options: Any
 ) -> Learner:
-    """The learner of a name, made for an environment.
+    """Make a learner for an environment, by name.
 
     Args:
         name: a registered name, ``"module:Class"``, or the directory of a trained model.
-        env: an environment of LDPDist-v0, single or vector, wrapped or not, or its Game. An environment
-            also seeds the coins of a learner that has some.
-        options: the learner's own.
+        env: an environment of LDPDist-v0, single or vector, wrapped or not, or its Game.
+        **options: options of the learner.
 
     Raises:
         IncompatibleChannelError: if it does not understand the messages of the game's channel.
         TypeError: for an option that it does not take, or if ``env`` is something else.
         ValueError: if there is no learner of that name; the message suggests the nearest.
     """
-    learner: Learner = build_learner(name, game_of(env), options)  # type: ignore[assignment]
-    if not isinstance(env, Game):
-        hand_generators(learner, env.unwrapped.learner_generators)  # type: ignore[union-attr]
-    return learner
+    return build_learner(name, game_of(env), options)  # type: ignore[return-value]
 
 
 def __getattr__(name: str) -> Any:

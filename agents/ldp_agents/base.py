@@ -1,9 +1,9 @@
-"""What every learner is, and the one update rule that most of them share."""
+"""The base class of every learner, and the update rule that most of them share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,14 +11,14 @@ import numpy as np
 from ldp_gym import Game
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, mixture, softmax
-from ldp_gym.core.errors import ArgumentTypeError, IncompatibleChannelError
-from ldp_gym.core.sampling import open_uniforms
+from ldp_gym.core.errors import IncompatibleChannelError
+from ldp_gym.core.registry import Spec
 from ldp_gym.engine.game import as_game
-from ldp_gym.engine.learners import GeneratorSource, Track, play_stepwise
+from ldp_gym.engine.learners import Track, play_stepwise
 
 
 class Learner(ABC):
-    """A learner of the game: it sees the public rules, contexts and messages, and nothing else.
+    """A learner of the game: it sees only the public rules, contexts and messages.
 
     Define :meth:`predict`, :meth:`update` and, where there is a state, :meth:`reset` and :meth:`restart`;
     :meth:`act` and ``ldp_gym.evaluate`` follow.
@@ -28,11 +28,26 @@ class Learner(ABC):
         game: the public rules.
 
     Attributes:
-        track: what it reads beside candidates and messages, :data:`ldp_gym.engine.learners.Track`. A learner
-            that never asks the channel about its messages may declare that it is uninformed.
+        track: its sources of information, :data:`ldp_gym.engine.learners.Track`. A learner that never asks
+            the channel about its messages may declare that it is uninformed.
+        randomized: True if :meth:`reset` also takes ``generators``, one for each game.
+        play: method that predicts and learns many rounds at once; None for a learner that is stepped.
+        spec: name and options, for a learner that was made by name.
     """
 
     track: ClassVar[Track] = "informed"
+    randomized: ClassVar[bool] = False
+    play: Any = None
+    spec: Spec | None = None
+
+    _steps: ClassVar[tuple[str, ...]] = ("predict", "update")
+    """Methods that ``play`` does not call: a subclass that overrides one of them must be stepped."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        steps = {name for base in cls.__bases__ for name in getattr(base, "_steps", ())}
+        if "play" not in vars(cls) and steps & vars(cls).keys():
+            cls.play = None
 
     def __init__(self, game: Game) -> None:
         self.game = as_game(game)
@@ -40,17 +55,16 @@ class Learner(ABC):
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin an episode in each of a batch of games."""
-        validation.list_of("batch_shape", batch_shape, "lengths")
         self._last = None
 
     def restart(self, mask: BoolArray) -> None:
         """Begin a new episode in those games of the batch that ``mask`` selects."""
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:  # numbers would be taken for indices
-            raise ArgumentTypeError(f"mask must be a boolean array, one per game, got {mask!r}")
+            raise TypeError(f"mask must be a boolean array, one per game, got {mask!r}")
 
     @abstractmethod
     def predict(self, candidates: FloatArray) -> FloatArray:
-        """The predictions ``(..., M)`` for the current round's candidates ``(..., K, M)``."""
+        """Predictions ``(..., M)`` for the current round's candidates ``(..., K, M)``."""
 
     @abstractmethod
     def update(self, candidates: FloatArray, message: Messages) -> None:
@@ -81,7 +95,7 @@ class Learner(ABC):
         return f"{type(self).__name__}({self.game.channel!r})"
 
     def _check(self, candidates: FloatArray) -> FloatArray:
-        """Candidates ``(..., K, M)``, checked: where users hand them over."""
+        """Check candidates ``(..., K, M)`` from a user."""
         return game_arrays.candidates(candidates, self.game.num_hypotheses, self.game.num_labels)
 
     def _candidates(self, observation: Mapping[str, Any]) -> FloatArray:
@@ -101,77 +115,31 @@ class Learner(ABC):
 
 def _check_observation(observation: object) -> None:
     if not isinstance(observation, Mapping) or not {"round", "message"} <= observation.keys():
-        raise ArgumentTypeError(
+        raise TypeError(
             f"act() takes an observation of LDPDist-v0, a dict of round, context and message, as it is; got "
             f"{validation.describe(observation)}"
         )
 
 
 def _rounds(values: Any) -> IntArray:
-    """The rounds ``(...)`` of an observation, in an array of its own."""
+    """Copy of the rounds ``(...)`` of an observation."""
     rounds = np.array(values)
     if rounds.dtype.kind not in "iu" or rounds.shape[-1:] != (1,) or (rounds < 0).any():
         raise ValueError(f"the observation's round is a whole number of shape (..., 1), got {values!r}")
     return rounds[..., 0]
 
 
-def overrides(learner: Learner, base: type, *names: str) -> bool:
-    """Whether a subclass has its own in place of some members, so that a shortcut would miss them."""
-    return any(getattr(type(learner), name) is not getattr(base, name) for name in names)
-
-
-class RandomizedLearner(Learner):
-    """A learner with coins of its own, :class:`ldp_gym.engine.learners.RandomizedLearner`.
-
-    ``evaluate``, the benchmark and ``ldp_agents.make(name, env)`` hand it a generator per episode, seeded by
-    the episode. Otherwise it draws its own from the operating system.
-    """
-
-    episode_generators: GeneratorSource | None = None
-
-    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
-        """Begin with the coins of new episodes."""
-        super().reset(batch_shape)
-        self._begins = np.ones(batch_shape, dtype=np.bool_)
-        self._generators: list[np.random.Generator] = []
-
-    def restart(self, mask: BoolArray) -> None:
-        """Begin with the coins of new episodes in the games of ``mask``."""
-        super().restart(mask)
-        self._begins = self._begins | mask
-
-    def draw_uniforms(self, num: int) -> FloatArray:
-        """The next uniforms ``(..., num)`` in (0, 1) of every game's episode."""
-        if self._begins.any():  # asked for now, not in reset(): an environment may begin after its learner
-            begins = self._begins.reshape(-1)
-            new = self._new_generators(begins.size)
-            old = self._generators or new
-            self._generators = [new[i] if begun else old[i] for i, begun in enumerate(begins)]
-            self._begins = np.zeros_like(self._begins)
-        return open_uniforms(self._generators, (num,)).reshape(*self._begins.shape, num)
-
-    def _new_generators(self, num_games: int) -> Sequence[np.random.Generator]:
-        if self.episode_generators is None:
-            return [np.random.default_rng() for _ in range(num_games)]
-        generators = self.episode_generators()
-        if len(generators) != num_games:
-            raise ValueError(
-                f"{type(self).__name__} plays {num_games} games and was handed generators for "
-                f"{len(generators)}: make it for the environment that it plays in"
-            )
-        return generators
-
-
 class MixtureLearner(Learner):
     """Predicts a mixture of the candidates by :attr:`weights` of the hypotheses, which it learns.
 
-    It can read what a message says of every hypothesis, on adaptive channels too.
+    It can read the likelihood of a message under every hypothesis, on adaptive channels too.
 
     Attributes:
         posterior: on an adaptive channel, the public posterior ``(..., K)`` before the messages it reads.
     """
 
     posterior: FloatArray | None = None
+    _likelihoods: FloatArray | None = None
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
@@ -183,14 +151,18 @@ class MixtureLearner(Learner):
         """The weights ``(..., K)`` of the hypotheses, summing to one."""
 
     @abstractmethod
-    def _learn(self, candidates: FloatArray, message: Messages, log_likelihoods: FloatArray | None) -> None:
-        """Learn from a round's messages; their log-likelihoods ``(..., K)`` are there if they are known."""
+    def _learn(self, candidates: FloatArray, message: Messages) -> None:
+        """Learn from a round's messages."""
 
     @abstractmethod
-    def _learn_along(
-        self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None
-    ) -> FloatArray:
-        """Learn from n rounds ``(B, n, ...)``; the weights ``(B, n, K)`` before each."""
+    def _learn_along(self, candidates: FloatArray, messages: Messages) -> FloatArray:
+        """Learn from n rounds ``(B, n, ...)``; return the weights ``(B, n, K)`` before each."""
+
+    def log_likelihoods(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        """Log-likelihoods ``(..., K)`` of the messages that are being learned from, under each hypothesis."""
+        if self._likelihoods is not None:
+            return self._likelihoods
+        return self.game.channel.log_likelihood(messages, candidates, self.posterior)
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin with no message."""
@@ -214,25 +186,25 @@ class MixtureLearner(Learner):
         """Learn from the round's messages."""
         message = self.game.channel.check_messages(message)
         candidates = self._check(candidates)
-        log_likelihoods = None
         if self._public is not None:
             self.posterior = self._public.weights
-            log_likelihoods = self.game.channel.log_likelihood(message, candidates, self.posterior)
-            self._public.advance(log_likelihoods)
-        self._learn(candidates, message, log_likelihoods)
+            self._likelihoods = self.game.channel.log_likelihood(message, candidates, self.posterior)
+            self._public.advance(self._likelihoods)
+        self._learn(candidates, message)
+        self._likelihoods = None
 
     def play(
         self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
     ) -> FloatArray:
         """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
-        if self._has_own_steps() or (self._public is not None and log_likelihoods is None):
-            return play_stepwise(self, candidates, messages)
-        if self._public is not None and log_likelihoods is not None:
+        if self._public is not None:
+            if log_likelihoods is None:
+                return play_stepwise(self, candidates, messages)
             self.posterior = self._public.along(log_likelihoods)
-        return self._predict(self._learn_along(candidates, messages, log_likelihoods), candidates)
-
-    def _has_own_steps(self) -> bool:
-        return overrides(self, MixtureLearner, "predict", "update")
+        self._likelihoods = log_likelihoods
+        weights = self._learn_along(candidates, messages)
+        self._likelihoods = None
+        return self._predict(weights, candidates)
 
 
 class ExponentialWeights(MixtureLearner):
@@ -242,20 +214,16 @@ class ExponentialWeights(MixtureLearner):
     horizon overflows them. As messages do not depend on predictions, a block of tape is a cumulative sum.
 
     Attributes:
-        rate: the learning rate ``eta``, of a learner that has one for all rounds.
+        rate: the learning rate ``eta`` of all rounds.
     """
 
     rate: float
+    play = MixtureLearner.play
+    _steps = (*MixtureLearner._steps, "weights")
 
     @abstractmethod
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """Each hypothesis' loss estimate ``(..., K)`` from messages ``(..., *message_shape)``."""
-
-    def _losses(
-        self, messages: Messages, candidates: FloatArray, log_likelihoods: FloatArray | None
-    ) -> FloatArray:
-        """The same, for a learner that can use the log-likelihoods ``(..., K)`` where they are known."""
-        return self.losses(messages, candidates)
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin with equal weights."""
@@ -269,7 +237,7 @@ class ExponentialWeights(MixtureLearner):
 
     @property
     def _num_totals(self) -> int:
-        """How many numbers :meth:`losses` has: K, and what a learner sums up beside them."""
+        """Length of the last axis of :meth:`losses`: K, or more if a learner sums up further numbers."""
         return self.game.num_hypotheses
 
     @property
@@ -282,23 +250,18 @@ class ExponentialWeights(MixtureLearner):
         totals *= -self.rate
         return softmax(totals, axis=axis, out=totals)
 
-    def _learn(self, candidates: FloatArray, message: Messages, log_likelihoods: FloatArray | None) -> None:
-        self._total = self._total + self._losses(message, candidates, log_likelihoods)
+    def _learn(self, candidates: FloatArray, message: Messages) -> None:
+        self._total = self._total + self.losses(message, candidates)
 
-    def _learn_along(
-        self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None
-    ) -> FloatArray:
+    def _learn_along(self, candidates: FloatArray, messages: Messages) -> FloatArray:
         # Rounds on the last axis: sums over hypotheses and over rounds are fastest that way.
-        losses = np.swapaxes(self._losses(messages, candidates, log_likelihoods), -1, -2)
+        losses = np.swapaxes(self.losses(messages, candidates), -1, -2)
         totals = np.empty(losses.shape)
         totals[..., 0] = self._total
         totals[..., 1:] = losses[..., :-1]
         np.cumsum(totals, axis=-1, out=totals)
         self._total = totals[..., -1] + losses[..., -1]
         return np.swapaxes(self._weigh(totals, -2), -1, -2)
-
-    def _has_own_steps(self) -> bool:
-        return super()._has_own_steps() or overrides(self, ExponentialWeights, "weights")
 
 
 class SmoothedLearner(ExponentialWeights):
@@ -318,7 +281,7 @@ class LiteralLearner(SmoothedLearner):
         game: the public rules; the channel must reveal losses.
 
     Raises:
-        IncompatibleChannelError: if its messages are no noisy log-likelihoods.
+        IncompatibleChannelError: if its messages are not noisy log-likelihoods.
     """
 
     track = "uninformed"

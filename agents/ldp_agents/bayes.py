@@ -1,11 +1,11 @@
-"""The exact posterior on a channel's own likelihood."""
+"""The exact posterior mean, from a channel's likelihood."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from ldp_agents.base import ExponentialWeights, overrides
+from ldp_agents.base import ExponentialWeights
 from ldp_agents.likelihood import log_evidence
 from ldp_gym import Game
 from ldp_gym.core import game_arrays, validation
@@ -18,8 +18,8 @@ class Bayes(ExponentialWeights):
     """The exact posterior mean: the best there is where the truth is a member of the class.
 
     It reads any channel. Under a truth drawn from its prior, and contexts that depend on it only through the
-    public transcript, no learner on the same channel has a smaller expected risk. Where the truth is no
-    member it can be worse than never learning; a rate below 1 trusts every message less, and helps then.
+    public transcript, no learner on the same channel has a smaller expected risk. For a truth outside the
+    class it can be worse than never learning; a rate below 1 trusts every message less, and helps then.
 
     Args:
         game: the public rules.
@@ -36,7 +36,7 @@ class Bayes(ExponentialWeights):
         as_game(game)
         if rate is not None:
             self.rate = validation.positive("rate", rate)
-        # What the losses are added to: the evidence that makes the prior of equal weights.
+        # Initial losses: the evidence that turns equal weights into the prior.
         self._start = np.zeros(())
         if prior is not None:
             weights = game_arrays.row("prior", prior, game.num_hypotheses, "hypothesis")
@@ -55,11 +55,4 @@ class Bayes(ExponentialWeights):
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """``-log sum_y f_k[y] q(z | y)``."""
-        return -evidence(self.game.channel.log_likelihood(messages, candidates, self.posterior))
-
-    def _losses(
-        self, messages: Messages, candidates: FloatArray, log_likelihoods: FloatArray | None
-    ) -> FloatArray:
-        if log_likelihoods is None or overrides(self, Bayes, "losses"):
-            return self.losses(messages, candidates)
-        return -evidence(log_likelihoods)
+        return -evidence(self.log_likelihoods(messages, candidates))

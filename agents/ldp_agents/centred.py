@@ -1,4 +1,4 @@
-"""EXP3 on losses of which the truth has the least, with a rate that fits their noise."""
+"""EXP3 on proper loss estimates, with a rate that adapts to their noise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ldp_gym.core.arrays import FloatArray, Messages, softmax
 RATES = ("adaptive", "known")
 
 _ROUNDING = 1e-12
-"""Estimates that differ by less say nothing; at a rate of one over their spread, rounding would speak."""
+"""Spread below which estimates count as equal: a rate of one over it would amplify rounding."""
 
 
 class CentredEXP3(SmoothedLearner):
@@ -24,7 +24,8 @@ class CentredEXP3(SmoothedLearner):
 
     Of a noisy log-likelihood the public offset is subtracted. Where one coordinate of K is revealed, the
     estimate is importance-weighted around the public centre of each coordinate's range; where all are, it is
-    the noisy log-likelihood itself. Any other message is scored (:mod:`ldp_gym.channels.scores`). The rate
+    the noisy log-likelihood itself. Any other message is scored by
+    :func:`ldp_gym.channels.two_level.quadratic_losses`. The rate
     ``sqrt(2 log K / V_t)`` needs no horizon: V_t sums up how large the estimates have been so far.
 
     Args:
@@ -43,7 +44,7 @@ class CentredEXP3(SmoothedLearner):
         return self.game.num_hypotheses + 1
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """The channel's estimates, and beside them how large they are."""
+        """The channel's estimates, and their spread as one number more."""
         channel = self.game.channel
         estimates = channel.loss_estimates(messages, candidates, self.posterior)
         if self._known:

@@ -1,4 +1,4 @@
-"""What learners share that learn from likelihoods alone."""
+"""Base classes of learners that read only the likelihoods of messages."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ldp_gym.core.arrays import BoolArray, FloatArray, Messages, uniform_distrib
 from ldp_gym.engine.posterior import evidence
 
 _LEAST_WEIGHT = 1e-300
-"""What a hypothesis keeps, so that a later message can bring it back."""
+"""Least weight of a hypothesis, so that a later message can bring it back."""
 
 
 class LikelihoodLearner(MixtureLearner):
-    """Learns from the likelihood of every message alone.
+    """Learns only from the likelihoods of the messages.
 
     The law of a message is linear in the law of the label: a mixture of hypotheses with weights w gives a
     message the likelihood ``sum_k w_k L_k``. So a learner of this kind needs nothing but the ``L_k``, and
@@ -26,19 +26,11 @@ class LikelihoodLearner(MixtureLearner):
     def learn(self, likelihoods: FloatArray) -> None:
         """Learn from the likelihoods ``(..., K)`` of a round's messages, the largest of them 1."""
 
-    def _log_likelihoods(
-        self, candidates: FloatArray, messages: Messages, known: FloatArray | None
-    ) -> FloatArray:
-        """The log-likelihoods ``(..., K)`` to learn from, up to a constant of each round."""
-        return self.game.channel.log_likelihood(messages, candidates) if known is None else known
+    def _learn(self, candidates: FloatArray, message: Messages) -> None:
+        self.learn(relative_likelihoods(self.log_likelihoods(message, candidates)))
 
-    def _learn(self, candidates: FloatArray, message: Messages, log_likelihoods: FloatArray | None) -> None:
-        self.learn(relative_likelihoods(self._log_likelihoods(candidates, message, log_likelihoods)))
-
-    def _learn_along(
-        self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None
-    ) -> FloatArray:
-        likelihoods = relative_likelihoods(self._log_likelihoods(candidates, messages, log_likelihoods))
+    def _learn_along(self, candidates: FloatArray, messages: Messages) -> FloatArray:
+        likelihoods = relative_likelihoods(self.log_likelihoods(messages, candidates))
         weights = np.empty(likelihoods.shape)
         for t in range(likelihoods.shape[1]):
             weights[:, t] = self.weights

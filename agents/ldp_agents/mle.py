@@ -9,6 +9,7 @@ from ldp_agents.bayes import Bayes
 from ldp_gym.core.arrays import FloatArray
 
 _TIE = 1e-9
+"""Difference of log-likelihoods, in nats, below which hypotheses tie."""
 
 
 class MLE(SmoothedLearner, Bayes):

@@ -11,12 +11,13 @@ from ldp_gym.core.arrays import BoolArray, FloatArray, softmax
 from ldp_gym.engine.game import as_game
 
 _SHARES = tuple(n / 6 for n in range(1, 6))
-"""What the first of a pair has in their mixtures."""
+"""Weights of the first of a pair in their five mixtures."""
 
 _MOST_HYPOTHESES = 128
+"""Largest number of hypotheses that ``Pairs`` takes."""
 
 MOST_BESIDE_OTHERS = 32
-"""Of more hypotheses, mixtures of pairs would cost most of the time of a learner that has other experts."""
+"""Number of hypotheses above which a learner with other experts does without pairs, to save time."""
 
 
 class Pairs(LikelihoodLearner):

@@ -13,10 +13,10 @@ from ldp_gym.core.arrays import BoolArray, FloatArray, softmax
 from ldp_gym.engine.game import as_game
 
 MEMBER, PAIR, SWITCHING, MIXTURE = 0.5, 0.08, 0.05, 0.37
-"""How likely each kind of truth is at first. Chosen on other tables than those of docs/any-truth.md."""
+"""Prior probabilities of the kinds of truth. Chosen on other tables than those of docs/any-truth.md."""
 
 PRIOR = (MEMBER + PAIR, SWITCHING, MIXTURE)
-"""Of the experts."""
+"""Prior weights of the three experts."""
 
 
 class Robust(LikelihoodLearner):
@@ -26,11 +26,11 @@ class Robust(LikelihoodLearner):
     - :class:`~ldp_agents.fixed_share.FixedShare` expects members that switch;
     - :class:`~ldp_agents.soft_bayes.SoftBayes` expects a mixture of many.
 
-    It sees no more than the messages. In their log-loss it pays at most ``log(1 / prior)`` more than any of
+    In their log-loss it pays at most ``log(1 / prior)`` more than any of
     its experts, on every sequence of messages.
 
     Args:
-        game: the public rules. Of more than 32 hypotheses the first expert expects members alone.
+        game: the public rules. With more than 32 hypotheses the first expert expects only members.
     """
 
     def __init__(self, game: Game) -> None:
@@ -46,7 +46,7 @@ class Robust(LikelihoodLearner):
 
     @property
     def trust(self) -> FloatArray:
-        """How far each expert is trusted, ``(..., 3)``, summing to one."""
+        """Weights ``(..., 3)`` of the experts, summing to one."""
         return softmax(self._log_weights)
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:

@@ -1,4 +1,4 @@
-"""What the others are measured against."""
+"""The uniform mixture, a baseline that never learns."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ class Uniform(ExponentialWeights):
     track = "uninformed"
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """Nothing, whatever the message says."""
+        """Zero, whatever the message."""
         leading = messages.shape[: messages.ndim - len(self.game.channel.message_shape)]
         return np.zeros((*leading, self.game.num_hypotheses))

@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.core import validation
+from ldp_gym.core import VERSION, validation
 from ldp_gym.core.errors import NoPrivacyWarning
-from ldp_gym.core.registry import PACKAGES, Registry, import_object, is_address
-from ldp_gym.core.version import VERSION
+from ldp_gym.core.registry import PACKAGES, Registry, import_object, is_address, plain
 from ldp_gym.engine.learners import LEARNERS, is_directory
-from ldp_gym.engine.rules import DEFAULTS, as_rules, plain, rule_value
+from ldp_gym.engine.rules import DEFAULTS, as_rules, rule_value
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.natures.base import NATURES

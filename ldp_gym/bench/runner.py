@@ -40,13 +40,12 @@ from ldp_gym.core.errors import (
     summarize,
 )
 from ldp_gym.core.registry import is_address
-from ldp_gym.engine.learners import Track, is_directory, learner_maker, track_of
+from ldp_gym.engine.learners import Track, as_make_learner, is_directory, track_of
 from ldp_gym.engine.rules import rule_value
-from ldp_gym.engine.scenario import Scenario
-from ldp_gym.engine.seeding import first_generator
+from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes
 from ldp_gym.evaluation import Evaluation, Recording, evaluate
-from ldp_gym.natures.iid import IID
+from ldp_gym.natures.base import IID
 from ldp_gym.processes import count_jobs, share_out
 from ldp_gym.testing import check_channel, check_hypotheses, check_learner, check_nature, check_truth
 
@@ -146,14 +145,14 @@ def run(
         if on_cell is not None:
             on_cell(todo[index], outcome)
     store.end_run(number)
-    return Results(store, experiments, seed, tracks)
+    return Results(store, experiments, seed, tracks, suite.name)
 
 
 def _find_track(learner: str, limits: Limits, trust: bool) -> Track:
     """The track that a learner declares. An unknown learner is an error now, not in every cell."""
     learner_code(learner)
     if not is_address(learner):
-        return track_of(learner_maker(learner, trust=trust))
+        return track_of(as_make_learner(learner, trust=trust))
     try:
         return call_contained(learner, limits, _declared_track, learner)
     except LearnerFailedError as error:
@@ -161,7 +160,7 @@ def _find_track(learner: str, limits: Limits, trust: bool) -> Track:
 
 
 def _declared_track(learner: str) -> Track:
-    return track_of(learner_maker(learner))
+    return track_of(as_make_learner(learner))
 
 
 def play(cell: Cell, limits: Limits = LIMITS, trust: bool = False) -> Outcome:
@@ -194,7 +193,7 @@ def _check_and_evaluate(cell: Cell) -> tuple[Evaluation, float]:
     rules = {name: experiment.rules[name] for name in CHANNEL_RULES if name in experiment.rules}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check_learner(learner_maker(experiment.learner, experiment.options), **rules)
+        check_learner(as_make_learner(experiment.learner, experiment.options), **rules)
         return _evaluate(cell)
 
 
@@ -204,7 +203,7 @@ def _evaluate(cell: Cell, trust: bool = False) -> tuple[Evaluation, float]:
     recording = _recording(GameRules(experiment.rules), cell.seed)
     saved = recording.seconds_saved
     evaluation = evaluate(
-        learner_maker(experiment.learner, experiment.options, trust=trust),
+        as_make_learner(experiment.learner, experiment.options, trust=trust),
         recording,
         episodes=experiment.episodes,
         seed=cell.seed,

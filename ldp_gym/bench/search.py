@@ -17,7 +17,7 @@ import numpy as np
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, mixture, uniform_distribution
 from ldp_gym.core.divergences import negentropy
-from ldp_gym.core.streams import Purpose, stream
+from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import Learner
 from ldp_gym.engine.rules import as_rules

@@ -1,33 +1,27 @@
-"""The private users: one file per mechanism.
+"""Channels, the private users of the game: one file per mechanism.
 
-``ldp-gym list channels`` shows them all, by what their messages speak about.
+``ldp-gym list channels`` shows them all, by the kind of their messages.
 
-What is promised: idealised real arithmetic, per round, for the labels alone (contexts and the class are
+The privacy promise holds in idealised real arithmetic, per round, for labels (contexts and the class are
 public), with a simulator's random numbers. That is right for research, and not for protecting real
 people's data. ``ldp_gym.audit.certify(channel, candidates)`` checks it.
 """
 
 from ldp_gym.channels.adaptive_groups import AdaptiveGroups
-from ldp_gym.channels.adaptive_scheffe import AdaptiveScheffe
-from ldp_gym.channels.adaptive_split import AdaptiveSplit
-from ldp_gym.channels.adaptive_wheel import AdaptiveWheel
 from ldp_gym.channels.base import CHANNELS, Channel
+from ldp_gym.channels.comparison import AdaptiveScheffe, AdaptiveSplit, Scheffe, Split
 from ldp_gym.channels.designed import Designed
-from ldp_gym.channels.gaussian_vector import GaussianVector
 from ldp_gym.channels.hadamard_response import HadamardResponse
 from ldp_gym.channels.hybrid import Hybrid
-from ldp_gym.channels.identity import Identity
 from ldp_gym.channels.laplace_single import LaplaceSingle
-from ldp_gym.channels.laplace_vector import LaplaceVector
 from ldp_gym.channels.local_hashing import LocalHashing
 from ldp_gym.channels.one_bit import OneBit
-from ldp_gym.channels.randomized_response import RandomizedResponse
-from ldp_gym.channels.scheffe import Scheffe
-from ldp_gym.channels.split import Split
+from ldp_gym.channels.randomized_response import Identity, RandomizedResponse
 from ldp_gym.channels.subset_selection import SubsetSelection
 from ldp_gym.channels.unary_encoding import UnaryEncoding
+from ldp_gym.channels.vector import GaussianVector, LaplaceVector
 from ldp_gym.channels.vote import Vote
-from ldp_gym.channels.wheel import Wheel
+from ldp_gym.channels.wheel import AdaptiveWheel, Wheel
 
 __all__ = [
     "CHANNELS",

@@ -1,4 +1,4 @@
-"""How much noise hides a vector, and how well: the privacy of additive Laplace and Gaussian noise.
+"""Noise scales and the privacy of additive noise: the paper's formulas, and tighter accounting.
 
 A vector of K numbers is revealed with independent noise. Between two labels coordinate j moves by at most
 ``shift_j`` in units of its noise scale. Laplace noise is accounted numerically by privacy loss distributions
@@ -13,16 +13,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ldp_gym.channels.noise_scales import advanced_composition
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import extra
 
 _POINTS = 500
-"""Into how many steps the largest shift's privacy loss is cut: the bounds agree to four digits."""
+"""Steps that the privacy loss of the largest shift is cut into: the bounds agree to four digits."""
 
 _LARGE = 50.0
-"""Above this eps the numerical accounting runs out of digits, and the closed forms are used."""
+"""Largest eps of the numerical accounting: above it the closed forms are used."""
+
+MOST_ROUNDS = 10**150
+"""Largest T of a formula: floats can still take its square."""
 
 
 class DeltaBounds(NamedTuple):
@@ -32,9 +34,45 @@ class DeltaBounds(NamedTuple):
     upper: float
 
 
-def _validated(num_coordinates: int, epsilon: float, delta: float) -> tuple[int, float, float]:
-    count = validation.whole("num_coordinates", num_coordinates, least=1)
-    return count, validation.positive("epsilon", epsilon), validation.fraction("delta", delta)
+# -- The paper's scales and offsets -------------------------------------------------------------------
+
+
+def vector_noise_scale(num_hypotheses: int, horizon: int, epsilon: float, delta: float) -> float:
+    """Algorithm 1's Laplace scale, ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``, eq. (8)."""
+    log_kt, epsilon = log_range(num_hypotheses, horizon), validation.positive("epsilon", epsilon)
+    return advanced_composition(num_hypotheses, epsilon, delta) * log_kt / epsilon
+
+
+def advanced_composition(num_coordinates: int, epsilon: float, delta: float) -> float:
+    """``2 sqrt(2K ln(1/delta)) + sqrt(K eps)``: eps times the scale that hides K coordinates of range 1."""
+    num_coordinates = validation.whole("num_coordinates", num_coordinates, least=1)
+    epsilon = validation.positive("epsilon", epsilon)
+    log_delta = -math.log(validation.fraction("delta", delta))
+    return 2.0 * math.sqrt(2.0 * num_coordinates * log_delta) + math.sqrt(num_coordinates * epsilon)
+
+
+def single_noise_scale(num_hypotheses: int, horizon: int, epsilon: float) -> float:
+    """Algorithm 2's Laplace scale, ``log(KT) / eps``, Section 5, eq. (12)."""
+    return log_range(num_hypotheses, horizon) / validation.positive("epsilon", epsilon)
+
+
+def offset(num_hypotheses: int, horizon: int, noise_scale: float, gamma: float | None = None) -> float:
+    """``c'(gamma)``: the noise scale times ``gamma + log K + log T``, eqs. (9) and (13)."""
+    noise_scale = validation.positive("noise_scale", noise_scale)
+    return noise_scale * (resolved_gamma(gamma, horizon) + log_range(num_hypotheses, horizon))
+
+
+def log_range(num_hypotheses: int, horizon: int) -> float:
+    """``log(KT)``, the range of a clipped log-likelihood."""
+    num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+    horizon = validation.whole("horizon (T)", horizon, least=2, most=MOST_ROUNDS)
+    return math.log(num_hypotheses) + math.log(horizon)
+
+
+def resolved_gamma(gamma: float | None, horizon: int) -> float:
+    """``gamma`` as given, or log T."""
+    rounds = validation.whole("horizon (T)", horizon, least=2, most=MOST_ROUNDS)
+    return math.log(rounds) if gamma is None else validation.positive("gamma", gamma)
 
 
 # -- Laplace ------------------------------------------------------------------------------------------
@@ -49,12 +87,17 @@ def laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> 
     return _laplace_vector_scale(*_validated(num_coordinates, epsilon, delta))
 
 
+def _validated(num_coordinates: int, epsilon: float, delta: float) -> tuple[int, float, float]:
+    count = validation.whole("num_coordinates", num_coordinates, least=1)
+    return count, validation.positive("epsilon", epsilon), validation.fraction("delta", delta)
+
+
 @lru_cache(maxsize=256)
 def _laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> float:
     high = min(num_coordinates, advanced_composition(num_coordinates, epsilon, delta)) / epsilon
     if epsilon > _LARGE:
         return high
-    # One coordinate alone has delta = 1 - e^((eps - shift) / 2), which bounds the shift.
+    # A single coordinate has delta = 1 - e^((eps - shift) / 2), which bounds the shift.
     low = min(high, 1.0 / (epsilon - 2.0 * math.log1p(-delta)))
     while high > low * (1.0 + 1e-6):
         middle = math.sqrt(low * high)

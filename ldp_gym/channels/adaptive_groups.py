@@ -1,13 +1,15 @@
 """Groups: the hypotheses in a few groups of equal posterior, and which of them likes the label best.
 
-The hypotheses are dealt into groups, the likely ones first, each to the group with the least of the public
-posterior so far. The user asks which group gives the label the largest posterior-weighted mean probability,
-and names it through randomized response over the groups.
+On disjoint supports all that counts of a channel is a family of sets of hypotheses, each message ``e^eps``
+times likelier for those in its set. It tells most if its set has the share r* of the posterior
+(:func:`ldp_gym.theory.best_share`), so there are about ``1 / r*`` groups, and fewer when one hypothesis has
+more than that.
 
-On disjoint supports all that counts of a channel is a family of sets of hypotheses: each message is ``e^eps``
-times likelier for those in its set (the extremal mechanisms of Kairouz, Oh and Viswanath 2016). It tells most
-if its set has the share r* of the posterior (:func:`ldp_gym.theory.best_share`), so there are about
-``1 / r*`` groups, and fewer when one hypothesis alone has more than that.
+A worked example, K = 3, eps = 1: ``1 / r* = 2.95``, so two or three groups. Posterior (0.5, 0.3, 0.2), coins
+(0.9, 0.1, 0.8): turns go by ``w (0.5 + coin) = (0.7, 0.18, 0.26)``, so 1, 3, 2. Two groups: 1 to group 0
+(load 0.5), 3 to group 1 (0.2), 2 to the lighter group 1 (0.5): groups (0, 1, 1). Three groups: (0, 2, 1). Of
+the two divisions the one that leaves the least expected uncertainty is taken; the message (0, 1, 1, 0) names
+group 0.
 """
 
 from __future__ import annotations
@@ -20,11 +22,9 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.adaptive import AdaptiveChannel
-from ldp_gym.channels.capacity import best_share
+from ldp_gym.channels.base import AdaptiveChannel, Posterior
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
-from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.channels.two_level import TwoLevelChannel
+from ldp_gym.channels.two_level import TwoLevelChannel, best_share, quadratic_losses
 from ldp_gym.core.arrays import (
     BoolArray,
     FloatArray,
@@ -37,20 +37,35 @@ from ldp_gym.core.arrays import (
 )
 
 _LEAST = 1e-6
-"""What a hypothesis counts for at least, so that every group has a mean."""
+"""Least weight of a hypothesis, so that every group has a mean."""
 
-_TIE = 1e-9
-"""What differs by less is equal: the last bit depends on the shape of a batch, and must decide nothing."""
+_EQUAL_MEANS = 1e-9
+"""Differences below this are ties: the last bit depends on the shape of a batch, and must not decide."""
 
 
 class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
-    """Names the group of hypotheses that likes the label best, out of a few equally likely ones.
+    """The group of hypotheses that likes the label best, out of a few groups of equal posterior.
 
-    The message has the number of each hypothesis' group, and at its end that of the group named.
+    The hypotheses are dealt into g groups, the likely ones first, each to the group with the least of the
+    public posterior so far. The user works out which group gives the label the largest posterior-weighted
+    mean probability and names it through randomized response: the right one with probability
+    ``e^eps / (e^eps + g - 1)``. The message has each hypothesis' group, and at its end the group named.
 
-    Privacy: the groups do not depend on the label, and the right one of g is named with probability
-    ``e^eps / (e^eps + g - 1)``, each other with ``e^-eps`` times that. Use it with Bayes where rounds may
-    depend on earlier messages: on 8 or 32 disjoint supports no other channel here is as close to the limit.
+    Example:
+        K = 3, eps = 1, posterior (0.6, 0.25, 0.15): two groups, {1} and {2, 3}. The weighted mean of the
+        second is (0.225, 0.288, 0.488), so labels 0 and 1 speak for the first. Naming the first:
+
+        >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
+        >>> message, posterior = np.array([0, 1, 1, 0]), np.array([0.6, 0.25, 0.15])
+        >>> np.exp(AdaptiveGroups(3, 3, 100).log_likelihood(message, table, posterior)).round(3).tolist()
+        [0.685, 0.592, 0.361]
+
+    Privacy: the groups depend on public things only, and any group is named with one of two probabilities,
+    ``e^eps`` apart.
+
+    When to use it: rounds may depend on earlier messages and eps is 1 or more; on 8 or 32 disjoint supports
+    no other channel here is as close to the limit. When not: at eps of 0.5 or less, or K above 100, take
+    ``adaptive-split``.
 
     The base measure of :meth:`log_density` is the law of the groups, times counting their names.
     """
@@ -59,7 +74,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     @cached_property
     def sizes(self) -> list[int]:
-        """How many groups there may be: 2, 3, 5, 9, ... and at most ``1 / r*``, rounded, or K."""
+        """Possible numbers of groups: 2, 3, 5, 9, ... and at most ``1 / r*``, rounded, or K."""
         share = max(best_share(self.epsilon), 1.0 / self.num_hypotheses)
         most = max(2, round(1.0 / share))
         steps = (2**power + 1 for power in range(most.bit_length()))
@@ -67,7 +82,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """A lot for each hypothesis' turn, whether to name the right group, another, a coin among equals."""
+        """One for each hypothesis' turn, then: name the right group?, which other, a coin among equals."""
         return self.num_hypotheses + 3
 
     @property
@@ -76,11 +91,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         return gym.spaces.MultiDiscrete([self.sizes[-1]] * (self.num_hypotheses + 1))
 
     def encode(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
     ) -> Messages:
         groups = self._divide(uniforms[..., :-3], posterior)
         liked = masses(candidates, np.asarray(labels))
@@ -98,18 +109,18 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         """The log probability of the right group, by the number of all groups, from 0."""
         return -np.log1p(np.maximum(np.arange(self.sizes[-1] + 1) - 1, 1) * math.exp(-self.epsilon))
 
-    def _weights(self, posterior: FloatArray | None) -> FloatArray:
+    def _weights(self, posterior: Posterior) -> FloatArray:
         return np.maximum(self._public(posterior), _LEAST)
 
     # -- The groups -------------------------------------------------------------------------------
 
-    def _divide(self, lots: FloatArray, posterior: FloatArray | None) -> IntArray:
-        """The number of each hypothesis' group, ``(..., K)``, when lots ``(..., K)`` blur whose turn it is.
+    def _divide(self, coins: FloatArray, posterior: Posterior) -> IntArray:
+        """Group of each hypothesis, ``(..., K)``, when uniforms ``(..., K)`` blur the order of turns.
 
         Of the possible numbers of groups the one after which the posterior is expected to be most certain.
         """
-        weights = np.broadcast_to(self._weights(posterior), lots.shape)
-        return self._divide_in_turn((-weights * (0.5 + lots)).argsort(axis=-1), weights)
+        weights = np.broadcast_to(self._weights(posterior), coins.shape)
+        return self._divide_in_turn((-weights * (0.5 + coins)).argsort(axis=-1), weights)
 
     def _divide_in_turn(self, turns: IntArray, weights: FloatArray) -> IntArray:
         """The number of each hypothesis' group, ``(..., K)``, when their turns are given."""
@@ -122,7 +133,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         uncertainties = [self._expected_uncertainty(roots, load, members) for load, members in divisions]
         chosen, least = divisions[0][1].argmax(axis=0), uncertainties[0]
         for (_, members), uncertainty in zip(divisions[1:], uncertainties[1:], strict=True):
-            better = uncertainty < least - _TIE
+            better = uncertainty < least - _EQUAL_MEANS
             chosen = np.where(better, members.argmax(axis=0), chosen)
             least = np.where(better, uncertainty, least)
         groups = np.empty(weights_in_turn.shape, dtype=np.int64)
@@ -134,7 +145,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
         That is ``sum_g sqrt(p_g) sum_k sqrt(w_k q_g(k))``, where group g is named with probability ``q_g(k)``
         if k is the truth, and with ``p_g`` on average. It is least, 1, where the truth is known. Entropy in
-        its place asks too much about the likeliest hypothesis alone, and is slow to find another when that
+        its place asks too much about the likeliest hypothesis, and is slow to find another when that
         one is wrong.
         """
         ratio, root = math.exp(-self.epsilon), math.exp(-self.epsilon / 2.0)
@@ -144,8 +155,8 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         uncertainty: FloatArray = np.add.reduce(spread, axis=0)
         return uncertainty * math.exp(self._log_right[len(load)])
 
-    def _shares(self, groups: IntArray, posterior: FloatArray | None) -> FloatArray:
-        """What each hypothesis counts for in the mean of each group, ``(groups, ..., K)``."""
+    def _shares(self, groups: IntArray, posterior: Posterior) -> FloatArray:
+        """Weight of each hypothesis in the mean of each group, ``(groups, ..., K)``."""
         numbers = np.arange(self.sizes[-1]).reshape(-1, *[1] * groups.ndim)
         shares = self._weights(posterior) * (groups == numbers)
         shares /= np.maximum(np.add.reduce(shares, axis=-1, keepdims=True), _LEAST)
@@ -154,7 +165,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
     # -- What a message tells ---------------------------------------------------------------------
 
     def _votes(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior
     ) -> tuple[FloatArray, FloatArray]:
         """Each group's share of labels' votes, ``(groups, ..., M)``; 1 for the named ``(groups, ..., 1)``."""
         groups = messages[..., :-1]
@@ -164,21 +175,19 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         named = np.arange(len(winners)).reshape(-1, *[1] * groups.ndim) == messages[..., -1:]
         return winners, named.astype(np.float64)
 
-    def _log_fits(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
-    ) -> FloatArray:
+    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> FloatArray:
         """The log probability of naming the right one of a message's groups, ``(..., 1)``."""
         count = np.maximum.reduce(messages[..., :-1], axis=-1, keepdims=True) + 1
         return self._log_right[count]
 
     def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         winners, named = self._votes(messages, candidates, posterior)
         return np.add.reduce(winners * named, axis=0)
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         winners, named = self._votes(messages, candidates, posterior)
         chances = np.stack([expectations(candidates, group) for group in winners])
@@ -186,7 +195,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         squares = right * np.add.reduce(np.square(chances), axis=0)
         return quadratic_losses(np.add.reduce(chances * named, axis=0), squares, self.epsilon)
 
-    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+    def list_messages(self, candidates: FloatArray, posterior: Posterior = None) -> MessageList:
         """All divisions, or random ones, with each group named."""
         weights, num_hypotheses = self._weights(posterior), self.num_hypotheses
         if num_hypotheses <= MOST_ORDERED:
@@ -204,28 +213,19 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     @property
     def num_public_coins(self) -> int:
-        """A lot for each hypothesis' turn."""
+        """One for each hypothesis' turn."""
         return self.num_hypotheses
 
-    def is_possible(
-        self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> bool:
-        """Whether the groups are numbered without a gap, and one of them is named."""
-        if not super().is_possible(message, candidates, posterior):
-            return False
-        groups, named = np.unique(message[:-1]), message[-1]
-        return len(groups) == groups[-1] + 1 and named <= groups[-1] and len(groups) in self.sizes
-
     def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+        self, coins: FloatArray, candidates: FloatArray, posterior: Posterior = None
     ) -> Messages:
         """Each group of the division named."""
         return _name_each(self._divide(coins, posterior)[None])[0]
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
         """A hundred divisions, each group named: a density takes two values, so any ratio is eps or 0."""
-        lots = np.random.default_rng(0).random((100, self.num_hypotheses))
-        return _name_each(np.unique(self._divide(lots, posterior), axis=0))[0]
+        coins = np.random.default_rng(0).random((100, self.num_hypotheses))
+        return _name_each(np.unique(self._divide(coins, posterior), axis=0))[0]
 
 
 def _assign(weights: FloatArray, sizes: list[int]) -> list[tuple[FloatArray, BoolArray]]:
@@ -234,7 +234,7 @@ def _assign(weights: FloatArray, sizes: list[int]) -> list[tuple[FloatArray, Boo
     Returns, for each number g, the groups' weights, ``(g, B)``, and who is in them, ``(g, K, B)``.
     """
     numbers = np.arange(sizes[-1])[:, None]
-    order = _TIE * numbers  # of equals the first is lightest
+    order = _EQUAL_MEANS * numbers  # of equals the first is lightest
     # All numbers of groups at once; a group too many is never the lightest.
     load = np.where(numbers < np.reshape(sizes, (-1, 1, 1)), order, np.inf)
     load = np.repeat(load, weights.shape[1], axis=-1)
@@ -247,9 +247,9 @@ def _assign(weights: FloatArray, sizes: list[int]) -> list[tuple[FloatArray, Boo
 
 
 def _winners(means: FloatArray, count: IntArray) -> BoolArray:
-    """Which of the first so many groups have the largest of the means ``(groups, ...)``."""
+    """Mask of the groups, among the first ``count``, with the largest of the means ``(groups, ...)``."""
     numbers = np.arange(len(means)).reshape(-1, *[1] * (means.ndim - 1))
-    largest = np.maximum.reduce(means, axis=0) * (1.0 - _TIE)
+    largest = np.maximum.reduce(means, axis=0) * (1.0 - _EQUAL_MEANS)
     return (means >= largest) & (numbers < count)
 
 
@@ -262,7 +262,7 @@ def _name_each(divisions: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _order_chances(orders: IntArray, weights: FloatArray) -> FloatArray:
-    """How likely independent numbers, uniform in ``[w_k / 2, 3 w_k / 2]``, fall into each order ``(n, K)``.
+    """Probability of each order ``(n, K)`` of independent numbers, uniform in ``[w_k / 2, 3 w_k / 2]``.
 
     Between two of all these ends a number is uniform, and those in one such interval come in any order with
     equal probability. So an order is cut in all ways into what lies in the highest interval, the next, and
@@ -270,7 +270,7 @@ def _order_chances(orders: IntArray, weights: FloatArray) -> FloatArray:
     """
     num_hypotheses = len(weights)
     ends = np.unique(np.concatenate([weights / 2.0, weights * 1.5]))[::-1]
-    # That the first so many lie in the intervals so far.
+    # Probability that the first n of an order lie in the intervals so far, (orders, n).
     chances = np.zeros((len(orders), num_hypotheses + 1))
     chances[:, 0] = 1.0
     for high, low in pairwise(ends):

@@ -1,7 +1,8 @@
-"""What a private user's channel is: a random map from a label to a message, with a known density."""
+"""The contract of a channel: a random map from a label to a message, with a known density."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,8 +11,8 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.accounting import DeltaBounds
+from ldp_gym.channels.clipping import Clipping
 from ldp_gym.channels.listing import MessageList, complete_list, list_space, message_range
-from ldp_gym.channels.scores import relative_losses
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at
 from ldp_gym.core.errors import IncompatibleChannelError
@@ -20,11 +21,17 @@ from ldp_gym.core.sampling import open_uniforms
 
 CHANNELS: Registry[Channel] = Registry("channel", group="ldp_gym.channels")
 
+Posterior = FloatArray | None
+"""The public posterior ``(..., K)``; None where a channel does not read it."""
+
+_SINGULAR = 1e12
+"""Condition number above which a channel matrix counts as singular."""
+
 
 class Channel(ABC):
     """An (eps, delta)-locally differentially private map ``R_t`` from labels to messages.
 
-    A channel of your own defines :attr:`message_space`, :attr:`num_uniforms`, :meth:`encode` and
+    A custom channel defines :attr:`message_space`, :attr:`num_uniforms`, :meth:`encode` and
     :meth:`log_density`; the exact likelihood of every hypothesis, and with it the Bayes learner, follow, and
     so does the exact audit if the messages are finite (else define :meth:`worst_case_messages` too).
     ``ldp_gym.testing.check_channel`` holds it to this contract.
@@ -42,7 +49,9 @@ class Channel(ABC):
         adaptive: whether the message depends on the public posterior.
         reveals_losses: whether a message is a noisy log-likelihood of each hypothesis, as a loss: what the
             paper's own learners read.
-        most_tables: how many tables of candidates a game may have at most, if there is a limit.
+        most_tables: largest number of tables of candidates in a game, if there is a limit.
+        most_labels: largest M, if there is a limit.
+        most_hypotheses: largest K, if there is a limit.
         pure: whether the channel promises delta = 0.
         free_of_num_labels: whether cutting every label into equal parts changes no message's law, whatever M.
         resolution: the largest probability that counts as 0 when a message is drawn; 2^-53, a uniform's step.
@@ -54,6 +63,8 @@ class Channel(ABC):
     adaptive: ClassVar[bool] = False
     reveals_losses: ClassVar[bool] = False
     most_tables: ClassVar[int | None] = None
+    most_labels: ClassVar[int | None] = None
+    most_hypotheses: ClassVar[int | None] = None
     pure: ClassVar[bool] = True
     free_of_num_labels: ClassVar[bool] = False
     resolution: ClassVar[float] = 2.0**-53
@@ -79,6 +90,12 @@ class Channel(ABC):
             raise ValueError(f"{name} is a pure channel: it takes delta=0 only, got {self.delta}")
         if not self.pure and self.delta == 0.0:
             raise ValueError(f"{name} needs delta > 0, got 0; pass for example delta=1e-5")
+        labels, hypotheses = self.most_labels or self.num_labels, self.most_hypotheses or self.num_hypotheses
+        if self.num_labels > labels or self.num_hypotheses > hypotheses:
+            raise ValueError(
+                f"{name} takes at most {labels:,} labels and {hypotheses:,} hypotheses, got "
+                f"{self.num_labels:,} and {self.num_hypotheses:,}; 'split' and 'wheel' take any number"
+            )
 
     def _valid_epsilon(self, epsilon: float) -> float:
         return validation.positive("epsilon", epsilon)
@@ -86,7 +103,7 @@ class Channel(ABC):
     @property
     @abstractmethod
     def num_uniforms(self) -> int:
-        """How many uniforms one message takes."""
+        """Number of uniforms that one message takes."""
 
     @property
     @abstractmethod
@@ -102,18 +119,14 @@ class Channel(ABC):
 
     @cached_property
     def placeholder(self) -> Messages:
-        """What is shown where there is no message yet: zeros, or the point of the space next to them."""
+        """Message shown in round 0: zeros, or the point of the space next to them."""
         low, high, _ = self._message_range
         zeros = np.zeros(self.message_shape, dtype=self.message_space.dtype)
         return np.clip(zeros, low, high).astype(zeros.dtype)
 
     @abstractmethod
     def encode(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
     ) -> Messages:
         """The messages ``(..., *message_shape)`` of labels ``(...)``, as a function of their uniforms.
 
@@ -126,7 +139,7 @@ class Channel(ABC):
 
     @abstractmethod
     def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         """The normalised log density ``log q(z | y)`` of messages given each label, ``(..., M)``.
 
@@ -135,7 +148,7 @@ class Channel(ABC):
         """
 
     def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         """``log sum_y f_k[y] q(z | y)`` of every hypothesis, ``(..., K)``."""
         log_density = self.log_density(messages, candidates, posterior)
@@ -146,23 +159,16 @@ class Channel(ABC):
             return np.log(likelihood) + peak[..., None]
 
     def send(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
     ) -> tuple[Messages, FloatArray]:
-        """The messages of :meth:`encode` with their log-likelihoods, for a transcript that goes on from them.
-
-        An adaptive channel shares the work of the two.
-        """
+        """The messages of :meth:`encode` with their log-likelihoods."""
         messages = self.encode(labels, candidates, uniforms, posterior)
         return messages, self.log_likelihood(messages, candidates, posterior)
 
     def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
-        """How far labels agree with messages, from 0 to 1, ``(..., M)``: what a learned agent reads.
+        """Agreement of labels with messages, from 0 to 1, ``(..., M)``: a feature for learned agents.
 
         1 for a label that the message names, holds, covers or favours, 0 for any other, and a share where a
         private coin decides. It says what a message is about, not how far it is to be trusted.
@@ -176,16 +182,17 @@ class Channel(ABC):
         )
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         """Losses ``(..., K)`` for a learner that averages: in expectation under any member its own is least.
 
-        By default the quadratic score of a message out of few, and the logarithmic one of others
-        (:mod:`ldp_gym.channels.scores`).
+        By default the quadratic score of a message out of few, and the logarithmic score of others, relative
+        to the uniform mixture: on an eps-private channel it lies in ``[-eps, eps]``.
         """
         log_likelihood = self.log_likelihood(messages, candidates, posterior)
         if not isinstance(self.message_space, gym.spaces.Discrete):
-            return relative_losses(log_likelihood)
+            total = np.logaddexp.reduce(log_likelihood, axis=-1, keepdims=True)
+            return total - math.log(self.num_hypotheses) - log_likelihood
         first, axes = int(self.message_space.start), candidates.ndim - 2
         if posterior is not None:
             axes, posterior = max(axes, posterior.ndim - 1), posterior[None]
@@ -197,14 +204,65 @@ class Channel(ABC):
         here = np.log(at(np.moveaxis(mean, 0, -1), np.asarray(messages) - first))
         return squares - 2.0 * np.exp(log_likelihood - here[..., None])
 
+    def unbiased_losses(
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+    ) -> FloatArray:
+        """Estimates ``(..., K)`` of the clipped log-loss of the user's label, unbiased given the label.
+
+        The expectation over messages given label y is ``-log pbar_k(y)`` with the density ``pbar`` of
+        :class:`~ldp_gym.channels.clipping.Clipping` (Section 4, eq. (6)) at this horizon, whatever the truth:
+        :meth:`Clipping.label_losses`. A learner that averages them has a regret against the best hypothesis
+        in the clipped log-loss of labels, even if no hypothesis is right.
+
+        By default the channel matrix is inverted: with ``m(z)`` the mean over labels of ``q(z | y)`` and
+        ``G = sum_z q(z | .) q(z | .) / m(z)``, the estimate is ``sum_y q(z | y) / m(z) (G^-1 loss_k)[y]``.
+
+        Raises:
+            IncompatibleChannelError: if the messages cannot be listed, or their laws are linearly dependent,
+                so that some losses have no unbiased estimate.
+        """
+        shape = np.broadcast_shapes(candidates.shape[:-2], () if posterior is None else posterior.shape[:-1])
+        inverted = np.empty((*shape, self.num_hypotheses, self.num_labels))
+        known: dict[tuple[bytes, bytes], FloatArray] = {}
+        tables = np.broadcast_to(candidates, inverted.shape)
+        publics = None if posterior is None else np.broadcast_to(posterior, inverted.shape[:-1])
+        for i in np.ndindex(shape):
+            public = None if publics is None else publics[i]
+            key = tables[i].tobytes(), b"" if public is None else public.tobytes()
+            if key not in known:
+                known[key] = self._inverted(tables[i], public)
+            inverted[i] = known[key]
+        density = np.exp(self.log_density(messages, candidates, posterior))
+        return np.einsum("...km,...m->...k", inverted, density / density.mean(axis=-1, keepdims=True))
+
+    def _inverted(self, candidates: FloatArray, posterior: Posterior) -> FloatArray:
+        """``G^-1 loss_k`` of :meth:`unbiased_losses` at one table, ``(K, M)``."""
+        try:
+            listed = self.list_messages(candidates, posterior)
+        except TypeError as error:
+            raise IncompatibleChannelError(f"no unbiased losses: {error}") from None
+        if not listed.complete:
+            raise IncompatibleChannelError(
+                f"no unbiased losses: {self!r} has too many messages to invert its channel matrix"
+            )
+        density = np.exp(self.log_density(listed.messages, candidates, posterior))
+        weights = np.exp(listed.log_weights) / np.maximum(density.mean(axis=-1), np.finfo(np.float64).tiny)
+        products = np.einsum("n,ny,nz->yz", weights, density, density)
+        if np.linalg.cond(products) > _SINGULAR:
+            raise IncompatibleChannelError(
+                f"no unbiased losses: the messages of {self!r} do not tell all labels apart at these "
+                f"candidates; 'subset-selection' and 'one-bit' have unbiased losses at any candidates"
+            )
+        return np.linalg.solve(products, Clipping(self.horizon).label_losses(candidates).T).T
+
     def loss_variance(self, candidates: FloatArray) -> FloatArray:
-        """A public bound ``(...)`` on how :meth:`loss_estimates` spread around public centres.
+        """A public bound ``(...)`` on the spread of :meth:`loss_estimates` around public centres.
 
         Squared, on average over hypotheses and messages; 1 for a quadratic score.
         """
         return np.ones(candidates.shape[:-2])
 
-    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+    def list_messages(self, candidates: FloatArray, posterior: Posterior = None) -> MessageList:
         """Messages at candidates ``(K, M)`` such that sums over them stand for sums over all.
 
         All messages, if there are few: by default the points of a finite message space, whose densities are
@@ -226,15 +284,15 @@ class Channel(ABC):
             raise TypeError(otherwise)
         return messages
 
-    # -- What a deployment needs ------------------------------------------------------------------
+    # -- What an exact table needs ----------------------------------------------------------------
 
     @property
     def num_public_coins(self) -> int:
-        """How many uniforms the public coins of :meth:`messages_given_coins` take; 0 where there are none."""
+        """Number of uniforms of the public coins of :meth:`messages_given_coins`; 0 without public coins."""
         return 0
 
     def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+        self, coins: FloatArray, candidates: FloatArray, posterior: Posterior = None
     ) -> Messages:
         """All messages ``(n, *message_shape)`` that are left when the public coins are drawn.
 
@@ -254,18 +312,9 @@ class Channel(ABC):
             f"the messages of {type(self).__name__} are real numbers, or too many to list"
         )
 
-    def is_possible(
-        self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> bool:
-        """Whether a message is one that the channel may send. A server hears from anyone, so it asks.
-
-        By default, whether it lies in the message space; a channel that sends less than that says what.
-        """
-        return self.message_space.contains(message)
-
     # -- What an audit needs ----------------------------------------------------------------------
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
         """Messages ``(S, *message_shape)`` among which the largest density ratio of all is found.
 
         All messages, if they are few; a channel with others says where it can lie.
@@ -276,7 +325,7 @@ class Channel(ABC):
         )
 
     def delta_bounds(
-        self, candidates: FloatArray, epsilon: float, posterior: FloatArray | None = None
+        self, candidates: FloatArray, epsilon: float, posterior: Posterior = None
     ) -> DeltaBounds:
         """Bounds on the least delta with which the channel is (eps, delta)-private at these candidates.
 
@@ -300,26 +349,26 @@ class Channel(ABC):
         labels: IntArray,
         candidates: FloatArray,
         rng: np.random.Generator,
-        posterior: FloatArray | None = None,
+        posterior: Posterior = None,
     ) -> Messages:
         """The messages of labels ``(...)``, with coins from ``rng``.
 
         Raises:
-            ValueError: for what is no label, or candidates or a posterior that are no distributions.
+            ValueError: if labels are out of range, or candidates or posterior are not distributions.
         """
         rng = validation.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         labels = game_arrays.labels(labels, self.num_labels)
         candidates = game_arrays.candidates(candidates, self.num_hypotheses, self.num_labels)
         if posterior is not None:
-            posterior = game_arrays.posterior(posterior, self.num_hypotheses)
+            posterior = game_arrays.posteriors(posterior, self.num_hypotheses)
         uniforms = open_uniforms([rng], (*labels.shape, self.num_uniforms))[0]
         return self.encode(labels, candidates, uniforms, posterior)
 
     def check_messages(self, messages: Any) -> Messages:
-        """Messages ``(..., *message_shape)`` as an array, where users hand them over.
+        """Messages ``(..., *message_shape)`` from a user, as an array.
 
         Raises:
-            ValueError: if they are of another shape, or no points of the message space.
+            ValueError: if they have another shape, or are not points of the message space.
         """
         array = messages if type(messages) is np.ndarray else validation.numbers("message", messages)
         shape, (low, high, whole) = self.message_shape, self._message_range
@@ -349,10 +398,50 @@ class Channel(ABC):
         return f"{type(self).__name__}({shape}, {privacy})"
 
 
-def as_channel(channel: object) -> Channel:
-    """``channel``, which must be one that is made for a game.
+class AdaptiveChannel(Channel):
+    """A channel whose message depends on the public posterior.
 
-    Raises:
-        TypeError: if it is something else, such as its name.
+    The posterior assumes a member of the class. Where the truth is a mixture, or switches, it soon trusts
+    only one hypothesis, and the channel asks about little else. A posterior that shares a little of its
+    weight in every round goes on asking about all of them.
+
+    The other arguments are those of every :class:`Channel`.
+
+    Args:
+        posterior_rate: the rate, in (0, 1], at which the public posterior learns from a message; 1 is Bayes'
+            rule.
+        posterior_share: the share of its weight, in [0, 1), that the public posterior spreads over all
+            hypotheses after every message.
     """
+
+    adaptive: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        num_hypotheses: int,
+        num_labels: int,
+        horizon: int,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        posterior_rate: float = 1.0,
+        posterior_share: float = 0.0,
+    ) -> None:
+        super().__init__(num_hypotheses, num_labels, horizon, epsilon=epsilon, delta=delta)
+        self.posterior_rate = validation.positive("posterior_rate", posterior_rate, most=1.0)
+        self.posterior_share = validation.probability_below_one("posterior_share", posterior_share)
+
+    def _public(self, posterior: Posterior) -> FloatArray:
+        """The public posterior, or an error that says where to get it."""
+        if posterior is None:
+            raise IncompatibleChannelError(
+                f"{self!r} is adaptive: what a message says depends on the public posterior. Pass it: "
+                f"a subclass of ldp_agents.ExponentialWeights has it as self.posterior, and "
+                f"game.public_posterior() keeps one"
+            )
+        return posterior
+
+
+def as_channel(channel: object) -> Channel:
+    """Check that ``channel`` is a Channel, not its class or its name."""
     return validation.instance("channel", channel, Channel, "a Channel (made, not its class or name)")

@@ -1,4 +1,4 @@
-"""What the channels that reveal clipped log-likelihoods share: h_t, and the mixture it makes of a density."""
+"""Base of the channels that reveal clipped log-likelihoods: h_t, and the mixture it makes of a density."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Channel
+from ldp_gym.channels.base import Channel, Posterior
 from ldp_gym.channels.clipping import Cells, Clipping
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, expectations, has_zero
 from ldp_gym.core.sampling import integers
 
 NEGLIGIBLE = 1e-5
-"""A range, in nats, that counts as none: what is scaled by it would show how log-likelihoods round."""
+"""Largest range, in nats, that counts as zero: scaling by it would show rounding errors."""
 
 
 class ClippedChannel(Channel):
     """A randomization of ``log pbar_j[h_t(y)]`` in one or all of the K coordinates: a loss for each.
 
-    The arguments that are not listed here are those of every :class:`Channel`.
+    The other arguments are those of every :class:`Channel`.
 
     Args:
         clipping: ``"continuous"``, or ``"paper"`` with its ceilings, which breaks the promise.
@@ -82,7 +82,7 @@ class ClippedChannel(Channel):
         return self._levels_of(candidates, cells.lengths[..., None, :], cells.total[..., None])
 
     def _levels_of(self, masses: FloatArray, lengths: FloatArray, total: FloatArray) -> FloatArray:
-        """``log pbar_j[y]`` of the given masses ``f_j[y]`` alone; +inf where h_t never goes."""
+        """``log pbar_j[y]`` of the given masses ``f_j[y]``; +inf where h_t never goes."""
         return np.where(lengths > 0.0, np.log(self.clipping.density(masses, lengths, total)), np.inf)
 
     def _kernel(
@@ -96,7 +96,7 @@ class ClippedChannel(Channel):
         return np.exp(log_kernel, out=log_kernel), peak + log_norm[..., None]
 
     def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         """See :meth:`Channel.log_density`; the base measure is Lebesgue's in the revealed coordinates.
 
@@ -110,8 +110,21 @@ class ClippedChannel(Channel):
         with np.errstate(divide="ignore"):
             return np.log(own * kernel + (1.0 - own) * average) + log_scale
 
+    def unbiased_losses(
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+    ) -> FloatArray:
+        """See :meth:`Channel.unbiased_losses`: the loss estimates, without the part that h_t adds.
+
+        :meth:`loss_estimates` are unbiased for ``-log pbar_k(h_t(y))``, and h_t replaces a label that some
+        hypothesis allows with probability 1/T by the average over all cells, which is public.
+        """
+        estimates, mixing = self.loss_estimates(messages, candidates, posterior), self.clipping.mixing
+        losses = self.clipping.label_losses(candidates)
+        average = np.einsum("...km,...m->...k", losses, self.clipping.cells(candidates).shares)
+        return (estimates - mixing * average) / (1.0 - mixing)
+
     def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         """See :meth:`Channel.log_likelihood`; the kernels mixed by the laws of ``h_t(y)``."""
         kernel, log_scale = self._kernel(messages, candidates, self.clipping.cells(candidates))
@@ -137,7 +150,7 @@ def mark_revealed(losses: FloatArray) -> FloatArray:
 
 
 def revealed_coordinate(messages: Messages) -> IntArray:
-    """Which coordinate each message reveals, of those that reveal one."""
+    """The coordinate that each message reveals, on channels that reveal one."""
     return (messages != 0.0).argmax(axis=-1)
 
 

@@ -81,6 +81,11 @@ class Clipping:
             length, np.finfo(np.float64).tiny
         ) + self.mixing / total
 
+    def label_losses(self, candidates: FloatArray) -> FloatArray:
+        """``-log pbar_k(y)`` of every hypothesis and label, ``(..., K, M)``: the clipped log-loss."""
+        cells = self.cells(candidates)
+        return -np.log(self.density(candidates, cells.lengths[..., None, :], cells.total[..., None]))
+
     def smooth_candidates(self, candidates: FloatArray) -> FloatArray:
         """``(1 - 1/T) f_j + (1/T) l / N'``: the law of the label of ``h_t(y)`` under each hypothesis."""
         smooth = (1.0 - self.mixing) * candidates

@@ -1,15 +1,9 @@
 """Comparisons: one private bit that says which of two sides of hypotheses likes the label better.
 
-Two sides A and B of hypotheses are drawn with public coins. The user asks which gives the label the larger
-mean probability, ``mean_{j in A} f_j(x)[y] > mean_{j in B} f_j(x)[y]``, and answers through randomized
-response. Where both give the same, a private coin decides: no side wins by its number. The message is -1 on
-the side that won, +1 on the other and 0 elsewhere.
-
-The signs are not losses: the truth need not be on the winning side more often than others are. What is scored
-is how well a hypothesis predicts the answer.
-
-Privacy: the sides do not depend on the label, and the answer is one bit, flipped with probability
-``1 / (e^eps + 1)``. Pure, free of M. What is compared with what is all that the channels below differ in.
+Public coins draw two sides A and B. The bit ``mean_{j in A} f_j(x)[y] > mean_{j in B} f_j(x)[y]`` goes
+through randomized response; where both means are equal a private coin decides. The message is -1 on the side
+that won, +1 on the other and 0 elsewhere. The signs are not losses: the truth need not be on the winning side
+more often than others are. What is scored is how well a hypothesis predicts the answer.
 """
 
 from __future__ import annotations
@@ -21,25 +15,37 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.listing import NUM_DRAWS, MessageList, list_by_coins
-from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.channels.two_level import TwoLevelChannel, log_mixture
+from ldp_gym.channels.base import AdaptiveChannel, Posterior
+from ldp_gym.channels.listing import (
+    MOST_ORDERED,
+    NUM_DRAWS,
+    MessageList,
+    all_orders,
+    all_subsets,
+    list_by_coins,
+)
+from ldp_gym.channels.two_level import TwoLevelChannel, quadratic_losses
 from ldp_gym.core.arrays import (
     BoolArray,
     FloatArray,
     IntArray,
     Messages,
-    at,
+    along,
     expectations,
     masses,
     mixture,
+    uniform_distribution,
 )
+from ldp_gym.core.sampling import categorical, integers
 
-_TIE = 1e-12
-"""Mean probabilities that differ by less are equal: the last bit must not decide who likes a label better."""
+_EQUAL_SIDES = 1e-12
+"""Mean probabilities that differ by less are ties: the last bit must not decide."""
 
 UNLIKELY = 1e-12
-"""The least public weight that a hypothesis is given."""
+"""Least public weight of a hypothesis."""
+
+_HALF = 0.5 - 1e-9
+"""Half of the posterior, less the rounding of its sums."""
 
 
 class Comparison(TwoLevelChannel):
@@ -54,19 +60,18 @@ class Comparison(TwoLevelChannel):
     @property
     @abstractmethod
     def _num_coins(self) -> int:
-        """How many uniforms the sides take."""
+        """Number of uniforms that draw the sides."""
 
     @abstractmethod
-    def _sides(self, coins: FloatArray, posterior: FloatArray | None) -> FloatArray:
+    def _sides(self, coins: FloatArray, posterior: Posterior) -> FloatArray:
         """The sides that coins ``(..., num_coins)`` draw: +1 on A, -1 on B, 0 elsewhere, ``(..., K)``."""
 
     @abstractmethod
-    def _all_sides(self, posterior: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
+    def _all_sides(self, posterior: Posterior) -> tuple[FloatArray, FloatArray] | None:
         """All sides ``(n, K)`` and their probabilities ``(n,)``, unless there are too many."""
 
     @property
     def num_uniforms(self) -> int:
-        """Those of the sides, and one for the answer."""
         return self._num_coins + 1
 
     @property
@@ -80,114 +85,78 @@ class Comparison(TwoLevelChannel):
         return -math.log1p(math.exp(-self.epsilon))
 
     def encode(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
     ) -> Messages:
         sides = self._sides(uniforms[..., :-1], posterior)
         liked = masses(candidates, np.asarray(labels))
         prefers = _preference(np.einsum("...k,...k->...", self._contrast(sides, posterior), liked))
         return np.where(self._wins(prefers, uniforms[..., -1])[..., None], -sides, sides)
 
-    def send(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
-    ) -> tuple[Messages, FloatArray]:
-        own = type(self).encode, type(self).log_likelihood
-        if own != (Comparison.encode, Comparison.log_likelihood):  # a subclass means what it says
-            return super().send(labels, candidates, uniforms, posterior)
-        sides = self._sides(uniforms[..., :-1], posterior)
-        prefers = _preference(mixture(self._contrast(sides, posterior), candidates))
-        wins = self._wins(at(prefers, np.asarray(labels)), uniforms[..., -1])[..., None]
-        chances = expectations(candidates, prefers)
-        log_likelihood = log_mixture(np.where(wins, chances, 1.0 - chances), self._log_keep, self.epsilon)
-        return np.where(wins, -sides, sides), log_likelihood
-
     def _wins(self, prefers: FloatArray, coin: FloatArray) -> BoolArray:
-        """Whether the answer is that A likes the label better, from how far it does, ``(...)``."""
+        """Mask of answers "A likes the label better", given that it does (1), does not (0) or ties (1/2)."""
         truthful = coin < math.exp(self._log_keep)
         return np.where(prefers == 0.5, coin < 0.5, (prefers > 0.5) == truthful)
 
     @abstractmethod
-    def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
+    def _contrast(self, sides: FloatArray, posterior: Posterior) -> FloatArray:
         """Coefficients ``(..., K)`` whose product with masses is the mean over A less the mean over B."""
 
     @abstractmethod
     def _lowest(self, messages: Messages) -> FloatArray:
-        """What a message has for the lowest hypothesis that is compared, ``(..., 1)``."""
+        """Sign of a message at the lowest hypothesis that is compared, ``(..., 1)``."""
 
     def _prefers(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior
     ) -> tuple[FloatArray, BoolArray]:
-        """Which labels A likes better, ``(..., M)``, and if the answer was that it does, ``(..., 1)``."""
+        """Labels that A likes better, ``(..., M)``, and a mask of answers that it does, ``(..., 1)``."""
         lowest = self._lowest(messages)
         contrast = self._contrast(messages * lowest, posterior)
         return _preference(mixture(contrast, candidates)), lowest < 0.0
 
-    def _chances(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
-    ) -> FloatArray:
-        """How likely each hypothesis finds the true answer to be the one that was given, ``(..., K)``."""
+    def _chances(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> FloatArray:
+        """Probability under each hypothesis of the given answer before flipping, ``(..., K)``."""
         prefers, won = self._prefers(messages, candidates, posterior)
         chances = expectations(candidates, prefers)
         return np.where(won, chances, 1.0 - chances)
 
     def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         """1 for a label that the side that won likes better, 1/2 where both like it equally."""
         prefers, won = self._prefers(messages, candidates, posterior)
         return np.where(won, prefers, 1.0 - prefers)
 
-    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None) -> float:
+    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> float:
         return self._log_keep
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         chances = self._chances(messages, candidates, posterior)
         squares = math.exp(self._log_keep) * (np.square(chances) + np.square(1.0 - chances))
         return quadratic_losses(chances, squares, self.epsilon)
 
-    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+    def list_messages(self, candidates: FloatArray, posterior: Posterior = None) -> MessageList:
         """All sides with both answers; some random sides where there are too many."""
         sides, chances = self._all_sides(posterior) or (self._draw_sides(NUM_DRAWS, posterior), None)
         return list_by_coins(np.stack([sides, -sides], axis=1), chances)
 
-    def _draw_sides(self, count: int, posterior: FloatArray | None) -> FloatArray:
-        """So many random sides, the same ones each time."""
+    def _draw_sides(self, count: int, posterior: Posterior) -> FloatArray:
+        """Random sides, the same ones each time."""
         return self._sides(np.random.default_rng(0).random((count, self._num_coins)), posterior)
 
     @property
     def num_public_coins(self) -> int:
-        """Those of the sides."""
         return self._num_coins
 
     def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+        self, coins: FloatArray, candidates: FloatArray, posterior: Posterior = None
     ) -> Messages:
         """Both answers about the sides."""
         sides = self._sides(coins, posterior)
         return np.stack([sides, -sides])
 
-    def is_possible(
-        self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> bool:
-        """Whether it has two sides, of as many hypotheses as the channel compares."""
-        sizes = int(np.count_nonzero(message < 0.0)), int(np.count_nonzero(message > 0.0))
-        whole = bool((np.abs(message) == (message != 0.0)).all())
-        return super().is_possible(message, candidates, posterior) and whole and self._can_compare(*sizes)
-
-    @abstractmethod
-    def _can_compare(self, losers: int, winners: int) -> bool:
-        """Whether sides may have so many hypotheses."""
-
-    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
         """A few hundred random sides with both answers: where no label ties, a ratio is eps or 0."""
         sides = np.unique(self._draw_sides(200, posterior), axis=0)
         return np.concatenate([sides, -sides])
@@ -195,19 +164,132 @@ class Comparison(TwoLevelChannel):
 
 def _preference(differences: FloatArray) -> FloatArray:
     """1 where the first mean is larger, 0 where the second is, 1/2 where they are equal."""
-    preference: FloatArray = np.add(differences > _TIE, differences >= -_TIE, dtype=np.float64)
-    preference *= 0.5
-    return preference
+    larger, as_large = differences > _EQUAL_SIDES, differences >= -_EQUAL_SIDES
+    return 0.5 * np.add(larger, as_large, dtype=np.float64)
 
 
 class Division(Comparison):
     """All hypotheses on one side or the other; A has the first."""
 
-    def _can_compare(self, losers: int, winners: int) -> bool:
-        return losers > 0 and winners > 0 and losers + winners == self.num_hypotheses
-
     def _lowest(self, messages: Messages) -> FloatArray:
         return messages[..., :1]
+
+
+class Split(Division):
+    """A random half of the hypotheses against the rest: which side likes the label better?
+
+    Public coins draw a half A of the hypotheses; B is the rest. The user works out the bit "A gives my label
+    a larger mean probability than B". The bit is flipped with probability ``1 / (e^eps + 1)``; the message is
+    -1 on the side that won and +1 on the other.
+
+    Example:
+        K = 3, eps = 1 (flip probability 0.269), A = {1}, B = {2, 3}. The means are (0.6, 0.3, 0.1) and
+        (0.2, 0.25, 0.55), so labels 0 and 1 speak for A. The probability of "A won" under each hypothesis:
+
+        >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
+        >>> np.exp(Split(3, 3, 100).log_likelihood(np.array([-1.0, 1.0, 1.0]), table)).round(3).tolist()
+        [0.685, 0.592, 0.361]
+
+    Privacy: the sides are public and do not depend on the label. The label only decides the bit before it is
+    flipped, so a message has probability ``e^eps / (e^eps + 1)`` or ``1 / (e^eps + 1)`` given the sides, and
+    the ratio for two labels is at most ``e^eps``.
+
+    When to use it: eps up to about 1, and any M: cutting labels into parts changes nothing. Above eps = 1 one
+    bit is too little; ``wheel`` says more.
+
+    When not: it can be blind. Where a third hypothesis dominates two labels, both always count for the same
+    side, and two hypotheses that differ only in these labels are never told apart. On the table
+    ``[[.2, 0, .8], [0, .2, .8], [.5, .5, 0]]`` with five rows ``[.04 - .005i, .04 - .005i, .92 + .01i]``
+    (i = 0..4), truth 0, eps = 1, Bayes pays 157 / 578 nats in 1,000 / 4,000 rounds, and goes on paying.
+    ``half-space`` is never blind.
+    """
+
+    @property
+    def _num_coins(self) -> int:
+        return self.num_hypotheses
+
+    @property
+    def _half(self) -> int:
+        return self.num_hypotheses // 2
+
+    def _sides(self, coins: FloatArray, posterior: Posterior) -> FloatArray:
+        last = np.partition(coins, self._half - 1, axis=-1)[..., self._half - 1, None]
+        sides = np.copysign(1.0, last - coins)
+        return sides * sides[..., :1]
+
+    def _all_sides(self, posterior: Posterior) -> tuple[FloatArray, FloatArray] | None:
+        halves = all_subsets(self.num_hypotheses, self._half)
+        if halves is None:
+            return None
+        sides = 2.0 * halves - 1.0
+        sides, counts = np.unique(sides * sides[:, :1], axis=0, return_counts=True)
+        return sides, counts / len(halves)
+
+    def _contrast(self, sides: FloatArray, posterior: Posterior) -> FloatArray:
+        if self.num_hypotheses == 2 * self._half:
+            return sides / self._half
+        members = (self.num_hypotheses + np.einsum("...k->...", sides)[..., None]) / 2.0  # of side A
+        return sides / np.where(sides > 0.0, members, self.num_hypotheses - members)
+
+
+class AdaptiveSplit(AdaptiveChannel, Division):
+    """Two sides of about equal posterior: which side likes the label better?
+
+    The hypotheses are put in a public random order and cut where half of the public posterior is reached. The
+    user compares the posterior-weighted mean probabilities of the label and answers with one bit, flipped
+    with probability ``1 / (e^eps + 1)``. As the posterior concentrates, the question becomes the likeliest
+    hypothesis against all others.
+
+    Example:
+        K = 3, eps = 1, posterior (0.5, 0.3, 0.2): hypothesis 1 has half and stands against {2, 3}, whose
+        weighted mean is (0.22, 0.28, 0.5). The probability of "1 won" under each hypothesis:
+
+        >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
+        >>> message, posterior = np.array([-1.0, 1.0, 1.0]), np.array([0.5, 0.3, 0.2])
+        >>> np.exp(AdaptiveSplit(3, 3, 100).log_likelihood(message, table, posterior)).round(3).tolist()
+        [0.685, 0.592, 0.361]
+
+    Privacy: the posterior and the sides are public, and the bit is randomized response: as in :class:`Split`.
+
+    When to use it: rounds may depend on earlier messages, and eps is small (0.5) or K is large (above 100).
+    When not: every user must wait for the posterior of the messages before; or at eps above 1, where
+    ``adaptive-groups`` says more than a bit.
+    """
+
+    @property
+    def _num_coins(self) -> int:
+        return self.num_hypotheses
+
+    def _sides(self, coins: FloatArray, posterior: Posterior) -> FloatArray:
+        posterior = self._public(posterior)
+        # A hypothesis that has half goes first and has its side for itself.
+        places = along(np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1))
+        if posterior.shape != coins.shape:
+            posterior = np.broadcast_to(posterior, coins.shape)
+        weights = posterior.reshape(-1)[places]
+        centres = np.add.accumulate(weights, axis=-1)
+        weights *= 0.5
+        centres -= weights
+        first = centres < _HALF
+        first[..., 0], first[..., -1] = True, False  # neither side is empty
+        sides = np.empty(coins.shape, dtype=np.bool_)
+        sides.reshape(-1)[places] = first
+        return np.where(sides == sides[..., :1], 1.0, -1.0)
+
+    def _all_sides(self, posterior: Posterior) -> tuple[FloatArray, FloatArray] | None:
+        if self.num_hypotheses > MOST_ORDERED:
+            return None
+        orders = all_orders(self.num_hypotheses).astype(np.float64)  # coins that come in every order
+        sides, counts = np.unique(self._sides(orders, posterior), axis=0, return_counts=True)
+        return sides, counts / len(orders)
+
+    def _contrast(self, sides: FloatArray, posterior: Posterior) -> FloatArray:
+        posterior = self._public(posterior)
+        weights, first = np.maximum(posterior, UNLIKELY), sides > 0.0
+        of_first = np.where(first, weights, 0.0)
+        total_first = np.add.reduce(of_first, axis=-1, keepdims=True)
+        total_second = np.add.reduce(weights - of_first, axis=-1, keepdims=True)
+        return sides * weights / np.where(first, total_first, total_second)
 
 
 class Pair(Comparison):
@@ -217,13 +299,10 @@ class Pair(Comparison):
     def _num_coins(self) -> int:
         return 2
 
-    def _can_compare(self, losers: int, winners: int) -> bool:
-        return losers == winners == 1
-
-    def _contrast(self, sides: FloatArray, posterior: FloatArray | None) -> FloatArray:
+    def _contrast(self, sides: FloatArray, posterior: Posterior) -> FloatArray:
         return sides
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
         """All pairs with both answers."""
         sides = self._pairs()
         return np.concatenate([sides, -sides])
@@ -234,6 +313,70 @@ class Pair(Comparison):
 
     def _lowest(self, messages: Messages) -> FloatArray:
         return np.take_along_axis(messages, (messages != 0.0).argmax(axis=-1)[..., None], axis=-1)
+
+
+class Scheffe(Pair):
+    """A random pair of hypotheses: which of the two likes the label better?
+
+    Public coins draw a pair. The user says which of the two gives the label the larger probability, a bit
+    that is flipped with probability ``1 / (e^eps + 1)`` (Gopi et al. 2020). The message is -1 for the winner,
+    +1 for the loser and 0 for the others.
+
+    Example:
+        K = 3, eps = 1, the pair {1, 3}: labels 0 and 1 speak for 1. The probability that 1 wins:
+
+        >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
+        >>> np.exp(Scheffe(3, 3, 100).log_likelihood(np.array([-1.0, 0.0, 1.0]), table)).round(3).tolist()
+        [0.685, 0.592, 0.361]
+
+    Privacy: the pair does not depend on the label, and the answer is one bit through randomized response, so
+    the ratio for two labels is at most ``e^eps``.
+
+    When to use it: hypothesis selection as in the literature. It is never blind: every pair is compared with
+    probability ``2 / (K (K - 1))``. When not: that probability is small for large K, and ``split`` asks about
+    every hypothesis in every round.
+    """
+
+    def _sides(self, coins: FloatArray, posterior: Posterior) -> FloatArray:
+        one = integers(self.num_hypotheses, coins[..., 0])
+        other = integers(self.num_hypotheses - 1, coins[..., 1])
+        return pair_sides(one, other + (other >= one), self.num_hypotheses)
+
+    def _all_sides(self, posterior: Posterior) -> tuple[FloatArray, FloatArray] | None:
+        sides = self._pairs()
+        return sides, uniform_distribution(len(sides))
+
+
+class AdaptiveScheffe(AdaptiveChannel, Pair):
+    """A pair of hypotheses that are both still likely: which one likes the label better?
+
+    The pair is drawn from the public posterior, one after the other without replacement. The answer is a bit,
+    flipped with probability ``1 / (e^eps + 1)``. It is the question of Gopi et al. (2020), asked of those
+    that are still in the running.
+
+    Example:
+        K = 3, posterior (0.5, 0.3, 0.2): the pair {1, 2} is drawn with probability
+        ``0.5 * 0.3 / 0.5 + 0.3 * 0.5 / 0.7 = 0.514``; given the pair, messages are those of :class:`Scheffe`.
+
+    Privacy: posterior and pair are public; the bit is randomized response, ratio at most ``e^eps``.
+
+    When to use it: never blind, and about as good as ``adaptive-split`` for small K. When not: for large K
+    ``adaptive-split`` learns faster.
+    """
+
+    def _sides(self, coins: FloatArray, posterior: Posterior) -> FloatArray:
+        posterior = self._public(posterior)
+        weights = np.broadcast_to(np.maximum(posterior, UNLIKELY), (*coins.shape[:-1], self.num_hypotheses))
+        one = categorical(weights, coins[..., 0])
+        others = np.where(np.arange(self.num_hypotheses) == one[..., None], 0.0, weights)
+        return pair_sides(one, categorical(others, coins[..., 1]), self.num_hypotheses)
+
+    def _all_sides(self, posterior: Posterior) -> tuple[FloatArray, FloatArray] | None:
+        weights = np.maximum(self._public(posterior), UNLIKELY)
+        others = (1.0 - np.eye(self.num_hypotheses)) @ weights  # without the cancellation of 1 - w
+        one, other = np.triu_indices(self.num_hypotheses, 1)
+        chances = weights[one] * weights[other] * (1.0 / others[one] + 1.0 / others[other])
+        return self._pairs(), chances / weights.sum()
 
 
 def pair_sides(one: IntArray, other: IntArray, num_hypotheses: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The best channel that is not adaptive, for the candidates at hand."""
+"""The channel that is optimised for the candidates at hand, over all extremal mechanisms."""
 
 from __future__ import annotations
 
@@ -9,58 +9,67 @@ from typing import ClassVar, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels import extremal
-from ldp_gym.channels.base import Channel
-from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.channels.two_level import log_mixture
+from ldp_gym.channels.base import Channel, Posterior
+from ldp_gym.channels.two_level import best_share, log_mixture, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
+from ldp_gym.core.divergences import kl
 
-MOST_LABELS = 4096
-"""For how many labels a channel is designed at most."""
+_FEW_LABELS = 10  # up to this number of labels all sets take part: 1,022 of ten labels
+_STEEPEST = 10.0  # largest eps that masses are optimised for; a larger eps uses the same sets
+_ROUNDS, _STARTS, _KEPT = 5, 10, 200  # of the search: rounds, random covers of a shape, sets handed on
+_BARRIERS = (1.0, 0.1, 0.01, 1e-3)  # weights of the barrier, in turn, relative to the information's worth
+_EQUAL = 1e-12  # preferences, of the order of one, that differ by less are ties, which the first set wins
+_DIGITS = 12  # tables that agree to this number of digits share a design
 
-_DIGITS = 12
-"""To how many digits a table is designed for: the last bit must not lead to another design."""
+
+class Design(NamedTuple):
+    """An extremal channel for a table."""
+
+    sets: FloatArray  # the labels in each set, ones and zeros, (n, M)
+    masses: FloatArray  # c_S, the probability of the set from a label inside, (n,)
+    cost: float  # J of the channel
+    gap: float | None  # proved bound on how far below the cost, relatively, the least J may lie
 
 
 class Designed(Channel):
-    """Names a set of labels that probably holds the label; the sets are optimised for the class.
+    """A set of labels that probably holds the label; the sets are optimised for the candidates.
 
-    A message is the number of a set of labels, ``e^eps`` times likelier from the labels in the set. Which
-    sets there are, and how likely each is, is the result of an optimization that tells every pair of
-    hypotheses apart as fast as it is worth (:mod:`ldp_gym.channels.extremal`). It is made when a table of
-    candidates is first seen, in about a second, and kept. So it is for constant classes and for finite pools
-    of contexts; others are refused. Use it where messages may not depend on earlier ones.
+    A message is the number of a set S of labels: a label in S sends it with probability ``c_S``, any other
+    with ``e^-eps c_S``. Every eps-private channel is one of this kind with messages merged (Kairouz, Oh and
+    Viswanath 2016). The masses ``c_S`` minimise ``J = sum_{i != j} p_ij / (1/T + D_ij)``: with i the truth, a
+    message tells ``D_ij`` nats against j, so j stays in play for about ``1 / D_ij`` rounds, and one of them
+    costs ``p_ij = KL(f_i, (f_i + f_j) / 2)``.
 
-    :meth:`design` says how far from the best it may be. A set may have several numbers: how many numbers
-    there are is fixed by K and M, so that the message space is known before the candidates.
+    J is convex. A small logarithmic barrier makes the problem strictly convex, and Newton's method solves it
+    to the last digits, so every processor finds the same design.
 
-    Privacy: a set has one probability from the labels that are in it and ``e^-eps`` times that from others.
+    Example:
+        K = 3 hypotheses on disjoint labels, eps = 1: nearly all mass is on the single labels, which is
+        randomized response (``e / (e + 2) = 0.576`` each).
 
-    The base measure of :meth:`log_density` counts numbers.
+        >>> design = Designed(3, 3, 1000).design(np.eye(3))
+        >>> design.sets[design.masses > 0.1].tolist()
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+
+    Privacy: sets and masses depend on public things only. A set has one probability from the labels in it and
+    ``e^-eps`` times that from others, so the log ratio of two labels is 0, eps or -eps.
+
+    Use it where messages may not depend on earlier ones, for a constant class or a finite pool of contexts.
+    Games with more than 64 labels, 32 hypotheses or 64 tables are refused. A table takes up to a few seconds
+    when it is first seen, and is kept. It is never blind to a pair: ``D_ij = 0`` would cost most.
+
+    The base measure of :meth:`log_density` counts numbers. A set may have several numbers: how many there are
+    is fixed by M, so that the message space is known before the candidates.
     """
 
     most_tables: ClassVar[int | None] = 64
+    most_labels: ClassVar[int | None] = 64
+    most_hypotheses: ClassVar[int | None] = 32
     num_uniforms = 1
-
-    def __init__(
-        self,
-        num_hypotheses: int,
-        num_labels: int,
-        horizon: int,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-    ) -> None:
-        super().__init__(num_hypotheses, num_labels, horizon, epsilon=epsilon, delta=delta)
-        if self.num_labels > MOST_LABELS:
-            raise ValueError(
-                f"'designed' weighs sets of labels, of {MOST_LABELS:,} labels at most; got {num_labels:,}. "
-                f"'split' and 'wheel' do not depend on the number of labels"
-            )
 
     @property
     def num_messages(self) -> int:
-        """How many numbers there are."""
+        """Number of set numbers."""
         return 128 + self.num_labels // 2
 
     @property
@@ -68,129 +77,248 @@ class Designed(Channel):
         """The numbers of the sets."""
         return gym.spaces.Discrete(self.num_messages)
 
-    def design(self, candidates: FloatArray) -> extremal.Design:
-        """The design for candidates ``(K, M)``: its sets and masses, and its duality gap."""
+    def design(self, candidates: FloatArray) -> Design:
+        """The design for candidates ``(K, M)``."""
         return _design(_key(np.round(candidates, _DIGITS)), self.epsilon, self.horizon, self.num_messages)
 
-    # -- One plan per table ---------------------------------------------------------------------------
-
-    def _plans(self, candidates: FloatArray) -> tuple[list[_Plan], IntArray]:
-        """The plans of all tables among the candidates, and the number of each one's plan, ``(...)``."""
+    def _look_up(self, field: str, candidates: FloatArray) -> tuple[FloatArray, IntArray]:
+        """One field of the plans of all tables among the candidates, and each one's number, ``(...)``."""
         tables = candidates.reshape(-1, *candidates.shape[-2:])
         # A sum with random weights tells tables apart, without comparing all with all.
         weights = np.random.default_rng(0).standard_normal(tables.shape[1:])
         marks = np.round(np.einsum("nkm,km->n", tables, weights), _DIGITS - 3)
         _, first, which = np.unique(marks, return_index=True, return_inverse=True)
         plans = [_plan(_key(tables[i]), self.epsilon, self.horizon, self.num_messages) for i in first]
-        return plans, which.reshape(candidates.shape[:-2])
+        return np.stack([plan[field] for plan in plans]), which.reshape(candidates.shape[:-2])
 
-    def _look_up(self, messages: Messages, candidates: FloatArray, field: str) -> FloatArray:
-        """What the plans say in some field ``(N, ...)`` about messages."""
-        plans, which = self._plans(candidates)
-        return np.stack([getattr(plan, field) for plan in plans])[which, np.asarray(messages)]
-
-    # -- The channel ----------------------------------------------------------------------------------
+    def _say(self, field: str, messages: Messages, candidates: FloatArray) -> FloatArray:
+        values, which = self._look_up(field, candidates)
+        return values[which, np.asarray(messages)]
 
     def encode(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
     ) -> Messages:
-        plans, which = self._plans(candidates)
-        cumulative = np.stack([plan.cumulative for plan in plans])
-        uniforms = uniforms[..., 0]
-        which, labels = np.broadcast_arrays(which, np.asarray(labels), subok=False)
-        # Bisection: the first number at which the label's distribution function exceeds the uniform.
-        below = np.zeros(np.broadcast_shapes(labels.shape, uniforms.shape), dtype=np.int64)
-        step = 1 << (self.num_messages - 1).bit_length()
-        while step := step >> 1:
-            beyond = below + step
-            inside = beyond < self.num_messages
-            passed = cumulative[which, labels, np.where(inside, beyond, 0) - 1] <= uniforms
-            below = np.where(inside & passed, beyond, below)
-        return below
+        cumulative, which = self._look_up("cumulative", candidates)
+        rows = cumulative.reshape(-1, self.num_messages)
+        row = which * self.num_labels + np.asarray(labels)
+        # The distribution functions end to end, each one higher than the one before: one search for all.
+        ends = (rows + np.arange(len(rows))[:, None]).reshape(-1)
+        found = np.searchsorted(ends, uniforms[..., 0] + row, side="right") - row * self.num_messages
+        return np.clip(found, 0, self.num_messages - 1)
 
     def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
-        return self._look_up(messages, candidates, "sets")
+        return self._say("sets", messages, candidates)
 
     def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
-        return self._look_up(messages, candidates, "log_density")
+        return self._say("log_density", messages, candidates)
 
     def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
-        return self._look_up(messages, candidates, "log_likelihood")
+        return self._say("log_likelihood", messages, candidates)
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
-        return self._look_up(messages, candidates, "losses")
+        return self._say("losses", messages, candidates)
 
 
-class _Key(NamedTuple):
-    """A table of candidates, by its bytes."""
-
-    num_hypotheses: int
-    num_labels: int
-    data: bytes
-
-    @property
-    def table(self) -> FloatArray:
-        return np.frombuffer(self.data).reshape(self.num_hypotheses, self.num_labels)
-
-
-class _Plan(NamedTuple):
-    """All that the channel says at one table, by message.
-
-    Attributes:
-        sets: which labels are in the set of each number, ones and zeros, ``(N, M)``.
-        cumulative: the distribution functions of the messages from each label, ``(M, N)``.
-        log_density: ``(N, M)``.
-        log_likelihood: ``(N, K)``.
-        losses: ``(N, K)``.
-    """
-
-    sets: FloatArray
-    cumulative: FloatArray
-    log_density: FloatArray
-    log_likelihood: FloatArray
-    losses: FloatArray
+_Key = tuple[tuple[int, ...], bytes]
 
 
 def _key(table: FloatArray) -> _Key:
-    num_hypotheses, num_labels = table.shape
-    return _Key(num_hypotheses, num_labels, (table + 0.0).tobytes())  # no negative zero
+    """Shape and bytes of a table, for the caches."""
+    return table.shape, (table + 0.0).tobytes()  # no negative zero
 
 
 @lru_cache(maxsize=128)
-def _design(key: _Key, epsilon: float, horizon: int, num_messages: int) -> extremal.Design:
-    return extremal.design(key.table, epsilon, horizon, num_messages)
-
-
-@lru_cache(maxsize=128)
-def _plan(key: _Key, epsilon: float, horizon: int, num_messages: int) -> _Plan:
-    """Design the channel for a table, and work out what it says."""
-    table = key.table
+def _plan(key: _Key, epsilon: float, horizon: int, num_messages: int) -> dict[str, FloatArray]:
+    """Everything that the channel says at one table, by message number."""
+    table = np.frombuffer(key[1]).reshape(key[0])
     design = _design(_key(np.round(table, _DIGITS)), epsilon, horizon, num_messages)
-    family = design.family.scaled(math.exp(-epsilon))
-    numbers = np.arange(num_messages) % len(family.masses)  # a set has one number or more
-    copies = np.bincount(numbers)
-    sets, masses = family.sets[numbers], (family.masses / copies)[numbers]
-    chances = np.einsum("nm,km->nk", sets, table)
-    log_masses = np.log(masses)[:, None]
-    log_density = log_mixture(sets, log_masses, epsilon)
+    numbers = np.arange(num_messages) % len(design.masses)  # a set has one number or more
+    sets, masses = design.sets[numbers], (design.masses / np.bincount(numbers))[numbers]
+    chances, log_masses = np.einsum("nm,km->nk", sets, table), np.log(masses)[:, None]
+    squares, log_density = np.einsum("n,nk->k", masses, chances**2), log_mixture(sets, log_masses, epsilon)
     cumulative = np.cumsum(np.exp(log_density), axis=0).T
-    squares = np.einsum("n,nk->k", masses, np.square(chances))
-    return _Plan(
-        sets.astype(np.float64),
-        cumulative / cumulative[:, -1:],
-        log_density,
-        log_mixture(chances, log_masses, epsilon),
-        quadratic_losses(chances, squares, epsilon),
-    )
+    return {
+        "sets": sets,
+        "cumulative": cumulative / cumulative[:, -1:],
+        "log_density": log_density,
+        "log_likelihood": log_mixture(chances, log_masses, epsilon),
+        "losses": quadratic_losses(chances, squares, epsilon),
+    }
+
+
+@lru_cache(maxsize=128)
+def _design(key: _Key, epsilon: float, horizon: int, most_sets: int) -> Design:
+    whole = np.frombuffer(key[1]).reshape(key[0])
+    # Labels that speak for the hypotheses alike join the first of their kind: nothing is lost.
+    alike = whole / np.maximum(whole.sum(axis=0), 1e-300)
+    first = (np.abs(alike[:, :, None] - alike[:, None, :]).max(axis=0) < 1e-9).argmax(axis=0)
+    kinds, group = np.unique(first, return_inverse=True)
+    if len(kinds) == 1:  # no label tells anything, but a channel has two messages
+        kinds = group = np.arange(whole.shape[1])
+    table, proved = np.einsum("km,mg->kg", whole, np.eye(len(kinds))[group]), len(kinds) <= _FEW_LABELS
+    problem, low = _Problem(table, math.exp(-min(epsilon, _STEEPEST)), horizon), math.exp(-epsilon)
+    if proved:
+        numbers = np.arange(1, 2 ** len(kinds) - 1)
+        pool = _tidy(((numbers[:, None] >> np.arange(len(kinds))) & 1).astype(np.float64))
+    else:
+        pool = problem.search(epsilon)
+    masses, slack = problem.solve(pool, _BARRIERS)
+    least = problem.cost(pool, masses) - slack
+    if len(pool) > most_sets:
+        pool = _heaviest(pool, masses, most_sets)
+        masses, _ = problem.solve(pool, _BARRIERS)
+    gap = 1.0 - least / problem.cost(pool, masses) if proved and epsilon <= _STEEPEST else None
+    masses = masses / (low * masses.sum() + (1.0 - low) * (masses @ pool).mean())  # at the true eps
+    return Design(pool[:, group], masses, _Problem(table, low, horizon).cost(pool, masses), gap)
+
+
+class _Problem:
+    """The convex program of one table: masses of given sets with the least J, at ``low = e^-eps``."""
+
+    def __init__(self, table: FloatArray, low: float, horizon: int) -> None:
+        self.table, self.low, self.shift = table, low, 1.0 / horizon
+        self.pairs = np.nonzero(~np.eye(len(table), dtype=np.bool_))
+        prices = np.stack([kl(f, (f + table) / 2.0) for f in table])[self.pairs]
+        self.prices = np.maximum(prices, 1e-12)  # twins cost nothing
+
+    def laws(self, sets: FloatArray) -> FloatArray:
+        """``P_k``: probability of sets ``(..., M)`` from each hypothesis, over their masses, ``(..., K)``."""
+        return np.maximum(self.low + (1.0 - self.low) * np.einsum("...m,km->...k", sets, self.table), 1e-300)
+
+    def information(self, sets: FloatArray) -> FloatArray:
+        """``P_i log(P_i / P_j) - P_i + P_j``, ``(pairs, n)``: what a unit of mass on sets adds to D_ij."""
+        laws = self.laws(sets).T
+        base = laws[self.pairs[1]]
+        ratio = (laws[self.pairs[0]] - base) / base
+        r = np.clip(ratio, -1e-3, 1e-3)
+        series = r**2 * (1 / 2 - r * (1 / 6 - r * (1 / 12 - r * (1 / 20 - r / 30))))
+        exact = (1.0 + ratio) * np.log1p(np.maximum(ratio, -1.0 + 1e-16)) - ratio
+        return base * np.where(r == ratio, series, exact)
+
+    def cost(self, sets: FloatArray, masses: FloatArray) -> float:
+        """J."""
+        return float((self.prices / (self.information(sets) @ masses + self.shift)).sum())
+
+    def solve(self, sets: FloatArray, barriers: tuple[float, ...]) -> tuple[FloatArray, float]:
+        """Masses of sets ``(n, M)``, of which the first M are singletons, and how far J is above the least.
+
+        Newton's method on ``J - mu sum_S w_S log c_S`` where masses cover every label once. J is then at most
+        ``mu sum_S w_S`` above the least. The fixed weights w give sets that are equally good different
+        masses.
+        """
+        told, labels = self.information(sets), sets.shape[1]
+        # The first label is covered once and the others as often: this form keeps its digits at a small eps.
+        ones = self.low + (1.0 - self.low) * sets[:, :1]
+        covers = np.concatenate([ones, sets[:, 1:] - sets[:, :1]], axis=1).T
+        masses, rest = np.ones(len(sets)), sets[labels:].sum(axis=0)
+        masses[:labels] += 1.5 * rest.max() - rest  # singletons fill up: a feasible start
+        masses /= covers[0] @ masses
+        weights = 0.5 + np.random.default_rng(0).random(len(sets))
+        worth = float(self.prices / (told @ masses + self.shift) ** 2 @ (told @ masses))
+        prices, duals = self.prices / (worth or 1.0), np.zeros(labels)
+        for barrier in barriers:
+            pull, smallest = barrier * weights / weights.sum(), math.inf
+            for _ in range(100):
+                now, missing = told @ masses + self.shift, np.eye(labels)[0] - covers @ masses
+                # The Lagrangian's slope, by relative masses: steps to its zero lose no digits.
+                slope = (duals @ covers - (prices / now**2) @ told) * masses - pull
+                curve = 2.0 * prices / now**3
+                step, turn = _newton_step(told * masses, covers * masses, slope, pull, curve, missing)
+                moved, gain = told @ (step * masses), -float(slope @ step)
+                largest, length = float(np.abs(step).max()), min(1.0, 0.99 / max(-step.min(), 1e-300))
+                while largest > 1e-4 and length > 1e-9:  # backtrack, by differences that do not cancel
+                    change = -length * float((prices * moved / (now * (now + length * moved))).sum())
+                    if change - float(pull @ np.log1p(length * step)) <= -0.1 * length * gain:
+                        break
+                    length /= 2.0
+                masses, duals = masses * (1.0 + length * step), duals + length * turn
+                done = 1e-13 if barrier == barriers[-1] else 1e-2
+                if largest < done or (largest < 1e-7 and largest > smallest / 2.0):
+                    break  # converged, or as far as floats go
+                smallest = min(smallest, largest)
+        return masses, barriers[-1] * worth
+
+    def search(self, epsilon: float) -> FloatArray:
+        """Sets of many labels, ``(n, M)``: those of covers that tell most at the slopes of the best so far.
+
+        A cover has g sets, with every label in w of them. If each label moves to the w sets in which the
+        gradient of ``sum_ij u_ij D_ij``, ``u_ij = p_ij / (1/T + D_ij)^2``, is largest for it, the sum grows,
+        because it is convex.
+        """
+        rng, slopes = np.random.default_rng(0), np.zeros((len(self.table), len(self.table)))
+        pool, worth = np.eye(self.table.shape[1]), self.prices
+        each = min(1.0 / max(best_share(epsilon), 1e-9), 64.0)  # sets at capacity have this share of labels
+        shapes = {(round(w * each), w) for w in (1, 2, 3)} | {(math.floor(each) + i, 1) for i in range(3)}
+        liked = self.table / np.maximum(self.table.sum(axis=0), 1e-300)
+        for _ in range(_ROUNDS):
+            slopes[self.pairs] = worth / worth.sum()
+            for size, times in sorted(shape for shape in shapes | {(2, 1)} if shape[1] < shape[0] <= 64):
+                tastes = rng.standard_normal((_STARTS, size, len(liked)))
+                covers = _join(np.einsum("sgk,km->sgm", tastes, liked), times)
+                for _ in range(20):
+                    laws = self.laws(covers)
+                    pulls = np.log(laws) * slopes.sum(axis=1) - np.log(laws) @ slopes.T
+                    pulls += slopes.sum(axis=0) - (laws @ slopes) / laws
+                    covers = _join(np.einsum("sgk,km->sgm", pulls, self.table), times)
+                pool = np.concatenate([pool, covers.reshape(-1, pool.shape[1])])
+            pool = _tidy(pool)
+            masses, _ = self.solve(pool, _BARRIERS[:3])
+            worth = self.prices / (self.information(pool) @ masses + self.shift) ** 2
+            pool = _heaviest(pool, masses, _KEPT)
+        return pool
+
+
+def _newton_step(
+    told: FloatArray,
+    covers: FloatArray,
+    slope: FloatArray,
+    pull: FloatArray,
+    curve: FloatArray,
+    missing: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Minimise ``slope x + x (told^T curve told + pull) x / 2`` where ``covers x = missing``; multipliers."""
+    pairs, sets = told.shape
+    if pairs > sets:
+        hessian = (told.T * curve) @ told + np.diag(pull)
+        system = np.block([[hessian, covers.T], [covers, np.zeros((len(covers), len(covers)))]])
+        found = np.linalg.solve(system, np.append(-slope, missing))
+        return found[:sets], found[sets:]
+    rows = np.concatenate([told, covers])  # diagonal but for a row per pair: a small system
+    system = (rows / pull) @ rows.T
+    system[np.diag_indices(pairs)] += 1.0 / curve
+    norm = 1.0 / np.sqrt(np.diag(system))
+    right = -norm * ((rows / pull) @ slope + np.append(np.zeros(pairs), missing))
+    found = norm * np.linalg.solve(system * norm[:, None] * norm, right)
+    return -(slope + found @ rows) / pull, found[pairs:]
+
+
+def _tidy(sets: FloatArray) -> FloatArray:
+    """Sets ``(n, M)``, each once and in order, after all singletons; neither the empty nor the full one."""
+    sets, labels = np.unique(sets, axis=0), sets.shape[1]
+    sizes = sets.sum(axis=1)
+    return np.concatenate([np.eye(labels), sets[(sizes > 1) & (sizes < labels)]])
+
+
+def _heaviest(sets: FloatArray, masses: FloatArray, most: int) -> FloatArray:
+    """The singletons, and those of the other sets that have the largest masses."""
+    labels = sets.shape[1]
+    others = labels + np.argsort(-masses[labels:], kind="stable")[: most - labels]
+    return np.concatenate([sets[:labels], sets[np.sort(others)]])
+
+
+def _join(preferences: FloatArray, times: int) -> FloatArray:
+    """Covers ``(s, g, M)`` in which every label is in the sets it prefers; of equals, in the first."""
+    covers, left = np.zeros(preferences.shape), preferences.copy()
+    for _ in range(times):
+        best = (left >= left.max(axis=1, keepdims=True) - _EQUAL).argmax(axis=1)[:, None]
+        np.put_along_axis(covers, best, 1.0, axis=1)
+        np.put_along_axis(left, best, -np.inf, axis=1)
+    return covers

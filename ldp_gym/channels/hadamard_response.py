@@ -7,21 +7,31 @@ import math
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.channels.two_level import TwoLevelChannel
+from ldp_gym.channels.base import Posterior
+from ldp_gym.channels.two_level import LabelChannel, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, masses
 from ldp_gym.core.sampling import integers
 
 
-class HadamardResponse(TwoLevelChannel):
-    """A column of a Hadamard matrix in which the label probably has +1: a short message about a set.
+class HadamardResponse(LabelChannel):
+    """A column of a Hadamard matrix in which the label probably has +1 (Acharya, Sun and Zhang 2019).
 
-    With N the least power of two above M, the message is a column z in ``0..N-1``, ``e^eps`` times likelier
-    if the Sylvester-Hadamard matrix has +1 in row y + 1 (row 0 is all ones) than if it has -1. Use it where
-    subset selection's messages are too long, at eps up to about 1: half of the columns say yes to a label,
-    which is too many at larger eps.
+    With N the least power of two above M, the message is a column z in ``0..N-1``. It is ``e^eps`` times
+    likelier if the Sylvester-Hadamard matrix has +1 in row y + 1 and column z (row 0 is all ones) than if it
+    has -1. Half of the columns say yes to a label.
+
+    Example:
+        K = 3, M = 3, eps = 1: N = 4, a column that says yes has probability ``e / (2 (e + 1)) = 0.366``, any
+        other 0.134. Column 1 says no to labels 0 and 2, whose rows 1 and 3 have bit 0:
+
+        >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
+        >>> HadamardResponse(3, 3, 100).agreement(np.array(1), table).tolist()
+        [0.0, 1.0, 0.0]
 
     Privacy: a column has one of two probabilities, ``e^eps`` apart.
+
+    When to use it: as ``subset-selection`` where messages must be short, at eps up to about 1. When not: at
+    larger eps half of the columns are too many, and at any eps its signal fades with M.
 
     The base measure of :meth:`log_density` counts columns.
     """
@@ -39,16 +49,16 @@ class HadamardResponse(TwoLevelChannel):
         return math.log(2.0 / self.order) - math.log1p(math.exp(-self.epsilon))
 
     @property
+    def agreement_rates(self) -> tuple[float, float]:
+        return 1.0 / (1.0 + math.exp(-self.epsilon)), 0.5
+
+    @property
     def message_space(self) -> gym.spaces.Discrete:
         """The columns."""
         return gym.spaces.Discrete(self.order)
 
     def encode(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
     ) -> Messages:
         rows = np.asarray(labels) + 1
         columns = integers(self.order, uniforms[..., 0])
@@ -58,25 +68,23 @@ class HadamardResponse(TwoLevelChannel):
         return np.where(says_yes == wanted, columns, columns ^ (rows & -rows))
 
     def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         columns, rows = np.asarray(messages)[..., None], np.arange(1, self.num_labels + 1)
         return (np.bitwise_count(columns & rows) % 2 == 0).astype(np.float64)
 
-    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None) -> float:
+    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> float:
         return self._log_yes
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
         """The second column, which says no to the first label and yes to the second: no ratio is larger."""
         return np.array([1])
 
-    def _chances(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
-    ) -> FloatArray:
+    def _chances(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> FloatArray:
         return (1.0 + masses(_walsh(candidates, self.order), np.asarray(messages))) / 2.0
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         # A column says yes to two labels in a quarter of the cases, and to one in half of them.
         squares = math.exp(self._log_yes) * self.order / 4.0 * np.square(candidates).sum(axis=-1)

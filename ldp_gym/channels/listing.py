@@ -12,16 +12,16 @@ import numpy as np
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 
 MOST_MESSAGES = 100_000
-"""About how many messages are listed at most."""
+"""Largest number of messages that are listed, roughly."""
 
 MOST_ORDERED = 8
-"""Of how many hypotheses all orders are listed: 40,320 of eight."""
+"""Largest number of hypotheses of which all orders are listed: 40,320 of eight."""
 
 NUM_DRAWS = 1000
-"""How many draws of the public coins stand for all of them, where those are too many."""
+"""Number of draws of the public coins that stand for all of them, where there are too many."""
 
-_CELLS = 20_000_000
-"""How many numbers a list of sets has at most."""
+_LARGEST_LIST = 20_000_000
+"""Largest list of sets, in floats."""
 
 
 class MessageList(NamedTuple):
@@ -73,9 +73,9 @@ def list_space(space: gym.Space[Any]) -> Messages | None:
 
 
 def list_by_coins(messages: Messages, chances: FloatArray | None) -> MessageList:
-    """The messages ``(n, N, *message_shape)`` that are possible given each of n values of the public coins.
+    """Messages ``(n, N, *message_shape)``, those given each of n values of the public coins, as a list.
 
-    The chances ``(n,)`` are those of the values; if there are none, the values are draws.
+    The values have the given chances ``(n,)``, or are random draws.
     """
     n, each = messages.shape[:2]
     with np.errstate(divide="ignore"):
@@ -89,12 +89,12 @@ def list_by_coins(messages: Messages, chances: FloatArray | None) -> MessageList
 
 
 def all_orders(size: int) -> IntArray:
-    """Every order of so many things, ``(size!, size)``."""
+    """Every order of ``size`` things, ``(size!, size)``."""
     return np.array(list(permutations(range(size))), dtype=np.int64)
 
 
 def all_subsets(num_names: int, size: int) -> FloatArray | None:
-    """Every set of so many out of N names, as zeros and ones ``(n, N)``; None where there are too many."""
+    """Every set of ``size`` out of N names, as zeros and ones ``(n, N)``; None where there are too many."""
     if math.comb(num_names, size) > MOST_MESSAGES:
         return None
     chosen = np.array(list(combinations(range(num_names), size)))
@@ -111,8 +111,8 @@ def list_windows(num_names: int, sizes: IntArray, log_counts: FloatArray) -> Mes
 
     Args:
         num_names: N.
-        sizes: how many names a window has, by draw.
-        log_counts: the logarithm of how many sets the windows of a draw stand for, by draw.
+        sizes: number of names in a window, by draw.
+        log_counts: logarithm of the number of sets that the windows of a draw stand for, by draw.
     """
     sets = draw_windows(np.random.default_rng(0).random((len(sizes), num_names)), sizes)
     log_weights = np.repeat(log_counts - math.log(num_names * len(sizes)), num_names)
@@ -120,13 +120,15 @@ def list_windows(num_names: int, sizes: IntArray, log_counts: FloatArray) -> Mes
     return MessageList(sets.reshape(-1, num_names), log_weights, draws, complete=False)
 
 
-def draw_windows(lots: FloatArray, sizes: IntArray) -> FloatArray:
-    """Windows ``(..., N, N)`` of so many names on circles that lots ``(..., N)`` draw, as zeros and ones."""
-    places = lots.argsort(axis=-1)[..., None, :]
-    behind = (places - np.arange(lots.shape[-1])[:, None]) % lots.shape[-1]  # behind the start of each window
+def draw_windows(coins: FloatArray, sizes: IntArray) -> FloatArray:
+    """Windows ``(..., N, N)``, as zeros and ones, on circles that uniforms ``(..., N)`` order."""
+    places = coins.argsort(axis=-1)[..., None, :]
+    behind = (places - np.arange(coins.shape[-1])[:, None]) % coins.shape[
+        -1
+    ]  # behind the start of each window
     return (behind < np.asarray(sizes)[..., None, None]).astype(np.float64)
 
 
 def num_circles(num_names: int) -> int:
-    """How many circles of so many names are drawn, so that their windows fit into memory."""
-    return min(max(_CELLS // num_names**2, 20), NUM_DRAWS)
+    """Number of circles of names to draw, so that their windows fit into memory."""
+    return min(max(_LARGEST_LIST // num_names**2, 20), NUM_DRAWS)

@@ -4,22 +4,64 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from ldp_gym.channels.clipped import NEGLIGIBLE, ClippedChannel, mark_revealed
 from ldp_gym.channels.clipping import Cells
-from ldp_gym.channels.noise_laws import NoiseLaw
-from ldp_gym.core import validation
+from ldp_gym.core import sampling, validation
 from ldp_gym.core.arrays import FloatArray, Messages
 
 CALIBRATIONS = ("paper", "tight")
 
 
+@dataclass(frozen=True)
+class NoiseLaw:
+    """A symmetric law on the line.
+
+    Attributes:
+        draw: noise from uniforms, by inverse transform.
+        log_kernel: the log density up to its constant.
+        log_norm: the constant.
+        variance: its variance.
+        reach: distance that the noise exceeds with probability at most ``e^-g``, as a function of g.
+    """
+
+    draw: Callable[[FloatArray], FloatArray]
+    log_kernel: Callable[[FloatArray], FloatArray]
+    log_norm: float
+    variance: float
+    reach: Callable[[float], float]
+
+
+def _minus_abs(x: FloatArray) -> FloatArray:
+    distance = np.abs(x)
+    return np.negative(distance, out=distance)
+
+
+def _minus_half_square(x: FloatArray) -> FloatArray:
+    square = np.square(x)
+    square *= -0.5
+    return square
+
+
+def _laplace_reach(g: float) -> float:
+    return g
+
+
+def _gauss_reach(g: float) -> float:
+    return math.sqrt(2.0 * (g + math.log(2.0)))
+
+
+LAPLACE = NoiseLaw(sampling.laplace, _minus_abs, -math.log(2.0), 2.0, _laplace_reach)
+GAUSS = NoiseLaw(sampling.normal, _minus_half_square, -0.5 * math.log(2.0 * math.pi), 1.0, _gauss_reach)
+
+
 class Noise(NamedTuple):
-    """How a round's log-likelihoods turn into losses: all of it public.
+    """Public numbers by which a round's log-likelihoods turn into losses.
 
     Attributes:
         scale: the noise scale b_j of each coordinate, in log-likelihood units, ``(..., K)``.
@@ -35,8 +77,8 @@ class Noise(NamedTuple):
 class NoisyChannel(ClippedChannel):
     """A noisy, affine image of the clipped log-likelihoods.
 
-    A message is ``-c (log pbar_j[h_t(y)] + noise + log M - c')``, eqs. (8) and (12). The arguments that are
-    not listed here are those of :class:`ClippedChannel`.
+    A message is ``-c (log pbar_j[h_t(y)] + noise + log M - c')``, eqs. (8) and (12). The other
+    arguments are those of :class:`ClippedChannel`.
 
     Args:
         calibration: ``"paper"``: noise for log-likelihoods of range ``log(KT)``, whatever the context;
@@ -83,7 +125,7 @@ class NoisyChannel(ClippedChannel):
 
     @abstractmethod
     def distances(self, messages: Messages, candidates: FloatArray, cells: Cells) -> Iterator[FloatArray]:
-        """How far above a revealed value the levels of all labels lie, in noise scales, ``(..., M)``.
+        """Distances of the levels of all labels above a revealed value, in noise scales, ``(..., M)``.
 
         One after another for the coordinates that a message reveals; +inf where h_t never goes.
         """

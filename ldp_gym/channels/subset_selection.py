@@ -14,6 +14,7 @@ from functools import cached_property
 import gymnasium as gym
 import numpy as np
 
+from ldp_gym.channels.base import Posterior
 from ldp_gym.channels.listing import (
     MessageList,
     all_subsets,
@@ -22,8 +23,7 @@ from ldp_gym.channels.listing import (
     list_windows,
     num_circles,
 )
-from ldp_gym.channels.scores import quadratic_losses
-from ldp_gym.channels.two_level import TwoLevelChannel
+from ldp_gym.channels.two_level import LabelChannel, TwoLevelChannel, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 
 
@@ -42,7 +42,7 @@ class SubsetChannel(TwoLevelChannel):
 
     @property
     def size(self) -> int:
-        """w, how many names a set holds."""
+        """w, the number of names in a set."""
         share = self.num_names / (1.0 + math.exp(min(self.epsilon, 700.0)))
         return min(max(1, round(share)), self.num_names - 1)
 
@@ -61,7 +61,7 @@ class SubsetChannel(TwoLevelChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """Whether the set holds the name, and a lot for every name."""
+        """One for whether the set holds the name, and one for every name."""
         return 1 + self.num_names
 
     @abstractmethod
@@ -73,14 +73,14 @@ class SubsetChannel(TwoLevelChannel):
         """The sets of messages, as zeros and ones: the inverse of :meth:`_write`."""
 
     def _draw(self, names: IntArray, uniforms: FloatArray) -> FloatArray:
-        """Sets ``(..., N)`` as zeros and ones: the w names with the smallest lots, the own first or last."""
+        """Sets ``(..., N)`` as zeros and ones: the w names of least uniforms, the own first or last."""
         own = np.where(uniforms[..., 0] < self.holding, -1.0, 2.0)
         lots = np.where(np.arange(self.num_names) == names[..., None], own[..., None], uniforms[..., 1:])
         last = np.partition(lots, self.size - 1, axis=-1)[..., self.size - 1, None]
         return (lots <= last).astype(np.float64)
 
     def _log_fits(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior
     ) -> FloatArray | float:
         return self._log_holds
 
@@ -97,27 +97,19 @@ class SubsetChannel(TwoLevelChannel):
 
     @property
     def num_public_coins(self) -> int:
-        """A lot for every name: their random circle, of which the sets are windows.
+        """One for every name: their random circle, of which the sets are windows.
 
         Given a set, the circle says nothing about the user's name.
         """
         return self.num_names
 
     def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+        self, coins: FloatArray, candidates: FloatArray, posterior: Posterior = None
     ) -> Messages:
         """The windows of the circle."""
         return self._write(draw_windows(coins, np.array(self.size)))
 
-    def is_possible(
-        self, message: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> bool:
-        """Whether it is a set of as many names as all of them."""
-        names = self._read(message)
-        is_set = super().is_possible(message, candidates, posterior) and (message == self._write(names)).all()
-        return bool(is_set and names.sum() == self.size)
-
-    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+    def list_messages(self, candidates: FloatArray, posterior: Posterior = None) -> MessageList:
         """All sets, if they are few; else the windows of random circles."""
         names, size = self.num_names, self.size
         if (sets := all_subsets(names, size)) is not None:
@@ -149,11 +141,25 @@ def _stirling_rest(n: int) -> float:
     return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / n
 
 
-class SubsetSelection(SubsetChannel):
+class SubsetSelection(SubsetChannel, LabelChannel):
     """A random set of labels that probably holds the label (Ye and Barg 2018).
 
-    The message is the set as M zeros and ones. Use it for up to a hundred or so labels, where it is far
-    better than randomized response; its signal fades with M all the same.
+    The message is a set of ``w = M / (e^eps + 1)`` labels, rounded, as M zeros and ones. It holds the user's
+    label with probability ``e^eps w / (e^eps w + M - w)``, and is uniform otherwise. No pure channel
+    estimates a distribution over M labels better.
+
+    Example:
+        K = 3, M = 3, eps = 1: w = 1, which is randomized response. At M = 6, w = 2 and the set holds the
+        label with probability ``2 e / (2 e + 4) = 0.576``.
+
+        >>> channel = SubsetSelection(3, 6, 100)
+        >>> channel.size, round(channel.holding, 3)
+        (2, 0.576)
+
+    Privacy: a set has one probability if it holds the label and ``e^-eps`` times that if it does not.
+
+    When to use it: up to about a hundred labels, a distribution to estimate, or unbiased losses. When not:
+    its signal fades as M grows; channels that ask about hypotheses do not see M.
     """
 
     @property
@@ -167,26 +173,26 @@ class SubsetSelection(SubsetChannel):
     def _read(self, messages: Messages) -> FloatArray:
         return messages.astype(np.float64)
 
+    @property
+    def agreement_rates(self) -> tuple[float, float]:
+        return self.holding, (self.size - self.holding) / (self.num_names - 1)
+
     def encode(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
     ) -> Messages:
         return self._write(self._draw(np.asarray(labels), uniforms))
 
     def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         return self._read(messages)
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
     ) -> FloatArray:
         held = self._chances(messages, candidates, posterior)
         return quadratic_losses(held, self._squares(candidates), self.epsilon)
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
-        """Any set: they are all alike but for their names."""
+    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
+        """The first labels: all sets have the same ratio."""
         return (np.arange(self.num_labels) < self.size).astype(np.int8)[None]

@@ -1,1 +1,4 @@
-"""What everything is computed with: arrays, sampling, divergences, intervals, and checks of arguments."""
+"""Arrays, sampling, divergences, validation and registries: nothing here knows of the game."""
+
+VERSION = "0.1.0"
+"""Version of the package; stored results name the version that played them."""

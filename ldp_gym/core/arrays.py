@@ -1,4 +1,4 @@
-"""Batch-first arrays: the types, and the few operations the whole package shares.
+"""Types of batch-first arrays, and the few operations that the whole package shares.
 
 Every array has any number of leading axes ``...`` (none for one game, ``(B,)`` for games in lock step,
 ``(B, n)`` for a block of a tape) and broadcasts over them. The *candidates* ``f_1(x_t), ..., f_K(x_t)``
@@ -41,7 +41,7 @@ def at(array: npt.NDArray[Any], *index: IntArray | slice) -> npt.NDArray[Any]:
 
 
 def masses(candidates: FloatArray, labels: IntArray) -> FloatArray:
-    """What each hypothesis gives to the labels ``(...)``: ``f_1[y], ..., f_K[y]``, shape ``(..., K)``."""
+    """Probabilities ``(..., K)`` of the labels ``(...)``: ``f_1[y], ..., f_K[y]``."""
     if candidates.ndim == 2:
         return candidates.take(labels, axis=1).transpose(*range(1, labels.ndim + 1), 0)
     return at(np.swapaxes(candidates, -1, -2), labels, slice(None))
@@ -79,13 +79,13 @@ def uniform_distribution(*shape: int) -> FloatArray:
 
 
 _SHORT = 4096
-"""Below so many numbers NumPy's overhead counts, above it its speed: the functions below pick by it."""
+"""Size below which NumPy's overhead per call costs more than its work; picks between two forms below."""
 
 
 def inner(a: FloatArray, b: FloatArray) -> FloatArray:
-    """``sum_y a[y] b[y]`` along the last axis, for what is charged.
+    """``sum_y a[y] b[y]`` along the last axis, for losses.
 
-    What decides a label or a message must not depend on the shape of a batch, and this may in the last bit.
+    The last bit may depend on the shape of a batch: never use it to decide a label or a message.
     """
     if b.size < _SHORT:
         product: FloatArray = np.vecdot(a, b)
@@ -96,7 +96,7 @@ def inner(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def row_sums(array: FloatArray) -> FloatArray:
-    """Sums along the last axis, with the same reservation as :func:`inner`."""
+    """Sums along the last axis; the last bit may depend on the batch, as in :func:`inner`."""
     ones = _ones(array.shape[-1])  # a product with them takes a fraction of a reduction's time
     return array @ ones if array.size >= _SHORT else array.dot(ones)
 
@@ -107,12 +107,12 @@ def _ones(length: int) -> FloatArray:
 
 
 def least(array: FloatArray) -> float:
-    """The least number of all, NaN if there is one among them."""
+    """Smallest number of an array; NaN if it holds one."""
     return array.item(array.argmin()) if array.size < _SHORT else float(np.minimum.reduce(array, axis=None))
 
 
 def has_zero(array: FloatArray) -> bool:
-    """Whether an entry of a nonnegative array is zero."""
+    """Tell if an entry of a nonnegative array is zero."""
     return not least(array) > 0.0
 
 
@@ -138,23 +138,23 @@ def expectations(candidates: FloatArray, values: FloatArray) -> FloatArray:
 
 
 _FEW = 32
-"""Up to so many rounds of a game at a time, a product does not depend on what stands beside it."""
+"""Rounds of a game up to which a product must not depend on the other rows of a batch."""
 
 
 def _products(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
     """``matrix @ v`` of every vector ``(..., n)``."""
     if vectors.ndim < 2 or vectors.shape[-2] <= _FEW:
-        # What is summed over is never the fastest axis, so that sums run in the order of the numbers.
+        # The summed axis is never the fastest one, so that sums run in the order of the numbers.
         columns = np.ascontiguousarray(matrix.T)
         return np.einsum("nk,n...->k...", columns, vectors.T).T
-    # What follows is elementwise, and runs along the rounds: they are side by side in memory.
+    # Elementwise work follows, along the rounds: they are side by side in memory.
     return np.swapaxes(matrix @ np.swapaxes(vectors, -1, -2), -1, -2)
 
 
 def sums_in_order(array: FloatArray) -> FloatArray:
     """Sums along the last axis, which stays with length 1, by halves.
 
-    All is elementwise, so that unlike a reduction's the last bit does not depend on the shape of a batch.
+    Every operation is elementwise: unlike a reduction's, the last bit does not depend on the batch.
 
     Example:
         >>> sums_in_order(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])).tolist()
@@ -170,18 +170,18 @@ def sums_in_order(array: FloatArray) -> FloatArray:
 
 
 _VANISHES = -745.2
-"""Below it exp is 0 in floats, and takes three times as long as at minus infinity."""
+"""Exponent below which exp is 0 in floats, and three times slower than at minus infinity."""
 
 
 def softmax(log_weights: FloatArray, axis: int = -1, out: FloatArray | None = None) -> FloatArray:
-    """The weights ``(..., K)``, summing to one, of log weights up to a constant."""
+    """Weights ``(..., K)`` that sum to one, from log weights up to a constant."""
     weights = relative_weights(log_weights, axis, out)
     weights /= np.add.reduce(weights, axis=axis, keepdims=True)
     return weights
 
 
 def relative_weights(log_weights: FloatArray, axis: int = -1, out: FloatArray | None = None) -> FloatArray:
-    """The weights ``(..., K)`` of log weights, where the heaviest is 1."""
+    """Weights ``(..., K)`` from log weights, scaled so that the largest is 1."""
     relative = np.subtract(log_weights, np.maximum.reduce(log_weights, axis=axis, keepdims=True), out=out)
     np.copyto(relative, -np.inf, where=relative < _VANISHES)
     return np.exp(relative, out=relative)

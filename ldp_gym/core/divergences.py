@@ -1,4 +1,4 @@
-"""What a prediction costs: the KL divergence in nats, and the total variation."""
+"""Losses of a prediction: the KL divergence in nats, and the total variation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def kl_to_each(p: FloatArray, candidates: FloatArray, negentropy_p: FloatArray) 
         >>> kl_to_each(p, table, negentropy(p)).round(3).tolist()
         [0.0, inf, 0.693]
     """
-    log_candidates = np.log(np.where(candidates > 0.0, candidates, 1.0))
+    log_candidates = np.where(candidates > 0.0, candidates, 1.0)
+    np.log(log_candidates, out=log_candidates)
     divergences = np.maximum(negentropy_p[..., None] - expectations(log_candidates, p), _ZERO)
     if has_zero(candidates):
         missed = expectations((candidates == 0.0).astype(np.float64), p)
@@ -52,7 +53,8 @@ def kl_to_each(p: FloatArray, candidates: FloatArray, negentropy_p: FloatArray) 
 
 def negentropy(p: FloatArray) -> FloatArray:
     """``sum_y p[y] log p[y]`` along the last axis."""
-    return inner(p, np.log(np.where(p > 0.0, p, 1.0)))
+    logs = np.where(p > 0.0, p, 1.0)
+    return inner(p, np.log(logs, out=logs))
 
 
 def tv(p: FloatArray, q: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Every exception and warning of the package, and the one way to say that an extra is missing."""
+"""Exceptions and warnings of the package, and the error for a missing extra."""
 
 from __future__ import annotations
 
@@ -7,42 +7,18 @@ from contextlib import contextmanager
 
 from gymnasium.error import DependencyNotInstalled
 
-_GYMNASIUM_APPENDS = " was raised from the environment creator"
-
-
-class ArgumentTypeError(TypeError):
-    """An argument of the wrong kind.
-
-    From a TypeError in an environment's constructor Gymnasium makes another of the same class, whose message
-    ends with all arguments, whole models and tables included. This class leaves that end out.
-    """
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message.partition(_GYMNASIUM_APPENDS)[0])
-
-
-@contextmanager
-def keep_messages() -> Iterator[None]:
-    """Make an :class:`ArgumentTypeError` of every TypeError, for the constructor of an environment."""
-    try:
-        yield
-    except ArgumentTypeError:
-        raise
-    except TypeError as error:
-        raise ArgumentTypeError(str(error)) from error
-
 
 class MissingExtraError(ImportError, DependencyNotInstalled):
-    """A package of an extra is not installed. The message names both, and the command to install them."""
+    """A package of an extra is not installed; the message has the command that installs it."""
 
 
 @contextmanager
 def extra(name: str, purpose: str) -> Iterator[None]:
-    """Imports that need an extra of this package.
+    """Turn a failed import into an error that names the extra to install.
 
     Args:
-        name: of the extra, as pyproject.toml has it.
-        purpose: what needs it, in the error.
+        name: name of the extra in pyproject.toml.
+        purpose: feature that needs it, for the error.
 
     Raises:
         MissingExtraError: if a package is missing.
@@ -65,7 +41,7 @@ def extra(name: str, purpose: str) -> Iterator[None]:
 
 
 class IncompatibleChannelError(ValueError):
-    """The channel does not fit: a learner cannot read it, or it is not made for the game."""
+    """The learner cannot read the channel's messages, or the channel does not fit the game."""
 
 
 class NoPrivacyWarning(UserWarning):
@@ -73,7 +49,7 @@ class NoPrivacyWarning(UserWarning):
 
 
 class BrokenPromiseWarning(UserWarning):
-    """A channel does not keep the eps or delta that it promises: its results are no private learner's."""
+    """A channel does not keep the eps or delta that it promises: its results are not private."""
 
 
 class BrokenPromiseError(ValueError):
@@ -97,24 +73,21 @@ class OutsideTrainingWarning(UserWarning):
 
 
 class BrokenPluginError(ValueError):
-    """Another package offers something that cannot be imported."""
+    """A part that another package offers cannot be imported."""
 
 
 class UntrustedCodeError(ValueError):
-    """Files, not the user, ask for code to be run."""
+    """A file asks for code to be run without the user's trust."""
 
 
 def summarize(error: BaseException) -> str:
-    """An exception in one line that can be written anywhere.
+    """Describe an exception in one printable line.
 
     Example:
         >>> summarize(ValueError("no  such thing")), summarize(KeyboardInterrupt())
         ('ValueError: no such thing', 'KeyboardInterrupt')
     """
-    try:
-        said = printable(" ".join(str(error).split()))
-    except Exception:  # an exception may be anybody's, and fail to say what it is
-        said = ""
+    said = printable(" ".join(str(error).split()))
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 

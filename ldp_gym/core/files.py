@@ -1,4 +1,4 @@
-"""Files: written as a whole or not at all, and read within limits."""
+"""Files that are written as a whole or not at all, and read within limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 MOST_BYTES = 2**28
-"""How many bytes a file of arrays may unpack to: 256 MiB."""
+"""Most bytes that a file of arrays may unpack to: 256 MiB."""
 
 
 class Closable(ABC):
@@ -34,7 +34,7 @@ class Closable(ABC):
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """A file to write, which takes the place of ``path`` once it is complete and on the disk.
+    """Write a file that takes the place of ``path`` once it is complete and on the disk.
 
     A reader of ``path`` finds the old file or the new one, whole, at any time and after a crash.
 
@@ -64,7 +64,7 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def read_arrays(source: str | Path | IO[bytes], most_bytes: int = MOST_BYTES) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a ``.npz`` file. Nothing in it is run, and nothing too large is unpacked.
+    """Read the arrays of a ``.npz`` file without running code or unpacking too much.
 
     Raises:
         ValueError: if it is damaged, or unpacks to more than ``most_bytes``.
@@ -84,7 +84,7 @@ def read_arrays(source: str | Path | IO[bytes], most_bytes: int = MOST_BYTES) ->
 
 
 def is_whole_zip(path: Path) -> bool:
-    """Whether a zip file can be read to its end, and has the checksums that it says."""
+    """Tell if a zip file can be read to its end with the right checksums."""
     try:
         with zipfile.ZipFile(path) as packed:
             return packed.testzip() is None

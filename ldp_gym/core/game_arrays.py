@@ -1,4 +1,4 @@
-"""What a game's arrays must satisfy: distributions, candidates, posteriors, predictions, labels, contexts."""
+"""Checks of a game's arrays: distributions, candidates, posteriors, predictions, labels, contexts."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.core.arrays import FloatArray, IntArray, least, row_sums
-from ldp_gym.core.errors import ArgumentTypeError
 from ldp_gym.core.validation import describe, numbers, numeric
 
 ROW_TOLERANCE = 1e-5
-"""How far a hypothesis' probabilities may be from summing to one before they are refused."""
+"""Largest distance from one of the sum of a hypothesis' probabilities."""
 
 PREDICTION_TOLERANCE = 1e-4
-"""How far a prediction may be from summing to one; within it, the prediction is renormalised."""
+"""Largest distance from one of the sum of a prediction, which is then renormalised."""
 
 _LARGEST_CONTEXT = 1e100
-"""Contexts beyond it would overflow in the classes."""
+"""Largest coordinate of a context: beyond it the classes overflow."""
 
 _ROUNDING = 1e-12
-"""How far from one a sum may be by rounding alone."""
+"""Distance from one of a sum that is due to rounding."""
 
 
 def distributions(
@@ -32,12 +31,12 @@ def distributions(
 
     Args:
         values: ``(..., M)``.
-        name: what to call a row in an error; the index of the axis before the last stands behind it.
-        argument: what to call all of them.
-        place: what the probabilities of a row belong to, in an error.
+        name: name of a row in an error, before the index of the axis before the last.
+        argument: name of the whole array in an error.
+        place: name of an entry of a row in an error.
 
     Raises:
-        ValueError: saying which hypothesis (the axis before the last) is wrong, how, and by how much.
+        ValueError: saying which row is wrong, how, and by how much.
     """
     table, total = _rows(values, argument, name, place)
     normalised: FloatArray = table / total[..., None]
@@ -46,7 +45,7 @@ def distributions(
 
 
 def table(values: npt.ArrayLike, argument: str = "table", name: str = "hypothesis") -> FloatArray:
-    """A table ``(K, M)`` of distributions, each called ``name`` in an error, normalised to the last bit."""
+    """Table ``(K, M)`` of distributions, normalised to the last bit."""
     rows = distributions(values, name, argument)
     if rows.ndim != 2:
         raise ValueError(f"a {argument} has shape (K, M), got {rows.shape}")
@@ -54,7 +53,7 @@ def table(values: npt.ArrayLike, argument: str = "table", name: str = "hypothesi
 
 
 def row(name: str, values: npt.ArrayLike, length: int, place: str = "label") -> FloatArray:
-    """``values`` as one distribution over ``length`` things, which ``place`` names in an error."""
+    """``values`` as one distribution of the given length, read-only."""
     found = numeric(name, values)
     if found.shape != (length,):
         raise ValueError(f"{name} must be {length} probabilities that sum to one, got shape {found.shape}")
@@ -80,17 +79,15 @@ def labels(values: object, num_labels: int) -> IntArray:
     """Users' labels ``(...)`` as indices ``0..M-1``.
 
     Raises:
-        TypeError: if they are no whole numbers.
-        ValueError: naming the first that is no label.
+        TypeError: if they are not whole numbers.
+        ValueError: naming the first that is outside the range.
     """
     try:
         array = np.asarray(values)
-    except Exception as error:  # whatever somebody's __array__ raises
+    except Exception as error:  # whatever the __array__ of an object raises
         raise ValueError(f"labels must form an array of whole numbers: {error}") from error
     if array.dtype.kind not in "iu" or np.ma.isMaskedArray(values):
-        raise ArgumentTypeError(
-            f"labels must be whole numbers in 0..{num_labels - 1}, got {describe(values)}"
-        )
+        raise TypeError(f"labels must be whole numbers in 0..{num_labels - 1}, got {describe(values)}")
     wrong = (array < 0) | (array >= num_labels)
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -100,7 +97,7 @@ def labels(values: object, num_labels: int) -> IntArray:
 
 
 def contexts(name: str, values: Any, context_dim: int) -> FloatArray:
-    """``values`` as finite contexts ``(n, d)``; a list of numbers where d is 1."""
+    """``values`` as finite contexts ``(n, d)``, read-only; a list of numbers where d is 1."""
     found = numeric(name, values, booleans=True)
     if found.ndim == 1 and context_dim == 1:
         found = found[:, None]
@@ -117,11 +114,7 @@ def contexts(name: str, values: Any, context_dim: int) -> FloatArray:
 
 
 def candidates(values: npt.ArrayLike, num_hypotheses: int, num_labels: int) -> FloatArray:
-    """Candidates ``(..., K, M)``, checked and left as they are.
-
-    Raises:
-        ValueError: saying which hypothesis is wrong, how, and by how much.
-    """
+    """Candidates ``(..., K, M)``, checked and left as they are."""
     rows, _ = _rows(values, "candidates", "hypothesis")
     if rows.shape[-2:] != (num_hypotheses, num_labels):
         raise ValueError(
@@ -138,12 +131,8 @@ def one_context(values: npt.ArrayLike, num_hypotheses: int, num_labels: int) -> 
     return rows
 
 
-def posterior(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
-    """A posterior ``(..., K)``, checked and left as it is.
-
-    Raises:
-        ValueError: saying what is wrong with it, and by how much.
-    """
+def posteriors(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
+    """Posterior ``(..., K)``, checked and left as it is."""
     weights, _ = _rows(values, "posterior", "posterior", "hypothesis")
     if weights.shape[-1] != num_hypotheses:
         raise ValueError(
@@ -154,8 +143,8 @@ def posterior(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
 
 
 def one_posterior(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
-    """A posterior ``(K,)``, checked and left as it is."""
-    weights = posterior(values, num_hypotheses)
+    """Posterior ``(K,)``, checked and left as it is."""
+    weights = posteriors(values, num_hypotheses)
     if weights.ndim != 1:
         raise ValueError(f"expected one posterior, of shape ({num_hypotheses},), got {weights.shape}")
     return weights
@@ -167,7 +156,7 @@ def predictions(
     advice: str,
     tolerance: float = PREDICTION_TOLERANCE,
 ) -> FloatArray:
-    """Predictions ``(..., M)`` as they are charged: checked as :func:`row_totals` says, and renormalised."""
+    """Predictions ``(..., M)``, checked by :func:`row_totals` and renormalised."""
     total = row_totals(values, tolerance, name_row, advice)
     if _off_one(total) < _ROUNDING:
         return values
@@ -182,20 +171,20 @@ def row_totals(
     advice: str,
     place: str = "label",
 ) -> FloatArray:
-    """The sums of the rows ``(..., M)``, which are nonnegative and sum to one within the tolerance.
+    """Sums of the rows ``(..., M)``, which must be nonnegative and sum to one.
 
     Args:
         table: the rows.
-        tolerance: how far from one a sum may be.
-        name_row: what to call a row, from its index, in the error.
-        advice: what to do instead, in the error.
-        place: what the probabilities of a row belong to, in the error.
+        tolerance: largest distance of a sum from one.
+        name_row: name of a row in the error, from its index.
+        advice: what to do instead, for the error.
+        place: name of an entry of a row in the error.
 
     Raises:
-        ValueError: naming the first row that is no distribution, and why.
+        ValueError: naming the first wrong row, and why.
     """
     total = row_sums(table)
-    # Comparisons that NaN fails too; only a failure pays for finding the culprit.
+    # NaN fails these comparisons too; the culprit is looked for only after a failure.
     if least(table) >= 0.0 and _off_one(total) <= tolerance:
         return total
     for wrong, what in ((np.isnan(table), "NaN"), (table < 0.0, "negative")):
@@ -211,5 +200,5 @@ def row_totals(
 
 
 def _off_one(total: FloatArray) -> float:
-    """How far from one the sums ``(...)`` are at most; NaN if one is."""
+    """Largest distance from one of the sums ``(...)``; NaN if one is NaN."""
     return float(np.abs(total - 1.0).max()) if total.ndim else abs(float(total) - 1.0)

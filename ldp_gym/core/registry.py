@@ -1,6 +1,6 @@
 """Names for hypothesis classes, natures, truths, channels, learners and suites.
 
-Three ways to find a part: the package's own parts stand in a dict beside their code, other packages offer
+Three ways to find a part: the package's own parts stand in a dict next to their code, other packages offer
 theirs as entry points in ``pyproject.toml``, and ``"module:Object"`` names anything that can be imported.
 """
 
@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ldp_gym.core.errors import BrokenPluginError, summarize
+import numpy as np
+
+from ldp_gym.core.errors import BrokenPluginError, UntrustedCodeError, summarize
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -22,18 +27,44 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PACKAGES = ("ldp_gym", "ldp_agents")
-"""Where what comes with this package is."""
+"""Import names of this distribution."""
+
+_MOST_LISTED = 100_000
+"""Size above which :func:`plain` leaves an array as it is: as a list it would take seconds."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Name and options by which a part was made.
+
+    Attributes:
+        name: the registered name, or ``"module:Object"``.
+        options: the part's own options, defaults included, without what the game decides.
+
+    Example:
+        >>> from ldp_gym import NATURES
+        >>> drift = NATURES.build("drift", {"context_dim": 2}, {"rate": 0.5})
+        >>> drift.spec.name, drift.spec.to_json()
+        ('drift', '{"name": "drift", "options": {"rate": 0.5}}')
+    """
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """One line of JSON with sorted keys: the same for the same part."""
+        return json.dumps({"name": self.name, "options": plain(dict(self.options))}, sort_keys=True)
 
 
 class Registry(Mapping[str, Callable[..., T]], Generic[T]):
-    """Makers of one kind of thing, by name.
+    """Classes and functions that make one kind of part, by name.
 
     Args:
-        kind: what the makers make, for messages ("channel").
+        kind: the kind of part, for messages ("channel").
         group: the group of entry points in which other packages offer theirs ("ldp_gym.channels").
 
     Attributes:
-        own: the makers that come with the room, by name; they go before entry points of the same name.
+        own: the parts that come with the package; they go before entry points of the same name.
 
     Example:
         >>> from ldp_gym import NATURES
@@ -51,13 +82,13 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         self.kind = kind
         self.group = group
         self.own: dict[str, Callable[..., T]] = {}
-        self._taken: dict[str, tuple[Any, tuple[dict[str, inspect.Parameter], bool]]] = {}
+        self._signatures: dict[str, tuple[Any, tuple[dict[str, inspect.Parameter], bool]]] = {}
 
     @cached_property
     def _entry_points(self) -> dict[str, EntryPoint]:
-        from importlib.metadata import entry_points  # half of what `import ldp_gym` would take
+        from importlib.metadata import entry_points  # it would double the time of `import ldp_gym`
 
-        # Of several by one name the one that comes with this package is meant.
+        # This package's entry points win over others of the same name.
         points = sorted(entry_points(group=self.group), key=lambda point: (point.name, is_own(point.module)))
         return {point.name: point for point in points}
 
@@ -82,29 +113,28 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
             raise TypeError(f"a {self.kind} goes by a name, got {name!r} of type {type(name).__name__}")
         if name in self:
             return self.get(name)
-        if ":" in name:
+        if is_address(name):
             maker: Callable[..., T] = import_object(name, self.kind)
             return maker
-        raise self._unknown(name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """The maker of that name, or the default if no entry point has it, as of any mapping."""
-        if name in self.own:
-            return self.own[name]
-        return load(self._entry_points[name], self.kind) if name in self else default
-
-    def _unknown(self, name: str) -> ValueError:
         close = difflib.get_close_matches(name, self, n=1, cutoff=0.5)
         hint = f"; did you mean {close[0]!r}?" if close else "."
-        return ValueError(
+        raise ValueError(
             f"unknown {self.kind} {name!r}{hint} Known: {', '.join(self)}. Your own goes by 'module:Object'."
         )
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """The class or function of a registered name, or the default."""
+        if name in self.own:
+            return self.own[name]
+        if name not in self._entry_points:
+            return default
+        return load_entry_point(self._entry_points[name], self.kind)
+
     def class_of(self, name: str) -> type[T]:
-        """The class of that name, to read what it declares.
+        """The class of that name, to read its class attributes.
 
         Raises:
-            TypeError: if something else makes it, which declares nothing.
+            TypeError: if a function makes the part.
         """
         maker = self[name]
         if not isinstance(maker, type):
@@ -112,112 +142,84 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         return maker
 
     def package_of(self, name: str) -> str:
-        """The package, or module outside of any, that offers ``name``; it is not imported for it."""
-        if name not in self and ":" not in name:
-            raise self._unknown(name)
+        """The package, or top-level module, that offers ``name``; it is not imported."""
         if name in self.own:
             return str(self.own[name].__module__).partition(".")[0]
-        module = self._entry_points[name].module if name in self else name.partition(":")[0]
-        return module.partition(".")[0]
+        if name in self._entry_points:
+            return self._entry_points[name].module.partition(".")[0]
+        if not is_address(name):
+            self[name]  # raises
+        return name.partition(":")[0].partition(".")[0]
 
     def is_builtin(self, name: str) -> bool:
-        """Whether what goes by ``name`` comes with this package; it is not imported for it."""
+        """Tell if ``name`` comes with this package; it is not imported."""
         return is_own(self.package_of(name))
 
     def makes(self, name: str) -> bool:
-        """Whether ``name`` stands for a class or a function that makes things; otherwise it is a thing."""
+        """Tell if ``name`` is a class or a function; otherwise it is a finished part."""
         found = self[name]
         return isinstance(found, type) or _is_function(found)
 
     def defaults(self, name: str) -> dict[str, Any]:
-        """The options of ``name`` that have a default, with it; none if ``name`` stands for a made thing."""
+        """Options of ``name`` with a default, and that default; empty for a finished part."""
         if not self.makes(name):
             return {}
         parameters, _ = self._parameters(name)
         return {p.name: p.default for p in parameters.values() if p.default is not p.empty}
 
     def build(self, name: str, game_parameters: Mapping[str, Any], options: Mapping[str, Any]) -> T:
-        """Make ``name`` from the ``options`` a user gave and those ``game_parameters`` that it takes.
+        """Make a part from the user's ``options`` and those ``game_parameters`` that it takes.
+
+        A game parameter that is None is left to the part. The part knows how it was made: its ``spec``.
 
         Raises:
-            TypeError: for an option that the maker does not take, listing those it does, that the game
-                decides, or that is missing.
+            TypeError: for an option that the part does not take, that the game decides, or that is missing.
         """
         maker = self[name]
         parameters, anything = self._parameters(name)
+        decided = {key: value for key, value in game_parameters.items() if value is not None}
         for option in options:
-            if option in game_parameters:
+            if option in decided:
                 raise TypeError(
                     f"the game decides {option!r}, it is not an option of {self.kind} {name!r}: "
-                    f"the game has {option}={game_parameters[option]!r}"
+                    f"the game has {option}={decided[option]!r}"
                 )
             if option not in parameters and not anything:
                 takes = ", ".join(known for known in parameters if known not in game_parameters) or "none"
                 raise TypeError(f"{self.kind} {name!r} takes no option {option!r}; its options: {takes}")
-        taken = {key: value for key, value in game_parameters.items() if anything or key in parameters}
+        taken = {key: value for key, value in decided.items() if anything or key in parameters}
         for p in parameters.values():
             if p.default is p.empty and p.name not in {**taken, **options}:
                 raise TypeError(f"{self.kind} {name!r} needs the option {p.name!r}")
-        return maker(**{**taken, **options})
+        made = maker(**{**taken, **options})
+        usual = {key: value for key, value in self.defaults(name).items() if key not in game_parameters}
+        with suppress(AttributeError):  # an object with __slots__, or a plain list, has no room for it
+            made.spec = Spec(name, {**usual, **options})  # type: ignore[attr-defined]
+        return made
 
     def takes(self, name: str, option: str) -> bool:
-        """Whether ``name`` is made with such an option."""
+        """Tell if ``name`` is made with such an option."""
         parameters, anything = self._parameters(name)
         return anything or option in parameters
 
     def _parameters(self, name: str) -> tuple[dict[str, inspect.Parameter], bool]:
+        """Parameters of a name's signature; True if it takes any others too."""
         maker = self[name]
         if not callable(maker):
             raise TypeError(f"the {self.kind} {name!r} must be a class or a function, got {maker!r}")
-        known = self._taken.get(name)
+        known = self._signatures.get(name)
         if known is not None and known[0] is maker:  # reading a signature takes an eighth of gym.make's time
             return known[1]
         try:
-            taken = _parameters(maker)
+            read = _read_signature(maker)
         except ValueError as error:
-            raise TypeError(f"the {self.kind} {name!r} does not say what it takes: {error}") from error
-        self._taken[name] = maker, taken
-        return taken
+            raise TypeError(f"the {self.kind} {name!r} has no signature: {error}") from error
+        self._signatures[name] = maker, read
+        return read
 
 
-def is_builtin(maker: Any) -> bool:
-    """Whether a class, or a function that makes things, comes with this package."""
-    return is_own(str(getattr(maker, "__module__", "")))
-
-
-def is_own(address: str) -> bool:
-    """Whether a module, or something in one, comes with this package."""
-    return address.partition(".")[0] in PACKAGES
-
-
-def load(point: EntryPoint, kind: str) -> Any:
-    """What an entry point names.
-
-    Raises:
-        BrokenPluginError: if it cannot be imported, whatever its module raises.
-    """
-    try:
-        return point.load()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        where = point.dist.name if point.dist is not None else point.module
-        raise BrokenPluginError(
-            f"{kind} {point.name!r} of {where} cannot be loaded: {summarize(error)}"
-        ) from error
-
-
-def describe(found: Any) -> str:
-    """The first sentence of something's documentation, as it reads on a terminal."""
-    line = " ".join((inspect.getdoc(found) or "").partition("\n\n")[0].split("\n"))
-    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", line).replace("``", "")
-
-
-def _parameters(maker: Callable[..., Any]) -> tuple[dict[str, inspect.Parameter], bool]:
-    """What a maker takes by name, and whether it takes anything else too.
-
-    A class that takes ``**options`` hands them on to its base: what that takes, it takes.
-    """
+def _read_signature(maker: Callable[..., Any]) -> tuple[dict[str, inspect.Parameter], bool]:
+    """Parameters by name; a class that takes ``**options`` takes those of its base too."""
     makers: list[Callable[..., Any]] = [maker]
     if isinstance(maker, type):
         makers = [vars(cls)["__init__"] for cls in maker.__mro__[:-1] if "__init__" in vars(cls)]
@@ -232,25 +234,52 @@ def _parameters(maker: Callable[..., Any]) -> tuple[dict[str, inspect.Parameter]
     return found, bool(makers)
 
 
-def import_object(address: str, kind: str) -> Any:
-    """What ``"module:object"`` names.
+def is_builtin(maker: Any) -> bool:
+    """Tell if a class or function comes with this package."""
+    return is_own(str(getattr(maker, "__module__", "")))
+
+
+def is_own(address: str) -> bool:
+    """Tell if a module, or an object in one, comes with this package."""
+    return address.partition(".")[0] in PACKAGES
+
+
+def load_entry_point(point: EntryPoint, kind: str) -> Any:
+    """Import the object of an entry point.
 
     Raises:
-        ValueError: if there is no such module or object.
+        BrokenPluginError: if it cannot be imported.
+    """
+    try:
+        return point.load()
+    except (Exception, SystemExit) as error:  # a module may raise anything
+        where = point.dist.name if point.dist is not None else point.module
+        raise BrokenPluginError(
+            f"{kind} {point.name!r} of {where} cannot be loaded: {summarize(error)}"
+        ) from error
+
+
+def first_sentence(found: Any) -> str:
+    """First sentence of an object's docstring, as plain text."""
+    line = " ".join((inspect.getdoc(found) or "").partition("\n\n")[0].split("\n"))
+    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", line).replace("``", "")
+
+
+def import_object(address: str, kind: str) -> Any:
+    """Import the object that ``"module:object"`` names.
+
+    Raises:
+        ValueError: if it cannot be imported.
     """
     module, _, attribute = address.partition(":")
     try:
         return getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"cannot import {kind} {address!r}: {error}") from error
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a module may raise anything, SystemExit too
+    except (Exception, SystemExit) as error:  # a module may raise anything
         raise ValueError(f"cannot import {kind} {address!r}: {summarize(error)}") from error
 
 
 def is_address(value: object) -> bool:
-    """Whether a value is of the form ``"module:object"``.
+    """Tell if a value has the form ``"module:object"``.
 
     Example:
         >>> is_address("package.module:rows"), is_address("replay"), is_address("a: b"), is_address([1, 2])
@@ -262,22 +291,35 @@ def is_address(value: object) -> bool:
     return bool(colon) and attribute.isidentifier() and all(map(str.isidentifier, module.split(".")))
 
 
-def addresses_in(value: object) -> list[str]:
-    """Every ``"module:object"`` in dicts and lists: a file may not name code, so its reader asks here.
+def refuse_addresses(value: Any, source: str) -> None:
+    """Refuse a ``"module:object"`` address anywhere in data that was read from a file.
+
+    Args:
+        value: rules, options or any other data.
+        source: the file, for the error.
+
+    Raises:
+        UntrustedCodeError: naming the address. Nothing is imported.
 
     Example:
-        >>> addresses_in({"truth": "replay", "truth_kwargs": {"labels": "mine:rows"}})
-        ['mine:rows']
+        >>> refuse_addresses({"channel": "split", "truth_kwargs": {"contexts": "my_data:rows"}}, "a.json")
+        Traceback (most recent call last):
+        ...
+        ldp_gym.core.errors.UntrustedCodeError: a.json names code, 'my_data:rows', and a file may only ...
     """
+    if is_address(value):
+        raise UntrustedCodeError(
+            f"{source} names code, {value!r}, and a file may only name registered parts: give the part in "
+            f"Python or on the command line instead"
+        )
     if isinstance(value, Mapping):
         value = [*value.keys(), *value.values()]
-    if isinstance(value, list | tuple):
-        return [found for item in value for found in addresses_in(item)]
-    return [value] if isinstance(value, str) and is_address(value) else []
+    for one in value if isinstance(value, list | tuple) else ():
+        refuse_addresses(one, source)
 
 
 def resolve(value: Any, kind: str) -> Any:
-    """The data that ``"module:object"`` names; a function is called for it. Anything else is itself.
+    """Data that ``"module:object"`` names, from a function by calling it; other values are returned.
 
     Example:
         >>> resolve("string:digits", "labels"), resolve([1, 2], "labels")
@@ -289,6 +331,22 @@ def resolve(value: Any, kind: str) -> Any:
     return found() if _is_function(found) else found
 
 
+def plain(value: Any) -> Any:
+    """``value`` as JSON has it: arrays as lists and NumPy's numbers as Python's, in dicts and lists too.
+
+    Example:
+        >>> plain({"hypotheses": np.eye(2), "horizon": np.int64(3)})
+        {'hypotheses': [[1.0, 0.0], [0.0, 1.0]], 'horizon': 3}
+    """
+    if isinstance(value, np.ndarray):
+        return value.tolist() if value.size <= _MOST_LISTED else value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    return [plain(one) for one in value] if type(value) in (list, tuple) else value
+
+
 def _is_function(found: Any) -> bool:
-    """Whether it is a function, perhaps with a cache around it."""
+    """Tell if an object is a function, perhaps with a cache around it."""
     return inspect.isfunction(inspect.unwrap(found))

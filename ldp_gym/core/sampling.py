@@ -1,4 +1,4 @@
-"""Randomness comes in as uniforms, so that every draw is a pure function of numbers in (0, 1).
+"""Random streams by purpose, uniforms, and draws as pure functions of numbers in (0, 1).
 
 A label, a message or a context is computed from its uniforms by elementwise operations: one draw,
 a batch of them and a whole tape are then the same computation with the same result.
@@ -6,20 +6,56 @@ a batch of them and a whole tape are then the same computation with the same res
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from enum import Enum
+from itertools import count
 
 import numpy as np
 
 from ldp_gym.core.arrays import FloatArray, IntArray
 
 _SMALLEST = 2.0**-54
-"""Half the spacing of NumPy's uniforms: what stands in for an exact zero."""
+"""Half the spacing of NumPy's uniforms; replaces an exact zero."""
+
+_BEYOND_EPISODES = 2**31
+"""First child of a seed that no environment reaches: its episodes are the children from 0 on."""
+
+
+class Purpose(Enum):
+    """Purposes of random numbers other than episodes; the value is the spawn key below the seed.
+
+    With the seed as the only key, a class and a pool of the same seed would be made of the same numbers.
+    """
+
+    CLASS = ()
+    """Hypotheses of a random class: the plain seed."""
+    POOL = (_BEYOND_EPISODES,)
+    """Contexts that a nature picks from."""
+    CERTIFICATE = (_BEYOND_EPISODES + 1,)
+    """Contexts at which a channel is certified."""
+    INFORMATION = (_BEYOND_EPISODES + 2,)
+    """Messages from which the information of a message is estimated."""
+    SEARCH = (_BEYOND_EPISODES + 3,)
+    """Contexts that a search tries."""
+
+
+def stream(purpose: Purpose, seed: int) -> np.random.Generator:
+    """Return the generator of a purpose under a seed.
+
+    Example:
+        >>> float(stream(Purpose.CLASS, 7).random()) == float(np.random.default_rng(7).random())
+        True
+        >>> float(stream(Purpose.POOL, 7).random()) == float(np.random.default_rng(7).random())
+        False
+    """
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose.value))
 
 
 def open_uniforms(rngs: Sequence[np.random.Generator], shape: tuple[int, ...]) -> FloatArray:
-    """Draws from U(0, 1), strictly inside: ``shape`` from each generator, in row-major order.
+    """Draw uniforms strictly inside (0, 1): ``shape`` from each generator, in row-major order.
 
-    The order makes a stream independent of how many rows are drawn at a time.
+    Because of that order a stream does not depend on how many rows are drawn at a time.
 
     Example:
         >>> at_once = open_uniforms([np.random.default_rng(0)], (4, 3))
@@ -49,7 +85,7 @@ def categorical(weights: FloatArray, uniforms: FloatArray) -> IntArray:
 
 
 def cumulative(weights: FloatArray) -> FloatArray:
-    """The distribution function ``(..., M)`` of a categorical law."""
+    """Cumulative distribution function ``(..., M)`` of a categorical law."""
     sums: FloatArray = np.add.accumulate(weights, axis=-1)
     # The last index of positive weight ends at exactly 1, above every uniform.
     sums /= sums[..., -1:]
@@ -57,7 +93,7 @@ def cumulative(weights: FloatArray) -> FloatArray:
 
 
 def inverse(cumulative: FloatArray, uniforms: FloatArray) -> IntArray:
-    """The index ``(...)`` at which a distribution function ``(..., M)`` first exceeds each uniform."""
+    """First index ``(...)`` at which a distribution function ``(..., M)`` exceeds each uniform."""
     # Labels before all other axes: the comparison runs along the long ones.
     behind = cumulative.reshape((1,) * (uniforms.ndim + 1 - cumulative.ndim) + cumulative.shape)
     passed = behind.transpose(uniforms.ndim, *range(uniforms.ndim)) <= uniforms
@@ -87,3 +123,13 @@ def normal(uniforms: FloatArray) -> FloatArray:
 
     quantiles: FloatArray = ndtri(uniforms)
     return quantiles
+
+
+def least_prime(at_least: int) -> int:
+    """Smallest prime that is not below ``at_least``, by trial division.
+
+    Example:
+        >>> [least_prime(n) for n in (0, 2, 8, 257)]
+        [2, 2, 11, 257]
+    """
+    return next(n for n in count(max(2, at_least)) if all(n % d for d in range(2, math.isqrt(n) + 1)))

@@ -29,7 +29,7 @@ _ADVICE = (
 
 
 _HALF_TOLERANCE = 2.0 * float(np.finfo(np.float16).eps)
-"""How far from one the sum of half-precision numbers may be: a softmax in them is off by up to 1.5 eps."""
+"""Tolerance for the sum of half-precision numbers: a softmax in them is off by up to 1.5 eps."""
 
 
 class Simplex(spaces.Box):
@@ -75,7 +75,7 @@ class Simplex(spaces.Box):
         return points
 
     def contains(self, x: Any) -> bool:
-        """Whether :meth:`distribution` accepts ``x``."""
+        """Tell if :meth:`distribution` accepts ``x``."""
         try:
             self.distribution(x)
         except (TypeError, ValueError):

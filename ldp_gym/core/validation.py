@@ -1,4 +1,7 @@
-"""What an argument must satisfy, and the error when it does not. ``game_arrays`` checks a game's arrays."""
+"""Checks of the arguments of public calls; each returns the value in its plain type or says what is wrong.
+
+:mod:`ldp_gym.core.game_arrays` checks the arrays of a game.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ldp_gym.core.arrays import FloatArray, IntArray
-from ldp_gym.core.errors import ArgumentTypeError
 
 T = TypeVar("T")
 
 _LARGEST_COUNT = 2**63 - 1
-"""No count is larger than what an array can be indexed with."""
+"""Largest count: an array cannot be indexed with more."""
 
 _MOST_NUMBERS = 2**30
-"""How many numbers one thing may keep in memory: 8 GiB."""
+"""Most numbers that one object may keep in memory: 8 GiB."""
 
 _FLOAT = np.dtype(np.float64)
 
@@ -34,7 +36,7 @@ _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxarray = 4
 
 
 def describe(value: object) -> str:
-    """A value as an error shows it: never long, whatever it is.
+    """Show a value in an error, in a few words.
 
     Example:
         >>> describe("1"), describe(10**400), describe(True)
@@ -46,9 +48,9 @@ def describe(value: object) -> str:
 
 
 def whole(name: str, value: object, *, least: int, most: int = _LARGEST_COUNT) -> int:
-    """``value`` as an int, at least ``least`` and at most ``most``."""
+    """``value`` as an int in ``least..most``."""
     if not _is_number(value) or not isinstance(value, Integral):
-        raise ArgumentTypeError(f"{name} must be a whole number, got {describe(value)}")
+        raise TypeError(f"{name} must be a whole number, got {describe(value)}")
     number = int(value)
     if number < least:
         raise ValueError(f"{name} must be at least {least}, got {_plain(number)}")
@@ -58,12 +60,12 @@ def whole(name: str, value: object, *, least: int, most: int = _LARGEST_COUNT) -
 
 
 def seed(name: str, value: object) -> int:
-    """``value`` as a seed: a whole number, as large as you like."""
+    """``value`` as a seed: a nonnegative int of any size."""
     return whole(name, value, least=0, most=2**100_000)
 
 
 def seeds(name: str, value: object, num_games: int) -> list[int | None]:
-    """``value`` as a seed for each game: those from a first one on, a list of them, or none."""
+    """``value`` as a seed for each game: a first one that is counted up, a list of seeds, or None."""
     if value is None:
         return [None] * num_games
     if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes):
@@ -76,7 +78,7 @@ def seeds(name: str, value: object, num_games: int) -> list[int | None]:
 
 
 def index(name: str, value: object, size: int) -> int:
-    """``value`` as an index into ``size`` things."""
+    """``value`` as an index into a sequence of the given size."""
     number = whole(name, value, least=0)
     if number >= size:
         raise ValueError(f"{name} must lie in 0..{size - 1}, got {number}")
@@ -84,13 +86,10 @@ def index(name: str, value: object, size: int) -> int:
 
 
 def real(name: str, value: object) -> float:
-    """``value`` as a float, not NaN."""
+    """``value`` as a float other than NaN."""
     if not _is_number(value) or not isinstance(value, Real):
-        raise ArgumentTypeError(f"{name} must be a number, got {describe(value)}")
-    try:
-        number = float(value)
-    except OverflowError as error:
-        raise ValueError(f"{name} must be a float, got {describe(value)}, which is beyond them") from error
+        raise TypeError(f"{name} must be a number, got {describe(value)}")
+    number = _to_float(name, value)
     if math.isnan(number):
         raise ValueError(f"{name} must be a number, got NaN")
     return number
@@ -129,7 +128,7 @@ def probability_below_one(name: str, value: object) -> float:
     return number
 
 
-def share(name: str, value: object) -> float:
+def probability(name: str, value: object) -> float:
     """``value`` as a float in [0, 1]."""
     number = real(name, value)
     if not 0.0 <= number <= 1.0:
@@ -138,13 +137,13 @@ def share(name: str, value: object) -> float:
 
 
 def fits_memory(name: str, count: int, numbers_each: int, what: str) -> None:
-    """Refuse a count of things that keep so many numbers each, before memory ends.
+    """Refuse a count of objects that would not fit into memory.
 
     Args:
-        name: the argument.
+        name: the argument that counts them.
         count: its value.
-        numbers_each: how many numbers one of them keeps.
-        what: what these are, in the error.
+        numbers_each: number of floats that one object keeps.
+        what: the objects, for the error.
     """
     if count * numbers_each > _MOST_NUMBERS:
         raise ValueError(
@@ -154,8 +153,15 @@ def fits_memory(name: str, count: int, numbers_each: int, what: str) -> None:
 
 
 def _is_number(value: object) -> bool:
-    """Whether a value may be a number: bools are none, nor are durations, integers to NumPy."""
+    """Tell numbers from bools, and from durations, which NumPy takes for integers."""
     return not isinstance(value, bool | np.bool_ | np.timedelta64)
+
+
+def _to_float(name: str, value: Real) -> float:
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise ValueError(f"{name} must be a float, got {describe(value)}, which is too large") from error
 
 
 def _plain(number: int) -> str:
@@ -166,21 +172,21 @@ def _plain(number: int) -> str:
 
 
 def flag(name: str, value: object) -> bool:
-    """``value`` as a bool: the text "False", say, is none."""
+    """``value`` as a bool; strings such as "False" are rejected."""
     if not isinstance(value, bool | np.bool_):
-        raise ArgumentTypeError(f"{name} must be True or False, got {describe(value)}")
+        raise TypeError(f"{name} must be True or False, got {describe(value)}")
     return bool(value)
 
 
 def options(name: str, value: object) -> dict[str, Any]:
-    """``value`` as a dict of options by their names; none for None."""
+    """``value`` as a dict of options by name; empty for None."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise ArgumentTypeError(f"{name} must be a dict of options, got {describe(value)}")
+        raise TypeError(f"{name} must be a dict of options, got {describe(value)}")
     for key in value:
         if not isinstance(key, str):
-            raise ArgumentTypeError(f"{name} must have the options' names as keys, got {describe(key)}")
+            raise TypeError(f"{name} must have the options' names as keys, got {describe(key)}")
     return dict(value)
 
 
@@ -192,50 +198,48 @@ def choice(name: str, value: object, known: Sequence[str]) -> str:
 
 
 def instance(name: str, value: object, kind: type[T] | tuple[type[T], ...], what: str) -> T:
-    """``value``, which must be of the given class; ``what`` says in the error what that is."""
+    """``value`` as an instance of a class, which ``what`` describes in the error."""
     if not isinstance(value, kind):
-        raise ArgumentTypeError(f"{name} must be {what}, got {describe(value)}")
+        raise TypeError(f"{name} must be {what}, got {describe(value)}")
     return value
 
 
 def function(name: str, value: Any, what: str) -> Any:
-    """``value``, which must be None or something to call; ``what`` says in the error what for."""
+    """``value`` as None or a callable, whose purpose ``what`` gives in the error."""
     if value is not None and not callable(value):
-        raise ArgumentTypeError(f"{name} must be a function {what}, got {describe(value)}")
+        raise TypeError(f"{name} must be a function {what}, got {describe(value)}")
     return value
 
 
 def text(name: str, value: object) -> str:
-    """``value``, which must be a text."""
+    """``value`` as a str."""
     return instance(name, value, str, "a text")
 
 
 def path(name: str, value: object) -> Path:
-    """``value``, a text or a path, as a path."""
-    if not isinstance(value, str | Path):
-        raise ArgumentTypeError(f"{name} must be a path, got {describe(value)}")
-    return Path(value)
+    """``value``, a str or a path, as a path."""
+    return Path(instance(name, value, (str, Path), "a path"))  # type: ignore[arg-type]
 
 
 # -- Lists and arrays ---------------------------------------------------------------------------------
 
 
 def list_of(name: str, values: Any, what: str) -> list[Any]:
-    """``values`` as a list: of a list, a tuple or an array of one axis; ``what`` they are is in the error."""
+    """``values``, a list, a tuple or an array of one axis, as a list of ``what``."""
     if isinstance(values, np.ndarray) and values.ndim == 1 and not np.ma.isMaskedArray(values):
         return list(values)
     if not isinstance(values, Sequence) or isinstance(values, str | bytes):
-        raise ArgumentTypeError(f"{name} must be a list of {what}, got {describe(values)}")
+        raise TypeError(f"{name} must be a list of {what}, got {describe(values)}")
     return list(values)
 
 
 def texts(name: str, values: object, what: str) -> list[str]:
-    """``values`` as a list of texts; ``what`` they are is in the error."""
+    """``values`` as a list of str, which are ``what``."""
     return [instance(name, value, str, f"a list of {what}") for value in list_of(name, values, what)]
 
 
 def indices(name: str, values: object, size: int) -> IntArray:
-    """``values`` as distinct or repeated indices into ``size`` things."""
+    """``values`` as indices, distinct or repeated, into a sequence of the given size."""
     return np.array([index(name, value, size) for value in list_of(name, values, "indices")], dtype=np.int64)
 
 
@@ -245,16 +249,16 @@ def numeric(name: str, values: Any, *, booleans: bool = False) -> FloatArray:
 
 
 def numbers(name: str, values: Any, *, booleans: bool = False) -> FloatArray:
-    """``values`` as an array of floats, the same one if it is one: the one place that says what numbers are.
+    """``values`` as an array of floats; an array of floats is returned as it is.
 
     Args:
         name: the argument.
-        values: an array, nested lists, a data frame.
-        booleans: whether True and False may stand for 1 and 0, as in the features of a classifier.
+        values: an array, nested lists, or a data frame.
+        booleans: take True and False for 1 and 0, as in the features of a classifier.
 
     Raises:
         ValueError: for text, bytes, dates, durations, complex numbers, booleans, missing or masked values,
-            rows of different lengths, and objects that are no numbers.
+            rows of different lengths, and other objects.
     """
     if type(values) is np.ndarray and values.dtype == _FLOAT:
         return values
@@ -262,7 +266,7 @@ def numbers(name: str, values: Any, *, booleans: bool = False) -> FloatArray:
         raise ValueError(f"{name} must be numbers, got a masked array: fill it first, with .filled(value)")
     try:
         array = np.asarray(values)
-    except Exception as error:  # whatever somebody's __array__ raises
+    except Exception as error:  # whatever the __array__ of an object raises
         raise ValueError(f"{name} must form a rectangular array of numbers: {error}") from error
     if array.dtype == object:
         elements = [_element(name, value, booleans) for value in array.ravel()]
@@ -274,10 +278,6 @@ def numbers(name: str, values: Any, *, booleans: bool = False) -> FloatArray:
 
 
 def _element(name: str, value: object, booleans: bool) -> float:
-    """A float out of an array of objects."""
     if not isinstance(value, Real) or not (_is_number(value) or (booleans and isinstance(value, bool))):
         raise ValueError(f"{name} must be numbers, got {describe(value)} among them")
-    try:
-        return float(value)
-    except OverflowError as error:
-        raise ValueError(f"{name} must be floats, got {describe(value)}, which is beyond them") from error
+    return _to_float(name, value)

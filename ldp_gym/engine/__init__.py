@@ -1,1 +1,1 @@
-"""How games run: rules become a scenario, a scenario a tape, and a referee charges for predictions."""
+"""The engine: rules become a scenario, a scenario a tape, and a referee charges for predictions."""

@@ -1,4 +1,4 @@
-"""The public rules: all that a learner may know before the first round."""
+"""The public rules: everything that a learner may know before the first round."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ldp_gym.hypotheses.base import HypothesisClass
 
 @dataclass(frozen=True)
 class Game:
-    """What Nature, the users and the learner agree on.
+    """The public rules that Nature, the users and the learner agree on.
 
     Attributes:
         hypotheses: the class F, or None when it is redrawn each episode (then the observations hold the
             candidates).
-        channel: how the users privatize their labels.
+        channel: the channel by which users privatize their labels.
         horizon: T, the number of rounds.
     """
 
@@ -30,15 +30,8 @@ class Game:
     channel: Channel
     horizon: int
 
-    def __post_init__(self) -> None:
-        as_channel(self.channel)
-        if self.hypotheses is not None:
-            what = "a HypothesisClass, or None where it is redrawn"
-            validation.instance("hypotheses", self.hypotheses, HypothesisClass, what)
-        validation.whole("horizon (T)", self.horizon, least=1)
-
     def public_posterior(self, batch_shape: tuple[int, ...] = ()) -> PublicPosterior:
-        """The posterior that anyone can keep from the public transcript, before the first message."""
+        """The posterior of the public transcript before the first message."""
         channel = self.channel
         return PublicPosterior(
             channel.num_hypotheses, batch_shape, rate=channel.posterior_rate, share=channel.posterior_share
@@ -56,12 +49,12 @@ class Game:
 
     @property
     def clipping(self) -> Clipping:
-        """What smooths the paper's predictions: the channel's own clipping, or one without ceilings."""
+        """The clipping that smooths the paper's predictions: the channel's, or one without ceilings."""
         return self.channel.clipping if isinstance(self.channel, ClippedChannel) else Clipping(self.horizon)
 
 
 def copy_game(game: Game) -> Game:
-    """The same rules in objects of their own: what is done to them does nothing to the referee's.
+    """Deep copy of a game, so that a learner cannot change the referee's objects by mistake.
 
     Raises:
         TypeError: if the class or the channel cannot be copied.
@@ -76,21 +69,22 @@ def copy_game(game: Game) -> Game:
 
 
 def as_game(game: object) -> Game:
-    """``game``, which a learner is made for.
+    """``game``, checked: the constructor of a learner takes it.
 
     Raises:
-        TypeError: if it is no Game.
+        TypeError: if it is not a Game, or its channel is not a Channel.
     """
-    return validation.instance(
-        "game", game, Game, "the Game a learner is made for, such as env.unwrapped.game"
-    )
+    what = "the Game a learner is made for, such as env.unwrapped.game"
+    checked = validation.instance("game", game, Game, what)
+    as_channel(checked.channel)
+    return checked
 
 
 def game_of(source: Any) -> Game:
-    """The game that an environment plays, whatever is wrapped around it; a Game is its own.
+    """The game of an environment, wrapped or not; a Game is returned as it is.
 
     Raises:
-        TypeError: if there is none.
+        TypeError: if the source is something else.
     """
     if isinstance(source, Game):
         return source

@@ -9,138 +9,101 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages, at_round
-from ldp_gym.core.registry import Registry, is_builtin
+from ldp_gym.core.registry import Registry
 from ldp_gym.core.validation import describe
 from ldp_gym.engine.game import Game
 
 
 @runtime_checkable
 class Learner(Protocol):
-    """Anyone who predicts distributions from candidates and messages.
+    """An agent that predicts distributions from candidates and messages.
 
-    A learner is made for a :class:`ldp_gym.Game` and sees nothing but the public rules, the candidates
-    ``f_j(x_t)`` and the messages. ``ldp_agents.Learner`` is the base class that ours share.
+    A learner is made for a :class:`ldp_gym.Game` and sees only the public rules, the candidates ``f_j(x_t)``
+    and the messages. ``ldp_agents.Learner`` is the base class that ours share.
+
+    A learner, or the class or function that makes it, may also have these attributes:
+
+    - ``play(candidates, messages, log_likelihoods)``: predict and learn n rounds at once, messages
+      ``(B, n, *message_shape)`` to predictions ``(B, n, M)``. Messages do not depend on predictions, so a
+      learner whose state is a running sum needs no loop. The log-likelihoods ``(B, n, K)`` come along where
+      the tape has them: on an adaptive channel they depend on the public posterior before each round. None,
+      the default, means that it is stepped.
+    - ``randomized``: if True, :meth:`reset` also takes ``generators``, one for each game, seeded by its
+      episode: the learner then plays the same alone, in a batch and along a tape. Default False.
+    - ``track``: see :data:`Track`. Default ``"informed"``.
+    - ``example_rules``: rules of a game that it can play, for checks of a learner that cannot play every
+      game. Default None.
     """
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin an episode in each of a batch of games."""
 
     def predict(self, candidates: FloatArray) -> FloatArray:
-        """The predictions ``(..., M)`` for the current round's candidates ``(..., K, M)``."""
+        """Predictions ``(..., M)`` for the current round's candidates ``(..., K, M)``."""
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
         """Learn from the round's messages ``(..., *message_shape)``."""
 
 
-@runtime_checkable
-class TapeLearner(Learner, Protocol):
-    """A learner that can play many rounds at a time.
-
-    Messages do not depend on predictions, so a learner whose state is a running sum plays a block of tape
-    at once. It must predict as if it were stepped: ``ldp_gym.testing.check_learner`` compares.
-    """
-
-    def play(
-        self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
-    ) -> FloatArray:
-        """Predict and learn n rounds: messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``.
-
-        The log-likelihoods ``(B, n, K)`` of the hypotheses come along where the tape has worked them out: on
-        an adaptive channel they depend on the public posterior before each round.
-        """
-
+MakeLearner = Callable[[Game], Learner]
+"""Factory of a learner, such as its class."""
 
 Track = Literal["informed", "uninformed"]
-"""What a learner reads beside candidates and messages.
+"""Sources of information of a learner.
 
-*informed*: it may use what the channel says about its messages, such as their likelihood under a hypothesis.
-*uninformed*: nothing; messages, public candidates and eps alone, in whatever form the messages come.
+*informed*: it may use what the channel knows about its messages, such as their likelihood under a hypothesis.
+*uninformed*: only messages, public candidates and eps, in whatever form the messages come.
 """
-
-
-def track_of(make_learner: Any) -> Track:
-    """The ``track`` that a learner's class, or what else makes it, declares; informed if it declares none."""
-    return getattr(make_learner, "track", "informed")
-
-
-GeneratorSource = Callable[[], Sequence[np.random.Generator]]
-"""Gives a generator for the current episode of each game of a batch, in its initial state."""
-
-
-@runtime_checkable
-class RandomizedLearner(Learner, Protocol):
-    """A learner with coins of its own.
-
-    The caller sets ``episode_generators`` before :meth:`reset`. When episodes begin, after ``reset`` or
-    ``restart``, the learner calls it, and draws from the generators of the games that begin. Each depends on
-    its episode alone, so that the learner plays it in the same way alone, in a batch and along a tape.
-
-    Attributes:
-        episode_generators: where the generators come from; None if the caller sets none.
-    """
-
-    episode_generators: GeneratorSource | None
-
-
-def hand_generators(learner: Learner, source: GeneratorSource) -> None:
-    """Give a learner with coins of its own the generators of its episodes to come; others need none."""
-    if isinstance(learner, RandomizedLearner):
-        learner.episode_generators = source
-
 
 LEARNERS: Registry[Learner] = Registry("learner", group="ldp_gym.engine.learners")
 
-LOADERS: Registry[Callable[[Game], Learner]] = Registry("loader of trained models", group="ldp_gym.loaders")
-"""Turn a trained model's directory into a function that makes its learner from a game."""
+LOADERS: Registry[MakeLearner] = Registry("loader of trained models", group="ldp_gym.loaders")
+"""Functions that load a trained model from its directory."""
+
+
+def track_of(make_learner: Any) -> Track:
+    """The declared ``track`` of a learner, its class or its factory."""
+    return getattr(make_learner, "track", "informed")
+
+
+def example_rules(make_learner: Any) -> dict[str, Any] | None:
+    """The declared ``example_rules`` of a learner, its class or its factory."""
+    rules = getattr(make_learner, "example_rules", None)
+    return None if rules is None else dict(rules)
+
+
+# -- Making a learner -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class NamedMaker:
-    """Makes the learner of a name, with its options, from a game; it can be sent to a process.
-
-    Attributes:
-        name: a registered name, or ``module:Class``.
-        options: the learner's own.
-    """
+class _NamedLearner:
+    """Factory of a learner by name, which can be pickled."""
 
     name: str
     options: Mapping[str, Any]
 
     def __call__(self, game: Game) -> Learner:
-        """The learner, for a game."""
         return _as_learner(LEARNERS.build(self.name, {"game": game}, self.options), self.name)
 
     @property
-    def example_rules(self) -> Mapping[str, Any] | None:
-        """What its class, or what else makes it, says that it can play."""
-        return getattr(LEARNERS[self.name], "example_rules", None)
-
-    @property
     def track(self) -> Track:
-        """What its class says it reads."""
         return track_of(LEARNERS[self.name])
 
-
-def example_rules(make_learner: Callable[[Game], Learner]) -> dict[str, Any] | None:
-    """The rules of a game that a learner says it can play, its ``example_rules``; None if it does not say.
-
-    A policy that was trained for one K, M and channel plays nothing else: checks ask for it here.
-    """
-    rules = getattr(make_learner, "example_rules", None)
-    return None if rules is None else dict(rules)
+    @property
+    def example_rules(self) -> dict[str, Any] | None:
+        return example_rules(LEARNERS[self.name])
 
 
-def learner_maker(
+def as_make_learner(
     name: str, options: Mapping[str, Any] | None = None, *, trust: bool = False
-) -> Callable[[Game], Learner]:
-    """What makes, from a game, the learner of a name, of ``module:Class``, or of a trained model's directory.
+) -> MakeLearner:
+    """Factory of the learner of a name, of ``module:Class``, or of a trained model's directory.
 
     Args:
-        name: of the learner.
-        options: of the learner.
-        trust: whether a model's files may run code when they are read.
+        name: name of the learner.
+        options: options of the learner.
+        trust: allow a model's files to run code when they are read.
 
     Raises:
         ValueError: if there is no such learner; the message suggests the nearest name.
@@ -149,22 +112,21 @@ def learner_maker(
     if is_directory(name):
         return LOADERS.build("directory", {"directory": name, "trust": trust}, options or {})
     LEARNERS[name]  # an unknown name is an error now, not when a game is played
-    return NamedMaker(name, dict(options or {}))
+    return _NamedLearner(name, dict(options or {}))
 
 
 def build_learner(
-    learner: str | Callable[[Game], Learner], game: Game, options: Mapping[str, Any] | None = None
+    learner: str | MakeLearner, game: Game, options: Mapping[str, Any] | None = None
 ) -> Learner:
-    """The learner of a name, or of what makes one, for a game.
+    """Make a learner for a game.
 
     Args:
-        learner: a learner's name, ``module:Class``, a trained model's directory, or what makes a learner.
+        learner: a learner's name, ``module:Class``, a trained model's directory, or a factory.
         game: the public rules.
-        options: of a learner by its name.
+        options: options of a learner by name.
     """
-    options = validation.options("learner_kwargs", options)
     if isinstance(learner, str):
-        return learner_maker(learner, options)(game)
+        return as_make_learner(learner, options)(game)
     if not callable(learner):
         raise TypeError(
             f"learner must be a name or make a learner from a game, such as its class; got "
@@ -173,29 +135,72 @@ def build_learner(
     try:
         made = learner(game)
     except TypeError as error:
-        if is_builtin(learner):
-            raise
         raise TypeError(f"learner {describe(learner)} does not make one from a game: {error}") from error
     return _as_learner(made, learner)
 
 
 def _as_learner(made: object, maker: object) -> Learner:
-    """What a maker has made, if it is a learner (and no class of learners)."""
     if not isinstance(made, Learner) or isinstance(made, type):
         raise TypeError(f"a learner has reset, predict and update; {describe(maker)} made {describe(made)}")
     return made
 
 
 def is_directory(name: str) -> bool:
-    """Whether a learner goes by a trained model's directory; a registered name is never taken for one."""
-    return name not in LEARNERS.names() and bool(name) and Path(name).is_dir()
+    """Tell if a name is a trained model's directory; a registered name goes first."""
+    return name not in LEARNERS and bool(name) and Path(name).is_dir()
+
+
+# -- Playing a learner ------------------------------------------------------------------------------------
+
+
+def begin_episodes(learner: Learner, generators: Sequence[np.random.Generator]) -> None:
+    """Reset a learner for a batch of episodes.
+
+    Args:
+        learner: the learner.
+        generators: the episodes' own generators. A randomized learner gets, for each, another generator with
+            a seed that is a hash of the episode's; nothing is drawn from the episode's.
+    """
+    batch_shape = (len(generators),)
+    if not getattr(learner, "randomized", False):
+        learner.reset(batch_shape)
+        return
+    roots: list[Any] = [generator.bit_generator.seed_seq for generator in generators]
+    children = [np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, 0)) for root in roots]
+    coins = [np.random.default_rng(child.generate_state(4, np.uint64).tolist()) for child in children]
+    learner.reset(batch_shape, generators=coins)  # type: ignore[call-arg]
+
+
+def plays_blocks(learner: Learner) -> bool:
+    """Tell if a learner plays many rounds at a time."""
+    return getattr(learner, "play", None) is not None
+
+
+def play_block(
+    learner: Learner, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
+) -> FloatArray:
+    """Predict and learn n rounds, messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
+    play: Any = getattr(learner, "play", None)
+    if play is None:
+        return play_stepwise(learner, candidates, messages)
+    return play(candidates, messages, log_likelihoods)
+
+
+def play_stepwise(learner: Learner, candidates: FloatArray, messages: Messages) -> FloatArray:
+    """Predict and learn n rounds, one by one."""
+    predictions = []
+    for t in range(messages.shape[1]):
+        now = candidates if candidates.ndim == 2 else at_round(candidates, t).copy()
+        predictions.append(predict_checked(learner, now, len(messages)))
+        learner.update(now, messages[:, t].copy())  # a view would lead to the messages to come
+    return np.stack(predictions, axis=1)
 
 
 def predict_checked(learner: Learner, candidates: FloatArray, games: int) -> FloatArray:
-    """A learner's predictions ``(games, M)``, as an array of its own: a learner may use one buffer for all.
+    """Copy of a learner's predictions ``(games, M)``: a learner may use one buffer for all rounds.
 
     Raises:
-        ValueError: if they are of another shape.
+        ValueError: if they have another shape.
     """
     predictions, shape = np.array(learner.predict(candidates)), (games, candidates.shape[-1])
     if predictions.shape != shape:
@@ -204,15 +209,3 @@ def predict_checked(learner: Learner, candidates: FloatArray, games: int) -> Flo
             f"{shape} (games, M), got {predictions.shape}: a learner plays a batch of games at once"
         )
     return predictions
-
-
-def play_stepwise(
-    learner: Learner, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
-) -> FloatArray:
-    """:meth:`TapeLearner.play` for a learner that goes round by round, and keeps what it needs itself."""
-    predictions = []
-    for t in range(messages.shape[1]):
-        now = candidates if candidates.ndim == 2 else at_round(candidates, t).copy()
-        predictions.append(predict_checked(learner, now, len(messages)))
-        learner.update(now, messages[:, t].copy())  # a view would lead to the messages to come
-    return np.stack(predictions, axis=1)

@@ -1,29 +1,33 @@
-"""The public posterior: what the transcript of contexts and messages implies about the truth.
+"""The posterior that contexts and messages imply, and messages of channels that depend on it.
 
-Anyone can compute it, so Nature's adversary and the adaptive channels may act on it.
+Anyone can compute this public posterior, so Nature's adversary and the adaptive channels may act on it.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, relative_weights, sums_in_order
+from ldp_gym.channels.base import Channel
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, relative_weights, sums_in_order
 
 _LEAST_EVIDENCE = -1e6
-"""What a message tells about a hypothesis that rules it out; below ``log`` of any float above 0."""
+"""Log-likelihood of a message that a hypothesis rules out; below ``log`` of any float above 0."""
+
+_AHEAD = 32
+"""Rounds of all games together that the look-ahead guesses at: one call costs little more than for one."""
 
 
 def evidence(log_likelihood: FloatArray) -> FloatArray:
-    """Log-likelihoods that can be summed up: finite, also of a hypothesis that rules the message out.
+    """Log-likelihoods cut off below, so that they can be summed: finite for a ruled-out message too.
 
-    A truth outside the class can send, without privacy, what every hypothesis has ruled out at some time.
-    Then the one that was wrong least often is left.
+    Without privacy, a truth outside the class can send messages that every hypothesis rules out at some time.
+    Then the hypothesis that was wrong least often is left.
     """
     return np.maximum(log_likelihood, _LEAST_EVIDENCE)
 
 
 def weights_of(log_weights: FloatArray) -> FloatArray:
-    """The posterior ``(..., K)`` of log weights: the same to the last bit, alone and in a batch."""
+    """Posterior ``(..., K)`` from log weights: the same to the last bit, alone and in a batch."""
     weights = relative_weights(log_weights)
     weights /= sums_in_order(weights)
     return weights
@@ -35,8 +39,8 @@ class PublicPosterior:
     Args:
         num_hypotheses: K.
         batch_shape: the games.
-        rate: the rate at which it learns, the likelihoods' exponent.
-        share: the share of the weight that is spread over all hypotheses after every message.
+        rate: exponent of the likelihoods.
+        share: share of the weight that is spread over all hypotheses after every message.
 
     Example:
         >>> posterior = PublicPosterior(2)
@@ -54,7 +58,7 @@ class PublicPosterior:
         share: float = 0.0,
     ) -> None:
         self._rate, self._share = rate, share
-        # Games are side by side in memory: what is made of the weights runs along them.
+        # Games are side by side in memory: elementwise work on the weights runs along them.
         self._log_weights = np.moveaxis(np.zeros((num_hypotheses, *batch_shape)), 0, -1)
 
     @property
@@ -89,7 +93,7 @@ class PublicPosterior:
         np.copyto(self._log_weights, log_weights)
 
     def _relative(self, log_likelihood: FloatArray) -> FloatArray:
-        """What a message adds to the log weights: 0 for the likeliest, so that sums stay small."""
+        """Increments of the log weights: 0 for the likeliest hypothesis, so that sums stay small."""
         told = self._rate * evidence(log_likelihood)
         told -= np.maximum.reduce(told, axis=-1, keepdims=True)
         return told
@@ -106,5 +110,69 @@ class PublicPosterior:
         self._log_weights[games] = 0.0
 
     def keep(self, games: BoolArray | IntArray) -> None:
-        """Go on with those games alone."""
+        """Go on with only those games."""
         self._log_weights = self._log_weights[games]
+
+
+def send_adaptively(
+    channel: Channel,
+    posterior: PublicPosterior,
+    labels: IntArray,
+    candidates: FloatArray,
+    uniforms: FloatArray,
+) -> tuple[Messages, FloatArray]:
+    """Messages ``(B, n, ...)`` of labels ``(B, n)``, and their log-likelihoods ``(B, n, K)``.
+
+    An adaptive channel acts on the public posterior, which the messages before a round make. Calling it for
+    one round at a time is slow. So several rounds are worked out together, from a guess of the posterior
+    before each; their messages make the next, better guess. All rounds up to the first wrong guess are what
+    they are when played in turn: the same function of the same numbers. Guesses decide how many rounds a call
+    is good for, and nothing else. A posterior moves little, and a message depends on it through a few
+    comparisons: most guesses are soon right.
+
+    Args:
+        channel: an adaptive channel.
+        posterior: the public posterior of the B games, which advances past these rounds.
+        labels: the users' labels.
+        candidates: ``(B, n, K, M)``, a round axis of 1 where they do not change, or one table for all.
+        uniforms: the channel's uniforms, ``(B, n, num_uniforms)``.
+    """
+    # Example: one game, K = 3, and rounds 0, 1, 2 ahead. Round 0 has the known posterior (1/3, 1/3, 1/3), and
+    # the first guess is the same for rounds 1 and 2. The channel sends three messages from it. Suppose that
+    # they imply the posteriors (1/2, 1/4, 1/4) before round 1 and (2/3, 1/6, 1/6) before round 2. The guess
+    # for round 1 was wrong, so only round 0 counts: `good` is 1, and the posterior moves to (1/2, 1/4, 1/4).
+    # The next call starts at round 1, which is now known, and guesses (2/3, 1/6, 1/6) for round 2. Unless its
+    # new message in round 1 implies something else, that guess is right and both rounds count.
+    games, rounds = labels.shape
+    ahead, played = max(1, _AHEAD // games), 0
+    changing = candidates.ndim > 2 and candidates.shape[1] > 1
+    guesses = posterior.weights[:, None]
+    sent = []
+    while played < rounds:
+        now = slice(played, min(played + ahead, rounds))
+        guesses = _extend(guesses, now.stop - played)
+        here = candidates[:, now] if changing else candidates
+        messages, log_likelihoods = channel.send(labels[:, now], here, uniforms[:, now], guesses)
+        path = posterior.path(log_likelihoods)
+        weights = weights_of(path)
+        good = _count_right(guesses, weights)
+        posterior.move_to(path[:, good])
+        guesses = weights[:, good:]
+        sent.append((messages[:, :good], log_likelihoods[:, :good]))
+        played += good
+    messages, log_likelihoods = (np.concatenate(parts, axis=1) for parts in zip(*sent, strict=True))
+    return messages, log_likelihoods
+
+
+def _extend(guesses: FloatArray, rounds: int) -> FloatArray:
+    """Guesses ``(B, n, K)`` for the given number of rounds: the last guess is repeated."""
+    missing = rounds - guesses.shape[1]
+    if missing <= 0:
+        return guesses[:, :rounds]
+    return np.concatenate([guesses, np.repeat(guesses[:, -1:], missing, axis=1)], axis=1)
+
+
+def _count_right(guesses: FloatArray, weights: FloatArray) -> int:
+    """Number of first rounds whose guesses were right in all games; the first round is known."""
+    wrong = (guesses[:, 1:] != weights[:, 1 : guesses.shape[1]]).any(axis=(0, 2))
+    return int(wrong.argmax()) + 1 if wrong.any() else guesses.shape[1]

@@ -1,6 +1,7 @@
-"""The referee of B games: shows what the learners may see, and charges them for what they predict.
+"""The referee of B games: shows the observations, and charges for predictions.
 
-One game is the case B = 1. Single and vector environment are thin views of this class.
+One game is the case B = 1. The single and the vector environment are thin views of :class:`Referee`. It reads
+the tape one round at a time from :class:`Playback`, which records rounds in blocks ahead.
 """
 
 from __future__ import annotations
@@ -16,24 +17,32 @@ import numpy.typing as npt
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 from ldp_gym.core.divergences import kl, kl_to_each, tv
-from ldp_gym.engine.playback import Playback
-from ldp_gym.engine.scenario import Scenario
-from ldp_gym.engine.seeding import LearnerGenerators
+from ldp_gym.engine.scenario import EpisodeStart, Scenario
+from ldp_gym.engine.tape import Episodes
 
 _ZERO = np.zeros(())
+
+_BLOCK_NUMBERS = 2**20
+"""Largest block of tape, in numbers: 8 MiB."""
+
+_LONGEST = 256
+"""Largest block of tape, in rounds: enough to make the cost of a block's calls vanish."""
+
+_FIRST = 2
+"""Rounds of the first block of an adaptive game: reset() must not wait for many."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """What was played in a round of B games.
+    """Moves and losses of a round of B games.
 
     Attributes:
         seen: the contexts ``(B, d)``; the candidates ``(B, K, M)`` where each episode has its own class.
-        members: which hypothesis the truth is, -1 where it is none, ``(B,)``.
-        distributions: the truths', ``(B, M)``.
-        predictions: what was predicted, ``(B, M)``.
-        messages: what was sent.
-        losses: what was charged, ``(B,)``.
+        members: indices of the true hypotheses, -1 for a truth outside the class, ``(B,)``.
+        distributions: the truths' distributions, ``(B, M)``.
+        predictions: the learners' predictions, ``(B, M)``.
+        messages: the users' messages.
+        losses: the KL losses, ``(B,)``.
     """
 
     seen: FloatArray
@@ -45,7 +54,7 @@ class Round:
 
 
 class Spectator(Protocol):
-    """Someone who watches the games, the hidden truth included, and changes nothing in them."""
+    """A callback that sees every round, the hidden truth included, and changes nothing."""
 
     def begin(self, games: IntArray, members: IntArray, distributions: FloatArray) -> None:
         """The given games begin; ``members (B,)`` and ``distributions (B, M)`` are of all of them."""
@@ -54,18 +63,149 @@ class Spectator(Protocol):
         """A round of all games has been played."""
 
 
+@dataclass
+class ResetGroup:
+    """Games that began together: they are in the same round, and are recorded together.
+
+    A game that is reset while the others go on leaves its group and becomes a group of its own.
+
+    Attributes:
+        games: indices of the games.
+        episodes: their Nature and users.
+        played: number of rounds played.
+        recorded: number of rounds recorded.
+        cursor: index of the current round in the recorded block.
+    """
+
+    games: IntArray
+    episodes: Episodes
+    played: int = 0
+    recorded: int = 0
+    cursor: int = 0
+
+    def leave(self, games: IntArray) -> None:
+        """Go on without some of the games."""
+        stay = ~np.isin(self.games, games)
+        if not stay.all():
+            self.games = self.games[stay]
+            self.episodes.keep(stay)
+
+
+class Playback:
+    """The current round of each of B games.
+
+    Args:
+        scenario: the game that is played.
+        num_games: B.
+
+    Attributes:
+        over: True where a game has played all its rounds, ``(B,)``.
+        rounds: number of rounds played, ``(B, 1)``.
+    """
+
+    def __init__(self, scenario: Scenario, num_games: int) -> None:
+        self.scenario = scenario
+        self.over = np.ones(num_games, dtype=np.bool_)
+        self.rounds = np.zeros((num_games, 1), dtype=np.int64)
+        self._num_games = num_games
+        self._block = min(_LONGEST, scenario.rounds_at_a_time(num_games, _BLOCK_NUMBERS))
+        self._groups: list[ResetGroup] = []
+        self._fields = ["contexts", "distributions", "negentropies", "members", "labels", "messages"]
+        if scenario.observe_candidates and not scenario.shares_table:
+            self._fields.append("candidates")
+        self._constant = scenario.constant_fields
+        self._record: dict[str, npt.NDArray[Any]] = {}
+        self._now: int | tuple[IntArray, IntArray] = 0
+
+    def begin(self, games: IntArray, starts: Sequence[EpisodeStart]) -> None:
+        """Begin new episodes in the given games."""
+        for group in self._groups:
+            group.leave(games)
+        self._groups = [group for group in self._groups if group.games.size]
+        self._groups.append(ResetGroup(games, Episodes(self.scenario, starts)))
+        self.over[games] = False
+        self._record_block(self._groups[-1])
+        self._locate()
+
+    def advance(self) -> None:
+        """Go to the next round; a game that is over stays in its last."""
+        horizon = self.scenario.horizon
+        for group in self._groups:
+            if group.played < horizon:
+                group.played += 1
+                if group.played == horizon:
+                    self.over[group.games] = True
+                elif group.played == group.recorded:
+                    self._record_block(group)
+                else:
+                    group.cursor += 1
+        self._locate()
+
+    def _locate(self) -> None:
+        """Note the current round of each game, and its place in the record."""
+        if len(self._groups) == 1:
+            self._now = self._groups[0].cursor
+            self.rounds.fill(self._groups[0].played)
+            return
+        cursors = np.zeros(self._num_games, dtype=np.int64)
+        for group in self._groups:
+            cursors[group.games] = group.cursor
+            self.rounds[group.games] = group.played
+        self._now = (cursors, np.arange(self._num_games))
+
+    def _record_block(self, group: ResetGroup) -> None:
+        """Record a group's next rounds, over those that it has played."""
+        # Blocks double from the first on: their length changes nothing in the stream.
+        most = max(_FIRST, group.recorded) if self.scenario.adaptive else self._block
+        rounds = min(most, self._block, self.scenario.horizon - group.recorded)
+        tape = group.episodes.play(rounds)
+        group.recorded += rounds
+        group.cursor = 0
+        # A group of all the games is copied without picking and sorting.
+        everyone = np.array_equal(group.games, np.arange(self._num_games))
+        games = slice(None) if everyone else group.games
+        for name in self._fields:
+            values = getattr(tape, name)
+            if name in self._constant:
+                self._buffer(name, (), values)[games] = values[:, 0]
+            else:
+                self._buffer(name, (self._block,), values)[:rounds, games] = np.swapaxes(values, 0, 1)
+
+    def _buffer(self, name: str, rounds: tuple[int, ...], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Record of a field, round by round for all games; made when the first values come."""
+        if name not in self._record:
+            shape = (*rounds, self._num_games, *values.shape[2:])
+            self._record[name] = np.zeros(shape, dtype=values.dtype)
+        return self._record[name]
+
+    def now(self, name: str) -> npt.NDArray[Any]:
+        """A field of :class:`ldp_gym.engine.tape.Tape` in the current round of each game, ``(B, ...)``.
+
+        It is a view of the record, to be copied before it is given away. A game that is over shows its last
+        round again.
+        """
+        return self._record[name] if name in self._constant else self._record[name][self._now]
+
+    @property
+    def candidates(self) -> FloatArray:
+        """The current candidates, ``(B, K, M)``."""
+        if "candidates" in self._fields:
+            return self.now("candidates").copy()
+        candidates = self.scenario.hypotheses(self.now("contexts"))
+        return np.array(np.broadcast_to(candidates, (self._num_games, *candidates.shape[-2:])))
+
+
 class Referee:
     """Plays B games of a scenario.
 
     Args:
         scenario: the game.
         num_games: B.
-        spectator: who watches, if anyone does.
+        spectator: callback that watches the games, if any.
 
     Attributes:
-        begun: which games have begun, ``(B,)``.
-        over: which have played all their rounds, or have not begun, ``(B,)``.
-        learner_generators: makes generators for a learner's own coins, one per game.
+        begun: True where a game has begun, ``(B,)``.
+        over: True where a game has played all its rounds, or has not begun, ``(B,)``.
     """
 
     def __init__(self, scenario: Scenario, num_games: int, spectator: Spectator | None = None) -> None:
@@ -74,7 +214,6 @@ class Referee:
         self._playback = Playback(scenario, num_games)
         self.begun = np.zeros(num_games, dtype=np.bool_)
         self.over = self._playback.over
-        self.learner_generators = LearnerGenerators()
         self._max_loss = np.array(scenario.max_loss)
         placeholder = scenario.channel.placeholder
         self._messages = np.tile(placeholder, (num_games, *[1] * placeholder.ndim))
@@ -85,7 +224,6 @@ class Referee:
         """Begin new episodes in the given games, each with its own generator; returns their info."""
         self._playback.begin(games, [self.scenario.start_episode(rng, member) for rng in generators])
         self.begun[games] = True
-        self.learner_generators.begin(games.tolist(), generators)
         self._messages[games] = self.scenario.channel.placeholder
         if self._spectator is not None:
             members, distributions = self._playback.now("members"), self._playback.now("distributions")
@@ -93,10 +231,10 @@ class Referee:
         return {"truth": self._playback.now("members").copy()} if self.scenario.reveal else {}
 
     def observe(self, game: int | EllipsisType = ...) -> dict[str, npt.NDArray[Any]]:
-        """What the learners see now, theirs to keep: rounds, contexts, messages, candidates on request.
+        """Copies of the current observations: rounds, contexts, messages, candidates on request.
 
         Args:
-            game: the learner of one game, or of all.
+            game: index of one game, or all.
         """
         playback = self._playback
         observations = {
@@ -148,9 +286,9 @@ class Referee:
 
 
 def member_option(scenario: Scenario, options: Mapping[str, Any] | None) -> int | None:
-    """The member that ``reset(options={"truth": j})`` asks for."""
+    """Member that ``reset(options={"truth": j})`` asks for, checked."""
     options = validation.options("options", options)
     unknown = set(options) - {"truth"}
     if unknown:
         raise ValueError(f"unknown reset options {sorted(unknown)}; the known one is 'truth'")
-    return scenario.valid_member(options["truth"]) if options and "truth" in options else None
+    return scenario.valid_member(options["truth"]) if "truth" in options else None

@@ -6,41 +6,38 @@ import difflib
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-import numpy as np
-
 from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
-from ldp_gym.core.errors import ArgumentTypeError
 from ldp_gym.natures.base import Nature
 
 
 class Rules(TypedDict, total=False):
-    """What is played.
+    """Keyword arguments of the environments.
 
     Attributes:
         hypotheses: the class F: a name, a ``(K, M)`` table (array or nested lists), a list of callables, a
-            list of fitted classifiers, a HypothesisClass, or where one of these is, as ``"module:object"``.
+            list of fitted classifiers, a HypothesisClass, or the address of one, ``"module:object"``.
         num_hypotheses: K; a named class has its own default, 8.
         num_labels: M; a named class has its own default, 16 for ``softmax-linear`` and ``dirichlet``.
         context_dim: d; a named class has its own default, 4 for ``softmax-linear`` and 1 for the others.
-        class_seed: the seed of a random class.
+        class_seed: seed of a random class.
         hypotheses_kwargs: further options of a named class.
-        channel: how users privatize: a name, ``"module:Object"``, or a Channel.
+        channel: the channel by which users privatize: a name, ``"module:Object"``, or a Channel.
         channel_kwargs: further options of a named channel.
         epsilon: a named channel's privacy level; 1 by default.
         delta: a named channel's delta; 0, as for all pure channels, by default.
         horizon: T; 1000 by default, and the number of rows where the truth is replayed.
-        nature: who picks the contexts: a name or a Nature; ``"iid"`` by default. Fitted classifiers have no
-            default: what they were fitted on must be said.
+        nature: source of the contexts: a name or a Nature; ``"iid"`` by default. Fitted classifiers have no
+            default: their contexts must be like those they were fitted on.
         nature_kwargs: further options of a named nature.
-        truth: what labels are drawn from: "uniform" for a member drawn each episode, its index, another name
+        truth: distribution of the labels: "uniform" for a member drawn each episode, its index, another name
             (``"mixture"``, ``"contaminated"``, ``"switching"``, ``"replay"``), a row of M probabilities, a
             callable from contexts, a fitted classifier, or a Truth.
         truth_kwargs: further options of a named truth.
-        observe_candidates: whether the observations hold the candidates ``f_j(x_t)``.
-        redraw_hypotheses: whether each episode draws a new class of the named family.
-        reveal: whether info holds the truth and the labels. For debugging and analysis only.
-        max_loss: where the reward caps the KL, so that it is always finite.
+        observe_candidates: show the candidates ``f_j(x_t)`` in the observations.
+        redraw_hypotheses: draw a new class of the named family in each episode.
+        reveal: put the truth and the labels into info. For debugging and analysis only.
+        max_loss: cap of the KL in the reward, which is always finite.
     """
 
     hypotheses: object
@@ -79,11 +76,11 @@ DEFAULTS: Rules = {
 DEFAULT_HORIZON = 1000
 
 DEFAULT_PRIVACY = {"epsilon": 1.0, "delta": 0.0}
-"""What a named channel promises if the rules do not say."""
+"""Privacy level of a named channel if the rules give none."""
 
 
 def complete_rules(rules: Mapping[str, Any]) -> Rules:
-    """The rules with every default spelled out.
+    """Fill in the default of every rule that is not given.
 
     Raises:
         TypeError: for an unknown rule, naming the nearest.
@@ -109,42 +106,19 @@ def complete_rules(rules: Mapping[str, Any]) -> Rules:
 
 
 def as_rules(name: str, value: object) -> dict[str, Any]:
-    """``value`` as a dict of known rules; ``name`` says in the error which argument it is.
+    """``value``, the argument ``name``, as a dict of known rules.
 
     Raises:
         TypeError: if it is something else, or has an unknown rule.
     """
-    if not isinstance(value, Mapping):
-        got = validation.describe(value)
-        raise ArgumentTypeError(f"{name} must be a dict of what gym.make('LDPDist-v0', ...) takes, got {got}")
+    validation.instance(name, value, Mapping, "a dict of what gym.make('LDPDist-v0', ...) takes")
     rules = validation.options(name, value)
     complete_rules(rules)
     return rules
 
 
-_MOST_LISTED = 100_000
-"""Larger arrays stay what they are: as a list they would take seconds."""
-
-
-def plain(value: Any) -> Any:
-    """``value`` as JSON has it: arrays as lists and NumPy's numbers as Python's, in dicts and lists too.
-
-    Example:
-        >>> import numpy as np
-        >>> plain({"hypotheses": np.eye(2), "horizon": np.int64(3)})
-        {'hypotheses': [[1.0, 0.0], [0.0, 1.0]], 'horizon': 3}
-    """
-    if isinstance(value, np.ndarray):
-        return value.tolist() if value.size <= _MOST_LISTED else value
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
-    return [plain(one) for one in value] if type(value) in (list, tuple) else value
-
-
 def rule_value(rules: Mapping[str, Any], name: str) -> Any:
-    """The value of one of the rules, or its default.
+    """Value of a rule, or its default.
 
     Example:
         >>> rule_value({"horizon": 10}, "horizon"), rule_value({}, "horizon"), rule_value({}, "epsilon")

@@ -1,4 +1,4 @@
-"""A scenario: the public rules, and how Nature and the referee run them.
+"""A scenario: the rules of a game turned into its class, truth, channel and nature.
 
 The single environment, the vector environment and ``evaluate`` are made from the same keyword arguments
 through this one class.
@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import gymnasium as gym
 import numpy as np
@@ -24,13 +24,11 @@ from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.core.simplex import Simplex
 from ldp_gym.core.validation import describe
 from ldp_gym.engine.game import Game
-from ldp_gym.engine.rules import DEFAULT_HORIZON, DEFAULT_PRIVACY, Rules, complete_rules
-from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
-from ldp_gym.hypotheses.sources import as_hypotheses
+from ldp_gym.engine.rules import DEFAULT_HORIZON, DEFAULT_PRIVACY, DEFAULTS, Rules, complete_rules
+from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass, as_hypotheses
 from ldp_gym.natures.base import NATURES, Nature
 from ldp_gym.theory.information import MessageInformation
-from ldp_gym.truths.member import Member
-from ldp_gym.truths.sources import as_truth
+from ldp_gym.truths.base import Member, as_truth
 
 
 class Scenario:
@@ -41,40 +39,37 @@ class Scenario:
     """
 
     def __init__(self, **rules: Unpack[Rules]) -> None:
-        given = complete_rules(rules)
+        given = cast(Rules, {**DEFAULTS, **rules})
+        if len(given) > len(DEFAULTS):
+            complete_rules(rules)  # raises
         horizon = DEFAULT_HORIZON if given["horizon"] is None else given["horizon"]
         horizon = validation.whole("horizon (T)", horizon, least=2)
-        epsilon, channel = given["epsilon"], given["channel"]
-        if epsilon is not None and not validation.real("epsilon", epsilon) > 0.0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")  # the channel checks the rest
-        if given["delta"] is not None:
-            validation.probability_below_one("delta", given["delta"])
         self.max_loss = validation.positive("max_loss", given["max_loss"])
         self.observe_candidates = validation.flag("observe_candidates", given["observe_candidates"])
         self.reveal = validation.flag("reveal", given["reveal"])
-        self._class_source = given["hypotheses"]
+        self.redraws = validation.flag("redraw_hypotheses", given["redraw_hypotheses"])
+        options = {
+            party: validation.options(f"{party}_kwargs", given[f"{party}_kwargs"])  # type: ignore[literal-required]
+            for party in ("hypotheses", "channel", "nature", "truth")
+        }
+        # The parts check their own numbers.
+        self._class_source, self._class_options = given["hypotheses"], options["hypotheses"]
         self._class_parameters = {
-            "num_hypotheses": _optional_count("num_hypotheses (K)", given["num_hypotheses"], least=2),
-            "num_labels": _optional_count("num_labels (M)", given["num_labels"], least=2),
-            "context_dim": _optional_count("context_dim (d)", given["context_dim"], least=1),
-            "class_seed": validation.seed("class_seed", given["class_seed"]),
-            "epsilon": _known_epsilon(channel, epsilon),
+            "num_hypotheses": given["num_hypotheses"],
+            "num_labels": given["num_labels"],
+            "context_dim": given["context_dim"],
+            "class_seed": given["class_seed"],
+            "epsilon": _known_epsilon(given["channel"], given["epsilon"]),
             "horizon": horizon,
         }
-        self._class_options = validation.options("hypotheses_kwargs", given["hypotheses_kwargs"])
         self.hypotheses = as_hypotheses(self._class_source, self._class_parameters, self._class_options)
-        self.redraws = validation.flag("redraw_hypotheses", given["redraw_hypotheses"])
         if self.redraws:
             self._check_redrawable()
-        truth_options = validation.options("truth_kwargs", given["truth_kwargs"])
-        self.truth = as_truth(given["truth"], self.hypotheses, horizon, truth_options)
+        self.truth = as_truth(given["truth"], self.hypotheses, horizon, options["truth"])
         self.horizon = self._horizon(horizon, chosen=given["horizon"] is not None)
-        promise = {"epsilon": epsilon, "delta": given["delta"]}
-        options = validation.options("channel_kwargs", given["channel_kwargs"])
-        self.channel = self._channel(channel, promise, options)
-        self.nature = self._nature(
-            given["nature"], validation.options("nature_kwargs", given["nature_kwargs"])
-        )
+        promise = {"epsilon": given["epsilon"], "delta": given["delta"]}
+        self.channel = self._channel(given["channel"], promise, options["channel"])
+        self.nature = self._nature(given["nature"], options["nature"])
         self._check_tables()
         self.game = Game(None if self.redraws else self.hypotheses, self.channel, self.horizon)
 
@@ -108,7 +103,7 @@ class Scenario:
         return made
 
     def _horizon(self, horizon: int, *, chosen: bool) -> int:
-        """T: the one that was chosen, else as many rounds as the truth has, else the default."""
+        """T: the chosen one, else the number of rounds of the truth, else the default."""
         rounds = self.truth.num_rounds
         if rounds is None:
             return horizon
@@ -128,7 +123,7 @@ class Scenario:
             nature = self.hypotheses.default_nature
         if nature is None:
             raise ValueError(
-                f'{self.hypotheses!r} takes contexts of its own kind: give them as data, truth="replay" with '
+                f'{self.hypotheses!r} has no default nature: give contexts as data, truth="replay" with '
                 f'truth_kwargs={{"contexts": X, "labels": y}}, or as a list, nature="sequence" (or "cycle") '
                 f'with nature_kwargs={{"contexts": X}}; nature="iid" asks for standard normal ones'
             )
@@ -146,12 +141,12 @@ class Scenario:
         return nature
 
     def prepare_nature(self, hypotheses: Callable[[FloatArray], FloatArray]) -> Any:
-        """What the nature works out once for a class; it learns there what this channel's messages tell."""
+        """Result of the nature's ``prepare`` for a class and this channel."""
         return self.nature.prepare(hypotheses, partial(MessageInformation, self.channel))
 
     @cached_property
     def prepared_nature(self) -> Any:
-        """The same for the class of the rules, which all episodes share unless they redraw it."""
+        """The same for the class of the rules."""
         return self.prepare_nature(self.hypotheses)
 
     def _check_redrawable(self) -> None:
@@ -169,7 +164,7 @@ class Scenario:
             )
 
     def _check_tables(self) -> None:
-        """A channel that is made for few tables of candidates gets no more."""
+        """Refuse a channel that is made for few tables of candidates where there are more."""
         most, contexts = self.channel.most_tables, self.nature.num_contexts
         if most is None or self.shares_table:
             return
@@ -188,8 +183,8 @@ class Scenario:
     # -- Starting an episode -------------------------------------------------------------------------
 
     def valid_member(self, truth: object) -> int:
-        """``truth`` as the index of a hypothesis that replaces the member of an episode."""
-        if type(self.truth) is not Member:  # what is made of a member, such as Contaminated, is none
+        """``truth`` as the index of the member to play instead of an episode's own."""
+        if type(self.truth) is not Member:  # a subclass such as Contaminated is not a member
             raise ValueError(f"a member cannot be chosen where the rules have another truth, {self.truth!r}")
         num_hypotheses = self.hypotheses.num_hypotheses
         if isinstance(truth, str):
@@ -197,11 +192,11 @@ class Scenario:
         return validation.index("truth", truth, num_hypotheses)
 
     def start_episode(self, generator: np.random.Generator, member: int | None = None) -> EpisodeStart:
-        """How an episode starts with its own generator: what its truth draws, and the class if it is redrawn.
+        """Draw an episode's truth, and its class if it is redrawn.
 
         Args:
-            generator: the episode's.
-            member: the truth, where it is chosen for this episode. All else is as if it were not.
+            generator: the episode's generator.
+            member: a chosen truth; nothing else changes with it.
         """
         uniforms = open_uniforms([generator], (1, self.truth.num_episode_uniforms))[0]
         truth = self.truth.draw_episode(uniforms)[0]
@@ -212,11 +207,11 @@ class Scenario:
             hypotheses = self._class_of_seed(int(generator.integers(2**63)))
         return EpisodeStart(generator, truth, hypotheses)
 
-    # -- What the learner sees and does ---------------------------------------------------------------
+    # -- Spaces and sizes -----------------------------------------------------------------------------
 
     @property
     def observation_space(self) -> gym.spaces.Dict:
-        """How many messages there have been, ``x_t``, ``Ytilde_{t-1}``, and the candidates on request."""
+        """Number of messages so far, ``x_t``, ``Ytilde_{t-1}``, and the candidates on request."""
         dim = self.hypotheses.context_dim
         spaces: dict[str, gym.Space[Any]] = {
             "round": gym.spaces.Box(0, self.horizon, (1,), dtype=np.int64),
@@ -235,22 +230,22 @@ class Scenario:
 
     @property
     def shares_table(self) -> bool:
-        """Whether all rounds of all episodes have the same candidates."""
+        """True if all rounds of all episodes have the same candidates."""
         return self.hypotheses.constant and not self.redraws
 
     @property
     def adaptive(self) -> bool:
-        """Whether someone acts on the public posterior, so that a round depends on those before it."""
+        """True if the channel or the nature acts on the public posterior, so on earlier rounds."""
         return self.channel.adaptive or self.nature.adaptive
 
     @property
     def num_uniforms(self) -> int:
-        """How many uniforms one round takes: the context's, the truth's, the label's one, the channel's."""
+        """Number of uniforms per round: the context's, the truth's, the label's one, the channel's."""
         return self.nature.num_uniforms + self.truth.num_uniforms + 1 + self.channel.num_uniforms
 
     @property
     def constant_fields(self) -> frozenset[str]:
-        """The fields of a tape that do not change within an episode."""
+        """Fields of a tape that do not change within an episode."""
         if not self.hypotheses.constant:
             return frozenset()
         truth = {"distributions", "negentropies", "members"} if self.truth.constant else set()
@@ -258,22 +253,18 @@ class Scenario:
 
     @property
     def footprint(self) -> int:
-        """About how many numbers one round of one episode takes on a tape."""
+        """Approximate size, in numbers, of one round of one episode on a tape."""
         num_hypotheses, num_labels = self.hypotheses.num_hypotheses, self.hypotheses.num_labels
         drawn = self.num_uniforms + self.hypotheses.context_dim
         return drawn + (num_hypotheses + num_labels if self.shares_table else num_hypotheses * num_labels)
 
     def rounds_at_a_time(self, episodes: int, cells: int) -> int:
-        """How many rounds of so many episodes keep a tape's arrays below about ``cells`` numbers."""
+        """Number of rounds that keep a tape of these episodes below about ``cells`` numbers."""
         return max(1, min(self.horizon, cells // (episodes * self.footprint)))
 
 
-def _optional_count(name: str, value: object, *, least: int) -> int | None:
-    return None if value is None else validation.whole(name, value, least=least)
-
-
 def _known_epsilon(channel: str | Channel, epsilon: float | None) -> float:
-    """The privacy level that a class may be made for."""
+    """Privacy level that a class may be made for."""
     if epsilon is None and isinstance(channel, Channel) and channel.epsilon < math.inf:
         return channel.epsilon
     return DEFAULT_PRIVACY["epsilon"] if epsilon is None else epsilon
@@ -281,8 +272,22 @@ def _known_epsilon(channel: str | Channel, epsilon: float | None) -> float:
 
 @dataclass(frozen=True)
 class EpisodeStart:
-    """How one episode starts: its generator, what its truth has drawn, and its class."""
+    """An episode's generator, the draw of its truth, and its class."""
 
     generator: np.random.Generator
     truth: npt.NDArray[Any]
     hypotheses: HypothesisClass
+
+
+def episode_generator(root: np.random.Generator) -> np.random.Generator:
+    """Spawn the next episode's generator from the environment's.
+
+    It depends on the seed and on how many came before: not on how far earlier tapes were recorded, nor on
+    what a wrapper draws from the environment's generator.
+    """
+    return root.spawn(1)[0]
+
+
+def first_generator(seed: int) -> np.random.Generator:
+    """Generator of the episode that ``reset(seed=seed)`` begins."""
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed).spawn(1)[0]))

@@ -1,14 +1,13 @@
-"""The tape: what Nature and the users do, for any number of episodes and rounds at a time.
+"""The tape: contexts, labels and messages of any number of episodes and rounds at a time.
 
-Nothing here depends on what the learner predicts. So the single environment, the vector environment and
+Nothing here depends on the learner's predictions. So the single environment, the vector environment and
 ``evaluate`` all play from this one implementation, and agree on the same seeds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,8 @@ import numpy as np
 from ldp_gym.core import game_arrays
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.core.divergences import negentropy
-from ldp_gym.core.registry import is_builtin
 from ldp_gym.core.sampling import cumulative, inverse, open_uniforms
-from ldp_gym.engine.lookahead import send_adaptively
+from ldp_gym.engine.posterior import send_adaptively
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.natures.base import NatureView
@@ -33,13 +31,13 @@ class Tape:
         contexts: ``x_t``, ``(B, n, d)``; None if nothing needs them.
         candidates: ``f_j(x_t)``: ``(B, n, K, M)``; a round axis of 1 where they do not change within an
             episode, and the bare ``(K, M)`` table where all episodes share it.
-        distributions: the truth's, ``(B, n or 1, M)``. For the referee alone.
-        negentropies: of these distributions, ``(B, n or 1)``; the KL needs it. For the referee alone.
-        members: which hypothesis the truth is, -1 where it is none, ``(B, n or 1)``. For the referee alone.
-        labels: ``Y_t``, ``(B, n)``. For the referee alone.
+        distributions: the truth's, ``(B, n or 1, M)``. Hidden from learners, as are the next three.
+        negentropies: negentropies of these distributions, ``(B, n or 1)``, for the KL.
+        members: index of the true hypothesis, -1 for a truth outside the class, ``(B, n or 1)``.
+        labels: ``Y_t``, ``(B, n)``.
         messages: ``Ytilde_t``, ``(B, n, *message_shape)``.
-        log_likelihoods: of each hypothesis, ``(B, n, K)``; None if nothing acts on the public posterior,
-            which they make up.
+        log_likelihoods: log-likelihoods of each hypothesis, ``(B, n, K)``; None if nothing acts on the public
+            posterior.
     """
 
     contexts: FloatArray | None
@@ -53,19 +51,17 @@ class Tape:
 
 
 class Episodes:
-    """B episodes under way: what Nature and the users need to go on.
+    """B episodes under way, with the state of Nature and the users.
 
     Args:
         scenario: the game that is played.
-        starts: how each episode begins.
-        show_contexts: whether someone looks at the contexts themselves. Where no one does, those of a
-            constant class are not worked out: they carry nothing.
+        starts: the start of each episode.
+        show_contexts: False if nobody reads the contexts; those of a constant class are then not worked out.
     """
 
     def __init__(
         self, scenario: Scenario, starts: Iterable[EpisodeStart], *, show_contexts: bool = True
     ) -> None:
-        _keep_freed_memory()
         self.scenario = scenario
         self._needs_contexts = (
             show_contexts or scenario.truth.needs_contexts or not scenario.hypotheses.constant
@@ -79,7 +75,7 @@ class Episodes:
         self._posterior = scenario.game.public_posterior((len(self.starts),))
 
     def keep(self, which: BoolArray) -> None:
-        """Go on with some of the episodes alone."""
+        """Go on with only some of the episodes."""
         kept = np.flatnonzero(which)
         self.starts = [self.starts[i] for i in kept]
         self._truth, self._context = self._truth[kept], self._context[kept]
@@ -90,13 +86,13 @@ class Episodes:
 
     @property
     def _hypotheses(self) -> HypothesisClass | ClassPerEpisode:
-        """The class that all episodes share, or those that they have drawn."""
+        """The class that all episodes share, or their own classes."""
         if self.scenario.redraws:
             return ClassPerEpisode([start.hypotheses for start in self.starts])
         return self.scenario.hypotheses
 
     def play(self, rounds: int) -> Tape:
-        """The next rounds of every episode."""
+        """Play the next rounds of every episode."""
         scenario = self.scenario
         generators = [start.generator for start in self.starts]
         uniforms = open_uniforms(generators, (rounds, scenario.num_uniforms))
@@ -107,11 +103,11 @@ class Episodes:
 
     @property
     def _nature_adapts(self) -> bool:
-        """Whether a context depends on the messages before it."""
+        """True if a context depends on the messages before it."""
         return self._needs_contexts and self.scenario.nature.adaptive
 
     def _play(self, uniforms: FloatArray) -> Tape:
-        """The rounds whose uniforms ``(B, n, num_uniforms)`` are given."""
+        """Play the rounds of the given uniforms ``(B, n, num_uniforms)``."""
         rounds = np.broadcast_to(self._round + np.arange(uniforms.shape[1]), uniforms.shape[:2])
         # A round's row: the context's uniforms, the truth's, the label's one, the channel's.
         ends = np.cumsum([self.scenario.nature.num_uniforms, self.scenario.truth.num_uniforms, 1])
@@ -128,7 +124,7 @@ class Episodes:
     def _send(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray
     ) -> tuple[Messages, FloatArray | None]:
-        """The users' messages, and their log-likelihoods if someone acts on the public posterior."""
+        """Send the users' messages; with their log-likelihoods if the public posterior is needed."""
         channel = self.scenario.channel
         if channel.adaptive:
             return send_adaptively(channel, self._posterior, labels, candidates, uniforms)
@@ -141,20 +137,18 @@ class Episodes:
     def _laws(
         self, uniforms: FloatArray, rounds: IntArray, contexts: FloatArray | None
     ) -> tuple[dict[str, Any], FloatArray]:
-        """What labels come from: fields of :class:`Tape`, and the truth's distribution functions.
+        """Fields of :class:`Tape` from which labels are drawn, and the cumulative distribution functions.
 
         They are worked out once where nothing changes.
         """
         if self._constant is not None:
             return self._constant
         candidates = self._hypotheses(self._context if contexts is None else contexts)
-        if not is_builtin(type(self.scenario.hypotheses)):
-            self._check_candidates(_as_array(candidates, self.scenario.hypotheses), contexts)
+        self._check_candidates(candidates, rounds.shape)
         truth = self.scenario.truth
         view = TruthView(self._truth, uniforms, rounds, contexts, _with_rounds(candidates))
         distributions = truth.distributions(view)
-        if not is_builtin(type(truth)):
-            distributions = self._check_truth(_as_array(distributions, truth), rounds.shape)
+        self._check_distributions(distributions, rounds.shape)
         now = {
             "candidates": candidates,
             "distributions": distributions,
@@ -166,41 +160,35 @@ class Episodes:
             self._constant = laws
         return laws
 
-    def _check_candidates(self, candidates: FloatArray, contexts: FloatArray | None) -> None:
-        """Check that a third-party class gives distributions, in the right shape."""
+    def _check_candidates(self, candidates: FloatArray, shape: tuple[int, ...]) -> None:
+        """Check the candidates of a block, and the rows of the first round: the class may be the user's."""
         hypotheses = self.scenario.hypotheses
         expected: tuple[int, ...] = (hypotheses.num_hypotheses, hypotheses.num_labels)
         if not hypotheses.constant:
-            assert contexts is not None, "contexts are left out for constant classes alone"
-            expected = (*contexts.shape[:-1], *expected)
+            expected = (*shape, *expected)
         elif self.scenario.redraws:
             expected = (len(self.starts), 1, *expected)
-        if candidates.shape != expected:
-            raise ValueError(
-                f"{hypotheses!r} must give candidates of shape {expected}, got {candidates.shape}"
-            )
-        try:
-            game_arrays.distributions(candidates)
-        except ValueError as error:
-            raise ValueError(f"{hypotheses!r} gives wrong candidates: {error}") from error
+        _check_shape(hypotheses, "candidates", candidates, expected)
+        if self._round == 0:
+            first = candidates if candidates.ndim == 2 else candidates[:, 0]
+            _check_rows(hypotheses, "candidates", first, lambda row: f"hypothesis {row[-1]}")
 
-    def _check_truth(self, distributions: FloatArray, shape: tuple[int, ...]) -> FloatArray:
-        """The distributions of a third-party truth, checked, and whether they stay the same if it says so."""
+    def _check_distributions(self, distributions: Any, shape: tuple[int, ...]) -> None:
+        """Check a block's distributions: the truth may be the user's."""
         truth, num_labels = self.scenario.truth, self.scenario.hypotheses.num_labels
-        expected = (*shape, num_labels), (shape[0], 1, num_labels)
-        if distributions.shape not in expected:
-            raise ValueError(
-                f"{truth!r} must give distributions of shape {expected[0]}, got {distributions.shape}"
-            )
+        short = getattr(distributions, "shape", None) == (shape[0], 1, num_labels)
+        expected = (shape[0], 1 if short else shape[1], num_labels)
+        _check_shape(truth, "distributions", distributions, expected)
+        first = self._round
+        _check_rows(truth, "distributions", distributions, lambda row: f"round {first + row[-1]}")
         if "distributions" in self.scenario.constant_fields and (distributions != distributions[:, :1]).any():
             raise ValueError(
                 f"{truth!r} says that it is constant, and its distributions change from round to round: set "
                 f"constant = False"
             )
-        return game_arrays.distributions(distributions, f"{truth!r} in round")
 
     def _contexts(self, uniforms: FloatArray, of_truth: FloatArray, rounds: IntArray) -> FloatArray:
-        """Nature's move."""
+        """Nature's contexts."""
         nature, shape = self.scenario.nature, rounds.shape
         if nature.adaptive and self._prepared is None:
             scenario = self.scenario
@@ -234,24 +222,11 @@ class Episodes:
                 episode=self._truth if nature is self.scenario.truth.nature else None,
             )
         )
-        if not is_builtin(type(nature)):
-            contexts, expected = _as_array(contexts, nature), (*shape, nature.context_dim)
-            if contexts.shape != expected or not np.isfinite(contexts).all():
-                raise ValueError(
-                    f"{nature!r} must give finite contexts of shape {expected}, got {contexts!r}"
-                )
+        _check_shape(nature, "contexts", contexts, (*shape, nature.context_dim))
+        if not np.isfinite(contexts).all():
+            raise ValueError(f"{nature!r} must give finite contexts, got {contexts!r}")
         self._context = contexts[:, -1]
         return contexts
-
-
-@cache
-def _keep_freed_memory() -> None:
-    """Spare every block the page faults of its temporaries, a fifth of its time.
-
-    glibc keeps freed memory for reuse up to twice the largest piece, of at most 32 MiB, ever freed. Once
-    such a piece has been freed, never touched, memory goes round without the system.
-    """
-    np.empty(4_000_000)
 
 
 class ClassPerEpisode:
@@ -269,11 +244,17 @@ class ClassPerEpisode:
         return candidates
 
 
-def _as_array(values: object, source: object) -> FloatArray:
-    """What a third party gives, which must be an array."""
-    if not isinstance(values, np.ndarray):
-        raise TypeError(f"{source!r} must give an array, got an object of type {type(values).__name__}")
-    return values
+def _check_shape(source: object, what: str, rows: object, shape: tuple[int, ...]) -> None:
+    if not isinstance(rows, np.ndarray) or rows.shape != shape:
+        got = rows.shape if isinstance(rows, np.ndarray) else f"an object of type {type(rows).__name__}"
+        raise ValueError(f"{source!r} must give {what} as an array of shape {shape}, got {got}")
+
+
+def _check_rows(source: object, what: str, rows: FloatArray, name_row: Callable[[list[int]], str]) -> None:
+    try:
+        game_arrays.row_totals(rows, game_arrays.ROW_TOLERANCE, name_row, "probabilities sum to one")
+    except ValueError as error:
+        raise ValueError(f"{source!r} gives wrong {what}: {error}") from error
 
 
 def _with_rounds(candidates: FloatArray) -> FloatArray:
@@ -282,7 +263,7 @@ def _with_rounds(candidates: FloatArray) -> FloatArray:
 
 
 def _concatenate(tapes: list[Tape], unchanged: frozenset[str]) -> Tape:
-    """Tapes of one round each, in a row. What does not change from round to round stays as it is."""
+    """Join tapes of one round each; fields that do not change within an episode stay as they are."""
     changed = {
         name: np.concatenate([getattr(tape, name) for tape in tapes], axis=1)
         for name, values in vars(tapes[0]).items()

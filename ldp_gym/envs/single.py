@@ -1,9 +1,10 @@
-"""LDPDist-v0: the referee of one game, and what it shares with that of many."""
+"""LDPDist-v0 for one game, and the base class of both environments."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -11,32 +12,38 @@ import numpy.typing as npt
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.error import ResetNeeded
 
+from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.core.errors import keep_messages
+from ldp_gym.core.registry import plain
 from ldp_gym.engine.referee import Referee, member_option
-from ldp_gym.engine.rules import Rules, plain
-from ldp_gym.engine.scenario import Scenario
-from ldp_gym.engine.seeding import LearnerGenerators, episode_generator
+from ldp_gym.engine.rules import DEFAULTS
+from ldp_gym.engine.scenario import Scenario, episode_generator
+from ldp_gym.envs.rendering.frames import Frame, Screen
 from ldp_gym.envs.rendering.history import FrameHistory
-from ldp_gym.envs.rendering.painter import Frame
-from ldp_gym.envs.rendering.screen import Screen
+from ldp_gym.natures.base import Nature
 
 Observation = dict[str, Any]
 
 
 class RefereedEnv:
-    """What the single and the vector environment share: the referee, and the person watching."""
+    """Base class of the single and the vector environment: the referee, and the rendering.
+
+    Args:
+        arguments: the arguments of a subclass, by name: its ``locals()``.
+        num_games: B.
+    """
 
     metadata: dict[str, Any]
     _spec: EnvSpec | None = None
 
-    def __init__(self, render_mode: str | None, rules: Rules, num_games: int = 1) -> None:
+    def __init__(self, arguments: Mapping[str, Any], num_games: int = 1) -> None:
+        render_mode = arguments["render_mode"]
         if render_mode is not None:
             validation.choice("render_mode, if any,", render_mode, self.metadata["render_modes"])
         self.render_mode = render_mode
-        with keep_messages():
-            self.scenario = Scenario(**rules)
+        rules: Any = {name: value for name, value in arguments.items() if name in DEFAULTS}
+        self.scenario = Scenario(**rules, **arguments["unknown"])  # it says what is wrong with the unknown
         validation.fits_memory("num_envs", num_games, self.scenario.footprint, "the games")
         self.game = self.scenario.game
         self._history = None if render_mode is None else FrameHistory(self.scenario, num_games)
@@ -45,17 +52,12 @@ class RefereedEnv:
 
     @property
     def spec(self) -> EnvSpec | None:
-        """How Gymnasium made it: its rules as JSON has them, so that ``spec.to_json()`` takes arrays too."""
+        """Gymnasium's record of how it was made, with arrays as lists so that ``spec.to_json()`` works."""
         return self._spec
 
     @spec.setter
     def spec(self, spec: EnvSpec | None) -> None:
         self._spec = None if spec is None else replace(spec, kwargs=plain(spec.kwargs))
-
-    @property
-    def learner_generators(self) -> LearnerGenerators:
-        """Makes the generators of a learner's own coins in the current episodes, as ``evaluate`` does."""
-        return self._referee.learner_generators
 
     def _candidates(self) -> FloatArray:
         """The public ``f_j(x_t)`` of the current round, ``(B, K, M)``."""
@@ -68,7 +70,7 @@ class RefereedEnv:
             self._history.show(weights)
 
     def _frames(self) -> tuple[Frame | str | None, ...] | None:
-        """What a person watching sees of each game; None, and a warning, without a render mode."""
+        """A frame of each game; None, and a warning, without a render mode."""
         if self._history is None or self.render_mode is None:
             gym.logger.warn('render() without a render mode: make the environment with render_mode="ansi"')
             return None
@@ -91,20 +93,20 @@ class LDPDistEnv(RefereedEnv, gym.Env[Observation, FloatArray]):
     K functions ``f_1, ..., f_K`` from contexts in ``R^d`` to distributions over M labels are public. Nature
     hides a truth: one of them, or anything else (``truth=``). Each round it reveals a context ``x_t``; the
     agent outputs a distribution ``p_hat_t`` over the labels; a user draws a label from the truth's
-    distribution ``p*_t`` and reveals only a privatized message; and the agent is charged
+    distribution ``p*_t`` and reveals only a privatized message; and the agent's loss is
     ``KL(p*_t, p_hat_t)``.
 
     ## Observation Space
 
     A ``Dict``:
 
-    - ``round``: how many messages there have been, ``0..T``. 0 means that there is no message yet;
+    - ``round``: number of messages so far, ``0..T``. 0 means that there is no message yet;
     - ``context``: ``x_t`` in ``R^d``;
-    - ``message``: the last round's message, a point of the channel's ``message_space``. In round 0 there is
-      none, and the zeros shown mean nothing (where the space has no zero, the point next to it);
+    - ``message``: the last round's message, a point of the channel's ``message_space``. In round 0 the zeros
+      shown mean nothing (where the space has no zero, the point next to it);
     - ``candidates``, with ``observe_candidates=True``: the ``f_j(x_t)``, ``(K, M)``.
 
-    When the game is over there is no next context: the last one is shown again beside the last message.
+    When the game is over there is no next context: the last one is shown again, with the last message.
 
     ## Action Space
 
@@ -115,7 +117,7 @@ class LDPDistEnv(RefereedEnv, gym.Env[Observation, FloatArray]):
     ``-min(KL, max_loss)`` in nats, always finite. It is an objective to train and score with. It depends on
     the hidden truth and tells about it: **a learner that reads it, or ``info``, does not play this game.**
     ``info["kl"]`` and ``info["tv"]`` are exact; with ``reveal=True`` info holds ``truth`` (the member, -1
-    where it is none), ``label`` and ``comparator`` (what each hypothesis would be charged) too.
+    outside the class), ``label`` and ``comparator`` (the loss of each hypothesis) too.
 
     ## Starting State
 
@@ -154,8 +156,32 @@ class LDPDistEnv(RefereedEnv, gym.Env[Observation, FloatArray]):
 
     metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 8}
 
-    def __init__(self, *, render_mode: str | None = None, **rules: Unpack[Rules]) -> None:
-        super().__init__(render_mode, rules)
+    def __init__(
+        self,
+        *,
+        render_mode: str | None = None,
+        hypotheses: object = "softmax-linear",
+        num_hypotheses: int | None = None,
+        num_labels: int | None = None,
+        context_dim: int | None = None,
+        class_seed: int = 0,
+        hypotheses_kwargs: Mapping[str, Any] | None = None,
+        channel: str | Channel = "laplace-single",
+        channel_kwargs: Mapping[str, Any] | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        horizon: int | None = None,
+        nature: str | Nature | None = None,
+        nature_kwargs: Mapping[str, Any] | None = None,
+        truth: object = "uniform",
+        truth_kwargs: Mapping[str, Any] | None = None,
+        observe_candidates: bool = False,
+        redraw_hypotheses: bool = False,
+        reveal: bool = False,
+        max_loss: float = 100.0,
+        **unknown: Any,
+    ) -> None:
+        super().__init__(locals())
         self.observation_space = self.scenario.observation_space
         self._simplex = self.scenario.action_space
         self.action_space: gym.Space[Any] = self._simplex
@@ -166,7 +192,7 @@ class LDPDistEnv(RefereedEnv, gym.Env[Observation, FloatArray]):
         """Begin an episode.
 
         Args:
-            seed: the same seed gives the same game. Without one, each episode is the next of its seed's.
+            seed: the same seed gives the same game. Without one, the next episode of the last seed begins.
             options: ``{"truth": j}`` chooses the truth.
         """
         member = member_option(self.scenario, options)  # a wrong call changes nothing
@@ -194,7 +220,7 @@ class LDPDistEnv(RefereedEnv, gym.Env[Observation, FloatArray]):
         return candidates
 
     def render(self) -> Frame | str | None:
-        """What a person watching sees of the round that was played last, the hidden truth included."""
+        """Frame of the last round for a person who watches; it shows the hidden truth."""
         frames = self._frames()
         return None if frames is None else frames[0]
 
@@ -206,5 +232,5 @@ class LDPDistEnv(RefereedEnv, gym.Env[Observation, FloatArray]):
 
 
 def _of_one_game(info: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
-    """The only game's info: Python numbers, and an array where there are several."""
+    """Info of the only game: Python numbers, and an array where there are several."""
     return {key: value.item() if value.ndim == 1 else value[0] for key, value in info.items()}

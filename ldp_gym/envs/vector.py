@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Unpack
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,46 +12,32 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import BoolArray, FloatArray
-from ldp_gym.core.errors import ArgumentTypeError
 from ldp_gym.core.simplex import Simplex
 from ldp_gym.engine.referee import member_option
-from ldp_gym.engine.rules import Rules
-from ldp_gym.engine.seeding import episode_generator
-from ldp_gym.envs.rendering.painter import Frame
+from ldp_gym.engine.scenario import episode_generator
+from ldp_gym.envs.rendering.frames import Frame
 from ldp_gym.envs.single import RefereedEnv
+from ldp_gym.natures.base import Nature
 
 Observations = dict[str, npt.NDArray[Any]]
 
 
-class VectorEnvType(type):
-    """A type that names stable-baselines3's kind of vector environment where it is printed.
-
-    SB3 refuses a vector environment of Gymnasium. It looks at nothing but the type, and its error prints it.
-
-    Example:
-        >>> LDPDistVectorEnv
-        <class 'ldp_gym.envs.vector.LDPDistVectorEnv'; for stable-baselines3: ldp_agents.rl.SB3VecEnv(envs)>
-    """
-
-    def __repr__(cls) -> str:
-        return f"{super().__repr__()[:-1]}; for stable-baselines3: ldp_agents.rl.SB3VecEnv(envs)>"
-
-
-class LDPDistVectorEnv(
-    RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDArray[Any]], metaclass=VectorEnvType
-):
+class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
     """B games of :class:`ldp_gym.LDPDistEnv` at once, in NumPy throughout.
 
     ``reset(seed=s)`` makes game i the one that the single environment plays under ``reset(seed=s + i)``.
 
     Args:
         num_envs: B.
-        autoreset_mode: when a game that is over begins again: ``"NextStep"``, ``"SameStep"`` or
+        autoreset_mode: time at which a game that is over begins again: ``"NextStep"``, ``"SameStep"`` or
             ``"Disabled"`` (then ``reset(options={"reset_mask": mask})`` begins it).
         render_mode: ``"rgb_array"`` or ``"ansi"``: ``render()`` is then a tuple of frames, one for each game.
-        **rules: see :class:`ldp_gym.engine.rules.Rules`.
+
+    The other arguments are the rules of the game: see :class:`ldp_gym.engine.rules.Rules`. For
+    stable-baselines3, wrap it: ``ldp_agents.rl.SB3VecEnv(envs)``.
 
     Example:
         >>> import gymnasium as gym, numpy as np, ldp_gym
@@ -76,12 +62,32 @@ class LDPDistVectorEnv(
         *,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
-        **rules: Unpack[Rules],
+        hypotheses: object = "softmax-linear",
+        num_hypotheses: int | None = None,
+        num_labels: int | None = None,
+        context_dim: int | None = None,
+        class_seed: int = 0,
+        hypotheses_kwargs: Mapping[str, Any] | None = None,
+        channel: str | Channel = "laplace-single",
+        channel_kwargs: Mapping[str, Any] | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        horizon: int | None = None,
+        nature: str | Nature | None = None,
+        nature_kwargs: Mapping[str, Any] | None = None,
+        truth: object = "uniform",
+        truth_kwargs: Mapping[str, Any] | None = None,
+        observe_candidates: bool = False,
+        redraw_hypotheses: bool = False,
+        reveal: bool = False,
+        max_loss: float = 100.0,
+        **unknown: Any,
     ) -> None:
+        arguments = locals()
         self.num_envs = validation.whole("num_envs", num_envs, least=1)
         self.autoreset_mode = _autoreset(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
-        super().__init__(render_mode, rules, self.num_envs)
+        super().__init__(arguments, self.num_envs)
         self.single_observation_space = self.scenario.observation_space
         self.single_action_space = self.scenario.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -98,7 +104,7 @@ class LDPDistVectorEnv(
         """Begin an episode in every game, or in those of ``options["reset_mask"]``.
 
         Args:
-            seed: game i gets ``seed + i``, or the i-th of a list; without one, the next of its seed's.
+            seed: game i gets ``seed + i``, or the i-th of a list; without one, its next episode begins.
             options: ``{"truth": j}`` chooses the truth; ``{"reset_mask": mask}`` the games.
         """
         options = validation.options("options", options)
@@ -153,7 +159,7 @@ class LDPDistVectorEnv(
         return episode_generator(root)
 
     def _final(self, over: BoolArray, infos: dict[str, Any]) -> dict[str, Any]:
-        """What the games that are over showed last, before they begin again in the same step."""
+        """Last observations and infos of games that are over, before they begin again in the same step."""
         shown = self._referee.observe()
         last = np.full(self.num_envs, None, dtype=object)
         for game in np.flatnonzero(over):
@@ -170,7 +176,7 @@ class LDPDistVectorEnv(
             return np.ones(self.num_envs, dtype=np.bool_)
         expected = f"reset_mask must be a boolean array of shape ({self.num_envs},)"
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
-            raise ArgumentTypeError(f"{expected}, got {mask!r}")
+            raise TypeError(f"{expected}, got {mask!r}")
         if mask.shape != (self.num_envs,):
             raise ValueError(f"{expected}, got {mask!r}")
         if not mask.any():
@@ -179,7 +185,7 @@ class LDPDistVectorEnv(
 
     @property
     def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
-        """The games' seeds, as Gymnasium's vector environments report them; -1 where none has begun."""
+        """Seeds of the games as Gymnasium reports them; -1 where a game has not begun."""
         return tuple(-1 if root is None else root.bit_generator.seed_seq.entropy for root in self._roots)  # type: ignore[attr-defined]
 
     @property
@@ -199,7 +205,7 @@ def _autoreset(mode: str | AutoresetMode) -> AutoresetMode:
 
 
 def _masked(info: dict[str, npt.NDArray[Any]], mask: BoolArray) -> dict[str, Any]:
-    """Gymnasium's form of vector infos: each key beside a mask of the games that it speaks of."""
+    """Vector infos in Gymnasium's form: each key with a mask of its games."""
     infos: dict[str, Any] = {}
     everyone = mask.all()
     for key, values in info.items():
@@ -219,5 +225,5 @@ def _merged(infos: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
 
 
 def _along(mask: BoolArray, values: npt.NDArray[Any]) -> BoolArray:
-    """A mask of the games in the shape of values of theirs."""
+    """A mask of games, shaped to broadcast with their values."""
     return mask.reshape(-1, *[1] * (values.ndim - 1))

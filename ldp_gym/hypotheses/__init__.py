@@ -13,21 +13,21 @@ name                         class
 ``"dirichlet"``              :class:`Dirichlet`, a random table
 ``"softmax-linear"``         :class:`SoftmaxLinear`, so that contexts matter
 ``"hadamard"``               :class:`Hadamard`, the lower bound's class (Appendix A)
-``"disjoint"``               :class:`Disjoint`, K supports that do not meet
+``"disjoint"``               :class:`Disjoint`, K disjoint supports
 ``"refined"``                :class:`Refined`, a base class with every label cut into equal parts
 ============================ ==============================================================
 """
 
-from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass
-from ldp_gym.hypotheses.callables import Callables
-from ldp_gym.hypotheses.classifiers import Classifiers
-from ldp_gym.hypotheses.dirichlet import Dirichlet
-from ldp_gym.hypotheses.disjoint import Disjoint
+from ldp_gym.hypotheses.base import (
+    HYPOTHESES,
+    Callables,
+    Classifiers,
+    HypothesisClass,
+    Table,
+    as_hypotheses,
+)
+from ldp_gym.hypotheses.families import Dirichlet, Disjoint, Refined, SoftmaxLinear
 from ldp_gym.hypotheses.hadamard import Hadamard
-from ldp_gym.hypotheses.refined import Refined
-from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
-from ldp_gym.hypotheses.sources import as_hypotheses
-from ldp_gym.hypotheses.table import Table
 
 __all__ = [
     "HYPOTHESES",

@@ -1,4 +1,4 @@
-"""The class of the lower bound (Appendix A)."""
+"""Class of the lower bound (Appendix A)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ldp_gym.core import validation
-from ldp_gym.hypotheses.table import Table
+from ldp_gym.hypotheses.base import Table
 
 
 class Hadamard(Table):
@@ -20,7 +20,7 @@ class Hadamard(Table):
 
     Args:
         num_hypotheses: 2K, even.
-        context_dim: d; the contexts carry nothing.
+        context_dim: d; the contexts have no effect.
         epsilon: the privacy level that the gap is made for.
         horizon: the horizon T that the gap is made for.
         gap: ``a`` in [0, 1]; from epsilon and the horizon when not given.
@@ -69,17 +69,11 @@ def _distinguishability(epsilon: float) -> float:
 def hadamard_gap(num_hypotheses: int, horizon: int, epsilon: float) -> float:
     """``a`` of Appendix A, eq. (16), for a class of ``num_hypotheses = 2K`` (K pairs)."""
     rounds = validation.whole("horizon (T)", horizon, least=1, most=10**150)
-    return math.sqrt(
-        validation.whole("num_hypotheses (2K)", num_hypotheses, least=2)
-        / 2.0
-        / (9.0 * rounds * _distinguishability(epsilon))
-    )
+    pairs = validation.whole("num_hypotheses (2K)", num_hypotheses, least=2) / 2.0
+    return math.sqrt(pairs / (9.0 * rounds * _distinguishability(epsilon)))
 
 
 def hadamard_horizon(num_hypotheses: int, epsilon: float) -> float:
     """The least horizon of Theorem 3: below it the gap would exceed 1."""
-    return math.ceil(
-        validation.whole("num_hypotheses (2K)", num_hypotheses, least=2)
-        / 2.0
-        / (9.0 * _distinguishability(epsilon))
-    )
+    pairs = validation.whole("num_hypotheses (2K)", num_hypotheses, least=2) / 2.0
+    return math.ceil(pairs / (9.0 * _distinguishability(epsilon)))

@@ -1,4 +1,4 @@
-"""Nature: who picks the contexts ``x_1, ..., x_T`` (and, with the environment, the truth).
+"""Natures, which pick the contexts ``x_1, ..., x_T``.
 
 ==================== ================================================================================
 name                 contexts
@@ -7,18 +7,13 @@ name                 contexts
 ``"sequence"``       a given list, one per round
 ``"cycle"``          a pool, over and over
 ``"drift"``          a stationary walk, each context close to the last
-``"adversary"``      from a pool, the one of most expected KL for what its messages tell
+``"adversary"``      from a pool, the one of most expected KL per information of its message
 ``"omniscient"``     from a pool, the one with the largest KL from the truth: it leaks the truth
 ==================== ================================================================================
 """
 
-from ldp_gym.natures.adversary import Adversary
-from ldp_gym.natures.base import NATURES, Nature, NatureView
-from ldp_gym.natures.cycle import Cycle
-from ldp_gym.natures.drift import Drift
-from ldp_gym.natures.iid import IID
-from ldp_gym.natures.omniscient import Omniscient
-from ldp_gym.natures.sequence import Sequence
+from ldp_gym.natures.adversary import Adversary, Omniscient
+from ldp_gym.natures.base import IID, NATURES, Cycle, Drift, Nature, NatureView, Sequence
 
 __all__ = ["IID", "NATURES", "Adversary", "Cycle", "Drift", "Nature", "NatureView", "Omniscient", "Sequence"]
 

@@ -1,4 +1,4 @@
-"""Who picks the contexts, and what a nature may look at."""
+"""The contract of a nature, and the natures that ignore the transcript."""
 
 from __future__ import annotations
 
@@ -7,34 +7,39 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.core import validation
+from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray, IntArray
-from ldp_gym.core.registry import Registry
+from ldp_gym.core.registry import Registry, Spec, resolve
+from ldp_gym.core.sampling import Purpose, normal, stream
 
 NATURES: Registry[Nature] = Registry("nature", group="ldp_gym.natures")
 
 Information = Callable[[FloatArray], Callable[[FloatArray], FloatArray]]
-"""What a message tells about the truth, in nats, under the game's channel: from candidates ``(..., P, K, M)``
-to a function from posteriors ``(B, K)`` to ``(B, P)``. The engine hands it in: natures know no channels."""
+"""Information of a message about the truth, in nats, under the game's channel.
+
+From candidates ``(..., P, K, M)`` to a function from posteriors ``(B, K)`` to ``(B, P)``. The engine hands it
+in: natures know no channels.
+"""
 
 
 @dataclass(frozen=True)
 class NatureView:
-    """What Nature may look at when it picks the contexts of n rounds of B episodes.
+    """Inputs of a nature that picks the contexts of n rounds of B episodes.
 
     Attributes:
         uniforms: ``(B, n, num_uniforms)``.
-        rounds: which rounds these are, counted from 0, ``(B, n)``.
-        previous: the context before the first of them, ``(B, d)``; anything in round 0.
+        rounds: indices of these rounds, from 0, ``(B, n)``.
+        previous: the context before the first of them, ``(B, d)``; arbitrary in round 0.
         hypotheses: the class, from contexts ``(..., d)`` to candidates ``(..., K, M)``.
-        posterior: the public posterior ``(B, K)``, for an adaptive nature alone; then n is 1.
-        rounds_left: how many rounds are to be played, from this one on, for an adaptive nature alone.
-        prepared: what :meth:`Nature.prepare` made, for an adaptive nature alone.
+        posterior: the public posterior ``(B, K)``; only for an adaptive nature, and then n is 1.
+        rounds_left: number of rounds to play, this one included; only for an adaptive nature.
+        prepared: the result of :meth:`Nature.prepare`; only for an adaptive nature.
         truth: the truth's distributions ``(B, P, M)`` in this round at P other contexts, from contexts
-            ``(1, P, d)`` and candidates ``(B or 1, P, K, M)``; for a nature that leaks the truth alone.
-        episode: what a truth has drawn for the episodes, for a nature that it brings along alone.
+            ``(1, P, d)`` and candidates ``(B or 1, P, K, M)``; only for a nature that leaks the truth.
+        episode: the truth's draw for the episodes; only for a nature that a truth brings along.
     """
 
     uniforms: FloatArray
@@ -49,22 +54,23 @@ class NatureView:
 
 
 class Nature(ABC):
-    """A rule for the contexts, as a pure function of uniforms and of what came before.
+    """A rule for the contexts, as a pure function of uniforms and of the past.
 
     Args:
         context_dim: d.
 
     Attributes:
-        num_contexts: how many contexts there are to pick from, if that is known.
-        adaptive: whether the next context depends on the public posterior; then rounds are asked for one
+        num_contexts: number of contexts to pick from, if known.
+        adaptive: True if the next context depends on the public posterior; then rounds are asked for one
             at a time.
-        leaks_truth: whether the contexts depend on the truth other than through the public transcript, so
-            that they tell about it.
+        leaks_truth: True if the contexts depend on the truth other than through the public transcript.
+        spec: name and options, for a nature that was made by name.
     """
 
     num_contexts: int | None = None
     adaptive: ClassVar[bool] = False
     leaks_truth: ClassVar[bool] = False
+    spec: Spec | None = None
 
     def __init__(self, context_dim: int) -> None:
         self.context_dim = validation.whole("context_dim (d)", context_dim, least=1)
@@ -72,23 +78,136 @@ class Nature(ABC):
     @property
     @abstractmethod
     def num_uniforms(self) -> int:
-        """How many uniforms one context takes."""
+        """Number of uniforms per context."""
 
     def prepare(self, hypotheses: Callable[[FloatArray], FloatArray], information: Information) -> Any:
-        """What an adaptive nature works out once for a class; :attr:`NatureView.prepared` in every round.
+        """Work out once for a class what an adaptive nature needs in every round.
 
         Args:
             hypotheses: the class, from contexts ``(..., d)`` to candidates ``(..., K, M)``.
-            information: what a message would tell at candidates, as a function of the posterior.
+            information: information of a message at candidates, as a function of the posterior.
         """
         return None
 
     @abstractmethod
     def contexts(self, view: NatureView) -> FloatArray:
-        """The contexts ``(B, n, d)`` of n rounds of B episodes."""
+        """Contexts ``(B, n, d)`` of n rounds of B episodes."""
 
     def check_horizon(self, horizon: int) -> None:  # noqa: B027 - a nature without an end has nothing to check
-        """Raise a ValueError if there are no contexts for so many rounds."""
+        """Raise a ValueError if there are too few contexts for the horizon."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(d={self.context_dim})"
+
+
+class IID(Nature):
+    """Independent standard normal contexts."""
+
+    @property
+    def num_uniforms(self) -> int:
+        """One for each coordinate."""
+        return self.context_dim
+
+    def contexts(self, view: NatureView) -> FloatArray:
+        return normal(view.uniforms)
+
+
+class Drift(IID):
+    """Contexts that move slowly: each is close to the one before.
+
+    A stationary walk ``x_t = sqrt(1 - r^2) x_{t-1} + r z_t`` with standard normal steps and start.
+
+    Args:
+        context_dim: d.
+        rate: r in (0, 1]; the walk forgets its past in about ``2 / r^2`` rounds.
+    """
+
+    def __init__(self, context_dim: int, rate: float = 0.1) -> None:
+        super().__init__(context_dim)
+        self.rate = validation.positive("rate", rate, most=1.0)
+
+    def contexts(self, view: NatureView) -> FloatArray:
+        contexts, previous = normal(view.uniforms), view.previous
+        keep = np.sqrt(1.0 - self.rate**2)
+        for t in range(contexts.shape[1]):
+            step = contexts[:, t]
+            previous = np.where(view.rounds[:, t, None] == 0, step, keep * previous + self.rate * step)
+            contexts[:, t] = previous
+        return contexts
+
+
+class PoolNature(Nature):
+    """A nature that picks its contexts from a pool.
+
+    Args:
+        context_dim: d.
+        pool: the contexts ``(P, d)``, or their address as ``"module:object"``; ``pool_size`` standard normal
+            ones when not given.
+        pool_size: P.
+        pool_seed: seed of a pool that is not given.
+    """
+
+    num_uniforms = 0
+
+    def __init__(
+        self,
+        context_dim: int,
+        pool: npt.ArrayLike | None = None,
+        pool_size: int = 32,
+        pool_seed: int = 0,
+    ) -> None:
+        super().__init__(context_dim)
+        if pool is None:
+            size = validation.whole("pool_size", pool_size, least=1)
+            validation.fits_memory("pool_size", size, self.context_dim, "contexts")
+            rng = stream(Purpose.POOL, validation.seed("pool_seed", pool_seed))
+            pool = rng.standard_normal((size, self.context_dim))
+        self.pool = game_arrays.contexts(
+            "the contexts to pick from", resolve(pool, "contexts"), self.context_dim
+        )
+        self.num_contexts = len(self.pool)
+
+
+class Cycle(PoolNature):
+    """The given contexts, again and again.
+
+    Args:
+        context_dim: d.
+        contexts: ``(P, d)``, or their address as ``"module:object"``; ``pool_size`` standard normal ones when
+            not given.
+        pool_size: P.
+        pool_seed: seed of contexts that are not given.
+    """
+
+    def __init__(
+        self,
+        context_dim: int,
+        contexts: npt.ArrayLike | None = None,
+        pool_size: int = 32,
+        pool_seed: int = 0,
+    ) -> None:
+        super().__init__(context_dim, contexts, pool_size, pool_seed)
+
+    def contexts(self, view: NatureView) -> FloatArray:
+        return self.pool[view.rounds % len(self.pool)]
+
+
+class Sequence(Cycle):
+    """The given contexts, one per round.
+
+    Args:
+        context_dim: d.
+        contexts: ``(n, d)`` with n at least the horizon, or their address as ``"module:object"``.
+    """
+
+    def __init__(self, context_dim: int, contexts: npt.ArrayLike) -> None:
+        if contexts is None:
+            raise ValueError("contexts must be given, one per round: a sequence draws none itself")
+        super().__init__(context_dim, contexts)
+
+    def check_horizon(self, horizon: int) -> None:
+        if len(self.pool) < horizon:
+            raise ValueError(
+                f"the sequence has {len(self.pool)} contexts for a horizon of {horizon}; "
+                f"give at least {horizon}, or use the nature 'cycle' to repeat them"
+            )

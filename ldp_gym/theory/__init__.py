@@ -1,7 +1,7 @@
 """The paper's bounds with explicit constants, the information limit, and what one message tells. In nats."""
 
-from ldp_gym.channels.capacity import best_share, capacity
-from ldp_gym.channels.noise_scales import offset, single_noise_scale, vector_noise_scale
+from ldp_gym.channels.accounting import offset, single_noise_scale, vector_noise_scale
+from ldp_gym.channels.two_level import best_share, capacity
 from ldp_gym.hypotheses.hadamard import hadamard_gap, hadamard_horizon
 from ldp_gym.theory.bounds import (
     exp3_bound,

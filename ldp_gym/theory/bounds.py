@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from ldp_gym.channels.noise_scales import (
+from ldp_gym.channels.accounting import (
     MOST_ROUNDS,
     log_range,
     offset,

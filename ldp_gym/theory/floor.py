@@ -44,8 +44,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from ldp_gym.channels.capacity import capacity
-from ldp_gym.channels.noise_scales import MOST_ROUNDS
+from ldp_gym.channels.accounting import MOST_ROUNDS
+from ldp_gym.channels.two_level import capacity
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 

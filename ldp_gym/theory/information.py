@@ -11,8 +11,7 @@ import numpy as np
 from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray, uniform_distribution
-from ldp_gym.core.sampling import categorical
-from ldp_gym.core.streams import Purpose, stream
+from ldp_gym.core.sampling import Purpose, categorical, stream
 
 
 class InformationRate(NamedTuple):

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 
-from ldp_gym.channels.noise_scales import log_range, resolved_gamma
+from ldp_gym.channels.accounting import log_range, resolved_gamma
 from ldp_gym.core import validation
 from ldp_gym.theory.bounds import exp3_loss_regret, wma_loss_regret
 

@@ -1,7 +1,7 @@
-"""What labels are drawn from: a distribution-valued function of the context and the round.
+"""Truths: distribution-valued functions of the context and the round, from which labels are drawn.
 
 ================== =========================================================================================
-``truth=``         what it is
+``truth=``         meaning
 ================== =========================================================================================
 ``"uniform"``      a member of the class, drawn for each episode: the truth of the paper
 (an index)         that member
@@ -11,22 +11,20 @@
 ``"replay"``       logged contexts and labels
 (a row)            one distribution over the labels, whatever the context
 (a callable)       a function from contexts to distributions; so is a fitted classifier
-(a ``Truth``)      one of your own
+(a ``Truth``)      a custom truth
 ================== =========================================================================================
 """
 
-from ldp_gym.truths.base import NO_MEMBER, TRUTHS, Truth, TruthView
-from ldp_gym.truths.contaminated import Contaminated
-from ldp_gym.truths.member import Member
-from ldp_gym.truths.mixture import Mixture
+from ldp_gym.truths.base import NO_MEMBER, TRUTHS, Fixed, Function, Member, Truth, TruthView, as_truth
+from ldp_gym.truths.combined import Contaminated, Mixture, Switching
 from ldp_gym.truths.replay import Replay
-from ldp_gym.truths.sources import as_truth
-from ldp_gym.truths.switching import Switching
 
 __all__ = [
     "NO_MEMBER",
     "TRUTHS",
     "Contaminated",
+    "Fixed",
+    "Function",
     "Member",
     "Mixture",
     "Replay",

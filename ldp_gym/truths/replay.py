@@ -1,4 +1,4 @@
-"""Logged pairs, played again: the truth of a round is the point mass at its label."""
+"""Replayed logs: the truth of a round is the point mass at its logged label."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ class Replay(Truth):
     Args:
         num_labels: M.
         context_dim: d.
-        contexts: ``(n, d)``, an array, a list of rows, a data frame, or ``(n,)`` where d = 1; or where they
-            are, as ``"module:object"``.
-        labels: ``(n,)``: indices ``0..M-1``, or the classes' own names where the class is one of classifiers;
-            or where they are.
+        contexts: ``(n, d)``, an array, a list of rows, a data frame, or ``(n,)`` where d = 1; or their
+            address as ``"module:object"``.
+        labels: ``(n,)``: indices ``0..M-1``, or names of labels where the class has them; or their address.
         order: ``"given"``, or ``"shuffled"`` again in each episode.
         classes: the names of the labels, as the class has them.
     """
@@ -42,8 +41,7 @@ class Replay(Truth):
         classes: npt.NDArray[Any] | None = None,
     ) -> None:
         self.order = validation.choice("order", order, ("given", "shuffled"))
-        self.num_labels = num_labels = validation.whole("num_labels (M)", num_labels, least=1)
-        context_dim = validation.whole("context_dim (d)", context_dim, least=1)
+        self.num_labels = num_labels
         self.contexts = game_arrays.contexts("contexts", resolve(contexts, "contexts"), context_dim)
         self.labels = _label_indices(resolve(labels, "labels"), num_labels, classes)
         if len(self.contexts) != len(self.labels):
@@ -58,14 +56,14 @@ class Replay(Truth):
         self.nature = ReplayedContexts(context_dim, self)
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.int64]:
-        """The rows in the order in which they are played, ``(B, n)``."""
+        """Draw the order of the rows, ``(B, n)``."""
         if self.order == "given":
             return np.broadcast_to(np.arange(len(self.labels)), (len(uniforms), len(self.labels)))
         seeds = (uniforms[:, 0] * 2.0**53).astype(np.int64).tolist()
         return np.stack([np.random.default_rng(seed).permutation(len(self.labels)) for seed in seeds])
 
     def rows(self, episode: npt.NDArray[Any], rounds: IntArray) -> IntArray:
-        """Which rows are played in these rounds ``(B, n)``."""
+        """Indices of the rows of these rounds ``(B, n)``."""
         return np.take_along_axis(episode, rounds, axis=-1)
 
     def distributions(self, view: TruthView) -> FloatArray:
@@ -94,7 +92,7 @@ def _label_indices(labels: Any, num_labels: int, classes: npt.NDArray[Any] | Non
     """Labels as indices: by the classes' names if there are any, else they are indices already."""
     try:
         values = np.asarray(labels)
-    except Exception as error:  # whatever somebody's __array__ raises
+    except Exception as error:  # whatever the __array__ of an object raises
         raise ValueError(f"labels must be one per row: {error}") from error
     if np.ma.isMaskedArray(labels):
         raise ValueError("labels must be one per row, got a masked array: leave out what is masked")
@@ -124,7 +122,9 @@ def _by_name(values: npt.NDArray[Any], classes: npt.NDArray[Any]) -> IntArray:
     if -1 in found:
         row, known = found.index(-1), ", ".join(map(repr, classes[:10].tolist()))
         more = f", ... ({len(classes)} in all)" if len(classes) > 10 else ""
-        raise ValueError(f"label {values.tolist()[row]!r} in row {row} is none of the classes: {known}{more}")
+        raise ValueError(
+            f"label {values.tolist()[row]!r} in row {row} is not among the classes: {known}{more}"
+        )
     return np.array(found, dtype=np.int64)
 
 

@@ -15,7 +15,6 @@ from gymnasium.vector.utils import batch_space
 
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, softmax
-from ldp_gym.core.errors import ArgumentTypeError
 from ldp_gym.core.simplex import Simplex
 from ldp_gym.engine.game import Game, game_of
 from ldp_gym.wrappers.sources import VectorView, single_env, vector_env
@@ -58,9 +57,7 @@ class _Mixture(_Softmax):
 
 def _require_distributions(env: Any, space: gym.Space[Any]) -> None:
     if not isinstance(space, Simplex):
-        raise ArgumentTypeError(
-            f"a view of the action goes around what takes distributions; {env} takes {space}"
-        )
+        raise TypeError(f"a view of the action goes around what takes distributions; {env} takes {space}")
 
 
 class _ActionView(gym.ActionWrapper[Any, Any, Any], gym.utils.RecordConstructorArgs):

@@ -6,13 +6,11 @@ from typing import Any
 
 import gymnasium as gym
 
-from ldp_gym.core.errors import ArgumentTypeError
 from ldp_gym.core.validation import describe
 from ldp_gym.engine.game import game_of
-from ldp_gym.envs.vector import VectorEnvType
 
 
-class VectorView(gym.vector.VectorWrapper, metaclass=VectorEnvType):
+class VectorView(gym.vector.VectorWrapper):
     """A wrapper of the vector environment that shows what Gymnasium's own wrappers do not hand on."""
 
     @property
@@ -25,11 +23,11 @@ def single_env(wrapper: object, env: Any) -> gym.Env[Any, Any]:
     """``env``, if it is a single environment of LDPDist-v0; the error names the wrapper to use instead."""
     name = type(wrapper).__name__
     if isinstance(env, gym.vector.VectorEnv):
-        raise ArgumentTypeError(
+        raise TypeError(
             f"{name} goes around a single environment; around a vector environment goes Vector{name}"
         )
     if not isinstance(env, gym.Env):
-        raise ArgumentTypeError(
+        raise TypeError(
             f'{name} goes around an environment, gym.make("LDPDist-v0", ...), got {describe(env)}'
         )
     game_of(env)
@@ -42,11 +40,11 @@ def vector_env(wrapper: object, env: Any) -> gym.vector.VectorEnv[Any, Any, Any]
     if isinstance(env, gym.Env):
         single = name.removeprefix("Vector")
         instead = f"; around a single environment goes {single}" if single != name else ""
-        raise ArgumentTypeError(
+        raise TypeError(
             f'{name} goes around a vector environment, gym.make_vec("LDPDist-v0", num_envs=B, ...){instead}'
         )
     if not isinstance(env, gym.vector.VectorEnv):
-        raise ArgumentTypeError(
+        raise TypeError(
             f'{name} goes around a vector environment, gym.make_vec("LDPDist-v0", num_envs=B, ...), got '
             f"{describe(env)}"
         )

@@ -13,7 +13,7 @@ from ldp_gym import theory
 from ldp_gym.channels.clipping import Clipping
 from ldp_gym.core.divergences import kl
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.hypotheses.hadamard import Hadamard
+from ldp_gym.hypotheses import Hadamard
 
 
 def game_of(channel, size, horizon):

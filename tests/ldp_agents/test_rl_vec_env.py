@@ -4,7 +4,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from helpers import small_rules
-from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from ldp_agents.rl import SB3VecEnv
@@ -79,10 +78,3 @@ def test_what_sb3_asks_of_its_games():
     env.close()
     with pytest.raises(ValueError, match='make the environment with autoreset_mode="SameStep", got'):
         SB3VecEnv(gym.make_vec("LDPDist-v0", num_envs=2))
-
-
-@pytest.mark.parametrize("name", ["LDPDist-v0", "LDPDistBox-v0"])
-def test_sb3_names_its_kind_of_vector_environment_when_it_gets_gymnasiums(name):
-    games = gym.make_vec(name, num_envs=2, horizon=7)
-    with pytest.raises(ValueError, match=r"for stable-baselines3: ldp_agents\.rl\.SB3VecEnv"):
-        PPO("MlpPolicy", games)

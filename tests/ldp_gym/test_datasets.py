@@ -7,8 +7,7 @@ import pytest
 import ldp_gym
 from ldp_gym.bench.splits import TRAIN_SEED
 from ldp_gym.datasets import evaluate_on_dataset, score_predictions, write_dataset
-from ldp_gym.engine.scenario import Scenario
-from ldp_gym.engine.seeding import first_generator
+from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes
 
 pytest.importorskip("minari")
@@ -77,7 +76,7 @@ def test_any_policy_is_scored_exactly_on_episodes_that_another_has_played():
 
 
 def test_code_that_a_dataset_names_is_not_imported():
-    rules = {**RULES, "channel": "ldp_gym.channels.split:Split"}
+    rules = {**RULES, "channel": "ldp_gym.channels.comparison:Split"}
     dataset = write_dataset("ldp-gym/test-v0", rules, episodes=1)
-    with pytest.raises(ValueError, match="rules name code, ldp_gym.channels.split:Split"):
+    with pytest.raises(ValueError, match="the dataset names code, 'ldp_gym.channels.comparison:Split'"):
         evaluate_on_dataset("uniform", dataset)

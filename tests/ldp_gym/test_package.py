@@ -20,7 +20,6 @@ def run(code):
     [
         "audit.certify",
         "bench.run",
-        "splits.TRAIN",
         "testing.check_learner",
         "theory.capacity",
         "wrappers.MixtureAction",

@@ -9,7 +9,7 @@ import pytest
 import ldp_agents
 import ldp_gym
 from ldp_gym.channels.base import Channel
-from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
+from ldp_gym.hypotheses import SoftmaxLinear
 from ldp_gym.testing import check_channel, check_hypotheses, check_learner
 
 

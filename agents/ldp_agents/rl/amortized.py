@@ -22,8 +22,7 @@ from ldp_gym.bench.splits import SPLITS
 from ldp_gym.channels.base import Channel
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import extra
-from ldp_gym.engine.scenario import Scenario
-from ldp_gym.engine.seeding import first_generator
+from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes
 from ldp_gym.wrappers.features.evidence import nodes
 from ldp_gym.wrappers.features.relations import relation_of

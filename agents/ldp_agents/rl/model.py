@@ -202,7 +202,6 @@ class AnyTruthLearner(ModelLearner, LikelihoodLearner):
             self._dials[t] = any_truth.dials_at(self._logits, t)
         return self._dials[t]
 
-    def _log_likelihoods(
-        self, candidates: FloatArray, messages: Messages, known: FloatArray | None
-    ) -> FloatArray:
+    def log_likelihoods(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        """The label evidence, in place of likelihoods."""
         return self.label_evidence(messages, candidates)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from ldp_gym.core.errors import ArgumentTypeError, extra
+from ldp_gym.core.errors import extra
 from ldp_gym.core.validation import describe
 
 with extra("rl", "SB3VecEnv"):
@@ -36,7 +36,7 @@ class SB3VecEnv(VecEnv):
 
     def __init__(self, envs: gym.vector.VectorEnv[Any, Any, Any]) -> None:
         if not isinstance(envs, gym.vector.VectorEnv):
-            raise ArgumentTypeError(
+            raise TypeError(
                 f'SB3VecEnv goes around a vector environment, gym.make_vec(..., autoreset_mode="SameStep"); '
                 f"SB3 takes a single one as it is, got {describe(envs)}"
             )

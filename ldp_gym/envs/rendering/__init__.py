@@ -1,1 +1,1 @@
-"""What a person watching sees. Frames show the hidden truth."""
+"""Frames for a person who watches; they show the hidden truth."""

@@ -1,12 +1,12 @@
-"""The person watching: what a frame shows, kept round by round while the games are played.
+"""The data of frames, kept round by round while the games are played.
 
-A spectator sees the hidden truth. Nothing that it keeps goes back into the game: observations, rewards and
-infos are the same with and without one.
+Frames show the hidden truth. Nothing kept here goes back into the game: observations, rewards and infos are
+the same with and without rendering.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,20 +20,20 @@ from ldp_gym.engine.scenario import Scenario
 
 @dataclass(frozen=True)
 class FrameData:
-    """What there is to see of one game.
+    """The contents of one frame.
 
     Attributes:
         title: the rules, in a line.
-        played: how many rounds have been played.
+        played: number of rounds played.
         horizon: T.
-        truth: the index of the true hypothesis in that round, -1 where it is none.
-        distribution: the truth's ``f(x_t)`` in the round that was played last, ``(M,)``.
-        prediction: ``p_hat_t`` of that round; None before the first.
-        message: the message of that round; None before the first.
-        posterior: what the messages so far, that one included, say of the hypotheses, ``(K,)``.
-        weights: what the learner showed of its own weights, ``(K,)``, if it did.
+        truth: index of the true hypothesis in the last round, -1 outside the class.
+        distribution: the truth's distribution in the last round, ``(M,)``.
+        posterior: public posterior after the last message, ``(K,)``.
+        prediction: ``p_hat_t`` of the last round; None before the first.
+        message: the message of the last round; None before the first.
+        weights: weights that the learner has shown, ``(K,)``, or None.
         losses: cumulative KL after each round, ``(played,)``.
-        uniform: the same of the uniform mixture of the hypotheses, which never learns.
+        uniform: cumulative KL of the uniform mixture of the hypotheses.
     """
 
     title: str
@@ -41,32 +41,20 @@ class FrameData:
     horizon: int
     truth: int
     distribution: FloatArray
-    prediction: FloatArray | None
-    message: Messages | None
     posterior: FloatArray
-    weights: FloatArray | None
-    losses: FloatArray
-    uniform: FloatArray
+    prediction: FloatArray | None = None
+    message: Messages | None = None
+    weights: FloatArray | None = None
+    losses: FloatArray = field(default_factory=lambda: np.zeros(0))
+    uniform: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
 _MOST_UNREAD = 256
-"""How many rounds a spectator keeps in mind before it works out what they tell."""
-
-
-@dataclass
-class _GameHistory:
-    """What is remembered of one game."""
-
-    truth: int
-    distribution: FloatArray
-    prediction: FloatArray | None = None
-    message: Messages | None = None
-    losses: list[float] = field(default_factory=list)
-    uniform: list[float] = field(default_factory=list)
+"""Rounds that are collected before their posterior and losses are worked out together."""
 
 
 class FrameHistory:
-    """Watches B games.
+    """Spectator of B games that keeps the data of their frames.
 
     Args:
         scenario: the game that is played.
@@ -75,27 +63,30 @@ class FrameHistory:
 
     def __init__(self, scenario: Scenario, num_games: int) -> None:
         self._scenario = scenario
-        self._games: dict[int, _GameHistory] = {}
+        self._frames: dict[int, FrameData] = {}
         self._posterior = scenario.game.public_posterior((num_games,))
         self._weights: FloatArray | None = None
         self._unread: list[Round] = []
 
     def begin(self, games: IntArray, members: IntArray, distributions: FloatArray) -> None:
-        """The given games begin; ``members (B,)`` and ``distributions (B, M)`` are of all of them."""
+        """Begin the frames of the given games, from the members ``(B,)`` and distributions of all games."""
         self._read()
-        for game in games.tolist():
-            self._games[game] = _GameHistory(int(members[game]), distributions[game].copy())
         self._posterior.restart(games)
         self._weights = None
+        title, prior = repr(self._scenario.channel), self._posterior.weights
+        for game in games.tolist():
+            self._frames[game] = FrameData(
+                title, 0, self._scenario.horizon, int(members[game]), distributions[game].copy(), prior[game]
+            )
 
     def watch(self, round_: Round) -> None:
-        """A round of all games has been played."""
+        """Note a round of all games."""
         self._unread.append(round_)
         if len(self._unread) == _MOST_UNREAD:
             self._read()
 
     def _read(self) -> None:
-        """Work out what the rounds since the last frame tell: at once, as it takes far longer one by one."""
+        """Work out the rounds since the last frame together: one by one takes far longer."""
         if not self._unread:
             return
         rounds, self._unread = self._unread, []
@@ -107,11 +98,17 @@ class FrameHistory:
         weights = uniform_distribution(*losses.shape, candidates.shape[-2])
         uniform = kl(distributions, mixture(weights, candidates))
         self._advance(messages, candidates)
-        for game, history in self._games.items():
-            history.truth, history.distribution = int(members[game, -1]), distributions[game, -1]
-            history.prediction, history.message = predictions[game, -1], messages[game, -1]
-            history.losses.extend(losses[game].tolist())
-            history.uniform.extend(uniform[game].tolist())
+        for game, frame in self._frames.items():
+            self._frames[game] = replace(
+                frame,
+                played=frame.played + len(rounds),
+                truth=int(members[game, -1]),
+                distribution=distributions[game, -1],
+                prediction=predictions[game, -1],
+                message=messages[game, -1],
+                losses=_extended(frame.losses, losses[game]),
+                uniform=_extended(frame.uniform, uniform[game]),
+            )
 
     def _advance(self, messages: Messages, candidates: FloatArray) -> None:
         channel = self._scenario.channel
@@ -123,7 +120,7 @@ class FrameHistory:
             self._posterior.advance(channel.log_likelihood(messages[:, t], now, self._posterior.weights))
 
     def show(self, weights: npt.ArrayLike) -> None:
-        """Keep the learner's weights ``(B, K)``, or ``(K,)`` for all games, for the next frames."""
+        """Keep a learner's weights ``(B, K)``, or ``(K,)`` for all games, for the next frames."""
         shown, expected = validation.numbers("weights", weights), self._posterior.weights.shape
         if shown.shape not in (expected[-1:], expected):
             raise ValueError(
@@ -132,26 +129,19 @@ class FrameHistory:
         total = game_arrays.row_totals(
             shown,
             game_arrays.PREDICTION_TOLERANCE,
-            lambda _: "what is shown of the weights",
+            lambda _: "the row of weights",
             "weights sum to one",
             place="hypothesis",
         )
         self._weights = np.broadcast_to(shown / total[..., None], expected)  # not the caller's own array
 
     def frame_data(self, game: int = 0) -> FrameData:
-        """What there is to see of a game now."""
+        """Contents of a game's frame now."""
         self._read()
-        history, scenario = self._games[game], self._scenario
-        return FrameData(
-            title=repr(scenario.channel),
-            played=len(history.losses),
-            horizon=scenario.horizon,
-            truth=history.truth,
-            distribution=history.distribution,
-            prediction=history.prediction,
-            message=history.message,
-            posterior=self._posterior.weights[game],
-            weights=None if self._weights is None else self._weights[game],
-            losses=np.cumsum(history.losses),
-            uniform=np.cumsum(history.uniform),
-        )
+        weights = None if self._weights is None else self._weights[game]
+        return replace(self._frames[game], posterior=self._posterior.weights[game], weights=weights)
+
+
+def _extended(sums: FloatArray, more: FloatArray) -> FloatArray:
+    """Cumulative sums, continued."""
+    return np.append(sums, np.cumsum(more) + (sums[-1] if len(sums) else 0.0))

@@ -16,8 +16,7 @@ import numpy as np
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.clipped import ClippedChannel
-from ldp_gym.channels.noise_laws import GAUSS
-from ldp_gym.channels.noisy import NoisyChannel
+from ldp_gym.channels.noisy import GAUSS, NoisyChannel
 from ldp_gym.core.arrays import FloatArray, Messages
 
 KINDS = ("agreement", "laplace", "gauss")

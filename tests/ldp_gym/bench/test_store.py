@@ -19,7 +19,7 @@ from ldp_gym.bench import Experiment, Store, experiment
 from ldp_gym.bench import store as store_module
 from ldp_gym.bench.runner import play
 from ldp_gym.bench.store import Outcome
-from ldp_gym.bench.suites.limit import Limit
+from ldp_gym.bench.suites.paper import Limit
 from ldp_gym.channels import RandomizedResponse, Split
 from ldp_gym.core.errors import DamagedStoreError
 
@@ -132,7 +132,7 @@ def test_changed_code_of_one_s_own_has_another_key(tmp_path, monkeypatch):
     package = tmp_path / "homemade"
     package.mkdir()
     (package / "__init__.py").write_text("from homemade.core import Mine, Table\n")
-    core = "import ldp_agents\nfrom ldp_gym.hypotheses.dirichlet import Dirichlet as Table\n"
+    core = "import ldp_agents\nfrom ldp_gym.hypotheses.families import Dirichlet as Table\n"
     core += "class Mine(ldp_agents.Uniform): rate = {}\n"
     (package / "core.py").write_text(core.format(0.0))
     experiments = [

@@ -13,8 +13,8 @@ import ldp_agents
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.engine.learners import play_stepwise
-from ldp_gym.hypotheses.dirichlet import Dirichlet
-from ldp_gym.natures.iid import IID
+from ldp_gym.hypotheses.families import Dirichlet
+from ldp_gym.natures.base import IID
 from ldp_gym.truths.base import Truth
 
 

@@ -25,3 +25,9 @@ def test_capacity_at_the_ends():
     assert math.isclose(theory.capacity(800.0), 799 - math.log(800.0), rel_tol=1e-12)
     left, right = theory.capacity(0.0199), theory.capacity(0.0201)  # across the change of formula
     assert math.isclose(right / left, (0.0201 / 0.0199) ** 2, rel_tol=1e-4)
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-200, 1e-9])
+def test_the_share_is_a_half_where_eps_is_next_to_nothing(epsilon):
+    assert theory.best_share(epsilon) == pytest.approx(0.5, rel=1e-7)
+    assert theory.capacity(epsilon) >= 0.0

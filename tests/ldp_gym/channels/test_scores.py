@@ -7,10 +7,8 @@ import pytest
 from scipy import stats
 
 import ldp_gym
-from ldp_gym.channels import extremal
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
-from ldp_gym.channels.scores import relative_losses
 
 RANDOM = np.random.default_rng(3).dirichlet(np.full(6, 0.4), size=4)
 TABLES = {
@@ -99,7 +97,7 @@ def test_the_quadratic_score_is_a_squared_distance_of_laws(name):
 def test_no_hypothesis_is_worse_off_for_its_number(name, kind):
     """Hypotheses in another order: the same information about every pair, and the same losses, permuted.
 
-    A design is the result of a search, and the same to a tolerance: the next test has that.
+    The weights of a design's barrier go by number: tests/ldp_gym/channels/test_designed.py has its cost.
     """
     for size in (3, 4):  # an odd number of hypotheses has no two halves
         channel, table = ldp_gym.CHANNELS[name](size, 6, 100, epsilon=1.0), TABLES[kind][:size]
@@ -110,16 +108,6 @@ def test_no_hypothesis_is_worse_off_for_its_number(name, kind):
             )
             for first, second in zip(before, after, strict=True):
                 np.testing.assert_allclose(first[np.ix_(order, order)], second, rtol=1e-7, atol=1e-9)
-
-
-@pytest.mark.parametrize("kind", ["overlapping", "random"])
-def test_a_design_is_about_the_same_whatever_the_order(kind):
-    """The cost is convex in the information about pairs: at nearly the same cost, nearly the same."""
-    channel, table, order = ldp_gym.CHANNELS["designed"](4, 6, 100, epsilon=1.0), TABLES[kind], [2, 0, 1, 3]
-    before, after = channel.design(table), channel.design(table[order])
-    assert before.cost == pytest.approx(after.cost, rel=extremal.GAP)
-    told, again = (_pairwise(channel, t, POSTERIORS["uniform"])[0] for t in (table, table[order]))
-    np.testing.assert_allclose(told[np.ix_(order, order)], again, rtol=0.1, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", LISTED)
@@ -179,7 +167,7 @@ def test_a_channel_of_one_s_own_gets_losses(maker, kind):
 def test_the_logarithmic_score_is_bounded_by_the_privacy_level():
     channel = OwnSets(4, 6, 100, epsilon=2.0)
     messages = channel.list_messages(RANDOM).messages
-    losses = relative_losses(channel.log_likelihood(messages, RANDOM))
+    losses = channel.loss_estimates(messages, RANDOM)
     assert np.abs(losses).max() <= 2.0
 
 

@@ -53,13 +53,6 @@ def test_rows_are_taken_in_their_order(rng):
     np.testing.assert_array_equal(array.reshape(-1)[arrays.along(order)], expected)
 
 
-def test_one_hot_rows(rng):
-    values, index = rng.random((2, 3)), rng.integers(4, size=(2, 3))
-    rows = arrays.one_hot(values, index, 4)
-    for i in np.ndindex(2, 3):
-        assert rows[i].tolist() == [values[i] if k == index[i] else 0.0 for k in range(4)]
-
-
 @pytest.mark.parametrize("batch", BATCHES)
 def test_sums_along_the_last_axis(batch, rng):
     a, b = rng.random((*batch, 7)), rng.random((*batch, 7))

@@ -26,9 +26,9 @@ from ldp_gym.core import game_arrays
             ValueError,
             r"one context, candidates of shape \(2, 2\); got \(3, 2, 2\)",
         ),
-        (lambda: game_arrays.posterior([0.5, math.nan], 2), ValueError, "a NaN probability at hypothesis 1"),
-        (lambda: game_arrays.posterior([1.0], 2), ValueError, r"each of 2 hypotheses, .* got \(1,\)"),
-        (lambda: game_arrays.posterior(1.0, 2), ValueError, "at least one"),
+        (lambda: game_arrays.posteriors([0.5, math.nan], 2), ValueError, "a NaN probability at hypothesis 1"),
+        (lambda: game_arrays.posteriors([1.0], 2), ValueError, r"each of 2 hypotheses, .* got \(1,\)"),
+        (lambda: game_arrays.posteriors(1.0, 2), ValueError, "at least one"),
         (
             lambda: game_arrays.one_posterior([[0.5, 0.5]], 2),
             ValueError,
@@ -48,7 +48,7 @@ def test_a_wrong_array_is_named_with_what_is_wrong(check, error, message):
 def test_labels_candidates_and_posteriors_come_back_as_they_are():
     table = np.array([[0.1 + 1e-16, 0.9], [0.5, 0.5]])
     assert game_arrays.candidates(table, 2, 2) is table
-    np.testing.assert_array_equal(game_arrays.posterior(table[0], 2), table[0])
+    np.testing.assert_array_equal(game_arrays.posteriors(table[0], 2), table[0])
     assert game_arrays.labels(np.uint8([3, 0]), 4).dtype == np.int64
     assert game_arrays.labels(3, 4).shape == ()
 

@@ -5,13 +5,7 @@ import pytest
 from helpers import ALPHA
 from scipy import stats
 
-from ldp_gym.core.intervals import (
-    largest_mean_interval,
-    mean_interval,
-    p_above,
-    p_below,
-    share_interval,
-)
+from ldp_gym.core.intervals import largest_mean_interval, mean_interval, p_above, p_below, share_interval
 
 
 @pytest.mark.parametrize(("hits", "count"), [(0, 10), (3, 10), (10, 10)])

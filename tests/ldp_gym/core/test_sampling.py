@@ -1,8 +1,23 @@
-"""Uniforms and what is made of them, at the edges."""
+"""Uniforms, draws, and random streams: no two collide, and the same seed gives the same."""
+
+import itertools
 
 import numpy as np
+from helpers import small_rules
 
-from ldp_gym.core.sampling import categorical, cumulative, inverse, open_uniforms
+import ldp_gym
+from ldp_gym.core.sampling import (
+    Purpose,
+    categorical,
+    cumulative,
+    inverse,
+    least_prime,
+    open_uniforms,
+    stream,
+)
+from ldp_gym.engine.scenario import episode_generator, first_generator
+from ldp_gym.hypotheses import Dirichlet, SoftmaxLinear
+from ldp_gym.natures import Cycle
 
 
 class Zeros:
@@ -20,3 +35,80 @@ def test_an_index_begins_where_the_one_before_ends():
     law = cumulative(np.array([0.25, 0.25, 0.0, 0.5]))
     assert inverse(law, np.array([0.2, 0.25, 0.49, 0.5, 0.999])).tolist() == [0, 1, 1, 3, 3]
     assert categorical(np.array([0.0, 1.0]), np.array([2.0**-54])).tolist() == [1]
+
+
+def test_the_least_prime_is_the_sieve_s():
+    is_prime = np.ones(1100, dtype=bool)
+    is_prime[:2] = False
+    for n in range(2, 34):
+        is_prime[n * n :: n] = False
+    primes = np.flatnonzero(is_prime)
+    assert [least_prime(n) for n in range(1000)] == [primes[primes >= n][0] for n in range(1000)]
+
+
+def test_no_two_streams_collide():
+    """Purposes, episodes and seeds: the first 64 bits of all are different, by chance to within 1e-14."""
+    first = {}
+    for seed in (*range(100), 2**32 - 1, 2**32, 2**63):
+        for purpose in Purpose:
+            first[purpose.name, seed] = int(stream(purpose, seed).integers(2**63))
+        first["first episode", seed] = int(first_generator(seed).integers(2**63))
+        for episode in range(1, 4):
+            child = np.random.SeedSequence(seed, spawn_key=(episode,))
+            first["episode", seed, episode] = int(np.random.default_rng(child).integers(2**63))
+    assert len(set(first.values())) == len(first)
+
+
+def test_a_pool_is_no_part_of_the_class_of_the_same_seed():
+    """Under the plain seed the pool was the weights of hypotheses 0 and 1."""
+    for seed in range(10):
+        weights = SoftmaxLinear(8, 16, 4, class_seed=seed).weights.reshape(-1, 4)
+        pools = [Cycle(4, pool_size=32, pool_seed=other).pool for other in range(10)]
+        assert not np.isin(np.concatenate(pools), weights).any()
+    for one, other in itertools.combinations(pools, 2):
+        assert not np.isin(one, other).any()
+
+
+def test_classes_keep_the_plain_seed():
+    """Same seeds, same games: the tables of class_seed=0 are those of the first version."""
+    expected = np.random.default_rng(0).dirichlet(np.full(16, 0.3), size=8)
+    np.testing.assert_allclose(Dirichlet(class_seed=0)(np.zeros(1)), expected, rtol=1e-14)
+    weights = np.random.default_rng(5).standard_normal((8, 16, 4))
+    np.testing.assert_array_equal(SoftmaxLinear(class_seed=5).weights, weights)
+
+
+def test_the_environment_plays_the_first_stream_of_its_seed():
+    env = ldp_gym.LDPDistEnv(horizon=5, nature="iid", context_dim=2)
+    observation, _ = env.reset(seed=3)
+    from scipy.special import ndtri
+
+    generator = first_generator(3)
+    generator.random(1)  # the truth's
+    np.testing.assert_allclose(observation["context"], ndtri(generator.random(2)))
+
+
+def test_the_first_episode_s_generator_is_that_of_a_reset_environment():
+    """Gymnasium's own seeding, then the first child."""
+    from gymnasium.utils.seeding import np_random
+
+    for seed in (0, 7, 2**40):
+        root, _ = np_random(seed)
+        drawn = episode_generator(root).random(5)
+        np.testing.assert_array_equal(first_generator(seed).random(5), drawn)
+
+
+def test_an_episode_s_generator_does_not_depend_on_draws_from_the_root():
+    plain, used = np.random.default_rng(3), np.random.default_rng(3)
+    used.random(1000)
+    for _ in range(3):
+        np.testing.assert_array_equal(episode_generator(plain).random(4), episode_generator(used).random(4))
+
+
+def test_an_environment_s_episodes_are_those_of_its_seed():
+    """reset(seed=s) and two more resets, twice: the same three games, all different."""
+    env = ldp_gym.LDPDistEnv(**small_rules(reveal=True))
+    games = []
+    for _ in range(2):
+        games.append([env.reset(seed=s)[0]["context"] for s in (5, None, None)])
+    np.testing.assert_array_equal(*games)
+    assert len({context.tobytes() for context in games[0]}) == 3

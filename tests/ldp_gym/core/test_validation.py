@@ -5,25 +5,25 @@ import math
 import numpy as np
 import pytest
 
-from ldp_gym.core import validation
+from ldp_gym.core import validation as v
 
 
 @pytest.mark.parametrize(
     ("check", "value", "result"),
     [
-        (lambda v: validation.whole("n", v, least=2), 2, 2),
-        (lambda v: validation.whole("n", v, least=2), np.int32(7), 7),
-        (lambda v: validation.flag("f", v), np.True_, True),
-        (lambda v: validation.options("o", v), None, {}),
-        (lambda v: validation.options("o", v), {"a": 1}, {"a": 1}),
-        (lambda v: validation.real("x", v), np.float32(0.5), 0.5),
-        (lambda v: validation.real("x", v), math.inf, math.inf),
-        (lambda v: validation.positive("x", v), 3, 3.0),
-        (lambda v: validation.positive("x", v, most=3.0), 3, 3.0),
-        (lambda v: validation.fraction("x", v), 0.5, 0.5),
-        (lambda v: validation.probability_below_one("x", v), 0, 0.0),
-        (lambda v: validation.index("i", v, 4), 3, 3),
-        (lambda v: validation.choice("c", v, ["ansi"]), "ansi", "ansi"),
+        (lambda x: v.whole("n", x, least=2), 2, 2),
+        (lambda x: v.whole("n", x, least=2), np.int32(7), 7),
+        (lambda x: v.flag("f", x), np.True_, True),
+        (lambda x: v.options("o", x), None, {}),
+        (lambda x: v.options("o", x), {"a": 1}, {"a": 1}),
+        (lambda x: v.real("x", x), np.float32(0.5), 0.5),
+        (lambda x: v.real("x", x), math.inf, math.inf),
+        (lambda x: v.positive("x", x), 3, 3.0),
+        (lambda x: v.positive("x", x, most=3.0), 3, 3.0),
+        (lambda x: v.fraction("x", x), 0.5, 0.5),
+        (lambda x: v.probability_below_one("x", x), 0, 0.0),
+        (lambda x: v.index("i", x, 4), 3, 3),
+        (lambda x: v.choice("c", x, ["ansi"]), "ansi", "ansi"),
     ],
 )
 def test_what_is_right_comes_back_in_its_type(check, value, result):
@@ -35,42 +35,26 @@ def test_what_is_right_comes_back_in_its_type(check, value, result):
 @pytest.mark.parametrize(
     ("check", "error", "message"),
     [
-        (lambda: validation.whole("n", 1, least=2), ValueError, "n must be at least 2, got 1"),
+        (lambda: v.whole("n", 1, least=2), ValueError, "n must be at least 2, got 1"),
+        (lambda: v.whole("n", 2.0, least=2), TypeError, "a whole number, got 2.0 of type float"),
+        (lambda: v.whole("n", True, least=0), TypeError, "n must be a whole number, got True"),
+        (lambda: v.flag("f", "False"), TypeError, "True or False, got 'False' of type str"),
+        (lambda: v.flag("f", 1), TypeError, "f must be True or False, got 1"),
+        (lambda: v.options("o", [1]), TypeError, r"o must be a dict of options, got \[1\] of"),
+        (lambda: v.real("x", "1"), TypeError, "x must be a number, got '1' of type str"),
+        (lambda: v.real("x", True), TypeError, "x must be a number, got True"),
+        (lambda: v.real("x", math.nan), ValueError, "x must be a number, got NaN"),
+        (lambda: v.positive("x", 0), ValueError, "x must be positive and finite, got 0"),
+        (lambda: v.positive("x", math.inf), ValueError, "x must be positive and finite, got inf"),
+        (lambda: v.positive("x", 4, most=3.0), ValueError, "positive and at most 3, got 4"),
+        (lambda: v.fraction("x", 1), ValueError, r"x must lie in \(0, 1\), got 1"),
+        (lambda: v.fraction("x", 0), ValueError, r"x must lie in \(0, 1\), got 0"),
+        (lambda: v.probability_below_one("x", 1), ValueError, r"x must lie in \[0, 1\), got 1"),
+        (lambda: v.probability_below_one("x", -0.1), ValueError, r"\[0, 1\), got -0.1"),
+        (lambda: v.index("i", 4, 4), ValueError, r"i must lie in 0\.\.3, got 4"),
+        (lambda: v.index("i", -1, 4), ValueError, "i must be at least 0, got -1"),
         (
-            lambda: validation.whole("n", 2.0, least=2),
-            TypeError,
-            "a whole number, got 2.0 of type float",
-        ),
-        (lambda: validation.whole("n", True, least=0), TypeError, "n must be a whole number, got True"),
-        (
-            lambda: validation.flag("f", "False"),
-            TypeError,
-            "True or False, got 'False' of type str",
-        ),
-        (lambda: validation.flag("f", 1), TypeError, "f must be True or False, got 1"),
-        (
-            lambda: validation.options("o", [1]),
-            TypeError,
-            r"o must be a dict of options, got \[1\] of",
-        ),
-        (lambda: validation.real("x", "1"), TypeError, "x must be a number, got '1' of type str"),
-        (lambda: validation.real("x", True), TypeError, "x must be a number, got True"),
-        (lambda: validation.real("x", math.nan), ValueError, "x must be a number, got NaN"),
-        (lambda: validation.positive("x", 0), ValueError, "x must be positive and finite, got 0"),
-        (lambda: validation.positive("x", math.inf), ValueError, "x must be positive and finite, got inf"),
-        (
-            lambda: validation.positive("x", 4, most=3.0),
-            ValueError,
-            "positive and at most 3, got 4",
-        ),
-        (lambda: validation.fraction("x", 1), ValueError, r"x must lie in \(0, 1\), got 1"),
-        (lambda: validation.fraction("x", 0), ValueError, r"x must lie in \(0, 1\), got 0"),
-        (lambda: validation.probability_below_one("x", 1), ValueError, r"x must lie in \[0, 1\), got 1"),
-        (lambda: validation.probability_below_one("x", -0.1), ValueError, r"\[0, 1\), got -0.1"),
-        (lambda: validation.index("i", 4, 4), ValueError, r"i must lie in 0\.\.3, got 4"),
-        (lambda: validation.index("i", -1, 4), ValueError, "i must be at least 0, got -1"),
-        (
-            lambda: validation.choice("render_mode", "tv", ["ansi", "human"]),
+            lambda: v.choice("render_mode", "tv", ["ansi", "human"]),
             ValueError,
             "render_mode must be one of ansi, human, got 'tv'",
         ),
@@ -83,5 +67,5 @@ def test_what_is_wrong_is_named_with_its_value(check, error, message):
 
 def test_options_are_a_copy():
     given = {"a": 1}
-    validation.options("o", given)["b"] = 2
+    v.options("o", given)["b"] = 2
     assert given == {"a": 1}

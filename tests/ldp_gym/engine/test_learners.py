@@ -10,11 +10,11 @@ import ldp_agents
 from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.engine.learners import (
     Learner,
-    TapeLearner,
+    as_make_learner,
     build_learner,
     is_directory,
-    learner_maker,
     play_stepwise,
+    plays_blocks,
     predict_checked,
 )
 
@@ -43,8 +43,8 @@ def game():
 
 def test_whoever_predicts_and_learns_is_a_learner(game):
     assert isinstance(Counter(game), Learner)
-    assert not isinstance(Counter(game), TapeLearner)
-    assert isinstance(ldp_agents.EXP3(game), TapeLearner)
+    assert not plays_blocks(Counter(game))
+    assert plays_blocks(ldp_agents.EXP3(game))
     assert not isinstance(object(), Learner)
 
 
@@ -52,7 +52,7 @@ def test_a_learner_goes_by_a_name_a_path_or_what_makes_it(game):
     for source in ("exp3", "ldp_agents.exp3:EXP3", ldp_agents.EXP3, partial(ldp_agents.make, "exp3")):
         assert type(build_learner(source, game)) is ldp_agents.EXP3
     assert type(build_learner(f"{__name__}:Counter", game)) is Counter
-    by_name = learner_maker("wma", {"rate": "box"})
+    by_name = as_make_learner("wma", {"rate": "box"})
     assert type(by_name(game)) is ldp_agents.WMA
 
 
@@ -71,9 +71,9 @@ def test_what_is_no_learner_is_named(game, source, error, message):
 
 def test_an_unknown_name_is_an_error_before_there_is_a_game():
     with pytest.raises(ValueError, match="unknown learner 'byes'"):
-        learner_maker("byes")
+        as_make_learner("byes")
     with pytest.raises(TypeError, match="takes no option 'speed'"):
-        learner_maker("wma", {"speed": 2})(record(small_rules(), 1)[0])
+        as_make_learner("wma", {"speed": 2})(record(small_rules(), 1)[0])
 
 
 def test_a_learner_that_cannot_read_the_messages_says_so():
@@ -121,17 +121,3 @@ def test_a_learner_without_a_tape_is_stepped_along_it(rules):
         now = tape.candidates if shared else tape.candidates[:, t]
         expected = now[..., : min(t, 3) + 1, :].mean(axis=-2)
         np.testing.assert_allclose(predictions[:, t], np.broadcast_to(expected, (2, 6)), rtol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["bayes", "exp3", "uniform"])
-def test_a_tape_is_played_as_it_is_stepped(name):
-    game, tape = record(small_rules(), 12, episodes=2)
-    predictions = []
-    for play in ("tape", "steps"):
-        learner = build_learner(name, game)
-        learner.reset((2,))
-        if play == "tape":
-            predictions.append(learner.play(tape.candidates, tape.messages))
-        else:
-            predictions.append(play_stepwise(learner, tape.candidates, tape.messages))
-    np.testing.assert_allclose(*predictions, rtol=1e-9)

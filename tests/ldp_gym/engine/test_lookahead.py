@@ -6,10 +6,8 @@ import pytest
 from helpers import CHANNELS, make_channel
 
 import ldp_gym
-from ldp_gym.engine.lookahead import send_adaptively
-from ldp_gym.engine.posterior import PublicPosterior
-from ldp_gym.engine.scenario import Scenario
-from ldp_gym.engine.seeding import first_generator
+from ldp_gym.engine.posterior import PublicPosterior, send_adaptively
+from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes
 
 ADAPTIVE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].adaptive]

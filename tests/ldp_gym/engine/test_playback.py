@@ -8,7 +8,7 @@ import pytest
 from helpers import small_rules
 
 from ldp_gym.core.arrays import at_round
-from ldp_gym.engine.playback import Playback
+from ldp_gym.engine.referee import Playback
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.tape import Episodes
 

@@ -29,6 +29,14 @@ def test_every_rule_has_a_type_a_default_and_a_word():
         assert f"\n    {name}: " in inspect.getdoc(Rules), name
 
 
+@pytest.mark.parametrize("env", [ldp_gym.LDPDistEnv, ldp_gym.LDPDistVectorEnv])
+def test_an_environment_s_signature_has_every_rule_with_its_default(env):
+    parameters = inspect.signature(env).parameters
+    assert {name: parameters[name].default for name in DEFAULTS} == DEFAULTS
+    others = {"render_mode", "num_envs", "autoreset_mode", "unknown"}
+    assert set(parameters) - set(DEFAULTS) <= others
+
+
 def test_what_is_given_stands_beside_the_defaults():
     rules = complete_rules({"horizon": 7, "epsilon": None})
     assert rules == {**DEFAULTS, "horizon": 7}

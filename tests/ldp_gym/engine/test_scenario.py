@@ -22,7 +22,7 @@ from ldp_gym.engine.scenario import Scenario
         ({"num_hypotheses": 1}, ValueError, "must be at least 2, got 1"),
         ({"num_labels": 2.5}, TypeError, "must be a whole number, got 2.5"),
         ({"horizon": 1}, ValueError, "must be at least 2, got 1"),
-        ({"epsilon": 0}, ValueError, "epsilon must be positive, got 0"),
+        ({"epsilon": 0}, ValueError, "epsilon must be positive and finite, got 0"),
         ({"epsilon": math.nan}, ValueError, "got NaN"),
         ({"epsilon": "1"}, TypeError, "epsilon must be a number, got '1'"),
         ({"delta": 1.0}, ValueError, r"\[0, 1\), got 1"),

@@ -33,7 +33,7 @@ class Lost(ldp_gym.Nature):
     [
         ([[0.5, 0.5, 0.1], [1, 0, 0]], r"Careless\(K=2, M=3, d=1\) gives wrong.*hypothesis 0 sums to 1.1"),
         ([[1, 0, 0], [1.5, -0.5, 0]], "hypothesis 1 has a negative probability at label 1: -0.5"),
-        ([[1, 0], [1, 0], [1, 0]], r"candidates of shape \(1, 5, 2, 3\), got \(1, 5, 3, 2\)"),
+        ([[1, 0], [1, 0], [1, 0]], r"candidates as an array of shape \(1, 5, 2, 3\), got \(1, 5, 3, 2\)"),
     ],
 )
 def test_a_class_that_gives_no_distributions_is_named(candidates, message):
@@ -45,7 +45,7 @@ def test_a_class_that_gives_no_distributions_is_named(candidates, message):
 def test_a_nature_that_gives_no_contexts_is_named():
     game = {"hypotheses": Careless([[1, 0, 0], [0.5, 0.5, 0]]), "horizon": 5}
     assert ldp_gym.LDPDistEnv(**game).reset(seed=0)
-    with pytest.raises(ValueError, match=r"Lost\(d=1\) must give finite contexts of shape \(1, 5, 1\)"):
+    with pytest.raises(ValueError, match=r"Lost\(d=1\) must give finite contexts, got"):
         ldp_gym.LDPDistEnv(nature=Lost(1), **game).reset(seed=0)
 
 
@@ -169,7 +169,7 @@ def test_what_is_no_array_is_said_to_be_none():
             return view.uniforms.tolist()
 
     rules = {"hypotheses": "softmax-linear", "context_dim": 1, "nature": Listing(1), "horizon": 5}
-    with pytest.raises(TypeError, match=r"Listing\(d=1\) must give an array, got an object of type list"):
+    with pytest.raises(ValueError, match=r"Listing\(d=1\) must give contexts as an array of .*of type list"):
         ldp_gym.evaluate("uniform", rules, episodes=1)
     with pytest.raises(AssertionError, match="an array of contexts, got list"):
         ldp_gym.testing.check_nature(Listing(1))

@@ -35,25 +35,6 @@ def test_an_infinite_kl_is_in_info_and_capped_in_the_reward():
     assert reward == -100.0
 
 
-def test_labels_follow_the_truth():
-    env = gym.make("LDPDist-v0", hypotheses=[[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], horizon=20_000, reveal=True)
-    env.reset(seed=0, options={"truth": 1})
-    counts = np.zeros(3)
-    for _ in range(20_000):
-        counts[env.step([0.2, 0.2, 0.6])[4]["label"]] += 1
-    from scipy import stats
-
-    assert stats.chisquare(counts, 20_000 * np.array([0.1, 0.1, 0.8])).pvalue > 1e-6
-
-
-def test_truths_are_uniform_fixed_or_chosen():
-    env = gym.make("LDPDist-v0", reveal=True)
-    truths = [env.reset(seed=seed)[1]["truth"] for seed in range(400)]
-    assert min(np.bincount(truths, minlength=8)) > 20
-    assert gym.make("LDPDist-v0", reveal=True, truth=5).reset(seed=0)[1]["truth"] == 5
-    assert env.reset(seed=0, options={"truth": 3})[1]["truth"] == 3
-
-
 def test_what_is_returned_is_the_user_s_to_change(actions):
     game = small_rules(horizon=10)
     envs, twins = (gym.make_vec("LDPDist-v0", num_envs=4, **game) for _ in range(2))
@@ -70,19 +51,12 @@ def test_what_is_returned_is_the_user_s_to_change(actions):
             np.testing.assert_array_equal(shown["message"], twin_shown["message"])
 
 
-def test_draws_from_the_environment_s_generator_do_not_change_the_game(actions):
-    shown = []
-    for draws in (0, 5):
-        env = gym.make("LDPDist-v0", **small_rules())
-        env.reset(seed=0)
-        env.unwrapped.np_random.random(draws)
-        shown.append(play(env, actions[:, 0])[0])
-    for ours, theirs in zip(*shown, strict=True):
-        np.testing.assert_array_equal(ours["message"], theirs["message"])
-
-
-@pytest.mark.parametrize("channel", CHANNELS)
-@pytest.mark.parametrize("nature", [name for name in NATURES if name != "omniscient"])
+@pytest.mark.parametrize(
+    ("channel", "nature"),
+    [(channel, "iid") for channel in CHANNELS]
+    + [("adaptive-split", "adversary")]
+    + [("split", nature) for nature in NATURES if nature not in ("iid", "omniscient")],
+)
 def test_observations_depend_on_the_truth_only_through_the_message(channel, nature):
     """Two truths with the same coins: while their messages are the same, so is all that is shown.
 
@@ -90,14 +64,14 @@ def test_observations_depend_on_the_truth_only_through_the_message(channel, natu
     """
     near = [[0.34, 0.33, 0.33], [0.33, 0.34, 0.33], [0.33, 0.33, 0.34]]
     pool = [[1.0, 0.0, 2.0], [0.5, 0.1, 0.3]]
-    kwargs = {"sequence": {"contexts": pool * 20}, "cycle": {"contexts": pool}, "adversary": {"pool": pool}}
-    rules = small_rules(channel, nature, hypotheses=near, num_hypotheses=3, num_labels=3)
+    kwargs = {"sequence": {"contexts": pool * 6}, "cycle": {"contexts": pool}, "adversary": {"pool": pool}}
+    rules = small_rules(channel, nature, hypotheses=near, num_hypotheses=3, num_labels=3, horizon=12)
     games = [gym.make("LDPDist-v0", **{**rules, "nature_kwargs": kwargs.get(nature)}) for _ in range(2)]
     agreed = 0
     for seed in range(10):
         shown = [env.reset(seed=seed, options={"truth": j}) for j, env in enumerate(games)]
         assert shown[0][1] == shown[1][1] == {}
-        for _ in range(40):
+        for _ in range(12):
             np.testing.assert_array_equal(shown[0][0]["context"], shown[1][0]["context"])
             steps = [env.step(np.full(3, 1 / 3)) for env in games]
             assert all(set(step[4]) == {"kl", "tv"} for step in steps)
@@ -108,15 +82,6 @@ def test_observations_depend_on_the_truth_only_through_the_message(channel, natu
     assert agreed > 20
 
 
-def test_info_holds_kl_and_tv_alone(actions):
-    env = gym.make("LDPDist-v0", **small_rules())
-    assert env.reset(seed=0)[1] == {}
-    assert set(env.step(actions[0, 0])[4]) == {"kl", "tv"}
-    envs = gym.make_vec("LDPDist-v0", num_envs=4, **small_rules())
-    assert envs.reset(seed=0)[1] == {}
-    assert set(envs.step(actions[0])[4]) == {"kl", "_kl", "tv", "_tv"}
-
-
 def test_the_game_holds_the_public_rules_alone():
     env = gym.make("LDPDist-v0", truth=3)
     env.reset(seed=0)
@@ -124,17 +89,6 @@ def test_the_game_holds_the_public_rules_alone():
     assert not hasattr(env.unwrapped.game.channel, "truth")
     redrawn = gym.make("LDPDist-v0", hypotheses="dirichlet", redraw_hypotheses=True, observe_candidates=True)
     assert redrawn.unwrapped.game.hypotheses is None
-
-
-def test_a_chosen_truth_changes_nothing_but_the_truth():
-    drawn, chosen = ldp_gym.LDPDistEnv(reveal=True), ldp_gym.LDPDistEnv(reveal=True)
-    for seed in range(5):
-        observation, info = drawn.reset(seed=seed)
-        again, _ = chosen.reset(seed=seed, options={"truth": info["truth"]})
-        for _ in range(3):
-            assert np.array_equal(observation["context"], again["context"])
-            assert np.array_equal(observation["message"], again["message"])
-            observation, again = (env.step(np.full(16, 1 / 16))[0] for env in (drawn, chosen))
 
 
 @pytest.mark.parametrize("nature", ["adversary", "omniscient"])

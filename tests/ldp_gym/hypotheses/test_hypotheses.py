@@ -8,12 +8,7 @@ from scipy.linalg import hadamard
 from scipy.special import softmax
 
 from ldp_gym import HYPOTHESES, theory
-from ldp_gym.hypotheses.dirichlet import Dirichlet
-from ldp_gym.hypotheses.disjoint import Disjoint
-from ldp_gym.hypotheses.hadamard import Hadamard
-from ldp_gym.hypotheses.refined import Refined
-from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
-from ldp_gym.hypotheses.table import Table
+from ldp_gym.hypotheses import Dirichlet, Disjoint, Hadamard, Refined, SoftmaxLinear, Table
 from ldp_gym.testing import check_hypotheses
 
 
@@ -80,13 +75,9 @@ def test_refining_changes_m_and_nothing_else():
     ("table", "message"),
     [
         ([[0.5, 0.5], [0.5, 0.6]], r"hypothesis 1 sums to 1.1, off one by \+0.1"),
-        ([[0.5, 0.5], [1.5, -0.5]], "hypothesis 1 has a negative probability at label 1: -0.5"),
-        ([[math.nan, 1.0], [0.5, 0.5]], "hypothesis 0 has a NaN probability at label 0: nan"),
         ([[0.5, 0.5]], r"num_hypotheses \(K\) must be at least 2, got 1"),
         ([[1.0], [1.0]], r"num_labels \(M\) must be at least 2, got 1"),
         ([0.5, 0.5], r"shape \(K, M\)"),
-        ([[0.5, 0.5], [1.0]], "rectangular"),
-        ([["a", "b"], ["c", "d"]], "numbers"),
     ],
 )
 def test_bad_tables_are_named(table, message):

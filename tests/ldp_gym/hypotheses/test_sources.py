@@ -7,11 +7,9 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from ldp_gym.hypotheses.callables import Callables
-from ldp_gym.hypotheses.classifiers import Classifiers
-from ldp_gym.hypotheses.sources import as_hypotheses
+from ldp_gym.hypotheses import Callables, Classifiers, as_hypotheses
 from ldp_gym.testing import check_hypotheses
-from ldp_gym.truths.sources import as_truth
+from ldp_gym.truths import as_truth
 
 
 def test_callables_of_one_context_and_of_batches_agree():

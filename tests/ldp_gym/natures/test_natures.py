@@ -9,14 +9,10 @@ from scipy.special import rel_entr
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.evaluation import evaluate
-from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
-from ldp_gym.natures.adversary import Adversary
+from ldp_gym.hypotheses import SoftmaxLinear
+from ldp_gym.natures import IID, Adversary, Drift, Omniscient, Sequence
 from ldp_gym.natures.base import NATURES as REGISTRY
 from ldp_gym.natures.base import NatureView
-from ldp_gym.natures.drift import Drift
-from ldp_gym.natures.iid import IID
-from ldp_gym.natures.omniscient import Omniscient
-from ldp_gym.natures.sequence import Sequence
 from ldp_gym.testing import check_nature
 from ldp_gym.theory.information import MessageInformation, information_rate
 

@@ -10,11 +10,9 @@ from broken_channels import ClearText, less_noise
 from helpers import make_channel
 
 from ldp_gym.channels.base import Channel
-from ldp_gym.channels.gaussian_vector import GaussianVector
-from ldp_gym.channels.identity import Identity
 from ldp_gym.channels.laplace_single import LaplaceSingle
-from ldp_gym.channels.laplace_vector import LaplaceVector
-from ldp_gym.channels.randomized_response import RandomizedResponse
+from ldp_gym.channels.randomized_response import Identity, RandomizedResponse
+from ldp_gym.channels.vector import GaussianVector, LaplaceVector
 from ldp_gym.privacy import audit
 from ldp_gym.privacy.audit import certify
 from ldp_gym.testing import check_channel

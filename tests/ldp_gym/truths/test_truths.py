@@ -7,8 +7,7 @@ import pytest
 import ldp_agents
 import ldp_gym
 from ldp_gym.engine.scenario import Scenario
-from ldp_gym.hypotheses.softmax_linear import SoftmaxLinear
-from ldp_gym.hypotheses.table import Table
+from ldp_gym.hypotheses import SoftmaxLinear, Table
 from ldp_gym.testing import check_truth
 from ldp_gym.truths import NO_MEMBER, Truth, TruthView, as_truth
 
@@ -25,7 +24,7 @@ def tilted(x):
 
 
 class Alternating(Truth):
-    """A truth of one's own: two hypotheses take turns, and a coin of each round puts noise in."""
+    """A custom truth: two hypotheses take turns, and a coin of each round puts noise in."""
 
     num_uniforms = 1
 
@@ -194,6 +193,27 @@ def test_the_weights_of_a_member_that_comes_twice_add_up():
     assert weights.tolist() == [[0.5, 0.0, 0.5, 0.0]] * 3
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("mixture", {"members": [2]}, 2),
+        ("mixture", {"members": [3, 3]}, 3),
+        ("mixture", {"members": [1, 0], "weights": [1.0, 0.0]}, 1),
+        ("mixture", {"members": [1, 0]}, NO_MEMBER),
+        ("contaminated", {"member": 2, "rho": 0.0}, 2),
+        ("contaminated", {"member": 2}, NO_MEMBER),
+    ],
+)
+def test_a_truth_that_equals_a_member_is_reported_as_it(name, options, expected):
+    rules = {"truth": name, "truth_kwargs": options, "reveal": True, "num_hypotheses": 4}
+    env = ldp_gym.LDPDistEnv(**rules)
+    assert env.reset(seed=0)[1]["truth"] == expected
+    info = env.step(np.full(16, 1 / 16))[4]
+    assert info["truth"] == expected
+    if expected >= 0:
+        assert info["comparator"][expected] == pytest.approx(0.0, abs=1e-12)
+
+
 def test_the_comparator_by_hand():
     table = [[0.5, 0.5], [0.9, 0.1]]
     result = ldp_gym.evaluate(
@@ -327,7 +347,7 @@ def test_labels_go_by_the_classifiers_names():
     rules = {"hypotheses": [Model(0), Model(1)], "truth": "replay", "truth_kwargs": logs, "reveal": True}
     played = [info["label"] for info in play_labels({**rules, "channel": "split"}, ROWS, seed=0)]
     assert played == (LOGGED % 3).tolist()
-    with pytest.raises(ValueError, match="label 'dog' in row 0 is none of the classes: 'ant', 'bee', 'cow'"):
+    with pytest.raises(ValueError, match="'dog' in row 0 is not among the classes: 'ant', 'bee', 'cow'"):
         Scenario(**{**rules, "truth_kwargs": {**logs, "labels": ["dog", *names[1:]]}})
 
 

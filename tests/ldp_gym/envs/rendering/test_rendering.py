@@ -14,7 +14,7 @@ from helpers import CHANNELS, small_rules
 
 import ldp_agents
 import ldp_gym
-from ldp_gym.envs.rendering import painter
+from ldp_gym.envs.rendering import frames
 from ldp_gym.envs.rendering.history import FrameHistory
 
 
@@ -49,7 +49,7 @@ def test_gymnasium_s_checker_renders_every_mode(mode):
 def test_every_channel_s_message_is_drawn(channel):
     env, _, _ = played(render_mode="rgb_array", **small_rules(channel))
     frame = env.render()
-    assert frame.shape == (painter.HEIGHT, painter.WIDTH, 3)
+    assert frame.shape == (frames.HEIGHT, frames.WIDTH, 3)
     assert frame.dtype == np.uint8
     panel = frame[380:570, 340:600]  # where the message is
     scalar = not env.unwrapped.game.channel.message_shape
@@ -67,7 +67,7 @@ def test_any_number_of_labels_fits(labels):
     assert f"{labels:,} labels" in shown
     env, _, _ = played(render_mode="rgb_array", **game)
     strip = env.render()[84:300, 70:936]
-    for colour in (painter.TRUTH, painter.LEARNER):
+    for colour in (frames.TRUTH, frames.LEARNER):
         assert (strip == colour).all(axis=-1).any()
 
 
@@ -77,10 +77,10 @@ def test_bars_have_the_heights_of_the_masses():
     env.reset(seed=0)
     env.step([0.5, 0.5])
     strip = env.render()[84:300, 70:936]
-    blue = (strip == painter.TRUTH).all(axis=-1).sum(axis=0)
+    blue = (strip == frames.TRUTH).all(axis=-1).sum(axis=0)
     left, right = blue[:433].max(), blue[433:].max()
     assert right / left == pytest.approx(3.0, rel=0.05)
-    red = (strip == painter.LEARNER).all(axis=-1).sum(axis=0)
+    red = (strip == frames.LEARNER).all(axis=-1).sum(axis=0)
     assert red[:433].max() == red[433:].max() == pytest.approx(2 * left, rel=0.05)
 
 
@@ -136,16 +136,12 @@ def test_an_infinite_loss_is_survived():
     env.reset(seed=0)
     for _ in range(3):
         env.step([1.0, 0.0])
-    assert env.render().shape == (painter.HEIGHT, painter.WIDTH, 3)
+    assert env.render().shape == (frames.HEIGHT, frames.WIDTH, 3)
 
 
 @pytest.mark.parametrize(
     ("weights", "says"),
-    [
-        ([0.5, 0.5], "K = 8"),
-        (np.full(8, 0.2), "sum to one"),
-        ([-1.0, 2.0, 0, 0, 0, 0, 0, 0], "a negative"),
-    ],
+    [([0.5, 0.5], "K = 8"), (np.full(8, 0.2), "sum to one"), ([-1.0, 2.0, 0, 0, 0, 0, 0, 0], "a negative")],
 )
 def test_weights_to_show_are_checked(weights, says):
     env = gym.make("LDPDist-v0", render_mode="ansi")

@@ -1,0 +1,159 @@
+"""Named families of hypotheses: random tables, softmax-linear functions, disjoint supports, refinements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.sampling import Purpose, stream
+from ldp_gym.hypotheses.base import HypothesisClass, Table, as_hypotheses, check_size
+
+
+class SoftmaxLinear(HypothesisClass):
+    """``f_j(x) = softmax(W_j x)`` with standard normal weights ``W_j``: contexts matter.
+
+    Args:
+        num_hypotheses: K.
+        num_labels: M.
+        context_dim: d.
+        class_seed: seed of the weights.
+        scale: standard deviation of the weights; larger values give sharper distributions.
+    """
+
+    def __init__(
+        self,
+        num_hypotheses: int = 8,
+        num_labels: int = 16,
+        context_dim: int = 4,
+        class_seed: int = 0,
+        scale: float = 1.0,
+    ) -> None:
+        super().__init__(num_hypotheses, num_labels, context_dim)
+        shape = (self.num_hypotheses, self.num_labels, self.context_dim)
+        validation.fits_memory("context_dim", shape[2], shape[0] * shape[1], "the weights")
+        scale = validation.positive("scale", scale, most=1e100)
+        rng = stream(Purpose.CLASS, validation.seed("class_seed", class_seed))
+        self.weights = scale * rng.standard_normal(shape)
+        self.weights.flags.writeable = False
+
+    def __call__(self, contexts: FloatArray) -> FloatArray:
+        # einsum, not a BLAS product: its sums do not depend on the batch's shape, so neither do labels.
+        candidates: FloatArray = np.einsum("...d,kmd->...km", contexts, self.weights)
+        candidates -= candidates.max(axis=-1, keepdims=True)
+        np.exp(candidates, out=candidates)
+        candidates /= np.add.reduce(candidates, axis=-1, keepdims=True)
+        return candidates
+
+
+class Dirichlet(Table):
+    """A random table, its rows drawn independently from the symmetric Dirichlet distribution.
+
+    Args:
+        num_hypotheses: K.
+        num_labels: M.
+        context_dim: d; the contexts have no effect.
+        class_seed: seed of the table.
+        concentration: the Dirichlet parameter; small values give rows with few heavy labels.
+    """
+
+    def __init__(
+        self,
+        num_hypotheses: int = 8,
+        num_labels: int = 16,
+        context_dim: int = 1,
+        class_seed: int = 0,
+        concentration: float = 0.3,
+    ) -> None:
+        alpha = validation.positive("concentration", concentration)
+        hypotheses, labels = check_size(num_hypotheses, num_labels)
+        rng = stream(Purpose.CLASS, validation.seed("class_seed", class_seed))
+        super().__init__(rng.dirichlet(np.full(labels, alpha), size=hypotheses), context_dim)
+
+
+class Disjoint(Table):
+    """K uniform distributions with disjoint supports: one label names the truth.
+
+    Args:
+        num_hypotheses: K.
+        num_labels: M, at least K; spread over the supports as evenly as possible. K when not given.
+        context_dim: d; the contexts have no effect.
+        sizes: the number of labels of each support instead.
+    """
+
+    def __init__(
+        self,
+        num_hypotheses: int | None = None,
+        num_labels: int | None = None,
+        context_dim: int = 1,
+        sizes: Sequence[int] | None = None,
+    ) -> None:
+        if sizes is None:
+            number = 8 if num_hypotheses is None else num_hypotheses
+            number, labels = check_size(number, number if num_labels is None else num_labels)
+            labels = validation.whole("num_labels (M)", labels, least=number)
+            sizes = [len(part) for part in np.array_split(np.arange(labels), number)]
+        sizes = validation.list_of("sizes", sizes, "numbers of labels")
+        widths = [validation.whole(f"sizes[{j}]", width, least=1) for j, width in enumerate(sizes)]
+        validation.fits_memory("sizes", sum(widths), len(widths), "the table")
+        owners = np.repeat(np.arange(len(widths)), widths)
+        supports = owners == np.arange(len(widths))[:, None]
+        super().__init__(supports / np.array(widths, dtype=np.float64)[:, None], context_dim)
+
+
+class Refined(HypothesisClass):
+    """A base class with every label cut into equal parts: M grows, and nothing else changes.
+
+    Args:
+        base: the name of the base class, a table, or a HypothesisClass.
+        parts: number of parts of each label.
+        num_hypotheses: K of a named base.
+        num_labels: M after the cut, a multiple of ``parts``.
+        context_dim: d of a named base.
+        class_seed: seed of a named base.
+        **base_options: further options of a named base.
+
+    Example:
+        >>> Refined([[0.5, 0.5], [1.0, 0.0]], parts=2)(np.zeros(1)).tolist()
+        [[0.25, 0.25, 0.25, 0.25], [0.5, 0.5, 0.0, 0.0]]
+    """
+
+    def __init__(
+        self,
+        base: str | npt.ArrayLike | HypothesisClass = "dirichlet",
+        parts: int = 2,
+        num_hypotheses: int | None = None,
+        num_labels: int | None = None,
+        context_dim: int | None = None,
+        class_seed: int = 0,
+        **base_options: Any,
+    ) -> None:
+        self.parts = validation.whole("parts", parts, least=1)
+        if num_labels is not None:
+            num_labels = validation.whole("num_labels (M)", num_labels, least=2)
+            if num_labels % self.parts:
+                raise ValueError(f"num_labels must be a multiple of parts={self.parts}, got {num_labels}")
+            num_labels //= self.parts
+        base_parameters = {
+            "num_hypotheses": num_hypotheses,
+            "num_labels": num_labels,
+            "context_dim": context_dim,
+            "class_seed": class_seed,
+        }
+        self.base = as_hypotheses(base, base_parameters, base_options)
+        super().__init__(self.base.num_hypotheses, self.base.num_labels * self.parts, self.base.context_dim)
+        self.constant = self.base.constant
+        self._table = self._refine(np.zeros(self.context_dim)) if self.constant else None
+
+    def _refine(self, contexts: FloatArray) -> FloatArray:
+        candidates = np.repeat(self.base(contexts), self.parts, axis=-1)
+        candidates /= self.parts
+        candidates.flags.writeable = False
+        return candidates
+
+    def __call__(self, contexts: FloatArray) -> FloatArray:
+        return self._refine(contexts) if self._table is None else self._table
