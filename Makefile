@@ -58,8 +58,8 @@ coverage: .venv/.all  ## coverage and length of 95% intervals on the risks of th
 audit: .venv/.all  ## the full sweep: every pure channel on 20,000 adversarial classes
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/adversarial_classes.py
 
-learned: .venv/.all  ## train the learned baselines and print the table of docs/learned.md; about an hour
-	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/learned.py --out ldp-gym-results/learned --figure docs/pictures/learned.png
+learned: .venv/.all  ## train the learned baselines and print the table of docs/measurements.md; about an hour
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/learned.py --out ldp-gym-results/learned
 
 # Old packages warn about parts of Python that newer versions drop: these warnings are ignored.
 lowest:  ## the tests with the lowest versions that pyproject.toml admits, in a separate environment

@@ -1,4 +1,4 @@
-"""The tables of docs/any-truth.md: what learners pay when the truth is no member, on redrawn tables.
+"""The tables of docs/measurements.md: what learners pay when the truth is no member, on redrawn tables.
 
 python benchmarks/any_truth.py                    # every learner, on three channels
 python benchmarks/any_truth.py --table posterior  # what an adaptive channel's public posterior costs
@@ -58,7 +58,7 @@ POSTERIORS: dict[str, dict[str, float]] = {
 
 def main() -> None:
     """Print one of the tables as Markdown."""
-    parser = argparse.ArgumentParser(description="Print one of the tables of docs/any-truth.md.")
+    parser = argparse.ArgumentParser(description="Print one of the tables of docs/measurements.md.")
     parser.add_argument("--table", choices=("learners", "posterior"), default="learners")
     parser.add_argument("--episodes", type=int, default=96)
     parser.add_argument("--seed", type=int, default=2000)

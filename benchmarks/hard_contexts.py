@@ -1,6 +1,6 @@
 """How much more than on i.i.d. contexts Bayes pays: the adversary over several pools, and searches.
 
-python benchmarks/hard_contexts.py      # the table of docs/results.md: about twenty minutes
+python benchmarks/hard_contexts.py      # the table of docs/measurements.md: about twenty minutes
 """
 
 from __future__ import annotations

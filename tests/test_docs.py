@@ -84,7 +84,11 @@ def test_tables_findings_and_names_are_those_of_the_data(page, tables):
 
 
 def test_every_measured_table_is_on_a_page(tables):
-    shown = {name for page in PAGES for name in re.findall(r"<!-- table: ([\w-]+)", page.read_text())}
+    shown = {
+        name
+        for page in PAGES
+        for name in re.findall(r"^<!-- table: ([\w-]+)", page.read_text(), re.MULTILINE)
+    }
     assert shown == {path.stem for path in tables.DATA.glob("*.csv")}
 
 

@@ -5,6 +5,7 @@ A new channel appears on the site when it is registered, and a new module when i
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import pkgutil
 import re
@@ -12,7 +13,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import griffe
@@ -47,11 +47,11 @@ UNNAMED = {
 def pages() -> Iterator[tuple[str, str, str, str]]:
     """Every generated page: its section, its title, its address and its text."""
     yield "Public names", "Public names", "reference/names.md", _names()
-    shown = set()  # modules whose parts have their own pages
+    shown = set()  # objects that have their own pages
     for path, ids in _environments().items():
         title = ids[0] + (" (vector)" if "Vector" in path or "vector" in path else "")
         facts = "By id: " + ", ".join(f"`{name}`" for name in ids) + "."
-        shown.add(path.rpartition(".")[0])
+        shown.add(path)
         yield "Environments", title, f"reference/environments/{_slug(title)}.md", _page(title, [path], facts)
     for kind, (registry, argument) in REGISTRIES.items():
         makers = {name: registry[name] for name in registry.names()}
@@ -59,14 +59,14 @@ def pages() -> Iterator[tuple[str, str, str, str]]:
         others = UNNAMED.get(kind, {})
         yield kind.capitalize(), kind.capitalize(), f"reference/{kind}/index.md", _index(kind, makers, others)
         for name, maker in {**makers, **others}.items():
-            shown.add(maker.__module__)
+            path = f"{maker.__module__}.{maker.__qualname__}"
+            shown.add(path)
             facts = _facts(name, maker, argument) if name in makers else ""
-            text = _page(name, [f"{maker.__module__}.{maker.__qualname__}"], facts)
+            text = _page(name, [path], facts)
             yield kind.capitalize(), name, f"reference/{kind}/{_slug(name)}.md", text
-    for package in (ldp_gym, ldp_agents):
-        for room, modules in _rooms(package).items():
-            if modules := [module for module in modules if module not in shown]:
-                yield "Modules", room, f"reference/modules/{_slug(room)}.md", _page(room, modules)
+    for room, modules in _rooms().items():
+        if paths := [path for module in modules for path in _documented(module, shown)]:
+            yield "Modules", room, f"reference/modules/{_slug(room)}.md", _page(room, paths)
 
 
 def _environments() -> dict[str, list[str]]:
@@ -79,19 +79,31 @@ def _environments() -> dict[str, list[str]]:
     return found
 
 
-def _rooms(package: ModuleType) -> dict[str, list[str]]:
-    """Folders and single modules of a package, each with all modules in it."""
+def _rooms() -> dict[str, list[str]]:
+    """Packages, folders and single modules, each with all public modules in it."""
     rooms: dict[str, list[str]] = {}
-    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-        if not module.name.rpartition(".")[2].startswith("_"):
-            rooms[module.name] = _modules(module.name) if module.ispkg else [module.name]
+    for package in (ldp_gym, ldp_agents):
+        root = package.__name__
+        rooms[root] = [root]
+        for module in pkgutil.walk_packages(package.__path__, f"{root}."):
+            if not any(part.startswith("_") for part in module.name.split(".")):
+                rooms.setdefault(".".join(module.name.split(".")[:2]), []).append(module.name)
     return rooms
 
 
-def _modules(package: str) -> list[str]:
-    """All modules of a folder and of the folders in it."""
-    folder = pkgutil.resolve_name(package).__path__
-    return [module.name for module in pkgutil.walk_packages(folder, f"{package}.") if not module.ispkg]
+def _documented(module: str, shown: set[str]) -> list[str]:
+    """What to show of a module: all of it, or the public objects that have no page of their own."""
+    found = importlib.import_module(module)
+    members = [
+        f"{module}.{name}"
+        for name, thing in vars(found).items()
+        if (inspect.isclass(thing) or inspect.isfunction(thing))
+        and thing.__module__ == module
+        and not name.startswith("_")
+    ]
+    if hasattr(found, "__path__") or shown.intersection(members):
+        return [path for path in members if path not in shown]
+    return [module]
 
 
 def _slug(title: str) -> str:

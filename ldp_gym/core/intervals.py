@@ -13,7 +13,7 @@ sample itself how far a studentized mean strays: it draws samples from the sampl
   there: paired differences have outliers on both sides. So no quantile is less than Student's of the level
   that was asked for, and the interval holds Student's.
 
-``make coverage`` measures what this covers, and docs/benchmark.md has the table.
+``make coverage`` measures what this covers, and docs/measurements.md has the table.
 
 Everything is deterministic: samples of n values are resampled in the same way always.
 """
