@@ -75,13 +75,17 @@ def _table(name: str, options: list[str]) -> list[str]:
     return [
         _line(columns),
         "|" + "|".join("--:" if number else "---" for number in numeric) + "|",
-        *(_line([row[column] for column in columns]) for row in rows),
+        *(_line([_unbroken(row[column]) for column in columns]) for row in rows),
     ]
 
 
 def _line(cells: list[str]) -> str:
-    """Line of a table; an estimate and its error stay on one line of the page."""
-    return f"|{'|'.join(cells)}|".replace(" ± ", "\u00a0±\u00a0")
+    return f"|{'|'.join(cells)}|"
+
+
+def _unbroken(cell: str) -> str:
+    """Cell whose numbers, an estimate with its error or interval, stay on one line of the page."""
+    return cell.replace(" ", "\u00a0") if NUMBER.match(cell) and len(cell) < 24 else cell
 
 
 def _findings(name: str, options: list[str]) -> list[str]:
@@ -119,7 +123,7 @@ KINDS: dict[str, Callable[[str, list[str]], list[str]]] = {
 
 
 def take_results(directory: Path) -> None:
-    """Copy the findings and figures of a run, and the risks of the suite ``quick``, into docs."""
+    """Copy the findings and figures of a run, and the risks of the suite ``quick`` with the interval of Bayes, into docs."""
     from ldp_gym.bench import report, tables
 
     path = DATA / "findings.json"
@@ -136,6 +140,8 @@ def take_results(directory: Path) -> None:
         known[name] = {"title": section.suite.title, "claim": section.suite.claim, "findings": judged}
         shutil.copy(directory / "figures" / f"{section.slug}.png", FIGURES / f"{name}.png")
         if name == "quick" and (grid := tables.grid(section.results)) is not None:
+            bayes = {result.channel: str(result.risk) for result in section.results.select(learner="bayes")}
+            grid = grid.rename(columns={"Channel": "channel"}).assign(bayes=lambda g: g["channel"].map(bayes))
             grid.to_csv(DATA / "leaderboard.csv", index=False, lineterminator="\n")
     path.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
