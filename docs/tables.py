@@ -123,7 +123,7 @@ KINDS: dict[str, Callable[[str, list[str]], list[str]]] = {
 
 
 def take_results(directory: Path) -> None:
-    """Copy the findings and figures of a run, and the risks of the suite ``quick`` with the interval of Bayes, into docs."""
+    """Copy the findings and figures of a run into docs, and the risks of the suite ``quick``."""
     from ldp_gym.bench import report, tables
 
     path = DATA / "findings.json"
@@ -141,7 +141,8 @@ def take_results(directory: Path) -> None:
         shutil.copy(directory / "figures" / f"{section.slug}.png", FIGURES / f"{name}.png")
         if name == "quick" and (grid := tables.grid(section.results)) is not None:
             bayes = {result.channel: str(result.risk) for result in section.results.select(learner="bayes")}
-            grid = grid.rename(columns={"Channel": "channel"}).assign(bayes=lambda g: g["channel"].map(bayes))
+            grid = grid.rename(columns={"Channel": "channel"})
+            grid["bayes"] = grid["channel"].map(bayes)  # with its interval
             grid.to_csv(DATA / "leaderboard.csv", index=False, lineterminator="\n")
     path.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
