@@ -67,12 +67,14 @@ class Estimate:
 
 
 def mean(samples: FloatArray) -> Estimate:
-    """Mean of samples ``(n,)`` with its interval; one sample has none.
+    """Mean of samples ``(n,)`` with its interval; one sample, or a constant one, has none.
 
     Example:
         >>> estimate = mean(np.arange(100.0))
         >>> estimate.value, estimate.contains(49.5)
         (49.5, True)
+        >>> mean(np.array([3.0, 3.0, 3.0]))
+        Estimate(value=3.0, low=-inf, high=inf)
     """
     return Estimate(float(np.mean(samples)), *mean_interval(samples, CONFIDENCE))
 
