@@ -20,7 +20,7 @@ hooks: []
 
 READY = """
 return document.readyState === "complete" &&
-  [...document.querySelectorAll("article table")].every(table => table.closest(".md-typeset__scrollwrap"));
+  [...document.querySelectorAll("article table:not(.highlighttable)")].every(table => table.closest(".md-typeset__scrollwrap"));
 """
 """The theme's script puts every table into a box that scrolls."""
 
@@ -35,7 +35,7 @@ for (const line of plain.textContent.split("\\n"))
   if (line.includes("|")) faults.push("a table that is not rendered: " + line.trim().slice(0, 80));
 const screen = document.documentElement.clientWidth;
 if (document.documentElement.scrollWidth > screen) faults.push("the page itself scrolls sideways");
-for (const table of article.querySelectorAll("table")) {
+for (const table of article.querySelectorAll("table:not(.highlighttable)")) {
   const wrap = table.closest(".md-typeset__scrollwrap"), head = table.textContent.trim().slice(0, 40);
   if (wrap === null) { faults.push("a table without a scroll bar: " + head); continue; }
   const place = wrap.getBoundingClientRect();
