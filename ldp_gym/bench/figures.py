@@ -48,7 +48,6 @@ _COLOURS = {
     "centred-exp3 on laplace-vector": "#da8bc3",
     "mle": "#8172b3",
     "bayes": "#1a1a1a",
-    "ppo": "#2e9e4f",
     "amortized": "#c2289b",
     "randomized-response": "#c44e52",
     "subset-selection": "#dd8452",

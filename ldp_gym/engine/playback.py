@@ -6,16 +6,16 @@ of episodes; a game that is reset alone leaves its group and becomes one of its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.core.arrays import FloatArray, IntArray
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
-from ldp_gym.engine.tape import Episodes
+from ldp_gym.engine.tape import Episodes, Tape
 
 _CELLS = 2**20
 """How many numbers a block of tape may hold, 8 MiB."""
@@ -29,6 +29,20 @@ _FIRST = 2
 _EVERY = slice(None)
 
 
+class Notes(Protocol):
+    """Public features of the games of a reset group that are recorded next to the tape."""
+
+    def __call__(self, tape: Tape) -> dict[str, npt.NDArray[Any]]:
+        """Further fields ``(B, n, ...)`` of the next n rounds."""
+
+    def keep(self, games: BoolArray) -> None:
+        """Go on with only some of the games."""
+
+
+NotesFactory = Callable[[Scenario, int], Notes]
+"""Makes the notes of a scenario and a number of games."""
+
+
 @dataclass
 class ResetGroup:
     """Games that began together: they are in the same round, and are recorded together.
@@ -39,10 +53,12 @@ class ResetGroup:
         played: how many rounds are over.
         recorded: how many rounds have been recorded.
         cursor: where in the recorded block the current round is.
+        notes: features that are recorded next to the tape, if any.
     """
 
     games: IntArray
     episodes: Episodes
+    notes: Notes | None = None
     played: int = 0
     recorded: int = 0
     cursor: int = 0
@@ -53,6 +69,8 @@ class ResetGroup:
         if not stay.all():
             self.games = self.games[stay]
             self.episodes.keep(stay)
+            if self.notes is not None:
+                self.notes.keep(stay)
 
 
 class Playback:
@@ -61,21 +79,23 @@ class Playback:
     Args:
         scenario: the game that is played.
         num_games: B.
+        make_notes: makes the notes of a reset group, if features are recorded next to the tape.
 
     Attributes:
         over: which games have played all their rounds, ``(B,)``.
         rounds: how many each has played, ``(B, 1)``.
     """
 
-    def __init__(self, scenario: Scenario, num_games: int) -> None:
+    def __init__(self, scenario: Scenario, num_games: int, make_notes: NotesFactory | None = None) -> None:
         self.scenario = scenario
+        self._make_notes = make_notes
         self.over = np.ones(num_games, dtype=np.bool_)
         self.rounds = np.zeros((num_games, 1), dtype=np.int64)
         self._num_games = num_games
         self._block = min(_LONGEST, scenario.rounds_at_a_time(num_games, _CELLS))
         self._groups: list[ResetGroup] = []
         self._fields = ["contexts", "distributions", "negentropies", "members", "labels", "messages"]
-        if scenario.observe_candidates and not scenario.shares_table:
+        if (scenario.observe_candidates or make_notes) and not scenario.shares_table:
             self._fields.append("candidates")
         # What stays the same throughout an episode.
         self._constant = scenario.constant_fields
@@ -87,7 +107,8 @@ class Playback:
         for group in self._groups:
             group.leave(games)
         self._groups = [group for group in self._groups if group.games.size]
-        self._groups.append(ResetGroup(games, Episodes(self.scenario, starts)))
+        notes = self._make_notes(self.scenario, len(games)) if self._make_notes else None
+        self._groups.append(ResetGroup(games, Episodes(self.scenario, starts), notes))
         self.over[games] = False
         self._record_block(self._groups[-1])
         self._locate()
@@ -129,8 +150,10 @@ class Playback:
         # A group of all the games is copied without picking and sorting.
         everyone = np.array_equal(group.games, np.arange(self._num_games))
         games = _EVERY if everyone else group.games
-        for name in self._fields:
-            values = getattr(tape, name)
+        recorded = {name: getattr(tape, name) for name in self._fields}
+        if group.notes is not None:
+            recorded |= group.notes(tape)
+        for name, values in recorded.items():
             if name in self._constant:
                 self._buffer(name, (), values)[games] = values[:, 0]
             else:

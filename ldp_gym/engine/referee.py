@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 from ldp_gym.core.divergences import kl, kl_to_each, tv
-from ldp_gym.engine.playback import Playback
+from ldp_gym.engine.playback import NotesFactory, Playback
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import LearnerGenerators
 
@@ -61,6 +61,7 @@ class Referee:
         scenario: the game.
         num_games: B.
         spectator: who watches, if anyone does.
+        make_notes: see :class:`ldp_gym.engine.playback.Playback`.
 
     Attributes:
         begun: which games have begun, ``(B,)``.
@@ -68,10 +69,16 @@ class Referee:
         learner_generators: makes generators for a learner's own coins, one per game.
     """
 
-    def __init__(self, scenario: Scenario, num_games: int, spectator: Spectator | None = None) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        num_games: int,
+        spectator: Spectator | None = None,
+        make_notes: NotesFactory | None = None,
+    ) -> None:
         self.scenario = scenario
         self._spectator = spectator
-        self._playback = Playback(scenario, num_games)
+        self._playback = Playback(scenario, num_games, make_notes)
         self.begun = np.zeros(num_games, dtype=np.bool_)
         self.over = self._playback.over
         self.learner_generators = LearnerGenerators()
@@ -140,6 +147,10 @@ class Referee:
             )
         self._playback.advance()
         return np.subtract(_ZERO, np.minimum(losses, self._max_loss)), info
+
+    def episode_info(self) -> dict[str, npt.NDArray[Any]]:
+        """Info ``(B,)`` that is shown only when an episode ends."""
+        return {}
 
     @property
     def candidates(self) -> FloatArray:

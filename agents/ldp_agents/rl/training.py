@@ -1,4 +1,4 @@
-"""Train a baseline: progress against the reference learners, checkpoints, and what made the model."""
+"""Run the training of an agent: progress bar, scores on held-out episodes, checkpoints, resuming."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import ldp_gym
-from ldp_agents.rl.algorithms import algorithm_of
-from ldp_agents.rl.config import CONFIG, Config, differences, read_config, write_card
-from ldp_agents.rl.run import CHECKPOINT, LearnerFactory, Run, TrainedModel
-from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, UntrustedCodeError, extra
+from ldp_agents.rl import amortized, ppo
+from ldp_agents.rl.policies import differences
+from ldp_agents.rl.settings import CONFIG, Config, Run, TrainedModel, read_config
+from ldp_agents.rl.storage import LearnerFactory, require_trust
+from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, extra
 from ldp_gym.core.files import is_whole_zip, replacing, write_text
 
 with extra("rl", "training"):
@@ -26,10 +27,43 @@ with extra("rl", "training"):
 
 
 REFERENCES = ("uniform", "exp3", "bayes")
-SCORES, LOGS = "scores.jsonl", "tensorboard"
+"""Learners whose total KL is shown next to that of the agent."""
+
+CHECKPOINT, SCORES, LOGS = "checkpoint.zip", "scores.jsonl", "tensorboard"
+"""Names in the directory of a run, next to its model and configuration."""
 
 _HELD_OUT = 10**9
-"""The seed of the first episode that scores a run: none that it trains on."""
+"""Seed of the first episode that scores a run; training uses other seeds."""
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A training algorithm.
+
+    Attributes:
+        settings: dataclass of its settings.
+        steps: default number of rounds.
+        fit: trains, or goes on from a checkpoint, and returns the model.
+        pickles: whether its checkpoints are pickles, which run code when they are read.
+    """
+
+    settings: type[Any]
+    steps: int
+    fit: Callable[[Run[Any]], TrainedModel]
+    pickles: bool
+
+
+ALGORITHMS = {
+    "ppo": Algorithm(ppo.PPOSettings, ppo.STEPS, ppo.fit, pickles=True),
+    "amortized": Algorithm(amortized.AmortizedSettings, amortized.STEPS, amortized.fit, pickles=False),
+}
+
+
+def algorithm_of(name: str) -> Algorithm:
+    """The algorithm of a name."""
+    if name not in ALGORITHMS:
+        raise ValueError(f"unknown algorithm {name!r}; known: {', '.join(ALGORITHMS)}")
+    return ALGORITHMS[name]
 
 
 def train(
@@ -42,45 +76,35 @@ def train(
     scores: int = 20,
     episodes: int = 64,
 ) -> TrainedModel:
-    """Train a baseline and leave it in a directory.
+    """Train an agent and leave it in a directory.
 
     The directory gets the model, which :func:`ldp_agents.rl.load` reads; ``config.json`` with the versions;
-    ``scores.jsonl``, the risk on held-out episodes as training went; the last checkpoint; TensorBoard logs.
+    ``scores.jsonl``, total KL on held-out episodes during training; the last checkpoint; TensorBoard logs.
 
     Args:
-        config: what to train, on what.
+        config: the configuration.
         out: the directory.
         resume: go on from the checkpoint in the directory, with the same configuration (more steps are fine).
-        trust: whether a checkpoint that runs code when it is read, as those of stable-baselines3 do, may.
-        console: where to show progress; nowhere when not given.
-        scores: how often to score the model, and keep a checkpoint.
-        episodes: how many held-out episodes a score plays.
+        trust: whether to read a checkpoint of stable-baselines3, which runs whatever code it holds.
+        console: console that shows progress; without one nothing is shown.
+        scores: number of times that the model is scored and a checkpoint kept.
+        episodes: number of held-out episodes of a score.
 
     Raises:
         FileExistsError: if there is a run in the directory and ``resume`` is not set.
-        ValueError: if the run there has another configuration, there is no such algorithm, or it needs a
-            run to go on with.
+        ValueError: if the run there has another configuration, or the algorithm is unknown.
         UntrustedCodeError: if its checkpoint runs code, and ``trust`` is not set.
     """
-    # What cannot be trained says so before anything is written.
     algorithm = algorithm_of(config.algorithm)
     settings = config.read(algorithm.settings)
     card = config.card(settings)
     console = console or Console(quiet=True)
     checkpoint = _checkpoint(card["config"], out, resume, console)
-    if checkpoint is not None and algorithm.stores_code and not trust:
-        raise UntrustedCodeError(
-            f"{checkpoint} runs whatever code it holds when it is read. If nobody else can have written to "
-            f"{out}, resume with --trust, or trust=True"
-        )
-    if checkpoint is None and algorithm.goes_on:
-        raise ValueError(
-            f"{config.algorithm!r} goes on with what ldp_agents.rl.save() has left: name its directory, "
-            f"--out DIRECTORY --resume"
-        )
+    if checkpoint is not None and algorithm.pickles:
+        require_trust(checkpoint, trust)
     references = {name: _risk(name, config.rules, episodes) for name in REFERENCES}
     out.mkdir(parents=True, exist_ok=True)
-    write_card(out / CONFIG, card)
+    write_text(out / CONFIG, json.dumps(card, indent=2) + "\n")
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
@@ -104,7 +128,7 @@ def train(
 
 
 def _checkpoint(now: Mapping[str, Any], out: Path, resume: bool, console: Console) -> Path | None:
-    """The checkpoint to go on from; none if it is damaged, which is said."""
+    """The checkpoint to go on from, unless it is damaged, which is printed."""
     if not (out / CONFIG).exists():
         return None
     if not resume:
@@ -134,7 +158,7 @@ def _score_text(risk: float | None, references: Mapping[str, float | None]) -> s
 
 @dataclass
 class _Recorder:
-    """Scores a run as it goes, and keeps its checkpoints: the run's :class:`ProgressCallback`."""
+    """Progress callback of a run: scores the model, and keeps checkpoints."""
 
     config: Config
     out: Path
@@ -168,10 +192,10 @@ class _Recorder:
                 self.score(steps, make_model())
 
     def score(self, steps: int, model: LearnerFactory) -> None:
-        """Play held-out episodes, and write down what they cost."""
+        """Play held-out episodes, and write down their total KL."""
         risk = _risk(model, self.config.rules, self.episodes)
         self.bar.update(self.task, score=_score_text(risk, self.references))
-        if risk is not None:  # it may play any game but that of the rules
+        if risk is not None:  # a model of every private channel does not play a game without privacy
             self.writer.add_scalar("score/kl", risk, steps)
         cpu_seconds = round(time.process_time() - self.start_time, 1)
         line = {"steps": steps, "kl": risk, "cpu_seconds": cpu_seconds, **self.references}
@@ -180,7 +204,7 @@ class _Recorder:
 
 
 def _scores(path: Path) -> list[dict[str, Any]]:
-    """The scores that an earlier run has written down; a line that is torn is left out."""
+    """The scores that an earlier run has written down, without incomplete lines."""
     lines = []
     for text in path.read_text("utf-8", errors="replace").splitlines() if path.exists() else []:
         with contextlib.suppress(ValueError, KeyError, TypeError):

@@ -17,7 +17,7 @@ CHANNELS = (
     "adaptive-split",
     "identity",
 )
-LEARNERS = ("uniform", "wma", "exp3", "centred-exp3", "mle", "ppo", "amortized", "bayes")
+LEARNERS = ("uniform", "wma", "exp3", "centred-exp3", "mle", "amortized", "bayes")
 
 
 class Quick(Suite):

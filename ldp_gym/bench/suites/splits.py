@@ -11,7 +11,7 @@ from ldp_gym.bench.results import Results
 from ldp_gym.bench.splits import REFERENCES, TESTS, SplitScore, score_totals
 from ldp_gym.bench.suites.base import Suite
 
-LEARNERS = ("exp3", "centred-exp3", "ppo", "amortized")
+LEARNERS = ("exp3", "centred-exp3", "amortized")
 _LEAST_SHOWN = -0.25
 """Who is worse stands at the edge: the scale is for those who learn."""
 

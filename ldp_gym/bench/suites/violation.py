@@ -14,7 +14,7 @@ from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.suites.base import Suite
 
 CHANNELS = ("laplace-single", "split")
-LEARNERS = ("uniform", "bayes", "fixed-share", "soft-bayes", "robust", "any-truth")
+LEARNERS = ("uniform", "bayes", "fixed-share", "soft-bayes", "robust")
 HORIZONS = (100, 300, 1000, 3000)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 HORIZON, EPSILON = 1000, 4.0
