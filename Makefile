@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Modules are compiled when they are first imported: most never are.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
-.PHONY: demo test lint types layers docs perf scaling coverage audit learned lowest core attack clean
+.PHONY: demo test lint types layers docs perf scaling coverage audit learned baselines lowest core attack clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
@@ -47,8 +47,11 @@ coverage: .venv/.all  ## what 95% intervals cover on the risks of our own games,
 audit: .venv/.all  ## the full sweep: every pure channel on 20,000 adversarial classes
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/adversarial_classes.py
 
-learned: .venv/.all  ## train the learned baselines and print the table of docs/learned.md; about an hour
+learned: .venv/.all  ## train amortized and print the tables of docs/learned.md; about an hour
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/learned.py --out ldp-gym-results/learned --figure docs/pictures/learned.png
+
+baselines: .venv/.all  ## plain RL agents on the named games, for docs/train.md; at most 2 hours on two cores
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/baselines.py
 
 # Old packages warn of what newer ones below them will drop: that is not for us to mend.
 lowest:  ## the tests with the lowest versions that pyproject.toml admits, in an environment of their own

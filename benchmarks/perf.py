@@ -34,7 +34,6 @@ from ldp_gym.deploy import Entry, Ledger
 from ldp_gym.engine import lookahead
 from ldp_gym.privacy import audit
 from ldp_gym.processes import count_jobs
-from ldp_gym.wrappers import Evidence, MixtureAction, VectorEvidence, VectorMixtureAction
 
 PLAIN = "EXP3 by hand"
 ADAPTIVE = ("adaptive-split", "adaptive-scheffe", "adaptive-wheel", "adaptive-groups")
@@ -197,8 +196,7 @@ def in_lock_step(games: int) -> object:
     """The native vector environment in SB3's clothes."""
     from ldp_agents.rl import SB3VecEnv
 
-    envs = gym.make_vec("LDPDist-v0", num_envs=games, autoreset_mode="SameStep", **GAME)
-    env = SB3VecEnv(VectorEvidence(VectorMixtureAction(envs)))
+    env = SB3VecEnv(gym.make_vec("LDPDistBox-v0", num_envs=games, autoreset_mode="SameStep", **GAME))
     env.reset()
     return env
 
@@ -207,7 +205,7 @@ def one_by_one(games: int) -> object:
     """As many single environments, in turn."""
     from stable_baselines3.common.vec_env import DummyVecEnv
 
-    env = DummyVecEnv([lambda: Evidence(MixtureAction(gym.make("LDPDist-v0", **GAME)))] * games)
+    env = DummyVecEnv([lambda: gym.make("LDPDistBox-v0", **GAME)] * games)
     env.reset()
     return env
 

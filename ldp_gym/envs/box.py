@@ -241,6 +241,7 @@ class LDPDistBoxEnv(LDPDistEnv):
         self._box_rules = _showing_candidates(rules)
         self._observation = validation.choice("observation", observation, OBSERVATIONS)
         super().__init__(render_mode=render_mode, **self._box_rules)
+        self._referee: BoxReferee
         self._actions = Logits(self.game.num_hypotheses, logit_range)
         self.observation_space, self.action_space = self._referee.space, self._actions.space
 
@@ -279,6 +280,7 @@ class LDPDistBoxVectorEnv(LDPDistVectorEnv):
         self._box_rules = _showing_candidates(rules)
         self._observation = validation.choice("observation", observation, OBSERVATIONS)
         super().__init__(num_envs, autoreset_mode=autoreset_mode, render_mode=render_mode, **self._box_rules)
+        self._referee: BoxReferee
         self._actions = Logits(self.game.num_hypotheses, logit_range, (self.num_envs,))
         self.single_observation_space, self.single_action_space = self._referee.space, self._actions.space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)

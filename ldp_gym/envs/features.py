@@ -122,7 +122,7 @@ class RawRow:
         shown = [part for name, part in space.items() if name != "message"]
         width = sum(math.prod(part.shape) for part in [*shown, self._message] if part.shape)
         width += int(self._message.n) if isinstance(self._message, gym.spaces.Discrete) else 0
-        self.space = gym.spaces.Box(-np.inf, np.inf, (width,), dtype=np.float32)
+        self.space: gym.spaces.Box = gym.spaces.Box(-np.inf, np.inf, (width,), dtype=np.float32)
 
     def __call__(self, observation: Mapping[str, npt.NDArray[Any]]) -> FloatRow:
         """The rows ``(..., width)`` of observations with any leading axes."""

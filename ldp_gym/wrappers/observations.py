@@ -27,7 +27,7 @@ class _MessageView:
         if not (isinstance(shown, gym.spaces.Dict) and "message" in shown.spaces):
             raise TypeError(f"a view goes around what shows messages; {env} shows {shown}")
         self._row = RawRow(shown, self.game.horizon)
-        self.space = self._row.space
+        self.space: gym.spaces.Box = self._row.space
 
     def begin(self, observation: Observation, mask: BoolArray | None) -> FloatRow:
         """Features after a reset of every game, or of those of ``mask``."""

@@ -4,7 +4,6 @@ import json
 import pickle
 import warnings
 import zipfile
-from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ import ldp_agents
 import ldp_gym
 from ldp_agents.rl import load
 from ldp_agents.rl.settings import Config
-from ldp_agents.rl.training import ALGORITHMS, train
+from ldp_agents.rl.training import train
 from ldp_gym.core.errors import UntrustedCodeError
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.testing import check_learner
@@ -106,7 +105,7 @@ def test_a_damaged_checkpoint_does_not_stop_a_run(tmp_path):
     train(TINY, tmp_path, resume=True, scores=2, episodes=2)
     assert (tmp_path / "checkpoint.damaged").read_bytes() == content[: len(content) // 2]
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(ValueError, match=r"config\.json cannot be used"):
+    with pytest.raises(ValueError, match=r"config\.json is damaged"):
         train(TINY, tmp_path, resume=True)
 
 
@@ -167,24 +166,21 @@ def test_the_command_trains_and_resumes(tmp_path):
     assert "there is no run to resume in" in output
 
 
-def test_the_help_names_every_setting():
-    code, output = run("train", "--help")
-    assert code == 0
-    for name, algorithm in ALGORITHMS.items():
-        assert f"{name} {algorithm.steps:,}" in output
-        for setting in fields(algorithm.settings):
-            assert f"{setting.name}=" in output, (name, setting.name)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["train", "pop"], "unknown algorithm 'pop'; known: ppo, amortized"),
         (["train", "ppo", "--channel", "laplace-singel"], "did you mean 'laplace-single'"),
         (["train", "ppo", "--steps", "0"], "Invalid value for '--steps'"),
-        (["train", "amortized", "--setting", "channels=[1]"], "channels must be a list of names, such as"),
+        (
+            ["train", "amortized", "--setting", "channels=[1]"],
+            "channels must be a list such as ['laplace-single'",
+        ),
         (["train", "ppo", "--setting", "nets=3"], "ppo has no setting 'nets'; it has num_envs=64"),
-        (["train", "amortized", "--setting", "hidden=abc"], "hidden must be a list of whole numbers"),
+        (
+            ["train", "amortized", "--setting", "hidden=abc"],
+            "hidden must be a list such as [64, 64], got 'abc'",
+        ),
         (["train", "ppo", "--setting", "n_steps=0"], "n_steps must be at least 1, got 0"),
         (["train", "ppo", "--setting", "gamma=x"], "gamma must be a number, got 'x'"),
         (["train", "amortized", "--setting", "split=tran"], "unknown split 'tran'; known: train, familiar"),

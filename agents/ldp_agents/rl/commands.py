@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from ldp_agents.rl.settings import CONFIG, Config, read_config
+from ldp_agents.rl.settings import CONFIG, Config, stored_config
 from ldp_gym.bench.store import DIRECTORY
 from ldp_gym.cli.options import option_of, search_here
 from ldp_gym.core.errors import MissingExtraError, extra
@@ -15,41 +15,11 @@ with extra("bench", "the command ldp-gym"):
     import typer
     from rich.console import Console
     from rich.text import Text
-    from typer.core import TyperCommand
-
-
-class TrainCommand(TyperCommand):
-    """``ldp-gym train``, whose help lists every setting; PyTorch is imported only for that."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the options, and the steps and settings of each algorithm with their defaults."""
-        try:
-            from ldp_agents.rl.training import ALGORITHMS
-        except MissingExtraError as error:
-            self.epilog = str(error).replace("[", "\\[")
-        else:
-            defaults = ", ".join(f"{name} {known.steps:,}" for name, known in ALGORITHMS.items())
-            for parameter in self.params:
-                if parameter.name == "steps":
-                    parameter.help = f"Rounds to play in all. Default: {defaults}."  # type: ignore[attr-defined]
-            lines = [f"{name}: {_settings_text(known.settings)}" for name, known in ALGORITHMS.items()]
-            self.epilog = "\n\n".join(["Settings of the algorithms, by --setting name=value:", *lines])
-        super().format_help(ctx, formatter)
-
-
-def _settings_text(settings: type[Any]) -> str:
-    """The settings with their defaults, in one line."""
-    pairs = vars(settings()).items()
-    values = [f"{name}={list(value) if isinstance(value, tuple) else value}" for name, value in pairs]
-    return ", ".join(values).replace("[", "\\[")
 
 
 def train(
     context: typer.Context,
-    algorithm: Annotated[
-        str,
-        typer.Argument(help="ppo or amortized."),
-    ],
+    algorithm: Annotated[str, typer.Argument(help="ppo or amortized.")],
     hypotheses: Annotated[str, typer.Option(help="A class's name, or module:Class.")] = "softmax-linear",
     num_hypotheses: Annotated[int | None, typer.Option(help="K, for a named class.")] = None,
     num_labels: Annotated[int | None, typer.Option(help="M, for a named class.")] = None,
@@ -114,8 +84,6 @@ def train(
     console.print(Text(f"model: {directory}"))
 
 
-train.command_class = TrainCommand  # type: ignore[attr-defined]
-
 _NOT_OF_THE_RUN = {"context", "algorithm", "steps", "out", "resume", "trust"}
 
 
@@ -126,7 +94,7 @@ def _config_to_resume(directory: Path, asked: Config, steps: int | None, context
     sources = {name: str(context.get_parameter_source(name)) for name in context.params}
     if {name for name in sources if sources[name].endswith("COMMANDLINE")} - _NOT_OF_THE_RUN:
         return asked
-    stored = read_config(directory)
+    stored = stored_config(directory)
     if stored.algorithm != asked.algorithm:
         raise ValueError(f"{directory} holds a run of {stored.algorithm!r}, not of {asked.algorithm!r}")
     return replace(stored, steps=stored.steps if steps is None else steps)

@@ -29,7 +29,7 @@ class PPOSettings:
         n_steps: rounds of each game between updates.
         batch_size: rounds of a gradient step.
         n_epochs: passes over the rounds of an update.
-        learning_rate: learning rate at the start; it falls linearly to zero.
+        learning_rate: learning rate.
         gamma: discount. An action never changes a message, so 0 loses nothing.
     """
 
@@ -50,7 +50,7 @@ def fit(run: Run[PPOSettings]) -> TrainedPolicy:
         model = PPO(
             "MlpPolicy",
             env,
-            learning_rate=LinearDecay(settings.learning_rate),
+            learning_rate=settings.learning_rate,
             n_steps=settings.n_steps,
             batch_size=settings.batch_size,
             n_epochs=settings.n_epochs,
@@ -72,21 +72,6 @@ def fit(run: Run[PPOSettings]) -> TrainedPolicy:
         tb_log_name=config.algorithm,
     )
     return policy
-
-
-class LinearDecay:
-    """Learning rate that falls linearly to zero; a class, because SB3 pickles it.
-
-    Args:
-        start: rate at the start.
-    """
-
-    def __init__(self, start: float) -> None:
-        self.start = start
-
-    def __call__(self, remaining: float) -> float:
-        """The rate when this share of the run remains; the last update may end beyond it."""
-        return self.start * max(remaining, 0.0)
 
 
 class _Report(ScoreCallback):

@@ -6,10 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ldp_agents.rl.storage import LearnerFactory, check_stored_rules, versions
-from ldp_gym import Game
 from ldp_gym.core import validation
 from ldp_gym.engine.rules import as_rules
 
@@ -63,13 +62,9 @@ class Config:
                 raise ValueError(f"{self.algorithm} has no setting {name!r}; it has {has}")
             default = known[name]
             if isinstance(default, tuple):
-                names = isinstance(default[0], str)
-                if not isinstance(value, list) or (names and not all(isinstance(v, str) for v in value)):
-                    what = "names" if names else "whole numbers"
-                    example = json.dumps(list(default)[:2], separators=(",", ":"))
-                    raise ValueError(f"{name} must be a list of {what}, such as {example}, got {value!r}")
-                for width in () if names else value:
-                    validation.whole(name, width, least=1)
+                like = type(default[0])
+                if not isinstance(value, list) or not all(type(one) is like for one in value):
+                    raise ValueError(f"{name} must be a list such as {list(default)}, got {value!r}")
             elif isinstance(default, int):
                 validation.whole(name, value, least=1)
             elif isinstance(default, float):
@@ -84,35 +79,32 @@ class Config:
         }
 
 
-def read_config(directory: Path) -> Config:
-    """The configuration of the run in a directory.
+def read_config(directory: Path) -> dict[str, Any]:
+    """The configuration of the run in a directory, as JSON.
+
+    Raises:
+        ValueError: if its file is damaged.
+    """
+    path = directory / CONFIG
+    try:
+        return dict(json.loads(path.read_text("utf-8"))["config"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({error}): choose another directory") from error
+
+
+def stored_config(directory: Path) -> Config:
+    """The configuration of the run in a directory, to go on with.
 
     Raises:
         ValueError: if its file is damaged, or names code.
     """
-    path = directory / CONFIG
-    try:
-        stored = json.loads(path.read_text("utf-8"))["config"]
-        check_stored_rules(stored["rules"])
-        return Config(**stored)
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
-            f"{path} cannot be used ({error}). If it is damaged, choose another directory"
-        ) from error
+    config = Config(**read_config(directory))
+    check_stored_rules(config.rules)
+    return config
 
 
 def _through_json(value: dict[str, Any]) -> Any:
     return json.loads(json.dumps(value))
-
-
-class TrainedModel(Protocol):
-    """A learner factory that can be stored."""
-
-    def __call__(self, game: Game) -> Any:
-        """The model as a learner of the game."""
-
-    def save(self, directory: Path) -> None:
-        """Write its files."""
 
 
 ProgressCallback = Callable[[int, Callable[[], LearnerFactory], Callable[[Path], None]], None]

@@ -7,14 +7,14 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import ldp_gym
 from ldp_agents.rl import amortized, ppo
 from ldp_agents.rl.policies import differences
-from ldp_agents.rl.settings import CONFIG, Config, Run, TrainedModel, read_config
+from ldp_agents.rl.settings import CONFIG, Config, Run, read_config
 from ldp_agents.rl.storage import LearnerFactory, require_trust
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, extra
 from ldp_gym.core.files import is_whole_zip, replacing, write_text
@@ -49,7 +49,7 @@ class Algorithm:
 
     settings: type[Any]
     steps: int
-    fit: Callable[[Run[Any]], TrainedModel]
+    fit: Callable[[Run[Any]], Any]
     pickles: bool
 
 
@@ -75,7 +75,7 @@ def train(
     console: Console | None = None,
     scores: int = 20,
     episodes: int = 64,
-) -> TrainedModel:
+) -> Any:
     """Train an agent and leave it in a directory.
 
     The directory gets the model, which :func:`ldp_agents.rl.load` reads; ``config.json`` with the versions;
@@ -133,7 +133,7 @@ def _checkpoint(now: Mapping[str, Any], out: Path, resume: bool, console: Consol
         return None
     if not resume:
         raise FileExistsError(f"{out} holds a run already: resume it, or choose another directory")
-    if differ := differences({**asdict(read_config(out)), "steps": now["steps"]}, now):
+    if differ := differences(read_config(out) | {"steps": now["steps"]}, now):
         raise ValueError(f"the run in {out} has {differ}: resume it as it was")
     checkpoint = out / CHECKPOINT
     if checkpoint.exists() and not is_whole_zip(checkpoint):
