@@ -1,8 +1,8 @@
 """`make baselines`: plain agents of stable-baselines3 and sb3-contrib on the named games.
 
 Default networks; all other settings are in one dataclass per algorithm. Every run is one row of
-benchmarks/data/baselines.json: algorithm, game, seed, score, CPU seconds and the learning curve. Runs that are
-there already are not run again. The table and the figure are made from that file.
+benchmarks/data/baselines.json: algorithm, game, seed, score, CPU seconds, learning curve. A run that is there
+already is not run again. The table and the figure are made from that file.
 
     python benchmarks/baselines.py                                  # all of it: at most 2 hours on two cores
     python benchmarks/baselines.py --algorithms ppo --games easy --seeds 1 --share 0.1 --out /tmp/try.json
@@ -25,7 +25,7 @@ import sb3_contrib
 import stable_baselines3
 import torch
 
-from ldp_agents.rl import make_sb3_env, score
+from ldp_agents.rl import make_sb3_env, score_policy
 from ldp_gym.core.files import write_text
 
 DATA = Path(__file__).parent / "data" / "baselines.json"
@@ -132,8 +132,8 @@ def train(name: str, game: str, seed: int, share: float) -> dict[str, Any]:
         start = time.process_time()
         model.learn(int(share * settings.steps / POINTS), reset_num_timesteps=not curve)
         seconds += time.process_time() - start
-        curve.append((model.num_timesteps, round(score(model, env_id, episodes=64, **rules), 4)))
-    final = score(model, env_id, episodes=256, seed=2 * 10**6, **rules)
+        curve.append((model.num_timesteps, round(score_policy(model, env_id, episodes=64, **rules), 4)))
+    final = score_policy(model, env_id, episodes=256, seed=2 * 10**6, **rules)
     return {
         "algorithm": name,
         "game": game,

@@ -27,7 +27,7 @@ from ldp_agents.rl.games import CLASSES, make_rules
 from ldp_agents.rl.relations import Relation
 from ldp_agents.rl.settings import Config
 from ldp_agents.rl.storage import CARD
-from ldp_agents.rl.training import SCORES, train
+from ldp_agents.rl.training import SCORES, train_agent
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.evaluation import Recording
@@ -162,7 +162,7 @@ def trained(options: argparse.Namespace, console: Console) -> list[Any]:
         path = options.out / f"amortized-{seed}"
         if not (path / CARD).exists():
             config = Config("amortized", {}, options.steps, seed)
-            train(config, path, resume=True, console=console, scores=5)
+            train_agent(config, path, resume=True, console=console, scores=5)
         minutes = json.loads((path / SCORES).read_text().splitlines()[-1])["cpu_seconds"] / 60.0
         console.print(f"{path.name}: {minutes:.1f} CPU minutes, scoring included")
         models.append(load(path))

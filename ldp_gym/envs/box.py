@@ -155,7 +155,7 @@ class BoxReferee(Referee):
         self._bayes_gain: float | None = None
         self._table = scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))
         self._evidence = np.zeros((num_games, scenario.game.num_hypotheses + 1), dtype=np.float32)
-        self._returns = np.zeros(num_games)
+        self._returns, self._uniform_losses = np.zeros(num_games), np.zeros(num_games)
         self._row = RawRow(scenario.observation_space, scenario.horizon) if observation == "message" else None
         self.space = RunningEvidence.space(scenario.game) if self._row is None else self._row.space
 
@@ -178,9 +178,9 @@ class BoxReferee(Referee):
         playback = self._playback
         candidates = self._table if self.scenario.shares_table else playback.now("candidates")
         self._evidence[...] = playback.now("evidence")
-        uniform = playback.now("uniform_losses").copy()  # of this round: judge() records the next ones
+        self._uniform_losses[...] = playback.now("uniform_losses")  # before judge() goes on to the next round
         rewards, info = super().judge(mixture(predictions, candidates))
-        rewards += uniform
+        rewards += self._uniform_losses
         self._returns += rewards
         return rewards, info
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gymnasium.vector.utils import batch_space
 
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, softmax
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.engine.game import Game
 
 FloatRow = npt.NDArray[np.float32]
@@ -162,9 +162,11 @@ class Logits:
             ValueError: for another shape, or logits that are not finite.
         """
         logits = validation.numbers("an action", action)
-        if logits.shape != self.shape or not np.isfinite(logits).all():
+        if logits.shape != self.shape or not math.isfinite(np.add.reduce(logits, axis=None)):
             raise ValueError(
                 f"an action is finite logits of shape {self.shape}, got shape {logits.shape}: "
                 f"{validation.describe(action)}"
             )
-        return softmax(logits)
+        weights = np.exp(logits - np.maximum.reduce(logits, axis=-1, keepdims=True))
+        weights /= np.add.reduce(weights, axis=-1, keepdims=True)
+        return weights

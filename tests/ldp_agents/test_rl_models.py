@@ -64,7 +64,9 @@ def test_numpy_plays_what_pytorch_trains():
     rows = network.describe_nodes(Scenario(**small_rules()).channel)
     tensors = {name: torch.tensor(array) for name, array in parameters.items()}
     np.testing.assert_allclose(
-        network.apply(parameters, rows), network.apply(tensors, torch.tensor(rows)).numpy(), rtol=1e-9
+        network.apply_network(parameters, rows),
+        network.apply_network(tensors, torch.tensor(rows)).numpy(),
+        rtol=1e-9,
     )
 
 

@@ -9,7 +9,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 import ldp_agents
 import ldp_gym
-from ldp_agents.rl import SB3VecEnv, ScoreCallback, make_sb3_env, score
+from ldp_agents.rl import SB3VecEnv, ScoreCallback, make_sb3_env, score_policy
 from ldp_gym import wrappers
 
 VIEWS = {
@@ -93,12 +93,12 @@ class Prior:
 
 def test_scores_are_relative_to_uniform_and_bayes_on_the_same_episodes():
     rules = small_rules("split", truth=1)
-    assert score(Prior(), episodes=4, **rules) == pytest.approx(0.0, abs=1e-6)
+    assert score_policy(Prior(), episodes=4, **rules) == pytest.approx(0.0, abs=1e-6)
     uniform, bayes, ours = (
         ldp_gym.evaluate(learner, rules, episodes=4, seed=3).risk for learner in ("uniform", "bayes", First)
     )
     expected = (uniform - ours) / (uniform - bayes)
-    assert score(Prior(20.0), episodes=4, seed=3, **rules) == pytest.approx(expected, rel=1e-4)
+    assert score_policy(Prior(20.0), episodes=4, seed=3, **rules) == pytest.approx(expected, rel=1e-4)
 
 
 class First(ldp_agents.Learner):

@@ -1,7 +1,7 @@
 """Learned agents: environments and scores for stable-baselines3, trained models, and how they are trained.
 
 Playing a trained network needs only NumPy; training needs the extra ``rl`` (``pip install 'ldp-gym[rl]'``):
-:func:`ldp_agents.rl.training.train`, or the command ``ldp-gym train``.
+:func:`ldp_agents.rl.training.train_agent`, or the command ``ldp-gym train``.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from ldp_agents.rl.vec_env import SB3VecEnv as SB3VecEnv
     from ldp_agents.rl.vec_env import ScoreCallback as ScoreCallback
     from ldp_agents.rl.vec_env import make_sb3_env as make_sb3_env
-    from ldp_agents.rl.vec_env import score as score
+    from ldp_agents.rl.vec_env import score_policy as score_policy
 
-_NEED_EXTRA = ("SB3VecEnv", "ScoreCallback", "make_sb3_env", "score")
+_NEED_EXTRA = ("SB3VecEnv", "ScoreCallback", "make_sb3_env", "score_policy")
 """Names that need the extra ``rl``, imported on first use."""
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
     "load",
     "make_sb3_env",
     "save",
-    "score",
+    "score_policy",
 ]
 
 

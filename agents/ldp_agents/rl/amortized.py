@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ldp_agents.rl import network
-from ldp_agents.rl.games import CLASSES, RANGES, describe_ranges, describe_split, draw_from_split, draw_rules
+from ldp_agents.rl.games import DRAWN_GAMES, describe_split, draw_from_split, draw_rules
 from ldp_agents.rl.model import Model, smoothing_of
 from ldp_agents.rl.relations import Relation
 from ldp_agents.rl.settings import Run
@@ -29,7 +29,6 @@ from ldp_gym.engine.tape import Episodes
 
 with extra("rl", "training"):
     import torch
-    from torch.utils.tensorboard import SummaryWriter
 
 
 STEPS = 30_000_000
@@ -41,7 +40,7 @@ _LARGEST_NORM = 1.0
 
 @dataclass(frozen=True)
 class AmortizedSettings:
-    """Settings of amortized inference.
+    """AmortizedSettings of amortized inference.
 
     Attributes:
         split: split of ``ldp_gym.bench.splits`` to train on; if empty, games are drawn from all
@@ -67,12 +66,12 @@ class AmortizedSettings:
             raise ValueError(f"unknown split {self.split!r}; known: {', '.join(SPLITS)}")
 
 
-def fit(run: Run[AmortizedSettings]) -> Model:
+def fit_amortized(run: Run[AmortizedSettings]) -> Model:
     """Train, or go on from a checkpoint; returns the model."""
     torch.set_num_threads(1)
     config, settings = run.config, run.settings
     rng = np.random.default_rng(config.seed)
-    net = TorchNetwork(network.make(network.NODE_INPUTS, settings.hidden, 1, rng))
+    net = TorchNetwork(network.make_parameters(network.NODE_INPUTS, settings.hidden, 1, rng))
     optimizer = torch.optim.Adam(net.parameters(), lr=settings.learning_rate)
     steps = 0
     if run.checkpoint is not None:
@@ -81,7 +80,7 @@ def fit(run: Run[AmortizedSettings]) -> Model:
         optimizer.load_state_dict(state["optimizer"])
         steps = state["steps"]
     split = settings.split
-    trained_on = describe_split(split) if split else describe_ranges(CLASSES, RANGES)
+    trained_on = describe_split(split) if split else DRAWN_GAMES
 
     def make_model() -> Model:
         return Model(net.numpy(), trained_on, run.card)
@@ -89,24 +88,22 @@ def fit(run: Run[AmortizedSettings]) -> Model:
     def save(path: Path) -> None:
         torch.save({"network": net.state_dict(), "optimizer": optimizer.state_dict(), "steps": steps}, path)
 
-    with SummaryWriter(str(run.logs)) as writer:
-        while steps < config.steps:
-            for group in optimizer.param_groups:
-                group["lr"] = settings.learning_rate * (1.0 - steps / config.steps)
-            batch = draw_batch(settings, np.random.default_rng([config.seed, steps]))
-            loss = torch.log(total_kl(label_evidence(net, batch), batch))
-            optimizer.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(net.parameters(), _LARGEST_NORM)
-            optimizer.step()
-            steps += batch.num_rounds
-            writer.add_scalar("train/log_kl", loss.item(), steps)
-            run.progress(steps, make_model, save)
+    while steps < config.steps:
+        for group in optimizer.param_groups:
+            group["lr"] = settings.learning_rate * (1.0 - steps / config.steps)
+        batch = draw_batch(settings, np.random.default_rng([config.seed, steps]))
+        loss = torch.log(total_kl(label_evidence(net, batch), batch))
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), _LARGEST_NORM)
+        optimizer.step()
+        steps += batch.num_rounds
+        run.progress(steps, make_model, save)
     return make_model()
 
 
 class TorchNetwork(torch.nn.Module):
-    """Parameters of :func:`ldp_agents.rl.network.make` as PyTorch trains them."""
+    """Parameters of :func:`ldp_agents.rl.network.make_parameters` as PyTorch trains them."""
 
     def __init__(self, arrays: Mapping[str, FloatArray]) -> None:
         super().__init__()
@@ -117,7 +114,7 @@ class TorchNetwork(torch.nn.Module):
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         """The outputs ``(..., outputs)`` of inputs ``(..., inputs)``."""
-        outputs: torch.Tensor = network.apply(self.arrays, rows)
+        outputs: torch.Tensor = network.apply_network(self.arrays, rows)
         return outputs
 
     def numpy(self) -> dict[str, FloatArray]:

@@ -78,7 +78,7 @@ def train(
         config = Config(algorithm, rules, rounds, seed, dict(map(option_of, setting or [])))
         if resume:
             config = _config_to_resume(directory, config, steps, context)
-        training.train(config, directory, resume=resume, trust=trust, console=console)
+        training.train_agent(config, directory, resume=resume, trust=trust, console=console)
     except (TypeError, ValueError, FileExistsError) as error:
         raise typer.BadParameter(str(error)) from error
     console.print(Text(f"model: {directory}"))

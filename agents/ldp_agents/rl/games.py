@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,12 @@ RANGES: dict[str, tuple[float, float]] = {
     "T": (100, 3000),
 }
 """Least and largest numbers of the games."""
+
+DRAWN_GAMES = {
+    "classes": sorted({str(rules["hypotheses"]) for rules in CLASSES.values()}),
+    **{key: list(ends) for key, ends in RANGES.items()},
+}
+"""The games of :func:`draw_rules` as a model's ``trained_on`` has them."""
 
 _REDRAWN = ("dirichlet", "softmax-linear")
 """Families from which every episode draws another class."""
@@ -62,14 +68,6 @@ def draw_from_split(rng: np.random.Generator, split: str) -> dict[str, Any]:
     """The rules of a random game of a split of :mod:`ldp_gym.bench.splits`."""
     games = list(SPLITS[split].games.values())
     return dict(games[int(rng.integers(len(games)))])
-
-
-def describe_ranges(families: Iterable[str], ranges: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
-    """Class families and ranges as a model's ``trained_on`` has them."""
-    return {
-        "classes": sorted({str(CLASSES[family]["hypotheses"]) for family in families}),
-        **{key: list(ends) for key, ends in ranges.items()},
-    }
 
 
 def describe_split(split: str) -> dict[str, Any]:

@@ -29,7 +29,7 @@ _DISTANCE = 4.0
 """Divisor of distances, so that a layer sees numbers of size one."""
 
 
-def describe(channel: Channel) -> FloatArray:
+def describe_channel(channel: Channel) -> FloatArray:
     """Inputs that describe a channel, ``(5,)``: the kind of its relation, eps, and its logarithm.
 
     Raises:
@@ -53,13 +53,13 @@ def describe_nodes(channel: Channel) -> FloatArray:
     relation = Relation(channel)
     points = relation.nodes / (1.0 if relation.kind == "agreement" else _DISTANCE)
     rows = np.zeros((len(points), NODE_INPUTS))
-    rows[:, :_CHANNEL_INPUTS] = describe(channel)
+    rows[:, :_CHANNEL_INPUTS] = describe_channel(channel)
     first = _CHANNEL_INPUTS + 3 * KINDS.index(relation.kind)
     rows[:, first : first + 3] = np.column_stack([points, np.sqrt(points), np.square(points) / 4.0])
     return rows
 
 
-def make(
+def make_parameters(
     inputs: int, hidden: tuple[int, ...], outputs: int, rng: np.random.Generator
 ) -> dict[str, FloatArray]:
     """New parameters, initialised as by He et al. (2015), with an output near zero."""
@@ -73,7 +73,7 @@ def make(
     return parameters
 
 
-def apply(parameters: Parameters, rows: Any) -> Any:
+def apply_network(parameters: Parameters, rows: Any) -> Any:
     """The outputs ``(..., outputs)`` of inputs ``(..., inputs)``."""
     layer, i = rows, 0
     while f"w{i}" in parameters:
@@ -101,6 +101,6 @@ def weights_of(outputs: Any, channel: Channel, logaddexp: Callable[[Any, Any], A
 
 def learned_weights(parameters: Parameters, channel: Channel) -> FloatArray:
     """The weight of label evidence at the nodes of the channel's relation, ``(nodes,)``."""
-    outputs = apply(parameters, describe_nodes(channel))[:, 0]
+    outputs = apply_network(parameters, describe_nodes(channel))[:, 0]
     weights: FloatArray = weights_of(outputs, channel, np.logaddexp)
     return weights

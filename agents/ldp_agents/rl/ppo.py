@@ -22,7 +22,7 @@ STEPS = 300_000
 
 @dataclass(frozen=True)
 class PPOSettings:
-    """Settings of PPO; everything else is SB3's default.
+    """PPOSettings of PPO; everything else is SB3's default.
 
     Attributes:
         num_envs: number of games in lock step.
@@ -41,7 +41,7 @@ class PPOSettings:
     gamma: float = 0.0
 
 
-def fit(run: Run[PPOSettings]) -> TrainedPolicy:
+def fit_ppo(run: Run[PPOSettings]) -> TrainedPolicy:
     """Train, or go on from a checkpoint; returns the policy."""
     torch.set_num_threads(1)
     config, settings = run.config, run.settings
@@ -57,7 +57,6 @@ def fit(run: Run[PPOSettings]) -> TrainedPolicy:
             gamma=settings.gamma,
             seed=config.seed,
             device="cpu",
-            tensorboard_log=str(run.logs),
         )
     else:
         model = PPO.load(run.checkpoint, env, device="cpu")
@@ -69,7 +68,6 @@ def fit(run: Run[PPOSettings]) -> TrainedPolicy:
         config.steps - model.num_timesteps,
         callback=_Report(run.progress, policy),
         reset_num_timesteps=model.num_timesteps == 0,
-        tb_log_name=config.algorithm,
     )
     return policy
 

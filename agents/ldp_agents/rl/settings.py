@@ -15,7 +15,7 @@ from ldp_gym.engine.rules import as_rules
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Settings = TypeVar("Settings", bound="DataclassInstance")
+SettingsType = TypeVar("SettingsType", bound="DataclassInstance")
 
 CONFIG = "config.json"
 """File of a run with its configuration and versions."""
@@ -49,7 +49,7 @@ class Config:
         object.__setattr__(self, "rules", _through_json({**rules, **shown}))
         object.__setattr__(self, "settings", _through_json(validation.options("settings", self.settings)))
 
-    def read(self, kind: type[Settings]) -> Settings:
+    def read(self, kind: type[SettingsType]) -> SettingsType:
         """The settings of the algorithm, completed by its defaults.
 
         Raises:
@@ -113,7 +113,7 @@ checkpoint."""
 
 
 @dataclass(frozen=True)
-class Run(Generic[Settings]):
+class Run(Generic[SettingsType]):
     """A training run as an algorithm gets it.
 
     Attributes:
@@ -122,12 +122,10 @@ class Run(Generic[Settings]):
         card: the configuration and the versions, which go with the model.
         progress: progress callback.
         checkpoint: file to go on from, if any.
-        logs: directory of the TensorBoard logs.
     """
 
     config: Config
-    settings: Settings
+    settings: SettingsType
     card: Mapping[str, Any]
     progress: ProgressCallback
     checkpoint: Path | None
-    logs: Path

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ldp_gym
 from ldp_agents.rl import amortized, ppo
@@ -17,46 +16,35 @@ from ldp_agents.rl.policies import differences
 from ldp_agents.rl.settings import CONFIG, Config, Run, read_config
 from ldp_agents.rl.storage import LearnerFactory, require_trust
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, extra
-from ldp_gym.core.files import is_whole_zip, replacing, write_text
+from ldp_gym.core.files import replacing, write_text
 
 with extra("rl", "training"):
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-    from rich.text import Text
-    from torch.utils.tensorboard import SummaryWriter
 
 
-REFERENCES = ("uniform", "exp3", "bayes")
-"""Learners whose total KL is shown next to that of the agent."""
-
-CHECKPOINT, SCORES, LOGS = "checkpoint.zip", "scores.jsonl", "tensorboard"
-"""Names in the directory of a run, next to its model and configuration."""
-
-_HELD_OUT = 10**9
-"""Seed of the first episode that scores a run; training uses other seeds."""
-
-
-@dataclass(frozen=True)
-class Algorithm:
-    """A training algorithm.
-
-    Attributes:
-        settings: dataclass of its settings.
-        steps: default number of rounds.
-        fit: trains, or goes on from a checkpoint, and returns the model.
-        pickles: whether its checkpoints are pickles, which run code when they are read.
-    """
+class Algorithm(NamedTuple):
+    """Dataclass of settings, training function, default number of rounds, whether checkpoints are pickles."""
 
     settings: type[Any]
-    steps: int
     fit: Callable[[Run[Any]], Any]
+    steps: int
     pickles: bool
 
 
 ALGORITHMS = {
-    "ppo": Algorithm(ppo.PPOSettings, ppo.STEPS, ppo.fit, pickles=True),
-    "amortized": Algorithm(amortized.AmortizedSettings, amortized.STEPS, amortized.fit, pickles=False),
+    "ppo": Algorithm(ppo.PPOSettings, ppo.fit_ppo, ppo.STEPS, True),
+    "amortized": Algorithm(amortized.AmortizedSettings, amortized.fit_amortized, amortized.STEPS, False),
 }
+
+REFERENCES = ("uniform", "exp3", "bayes")
+"""Learners whose total KL is shown next to that of the agent."""
+
+CHECKPOINT, SCORES = "checkpoint.zip", "scores.jsonl"
+"""Files in the directory of a run, next to its model and configuration."""
+
+_HELD_OUT = 10**9
+"""Seed of the first episode that scores a run; training uses other seeds."""
 
 
 def algorithm_of(name: str) -> Algorithm:
@@ -66,7 +54,7 @@ def algorithm_of(name: str) -> Algorithm:
     return ALGORITHMS[name]
 
 
-def train(
+def train_agent(
     config: Config,
     out: Path,
     *,
@@ -79,7 +67,7 @@ def train(
     """Train an agent and leave it in a directory.
 
     The directory gets the model, which :func:`ldp_agents.rl.load` reads; ``config.json`` with the versions;
-    ``scores.jsonl``, total KL on held-out episodes during training; the last checkpoint; TensorBoard logs.
+    ``scores.jsonl``, total KL on held-out episodes during training; the last checkpoint.
 
     Args:
         config: the configuration.
@@ -98,8 +86,7 @@ def train(
     algorithm = algorithm_of(config.algorithm)
     settings = config.read(algorithm.settings)
     card = config.card(settings)
-    console = console or Console(quiet=True)
-    checkpoint = _checkpoint(card["config"], out, resume, console)
+    checkpoint = _checkpoint(card["config"], out, resume)
     if checkpoint is not None and algorithm.pickles:
         require_trust(checkpoint, trust)
     references = {name: _risk(name, config.rules, episodes) for name in REFERENCES}
@@ -111,35 +98,26 @@ def train(
         MofNCompleteColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[score]}"),
-        console=console,
+        console=console or Console(quiet=True),
     )
-    with bar, SummaryWriter(str(out / LOGS / "score")) as writer:
+    with bar:
         task = bar.add_task(config.algorithm, total=config.steps, score=_score_text(None, references))
-        progress = _Recorder(config, out, scores, episodes, references, writer, bar, task)
-        try:
-            model = algorithm.fit(Run(config, settings, card, progress, checkpoint, out / LOGS))
-        except ValueError:
-            if not (out / CHECKPOINT).exists():
-                (out / CONFIG).unlink()  # nothing was trained: the directory may be used again
-            raise
+        progress = _Recorder(config, out, scores, episodes, references, bar, task)
+        model = algorithm.fit(Run(config, settings, card, progress, checkpoint))
         model.save(out)
         progress.score(config.steps, model)
     return model
 
 
-def _checkpoint(now: Mapping[str, Any], out: Path, resume: bool, console: Console) -> Path | None:
-    """The checkpoint to go on from, unless it is damaged, which is printed."""
+def _checkpoint(now: Mapping[str, Any], out: Path, resume: bool) -> Path | None:
+    """The checkpoint to go on from, if any."""
     if not (out / CONFIG).exists():
         return None
     if not resume:
         raise FileExistsError(f"{out} holds a run already: resume it, or choose another directory")
     if differ := differences(read_config(out) | {"steps": now["steps"]}, now):
         raise ValueError(f"the run in {out} has {differ}: resume it as it was")
-    checkpoint = out / CHECKPOINT
-    if checkpoint.exists() and not is_whole_zip(checkpoint):
-        aside = checkpoint.replace(checkpoint.with_suffix(".damaged"))
-        console.print(Text(f"the checkpoint is damaged, and is now {aside}: training begins from the start"))
-    return checkpoint if checkpoint.exists() else None
+    return out / CHECKPOINT if (out / CHECKPOINT).exists() else None
 
 
 def _risk(learner: str | LearnerFactory, rules: Mapping[str, Any], episodes: int) -> float | None:
@@ -165,16 +143,16 @@ class _Recorder:
     scores: int
     episodes: int
     references: Mapping[str, float | None]
-    writer: Any
     bar: Progress
     task: Any
-    lines: list[dict[str, Any]] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
     num_scored: int = -1
     start_time: float = 0.0
 
     def __post_init__(self) -> None:
-        self.lines = _scores(self.out / SCORES)
-        spent = self.lines[-1]["cpu_seconds"] if self.lines else 0.0
+        path = self.out / SCORES
+        self.lines = path.read_text("utf-8").splitlines() if path.exists() else []  # of a resumed run
+        spent = json.loads(self.lines[-1])["cpu_seconds"] if self.lines else 0.0
         self.start_time = time.process_time() - spent
 
     def __call__(
@@ -183,7 +161,7 @@ class _Recorder:
         self.bar.update(self.task, completed=min(steps, self.config.steps))
         due = steps * self.scores // self.config.steps
         if self.num_scored < 0:
-            self.num_scored = due
+            self.num_scored = due if self.lines else 0
         if due > self.num_scored:
             self.num_scored = due
             with replacing(self.out / CHECKPOINT) as part:
@@ -195,19 +173,7 @@ class _Recorder:
         """Play held-out episodes, and write down their total KL."""
         risk = _risk(model, self.config.rules, self.episodes)
         self.bar.update(self.task, score=_score_text(risk, self.references))
-        if risk is not None:  # a model of every private channel does not play a game without privacy
-            self.writer.add_scalar("score/kl", risk, steps)
         cpu_seconds = round(time.process_time() - self.start_time, 1)
         line = {"steps": steps, "kl": risk, "cpu_seconds": cpu_seconds, **self.references}
-        self.lines.append(line)
-        write_text(self.out / SCORES, "".join(json.dumps(line) + "\n" for line in self.lines))
-
-
-def _scores(path: Path) -> list[dict[str, Any]]:
-    """The scores that an earlier run has written down, without incomplete lines."""
-    lines = []
-    for text in path.read_text("utf-8", errors="replace").splitlines() if path.exists() else []:
-        with contextlib.suppress(ValueError, KeyError, TypeError):
-            line = json.loads(text)
-            lines.append({**line, "cpu_seconds": float(line["cpu_seconds"])})
-    return lines
+        self.lines.append(json.dumps(line))
+        write_text(self.out / SCORES, "\n".join(self.lines) + "\n")

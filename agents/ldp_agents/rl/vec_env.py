@@ -33,7 +33,7 @@ def make_sb3_env(env_id: str = "LDPDistBox-v0", num_envs: int = 64, **rules: Any
     return VecMonitor(SB3VecEnv(gym.make_vec(env_id, num_envs, autoreset_mode="SameStep", **rules)))
 
 
-def score(
+def score_policy(
     model: Any,
     env_id: str = "LDPDistBox-v0",
     *,
