@@ -25,9 +25,8 @@ from ldp_agents.rl import Model, load, network
 from ldp_agents.rl.amortized import STEPS
 from ldp_agents.rl.games import CLASSES, make_rules
 from ldp_agents.rl.relations import Relation
-from ldp_agents.rl.settings import Config
 from ldp_agents.rl.storage import CARD
-from ldp_agents.rl.training import SCORES, train_agent
+from ldp_agents.rl.training import SCORES, Config, train_agent
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.evaluation import Recording

@@ -15,8 +15,7 @@ from scipy.stats import t as student
 import ldp_agents
 import ldp_gym
 from ldp_agents.rl import load
-from ldp_agents.rl.settings import Config
-from ldp_agents.rl.training import train_agent
+from ldp_agents.rl.training import Config, train_agent
 from ldp_gym.core.errors import UntrustedCodeError
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.testing import check_learner

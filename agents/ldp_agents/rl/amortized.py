@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ldp_agents.rl import network
 from ldp_agents.rl.games import DRAWN_GAMES, describe_split, draw_from_split, draw_rules
 from ldp_agents.rl.model import Model, smoothing_of
 from ldp_agents.rl.relations import Relation
-from ldp_agents.rl.settings import Run
+from ldp_agents.rl.storage import ProgressCallback
 from ldp_gym.bench.splits import SPLITS
 from ldp_gym.channels.base import Channel
 from ldp_gym.core.arrays import FloatArray
@@ -26,6 +26,9 @@ from ldp_gym.core.errors import extra
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.seeding import first_generator
 from ldp_gym.engine.tape import Episodes
+
+if TYPE_CHECKING:
+    from ldp_agents.rl.training import Config
 
 with extra("rl", "training"):
     import torch
@@ -66,16 +69,21 @@ class AmortizedSettings:
             raise ValueError(f"unknown split {self.split!r}; known: {', '.join(SPLITS)}")
 
 
-def fit_amortized(run: Run[AmortizedSettings]) -> Model:
-    """Train, or go on from a checkpoint; returns the model."""
+def fit_amortized(
+    config: Config,
+    settings: AmortizedSettings,
+    card: Mapping[str, Any],
+    checkpoint: Path | None,
+    progress: ProgressCallback,
+) -> Model:
+    """Train, or go on from a checkpoint. ``card`` goes with the model."""
     torch.set_num_threads(1)
-    config, settings = run.config, run.settings
     rng = np.random.default_rng(config.seed)
     net = TorchNetwork(network.make_parameters(network.NODE_INPUTS, settings.hidden, 1, rng))
     optimizer = torch.optim.Adam(net.parameters(), lr=settings.learning_rate)
     steps = 0
-    if run.checkpoint is not None:
-        state = torch.load(run.checkpoint, weights_only=True)
+    if checkpoint is not None:
+        state = torch.load(checkpoint, weights_only=True)
         net.load_state_dict(state["network"])
         optimizer.load_state_dict(state["optimizer"])
         steps = state["steps"]
@@ -83,7 +91,7 @@ def fit_amortized(run: Run[AmortizedSettings]) -> Model:
     trained_on = describe_split(split) if split else DRAWN_GAMES
 
     def make_model() -> Model:
-        return Model(net.numpy(), trained_on, run.card)
+        return Model(net.numpy(), trained_on, card)
 
     def save(path: Path) -> None:
         torch.save({"network": net.state_dict(), "optimizer": optimizer.state_dict(), "steps": steps}, path)
@@ -98,7 +106,7 @@ def fit_amortized(run: Run[AmortizedSettings]) -> Model:
         torch.nn.utils.clip_grad_norm_(net.parameters(), _LARGEST_NORM)
         optimizer.step()
         steps += batch.num_rounds
-        run.progress(steps, make_model, save)
+        progress(steps, make_model, save)
     return make_model()
 
 

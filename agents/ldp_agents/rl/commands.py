@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from ldp_agents.rl.settings import CONFIG, Config, stored_config
 from ldp_gym.bench.store import DIRECTORY
 from ldp_gym.cli.options import option_of, search_here
 from ldp_gym.core.errors import MissingExtraError, extra
@@ -75,7 +74,7 @@ def train(
         }
         rules = {name: value for name, value in given.items() if value is not None}
         rounds = steps or training.algorithm_of(algorithm).steps
-        config = Config(algorithm, rules, rounds, seed, dict(map(option_of, setting or [])))
+        config = training.Config(algorithm, rules, rounds, seed, dict(map(option_of, setting or [])))
         if resume:
             config = _config_to_resume(directory, config, steps, context)
         training.train_agent(config, directory, resume=resume, trust=trust, console=console)
@@ -87,8 +86,10 @@ def train(
 _NOT_OF_THE_RUN = {"context", "algorithm", "steps", "out", "resume", "trust"}
 
 
-def _config_to_resume(directory: Path, asked: Config, steps: int | None, context: typer.Context) -> Config:
+def _config_to_resume(directory: Path, asked: Any, steps: int | None, context: typer.Context) -> Any:
     """The stored configuration with the steps asked for, or all that was asked for if it names more."""
+    from ldp_agents.rl.training import CONFIG, stored_config
+
     if not (directory / CONFIG).exists():
         raise ValueError(f"there is no run to resume in {directory}: leave --resume out to begin one")
     sources = {name: str(context.get_parameter_source(name)) for name in context.params}

@@ -127,32 +127,23 @@ def smoothing_of(game: Game) -> Clipping:
 
 def describe_outside(trained_on: Mapping[str, Any], measured: Mapping[str, str], game: Game) -> str:
     """In which respects a game lies outside of ``trained_on``, with what was measured there; often empty."""
+    numbers = {"K": game.num_hypotheses, "M": game.num_labels, "T": game.horizon}
     found = {}
-    numbers = {
-        "epsilon": game.channel.epsilon,
-        "K": game.num_hypotheses,
-        "M": game.num_labels,
-        "T": game.horizon,
-    }
-    for key, number in numbers.items():
+    for key, number in {"epsilon": game.channel.epsilon, **numbers}.items():
         least, largest = trained_on.get(key, (number, number))
         if not least <= number <= largest:
             symbol = "eps" if key == "epsilon" else key
             found[key] = f"{symbol} = {number:g}, trained on {least:g} to {largest:g}"
-    parts = {"channels": ("channel", _name_in(CHANNELS, game.channel))}
+    parts: dict[str, tuple[str, Registry[Any], object]] = {"channels": ("channel", CHANNELS, game.channel)}
     if game.hypotheses is not None:  # the family of a class that is redrawn is not among the public rules
-        parts["classes"] = ("class family", _name_in(HYPOTHESES, game.hypotheses))
-    for key, (kind, name) in parts.items():
+        parts["classes"] = ("class family", HYPOTHESES, game.hypotheses)
+    for key, (kind, registry, part) in parts.items():
+        names = [n for n in registry.names() if registry.is_builtin(n) and registry[n] is type(part)]
+        name = names[0] if names else type(part).__name__
         if name not in trained_on.get(key, [name]):
             found[key] = f"{kind} {name!r}, trained on {', '.join(trained_on[key])}"
     said = {key: f"measured: {text}" for key, text in measured.items()}
     return "; ".join(f"{text} ({said.get(key, 'nothing was measured there')})" for key, text in found.items())
-
-
-def _name_in(registry: Registry[Any], part: object) -> str:
-    """The registered name of a channel or class, or the name of its type."""
-    named = (name for name in registry.names() if registry.is_builtin(name) and registry[name] is type(part))
-    return next(named, type(part).__name__)
 
 
 @cache  # each text once

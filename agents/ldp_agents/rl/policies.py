@@ -42,7 +42,11 @@ def _algorithm_class(name: str) -> Any:
 
 def game_parameters(game: Game) -> dict[str, Any]:
     """Properties of a game, as JSON, that a policy which was trained on it depends on."""
-    channel = game.channel
+    channel, fingerprint = game.channel, "redrawn"
+    if game.hypotheses is not None:  # candidates at a few contexts identify the class
+        contexts = np.random.default_rng(0).standard_normal((4, game.hypotheses.context_dim))
+        candidates = np.ascontiguousarray(game.hypotheses(contexts).round(6))
+        fingerprint = hashlib.sha256(candidates.tobytes()).hexdigest()[:12]
     return {
         "channel": type(channel).__name__,
         "epsilon": channel.epsilon,
@@ -51,17 +55,8 @@ def game_parameters(game: Game) -> dict[str, Any]:
         "K": game.num_hypotheses,
         "M": game.num_labels,
         "T": game.horizon,
-        "class": _fingerprint(game),
+        "class": fingerprint,
     }
-
-
-def _fingerprint(game: Game) -> str:
-    """A short name of the class, from its candidates at a few contexts."""
-    if game.hypotheses is None:
-        return "redrawn"
-    contexts = np.random.default_rng(0).standard_normal((4, game.hypotheses.context_dim))
-    candidates = np.ascontiguousarray(game.hypotheses(contexts).round(6))
-    return hashlib.sha256(candidates.tobytes()).hexdigest()[:12]
 
 
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
@@ -134,7 +129,7 @@ class PolicyLearner(Learner):
 
 @dataclass(frozen=True)
 class TrainedPolicy:
-    """An SB3 model and the game that it was trained on. Called with a game, it makes a learner.
+    """A trained SB3 model; called with a game, it makes a learner.
 
     Attributes:
         algorithm: the SB3 model.
@@ -147,13 +142,11 @@ class TrainedPolicy:
     card: Mapping[str, Any]
 
     @cached_property
-    def trained_on(self) -> dict[str, Any]:
-        """The properties that a game must have."""
+    def _trained_on(self) -> dict[str, Any]:
         return game_parameters(Scenario(**self.card["config"]["rules"]).game)
 
     def __call__(self, game: Game) -> PolicyLearner:
-        """The policy as a learner of the game."""
-        return PolicyLearner(game, self.algorithm, self.trained_on)
+        return PolicyLearner(game, self.algorithm, self._trained_on)
 
     def save(self, directory: Path) -> None:
         """Write the policy and its card."""
@@ -163,16 +156,12 @@ class TrainedPolicy:
         directory.mkdir(parents=True, exist_ok=True)
         with replacing(directory / POLICY) as part:
             self.algorithm.save(part)
-        write_card(directory, {"policy": name, "trained_on": self.trained_on, **self.card})
+        write_card(directory, {"policy": name, "trained_on": self._trained_on, **self.card})
 
 
 @dataclass(frozen=True)
 class StoredPolicy:
-    """A policy on disk, read when it makes a learner: it can be sent to another process.
-
-    Attributes:
-        directory: directory of its files.
-    """
+    """A policy in a directory, read when it makes a learner: it can be sent to another process."""
 
     track: ClassVar[Track] = "informed"
     runs_stored_code: ClassVar[bool] = True
@@ -182,11 +171,9 @@ class StoredPolicy:
     @property
     def example_rules(self) -> dict[str, Any]:
         """The rules of the game that it was trained on."""
-        rules: dict[str, Any] = read_card(self.directory)["config"]["rules"]
-        return rules
+        return dict(read_card(self.directory)["config"]["rules"])
 
     def __call__(self, game: Game) -> PolicyLearner:
-        """The policy as a learner of the game."""
         card = read_card(self.directory)
         algorithm = _algorithm_class(card["policy"]).load(self.directory / POLICY, device="cpu")
         return PolicyLearner(game, algorithm, card["trained_on"])

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ldp_agents.rl.policies import TrainedPolicy
-from ldp_agents.rl.settings import ProgressCallback, Run
+from ldp_agents.rl.storage import ProgressCallback
 from ldp_agents.rl.vec_env import ScoreCallback, make_sb3_env
 from ldp_gym.core.errors import extra
+
+if TYPE_CHECKING:
+    from ldp_agents.rl.training import Config
 
 with extra("rl", "training"):
     import torch
@@ -41,12 +47,17 @@ class PPOSettings:
     gamma: float = 0.0
 
 
-def fit_ppo(run: Run[PPOSettings]) -> TrainedPolicy:
-    """Train, or go on from a checkpoint; returns the policy."""
+def fit_ppo(
+    config: Config,
+    settings: PPOSettings,
+    card: Mapping[str, Any],
+    checkpoint: Path | None,
+    progress: ProgressCallback,
+) -> TrainedPolicy:
+    """Train, or go on from a checkpoint. ``card`` goes with the model."""
     torch.set_num_threads(1)
-    config, settings = run.config, run.settings
     env = make_sb3_env("LDPDistBox-v0", settings.num_envs, **config.rules)
-    if run.checkpoint is None:
+    if checkpoint is None:
         model = PPO(
             "MlpPolicy",
             env,
@@ -59,14 +70,14 @@ def fit_ppo(run: Run[PPOSettings]) -> TrainedPolicy:
             device="cpu",
         )
     else:
-        model = PPO.load(run.checkpoint, env, device="cpu")
+        model = PPO.load(checkpoint, env, device="cpu")
         model.set_random_seed(config.seed + model.num_timesteps)
     state = np.random.SeedSequence([config.seed, model.num_timesteps]).generate_state(1, np.uint64)
     env.seed(int(state[0] >> np.uint64(2)))  # far from the seeds of evaluations
-    policy = TrainedPolicy(model, run.card)
+    policy = TrainedPolicy(model, card)
     model.learn(
         config.steps - model.num_timesteps,
-        callback=_Report(run.progress, policy),
+        callback=_Report(progress, policy),
         reset_num_timesteps=model.num_timesteps == 0,
     )
     return policy

@@ -22,6 +22,10 @@ CARD, WEIGHTS, POLICY = "model.json", "weights.npz", "policy.zip"
 LearnerFactory = Callable[[Game], Learner]
 """Function from a game to a learner."""
 
+ProgressCallback = Callable[[int, Callable[[], LearnerFactory], Callable[[Path], None]], None]
+"""Callback of a training run: rounds played, function that gives the current model, function that saves a
+checkpoint."""
+
 _PACKAGES = ("ldp-gym", "numpy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
 
 

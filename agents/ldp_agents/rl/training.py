@@ -6,17 +6,18 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import ldp_gym
 from ldp_agents.rl import amortized, ppo
 from ldp_agents.rl.policies import differences
-from ldp_agents.rl.settings import CONFIG, Config, Run, read_config
-from ldp_agents.rl.storage import LearnerFactory, require_trust
+from ldp_agents.rl.storage import LearnerFactory, check_stored_rules, require_trust, versions
+from ldp_gym.core import validation
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, extra
 from ldp_gym.core.files import replacing, write_text
+from ldp_gym.engine.rules import as_rules
 
 with extra("rl", "training"):
     from rich.console import Console
@@ -27,7 +28,7 @@ class Algorithm(NamedTuple):
     """Dataclass of settings, training function, default number of rounds, whether checkpoints are pickles."""
 
     settings: type[Any]
-    fit: Callable[[Run[Any]], Any]
+    fit: Callable[..., Any]
     steps: int
     pickles: bool
 
@@ -40,8 +41,8 @@ ALGORITHMS = {
 REFERENCES = ("uniform", "exp3", "bayes")
 """Learners whose total KL is shown next to that of the agent."""
 
-CHECKPOINT, SCORES = "checkpoint.zip", "scores.jsonl"
-"""Files in the directory of a run, next to its model and configuration."""
+CONFIG, CHECKPOINT, SCORES = "config.json", "checkpoint.zip", "scores.jsonl"
+"""Files in the directory of a run, next to its model."""
 
 _HELD_OUT = 10**9
 """Seed of the first episode that scores a run; training uses other seeds."""
@@ -52,6 +53,92 @@ def algorithm_of(name: str) -> Algorithm:
     if name not in ALGORITHMS:
         raise ValueError(f"unknown algorithm {name!r}; known: {', '.join(ALGORITHMS)}")
     return ALGORITHMS[name]
+
+
+@dataclass(frozen=True)
+class Config:
+    """Configuration of one training run.
+
+    Attributes:
+        algorithm: ``ppo`` or ``amortized``.
+        rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``; a class that is redrawn is shown.
+        steps: number of rounds to play.
+        seed: seed of the episodes and of the network.
+        settings: settings of the algorithm that differ from its defaults.
+    """
+
+    algorithm: str
+    rules: Mapping[str, Any]
+    steps: int
+    seed: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check it, and convert it to what JSON will give back."""
+        validation.text("algorithm", self.algorithm)
+        validation.whole("steps", self.steps, least=0)
+        validation.seed("seed", self.seed)
+        rules = as_rules("rules", self.rules)
+        shown = {"observe_candidates": True} if rules.get("redraw_hypotheses") else {}
+        object.__setattr__(self, "rules", _through_json({**rules, **shown}))
+        object.__setattr__(self, "settings", _through_json(validation.options("settings", self.settings)))
+
+    def read(self, kind: type[Any]) -> Any:
+        """The settings of the algorithm, completed by its defaults.
+
+        Raises:
+            ValueError: for an unknown setting, listing the known ones, or a value of another type.
+        """
+        known = vars(kind())
+        for name, value in self.settings.items():
+            if name not in known:
+                has = ", ".join(f"{setting}={default}" for setting, default in known.items())
+                raise ValueError(f"{self.algorithm} has no setting {name!r}; it has {has}")
+            default = known[name]
+            if isinstance(default, tuple):
+                like = type(default[0])
+                if not isinstance(value, list) or not all(type(one) is like for one in value):
+                    raise ValueError(f"{name} must be a list such as {list(default)}, got {value!r}")
+            elif isinstance(default, int):
+                validation.whole(name, value, least=1)
+            elif isinstance(default, float):
+                validation.real(name, value)
+        return kind(**{name: tuple(v) if isinstance(v, list) else v for name, v in self.settings.items()})
+
+    def card(self, settings: Any) -> dict[str, Any]:
+        """The configuration with all settings of the algorithm, and the versions: what made a model."""
+        return {
+            "config": _through_json({**asdict(self), "settings": asdict(settings)}),
+            "versions": versions(),
+        }
+
+
+def read_config(directory: Path) -> dict[str, Any]:
+    """The configuration of the run in a directory, as JSON.
+
+    Raises:
+        ValueError: if its file is damaged.
+    """
+    path = directory / CONFIG
+    try:
+        return dict(json.loads(path.read_text("utf-8"))["config"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({error}): choose another directory") from error
+
+
+def stored_config(directory: Path) -> Config:
+    """The configuration of the run in a directory, to go on with.
+
+    Raises:
+        ValueError: if its file is damaged, or names code.
+    """
+    config = Config(**read_config(directory))
+    check_stored_rules(config.rules)
+    return config
+
+
+def _through_json(value: dict[str, Any]) -> Any:
+    return json.loads(json.dumps(value))
 
 
 def train_agent(
@@ -103,7 +190,7 @@ def train_agent(
     with bar:
         task = bar.add_task(config.algorithm, total=config.steps, score=_score_text(None, references))
         progress = _Recorder(config, out, scores, episodes, references, bar, task)
-        model = algorithm.fit(Run(config, settings, card, progress, checkpoint))
+        model = algorithm.fit(config, settings, card, checkpoint, progress)
         model.save(out)
         progress.score(config.steps, model)
     return model

@@ -103,8 +103,8 @@ class SB3VecEnv(VecEnv):
     def __init__(self, envs: gym.vector.VectorEnv[Any, Any, Any]) -> None:
         if not isinstance(envs, gym.vector.VectorEnv):
             raise ArgumentTypeError(
-                f'SB3VecEnv goes around a vector environment, gym.make_vec(..., autoreset_mode="SameStep"); '
-                f"SB3 takes a single one as it is, got {describe(envs)}"
+                f"SB3VecEnv goes around a vector environment; SB3 takes a single one as it is. Got "
+                f"{describe(envs)}"
             )
         mode = envs.metadata.get("autoreset_mode")
         if mode is not AutoresetMode.SAME_STEP:
@@ -169,11 +169,8 @@ class SB3VecEnv(VecEnv):
         setattr(self.envs.unwrapped, attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """Not for games in lock step: they have no methods of their own."""
-        raise NotImplementedError(
-            f"the games of a native vector environment have no method {method_name!r} of their own; "
-            f"call it on SB3VecEnv.envs"
-        )
+        """Refuse: games in lock step have no methods of their own."""
+        raise NotImplementedError(f"games in lock step have no {method_name!r}: call it on SB3VecEnv.envs")
 
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: Any = None
@@ -186,7 +183,7 @@ class SB3VecEnv(VecEnv):
 
 
 def _rows(infos: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
-    """Gymnasium's vector infos, each key beside a mask, as one dict per game."""
+    """Gymnasium's vector infos, each key with a mask, as one dict per game."""
     rows: list[dict[str, Any]] = [{} for _ in range(num_envs)]
     for key, values in infos.items():
         if key.startswith("_") or f"_{key}" not in infos:
