@@ -51,7 +51,6 @@ class PPO:
     policy: ClassVar[str] = "MlpPolicy"
     num_envs: ClassVar[int] = 64
     steps: ClassVar[int] = 300_000
-    observation: ClassVar[str] = "evidence"
     gamma: float = 0.0
     n_steps: int = 64
     batch_size: int = 1024
@@ -67,7 +66,6 @@ class A2C:
     policy: ClassVar[str] = "MlpPolicy"
     num_envs: ClassVar[int] = 64
     steps: ClassVar[int] = 600_000
-    observation: ClassVar[str] = "evidence"
     gamma: float = 0.0
     n_steps: int = 16
 
@@ -80,7 +78,6 @@ class SAC:
     policy: ClassVar[str] = "MlpPolicy"
     num_envs: ClassVar[int] = 16
     steps: ClassVar[int] = 100_000
-    observation: ClassVar[str] = "evidence"
     gamma: float = 0.0
     batch_size: int = 256
 
@@ -93,7 +90,6 @@ class TD3:
     policy: ClassVar[str] = "MlpPolicy"
     num_envs: ClassVar[int] = 16
     steps: ClassVar[int] = 100_000
-    observation: ClassVar[str] = "evidence"
     gamma: float = 0.0
     batch_size: int = 256
 
@@ -106,7 +102,6 @@ class RecurrentPPO:
     policy: ClassVar[str] = "MlpLstmPolicy"
     num_envs: ClassVar[int] = 64
     steps: ClassVar[int] = 150_000
-    observation: ClassVar[str] = "message"
     gamma: float = 0.0
     n_steps: int = 64
     batch_size: int = 1024
@@ -122,8 +117,8 @@ def train(name: str, game: str, seed: int, share: float) -> dict[str, Any]:
     torch.set_num_threads(1)
     settings = ALGORITHMS[name]()
     env_id, rules = GAMES[game]
-    if game != "hard":  # the hard game shows raw messages to everyone
-        rules = {**rules, "observation": settings.observation}
+    if settings.policy == "MlpLstmPolicy":  # a memory is for raw messages; the hard game has nothing else
+        rules = {**rules, "observation": "message"}
     env = make_sb3_env(env_id, settings.num_envs, **rules)
     env.seed(10**7 * (seed + 1))
     model = settings.kind(settings.policy, env, seed=seed, device="cpu", **asdict(settings))
@@ -134,14 +129,8 @@ def train(name: str, game: str, seed: int, share: float) -> dict[str, Any]:
         seconds += time.process_time() - start
         curve.append((model.num_timesteps, round(score_policy(model, env_id, episodes=64, **rules), 4)))
     final = score_policy(model, env_id, episodes=256, seed=2 * 10**6, **rules)
-    return {
-        "algorithm": name,
-        "game": game,
-        "seed": seed,
-        "score": round(final, 4),
-        "cpu_seconds": round(seconds, 1),
-        "curve": curve,
-    }
+    run = {"algorithm": name, "game": game, "seed": seed, "score": round(final, 4)}
+    return {**run, "cpu_seconds": round(seconds, 1), "curve": curve}
 
 
 def read(path: Path) -> list[dict[str, Any]]:

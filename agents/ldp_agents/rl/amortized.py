@@ -138,21 +138,13 @@ class Weighing(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Whole episodes of one game.
-
-    Attributes:
-        channel: the channel of the messages.
-        relations: relations of the messages, one entry for each number that a message reveals.
-        laws: laws of the label that a message is about, ``(B or 1, n or 1, K, M)``.
-        smooth: the smooth candidates that a prediction mixes, in the same shape.
-        truth: the truth's distributions, ``(B, n or 1, M)``.
-    """
+    """Whole episodes of one game."""
 
     channel: Channel
-    relations: list[Weighing]
-    laws: torch.Tensor
-    smooth: torch.Tensor
-    truth: torch.Tensor
+    relations: list[Weighing]  # one for each number that a message reveals
+    laws: torch.Tensor  # of the label that a message is about, (B or 1, n or 1, K, M)
+    smooth: torch.Tensor  # the smooth candidates that a prediction mixes, in the same shape
+    truth: torch.Tensor  # the truth's distributions, (B, n or 1, M)
 
     @property
     def num_rounds(self) -> int:

@@ -30,11 +30,7 @@ _DISTANCE = 4.0
 
 
 def describe_channel(channel: Channel) -> FloatArray:
-    """Inputs that describe a channel, ``(5,)``: the kind of its relation, eps, and its logarithm.
-
-    Raises:
-        IncompatibleChannelError: if its messages are not private.
-    """
+    """Inputs that describe a private channel, ``(5,)``: the kind of its relation, eps, and its logarithm."""
     if not math.isfinite(channel.epsilon):
         raise IncompatibleChannelError(
             f"a learned agent reads private messages, and {channel!r} sends labels; "
@@ -82,17 +78,12 @@ def apply_network(parameters: Parameters, rows: Any) -> Any:
 
 
 def weights_of(outputs: Any, channel: Channel, logaddexp: Callable[[Any, Any], Any]) -> Any:
-    """The weights ``(nodes,)`` of label evidence, of one output for each node.
+    """The weights ``(nodes,)`` of label evidence, from one output for each node.
 
     A label that agrees with a message by r agrees with the opposite message by 1 - r. One of the two is
     sent, so their likelihoods, ``exp`` of the weights, sum to one. If the sum changed from label to label,
-    some hypothesis would be favoured in every round, whatever the messages are. A distance weighs what the
-    network says.
-
-    Args:
-        outputs: the outputs of the network.
-        channel: the channel whose messages are weighed.
-        logaddexp: the function of NumPy for arrays, or of PyTorch for tensors.
+    some hypothesis would be favoured in every round, whatever the messages are. ``logaddexp`` is the function
+    of NumPy for arrays, or of PyTorch for tensors.
     """
     if Relation(channel).kind != "agreement":
         return outputs

@@ -31,15 +31,7 @@ _REACH = 16.0
 
 
 class Relation:
-    """Relation of a channel's messages to labels.
-
-    Args:
-        channel: the channel.
-
-    Attributes:
-        kind: one of :data:`KINDS`.
-        nodes: the points at which a weight is known, equally spaced.
-    """
+    """Relation of a channel's messages to labels: its ``kind``, and the ``nodes`` of a weight."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
@@ -51,13 +43,7 @@ class Relation:
     def read(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> Iterator[FloatArray]:
-        """The relations ``(..., M)`` of messages to labels, one array for each number that is revealed.
-
-        Args:
-            messages: ``(..., *message_shape)``.
-            candidates: ``(..., K, M)``.
-            posterior: the public posterior ``(..., K)`` before each message, if the channel is adaptive.
-        """
+        """The relations ``(..., M)`` of messages to labels, one array for each number that is revealed."""
         if isinstance(self.channel, NoisyChannel):
             cells = self.channel.clipping.cells(candidates)
             for distances in self.channel.distances(messages, candidates, cells):

@@ -65,11 +65,7 @@ def require_trust(file: Path, trust: bool) -> None:
 
 
 def read_card(directory: Path) -> dict[str, Any]:
-    """The card of a model: what it was trained on, and what made it.
-
-    Raises:
-        ValueError: if it is damaged, or names code.
-    """
+    """The card of a model: what it was trained on, and what made it. It may not name code."""
     try:
         card = json.loads((directory / CARD).read_text("utf-8"))
         if not isinstance(card["trained_on"], dict):
@@ -86,11 +82,7 @@ def write_card(directory: Path, card: Mapping[str, Any]) -> None:
 
 
 def check_stored_rules(rules: Mapping[str, Any]) -> None:
-    """Check that rules from a file name only registered parts: a file never says what is imported.
-
-    Raises:
-        ValueError: if they name a part as ``module:object``.
-    """
+    """Check that rules from a file name only registered parts: a file never says what is imported."""
     for name in ("hypotheses", "channel", "nature", "truth"):
         if isinstance(value := rules.get(name), str) and ":" in value:
             raise ValueError(

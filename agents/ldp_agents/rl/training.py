@@ -84,11 +84,7 @@ class Config:
         object.__setattr__(self, "settings", _through_json(validation.options("settings", self.settings)))
 
     def read(self, kind: type[Any]) -> Any:
-        """The settings of the algorithm, completed by its defaults.
-
-        Raises:
-            ValueError: for an unknown setting, listing the known ones, or a value of another type.
-        """
+        """The settings of the algorithm, completed by its defaults."""
         known = vars(kind())
         for name, value in self.settings.items():
             if name not in known:
@@ -114,11 +110,7 @@ class Config:
 
 
 def read_config(directory: Path) -> dict[str, Any]:
-    """The configuration of the run in a directory, as JSON.
-
-    Raises:
-        ValueError: if its file is damaged.
-    """
+    """The configuration of the run in a directory, as JSON."""
     path = directory / CONFIG
     try:
         return dict(json.loads(path.read_text("utf-8"))["config"])
@@ -127,11 +119,7 @@ def read_config(directory: Path) -> dict[str, Any]:
 
 
 def stored_config(directory: Path) -> Config:
-    """The configuration of the run in a directory, to go on with.
-
-    Raises:
-        ValueError: if its file is damaged, or names code.
-    """
+    """The configuration of the run in a directory, to go on with; it may not name code."""
     config = Config(**read_config(directory))
     check_stored_rules(config.rules)
     return config
