@@ -39,7 +39,7 @@ GAMES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Id and rules of each game."""
 
-POINTS = 8
+POINTS = 5
 """Number of points of a learning curve."""
 
 
@@ -127,8 +127,8 @@ def train(name: str, game: str, seed: int, share: float) -> dict[str, Any]:
         start = time.process_time()
         model.learn(int(share * settings.steps / POINTS), reset_num_timesteps=not curve)
         seconds += time.process_time() - start
-        curve.append((model.num_timesteps, round(score_policy(model, env_id, episodes=64, **rules), 4)))
-    final = score_policy(model, env_id, episodes=256, seed=2 * 10**6, **rules)
+        curve.append((model.num_timesteps, round(score_policy(model, env_id, episodes=32, **rules), 4)))
+    final = score_policy(model, env_id, episodes=128, seed=2 * 10**6, **rules)
     run = {"algorithm": name, "game": game, "seed": seed, "score": round(final, 4)}
     return {**run, "cpu_seconds": round(seconds, 1), "curve": curve}
 

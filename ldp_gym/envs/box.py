@@ -125,14 +125,16 @@ _gains: dict[str, float] = {}
 """Gains of Bayes that were estimated in this process, by the rules as JSON."""
 
 
-def bayes_gain(rules: Mapping[str, Any], scenario: Scenario) -> float:
+def bayes_gain(
+    rules: Mapping[str, Any], scenario: Scenario, episodes: int | None = None, seed: int = _REFERENCE_SEED
+) -> float:
     """:func:`estimate_bayes_gain`, once per process where the rules can be written as JSON."""
     try:
-        key = json.dumps(plain(dict(rules)), sort_keys=True)
+        key = json.dumps([plain(dict(rules)), episodes, seed], sort_keys=True)
     except TypeError:  # a custom class, channel, nature or truth
-        return estimate_bayes_gain(scenario)
+        return estimate_bayes_gain(scenario, episodes, seed)
     if key not in _gains:
-        _gains[key] = estimate_bayes_gain(scenario)
+        _gains[key] = estimate_bayes_gain(scenario, episodes, seed)
     return _gains[key]
 
 

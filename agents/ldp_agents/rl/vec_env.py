@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 
 from ldp_gym.core.errors import ArgumentTypeError, extra
 from ldp_gym.core.validation import describe
-from ldp_gym.envs.box import estimate_bayes_gain
+from ldp_gym.envs.box import bayes_gain
 
 with extra("rl", "SB3VecEnv"):
     from stable_baselines3.common.callbacks import BaseCallback
@@ -62,7 +62,8 @@ def score_policy(
         )
         observations, _, begins, infos = env.step(actions)
     returns = np.mean([info["episode"]["r"] for info in infos])
-    return float(returns) / estimate_bayes_gain(env.get_attr("scenario")[0], episodes, seed)
+    rules, scenario = env.get_attr("spec")[0].kwargs, env.get_attr("scenario")[0]
+    return float(returns) / bayes_gain(rules, scenario, episodes, seed)
 
 
 class ScoreCallback(BaseCallback):
