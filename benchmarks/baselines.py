@@ -133,10 +133,6 @@ def train(name: str, game: str, seed: int, share: float) -> dict[str, Any]:
     return {**run, "cpu_seconds": round(seconds, 1), "curve": curve}
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    return json.loads(path.read_text("utf-8")) if path.exists() else []
-
-
 def write(path: Path, rows: list[dict[str, Any]]) -> None:
     ordered = sorted(rows, key=lambda row: (row["game"], row["algorithm"], row["seed"]))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -162,9 +158,9 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     figure, panels = plt.subplots(1, len(GAMES), figsize=(14, 3.4), sharey=True, layout="constrained")
     for panel, game in zip(panels, GAMES, strict=True):
         for i, name in enumerate(ALGORITHMS):
+            panel.plot([], [], color=f"C{i}", label=name)
             for row in [row for row in rows if (row["algorithm"], row["game"]) == (name, game)]:
-                label = name if row["seed"] == 0 else None
-                panel.plot(*zip(*row["curve"], strict=True), color=f"C{i}", lw=1, label=label)
+                panel.plot(*zip(*row["curve"], strict=True), color=f"C{i}", lw=1)
         panel.axhline(1.0, color="0.6", lw=0.8, ls="--")
         panel.set(title=game, xlabel="rounds", ylim=(-0.5, 1.05), xscale="log")
     panels[0].set_ylabel("score (0 uniform, 1 Bayes)")
@@ -185,7 +181,7 @@ def main() -> None:
     parser.add_argument("--figure", type=Path, default=FIGURE, help="file of the figure")
     parser.add_argument("--show", action="store_true", help="only print the table and draw the figure")
     options = parser.parse_args()
-    rows = read(options.out)
+    rows = json.loads(options.out.read_text("utf-8")) if options.out.exists() else []
     done = {(row["algorithm"], row["game"], row["seed"]) for row in rows}
     wanted = [(a, g, s) for s in range(options.seeds) for g in options.games for a in options.algorithms]
     missing = [] if options.show else [run for run in wanted if run not in done]
