@@ -162,7 +162,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
             for row in [row for row in rows if (row["algorithm"], row["game"]) == (name, game)]:
                 panel.plot(*zip(*row["curve"], strict=True), color=f"C{i}", lw=1)
         panel.axhline(1.0, color="0.6", lw=0.8, ls="--")
-        panel.set(title=game, xlabel="rounds", ylim=(-0.5, 1.05), xscale="log")
+        panel.set(title=game, xlabel="rounds", xlim=(1e3, 1e6), ylim=(-0.5, 1.05), xscale="log")
     panels[0].set_ylabel("score (0 uniform, 1 Bayes)")
     panels[0].legend(fontsize=8)
     figure.savefig(path, dpi=110)
