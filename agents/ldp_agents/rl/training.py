@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import ldp_gym
 from ldp_agents.rl import amortized, ppo
 from ldp_agents.rl.policies import differences
-from ldp_agents.rl.storage import MakeLearner, check_stored_rules, require_trust, versions
+from ldp_agents.rl.storage import check_stored_rules, require_trust, versions
 from ldp_gym.core import validation
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, extra
 from ldp_gym.core.files import replacing, write_text
+from ldp_gym.engine.learners import MakeLearner
 from ldp_gym.engine.rules import as_rules
 
 with extra("rl", "training"):
