@@ -19,8 +19,8 @@ hooks: []
 """The hand-written pages: the reference takes most of the time, and has few tables."""
 
 READY = """
-return document.readyState === "complete" &&
-  [...document.querySelectorAll("article table:not(.highlighttable)")].every(table => table.closest(".md-typeset__scrollwrap"));
+const tables = [...document.querySelectorAll("article table:not(.highlighttable)")];
+return document.readyState === "complete" && tables.every(one => one.closest(".md-typeset__scrollwrap"));
 """
 """The theme's script puts every table into a box that scrolls."""
 
