@@ -113,6 +113,29 @@ def test_the_page_of_custom_parts_names_every_group_of_entry_points():
         assert registry.group in page
 
 
+def test_the_bounds_on_the_page_of_the_theory_are_those_of_the_functions():
+    page, theory = (ROOT / "docs" / "theory.md").read_text(), ldp_gym.theory
+    risk = theory.exp3_bound(16, 10_000, 1.0)
+    pairs = {
+        "KL-risk at most": (risk, theory.half_space_kl_bound(16, 10_000, 1.0)),
+        "averaged TV-risk at most": (
+            theory.tv_bound(risk, 10_000),
+            theory.half_space_tv_bound(16, 10_000, 1.0),
+        ),
+        "rounds to an averaged TV-risk of 0.1": (
+            theory.sample_complexity(16, 0.1, 1.0),
+            theory.half_space_sample_size(16, 0.1, 1.0),
+        ),
+        "KL-risk at least": (
+            theory.lower_bound(16, 10_000, 1.0),
+            theory.hadamard_lower_bound(8, 10_000, 1.0),
+        ),
+    }
+    for row, expected in pairs.items():
+        cells = re.search(rf"^\| {row} \| ([\d,.e]+)[^|]*\| ([\d,.e]+) \|", page, flags=re.MULTILINE)
+        assert [float(cell.replace(",", "")) for cell in cells.groups()] == pytest.approx(expected, rel=0.01)
+
+
 def test_readme_and_guides_stay_short():
     """Words of prose: code and generated tables are not counted."""
     menu = (ROOT / "mkdocs.yml").read_text()
