@@ -41,7 +41,7 @@ STYLE: Any = {
 
 _COLOURS = {
     "uniform": "#8c8c8c", "wma": "#c44e52", "exp3": "#dd8452", "centred-exp3": "#937860",
-    "centred-exp3 on laplace-vector": "#da8bc3", "mle": "#8172b3", "bayes": "#1a1a1a", "ppo": "#2e9e4f",
+    "centred-exp3 on laplace-vector": "#da8bc3", "mle": "#8172b3", "bayes": "#1a1a1a",
     "amortized": "#c2289b", "randomized-response": "#c44e52", "subset-selection": "#dd8452",
     "laplace-single": "#4c72b0", "vote": "#8172b3", "split": "#55a868", "wheel": "#64b5cd",
 }  # fmt: skip

@@ -40,7 +40,7 @@ class Quick(Suite):
         return [
             Experiment({**channel_rules(channel), "horizon": horizon}, learner, episodes=episodes)
             for channel in ("laplace-vector", "laplace-single", *channels)
-            for learner in ("uniform", "wma", "exp3", "centred-exp3", "mle", "ppo", "amortized", "bayes")
+            for learner in ("uniform", "wma", "exp3", "centred-exp3", "mle", "amortized", "bayes")
         ]
 
     def findings(self, results: Results) -> list[Finding]:
@@ -132,7 +132,7 @@ class Splits(Suite):
         return [
             Experiment(rules, learner, episodes=6 if small else 128, block=32)
             for rules in _games(small).values()
-            for learner in (*REFERENCES, "exp3", "centred-exp3", "ppo", "amortized")
+            for learner in (*REFERENCES, "exp3", "centred-exp3", "amortized")
         ]
 
     def findings(self, results: Results) -> list[Finding]:
@@ -223,7 +223,7 @@ class Violation(Suite):
             for channel in ("laplace-single", "split")
             for strength, rounds, epsilon in points
         ]
-        learners = ("uniform", "bayes", "fixed-share", "soft-bayes", "robust", "any-truth")
+        learners = ("uniform", "bayes", "fixed-share", "soft-bayes", "robust")
         return [Experiment(game, name, episodes=episodes, block=64) for name in learners for game in games]
 
     def varied(self, experiment: Experiment) -> dict[str, float]:
