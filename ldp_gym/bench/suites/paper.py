@@ -232,13 +232,13 @@ class Lower(Suite):
     def findings(self, results: Results) -> list[Finding]:
         found = []
         for point, played in results.group(_point).items():
-            bound = theory.lower_bound(*point)
+            bound, ours = theory.lower_bound(*point), theory.hadamard_lower_bound(point[0] // 2, *point[1:])
             best, count = min(played, key=lambda r: r.risk.value), len({r.channel for r in played})
             found.append(
                 Finding(
                     f"{_title(point, ', ')}: the best of {count} channels is {best.channel} "
                     f"({best.learner}), with {best.risk.value / bound:,.0f} times the lower bound, "
-                    f"{bound:.3g} nats. Ours, at its best gap: {_sharper(point):.3g}.",
+                    f"{bound:.3g} nats. Ours, at its best gap: {ours:.3g}.",
                     every(above(result.evaluation.kl[..., -1], bound) for result in played),
                 )
             )
@@ -253,11 +253,6 @@ class Lower(Suite):
             bounds[_title(point)] = theory.lower_bound(*point)
         label = "total KL (nats), worst truth, best learner; dotted: the lower bound"
         return figures.draw_rows(panels, xlabel=label, references=bounds)
-
-
-def _sharper(point: tuple[int, int, float]) -> float:
-    """Our lower bound for as many Hadamard pairs, with the gap at which it is largest."""
-    return theory.hadamard_lower_bound(point[0] // 2, *point[1:])
 
 
 def _point(experiment: Experiment) -> tuple[int, int, float]:
