@@ -19,7 +19,7 @@ from ldp_gym.channels.one_bit import OneBit
 from ldp_gym.channels.randomized_response import Identity, RandomizedResponse
 from ldp_gym.channels.subset_selection import SubsetSelection
 from ldp_gym.channels.unary_encoding import UnaryEncoding
-from ldp_gym.channels.vector import GaussianVector, LaplaceVector
+from ldp_gym.channels.vector_noise import GaussianVector, LaplaceVector
 from ldp_gym.channels.vote import Vote
 from ldp_gym.channels.wheel import AdaptiveWheel, Wheel
 

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Channel, Posterior
+from ldp_gym.channels.base import Channel, Public
 from ldp_gym.channels.two_level import best_share, log_mixture, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 from ldp_gym.core.divergences import kl
@@ -96,7 +96,7 @@ class Designed(Channel):
         return values[which, np.asarray(messages)]
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
         cumulative, which = self._look_up("cumulative", candidates)
         rows = cumulative.reshape(-1, self.num_messages)
@@ -106,23 +106,19 @@ class Designed(Channel):
         found = np.searchsorted(ends, uniforms[..., 0] + row, side="right") - row * self.num_messages
         return np.clip(found, 0, self.num_messages - 1)
 
-    def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
+    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         return self._say("sets", messages, candidates)
 
-    def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
+    def log_density(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         return self._say("log_density", messages, candidates)
 
     def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         return self._say("log_likelihood", messages, candidates)
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         return self._say("losses", messages, candidates)
 

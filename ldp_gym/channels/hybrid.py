@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ldp_gym.channels.base import Posterior
+from ldp_gym.channels.base import Public
 from ldp_gym.channels.one_bit import OneBit
 from ldp_gym.core.arrays import BoolArray, FloatArray, Messages
 
@@ -20,13 +20,12 @@ class Hybrid(OneBit):
 
     Example:
         K = 3, eps = 1: the piecewise mechanism is used with probability 0.393, C' = 4.083, and a value t = 0
-        makes the interval [-1.54, 1.54] denser. Worst-case variance 4.29, one bit has 4.68.
+        makes the interval [-1.54, 1.54] denser. Its worst-case variance (one bit has 4.68):
 
         >>> round(Hybrid(3, 3, 100).mean_square - 1.0, 2)
         4.29
 
-    Privacy: which mechanism is used does not depend on the value. Both are eps-private, and a mixture with
-    public weights is too.
+    Privacy: which mechanism is used does not depend on the value, and both are eps-private.
 
     When to use it: in place of ``laplace-single`` at any eps. When not: messages must be finite (take
     ``one-bit``), or the learner can read any message (comparisons tell more).
@@ -89,7 +88,7 @@ class Hybrid(OneBit):
         return np.where(self._is_bit(reports), super().report_agreement(reports, values), inside)
 
     def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: Posterior = None
+        self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
         """Refused: a point may be any of a continuum."""
         raise TypeError(

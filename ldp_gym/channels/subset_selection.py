@@ -14,7 +14,7 @@ from functools import cached_property
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Posterior
+from ldp_gym.channels.base import Public
 from ldp_gym.channels.listing import (
     MessageList,
     all_subsets,
@@ -23,7 +23,7 @@ from ldp_gym.channels.listing import (
     list_windows,
     num_circles,
 )
-from ldp_gym.channels.two_level import LabelChannel, TwoLevelChannel, quadratic_losses
+from ldp_gym.channels.two_level import LabelChannel, TwoLevelChannel
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 
 
@@ -55,7 +55,7 @@ class SubsetChannel(TwoLevelChannel):
         return 1.0 / (1.0 + (self.num_names / self.size - 1.0) * math.exp(-self.epsilon))
 
     @cached_property
-    def _log_holds(self) -> float:
+    def _log_fit(self) -> float:
         """The log probability of one set that holds the name."""
         return math.log(self.holding) - log_binomial(self.num_names - 1, self.size - 1)
 
@@ -79,37 +79,23 @@ class SubsetChannel(TwoLevelChannel):
         last = np.partition(lots, self.size - 1, axis=-1)[..., self.size - 1, None]
         return (lots <= last).astype(np.float64)
 
-    def _log_fits(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior
-    ) -> FloatArray | float:
-        return self._log_holds
-
-    def _squares(self, laws: FloatArray) -> FloatArray:
-        """``sum_S L c_k(S)^2`` of hypotheses whose names have laws ``(..., K, N)``, up to a constant.
-
-        Two names are in the same set with one probability, whichever they are, and a name with itself more
-        often: by ``a - b``, where a set holds the own name with probability a and another with b.
-        """
-        hold = self.holding
-        other = (self.size - hold) / (self.num_names - 1)
-        squares: FloatArray = np.square(laws).sum(axis=-1)
-        return (hold - other) / -math.expm1(-self.epsilon) * squares
+    @property
+    def agreement_rates(self) -> tuple[float, float]:
+        """The probabilities that the set holds the user's own name, and another."""
+        return self.holding, (self.size - self.holding) / (self.num_names - 1)
 
     @property
     def num_public_coins(self) -> int:
-        """One for every name: their random circle, of which the sets are windows.
-
-        Given a set, the circle says nothing about the user's name.
-        """
+        """One for every name: their random circle, of which the sets are windows."""
         return self.num_names
 
     def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: Posterior = None
+        self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
         """The windows of the circle."""
         return self._write(draw_windows(coins, np.array(self.size)))
 
-    def list_messages(self, candidates: FloatArray, posterior: Posterior = None) -> MessageList:
+    def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """All sets, if they are few; else the windows of random circles."""
         names, size = self.num_names, self.size
         if (sets := all_subsets(names, size)) is not None:
@@ -120,12 +106,7 @@ class SubsetChannel(TwoLevelChannel):
 
 
 def log_binomial(n: int, k: int) -> float:
-    """The logarithm of n over k, by Stirling's formula for what differences of ``lgamma`` lose at large n.
-
-    Example:
-        >>> round(log_binomial(10, 3), 9) == round(math.log(120), 9)
-        True
-    """
+    """The logarithm of n over k, by Stirling's formula: differences of ``lgamma`` lose digits at large n."""
     if k in (0, n):
         return 0.0
     entropy = k * math.log(n / k) - (n - k) * math.log1p(-k / n)
@@ -145,8 +126,7 @@ class SubsetSelection(SubsetChannel, LabelChannel):
     """A random set of labels that probably holds the label (Ye and Barg 2018).
 
     The message is a set of ``w = M / (e^eps + 1)`` labels, rounded, as M zeros and ones. It holds the user's
-    label with probability ``e^eps w / (e^eps w + M - w)``, and is uniform otherwise. No pure channel
-    estimates a distribution over M labels better.
+    label with probability ``e^eps w / (e^eps w + M - w)``, and is uniform otherwise.
 
     Example:
         K = 3, M = 3, eps = 1: w = 1, which is randomized response. At M = 6, w = 2 and the set holds the
@@ -173,26 +153,14 @@ class SubsetSelection(SubsetChannel, LabelChannel):
     def _read(self, messages: Messages) -> FloatArray:
         return messages.astype(np.float64)
 
-    @property
-    def agreement_rates(self) -> tuple[float, float]:
-        return self.holding, (self.size - self.holding) / (self.num_names - 1)
-
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
         return self._write(self._draw(np.asarray(labels), uniforms))
 
-    def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
+    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         return self._read(messages)
 
-    def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
-        held = self._chances(messages, candidates, posterior)
-        return quadratic_losses(held, self._squares(candidates), self.epsilon)
-
-    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """The first labels: all sets have the same ratio."""
         return (np.arange(self.num_labels) < self.size).astype(np.int8)[None]

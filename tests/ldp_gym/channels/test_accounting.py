@@ -8,7 +8,7 @@ from scipy import integrate
 
 from ldp_gym import theory
 from ldp_gym.channels import accounting
-from ldp_gym.channels.vector import LaplaceVector
+from ldp_gym.channels.vector_noise import LaplaceVector
 
 
 def test_laplace_delta_against_a_direct_integral():

@@ -11,7 +11,7 @@ from scipy import integrate, stats
 from ldp_gym.channels.clipping import RULES
 from ldp_gym.channels.laplace_single import LaplaceSingle
 from ldp_gym.channels.noisy import CALIBRATIONS
-from ldp_gym.channels.vector import LaplaceVector
+from ldp_gym.channels.vector_noise import LaplaceVector
 from ldp_gym.privacy import audit
 from ldp_gym.privacy.audit import certify
 

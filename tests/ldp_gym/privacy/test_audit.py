@@ -12,7 +12,7 @@ from helpers import make_channel
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.laplace_single import LaplaceSingle
 from ldp_gym.channels.randomized_response import Identity, RandomizedResponse
-from ldp_gym.channels.vector import GaussianVector, LaplaceVector
+from ldp_gym.channels.vector_noise import GaussianVector, LaplaceVector
 from ldp_gym.privacy import audit
 from ldp_gym.privacy.audit import certify
 from ldp_gym.testing import check_channel

@@ -10,7 +10,7 @@ import numpy as np
 
 from ldp_gym.channels import accounting
 from ldp_gym.channels.accounting import DeltaBounds
-from ldp_gym.channels.base import Posterior
+from ldp_gym.channels.base import Public
 from ldp_gym.channels.clipping import Cells
 from ldp_gym.channels.noisy import GAUSS, LAPLACE, NoiseLaw, NoisyChannel
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, masses
@@ -20,10 +20,9 @@ _BLOCK = 2**14
 
 
 class VectorChannel(NoisyChannel):
-    """The losses of all hypotheses, each with noise of its own. Needs delta > 0.
+    """The losses of all hypotheses, each with independent noise. Needs delta > 0.
 
-    ``h_t(y)`` is drawn once and shared by all coordinates: a message is a randomization of it, so what hides
-    ``h_t(y)`` hides y.
+    ``h_t(y)`` is drawn once and shared by all coordinates, so what hides ``h_t(y)`` hides y.
     """
 
     pure: ClassVar[bool] = False
@@ -34,7 +33,7 @@ class VectorChannel(NoisyChannel):
         return 2 + self.num_hypotheses
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
         labels, uniforms = self._align(labels, candidates, uniforms)
         cells = self.clipping.cells(candidates)
@@ -74,7 +73,7 @@ class VectorChannel(NoisyChannel):
         return kernel, np.broadcast_to(log_norm.sum(axis=-1), messages.shape[:-1])
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         """The noisy log-likelihoods themselves, without the public offset."""
         noise = self.noise(candidates)
@@ -87,9 +86,7 @@ class VectorChannel(NoisyChannel):
     def _delta(self, shifts: FloatArray, epsilon: float) -> DeltaBounds:
         """The least delta of the noise when coordinates move by ``shifts`` ``(K,)``, in their scales."""
 
-    def delta_bounds(
-        self, candidates: FloatArray, epsilon: float, posterior: Posterior = None
-    ) -> DeltaBounds:
+    def delta_bounds(self, candidates: FloatArray, epsilon: float, posterior: Public = None) -> DeltaBounds:
         """Bounds on the least delta, from the noise's own accounting.
 
         Above: no two labels move a coordinate by more than its range, and mixing by h_t only helps. Below:
@@ -115,21 +112,19 @@ class VectorChannel(NoisyChannel):
 class LaplaceVector(VectorChannel):
     """The log-likelihoods of all hypotheses, each with Laplace noise (Algorithm 1, eq. (8)); needs delta > 0.
 
-    h_t(y) is drawn once, and every coordinate gets independent noise. The scale is
+    Every coordinate gets independent noise of scale
     ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``; with ``calibration="tight"`` the composition is
     accounted numerically, from the range that each coordinate really has.
 
     Example:
-        K = 3, T = 100, eps = 1, delta = 1e-5: the paper's scale is 105, pure composition of three coordinates
-        would need ``3 log 300 = 17``.
+        K = 3, T = 100, eps = 1, delta = 1e-5; pure composition would need ``3 log 300 = 17``.
 
         >>> table = np.full((3, 3), 1 / 3)
         >>> LaplaceVector(3, 3, 100, delta=1e-5).noise(table).scale.round(1).tolist()
         [104.7, 104.7, 104.7]
 
-    Privacy: each coordinate has range at most ``log(KT)`` and is eps'-private. Advanced composition over the
-    K of them makes the vector (eps, delta)-private (Lemma 3). h_t acts before the noise, so hiding h_t(y)
-    hides y.
+    Privacy: each coordinate has range at most ``log(KT)``, and advanced composition over the K of them makes
+    the vector (eps, delta)-private (Lemma 3).
 
     When to use it: to reproduce the paper. When not: K below about 100 with the paper's scale, which is
     larger than that of pure composition; pass ``calibration="tight"``, 3 to 4 times less noise.
@@ -150,9 +145,8 @@ class LaplaceVector(VectorChannel):
 class GaussianVector(VectorChannel):
     """The log-likelihoods of all hypotheses, each with Gaussian noise; needs delta > 0.
 
-    As :class:`LaplaceVector`, with normal noise: K coordinates, each scaled to its range, move by at most
-    sqrt(K) in Euclidean norm between two labels, and the analytic Gaussian mechanism (Balle and Wang 2018)
-    hides that with the least variance.
+    As :class:`LaplaceVector`, with normal noise: scaled to ranges of 1, K coordinates move by at most sqrt(K)
+    in Euclidean norm, which the analytic Gaussian mechanism (Balle and Wang 2018) hides.
 
     Example:
         K = 3, T = 100, eps = 1, delta = 1e-5: a standard deviation of 37 in log-likelihood units.
