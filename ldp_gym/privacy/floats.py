@@ -1,12 +1,10 @@
 """Floating-point audit: which labels can have produced exactly this message (Mironov 2012).
 
-A channel with real-valued messages is private in real arithmetic. On a machine its noise is a function of a
-uniform out of 2^53 values, and the label shifts those values: some floats can be reached from one label only.
-The audit shows this on :class:`~ldp_gym.channels.LaplaceSingle`. For a message and a label it finds, by
-bisection, where the noise crosses the message, and looks whether one of the floats there hits it.
-
-Finite messages have no such gaps. They are judged by their probabilities: one below the step of a uniform is
-never drawn.
+On a machine, noise is a function of a uniform out of 2^53 values, and the label shifts those values: some
+floats can be reached from one label only. The audit shows this on :class:`~ldp_gym.channels.LaplaceSingle`.
+For a message and a label it finds, by bisection, where the noise crosses the message, and looks whether one
+of the floats there hits it. Finite messages have no such gaps: they are judged by their probabilities, of
+which one below the step of a uniform is never drawn.
 """
 
 from __future__ import annotations

@@ -216,11 +216,10 @@ def test_tables_of_a_batch_each_have_their_own_design():
 
 
 def test_it_is_designed_once_and_kept():
-    designed._design.cache_clear()
-    designed._plan.cache_clear()
+    designed._make_plan.cache_clear()
     result = ldp_gym.evaluate("bayes", {**POOL, "channel": "designed", "horizon": 30}, episodes=4)
     again = ldp_gym.evaluate("bayes", {**POOL, "channel": "designed", "horizon": 30}, episodes=4)
-    assert designed._design.cache_info().misses == 3  # a design per context of the pool
+    assert designed._make_plan.cache_info().misses == 3  # a design per context of the pool
     np.testing.assert_array_equal(result.kl, again.kl)
 
 
