@@ -128,7 +128,7 @@ class Channel(ABC):
         Args:
             labels: the users' labels.
             candidates: the public ``f_j(x_t)``, ``(..., K, M)``.
-            uniforms: ``(..., num_uniforms)``, the private coins.
+            uniforms: ``(..., num_uniforms)``.
             posterior: the public posterior ``(..., K)``, if the channel is adaptive.
         """
 
@@ -198,9 +198,9 @@ class Channel(ABC):
     ) -> FloatArray:
         """Estimates ``(..., K)`` of the clipped log-loss of the user's label, unbiased given the label.
 
-        The expectation over messages given label y is ``-log pbar_k(y)``, Section 4, eq. (6), at this
-        horizon, whatever the truth: :meth:`Clipping.label_losses`. A learner that averages them has a regret
-        against the best hypothesis in the clipped log-loss of labels, even if no hypothesis is right.
+        The expectation over messages given label y is ``-log pbar_k(y)``, Section 4, eq. (6), whatever the
+        truth: :meth:`Clipping.label_losses`. A learner that averages them competes with the best hypothesis
+        in this loss, even if no hypothesis is right.
 
         By default the channel matrix is inverted: with ``m(z)`` the mean over labels of ``q(z | y)`` and
         ``G = sum_z q(z | .) q(z | .) / m(z)``, the estimate is ``sum_y q(z | y) / m(z) (G^-1 loss_k)[y]``.
@@ -245,10 +245,7 @@ class Channel(ABC):
         """Messages at candidates ``(K, M)`` such that sums over them stand for sums over all.
 
         All messages, if they are few. Where public coins make too many, all messages given some draws of the
-        coins. An adaptive channel reads the public posterior ``(K,)``.
-
-        Raises:
-            TypeError: if the messages cannot be listed.
+        coins; a TypeError if they cannot be listed.
         """
         return complete_list(self._every_message("list_messages()"))
 
@@ -272,15 +269,8 @@ class Channel(ABC):
         """All messages ``(n, *message_shape)`` that are left when the public coins are drawn.
 
         One of them is sent, with a probability in proportion to its density
-        (``ldp_gym.privacy.ExactChannel``). By default all messages, and no coins.
-
-        Args:
-            coins: uniforms ``(num_public_coins,)``, which do not depend on the label.
-            candidates: the class at a context, ``(K, M)``.
-            posterior: the public posterior ``(K,)``, if the channel is adaptive.
-
-        Raises:
-            TypeError: if the messages are not finitely many, or too many to list.
+        (``ldp_gym.privacy.ExactChannel``). ``coins`` are ``num_public_coins`` uniforms that do not depend on
+        the label. By default all messages, and no coins; a TypeError if they cannot be listed.
         """
         return self._every_message("messages_given_coins()")
 
@@ -316,11 +306,7 @@ class Channel(ABC):
         return self.encode(labels, candidates, uniforms, posterior)
 
     def check_messages(self, messages: Any) -> Messages:
-        """Messages ``(..., *message_shape)`` from a user, as an array.
-
-        Raises:
-            ValueError: if they have another shape, or are not points of the message space.
-        """
+        """Messages ``(..., *message_shape)`` from a user as an array, checked to be points of the space."""
         array = messages if type(messages) is np.ndarray else validation.numbers("message", messages)
         shape, (low, high, whole) = self.message_shape, self._message_range
         if array.shape[array.ndim - len(shape) :] != shape:
@@ -340,7 +326,6 @@ class Channel(ABC):
 
     @cached_property
     def _message_range(self) -> tuple[Any, Any, bool]:
-        """The least and the largest message, coordinate by coordinate, and whether they are whole numbers."""
         return message_range(self.message_space)
 
     def __repr__(self) -> str:

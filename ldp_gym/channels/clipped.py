@@ -134,11 +134,9 @@ class ClippedChannel(Channel):
 
 def range_of(density: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The least and the largest logarithm of densities ``(..., M)`` on the cells that have a length."""
-    if not has_zero(lengths):
-        return np.log(np.minimum.reduce(density, axis=-1)), np.log(np.maximum.reduce(density, axis=-1))
-    lowest = np.minimum.reduce(density, axis=-1, where=lengths > 0.0, initial=np.inf)
-    highest = np.maximum.reduce(density, axis=-1, where=lengths > 0.0, initial=0.0)
-    return np.log(lowest), np.log(highest)
+    lowest = np.where(lengths > 0.0, density, np.inf) if has_zero(lengths) else density
+    # A cell without a length has the least density there is, so it is never the largest.
+    return np.log(np.minimum.reduce(lowest, axis=-1)), np.log(np.maximum.reduce(density, axis=-1))
 
 
 def mark_revealed(losses: FloatArray) -> FloatArray:

@@ -1,9 +1,4 @@
-"""Subset selection (Ye and Barg 2018): a random set of names that tends to hold the user's own.
-
-Out of N names the message is a set of w of them, where a set that holds the user's name is ``e^eps`` times
-likelier than one that does not. With w = N / (e^eps + 1), rounded, no pure channel estimates a distribution
-over N names better.
-"""
+"""Subset selection (Ye and Barg 2018): a random set of names that tends to hold the user's own."""
 
 from __future__ import annotations
 
@@ -28,11 +23,10 @@ from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 
 
 class SubsetChannel(TwoLevelChannel):
-    """A random subset of N names.
+    """A random set of w out of N names, ``e^eps`` times likelier if it holds the user's name.
 
-    Privacy: a set has one probability if it holds the user's name and ``e^-eps`` times that if it does not.
-
-    The base measure of :meth:`log_density` counts sets.
+    With w = N / (e^eps + 1), rounded, no pure channel estimates a distribution over N names better. The base
+    measure of :meth:`log_density` counts sets.
     """
 
     @property
@@ -48,10 +42,7 @@ class SubsetChannel(TwoLevelChannel):
 
     @property
     def holding(self) -> float:
-        """The probability that the set holds the name: ``e^eps w / (e^eps w + N - w)``.
-
-        There are ``w / (N - w)`` times as many sets with the name as without it.
-        """
+        """The probability that the set holds the name: ``e^eps w / (e^eps w + N - w)``."""
         return 1.0 / (1.0 + (self.num_names / self.size - 1.0) * math.exp(-self.epsilon))
 
     @cached_property

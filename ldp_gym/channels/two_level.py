@@ -1,8 +1,4 @@
-"""Messages that fit a label or do not: two densities, e^eps apart.
-
-Most pure channels are of this kind, and the best ones are (Kairouz, Oh and Viswanath 2016). Message z has the
-density ``L(z)`` from a label that it fits, and ``e^-eps L(z)`` from any other.
-"""
+"""Messages that fit a label or do not: two densities, e^eps apart, as the best pure channels have them."""
 
 from __future__ import annotations
 
@@ -18,9 +14,10 @@ from ldp_gym.core.arrays import FloatArray, Messages, expectations
 
 
 class TwoLevelChannel(Channel):
-    """A channel defined by what its messages fit, :meth:`agreement`, and by their density if they do.
+    """A channel whose message z has density ``L(z)`` from a label that it fits, ``e^-eps L(z)`` from others.
 
-    Privacy: a density takes two values, ``e^eps`` apart, so the logarithm of any ratio is at most eps.
+    Privacy: the logarithm of any ratio of two such densities is at most eps. The best pure channels are of
+    this kind (Kairouz, Oh and Viswanath 2016).
     """
 
     @abstractmethod

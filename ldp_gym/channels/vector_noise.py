@@ -15,9 +15,6 @@ from ldp_gym.channels.clipping import Cells
 from ldp_gym.channels.noisy import GAUSS, LAPLACE, NoiseLaw, NoisyChannel
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, masses
 
-_BLOCK = 2**14
-"""Largest block of distances, in floats: 128 KiB."""
-
 
 class VectorChannel(NoisyChannel):
     """The losses of all hypotheses, each with independent noise. Needs delta > 0.
@@ -45,30 +42,18 @@ class VectorChannel(NoisyChannel):
         return self.to_loss(noisy, noise.offset[..., None], noise.slope[..., None])
 
     def distances(self, messages: Messages, candidates: FloatArray, cells: Cells) -> Iterator[FloatArray]:
-        for block in self._distance_blocks(messages, candidates, cells):
-            yield from np.moveaxis(block, -2, 0)
-
-    def _distance_blocks(
-        self, messages: Messages, candidates: FloatArray, cells: Cells
-    ) -> Iterator[FloatArray]:
-        """The distances of a few coordinates at a time, ``(..., J, M)``, so that they stay in the cache."""
         noise = self.noise(candidates, cells)
         revealed = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None]) / noise.scale
         levels = self._levels(candidates, cells) / noise.scale[..., None]
-        few = max(1, _BLOCK // max(1, revealed[..., 0].size * self.num_labels))
-        for start in range(0, self.num_hypotheses, few):
-            now = slice(start, start + few)
-            yield levels[..., now, :] - revealed[..., now, None]
+        for j in range(self.num_hypotheses):
+            yield levels[..., j, :] - revealed[..., j, None]
 
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray]:
         kernel, noise = np.zeros((*messages.shape[:-1], self.num_labels)), self.noise(candidates, cells)
-        for distances in self._distance_blocks(messages, candidates, cells):
-            log_kernels = self.law.log_kernel(distances)
-            # Summed up in the order of the coordinates, so that the last bit does not depend on the blocks.
-            log_kernels[..., 0, :] += kernel
-            np.add.reduce(log_kernels, axis=-2, out=kernel)
+        for distances in self.distances(messages, candidates, cells):
+            kernel += self.law.log_kernel(distances)
         log_norm = self.law.log_norm - np.log(noise.scale * noise.slope[..., None])
         return kernel, np.broadcast_to(log_norm.sum(axis=-1), messages.shape[:-1])
 
@@ -92,8 +77,7 @@ class VectorChannel(NoisyChannel):
         Above: no two labels move a coordinate by more than its range, and mixing by h_t only helps. Below:
         two labels that are far apart, and the event S on which their kernels P and P' differ most. Mixed
         with a share mu = 1/T of the average A over all cells, they differ by at least
-        ``(1 - mu) delta - (e^eps - 1) mu A(S)``. With delta' the bound from above, any kernel has
-        ``P''(S) <= e^eps P'(S) + delta'``, and ``e^eps P' <= P`` on S, so that ``A(S) <= P(S) + delta'``.
+        ``(1 - mu) delta - (e^eps - 1) mu A(S)``, and ``A(S) <= P(S) + delta'`` with delta' the bound above.
         """
         cells = self.clipping.cells(candidates)
         levels = self._levels(candidates, cells)[:, cells.lengths > 0.0]

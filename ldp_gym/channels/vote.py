@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ldp_gym.channels.base import Public
 from ldp_gym.channels.subset_selection import SubsetChannel
 from ldp_gym.channels.two_level import best_share
-from ldp_gym.core.arrays import FloatArray, IntArray, Messages, expectations, masses, mixture
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages, masses, mixture
 from ldp_gym.core.sampling import categorical
 
 _EQUAL_VOTES = 1e-12
@@ -61,12 +61,6 @@ def votes(candidates: FloatArray) -> FloatArray:
 
 
 @_once
-def vote_laws(candidates: FloatArray) -> FloatArray:
-    """Probability that a label of hypothesis k votes for j: ``(..., K, K)``, ``[k, j]``."""
-    return _count(candidates, votes(candidates))
-
-
-@_once
 def winners(candidates: FloatArray) -> IntArray:
     """The hypotheses ``(..., J)`` that labels vote for; others, where a context has fewer of them than J."""
     wins = votes(candidates).any(axis=-1)
@@ -76,32 +70,8 @@ def winners(candidates: FloatArray) -> IntArray:
 
 def vote_laws_of_winners(candidates: FloatArray) -> FloatArray:
     """Probability that a label of hypothesis k votes for each of :func:`winners`, ``(..., K, J)``."""
-    return _count(candidates, np.take_along_axis(votes(candidates), winners(candidates)[..., None], axis=-2))
-
-
-def _count(candidates: FloatArray, shares: FloatArray) -> FloatArray:
-    if candidates.ndim == 2:  # the same table for all: no batch whose shape could change the last bit
-        return candidates @ shares.T
+    shares = np.take_along_axis(votes(candidates), winners(candidates)[..., None], axis=-2)
     return np.einsum("...km,...jm->...kj", candidates, shares)
-
-
-def vote_shares(weights: FloatArray, candidates: FloatArray) -> FloatArray:
-    """Probability of a vote for each hypothesis under the mixture of weights ``(..., K)``."""
-    if _are_few(candidates):
-        return mixture(weights, vote_laws(candidates))
-    return expectations(votes(candidates), mixture(weights, candidates))
-
-
-def expected_votes(candidates: FloatArray, values: FloatArray) -> FloatArray:
-    """The expected value of a vote under each hypothesis, ``(..., K)``: ``values[j]`` for a vote for j."""
-    if _are_few(candidates):
-        return expectations(vote_laws(candidates), values)
-    return expectations(candidates, mixture(values, votes(candidates)))
-
-
-def _are_few(candidates: FloatArray) -> bool:
-    """True if one K by K table serves all messages with less work than the labels would."""
-    return candidates.ndim == 2 and candidates.shape[0] <= candidates.shape[1]
 
 
 def cast_votes(candidates: FloatArray, labels: IntArray, coins: FloatArray) -> IntArray:
@@ -170,9 +140,6 @@ class Vote(SubsetChannel):
 
     def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         return mixture(self._read(messages), votes(candidates))
-
-    def _chances(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
-        return expected_votes(candidates, self._read(messages))
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None

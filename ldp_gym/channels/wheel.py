@@ -20,15 +20,16 @@ import numpy as np
 from ldp_gym.channels.base import AdaptiveChannel, Public
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
 from ldp_gym.channels.two_level import TwoLevelChannel, best_share, log_mixture, quadratic_losses
-from ldp_gym.channels.vote import (
-    cast_votes,
-    expected_votes,
-    vote_laws_of_winners,
-    vote_shares,
-    votes,
-    winners,
+from ldp_gym.channels.vote import cast_votes, vote_laws_of_winners, votes, winners
+from ldp_gym.core.arrays import (
+    FloatArray,
+    IntArray,
+    Messages,
+    at,
+    expectations,
+    mixture,
+    uniform_distribution,
 )
-from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, mixture, uniform_distribution
 
 _STEPS = 2.0**40
 """Number of steps on the circle."""
@@ -78,7 +79,7 @@ class Wheel(TwoLevelChannel):
 
     def _stretches(self, candidates: FloatArray, posterior: Public) -> FloatArray:
         """The public probability of a vote for each hypothesis, ``(..., K)``."""
-        return vote_shares(self._weights(posterior), candidates)
+        return expectations(votes(candidates), mixture(self._weights(posterior), candidates))
 
     def _weights(self, posterior: Public) -> FloatArray:
         """The weights of the hypotheses in the public mixture."""
@@ -124,8 +125,8 @@ class Wheel(TwoLevelChannel):
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         arc, log_density = self._arc(self._stretches(candidates, posterior))
-        covered = expected_votes(candidates, (messages <= arc).astype(np.float64))
-        return log_mixture(covered, log_density, self.epsilon)
+        covered = mixture((messages <= arc).astype(np.float64), votes(candidates))
+        return log_mixture(expectations(candidates, covered), log_density, self.epsilon)
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
@@ -138,8 +139,8 @@ class Wheel(TwoLevelChannel):
         # How many of the starts make an arc cover both of two hypotheses, (..., J, J).
         both = np.maximum(arc[..., None] - np.minimum(apart, 1.0 - apart), 0.0)
         squares = np.exp(log_density) * np.einsum("...kj,...kj->...k", laws, laws @ both)
-        covered = expected_votes(candidates, (messages <= arc).astype(np.float64))
-        return quadratic_losses(covered, squares, self.epsilon)
+        chances = self._chances(messages, candidates, posterior)
+        return quadratic_losses(chances, squares, self.epsilon)
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """For all orders, or random ones, an arc per interval of starts that cover the same hypotheses."""

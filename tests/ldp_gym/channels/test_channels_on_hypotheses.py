@@ -8,7 +8,7 @@ from helpers import ALPHA, FREE_OF_NUM_LABELS, TABLE, make_channel
 from scipy import stats
 
 from ldp_gym import theory
-from ldp_gym.channels.vote import vote_laws, votes
+from ldp_gym.channels.vote import vote_laws_of_winners, votes
 
 
 @pytest.mark.parametrize("name", FREE_OF_NUM_LABELS)
@@ -186,16 +186,15 @@ def test_votes_are_kept_for_what_cannot_change_alone():
     fixed.flags.writeable = False
     shares = [[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]  # equals share the second label's vote
     assert votes(table).tolist() == votes(fixed).tolist() == shares
-    np.testing.assert_allclose(vote_laws(table), [[0.75, 0.25], [0.25, 0.75]])
-    assert vote_laws(fixed) is vote_laws(fixed)
+    np.testing.assert_allclose(vote_laws_of_winners(table), [[0.75, 0.25], [0.25, 0.75]])
+    assert votes(fixed) is votes(fixed)
     table[:] = table[::-1].copy()
     view = np.broadcast_to(table, (4, 2, 3))  # read-only, but what it shows may change
     assert votes(table).tolist() == shares[::-1]
     assert votes(view)[0].tolist() == shares[::-1]
     table[:] = table[::-1].copy()
     assert votes(table).tolist() == votes(view)[0].tolist() == shares
-    np.testing.assert_allclose(vote_laws(table), vote_laws(fixed))
-    assert not vote_laws(fixed).flags.writeable
+    assert not votes(fixed).flags.writeable
 
 
 def test_groups_by_hand():
