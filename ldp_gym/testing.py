@@ -35,13 +35,13 @@ from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.hypotheses.families import SoftmaxLinear
 from ldp_gym.natures.base import Nature, NatureView
-from ldp_gym.privacy.fit import LEAST_SAMPLES, find_misfit
+from ldp_gym.privacy.misfit import LEAST_SAMPLES, find_misfit
 from ldp_gym.theory.information import MessageInformation
 from ldp_gym.truths.base import Truth, TruthView, pick
 
 _MADE = "(made, not its class or name)"
 
-_SMALL = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 12, "nature": "cycle"}
+_CHECK_GAME = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 12, "nature": "cycle"}
 """Game on which a learner without ``example_rules`` is checked."""
 
 _MOST_ROUNDS = 40
@@ -153,7 +153,7 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
 def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -> None:
     """Check that messages follow ``log_density``, and that batches agree with single draws.
 
-    The statistical part (:mod:`ldp_gym.privacy.fit`) fails a correct channel with probability at most 1e-6.
+    The statistical part (:mod:`ldp_gym.privacy.misfit`) fails a correct channel with probability at most 1e-6.
     Whether the density keeps the promised eps is for the exact audit, ``ldp_gym.audit.certify``.
 
     Args:
@@ -286,7 +286,7 @@ def _rules_of_check(make_learner: Callable[[Game], Learner], given: Mapping[str,
     """The given rules, completed by the learner's example or by a small game."""
     if "hypotheses" in given:
         return dict(given)
-    rules = example_rules(make_learner) or _SMALL
+    rules = example_rules(make_learner) or _CHECK_GAME
     if "channel" in given:
         rules = {name: value for name, value in rules.items() if name not in ("channel_kwargs", "delta")}
     return {**rules, **given}

@@ -35,7 +35,7 @@ from ldp_gym.core.arrays import (
     uniform_distribution,
 )
 
-_LEAST = 1e-6
+_LEAST_WEIGHT = 1e-6
 """Least weight of a hypothesis, so that every group has a mean."""
 
 _EQUAL_MEANS = 1e-9
@@ -109,7 +109,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         return -np.log1p(np.maximum(np.arange(self.sizes[-1] + 1) - 1, 1) * math.exp(-self.epsilon))
 
     def _weights(self, posterior: Public) -> FloatArray:
-        return np.maximum(self._public(posterior), _LEAST)
+        return np.maximum(self._public(posterior), _LEAST_WEIGHT)
 
     def _divide(self, coins: FloatArray, posterior: Public) -> IntArray:
         """Group of each hypothesis, ``(..., K)``, when uniforms ``(..., K)`` blur the order of turns.
@@ -155,7 +155,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         """Weight of each hypothesis in the mean of each group, ``(groups, ..., K)``."""
         numbers = np.arange(self.sizes[-1]).reshape(-1, *[1] * groups.ndim)
         shares = self._weights(posterior) * (groups == numbers)
-        shares /= np.maximum(np.add.reduce(shares, axis=-1, keepdims=True), _LEAST)
+        shares /= np.maximum(np.add.reduce(shares, axis=-1, keepdims=True), _LEAST_WEIGHT)
         return shares
 
     def _votes(

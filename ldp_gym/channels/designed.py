@@ -19,7 +19,7 @@ _STEEPEST = 10.0  # largest eps that masses are optimised for; a larger eps uses
 _ROUNDS, _STARTS, _KEPT = 5, 10, 200  # of the search: rounds, random covers of a shape, sets handed on
 _BARRIERS = (1.0, 0.1, 0.01, 1e-3)  # weights of the barrier, in turn, relative to the information's worth
 _EQUAL = 1e-12  # preferences, of the order of one, that differ by less are ties, which the first set wins
-_DIGITS = 12  # tables that agree to this number of digits share a design
+_DIGITS = 12  # tables that agree to this number of digits have one design
 
 
 class Design(NamedTuple):
@@ -79,7 +79,6 @@ class Designed(Channel):
         return self._plan(candidates).design
 
     def _plan(self, table: FloatArray) -> _Plan:
-        table = np.round(table, _DIGITS) + 0.0  # no negative zero
         return _make_plan(table.tobytes(), table.shape, self.epsilon, self.horizon, self.num_messages)
 
     def _look_up(self, field: str, candidates: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -138,7 +137,8 @@ class _Plan(NamedTuple):
 @lru_cache(maxsize=128)
 def _make_plan(data: bytes, shape: tuple[int, int], epsilon: float, horizon: int, num_messages: int) -> _Plan:
     table = np.frombuffer(data).reshape(shape)
-    design = _design(table, epsilon, horizon, num_messages)
+    # Where two processors disagree on the last bits of a table, its design is the same.
+    design = _design(np.round(table, _DIGITS), epsilon, horizon, num_messages)
     numbers = np.arange(num_messages) % len(design.masses)  # a set has one number or more
     sets, masses = design.sets[numbers], (design.masses / np.bincount(numbers))[numbers]
     chances, log_masses = np.einsum("nm,km->nk", sets, table), np.log(masses)[:, None]

@@ -31,7 +31,7 @@ from ldp_gym.core.arrays import (
     uniform_distribution,
 )
 
-_STEPS = 2.0**40
+_CIRCLE_STEPS = 2.0**40
 """Number of steps on the circle."""
 
 
@@ -192,7 +192,7 @@ class AdaptiveWheel(AdaptiveChannel, Wheel):
 
 def _on_grid(places: FloatArray) -> FloatArray:
     """Places in whole steps, with exact differences: rounded ones would show whose place the arc is at."""
-    return np.floor(places * _STEPS) / _STEPS
+    return np.floor(places * _CIRCLE_STEPS) / _CIRCLE_STEPS
 
 
 def _behind(places: FloatArray, start: FloatArray) -> FloatArray:

@@ -10,14 +10,20 @@ from scipy import stats
 from ldp_gym import theory
 from ldp_gym.channels.vote import vote_laws_of_winners, votes
 
+NOISY = ["laplace-single", "laplace-vector", "gaussian-vector"]
 
-@pytest.mark.parametrize("name", FREE_OF_NUM_LABELS)
-def test_m_free_channels_do_not_see_that_labels_are_refined(name):
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [(name, {}) for name in (*FREE_OF_NUM_LABELS, *NOISY[1:])]
+    + [(n, {"calibration": "tight"}) for n in NOISY],
+)
+def test_m_free_channels_do_not_see_that_labels_are_refined(name, options):
     """With the same coins the message of a label is that of any of its parts, and so is its likelihood."""
     rng = np.random.default_rng(0)
     base = rng.dirichlet(np.full(6, 0.3), size=4)
     fine = np.repeat(base, 7, axis=-1) / 7
-    channels = [make_channel(name, *table.shape, 50) for table in (base, fine)]
+    channels = [make_channel(name, *table.shape, 50, **options) for table in (base, fine)]
     labels, coins = rng.integers(6, size=300), rng.random((300, channels[0].num_uniforms))
     public = rng.dirichlet(np.ones(4)) if channels[0].adaptive else None
     coarse = channels[0].encode(labels, base, coins, public)

@@ -29,23 +29,6 @@ def test_tight_never_has_more_noise_than_paper(name):
         assert (scales[0] <= scales[1] * (1 + 1e-9)).all()
 
 
-@pytest.mark.parametrize("calibration", ["paper", "tight"])
-@pytest.mark.parametrize("name", ["laplace-single", "laplace-vector", "gaussian-vector"])
-def test_refining_the_labels_changes_no_message(name, calibration):
-    """With the same coins, the message of a label is that of any of its parts."""
-    rng = np.random.default_rng(0)
-    base = rng.dirichlet(np.full(6, 0.3), size=4)
-    fine = np.repeat(base, 5, axis=-1) / 5
-    coarse_channel, fine_channel = (
-        make_channel(name, *table.shape, 50, calibration=calibration) for table in (base, fine)
-    )
-    labels = rng.integers(6, size=200)
-    uniforms = rng.random((200, coarse_channel.num_uniforms))
-    coarse = coarse_channel.encode(labels, base, uniforms)
-    for part in range(5):
-        np.testing.assert_allclose(fine_channel.encode(5 * labels + part, fine, uniforms), coarse, rtol=1e-9)
-
-
 def test_the_rounding_of_equal_rows_is_hidden():
     """Rows that are equal but for their last bits have ranges of 1e-16: no noise of that size will do."""
     rng = np.random.default_rng(0)

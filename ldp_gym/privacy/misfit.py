@@ -27,7 +27,7 @@ from ldp_gym.core.intervals import largest_share, least_share
 from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.privacy.exact import exact_epsilon, log_densities, log_ratios
 
-ALPHA = 1e-6
+ERROR_RATE = 1e-6
 """Probability with which a correct channel is reported."""
 
 LEAST_SAMPLES = 1000
@@ -169,7 +169,10 @@ def _goodness_of_fit(
         law, counts = (
             np.vstack([np.where(rare, 0, a), np.where(rare, a, 0).sum(axis=0)]) for a in (law, counts)
         )
-        least, most = least_share(counts, trials, ALPHA / tests), largest_share(counts, trials, ALPHA / tests)
+        least, most = (
+            least_share(counts, trials, ERROR_RATE / tests),
+            largest_share(counts, trials, ERROR_RATE / tests),
+        )
         wrong = np.argwhere((law < least - _SLACK) | (law > most + _SLACK))
         if len(wrong):
             cell, label = wrong[0]
@@ -188,7 +191,7 @@ def _classify(drawn: list[_Sample]) -> str | None:
         for name, gain in _log_gains(sample):
             gains[name] = gains.get(name, 0.0) + gain
     odds = float(np.logaddexp.reduce(list(gains.values()))) - math.log(len(gains))
-    if odds < -math.log(ALPHA):
+    if odds < -math.log(ERROR_RATE):
         return None
     best, count = max(gains, key=lambda name: gains[name]), sum(len(sample.messages) for sample in drawn)
     return (

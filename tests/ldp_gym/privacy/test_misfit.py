@@ -19,7 +19,7 @@ from broken_channels import (
 import ldp_gym
 from ldp_gym.channels import GaussianVector, LaplaceSingle, RandomizedResponse
 from ldp_gym.privacy.audit import certify
-from ldp_gym.privacy.fit import ALPHA, _log_gains, _Sample, find_misfit
+from ldp_gym.privacy.misfit import ERROR_RATE, _log_gains, _Sample, find_misfit
 from ldp_gym.testing import check_channel
 
 TABLE = np.random.default_rng(0).dirichlet(np.full(5, 0.5), size=3)
@@ -108,7 +108,7 @@ def test_the_error_rate_is_at_most_the_stated_one():
         exceeded += np.logaddexp.reduce(gains) - math.log(len(gains)) >= math.log(20.0)
     from scipy.stats import binom
 
-    assert exceeded <= binom.isf(ALPHA, repeats, 1 / 20)
+    assert exceeded <= binom.isf(ERROR_RATE, repeats, 1 / 20)
 
 
 def test_samples_are_validated():
