@@ -153,8 +153,8 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
 def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -> None:
     """Check that messages follow ``log_density``, and that batches agree with single draws.
 
-    The statistical part (:mod:`ldp_gym.privacy.misfit`) fails a correct channel with probability at most 1e-6.
-    Whether the density keeps the promised eps is for the exact audit, ``ldp_gym.audit.certify``.
+    It fails a correct channel with probability at most 1e-6 (:mod:`ldp_gym.privacy.misfit`). Whether the
+    density keeps the promised eps is for the exact audit, ``ldp_gym.audit.certify``.
 
     Args:
         channel: the channel.
@@ -195,7 +195,7 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
         _require_close(single, log_density[i], "the same log_density alone and in a batch")
     copies = np.broadcast_to(pair[0], (4, 5, size, num_labels))
     shared = None if posterior is None else posterior[0, 0]
-    spread = None if posterior is None else np.broadcast_to(posterior[0, 0], (4, 5, size))
+    spread = None if shared is None else np.broadcast_to(shared, (4, 5, size))
     expected = channel.encode(labels, pair[0], uniforms, shared)
     for table, own in ((copies, shared), (pair[0], spread), (copies, spread)):
         again = channel.encode(labels, table, uniforms, own)
@@ -269,10 +269,8 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rul
         _require_close(alone, together[one], "the same predictions alone and in a batch", 1e-5)
     if plays_blocks(made):
         begin(made, range(batch))
-        half = rounds // 2
-        predictions = []
-        for part in (slice(0, half), slice(half, None)):
-            still = shared or tape.candidates.shape[1] == 1
+        predictions, still = [], shared or tape.candidates.shape[1] == 1
+        for part in (slice(0, rounds // 2), slice(rounds // 2, None)):
             candidates = tape.candidates if still else tape.candidates[:, part]
             told = None if tape.log_likelihoods is None else tape.log_likelihoods[:, part]
             predictions.append(made.play(candidates, tape.messages[:, part], told))  # type: ignore[attr-defined]
@@ -306,8 +304,7 @@ def _check_acting(learner: Any, scenario: Scenario, tape: Tape, expected: FloatA
     for t in range(rounds):
         acted = learner.act(observation(t))
         _require_close(acted, expected[:, t], "act() to predict as stepping does", 1e-5)
-    again = np.arange(batch) % 2 == 0
-    # Some games start over, the others go on.
+    again = np.arange(batch) % 2 == 0  # these games start over, the others go on
     reached = np.where(again, 0, rounds)[:, None]
     fresh = learner.act({"round": reached, "message": tape.messages[:, -1], "candidates": every[:, 0]})
     _require_close(fresh[again], expected[again, 0], "restart() to forget the games it names", 1e-5)

@@ -16,8 +16,7 @@ from ldp_gym.channels.laplace_single import LaplaceSingle
 from ldp_gym.channels.local_hashing import LocalHashing
 from ldp_gym.channels.one_bit import Hybrid, OneBit
 from ldp_gym.channels.randomized_response import Identity, RandomizedResponse
-from ldp_gym.channels.subset_selection import SubsetSelection
-from ldp_gym.channels.unary_encoding import UnaryEncoding
+from ldp_gym.channels.subset_selection import SubsetSelection, UnaryEncoding
 from ldp_gym.channels.vector_noise import GaussianVector, LaplaceVector
 from ldp_gym.channels.vote import Vote
 from ldp_gym.channels.wheel import AdaptiveWheel, Wheel

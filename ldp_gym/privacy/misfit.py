@@ -169,10 +169,7 @@ def _goodness_of_fit(
         law, counts = (
             np.vstack([np.where(rare, 0, a), np.where(rare, a, 0).sum(axis=0)]) for a in (law, counts)
         )
-        least, most = (
-            least_share(counts, trials, ERROR_RATE / tests),
-            largest_share(counts, trials, ERROR_RATE / tests),
-        )
+        least, most = (share(counts, trials, ERROR_RATE / tests) for share in (least_share, largest_share))
         wrong = np.argwhere((law < least - _SLACK) | (law > most + _SLACK))
         if len(wrong):
             cell, label = wrong[0]
