@@ -39,7 +39,7 @@ class NoiseLaw:
 
 LAPLACE = NoiseLaw(
     draw=sampling.laplace,
-    log_kernel=lambda x: -np.abs(x),
+    log_kernel=lambda x: np.copysign(x, -1.0),
     log_norm=-math.log(2.0),
     variance=2.0,
     reach=lambda g: g,
