@@ -8,7 +8,7 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Channel, Posterior
+from ldp_gym.channels.base import Channel, Public
 from ldp_gym.channels.clipping import Cells, Clipping
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, expectations, has_zero
 from ldp_gym.core.sampling import integers
@@ -95,13 +95,10 @@ class ClippedChannel(Channel):
         log_kernel -= peak
         return np.exp(log_kernel, out=log_kernel), peak + log_norm[..., None]
 
-    def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
+    def log_density(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         """See :meth:`Channel.log_density`; the base measure is Lebesgue's in the revealed coordinates.
 
-        h_t mixes the kernels: label y keeps its own with probability 1 - 1/T, and else takes the average of
-        all by their cells' share; a label without a cell always takes the average.
+        A label keeps its own kernel with probability 1 - 1/T (0 if it has no cell), else takes the average.
         """
         cells = self.clipping.cells(candidates)
         kernel, log_scale = self._kernel(messages, candidates, cells)
@@ -111,12 +108,12 @@ class ClippedChannel(Channel):
             return np.log(own * kernel + (1.0 - own) * average) + log_scale
 
     def unbiased_losses(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         """See :meth:`Channel.unbiased_losses`: the loss estimates, without the part that h_t adds.
 
-        :meth:`loss_estimates` are unbiased for ``-log pbar_k(h_t(y))``, and h_t replaces a label that some
-        hypothesis allows with probability 1/T by the average over all cells, which is public.
+        :meth:`loss_estimates` are unbiased for ``-log pbar_k(h_t(y))``, and with probability 1/T h_t replaces
+        the label's loss by the average over all cells, which is public.
         """
         estimates, mixing = self.loss_estimates(messages, candidates, posterior), self.clipping.mixing
         losses = self.clipping.label_losses(candidates)
@@ -124,7 +121,7 @@ class ClippedChannel(Channel):
         return (estimates - mixing * average) / (1.0 - mixing)
 
     def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         """See :meth:`Channel.log_likelihood`; the kernels mixed by the laws of ``h_t(y)``."""
         kernel, log_scale = self._kernel(messages, candidates, self.clipping.cells(candidates))
@@ -137,11 +134,9 @@ class ClippedChannel(Channel):
 
 def range_of(density: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The least and the largest logarithm of densities ``(..., M)`` on the cells that have a length."""
-    if not has_zero(lengths):
-        return np.log(np.minimum.reduce(density, axis=-1)), np.log(np.maximum.reduce(density, axis=-1))
-    lowest = np.minimum.reduce(density, axis=-1, where=lengths > 0.0, initial=np.inf)
-    highest = np.maximum.reduce(density, axis=-1, where=lengths > 0.0, initial=0.0)
-    return np.log(lowest), np.log(highest)
+    lowest = np.where(lengths > 0.0, density, np.inf) if has_zero(lengths) else density
+    # A cell without a length has the least density there is, so it is never the largest.
+    return np.log(np.minimum.reduce(lowest, axis=-1)), np.log(np.maximum.reduce(density, axis=-1))
 
 
 def mark_revealed(losses: FloatArray) -> FloatArray:
@@ -157,9 +152,6 @@ def revealed_coordinate(messages: Messages) -> IntArray:
 def importance_weighted_losses(
     messages: Messages, revealed: FloatArray, lowest: FloatArray, highest: FloatArray
 ) -> FloatArray:
-    """Unbiased losses ``(..., K)`` from one revealed log-likelihood out of K.
-
-    Every coordinate has its range's centre for a baseline; the one that was revealed is corrected K-fold.
-    """
+    """Unbiased losses ``(..., K)``: the centre of every range, and K times what was revealed off one's."""
     shown, centre = messages != 0.0, (lowest + highest) / 2.0
     return -centre - messages.shape[-1] * np.where(shown, revealed - centre, 0.0)

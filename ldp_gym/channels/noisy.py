@@ -37,27 +37,20 @@ class NoiseLaw:
     reach: Callable[[float], float]
 
 
-def _minus_abs(x: FloatArray) -> FloatArray:
-    distance = np.abs(x)
-    return np.negative(distance, out=distance)
-
-
-def _minus_half_square(x: FloatArray) -> FloatArray:
-    square = np.square(x)
-    square *= -0.5
-    return square
-
-
-def _laplace_reach(g: float) -> float:
-    return g
-
-
-def _gauss_reach(g: float) -> float:
-    return math.sqrt(2.0 * (g + math.log(2.0)))
-
-
-LAPLACE = NoiseLaw(sampling.laplace, _minus_abs, -math.log(2.0), 2.0, _laplace_reach)
-GAUSS = NoiseLaw(sampling.normal, _minus_half_square, -0.5 * math.log(2.0 * math.pi), 1.0, _gauss_reach)
+LAPLACE = NoiseLaw(
+    draw=sampling.laplace,
+    log_kernel=lambda x: np.copysign(x, -1.0),
+    log_norm=-math.log(2.0),
+    variance=2.0,
+    reach=lambda g: g,
+)
+GAUSS = NoiseLaw(
+    draw=sampling.normal,
+    log_kernel=lambda x: -0.5 * np.square(x),
+    log_norm=-0.5 * math.log(2.0 * math.pi),
+    variance=1.0,
+    reach=lambda g: math.sqrt(2.0 * (g + math.log(2.0))),
+)
 
 
 class Noise(NamedTuple):
@@ -81,10 +74,9 @@ class NoisyChannel(ClippedChannel):
     arguments are those of :class:`ClippedChannel`.
 
     Args:
-        calibration: ``"paper"``: noise for log-likelihoods of range ``log(KT)``, whatever the context;
-            ``"tight"``: for the public range ``D_j(x_t) = max_y log pbar_j - min_y log pbar_j`` of each
-            coordinate, which is never larger. The offset stays common to all coordinates, from the largest
-            scale: otherwise the truth need not have the least expected loss.
+        calibration: ``"paper"``: noise for log-likelihoods of range ``log(KT)``; ``"tight"``: for the public
+            range ``D_j(x_t) = max_y log pbar_j - min_y log pbar_j`` of each coordinate, which is never
+            larger. The offset is common to all coordinates: otherwise the truth need not have the least loss.
         gamma: sets the offset c', within which all noise of an episode stays with probability 1 - e^-gamma;
             log T when not given.
     """
