@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ldp_gym.channels.base import Channel
-from ldp_gym.channels.noisy import NoisyChannel
+from ldp_gym.channels.clipped import NoisyChannel
 from ldp_gym.core.arrays import FloatArray, Messages, expectations
 
 
