@@ -13,7 +13,7 @@ from ldp_gym.bench.store import Store
 from ldp_gym.bench.suites import SUITES, Suite
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core import VERSION
-from ldp_gym.core.registry import is_own
+from ldp_gym.core.registry import PACKAGES
 
 
 class _Everything:
@@ -102,7 +102,7 @@ def _addresses(run: Mapping[str, Any]) -> list[str]:
     """The ``module:object`` of others that making a run's suite again would import."""
     settings = run["settings"]
     texts = [run["suite"], *settings["channels"], *texts_of(settings["parameters"])]
-    return sorted({text for text in texts if ":" in text and not is_own(text)})
+    return sorted({text for text in texts if ":" in text and text.partition(".")[0] not in PACKAGES})
 
 
 def texts_of(value: object) -> Iterator[str]:

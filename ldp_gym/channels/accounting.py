@@ -109,7 +109,7 @@ def _laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) ->
 
 def laplace_delta(shifts: FloatArray, epsilon: float) -> DeltaBounds:
     """The least delta of K coordinates with Laplace noise of unit scale that move by ``shifts``."""
-    shifts = validation.numeric("shifts", shifts)
+    shifts = validation.numbers("shifts", shifts)
     if shifts.ndim != 1 or not shifts.size or not (shifts >= 0.0).all() or not np.isfinite(shifts).all():
         raise ValueError(f"shifts must be nonnegative and finite, one per coordinate, got {shifts}")
     validation.fits_memory("shifts", len(shifts), 1000, "privacy losses")

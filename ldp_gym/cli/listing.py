@@ -13,7 +13,7 @@ from rich.text import Text
 from ldp_gym.bench.suites import SUITES
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.errors import BrokenPluginError
-from ldp_gym.core.registry import Registry, first_sentence
+from ldp_gym.core.registry import PACKAGES, Registry, first_sentence
 from ldp_gym.engine.learners import LEARNERS, track_of
 from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.natures.base import NATURES
@@ -61,7 +61,7 @@ def headings(title: Kind, registry: Registry[Any]) -> dict[str, list[str]]:
 
 def _track(learner: str) -> str:
     """What a learner reads."""
-    if not LEARNERS.is_builtin(learner):
+    if LEARNERS.package_of(learner) not in PACKAGES:
         return "of other packages"
     reads = {
         "informed": "that may use what the channel says about its messages (informed)",

@@ -5,31 +5,16 @@ from __future__ import annotations
 import os
 import zipfile
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 MOST_BYTES = 2**28
 """Most bytes that a file of arrays may unpack to: 256 MiB."""
-
-
-class Closable(ABC):
-    """Something that holds a file: after a ``with`` block it is closed."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of the file."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 @contextmanager

@@ -138,7 +138,7 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
             raise ResetNeeded(
                 f"games {np.flatnonzero(resetting).tolist()} are over, or have not begun: reset them first"
             )
-        actions = validation.numeric("an action", actions)
+        actions = np.array(validation.numbers("an action", actions))
         if actions.shape == self._simplex.shape:  # else the simplex has something to say
             actions[resetting] = 1.0 / actions.shape[-1]
         return actions

@@ -232,7 +232,7 @@ def test_the_interval_covers():
     ("arguments", "error", "message"),
     [
         ({"episodes": 0}, ValueError, "episodes must be at least 1, got 0"),
-        ({"truth": 9}, ValueError, "truth must lie in 0..3, got 9"),
+        ({"truth": 9}, ValueError, "truth must be at most 3, got 9"),
         ({"truth": "every"}, ValueError, "got 'every'"),
         ({"checkpoints": [0, 5]}, ValueError, "checkpoints must be at least 1, got 0"),
         ({"checkpoints": [1.9]}, TypeError, "checkpoints must be a whole number, got 1.9"),

@@ -53,7 +53,7 @@ def describe_outside(trained_on: Mapping[str, Any], measured: Mapping[str, str],
 
 def _name_in(registry: Registry[Any], party: object) -> str:
     """The registered name of a channel or class; for one without, what it is."""
-    named = (name for name in registry.names() if registry.is_builtin(name) and registry[name] is type(party))
+    named = (name for name, maker in registry.own.items() if maker is type(party))
     return next(named, type(party).__name__)
 
 

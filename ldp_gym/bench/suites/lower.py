@@ -18,7 +18,7 @@ LEARNERS = ("bayes", "uniform")
 
 def pure_channels(adaptive: bool) -> list[str]:
     """The pure channels that come with the package, adaptive ones among them or not."""
-    ours = {name: CHANNELS.class_of(name) for name in CHANNELS if CHANNELS.is_builtin(name)}
+    ours = {name: CHANNELS.class_of(name) for name in sorted(CHANNELS.own)}
     pure = [name for name, channel in ours.items() if channel.pure and name != "identity"]
     return pure if adaptive else [name for name in pure if not ours[name].adaptive]
 

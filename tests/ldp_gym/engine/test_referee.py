@@ -116,7 +116,7 @@ def test_the_truth_can_be_chosen_by_an_option():
     assert member_option(scenario, None) is None
     assert member_option(scenario, {}) is None
     assert member_option(scenario, {"truth": np.int64(3)}) == 3
-    with pytest.raises(ValueError, match=r"truth must lie in 0..3, got 4"):
+    with pytest.raises(ValueError, match=r"truth must be at most 3, got 4"):
         member_option(scenario, {"truth": 4})
     with pytest.raises(ValueError, match=r"unknown reset options \['seed'\]; the known one is 'truth'"):
         member_option(scenario, {"truth": 1, "seed": 2})

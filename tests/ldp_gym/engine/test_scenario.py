@@ -29,7 +29,7 @@ from ldp_gym.engine.scenario import Scenario
         ({"delta": -0.1}, ValueError, "got -0.1"),
         ({"channel": "laplace-vector"}, ValueError, "needs delta > 0"),
         ({"nature": "sequence"}, TypeError, "nature 'sequence' needs the option 'contexts'"),
-        ({"truth": 8}, ValueError, r"truth must lie in 0..7, got 8"),
+        ({"truth": 8}, ValueError, r"truth must be at most 7, got 8"),
         ({"truth": "unifrom"}, ValueError, "unknown truth 'unifrom'; did you mean 'uniform'"),
         ({"max_loss": -1.0}, ValueError, "max_loss must be positive"),
         ({"redraw_hypotheses": True}, ValueError, "needs observe_candidates=True"),

@@ -242,7 +242,7 @@ def test_members_of_the_class_have_no_regret_but_their_risk():
     ("more", "error", "message"),
     [
         ({"truth": "mixtur"}, ValueError, "did you mean 'mixture'"),
-        ({"truth": 4}, ValueError, r"truth must lie in 0..3, got 4"),
+        ({"truth": 4}, ValueError, r"truth must be at most 3, got 4"),
         (
             {"truth": [0.5, 0.5]},
             ValueError,
