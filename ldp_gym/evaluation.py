@@ -26,8 +26,8 @@ from ldp_gym.privacy.certificate import warn_of_broken_promise
 from ldp_gym.processes import count_jobs, one_thread, share_out
 from ldp_gym.truths.base import NO_MEMBER
 
-_BLOCK_FLOATS = 600_000
-"""Largest block of tape, in floats: 5 MiB, which mostly stays in a processor's cache."""
+_BLOCK_FLOATS = 1_200_000
+"""Largest block of tape, in floats: 10 MiB."""
 
 _KEPT_BYTES = 2**26
 """Largest part of a game's tape that is kept for its next learner."""
@@ -267,10 +267,9 @@ def _checkpoints(horizon: int, given: Sequence[int] | None) -> IntArray:
 
 
 def _episodes_at_a_time(scenario: Scenario, in_blocks: bool, total: int) -> int:
-    """Number of episodes that are played together.
+    """Number of episodes that are played together: few enough to give several processes some each.
 
-    Fewer than memory has room for if that gives several processes a piece of work each. It does not depend
-    on the number of processes: the episodes played together can decide the last bit of a loss.
+    It does not depend on the number of processes: the last bit of a loss may depend on it.
     """
     rounds = _BLOCK_FLOATS // scenario.footprint
     most, least = (rounds // 256, rounds // scenario.horizon) if in_blocks else (rounds, _LEAST_STEPPED)
@@ -311,7 +310,7 @@ class _Work:
         stops = checkpoints if self.leaders else None
         begin_episodes(learner, [first_generator(seed) for seed, _ in plays])
         for start, tape, charged in recording.blocks(plays, stops):
-            predictions = _predict_block(learner, scenario, tape, start)
+            predictions = _predict_block(learner, tape, start)
             rounds = predictions.shape[1]
             # The block's rounds fall into segments that end at checkpoints.
             first, last = np.searchsorted(checkpoints, (start, start + rounds - 1), side="right")
@@ -399,7 +398,6 @@ class Recording:
             seconds += time.perf_counter() - began
             size += block.num_bytes
             if size <= self._bytes_left:
-                block.tape.candidates.flags.writeable = False
                 kept.append(block)
             else:
                 kept.clear()
@@ -418,29 +416,16 @@ class Recording:
         ends.update(() if stops is None else stops.tolist())
         for start, end in pairwise([0, *sorted(ends)]):
             tape = tapes.play(end - start)
+            for handed in (tape.candidates, tape.messages, tape.log_likelihoods):
+                if handed is not None:
+                    handed.flags.writeable = False  # a learner that changes them in place gets an error
             yield Block(start, tape, kl_to_each(tape.distributions, tape.candidates, tape.negentropies))
 
 
-def _predict_block(learner: Learner, scenario: Scenario, tape: Tape, start: int) -> FloatArray:
-    """The learner's predictions ``(B, n, M)``. It gets copies, which it may change."""
-    candidates = tape.candidates if _is_free(scenario, tape) else tape.candidates.copy(order="K")
-    log_likelihoods = None if tape.log_likelihoods is None else tape.log_likelihoods.copy()
-    predictions = play_block(learner, candidates, tape.messages.copy(), log_likelihoods)
-    return _validated(predictions, (*tape.labels.shape, scenario.game.num_labels), start)
-
-
-def _is_free(scenario: Scenario, tape: Tape) -> bool:
-    """True if nothing else needs a tape's candidates: copying them would take a tenth of the time."""
-    return (
-        tape.candidates.flags.writeable
-        and "candidates" not in scenario.constant_fields
-        and tape.candidates.base is None
-        and not np.may_share_memory(tape.candidates, tape.distributions)
-    )
-
-
-def _validated(predictions: FloatArray, shape: tuple[int, ...], start: int) -> FloatArray:
-    """Predictions ``(B, n, M)`` as the environment would take them."""
+def _predict_block(learner: Learner, tape: Tape, start: int) -> FloatArray:
+    """The learner's predictions ``(B, n, M)``, checked as the environment would check them."""
+    predictions = play_block(learner, tape.candidates, tape.messages, tape.log_likelihoods)
+    shape = (*tape.labels.shape, tape.candidates.shape[-1])
     if predictions.shape != shape:
         raise ValueError(f"predictions of a block must have shape {shape} (B, n, M), got {predictions.shape}")
     return game_arrays.predictions(

@@ -190,9 +190,9 @@ def play_stepwise(learner: Learner, candidates: FloatArray, messages: Messages) 
     """Predict and learn n rounds, one by one."""
     predictions = []
     for t in range(messages.shape[1]):
-        now = candidates if candidates.ndim == 2 else at_round(candidates, t).copy()
+        now = candidates if candidates.ndim == 2 else at_round(candidates, t)
         predictions.append(predict_checked(learner, now, len(messages)))
-        learner.update(now, messages[:, t].copy())  # a view would lead to the messages to come
+        learner.update(now, messages[:, t])
     return np.stack(predictions, axis=1)
 
 

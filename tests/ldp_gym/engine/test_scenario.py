@@ -59,7 +59,7 @@ from ldp_gym.engine.scenario import Scenario
         ({"render_mode": "disco"}, ValueError, "disco"),
         ({"reveal": "false"}, TypeError, "reveal must be True or False, got 'false'"),
         ({"observe_candidates": 1}, TypeError, "observe_candidates must be True or False, got 1"),
-        ({"channel_kwargs": 3}, TypeError, "channel_kwargs must be a dict of options, got 3"),
+        ({"channel_kwargs": 3}, TypeError, "channel_kwargs must be a dict of options by name, got 3"),
         ({"channel": "split", "channel_kwargs": {"x": 1}}, TypeError, "no option 'x'; its options: none"),
         (
             {"nature": "cycle", "nature_kwargs": {"contexts": "abc"}},
