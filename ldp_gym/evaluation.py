@@ -18,7 +18,7 @@ from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.core.divergences import kl, kl_to_each, tv
 from ldp_gym.core.intervals import largest_mean_interval
 from ldp_gym.engine.game import Game, copy_game
-from ldp_gym.engine.learners import Learner, begin_episodes, build_learner, play_block, plays_blocks
+from ldp_gym.engine.learners import LearnerProtocol, begin_episodes, build_learner, play_block, plays_blocks
 from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.envs.single import LDPDistEnv
@@ -153,7 +153,7 @@ def join_episodes(parts: Sequence[Evaluation]) -> Evaluation:
 
 
 def evaluate(
-    learner: str | Callable[[Game], Learner],
+    learner: str | Callable[[Game], LearnerProtocol],
     env: Mapping[str, Any] | gym.Env[Any, Any] | Recording,
     *,
     episodes: int,
@@ -244,7 +244,7 @@ def _members(scenario: Scenario, truth: int | str | None) -> list[int | None]:
 def as_scenario(env: object) -> Scenario:
     """The scenario of keyword arguments, or of an environment."""
     if isinstance(env, Mapping):
-        env = validation.options("env", env)
+        env = validation.options_dict("env", env)
         return Scenario(**{name: value for name, value in env.items() if name != "render_mode"})
     if isinstance(env, gym.Env) and isinstance(env.unwrapped, LDPDistEnv):
         return env.unwrapped.scenario
@@ -280,14 +280,14 @@ def _episodes_at_a_time(scenario: Scenario, in_blocks: bool, total: int) -> int:
 class _Work:
     """Play pieces of the episodes, given by seeds and truths; it can be sent to a process."""
 
-    learner: str | Callable[[Game], Learner]
+    learner: str | Callable[[Game], LearnerProtocol]
     scenario: Scenario
     checkpoints: IntArray
     averages: bool
     leaders: bool
 
     @cached_property
-    def _made(self) -> Learner:
+    def _made(self) -> LearnerProtocol:
         return build_learner(self.learner, copy_game(self.scenario.game))
 
     def __call__(self, plays: Sequence[tuple[int, int | None]]) -> Evaluation:
@@ -296,7 +296,7 @@ class _Work:
 
     def play(
         self,
-        learner: Learner,
+        learner: LearnerProtocol,
         recording: Recording,
         plays: Sequence[tuple[int, int | None]],
         report: Callable[[int], None],
@@ -338,7 +338,7 @@ def _no_report(rounds: int) -> None:
     """Default progress callback: does nothing."""
 
 
-def _weights(learner: Learner, shape: tuple[int, ...]) -> FloatArray | None:
+def _weights(learner: LearnerProtocol, shape: tuple[int, ...]) -> FloatArray | None:
     """A learner's weights ``(B, K)`` of the hypotheses; None if its attribute has another shape."""
     try:
         weights = np.asarray(getattr(learner, "weights", None), dtype=np.float64)
@@ -422,7 +422,7 @@ class Recording:
             yield Block(start, tape, kl_to_each(tape.distributions, tape.candidates, tape.negentropies))
 
 
-def _predict_block(learner: Learner, tape: Tape, start: int) -> FloatArray:
+def _predict_block(learner: LearnerProtocol, tape: Tape, start: int) -> FloatArray:
     """The learner's predictions ``(B, n, M)``, checked as the environment would check them."""
     predictions = play_block(learner, tape.candidates, tape.messages, tape.log_likelihoods)
     shape = (*tape.labels.shape, tape.candidates.shape[-1])

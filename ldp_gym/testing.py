@@ -22,7 +22,7 @@ from ldp_gym.core.errors import OutsideTrainingWarning
 from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import (
-    Learner,
+    LearnerProtocol,
     as_make_learner,
     begin_episodes,
     build_learner,
@@ -239,7 +239,7 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     )
 
 
-def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rules: Any) -> None:
+def check_learner(learner: str | Callable[[Game], LearnerProtocol], seed: int = 0, **rules: Any) -> None:
     """Check that a learner predicts distributions, the same alone, in a batch and on a tape.
 
     Args:
@@ -261,10 +261,10 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rul
     tape = Episodes(scenario, starts).play(rounds)
     shared = tape.candidates.ndim == 2
 
-    def begin(made: Learner, games: Sequence[int]) -> None:
+    def begin(made: LearnerProtocol, games: Sequence[int]) -> None:
         begin_episodes(made, [starts[game].generator for game in games])
 
-    def predict_stepwise(made: Learner, games: list[int]) -> FloatArray:
+    def predict_stepwise(made: LearnerProtocol, games: list[int]) -> FloatArray:
         begin(made, games)
         predictions = []
         for t in range(rounds):
@@ -280,13 +280,13 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rul
             _require(np.array_equal(heard, messages), "the messages left as they were")
         return np.stack(predictions, axis=1)
 
-    def new_learner() -> Learner:
+    def new_learner() -> LearnerProtocol:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutsideTrainingWarning)  # the contract holds there too
             return build_learner(make_learner, scenario.game)
 
     made = new_learner()
-    _require(isinstance(made, Learner), f"a learner, with reset, predict and update; got {made!r}")
+    _require(isinstance(made, LearnerProtocol), f"a learner, with reset, predict and update; got {made!r}")
     together = predict_stepwise(made, list(range(batch)))
     _require_distributions("predictions", together, tolerance=1e-6)
     again = predict_stepwise(made, list(range(batch)))
@@ -311,7 +311,9 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rul
         _check_acting(made, scenario, tape, together)
 
 
-def _rules_of_check(make_learner: Callable[[Game], Learner], given: Mapping[str, Any]) -> dict[str, Any]:
+def _rules_of_check(
+    make_learner: Callable[[Game], LearnerProtocol], given: Mapping[str, Any]
+) -> dict[str, Any]:
     """The given rules, completed by the learner's example or by a small game.
 
     A given class comes with its own size, a given channel with its own options.

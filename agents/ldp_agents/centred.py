@@ -11,9 +11,7 @@ from ldp_gym import Game
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages, softmax
 
-RATES = ("adaptive", "known")
-
-_ROUNDING = 1e-12
+_LEAST_SPREAD = 1e-12
 """Spread below which estimates count as equal: a rate of one over it would amplify rounding."""
 
 
@@ -35,7 +33,7 @@ class CentredEXP3(SmoothedLearner):
     """
 
     def __init__(self, game: Game, rate: str = "adaptive") -> None:
-        rate = validation.choice("rate", rate, RATES)
+        rate = validation.choice("rate", rate, ("adaptive", "known"))
         self._known = rate == "known"
         super().__init__(game)
 
@@ -51,7 +49,7 @@ class CentredEXP3(SmoothedLearner):
             spread = np.broadcast_to(channel.loss_variance(candidates), estimates.shape[:-1])
         else:
             spread = estimates.var(axis=-1)
-            least = _ROUNDING**2 * (1.0 + np.square(estimates[..., 0]))
+            least = _LEAST_SPREAD**2 * (1.0 + np.square(estimates[..., 0]))
             spread = np.where(spread > least, spread, 0.0)
         return np.concatenate([estimates, spread[..., None]], axis=-1)
 

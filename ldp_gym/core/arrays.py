@@ -52,7 +52,7 @@ def uniform_distribution(*shape: int) -> FloatArray:
     return np.full(shape, 1.0 / shape[-1])
 
 
-_SHORT = 4096
+_SMALL_ARRAY = 4096
 """Size below which NumPy's overhead per call costs more than its work; picks between two forms below."""
 
 
@@ -61,7 +61,7 @@ def inner(a: FloatArray, b: FloatArray) -> FloatArray:
 
     The last bit may depend on the shape of a batch: never use it to decide a label or a message.
     """
-    if b.size < _SHORT:
+    if b.size < _SMALL_ARRAY:
         product: FloatArray = np.vecdot(a, b)
         return product
     if a.ndim == b.ndim > 1 and a.shape[-2] == 1:  # the same a in all rounds: a matrix product
@@ -72,7 +72,7 @@ def inner(a: FloatArray, b: FloatArray) -> FloatArray:
 def row_sums(array: FloatArray) -> FloatArray:
     """Sums along the last axis; the last bit may depend on the batch, as in :func:`inner`."""
     ones = _ones(array.shape[-1])  # a product with them takes a fraction of a reduction's time
-    return array @ ones if array.size >= _SHORT else array.dot(ones)
+    return array @ ones if array.size >= _SMALL_ARRAY else array.dot(ones)
 
 
 @lru_cache(maxsize=8)
@@ -82,7 +82,11 @@ def _ones(length: int) -> FloatArray:
 
 def least(array: FloatArray) -> float:
     """Smallest number of an array; NaN if it holds one."""
-    return array.item(array.argmin()) if array.size < _SHORT else float(np.minimum.reduce(array, axis=None))
+    return (
+        array.item(array.argmin())
+        if array.size < _SMALL_ARRAY
+        else float(np.minimum.reduce(array, axis=None))
+    )
 
 
 def has_zero(array: FloatArray) -> bool:
@@ -111,13 +115,13 @@ def expectations(candidates: FloatArray, values: FloatArray) -> FloatArray:
     return np.einsum("...km,...m->...k", candidates, np.ascontiguousarray(values))
 
 
-_FEW = 32
+_FEW_ROUNDS = 32
 """Rounds of a game up to which a product must not depend on the other rows of a batch."""
 
 
 def _products(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
     """``matrix @ v`` of every vector ``(..., n)``."""
-    if vectors.ndim < 2 or vectors.shape[-2] <= _FEW:
+    if vectors.ndim < 2 or vectors.shape[-2] <= _FEW_ROUNDS:
         # The summed axis is never the fastest one, so that sums run in the order of the numbers.
         columns = np.ascontiguousarray(matrix.T)
         return np.einsum("nk,n...->k...", columns, vectors.T).T

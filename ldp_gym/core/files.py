@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-MOST_BYTES = 2**28
+_LARGEST_UNPACKED = 2**28
 """Most bytes that a file of arrays may unpack to: 256 MiB."""
 
 
@@ -48,7 +48,9 @@ def write_text(path: str | Path, text: str) -> None:
         part.write_text(text, encoding="utf-8")
 
 
-def read_arrays(source: str | Path | IO[bytes], most_bytes: int = MOST_BYTES) -> dict[str, npt.NDArray[Any]]:
+def read_arrays(
+    source: str | Path | IO[bytes], most_bytes: int = _LARGEST_UNPACKED
+) -> dict[str, npt.NDArray[Any]]:
     """Read the arrays of a ``.npz`` file without running code or unpacking too much.
 
     Raises:

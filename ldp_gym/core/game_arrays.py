@@ -20,7 +20,7 @@ PREDICTION_TOLERANCE = 1e-4
 _LARGEST_CONTEXT = 1e100
 """Largest coordinate of a context: beyond it the classes overflow."""
 
-_ROUNDING = 1e-12
+_SUM_ROUNDING = 1e-12
 """Distance from one of a sum that is due to rounding."""
 
 
@@ -41,7 +41,7 @@ def distributions(
     return normalised
 
 
-def table(values: npt.ArrayLike, argument: str = "table", name: str = "hypothesis") -> FloatArray:
+def checked_table(values: npt.ArrayLike, argument: str = "table", name: str = "hypothesis") -> FloatArray:
     """Table ``(K, M)`` of distributions, normalised to the last bit."""
     rows = distributions(values, name, argument)
     if rows.ndim != 2:
@@ -83,7 +83,7 @@ def labels(values: object, num_labels: int) -> IntArray:
     return array.astype(np.int64, copy=False)
 
 
-def contexts(name: str, values: Any, context_dim: int) -> FloatArray:
+def checked_contexts(name: str, values: Any, context_dim: int) -> FloatArray:
     """``values`` as finite contexts ``(n, d)``, read-only; a list of numbers where d is 1."""
     found = np.array(numbers(name, values, booleans=True))
     if found.ndim == 1 and context_dim == 1:
@@ -142,7 +142,7 @@ def predictions(
 ) -> FloatArray:
     """Predictions ``(..., M)``, checked by :func:`row_totals` and renormalised."""
     total = row_totals(values, tolerance, name_row, advice)
-    if _off_one(total) < _ROUNDING:
+    if _off_one(total) < _SUM_ROUNDING:
         return values
     renormalised: FloatArray = np.divide(values, total[..., None])
     return renormalised

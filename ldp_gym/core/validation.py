@@ -156,7 +156,7 @@ def flag(name: str, value: object) -> bool:
     return bool(value)
 
 
-def options(name: str, value: object) -> dict[str, Any]:
+def options_dict(name: str, value: object) -> dict[str, Any]:
     """``value`` as a dict of options by name; empty for None."""
     if value is None:
         return {}

@@ -49,7 +49,7 @@ class Scenario:
         self.reveal = validation.flag("reveal", given["reveal"])
         self.redraws = validation.flag("redraw_hypotheses", given["redraw_hypotheses"])
         options = {
-            party: validation.options(f"{party}_kwargs", given[f"{party}_kwargs"])  # type: ignore[literal-required]
+            party: validation.options_dict(f"{party}_kwargs", given[f"{party}_kwargs"])  # type: ignore[literal-required]
             for party in ("hypotheses", "channel", "nature", "truth")
         }
         # The parts check their own numbers.

@@ -107,7 +107,7 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
             seed: game i gets ``seed + i``, or the i-th of a list; without one, its next episode begins.
             options: ``{"truth": j}`` chooses the truth; ``{"reset_mask": mask}`` the games.
         """
-        options = validation.options("options", options)
+        options = validation.options_dict("options", options)
         mask = self._reset_mask(options.pop("reset_mask", None))
         infos = self._begin(
             mask, validation.seeds("seed", seed, self.num_envs), member_option(self.scenario, options)

@@ -73,7 +73,7 @@ class Table(HypothesisClass):
     constant = True
 
     def __init__(self, table: npt.ArrayLike, context_dim: int = 1) -> None:
-        self.table = game_arrays.table(table)
+        self.table = game_arrays.checked_table(table)
         self.table.flags.writeable = False  # shared with every learner
         super().__init__(self.table.shape[0], self.table.shape[1], context_dim)
 

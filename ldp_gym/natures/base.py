@@ -162,7 +162,7 @@ class PoolNature(Nature):
             validation.fits_memory("pool_size", size, self.context_dim, "contexts")
             rng = stream(Purpose.POOL, validation.seed("pool_seed", pool_seed))
             pool = rng.standard_normal((size, self.context_dim))
-        self.pool = game_arrays.contexts(
+        self.pool = game_arrays.checked_contexts(
             "the contexts to pick from", resolve(pool, "contexts"), self.context_dim
         )
         self.num_contexts = len(self.pool)

@@ -42,7 +42,7 @@ class Replay(Truth):
     ) -> None:
         self.order = validation.choice("order", order, ("given", "shuffled"))
         self.num_labels = num_labels
-        self.contexts = game_arrays.contexts("contexts", resolve(contexts, "contexts"), context_dim)
+        self.contexts = game_arrays.checked_contexts("contexts", resolve(contexts, "contexts"), context_dim)
         self.labels = _label_indices(resolve(labels, "labels"), num_labels, classes)
         if len(self.contexts) != len(self.labels):
             raise ValueError(

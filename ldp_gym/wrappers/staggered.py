@@ -42,7 +42,7 @@ class StaggeredStart(VectorView):
         first = np.arange(self.num_envs) // self.copies * self.copies
         if self.copies > 1:
             seed = self._seeds_of_copies(seed, first)
-        options = validation.options("options", options)
+        options = validation.options_dict("options", options)
         observations, infos = self.env.reset(seed=seed, options=options)
         if options.get("reset_mask") is not None:
             return observations, infos

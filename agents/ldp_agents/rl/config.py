@@ -53,7 +53,7 @@ class Config:
         rules = as_rules("rules", self.rules)
         shown = {"observe_candidates": True} if rules.get("redraw_hypotheses") else {}
         object.__setattr__(self, "rules", _through_json({**rules, **shown}))
-        settings = validation.options("settings", self.settings)
+        settings = validation.options_dict("settings", self.settings)
         object.__setattr__(self, "settings", _through_json(settings))
 
     def read(self, kind: type[Settings]) -> Settings:

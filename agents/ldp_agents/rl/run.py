@@ -9,12 +9,12 @@ from typing import Any, Generic, Protocol
 
 from ldp_agents.rl.config import Config, Settings
 from ldp_gym import Game
-from ldp_gym.engine.learners import Learner
+from ldp_gym.engine.learners import LearnerProtocol
 
 CHECKPOINT = "checkpoint.zip"
 """The file of a run that it goes on from."""
 
-LearnerFactory = Callable[[Game], Learner]
+LearnerFactory = Callable[[Game], LearnerProtocol]
 """What makes a learner from a game, such as a trained model."""
 
 

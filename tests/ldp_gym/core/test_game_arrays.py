@@ -34,9 +34,17 @@ from ldp_gym.core import game_arrays
             r"one posterior, of shape \(2,\), got \(1, 2\)",
         ),
         (lambda: game_arrays.row("truth", [0.5, 0.5], 3), ValueError, r"truth must be 3 .* got shape \(2,\)"),
-        (lambda: game_arrays.table([0.5, 0.5]), ValueError, r"a table has shape \(K, M\), got \(2,\)"),
-        (lambda: game_arrays.contexts("pool", [[1.0], [2.0]], 2), ValueError, r"d = 2, got \(2, 1\)"),
-        (lambda: game_arrays.contexts("pool", [0.0, math.inf], 1), ValueError, "finite .* got inf in row 1"),
+        (
+            lambda: game_arrays.checked_table([0.5, 0.5]),
+            ValueError,
+            r"a table has shape \(K, M\), got \(2,\)",
+        ),
+        (lambda: game_arrays.checked_contexts("pool", [[1.0], [2.0]], 2), ValueError, r"d = 2, got \(2, 1\)"),
+        (
+            lambda: game_arrays.checked_contexts("pool", [0.0, math.inf], 1),
+            ValueError,
+            "finite .* got inf in row 1",
+        ),
     ],
 )
 def test_a_wrong_array_is_named_with_what_is_wrong(check, error, message):

@@ -9,7 +9,7 @@ from helpers import record, small_rules
 import ldp_agents
 from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.engine.learners import (
-    Learner,
+    LearnerProtocol,
     as_make_learner,
     build_learner,
     is_directory,
@@ -42,10 +42,10 @@ def game():
 
 
 def test_whoever_predicts_and_learns_is_a_learner(game):
-    assert isinstance(Counter(game), Learner)
+    assert isinstance(Counter(game), LearnerProtocol)
     assert not plays_blocks(Counter(game))
     assert plays_blocks(ldp_agents.EXP3(game))
-    assert not isinstance(object(), Learner)
+    assert not isinstance(object(), LearnerProtocol)
 
 
 def test_a_learner_goes_by_a_name_a_path_or_what_makes_it(game):
