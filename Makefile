@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 
 PYTEST := -m pytest -n 2 --dist loadscope -rs
 
-.PHONY: demo test pytest lint types layers docs perf scaling lines coverage audit learned lowest core clean
+.PHONY: demo test pytest lint types layers docs perf scaling lines coverage audit learned baselines lowest core clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
@@ -55,8 +55,11 @@ coverage: .venv/.all  ## coverage and length of 95% intervals on the risks of th
 audit: .venv/.all  ## the full sweep: every pure channel on 20,000 adversarial classes
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/adversarial_classes.py
 
-learned: .venv/.all  ## train the learned baselines and print the table of docs/learned.md; about an hour
+learned: .venv/.all  ## train amortized and print the tables of docs/learned.md; about an hour
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/learned.py --out ldp-gym-results/learned --figure docs/pictures/learned.png
+
+baselines: .venv/.all  ## plain RL agents on the named games, for docs/train.md; at most 2 hours on two cores
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/baselines.py
 
 # Old packages warn about parts of Python that newer versions drop: these warnings are ignored.
 lowest:  ## the tests with the lowest versions that pyproject.toml admits, in a separate environment

@@ -17,10 +17,11 @@ import griffe
 
 import ldp_agents
 import ldp_gym
-from ldp_gym.bench.suites import SUITES
 from ldp_gym.channels.base import Channel
 from ldp_gym.cli.listing import headings
 from ldp_gym.core.registry import Registry
+
+_SUITE_MODULES = ("paper", "learners", "own_game", "replay")
 
 ENVIRONMENTS = {
     "LDPDist-v0": "ldp_gym.envs.single.LDPDistEnv",
@@ -40,7 +41,7 @@ MODULES = {
     "The benchmark": [
         "ldp_gym.bench.runner",
         "ldp_gym.bench.suites.base",
-        *[f"ldp_gym.bench.suites.{name.replace('-', '_')}" for name in SUITES],
+        *[f"ldp_gym.bench.suites.{name}" for name in _SUITE_MODULES],
         "ldp_gym.bench.experiment",
         "ldp_gym.bench.results",
         "ldp_gym.bench.statistics",
@@ -50,13 +51,11 @@ MODULES = {
     ],
     "Learned baselines": [
         "ldp_agents.rl",
-        "ldp_agents.rl.algorithms",
         "ldp_agents.rl.training",
-        "ldp_agents.rl.shipping",
+        "ldp_agents.rl.storage",
+        "ldp_agents.rl.policies",
         "ldp_agents.rl.model",
         "ldp_agents.rl.vec_env",
-        "ldp_agents.rl.saved",
-        "ldp_agents.rl.scope",
     ],
     "Splits and datasets": ["ldp_gym.bench.splits", "ldp_gym.datasets"],
     "Bounds and limits": ["ldp_gym.theory"],
