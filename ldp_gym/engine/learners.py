@@ -104,10 +104,6 @@ def as_make_learner(
         name: name of the learner.
         options: options of the learner.
         trust: allow a model's files to run code when they are read.
-
-    Raises:
-        ValueError: if there is no such learner; the message suggests the nearest name.
-        UntrustedCodeError: if a model's files run code, and ``trust`` is not set.
     """
     if is_directory(name):
         return LOADERS.build("directory", {"directory": name, "trust": trust}, options or {})
@@ -154,12 +150,10 @@ def is_directory(name: str) -> bool:
 
 
 def begin_episodes(learner: LearnerProtocol, generators: Sequence[np.random.Generator]) -> None:
-    """Reset a learner for a batch of episodes.
+    """Reset a learner for the episodes of these generators.
 
-    Args:
-        learner: the learner.
-        generators: the episodes' own generators. A randomized learner gets, for each, another generator with
-            a seed that is a hash of the episode's; nothing is drawn from the episode's.
+    A randomized learner gets, for each, another generator with a seed that is a hash of the episode's;
+    nothing is drawn from the episode's.
     """
     batch_shape = (len(generators),)
     if not getattr(learner, "randomized", False):
@@ -200,11 +194,7 @@ def play_stepwise(learner: LearnerProtocol, candidates: FloatArray, messages: Me
 
 
 def predict_checked(learner: LearnerProtocol, candidates: FloatArray, games: int) -> FloatArray:
-    """Copy of a learner's predictions ``(games, M)``: a learner may use one buffer for all rounds.
-
-    Raises:
-        ValueError: if they have another shape.
-    """
+    """Copy of a learner's predictions ``(games, M)``: a learner may use one buffer for all rounds."""
     predictions, shape = np.array(learner.predict(candidates)), (games, candidates.shape[-1])
     if predictions.shape != shape:
         raise ValueError(
