@@ -181,12 +181,10 @@ def evaluate(
         truth: index of a member for every episode, "all" to play the episodes once with each member, or
             None for the truth of the rules. An error if the rules name a truth outside the class.
         checkpoints: rounds at which to keep the sums; log-spaced by default.
-        averages: whether to keep the episodes' average predictions too, of a class without contexts.
-        leaders: whether to keep the hypothesis of the heaviest weight at each checkpoint too.
-        jobs: number of processes, -1 for one per core; the numbers are the same for any. Worth it from
-            some seconds of work on.
-        progress: called with the number of rounds played after each block, or after each piece of work
-            that another process has done.
+        averages: keep the episodes' average predictions too, of a class without contexts.
+        leaders: keep the hypothesis of the heaviest weight at each checkpoint too.
+        jobs: number of processes, -1 for one per core; the numbers are the same for any.
+        progress: callback with the number of rounds played since the last call.
 
     Example:
         >>> import ldp_agents

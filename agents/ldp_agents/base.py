@@ -20,16 +20,14 @@ from ldp_gym.engine.learners import Track, play_stepwise
 class Learner(ABC):
     """A learner of the game: it sees only the public rules, contexts and messages.
 
-    Define :meth:`predict`, :meth:`update` and, where there is a state, :meth:`reset` and :meth:`restart`;
-    :meth:`act` and ``ldp_gym.evaluate`` follow.
-    ``ldp_gym.testing.check_learner`` holds a learner to this contract.
+    Define :meth:`predict`, :meth:`update` and, where there is a state, :meth:`reset` and :meth:`restart`.
+    ``ldp_gym.testing.check_learner`` checks a learner.
 
     Args:
         game: the public rules.
 
     Attributes:
-        track: its sources of information, :data:`ldp_gym.engine.learners.Track`. A learner that never asks
-            the channel about its messages may declare that it is uninformed.
+        track: its sources of information, :data:`ldp_gym.engine.learners.Track`.
         randomized: True if :meth:`reset` also takes ``generators``, one for each game.
         play: method that predicts and learns many rounds at once; None for a learner that is stepped.
         spec: name and options, for a learner that was made by name.
@@ -73,12 +71,15 @@ class Learner(ABC):
     def act(self, observation: Mapping[str, Any]) -> FloatArray:
         """Learn from the observation's message, then predict: the learner as a Gymnasium agent.
 
-        Where the observation's round is 0 there is no message yet: an episode begins, and the learner starts
-        over in these games of the batch. A message is learned from once, however often it is shown. The
-        candidates come from the observation when it has them, else from the game's class.
+        Games of the batch that are in round 0 start over. A message is learned from once, however often it
+        is shown. The candidates come from the observation when it has them, else from the game's class.
         """
-        _check_observation(observation)
-        candidates, rounds = self._candidates(observation), _rounds(observation["round"])
+        if not isinstance(observation, Mapping) or not {"round", "message"} <= observation.keys():
+            raise TypeError(
+                f"act() takes an observation of LDPDist-v0, a dict of round, context and message, as it is; "
+                f"got {validation.describe(observation)}"
+            )
+        candidates, rounds = self._candidates(observation), np.array(observation["round"])[..., 0]
         begins = rounds == 0
         if begins.all():
             self.reset(begins.shape)
@@ -106,27 +107,7 @@ class Learner(ABC):
                 "the class is redrawn each episode: act() needs the candidates in the observation "
                 "(observe_candidates=True)"
             )
-        contexts = validation.numbers("context", observation["context"])
-        dim = self.game.hypotheses.context_dim
-        if contexts.shape[-1:] != (dim,) or not np.isfinite(contexts).all():
-            raise ValueError(f"a context is {dim} finite numbers, got {contexts!r}")
-        return self.game.hypotheses(contexts)
-
-
-def _check_observation(observation: object) -> None:
-    if not isinstance(observation, Mapping) or not {"round", "message"} <= observation.keys():
-        raise TypeError(
-            f"act() takes an observation of LDPDist-v0, a dict of round, context and message, as it is; got "
-            f"{validation.describe(observation)}"
-        )
-
-
-def _rounds(values: Any) -> IntArray:
-    """Copy of the rounds ``(...)`` of an observation."""
-    rounds = np.array(values)
-    if rounds.dtype.kind not in "iu" or rounds.shape[-1:] != (1,) or (rounds < 0).any():
-        raise ValueError(f"the observation's round is a whole number of shape (..., 1), got {values!r}")
-    return rounds[..., 0]
+        return self.game.hypotheses(validation.numbers("context", observation["context"]))
 
 
 class MixtureLearner(Learner):
@@ -210,8 +191,7 @@ class MixtureLearner(Learner):
 class ExponentialWeights(MixtureLearner):
     """Weights ``w_j`` proportional to ``exp(-rate * L_j)``, where ``L_j`` sums up a loss estimate.
 
-    WMA, EXP3 and Bayes differ only in :meth:`losses` and :attr:`rate`. The weights live in log space, so no
-    horizon overflows them. As messages do not depend on predictions, a block of tape is a cumulative sum.
+    WMA, EXP3 and Bayes differ only in :meth:`losses` and :attr:`rate`.
 
     Attributes:
         rate: the learning rate ``eta`` of all rounds.

@@ -18,13 +18,8 @@ _LEAST_SPREAD = 1e-12
 class CentredEXP3(SmoothedLearner):
     """EXP3 without the constant that drowns the paper's losses; it reads every channel.
 
-    Exponential weights on the channel's loss estimates.
-
-    Of a noisy log-likelihood the public offset is subtracted. Where one coordinate of K is revealed, the
-    estimate is importance-weighted around the public centre of each coordinate's range; where all are, it is
-    the noisy log-likelihood itself. Any other message is scored by
-    :func:`ldp_gym.channels.two_level.quadratic_losses`. The rate
-    ``sqrt(2 log K / V_t)`` needs no horizon: V_t sums up how large the estimates have been so far.
+    Exponential weights on the channel's ``loss_estimates``. The rate ``sqrt(2 log K / V_t)`` needs no
+    horizon: V_t sums up how large the estimates have been so far.
 
     Args:
         game: the public rules.

@@ -28,9 +28,6 @@ class Pairs(LikelihoodLearner):
     Args:
         game: the public rules, of at most 128 hypotheses.
         members: the prior probability, in (0, 1], that the truth is a member. At 1 there are no pairs.
-
-    Raises:
-        ValueError: if there are more hypotheses.
     """
 
     def __init__(self, game: Game, members: float = 0.5) -> None:
@@ -67,11 +64,7 @@ class Pairs(LikelihoodLearner):
 
 
 def mixtures_of_two(num_hypotheses: int) -> FloatArray:
-    """Five mixtures of every pair of hypotheses: weights ``(N, K)``.
-
-    Raises:
-        ValueError: if there are more than 128.
-    """
+    """Five mixtures of every pair of hypotheses: weights ``(N, K)``."""
     if num_hypotheses > _MOST_HYPOTHESES:
         raise ValueError(
             f"'pairs' keeps {len(_SHARES)} mixtures of every pair of hypotheses, and takes at most "

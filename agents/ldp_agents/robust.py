@@ -26,8 +26,7 @@ class Robust(LikelihoodLearner):
     - :class:`~ldp_agents.fixed_share.FixedShare` expects members that switch;
     - :class:`~ldp_agents.soft_bayes.SoftBayes` expects a mixture of many.
 
-    In their log-loss it pays at most ``log(1 / prior)`` more than any of
-    its experts, on every sequence of messages.
+    In the log-loss of messages it pays at most ``log(1 / prior)`` more than any of its experts.
 
     Args:
         game: the public rules. With more than 32 hypotheses the first expert expects only members.

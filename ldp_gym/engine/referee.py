@@ -204,8 +204,7 @@ class Playback:
     def now(self, name: str) -> npt.NDArray[Any]:
         """A field of :class:`ldp_gym.engine.tape.Tape` in the current round of each game, ``(B, ...)``.
 
-        It is a view of the record, to be copied before it is given away. A game that is over shows its last
-        round again.
+        It is a view of the record, to be copied before it is given away.
         """
         return self._record[name] if name in self._constant else self._record[name][self._now]
 
@@ -261,11 +260,7 @@ class Referee:
         return {"truth": self._playback.now("members").copy()} if self.scenario.reveal else {}
 
     def observe(self, game: int | EllipsisType = ...) -> dict[str, npt.NDArray[Any]]:
-        """Copies of the current observations: rounds, contexts, messages, candidates on request.
-
-        Args:
-            game: index of one game, or all.
-        """
+        """Copies of the current observations, of one game or of all."""
         playback = self._playback
         observations = {
             "round": playback.rounds[game].copy(),
