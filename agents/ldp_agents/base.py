@@ -115,6 +115,8 @@ class MixtureLearner(Learner):
 
     It can read the likelihood of a message under every hypothesis, on adaptive channels too.
 
+    Its state is one array ``(..., N)``, which begins as :attr:`_prior` in every game.
+
     Attributes:
         posterior: on an adaptive channel, the public posterior ``(..., K)`` before the messages it reads.
     """
@@ -131,6 +133,11 @@ class MixtureLearner(Learner):
     def weights(self) -> FloatArray:
         """The weights ``(..., K)`` of the hypotheses, summing to one."""
 
+    @property
+    @abstractmethod
+    def _prior(self) -> FloatArray:
+        """State ``(N,)`` before the first message."""
+
     @abstractmethod
     def _learn(self, candidates: FloatArray, message: Messages) -> None:
         """Learn from a round's messages."""
@@ -146,13 +153,15 @@ class MixtureLearner(Learner):
         return self.game.channel.log_likelihood(messages, candidates, self.posterior)
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
-        """Begin with no message."""
+        """Begin with the prior."""
         super().reset(batch_shape)
+        self._state = np.broadcast_to(self._prior, (*batch_shape, self._prior.size)).copy()
         self._public = self.game.public_posterior(batch_shape) if self.game.channel.adaptive else None
 
     def restart(self, mask: BoolArray) -> None:
-        """Forget the messages of the games of ``mask``."""
+        """Begin with the prior in the games of ``mask``."""
         super().restart(mask)
+        self._state[mask] = self._prior
         if self._public is not None:
             self._public.restart(mask)
 
@@ -205,25 +214,15 @@ class ExponentialWeights(MixtureLearner):
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """Each hypothesis' loss estimate ``(..., K)`` from messages ``(..., *message_shape)``."""
 
-    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
-        """Begin with equal weights."""
-        super().reset(batch_shape)
-        self._total = np.zeros((*batch_shape, self._num_totals))
-
-    def restart(self, mask: BoolArray) -> None:
-        """Begin with equal weights in the games of ``mask``."""
-        super().restart(mask)
-        self._total[mask] = 0.0
-
     @property
-    def _num_totals(self) -> int:
-        """Length of the last axis of :meth:`losses`: K, or more if a learner sums up further numbers."""
-        return self.game.num_hypotheses
+    def _prior(self) -> FloatArray:
+        """Summed losses before the first message, one for each entry of :meth:`losses`."""
+        return np.zeros(self.game.num_hypotheses)
 
     @property
     def weights(self) -> FloatArray:
         """The weights ``(..., K)``, summing to one."""
-        return self._weigh(self._total.copy(), -1)
+        return self._weigh(self._state.copy(), -1)
 
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
         """The weights that summed losses make, along the given axis. It may overwrite the totals."""
@@ -231,16 +230,16 @@ class ExponentialWeights(MixtureLearner):
         return softmax(totals, axis=axis, out=totals)
 
     def _learn(self, candidates: FloatArray, message: Messages) -> None:
-        self._total = self._total + self.losses(message, candidates)
+        self._state = self._state + self.losses(message, candidates)
 
     def _learn_along(self, candidates: FloatArray, messages: Messages) -> FloatArray:
         # Rounds on the last axis: sums over hypotheses and over rounds are fastest that way.
         losses = np.swapaxes(self.losses(messages, candidates), -1, -2)
         totals = np.empty(losses.shape)
-        totals[..., 0] = self._total
+        totals[..., 0] = self._state
         totals[..., 1:] = losses[..., :-1]
         np.cumsum(totals, axis=-1, out=totals)
-        self._total = totals[..., -1] + losses[..., -1]
+        self._state = totals[..., -1] + losses[..., -1]
         return np.swapaxes(self._weigh(totals, -2), -1, -2)
 
 

@@ -33,8 +33,8 @@ class CentredEXP3(SmoothedLearner):
         super().__init__(game)
 
     @property
-    def _num_totals(self) -> int:
-        return self.game.num_hypotheses + 1
+    def _prior(self) -> FloatArray:
+        return np.zeros(self.game.num_hypotheses + 1)
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """The channel's estimates, and their spread as one number more."""

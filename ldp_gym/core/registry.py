@@ -40,12 +40,6 @@ class Spec:
     Attributes:
         name: the registered name, or ``"module:Object"``.
         options: the part's own options, defaults included, without what the game decides.
-
-    Example:
-        >>> from ldp_gym import NATURES
-        >>> drift = NATURES.build("drift", {"context_dim": 2}, {"rate": 0.5})
-        >>> drift.spec.name, drift.spec.to_json()
-        ('drift', '{"name": "drift", "options": {"rate": 0.5}}')
     """
 
     name: str
@@ -68,8 +62,6 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
 
     Example:
         >>> from ldp_gym import NATURES
-        >>> "drift" in NATURES
-        True
         >>> NATURES.build("drift", {"context_dim": 2, "horizon": 7}, {"rate": 0.5}).rate
         0.5
         >>> NATURES["dirft"]
@@ -158,10 +150,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
     def build(self, name: str, game_parameters: Mapping[str, Any], options: Mapping[str, Any]) -> T:
         """Make a part from the user's ``options`` and those ``game_parameters`` that it takes.
 
-        A game parameter that is None is left to the part. The part knows how it was made: its ``spec``.
-
-        Raises:
-            TypeError: for an option that the part does not take, that the game decides, or that is missing.
+        A game parameter that is None is left to the part, whose ``spec`` says how it was made.
         """
         maker = self[name]
         parameters, anything = self._parameters(name)
@@ -277,12 +266,7 @@ def refuse_addresses(value: Any, source: str) -> None:
 
 
 def resolve(value: Any, kind: str) -> Any:
-    """Data that ``"module:object"`` names, from a function by calling it; other values are returned.
-
-    Example:
-        >>> resolve("string:digits", "labels"), resolve([1, 2], "labels")
-        ('0123456789', [1, 2])
-    """
+    """Data that ``"module:object"`` names, from a function by calling it; other values are returned."""
     if not is_address(value):
         return value
     found = import_object(value, kind)

@@ -192,12 +192,7 @@ class Scenario:
         return validation.index("truth", truth, num_hypotheses)
 
     def start_episode(self, generator: np.random.Generator, member: int | None = None) -> EpisodeStart:
-        """Draw an episode's truth, and its class if it is redrawn.
-
-        Args:
-            generator: the episode's generator.
-            member: a chosen truth; nothing else changes with it.
-        """
+        """Draw an episode's truth (or take the given member), and its class if it is redrawn."""
         uniforms = open_uniforms([generator], (1, self.truth.num_episode_uniforms))[0]
         truth = self.truth.draw_episode(uniforms)[0]
         if member is not None:
@@ -280,11 +275,7 @@ class EpisodeStart:
 
 
 def episode_generator(root: np.random.Generator) -> np.random.Generator:
-    """Spawn the next episode's generator from the environment's.
-
-    It depends on the seed and on how many came before: not on how far earlier tapes were recorded, nor on
-    what a wrapper draws from the environment's generator.
-    """
+    """Spawn the next episode's generator from the environment's, whatever else was drawn from that."""
     return root.spawn(1)[0]
 
 

@@ -81,12 +81,7 @@ class Nature(ABC):
         """Number of uniforms per context."""
 
     def prepare(self, hypotheses: Callable[[FloatArray], FloatArray], information: Information) -> Any:
-        """Work out once for a class what an adaptive nature needs in every round.
-
-        Args:
-            hypotheses: the class, from contexts ``(..., d)`` to candidates ``(..., K, M)``.
-            information: information of a message at candidates, as a function of the posterior.
-        """
+        """Work out once for a class what an adaptive nature needs in every round."""
         return None
 
     @abstractmethod
