@@ -183,10 +183,8 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
         expected = f"reset_mask must be a boolean array of shape ({self.num_envs},)"
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
             raise TypeError(f"{expected}, got {mask!r}")
-        if mask.shape != (self.num_envs,):
-            raise ValueError(f"{expected}, got {mask!r}")
-        if not mask.any():
-            raise ValueError("reset_mask selects no game")
+        if mask.shape != (self.num_envs,) or not mask.any():
+            raise ValueError(f"{expected} that selects a game, got {mask!r}")
         return mask
 
     @property
