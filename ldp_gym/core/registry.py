@@ -99,8 +99,10 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
     def __getitem__(self, name: str) -> Callable[..., T]:
         if not isinstance(name, str):
             raise TypeError(f"a {self.kind} goes by a name, got {name!r} of type {type(name).__name__}")
-        if name in self:
-            return self.get(name)
+        if name in self.own:
+            return self.own[name]
+        if name in self._entry_points:
+            return load_entry_point(self._entry_points[name], self.kind)
         if is_address(name):
             maker: Callable[..., T] = import_object(name, self.kind)
             return maker
@@ -109,14 +111,6 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         raise ValueError(
             f"unknown {self.kind} {name!r}{hint} Known: {', '.join(self)}. Your own goes by 'module:Object'."
         )
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """The class or function of a registered name, or the default."""
-        if name in self.own:
-            return self.own[name]
-        if name not in self._entry_points:
-            return default
-        return load_entry_point(self._entry_points[name], self.kind)
 
     def class_of(self, name: str) -> type[T]:
         """The class of that name, to read its class attributes; a function is a TypeError."""
