@@ -10,7 +10,7 @@ from ldp_agents.base import MixtureLearner
 from ldp_gym.core.arrays import FloatArray, Messages, uniform_distribution
 from ldp_gym.engine.posterior import evidence
 
-_LEAST_WEIGHT = 1e-300
+_WEIGHT_FLOOR = 1e-300
 """Least weight of a hypothesis, so that a later message can bring it back."""
 
 
@@ -52,7 +52,7 @@ class LinearWeights(LikelihoodLearner):
 
     def learn(self, likelihoods: FloatArray) -> None:
         """Take the weights that follow, summing to one."""
-        weights = np.maximum(self.advance(self._state, likelihoods), _LEAST_WEIGHT)
+        weights = np.maximum(self.advance(self._state, likelihoods), _WEIGHT_FLOOR)
         weights /= np.add.reduce(weights, axis=-1, keepdims=True)
         self._state = weights
 
