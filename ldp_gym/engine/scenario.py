@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import gymnasium as gym
 import numpy as np
@@ -24,7 +24,7 @@ from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.core.simplex import Simplex
 from ldp_gym.core.validation import describe
 from ldp_gym.engine.game import Game
-from ldp_gym.engine.rules import DEFAULT_HORIZON, DEFAULT_PRIVACY, Rules, complete_rules
+from ldp_gym.engine.rules import DEFAULT_HORIZON, DEFAULT_PRIVACY, DEFAULTS, Rules, complete_rules
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass, as_hypotheses
 from ldp_gym.natures.base import NATURES, Nature
 from ldp_gym.theory.information import MessageInformation
@@ -39,7 +39,9 @@ class Scenario:
     """
 
     def __init__(self, **rules: Unpack[Rules]) -> None:
-        given = complete_rules(rules)
+        given = cast(Rules, {**DEFAULTS, **rules})
+        if len(given) > len(DEFAULTS):
+            complete_rules(rules)  # raises
         horizon = DEFAULT_HORIZON if given["horizon"] is None else given["horizon"]
         horizon = validation.whole("horizon (T)", horizon, least=2)
         self.max_loss = validation.positive("max_loss", given["max_loss"])
