@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,9 +20,9 @@ from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, at_round
 from ldp_gym.core.errors import OutsideTrainingWarning
 from ldp_gym.core.sampling import open_uniforms
-from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import (
-    Learner,
+    LearnerProtocol,
+    MakeLearner,
     as_make_learner,
     begin_episodes,
     build_learner,
@@ -212,7 +212,7 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     _require(np.array_equal(again, messages), "the same message from the same label and uniforms, later on")
 
 
-def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rules: Any) -> None:
+def check_learner(learner: str | MakeLearner, seed: int = 0, **rules: Any) -> None:
     """Check that a learner predicts distributions, the same alone, in a batch and on a tape.
 
     Args:
@@ -234,10 +234,10 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rul
     tape = Episodes(scenario, starts).play(rounds)
     shared = tape.candidates.ndim == 2
 
-    def begin(made: Learner, games: Sequence[int]) -> None:
+    def begin(made: LearnerProtocol, games: Sequence[int]) -> None:
         begin_episodes(made, [starts[game].generator for game in games])
 
-    def predict_stepwise(made: Learner, games: list[int]) -> FloatArray:
+    def predict_stepwise(made: LearnerProtocol, games: list[int]) -> FloatArray:
         begin(made, games)
         predictions = []
         for t in range(rounds):
@@ -253,13 +253,13 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rul
             _require(np.array_equal(heard, messages), "the messages left as they were")
         return np.stack(predictions, axis=1)
 
-    def new_learner() -> Learner:
+    def new_learner() -> LearnerProtocol:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutsideTrainingWarning)  # the contract holds there too
             return build_learner(make_learner, scenario.game)
 
     made = new_learner()
-    _require(isinstance(made, Learner), f"a learner, with reset, predict and update; got {made!r}")
+    _require(isinstance(made, LearnerProtocol), f"a learner, with reset, predict and update; got {made!r}")
     together = predict_stepwise(made, list(range(batch)))
     _require_distributions("predictions", together, tolerance=1e-6)
     again = predict_stepwise(made, list(range(batch)))
@@ -280,7 +280,7 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rul
         _check_acting(made, scenario, tape, together)
 
 
-def _rules_of_check(make_learner: Callable[[Game], Learner], given: Mapping[str, Any]) -> dict[str, Any]:
+def _rules_of_check(make_learner: MakeLearner, given: Mapping[str, Any]) -> dict[str, Any]:
     """The given rules, completed by the learner's example or by a small game."""
     if "hypotheses" in given:
         return dict(given)

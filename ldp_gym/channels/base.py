@@ -115,8 +115,10 @@ class Channel(ABC):
     @cached_property
     def placeholder(self) -> Messages:
         """Message shown in round 0: zeros, or the point of the space next to them."""
-        low, high, _ = self._message_range
         zeros = np.zeros(self.message_shape, dtype=self.message_space.dtype)
+        if zeros in self.message_space:
+            return zeros
+        low, high, _ = self._message_range
         return np.clip(zeros, low, high).astype(zeros.dtype)
 
     @abstractmethod

@@ -29,7 +29,6 @@ from ldp_gym.core.arrays import (
     FloatArray,
     IntArray,
     Messages,
-    along,
     masses,
     mixture,
     uniform_distribution,
@@ -225,7 +224,9 @@ class AdaptiveSplit(AdaptiveChannel, Comparison):
     def _sides(self, coins: FloatArray, posterior: Public) -> FloatArray:
         posterior = self._public(posterior)
         # A hypothesis that has half goes first and has its side for itself.
-        places = along(np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1))
+        order = np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1)
+        rows = np.arange(0, order.size, order.shape[-1])
+        places = order + rows.reshape(*order.shape[:-1], 1)  # indices into the flat array
         if posterior.shape != coins.shape:
             posterior = np.broadcast_to(posterior, coins.shape)
         weights = posterior.reshape(-1)[places]

@@ -9,9 +9,14 @@ from typing import ClassVar
 import numpy as np
 
 from ldp_gym.channels.base import Public
-from ldp_gym.channels.clipped import importance_weighted_losses, revealed_coordinate
+from ldp_gym.channels.clipped import (
+    LAPLACE,
+    NoiseLaw,
+    NoisyChannel,
+    importance_weighted_losses,
+    revealed_coordinate,
+)
 from ldp_gym.channels.clipping import Cells
-from ldp_gym.channels.noisy import LAPLACE, NoiseLaw, NoisyChannel
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, masses, one_hot
 
 

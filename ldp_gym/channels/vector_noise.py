@@ -11,8 +11,8 @@ import numpy as np
 from ldp_gym.channels import accounting
 from ldp_gym.channels.accounting import DeltaBounds
 from ldp_gym.channels.base import Public
+from ldp_gym.channels.clipped import GAUSS, LAPLACE, NoiseLaw, NoisyChannel
 from ldp_gym.channels.clipping import Cells
-from ldp_gym.channels.noisy import GAUSS, LAPLACE, NoiseLaw, NoisyChannel
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, masses
 
 

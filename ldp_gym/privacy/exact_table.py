@@ -119,7 +119,7 @@ class ExactChannel:
             BrokenPromiseError: if the channel's declared density is not eps-private.
         """
         candidates, posterior = check_situation(self.channel, candidates, posterior)
-        coins, count = validation.numeric("coins", coins), self.channel.num_public_coins
+        coins, count = validation.numbers("coins", coins), self.channel.num_public_coins
         if coins.shape != (count,):
             raise ValueError(f"coins must be {count} uniforms, got shape {coins.shape}")
         return self._table(coins, candidates, posterior)

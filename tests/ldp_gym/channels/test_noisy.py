@@ -8,9 +8,9 @@ from adversarial_classes import draw_table
 from helpers import ALPHA, TABLE, make_channel
 from scipy import integrate, stats
 
+from ldp_gym.channels.clipped import CALIBRATIONS
 from ldp_gym.channels.clipping import RULES
 from ldp_gym.channels.laplace_single import LaplaceSingle
-from ldp_gym.channels.noisy import CALIBRATIONS
 from ldp_gym.channels.vector_noise import LaplaceVector
 from ldp_gym.privacy import audit
 from ldp_gym.privacy.audit import certify
