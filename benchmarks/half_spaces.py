@@ -137,10 +137,10 @@ def write_channels(path: Path, episodes: int) -> None:
     The tables of a setting and their truths share the episodes. All channels play the same seeds, from 0 on.
     """
     settings: dict[str, tuple[list[dict[str, Any]], int | str]] = {
-        "tables, K = 8, M = 16, T = 1500": ([make_rules("", t, 1500) for t in random_tables(16, 8)], "all"),
-        "tables, K = 8, M = 64, T = 1500": ([make_rules("", t, 1500) for t in random_tables(64, 4)], "all"),
-        "default game, T = 1000": ([{"horizon": 1000}], "all"),
-        "blind table, T = 4000": ([make_rules("", BLIND, 4000)], 0),
+        "8 tables M = 16": ([make_rules("", t, 1500) for t in random_tables(16, 8)], "all"),
+        "4 tables M = 64": ([make_rules("", t, 1500) for t in random_tables(64, 4)], "all"),
+        "default game": ([{"horizon": 1000}], "all"),
+        "blind table": ([make_rules("", BLIND, 4000)], 0),
     }
     classes = {name: made for name, made in ldp_gym.CHANNELS.own.items() if name != "identity" and made.pure}
     channels: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in classes}
