@@ -43,6 +43,7 @@ __all__ = [
     "audit",
     "evaluate",
     "hardest_contexts",
+    "select",
 ]
 __version__ = _VERSION
 
@@ -59,7 +60,7 @@ _gym.register(
 )
 
 
-_LAZY = {"bench", "hardest_contexts", "testing", "wrappers"}
+_LAZY = {"bench", "hardest_contexts", "select", "testing", "wrappers"}
 """Names that are imported when they are first used, as ``ldp_gym.bench``."""
 
 
@@ -73,6 +74,10 @@ def __getattr__(name: str) -> _Any:
             from ldp_gym.bench.search import hardest_contexts
 
             return hardest_contexts
+        case "select":
+            from ldp_gym.selection import select
+
+            return select
         case "testing":
             import ldp_gym.testing
 

@@ -18,6 +18,7 @@ with extra("bench", "the command ldp-gym"):
     from ldp_gym.cli.benchmarking import bench, export, report
     from ldp_gym.cli.commands import Commands
     from ldp_gym.cli.listing import catalogue
+    from ldp_gym.cli.selecting import select_command
 
 app = typer.Typer(
     cls=Commands,
@@ -49,3 +50,4 @@ app.command()(report)
 app.command()(export)
 app.command(name="list")(catalogue)
 app.command()(audit)
+app.command(name="select")(select_command)
