@@ -146,8 +146,8 @@ class Selection:
             below.set(xlabel="eps", yscale="log")
             below.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
             below.minorticks_off()
-        axes[0, 0].set_ylabel("share that found the best model")
-        axes[1, 0].set_ylabel("users for 95% (open: estimate)")
+        axes[0, 0].set_ylabel("share that found it")
+        axes[1, 0].set_ylabel("users for 95% (open: ~)")
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper")
         figure.savefig(path, dpi=120)
 
@@ -291,7 +291,9 @@ class _Play:
     def seconds(self, channel: str, epsilon: float) -> float:
         """Estimated time of a call, from a trial run with few users."""
         users, began = len(self.rules["truth_kwargs"]["contexts"]), time.perf_counter()
-        self((channel, epsilon), horizon=min(_TRIAL_USERS, users))
+        tried = self((channel, epsilon), horizon=min(_TRIAL_USERS, users))
+        if without := [name for name, result in tried.items() if result.leaders is None]:
+            raise ValueError(f"a learner without weights cannot select a model: leave out {without[0]!r}")
         return (time.perf_counter() - began) * max(1.0, users / _TRIAL_USERS)
 
 
@@ -300,8 +302,7 @@ class _Play:
 
 def _measures(result: Evaluation, losses: FloatArray, names: Sequence[str]) -> dict[str, Any]:
     """Columns of a row of :attr:`Selection.frame`, from the losses ``(n, K)`` of the models."""
-    if result.leaders is None:
-        raise ValueError("a learner without weights cannot select a model: leave it out of learners")
+    assert result.leaders is not None, "the trial run had them"
     picks = result.leaders[:, -1]
     counts = np.bincount(picks[picks >= 0], minlength=len(names))
     users_needed, estimated = _users_needed(result, losses)
