@@ -58,6 +58,7 @@ def draw(table: pd.DataFrame, path: str) -> None:
     for _, row in adaptive.iterrows():
         axes.annotate(f" n = {row['batch']}", (row["interactions"], row["risk"]), va="bottom")
     axes.axhline(split["risk"].item(), color="C1", label="split, no interaction")
+    axes.margins(x=0.12)
     axes.set(xscale="log", ylim=(0, None), xlabel="public posteriors that users answer under, T / n")
     axes.set_ylabel("total KL of Bayes, nats")
     axes.set_title("adaptive-split in batches of n users")

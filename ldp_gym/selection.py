@@ -38,8 +38,8 @@ UNBIASED = "unbiased"
 SUFFICIENT = 0.95
 """Share of runs that must find the best model."""
 
-_TRIAL_USERS = 60
-"""Users of the trial run from which the time is estimated."""
+_TRIAL_USERS = (60, 240)
+"""Users of the two trial runs from which the time is estimated."""
 
 
 class Predictions(HypothesisClass):
@@ -147,7 +147,7 @@ class Selection:
             below.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
             below.minorticks_off()
         axes[0, 0].set_ylabel("share that found it")
-        axes[1, 0].set_ylabel("users for 95% (open: ~)")
+        axes[1, 0].set_ylabel("users for 95%\n(open: estimate)")
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper")
         figure.savefig(path, dpi=120)
 
@@ -246,7 +246,7 @@ def _named(models: object) -> dict[str, Any]:
 def _probabilities(models: Mapping[str, Any], features: Any) -> tuple[FloatArray, Any]:
     """Probabilities ``(n, K, M)`` by the models, and the classes that they share."""
     tables: list[Any] = []
-    every = [getattr(model, "classes_", None) for model in models.values()]
+    every: list[Any] = [getattr(model, "classes_", None) for model in models.values()]
     for (name, model), classes in zip(models.items(), every, strict=True):
         given, columns = features, getattr(model, "feature_names_in_", None)
         if hasattr(features, "columns"):  # a model that was fitted without names takes an array
@@ -289,12 +289,16 @@ class _Play:
         }
 
     def seconds(self, channel: str, epsilon: float) -> float:
-        """Estimated time of a call, from a trial run with few users."""
-        users, began = len(self.rules["truth_kwargs"]["contexts"]), time.perf_counter()
-        tried = self((channel, epsilon), horizon=min(_TRIAL_USERS, users))
+        """Estimated time of a call, from two trial runs with few users."""
+        users, times = len(self.rules["truth_kwargs"]["contexts"]), []
+        for few in _TRIAL_USERS:
+            began = time.perf_counter()
+            tried = self((channel, epsilon), horizon=min(few, users))
+            times.append(time.perf_counter() - began)
         if without := [name for name, result in tried.items() if result.leaders is None]:
             raise ValueError(f"a learner without weights cannot select a model: leave out {without[0]!r}")
-        return (time.perf_counter() - began) * max(1.0, users / _TRIAL_USERS)
+        slope = max(0.0, times[1] - times[0]) / (_TRIAL_USERS[1] - _TRIAL_USERS[0])
+        return times[1] + slope * max(0, users - _TRIAL_USERS[1])
 
 
 # -- The answer -----------------------------------------------------------------------------------------
@@ -325,7 +329,7 @@ def _users_needed(result: Evaluation, losses: FloatArray) -> tuple[float, bool]:
     over the runs, and the second that of other users, from the differences of the models' losses.
     """
     best = int(losses.sum(axis=0).argmin())
-    shares = (result.leaders == best).mean(axis=0)
+    shares = np.mean(result.leaders == best, axis=0)
     short = np.flatnonzero(shares < SUFFICIENT)
     if not short.size:
         return float(result.rounds[0]), False
