@@ -1,10 +1,11 @@
-"""What our 95% intervals cover, and how long they are, on the risks of our own games.
+"""Coverage and length of the 95% intervals, on the risks of the package's games.
 
-python benchmarks/coverage.py                  # the table of docs/benchmark.md: about six minutes
+python benchmarks/coverage.py                  # the table of docs/measurements.md: about six minutes
 python benchmarks/coverage.py --held-out       # on games that had no say in the choice of the method
 
 Each row is a population of episodes. Samples of n episodes are drawn from it, with replacement, so that the
-population's mean is what an interval has to cover. Beside our interval stands Student's on the same samples.
+population's mean is what an interval has to cover. Next to our interval stands Student's on the same samples.
+What no sample shows, no interval covers: the skewness of each population is printed.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from ldp_gym.core.intervals import mean_interval
 
 CONFIDENCE = 0.95
 LONGEST = {16: 1.6, 32: 1.4, 100: 1.2, 200: 1.2}
-"""How many times Student's length an interval of n episodes may have."""
+"""Largest length of an interval of n episodes, in units of Student's."""
 
 LEAST = 0.94
-"""What it has to cover."""
+"""Least coverage."""
 
 TABLES: dict[str, Any] = {
     "hypotheses": "dirichlet",
@@ -91,12 +92,12 @@ HELD_OUT: tuple[Risks, Differences] = (
         ("robust", "bayes", "drift, one-bit"),
     ),
 )
-"""What had no say in the choice of the method."""
+"""Populations on which the method was not chosen."""
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """What the intervals of many samples of n episodes do.
+    """Coverage of the intervals of many samples of n episodes.
 
     Attributes:
         ours: the share of our intervals that cover the mean.

@@ -1,6 +1,6 @@
-"""How much more than on i.i.d. contexts Bayes pays: the adversary over several pools, and searches.
+"""Risk of Bayes on hard contexts, relative to i.i.d. ones: the adversary over several pools, and searches.
 
-python benchmarks/hard_contexts.py      # the table of docs/results.md: about twenty minutes
+python benchmarks/hard_contexts.py      # the table of docs/measurements.md: about twenty minutes
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ldp_gym.core.intervals import mean_interval
 
 CHANNELS = ("split", "laplace-single")
 APART = 10**8
-"""How far apart the seeds of two searches are: none plays an episode of another."""
+"""Distance between the seeds of two searches: none plays an episode of another."""
 
 
 def risk(rules: Mapping[str, Any], episodes: int) -> ldp_gym.Evaluation:
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=200, help="of each adversary")
     parser.add_argument("--pools", type=int, default=6)
     parser.add_argument("--searches", type=int, default=2, help="seeds, for each channel and length")
-    parser.add_argument("--channel", choices=CHANNELS, help="this one alone")
+    parser.add_argument("--channel", choices=CHANNELS, help="only this one")
     options = parser.parse_args()
     print("| channel, contexts | risk of Bayes | times the i.i.d. risk |\n|---|---|---|")
     for channel in [options.channel] if options.channel else CHANNELS:

@@ -1,4 +1,4 @@
-"""The tables of docs/learned.md: learned agents against the exact posterior, on the same episodes.
+"""The tables of docs/measurements.md: `amortized` against the exact posterior, on the same episodes.
 
 python benchmarks/learned.py --out ldp-gym-results/learned              # trains, then measures
 python benchmarks/learned.py --tables channels --episodes 128           # one table, roughly
@@ -22,16 +22,14 @@ from rich.console import Console
 
 import ldp_gym
 from ldp_agents.rl import Model, load, network
-from ldp_agents.rl.algorithms import algorithm_of
-from ldp_agents.rl.config import Config
+from ldp_agents.rl.amortized import STEPS
 from ldp_agents.rl.games import CLASSES, make_rules
-from ldp_agents.rl.model import CARD
-from ldp_agents.rl.training import SCORES, train
+from ldp_agents.rl.relations import Relation
+from ldp_agents.rl.storage import CARD
+from ldp_agents.rl.training import SCORES, Config, train_agent
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.evaluation import Recording
-from ldp_gym.wrappers.features.evidence import nodes
-from ldp_gym.wrappers.features.relations import relation_of
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 USUAL = ("dirichlet(0.3)", 8, 16, 1000)
@@ -50,44 +48,13 @@ OUTSIDE = {
 }
 """Eps, K, M and T beyond what the agents are trained on, by what is beyond."""
 
-TABLES = ("channels", "classes", "sizes", "outside", "truths")
+TABLES = ("channels", "classes", "sizes", "outside")
 
 _SEED = 7 * 10**9
 """The seed of the first episode: none that training saw or scored on, nor that anything was chosen on."""
 
 Cell = tuple[str, float, str, int, int, int]
 """Channel, eps, class family, K, M and T."""
-
-
-TRUTHS: dict[str, dict[str, Any]] = {
-    "member": {},
-    "half of two": {"truth": "mixture", "truth_kwargs": {"weights": [0.5, 0.5]}},
-    "mixture of three": {"truth": "mixture", "truth_kwargs": {"num_members": 3}},
-    "mixture of all": {"truth": "mixture", "truth_kwargs": {"num_members": 8}},
-    "one switch": {"truth": "switching", "truth_kwargs": {"num_switches": 1}},
-    "four switches": {"truth": "switching", "truth_kwargs": {"num_switches": 4}},
-    "contaminated, 0.2": {"truth": "contaminated", "truth_kwargs": {"rho": 0.2}},
-    "contaminated, 0.4": {"truth": "contaminated", "truth_kwargs": {"rho": 0.4}},
-}
-"""Truths beside members; mixtures of three, four switches and 0.4 are never drawn in training."""
-
-
-def truth_lines(model: Any, episodes: int) -> Iterator[str]:
-    """The table of truths: total KL, and that of any-truth over the best of three others and over robust."""
-    others = ("fixed-share", "soft-bayes", "robust")
-    learners = {name: name for name in ("uniform", "bayes", *others)} | {"any-truth": model}
-    yield f"| channel, eps, truth | {' | '.join(learners)} | / best | / robust |"
-    yield "|---|" + "---|" * (len(learners) + 2)
-    ratios = []
-    for channel, epsilon, truth in product(FOR_SIZES, (1.0, 4.0), TRUTHS):
-        rules = {**make_rules(USUAL[0], channel, epsilon, *USUAL[1:]), **TRUTHS[truth]}
-        means = {name: total.mean() for name, total in total_kl(learners, rules, episodes).items()}
-        ours = means["any-truth"]
-        ratios.append((ours / min(means[name] for name in others), ours / means["robust"]))
-        cells = " | ".join(f"{mean:.0f}" for mean in means.values())
-        yield f"| {channel}, {epsilon:g}, {truth} | {cells} | {ratios[-1][0]:.2f} | {ratios[-1][1]:.2f} |"
-    best, robust = np.transpose(ratios)
-    yield f"\nany-truth: {best.max():.2f} of the best at most, {robust.mean():.2f} of robust on average\n"
 
 
 def cells_of(table: str) -> list[tuple[str, list[Cell]]]:
@@ -165,10 +132,10 @@ def draw_figure(model: Model, path: Path) -> None:
     for axis, channel in zip(axes, ("split", "laplace-single", "gaussian-vector"), strict=True):
         for i, epsilon in enumerate(EPSILONS):
             made = Scenario(**make_rules("dirichlet(0.3)", channel, epsilon, 8, 16, 1000)).channel
-            relation = relation_of(made)
-            points = nodes(relation)
+            relation = Relation(made)
+            points = relation.nodes
             shown = points <= 5.0
-            learned = network.learned_weights(model.parameters, made)[0][0]
+            learned = network.learned_weights(model.parameters, made)
             axis.plot(points[shown], (learned - learned[0])[shown], color=f"C{i}")
             exact = {"laplace": -points, "gauss": -np.square(points) / 2.0}.get(
                 relation.kind, np.log1p(points * np.expm1(epsilon))
@@ -187,14 +154,14 @@ def draw_figure(model: Model, path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def trained(algorithm: str, seeds: int, options: argparse.Namespace, console: Console) -> list[Any]:
-    """The models of an algorithm, one per training seed; those that are missing are trained now."""
+def trained(options: argparse.Namespace, console: Console) -> list[Any]:
+    """The models, one per training seed; missing ones are trained now."""
     models = []
-    for seed in range(seeds):
-        path = options.out / f"{algorithm}-{seed}"
+    for seed in range(options.seeds):
+        path = options.out / f"amortized-{seed}"
         if not (path / CARD).exists():
-            config = Config(algorithm, {}, options.steps or algorithm_of(algorithm).steps, seed)
-            train(config, path, resume=True, console=console, scores=5)
+            config = Config("amortized", {}, options.steps, seed)
+            train_agent(config, path, resume=True, console=console, scores=5)
         minutes = json.loads((path / SCORES).read_text().splitlines()[-1])["cpu_seconds"] / 60.0
         console.print(f"{path.name}: {minutes:.1f} CPU minutes, scoring included")
         models.append(load(path))
@@ -202,33 +169,23 @@ def trained(algorithm: str, seeds: int, options: argparse.Namespace, console: Co
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, default=Path("ldp-gym-results/learned"), help="for the models")
     parser.add_argument("--episodes", type=int, default=512, help="paired episodes per cell (default 512)")
-    parser.add_argument(
-        "--seeds", type=int, nargs="+", default=[3, 1], help="training seeds of each agent (default 3 1)"
-    )
-    parser.add_argument("--steps", type=int, help="rounds of training, the algorithms' own if not given")
-    parser.add_argument("--agents", nargs="*", default=["amortized", "ppo"], help="algorithms")
+    parser.add_argument("--seeds", type=int, default=3, help="training seeds (default 3)")
+    parser.add_argument("--steps", type=int, default=STEPS, help="rounds of training")
     parser.add_argument("--tables", nargs="+", default=TABLES, help="some of them; all by default")
-    parser.add_argument("--figure", type=Path, help="where to draw the weights that amortized has learned")
+    parser.add_argument("--figure", type=Path, help="file for a figure of the learned weights")
     options = parser.parse_args(arguments)
     console = Console(stderr=True)
-    agents = {
-        name: trained(name, seeds, options, console)
-        for name, seeds in zip(options.agents, options.seeds, strict=False)
-    }
+    agents = {"amortized": trained(options, console)}
     if options.figure is not None:
         draw_figure(agents["amortized"][0], options.figure)
     for table in options.tables:
-        if table == "truths":
-            rows = truth_lines(trained("any-truth", 1, options, console)[0], options.episodes)
-        else:
-            rows = lines(table, agents, options.episodes)
-        for line in rows:
+        for line in lines(table, agents, options.episodes):
             print(line, flush=True)
 
 

@@ -17,9 +17,6 @@ from torch import nn
 from torch.distributions import Normal
 
 import ldp_gym
-from ldp_gym.wrappers import StaggeredStart, VectorEvidence, VectorMixtureAction
-
-LOGIT_RANGE = 10.0
 
 
 class Agent(nn.Module):
@@ -29,19 +26,14 @@ class Agent(nn.Module):
         super().__init__()
         self.actor = nn.Sequential(nn.Linear(features, 64), nn.Tanh(), nn.Linear(64, hypotheses))
         self.critic = nn.Sequential(nn.Linear(features, 64), nn.Tanh(), nn.Linear(64, 1))
-        self.log_std = nn.Parameter(torch.full((hypotheses,), -0.5))
+        self.log_std = nn.Parameter(torch.zeros(hypotheses))
 
     def forward(self, seen: torch.Tensor) -> tuple[Normal, torch.Tensor]:
         return Normal(self.actor(seen), self.log_std.exp()), self.critic(seen)[:, 0]
 
 
-def act(logits: torch.Tensor) -> np.ndarray:
-    return (logits.detach().numpy() / LOGIT_RANGE).clip(-1.0, 1.0)
-
-
 def make(rules: dict, games: int) -> gym.vector.VectorEnv:
-    envs = gym.make_vec("LDPDist-v0", num_envs=games, autoreset_mode="SameStep", **rules)
-    return VectorEvidence(VectorMixtureAction(envs, LOGIT_RANGE))
+    return gym.make_vec("LDPDistBox-v0", num_envs=games, autoreset_mode="SameStep", **rules)
 
 
 def main() -> None:
@@ -57,7 +49,7 @@ def main() -> None:
     torch.manual_seed(0)
 
     rules = {"hypotheses": "dirichlet", "epsilon": arguments.epsilon, "horizon": arguments.horizon}
-    envs, rounds, clip = StaggeredStart(make(rules, 64)), 64, 0.2
+    envs, rounds, clip = make(rules, 64), 64, 0.2
     agent = Agent(envs.single_observation_space.shape[0], envs.single_action_space.shape[0])
     optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3, eps=1e-5)
     seen = torch.from_numpy(envs.reset(seed=10**9)[0])
@@ -70,7 +62,7 @@ def main() -> None:
             with torch.no_grad():
                 law, value = agent(seen)
                 logits = law.sample()
-            following, reward, *_ = envs.step(act(logits))
+            following, reward, *_ = envs.step(logits.numpy())
             reward = torch.from_numpy(reward).float()
             stored.append((seen, logits, law.log_prob(logits).sum(1), reward - value, reward))
             seen = torch.from_numpy(following)
@@ -91,7 +83,7 @@ def main() -> None:
                 nn.utils.clip_grad_norm_(agent.parameters(), 0.5)
                 optimizer.step()
         if update % 25 == 24:
-            print(f"update {update + 1:4d}  KL per round {-returns.mean():.3f}", flush=True)
+            print(f"update {update + 1:4d}  gain per round {returns.mean():.3f}", flush=True)
 
     # Score the mean action on whole episodes, seeds 0, 1, ...: the same that evaluate plays.
     scored = make(rules, arguments.episodes)
@@ -99,8 +91,9 @@ def main() -> None:
     total = np.zeros(arguments.episodes)
     for _ in range(arguments.horizon):
         with torch.no_grad():
-            seen, reward, *_ = scored.step(act(agent.actor(torch.from_numpy(seen))))
-        total -= reward
+            action = agent.actor(torch.from_numpy(seen)).numpy()
+        seen, _, over, _, infos = scored.step(action)
+        total += (infos["final_info"] if over.any() else infos)["kl"]
     print(f"cleanrl  total KL {total.mean():7.1f} ± {1.96 * total.std() / len(total) ** 0.5:.1f}")
     for name in ("uniform", "exp3", "bayes"):
         result = ldp_gym.evaluate(name, rules, episodes=arguments.episodes)

@@ -1,30 +1,27 @@
-"""PPO of stable-baselines3 on LDPDist-v0, from its parts: views, games in lock step, algorithm, score.
+"""PPO of stable-baselines3 on LDPDistBox-v0: 64 games at once, a score, and the policy as a learner.
 
 python examples/train_ppo.py
 
-`ldp-gym train ppo` does the same with a network that plays any class, checkpoints and a progress bar.
+`ldp-gym train ppo` does the same with checkpoints and a progress bar.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 
-import gymnasium as gym
 import torch
 from stable_baselines3 import PPO
 
 import ldp_gym
-from ldp_agents.rl import SB3VecEnv, load, save
-from ldp_gym.wrappers import StaggeredStart, VectorEvidence, VectorMixtureAction
+from ldp_agents.rl import load, make_sb3_env, save, score_policy
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--steps", type=int, default=1_000_000, help="rounds of training (default 10^6)")
+    parser.add_argument("--steps", type=int, default=300_000, help="rounds of training (default 300,000)")
     parser.add_argument("--epsilon", type=float, default=1.0, help="privacy level (default 1)")
     parser.add_argument("--episodes", type=int, default=512, help="episodes to score on (default 512)")
     parser.add_argument(
@@ -33,33 +30,19 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
 
-    # 64 games in lock step. The policy sees sums of messages and answers with a logit for each hypothesis;
-    # it never sees the label or the truth, and the reward only trains it.
+    # 64 games in lock step. The policy sees the evidence of the messages and answers with a logit for each
+    # hypothesis; it never sees the label or the truth, and the reward only trains it.
     rules = {"hypotheses": "dirichlet", "epsilon": arguments.epsilon}
-    games = gym.make_vec("LDPDist-v0", num_envs=64, autoreset_mode="SameStep", **rules)
-    views = VectorEvidence(VectorMixtureAction(games, logit_range=10.0))
-    env = SB3VecEnv(StaggeredStart(views))
+    env = make_sb3_env("LDPDistBox-v0", num_envs=64, **rules)
 
-    # An action never changes a message: every round is a bandit of its own, so gamma is 0.
-    model = PPO(
-        "MlpPolicy",
-        env,
-        gamma=0.0,
-        gae_lambda=1.0,
-        n_steps=64,
-        batch_size=1024,
-        n_epochs=5,
-        learning_rate=lambda remaining: 1e-3 * max(remaining, 0.0),
-        policy_kwargs={"log_std_init": -0.5 - math.log(10.0)},
-        device="cpu",
-        seed=0,
-    )
+    # An action never changes a message: every round is a bandit problem, so gamma is 0.
+    settings = {"gamma": 0.0, "n_steps": 64, "batch_size": 1024, "n_epochs": 5, "learning_rate": 1e-3}
+    model = PPO("MlpPolicy", env, device="cpu", seed=0, **settings)
     model.learn(arguments.steps)
+    print(f"score {score_policy(model, 'LDPDistBox-v0', **rules):.3f} (0 is the uniform mixture, 1 is Bayes)")
 
-    # With its wrappers it goes into a directory, which evaluate, `ldp-gym bench --learner` and `train` take.
-    save(model, env, arguments.out)
-
-    # The policy as a learner, on the same episodes as the others. They are not those it trained on.
+    # In a directory it is a learner, which evaluate and `ldp-gym bench --learner` take.
+    save(model, arguments.out)
     ppo = load(arguments.out, trust=True)
     for name, learner in {"uniform": "uniform", "exp3": "exp3", "ppo": ppo, "bayes": "bayes"}.items():
         result = ldp_gym.evaluate(learner, rules, episodes=arguments.episodes, seed=10**6)

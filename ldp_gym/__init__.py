@@ -15,6 +15,7 @@ from ldp_gym.core.errors import BrokenPromiseWarning, NoPrivacyWarning
 from ldp_gym.core.simplex import Simplex
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LEARNERS
+from ldp_gym.envs.box import NAMED_GAMES as _NAMED_GAMES
 from ldp_gym.envs.single import LDPDistEnv
 from ldp_gym.envs.vector import LDPDistVectorEnv
 from ldp_gym.evaluation import Evaluation, evaluate
@@ -53,11 +54,14 @@ _gym.register(
     vector_entry_point="ldp_gym.envs.vector:LDPDistVectorEnv",
     order_enforce=False,  # it says itself what to call first
 )
-_gym.register(
-    id="LDPDistBox-v0",
-    entry_point="ldp_gym.wrappers.box:make_box_env",
-    vector_entry_point="ldp_gym.wrappers.box:make_box_vector_env",
-)
+for _name, _game in {"": {}, **{f"{_name}-": _game for _name, _game in _NAMED_GAMES.items()}}.items():
+    _gym.register(
+        id=f"LDPDistBox-{_name}v0",
+        entry_point="ldp_gym.envs.box:LDPDistBoxEnv",
+        vector_entry_point="ldp_gym.envs.box:LDPDistBoxVectorEnv",
+        order_enforce=False,
+        kwargs=_game,
+    )
 
 
 _LAZY = {"bench", "hardest_contexts", "select", "testing", "wrappers"}

@@ -7,7 +7,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command. Modules in the working directory take no other's place, in its processes neither."""
+    """Run the command; modules in the working directory never replace installed ones."""
     os.environ["PYTHONSAFEPATH"] = "1"
     try:
         from ldp_gym.cli import app

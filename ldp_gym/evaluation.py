@@ -129,7 +129,8 @@ class Evaluation:
             lines[0] += f", worst truth {self.worst_truth} of {len(self.kl)}"
         if episodes > 1 and np.isfinite(self.kl[..., -1]).all():
             low, high = self.interval()
-            lines[0] += f", 95% interval [{low:,.2f}, {high:,.2f}]"
+            if np.isfinite(low):
+                lines[0] += f", 95% interval [{low:,.2f}, {high:,.2f}]"
         played = self.at_worst_truth()  # of which the risk is
         infinite = ~np.isfinite(played.opt)
         if infinite.any():

@@ -13,7 +13,7 @@ from ldp_gym.core.arrays import BoolArray, FloatArray, softmax
 from ldp_gym.engine.game import as_game
 
 MEMBER, PAIR, SWITCHING, MIXTURE = 0.5, 0.08, 0.05, 0.37
-"""Prior probabilities of the kinds of truth. Chosen on other tables than those of docs/any-truth.md."""
+"""Prior probabilities of the kinds of truth."""
 
 PRIOR = (MEMBER + PAIR, SWITCHING, MIXTURE)
 """Prior weights of the three experts."""

@@ -1,4 +1,4 @@
-"""The benchmark: suites that measure the paper's claims, and a leaderboard of every learner and channel.
+"""Benchmark: suites that measure the paper's claims, and a leaderboard of every learner and channel.
 
 >>> from ldp_gym import bench
 >>> import tempfile
@@ -6,6 +6,8 @@
 ...     results = bench.run("limit", size="small", episodes=2, jobs=1, out=directory)
 >>> len(results.failures)
 0
+>>> bool((results.frame["risk"] > 0).all())
+True
 """
 
 from ldp_gym.bench.experiment import Experiment

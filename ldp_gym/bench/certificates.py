@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, partial
 
 from ldp_gym.bench.experiment import CHANNEL_RULES, Experiment, GameRules, canonical, make_scenario
-from ldp_gym.bench.page import NOTHING, Column, Value, count
 from ldp_gym.core.errors import summarize
 from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.engine.rules import rule_value
@@ -102,40 +100,3 @@ def _certify(game: GameRules) -> tuple[Certificate | None, str]:
         return certify(channel, hypotheses(context), uniform_posterior(channel)), ""
     except Exception as error:  # of a third-party channel; its cells report it
         return None, f"not audited: {summarize(error)}"
-
-
-# -- As a table ---------------------------------------------------------------------------------------------
-
-
-def _number(row: ChannelAudit, name: str) -> Value:
-    if row.certificate is None:
-        return NOTHING
-    number = float(getattr(row.certificate, name))
-    return Value("∞" if math.isinf(number) else f"{number:.6g}", number)
-
-
-def _verdict(row: ChannelAudit) -> Value:
-    if row.certificate is None:
-        return Value(row.note, style="wrap")
-    private = row.certificate.holds and not math.isinf(row.certificate.claimed_epsilon)
-    return Value(row.certificate.verdict, style=None if private else "bad")
-
-
-def _labels(row: ChannelAudit) -> Value:
-    if row.certificate is None or row.certificate.labels is None:
-        return NOTHING
-    return Value("{} against {}".format(*row.certificate.labels))
-
-
-COLUMNS: tuple[Column[ChannelAudit], ...] = (
-    Column("Channel", lambda row: Value(row.channel)),
-    Column("Class", lambda row: Value(row.hypotheses), common=True),
-    Column("T", lambda row: count(row.horizon), numeric=True, common=True),
-    Column("Promised ε", lambda row: _number(row, "claimed_epsilon"), numeric=True),
-    Column("Found ε", lambda row: _number(row, "epsilon"), numeric=True),
-    Column("Promised δ", lambda row: _number(row, "claimed_delta"), numeric=True),
-    Column("Found δ", lambda row: _number(row, "delta"), numeric=True),
-    Column("Verdict", _verdict),
-    Column("Worst labels", _labels, "the pair that is told apart best"),
-    Column("Method", lambda row: Value(row.certificate.method if row.certificate else "")),
-)

@@ -1,15 +1,14 @@
-"""The look of the figures, and the few kinds of drawing that they share."""
+"""Style of the figures, and the three kinds that suites share: lines, rows and heat maps."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
-from scipy.optimize import isotonic_regression
 
 from ldp_gym.bench import statistics
 from ldp_gym.bench.experiment import Experiment
@@ -20,11 +19,11 @@ from ldp_gym.core.files import replacing
 if TYPE_CHECKING:  # imported where it draws: playing does not need it
     from matplotlib.axes import Axes as Axes
     from matplotlib.figure import Figure as Figure
+    from pandas import DataFrame
 
 STYLE: Any = {
     "font.size": 9,
     "axes.titlesize": 9.5,
-    "axes.labelsize": 9,
     "figure.labelsize": 9,
     "legend.fontsize": 8,
     "axes.spines.top": False,
@@ -41,38 +40,31 @@ STYLE: Any = {
 }
 
 _COLOURS = {
-    "uniform": "#8c8c8c",
-    "wma": "#c44e52",
-    "exp3": "#dd8452",
-    "centred-exp3": "#937860",
-    "centred-exp3 on laplace-vector": "#da8bc3",
-    "mle": "#8172b3",
-    "bayes": "#1a1a1a",
-    "ppo": "#2e9e4f",
-    "amortized": "#c2289b",
-    "randomized-response": "#c44e52",
-    "subset-selection": "#dd8452",
-    "laplace-single": "#4c72b0",
-    "vote": "#8172b3",
-    "split": "#55a868",
-    "wheel": "#64b5cd",
-}
-_OTHERS = [
-    "#17a2b8",
-    "#b5a000",
-    "#d6278a",
-    "#1b2a49",
-    "#6b8e23",
-    "#7a3e00",
-    "#ff9da7",
-    "#00695c",
-    "#9c27b0",
-    "#5d6d7e",
-]
+    "uniform": "#8c8c8c", "wma": "#c44e52", "exp3": "#dd8452", "centred-exp3": "#937860",
+    "centred-exp3 on laplace-vector": "#da8bc3", "mle": "#8172b3", "bayes": "#1a1a1a",
+    "amortized": "#c2289b", "randomized-response": "#c44e52", "subset-selection": "#dd8452",
+    "laplace-single": "#4c72b0", "vote": "#8172b3", "split": "#55a868", "wheel": "#64b5cd",
+}  # fmt: skip
+_OTHERS = (
+    "#17a2b8", "#b5a000", "#d6278a", "#1b2a49", "#6b8e23",
+    "#7a3e00", "#ff9da7", "#00695c", "#9c27b0", "#5d6d7e",
+)  # fmt: skip
+"""Colours of other names, by position."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a figure: estimates along x (style "-"), or a curve without points (":" or "--")."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[Estimate]
+    colour: str
+    style: str = "-"
 
 
 def in_style(draw: Callable[[Results], Figure], results: Results) -> Figure:
-    """What ``draw`` draws of the results, in this style."""
+    """Call ``draw`` on the results in this style."""
     from matplotlib import rc_context
 
     with rc_context(STYLE):
@@ -80,7 +72,7 @@ def in_style(draw: Callable[[Results], Figure], results: Results) -> Figure:
 
 
 def save(drawing: Figure, path: Path) -> str:
-    """Save a figure as ``path.svg`` and ``path.png``; returns the SVG."""
+    """Save a figure as ``path.svg`` and ``path.png``; return the SVG."""
     from matplotlib import rc_context
 
     svg = path.with_suffix(".svg")
@@ -89,7 +81,7 @@ def save(drawing: Figure, path: Path) -> str:
     with rc_context(STYLE):
         with replacing(svg) as part:
             drawing.savefig(part, metadata=nothing)
-        drawing.set_layout_engine("none")  # it is laid out: once is enough
+        drawing.set_layout_engine("none")  # the layout is made once
         with replacing(path.with_suffix(".png")) as part:
             drawing.savefig(part, dpi=200)
     return svg.read_text("utf-8")
@@ -98,7 +90,7 @@ def save(drawing: Figure, path: Path) -> str:
 def new_figure(
     columns: int = 1, rows: int = 1, *, width: float = 3.6, height: float = 2.9, **options: Any
 ) -> tuple[Figure, Any]:
-    """A figure and its axes, ``(rows, columns)`` of them."""
+    """Make a figure and its axes, an array of shape ``(rows, columns)``."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -108,66 +100,206 @@ def new_figure(
 
 
 def colour(name: str, position: int = 0) -> str:
-    """A learner's or channel's own colour; anything else gets one by its position."""
+    """Colour of a learner or channel; anything else gets one by its position."""
     return _COLOURS.get(name, _OTHERS[position % len(_OTHERS)])
 
 
 def pair_colour(learner: str, channel: str, position: int) -> str:
-    """The colour of a learner on a channel: the learner's own on the paper's, unless it plays on both."""
+    """Colour of a learner on a channel: the learner's on the paper's channels, else the channel's."""
     if channel in ("laplace-single", "laplace-vector"):
         return _COLOURS.get(f"{learner} on {channel}", colour(learner, position))
     return colour(channel if learner == "bayes" else "", position)
 
 
+# -- Lines against an axis ----------------------------------------------------------------------------------
+
+
+def draw_lines(
+    panels: Mapping[str, Sequence[Line]],
+    xlabel: str | Sequence[str],
+    ylabel: str = "total KL (nats)",
+    *,
+    columns: int | None = None,
+    scale: Literal["log", "symlog"] = "log",
+    size: tuple[float, float] = (7.0, 3.8),
+) -> Figure:
+    """Draw panels of lines with 95% intervals, by title, and one legend at the right.
+
+    ``size`` is the width and height in inches of a row of ``columns`` panels. Quantities that may be negative
+    need the scale "symlog".
+    """
+    columns = columns or len(panels)
+    rows = -(-len(panels) // columns)
+    drawing, axes = new_figure(columns, rows, width=size[0] / columns, height=size[1], sharey=True)
+    labels = [xlabel] * len(panels) if isinstance(xlabel, str) else xlabel
+    for panel, (title, lines), label in zip(axes.flat, panels.items(), labels, strict=False):
+        for i, line in enumerate(lines):
+            _draw_line(panel, line, i - (len(lines) - 1) / 2.0)
+        panel.set(title=title, xlabel=label)
+        ticks = sorted({at for line in lines for at in line.x})
+        if ticks and ticks[0] > 0:
+            set_log_scale(panel, "x", ticks)
+        if scale == "log":
+            set_log_scale(panel, "y")
+        else:
+            panel.axhline(0.0, color="black", linewidth=0.6)
+            panel.set_yscale("symlog", linthresh=30.0)
+    for panel in axes[:, 0]:
+        panel.set_ylabel(ylabel)
+    for panel in axes.flat[len(panels) :]:
+        panel.set_visible(False)
+    add_legend(drawing)
+    return drawing
+
+
+def _draw_line(panel: Axes, line: Line, place: float) -> None:
+    """Draw a line; on a logarithmic axis it is moved a little, so that lines do not hide each other."""
+    points = line.style == "-"
+    x = np.asarray(line.x, dtype=np.float64)
+    if points and len(x) > 1 and x.min() > 0.0:
+        x = x * (x.max() / x.min()) ** (0.008 * place)
+    values = [estimate.value for estimate in line.y]
+    marker = "o" if points else ""
+    panel.plot(x, values, line.style, marker=marker, label=line.label or None, color=line.colour)
+    if points:
+        bounded = [(at, e.low, e.high) for at, e in zip(x, line.y, strict=True) if np.isfinite(e.low)]
+        if bounded:
+            panel.vlines(*np.transpose(bounded), color=line.colour, linewidth=1)
+
+
+def slope_label(found: Estimate) -> str:
+    """Text of a slope, for a legend.
+
+    Example:
+        >>> slope_label(Estimate(0.5, 0.4, 0.6))
+        'slope 0.50 ± 0.10'
+    """
+    return f"slope {found.value:z.2f}" + (f" ± {found.half:.2f}" if math.isfinite(found.low) else "")
+
+
+def risk_lines(results: Results, position: Callable[[Experiment], float], fitted: int = 0) -> list[Line]:
+    """Make a line of risks for each learner on each channel, with its slope, and its theorem's bound.
+
+    ``position`` is the quantity of the x-axis. The slope is fitted to the last ``fitted`` points; 0: to all.
+    """
+    lines = []
+    for i, (learner, channel) in enumerate(results.pairs):
+        line, hue = results.line(learner, channel, position), pair_colour(learner, channel, i)
+        x, label = [position(r.experiment) for r in line], f"{learner} on {channel}"
+        if len(line) > 1:
+            found = statistics.slope(x[-fitted:], [r.totals for r in line[-fitted:]])
+            label += f"\n{slope_label(found)}" + (" at the end" if fitted else "")
+        lines.append(Line(label, x, [r.risk for r in line], hue))
+        if math.isfinite(line[0].bound) and len(line) > 1:
+            bounds = [Estimate(r.bound) for r in line]
+            lines.append(Line(f"bound of {learner.upper()}", x, bounds, hue, ":"))
+    return lines
+
+
+# -- One row per channel, learner or game -------------------------------------------------------------------
+
+
+def draw_rows(
+    panels: Mapping[str, Mapping[str, Mapping[str, Estimate]]],
+    *,
+    xlabel: str,
+    references: Mapping[str, float] | None = None,
+    bars: str | None = None,
+    log: bool = True,
+) -> Figure:
+    """Draw a row per name with a dot and 95% interval for each series.
+
+    Args:
+        panels: estimates by the panel's title, by series and by row; the first series decides the order.
+        xlabel: label of the x-axis.
+        references: a dotted vertical line in the panel of this title.
+        bars: the series that is drawn as bars, with its values at the left.
+        log: whether x is logarithmic.
+    """
+    names = list(dict.fromkeys(row for panel in panels.values() for rows in panel.values() for row in rows))
+    series = list(dict.fromkeys(name for panel in panels.values() for name in panel))
+    thick = 0.36 if bars is None and len(series) > 2 else 0.27
+    drawing, axes = new_figure(
+        len(panels),
+        width=max(2.5, 7.6 / len(panels)),
+        height=1.1 + len(names) * max(thick, 0.06 * len(series)),
+        sharey=True,
+    )
+    for panel, (title, by_series) in zip(axes.flat, panels.items(), strict=True):
+        for label, estimates in by_series.items():
+            i = series.index(label)
+            hue = colour(label.partition(" (")[0] or "bayes", i)
+            shift = 0.0 if label == bars else 0.7 * ((i + 0.5) / len(series) - 0.5)
+            places = [len(names) - 1 - names.index(row) - shift for row in estimates]
+            values = [estimate.value for estimate in estimates.values()]
+            if label == bars:
+                panel.barh(places, values, 0.6, color=hue, alpha=0.25, label=label)
+                for place, estimate in zip(places, estimates.values(), strict=True):
+                    at = panel.get_yaxis_transform()  # at the left, where no dot is
+                    panel.text(0.01, place, estimate.short, transform=at, va="center", weight="bold")
+            else:
+                panel.plot(values, places, "o", color=hue, label=label)
+            bounded = [
+                (p, e.low, e.high)
+                for p, e in zip(places, estimates.values(), strict=True)
+                if np.isfinite(e.low)
+            ]
+            if bounded:
+                panel.hlines(*np.transpose(bounded), color=hue, linewidth=1)
+        if references and title in references:
+            panel.axvline(references[title], color="black", linestyle=":")
+        panel.set_title(title)
+        if log:
+            set_log_scale(panel, "x")
+        if by_series.get(bars or ""):
+            panel.set_xlim(min(e.value for e in by_series[bars or ""].values()) / 6.0)  # room for the numbers
+    axes[0, 0].set_yticks(range(len(names)), names[::-1])
+    axes[0, 0].set_ylim(-0.7, len(names) - 0.3)
+    drawing.supxlabel(xlabel)
+    if len(series) > 1:
+        add_legend(drawing)
+    return drawing
+
+
+# -- Heat maps ----------------------------------------------------------------------------------------------
+
+
+def draw_heat(panels: Mapping[str, DataFrame], *, xlabel: str, label: str) -> Figure:
+    """Draw shares between 0 and 1 as heat maps, by title; rows and columns are those of the data frames."""
+    rows, columns = (max(frame.shape[axis] for frame in panels.values()) for axis in (0, 1))
+    drawing, axes = new_figure(len(panels), width=max(3.4, 2.0 + 0.6 * columns), height=1.3 + 0.3 * rows)
+    for panel, (title, frame) in zip(axes.flat, panels.items(), strict=True):
+        image = panel.imshow(frame.to_numpy(float), cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
+        for (i, j), share in np.ndenumerate(frame.to_numpy(float)):
+            if np.isfinite(share):
+                panel.text(
+                    j, i, f"{share:.0%}", ha="center", va="center", size=8, color="w" if share > 0.6 else "k"
+                )
+        panel.set_xticks(range(frame.shape[1]), frame.columns)
+        panel.set_yticks(range(frame.shape[0]), frame.index)
+        panel.set(title=title, xlabel=xlabel)
+        panel.grid(visible=False)
+    drawing.colorbar(image, ax=axes, label=label)
+    return drawing
+
+
+# -- Legends and axes ---------------------------------------------------------------------------------------
+
+
 def add_legend(drawing: Figure) -> None:
-    """One legend for all of a figure's panels, beside them: it never lies on the data."""
+    """Add one legend for all panels, at the right of them: it never covers the data."""
     named = {
         name: handle
         for panel in drawing.axes
         for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)
     }
     lines = sum(1 + name.count("\n") for name in named)
-    # A figure with many additions grows, so that the legend has room beside it.
     drawing.set_figheight(max(drawing.get_figheight(), 0.3 + 0.135 * lines + 0.06 * len(named)))
     drawing.legend(named.values(), named.keys(), loc="outside right center")
 
 
-def label_ends(axes: Axes) -> None:
-    """Write each line's name beside its end, in its colour and apart from the others; call it last."""
-    ends = sorted(
-        (float(np.asarray(line.get_ydata())[-1]), str(line.get_label()), line.get_color())
-        for line in axes.get_lines()
-        if len(np.asarray(line.get_ydata()))
-    )
-    to_fraction = axes.transData + axes.transAxes.inverted()
-    heights = [to_fraction.transform((1.0, end))[1] for end, _, _ in ends]
-    for (_, name, hue), height in zip(ends, _spread(heights, 0.085), strict=True):
-        axes.annotate(
-            name,
-            (1.0, height),
-            (4, 0),
-            "axes fraction",
-            "offset points",
-            color=hue,
-            va="center",
-            fontsize=7.5,
-        )
-
-
-def _spread(heights: Sequence[float], gap: float) -> npt.NDArray[np.float64]:
-    """Sorted heights, moved as little as possible until they are a gap apart (least squares)."""
-    steps = gap * np.arange(len(heights))
-    return np.asarray(isotonic_regression(heights - steps).x) + steps
-
-
 def set_log_scale(axes: Axes, which: Literal["x", "y"], ticks: Sequence[float] | None = None) -> None:
-    """A logarithmic axis with numbers that are read at a glance; call it when all is drawn.
-
-    Args:
-        axes: the panel.
-        which: of its axes.
-        ticks: where there is something to mark; else decades, and parts of them if they are few.
-    """
+    """Make an axis logarithmic, with plain numbers at the ticks or at decades; call it when all is drawn."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
     axes.set(**{f"{which}scale": "log"})
@@ -187,74 +319,3 @@ def _plain(value: float, _: object = None) -> str:
     exponent = math.floor(math.log10(value) + 1e-9)
     factor = round(value / 10.0**exponent)
     return f"$10^{{{exponent}}}$" if factor == 1 else f"${factor}\\cdot 10^{{{exponent}}}$"
-
-
-def shift_apart(x: Sequence[float], position: int, count: int) -> list[float]:
-    """Positions on a logarithmic axis, moved a little: one of ``count`` series must not hide another."""
-    step = (max(x) / min(x)) ** 0.01 if x else 1.0
-    return [at * step ** (position - (count - 1) / 2.0) for at in x]
-
-
-def slope_label(slope: Estimate) -> str:
-    """A fitted slope, for a legend.
-
-    Example:
-        >>> slope_label(Estimate(0.5, 0.4, 0.6))
-        'slope 0.50 ± 0.10'
-    """
-    known = math.isfinite(slope.low)
-    return f"slope {slope.value:z.2f}" + (f" ± {slope.half:.2f}" if known else "")
-
-
-def draw_band(axes: Axes, x: npt.ArrayLike, samples: npt.NDArray[Any], label: str, hue: str) -> None:
-    """The mean of samples ``(episodes, n)`` along x, with its interval as a band."""
-    means = [statistics.mean(column) for column in samples.T if np.isfinite(column).all()]
-    x = np.asarray(x)[: len(means)]  # sums that are infinite from some point on end there
-    axes.plot(x, [mean.value for mean in means], label=label, color=hue)
-    if len(samples) > 1:
-        low, high = [mean.low for mean in means], [mean.high for mean in means]
-        axes.fill_between(x, low, high, color=hue, alpha=0.15, linewidth=0)
-
-
-def draw_points(
-    axes: Axes, x: Sequence[float], estimates: Sequence[Estimate], label: str, hue: str, **style: Any
-) -> None:
-    """Estimates along x, joined by a line, with their intervals."""
-    values = [estimate.value for estimate in estimates]
-    axes.plot(x, values, marker="o", label=label, color=hue, **style)
-    bounded = _bounded(x, estimates)
-    if bounded.size:
-        axes.vlines(*bounded, color=hue, linewidth=1)
-
-
-def _bounded(places: Iterable[float], estimates: Iterable[Estimate | None]) -> npt.NDArray[np.float64]:
-    """Where the estimates that have an interval stand, and its two ends: ``(3, n)``."""
-    pairs = zip(places, estimates, strict=True)
-    known = [(place, e.low, e.high) for place, e in pairs if e is not None and np.isfinite(e.low)]
-    return np.reshape(np.asarray(known, dtype=np.float64), (-1, 3)).T
-
-
-def draw_lines(axes: Axes, results: Results, position: Callable[[Experiment], float]) -> None:
-    """The risk of each learner on each channel along a quantity, with its slope in the legend."""
-    for i, (learner, channel) in enumerate(results.pairs):
-        line = results.line(learner, channel, position)
-        x, label = [position(r.experiment) for r in line], f"{learner} on {channel}"
-        if len(line) > 1:
-            label += f"\n{slope_label(statistics.slope(x, [r.totals for r in line]))}"
-        beside, hue = shift_apart(x, i, len(results.pairs)), pair_colour(learner, channel, i)
-        draw_points(axes, beside, [r.risk for r in line], label, hue)
-    axes.set_ylabel("total KL (nats)")
-
-
-def draw_dots(
-    axes: Axes, names: Sequence[str], estimates: Sequence[Estimate | None], hue: str, reference: float
-) -> None:
-    """Estimates by name with their intervals, the first on top, and a reference to compare them with."""
-    places = np.arange(len(names))[::-1]
-    known = [(place, e) for place, e in zip(places, estimates, strict=True) if e is not None]
-    axes.plot([e.value for _, e in known], [place for place, _ in known], "o", color=hue)
-    axes.hlines(*_bounded(places, estimates), color=hue, linewidth=1)
-    axes.axvline(reference, color="black", linestyle=":")
-    axes.set_yticks(places, names)
-    axes.set_ylim(-0.7, len(names) - 0.3)
-    set_log_scale(axes, "x")

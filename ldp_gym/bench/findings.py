@@ -1,9 +1,8 @@
-"""What follows from results, and whether the data show it.
+"""Conclusions from results, and tests of the claims that they belong to.
 
-A finding may come with a claim: of the paper, of theory or of the design. The data show a claim when they
-exclude its opposite; they contradict it when they exclude the claim. Often they do neither. A suite makes
-several claims, and of many false ones some would be "shown" by chance: Holm's (1979) p-values hold the chance
-of any such mark in a suite below 5%.
+The data show a claim when they exclude its opposite, and contradict it when they exclude the claim; often
+they do neither. A suite makes several claims, and of many false ones some would be shown by chance: Holm's
+(1979) p-values hold the chance of any such mistake in a suite below 5%.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from enum import Enum
 import numpy as np
 
 from ldp_gym.bench.results import ExperimentResult
-from ldp_gym.bench.statistics import CONFIDENCE
+from ldp_gym.bench.statistics import CONFIDENCE, difference
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.intervals import p_above, p_below
 
 
 class Verdict(Enum):
-    """What the data say about a claim; the value is how it is written."""
+    """Relation of the data to a claim, as it is written."""
 
     SHOWN = "shown"
     NOT_CONTRADICTED = "not contradicted"
@@ -30,17 +29,17 @@ class Verdict(Enum):
 
     @property
     def mark(self) -> str:
-        """The sign in front of a finding."""
+        """Sign in front of a finding."""
         return {"shown": "✓", "not contradicted": "~", "contradicted": "✗"}[self.value]
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """How the data stand to a claim.
+    """Two p-values about a claim.
 
     Attributes:
-        p_for: the p-value of the claim's opposite: small where the data show the claim.
-        p_against: the p-value of the claim: small where the data show the opposite.
+        p_for: p-value of the claim's opposite: small where the data show the claim.
+        p_against: p-value of the claim: small where the data show the opposite.
     """
 
     p_for: float
@@ -48,7 +47,7 @@ class Evidence:
 
 
 def above(samples: FloatArray, value: float) -> Evidence:
-    """For the claim that an expectation is above a value, from samples ``(n,)``; the largest of ``(K, n)``.
+    """Test that an expectation is above a value, by samples ``(n,)``; the largest expectation of ``(K, n)``.
 
     Example:
         >>> above(np.arange(100.0), 40.0).p_for < 0.01 < above(np.arange(100.0), 40.0).p_against
@@ -59,7 +58,7 @@ def above(samples: FloatArray, value: float) -> Evidence:
 
 
 def below(samples: FloatArray, value: float) -> Evidence:
-    """For the claim that it is below."""
+    """Test that an expectation is below a value; see :func:`above`."""
     samples, value = _samples(samples), validation.real("value", value)
     return Evidence(p_below(samples, value), p_above(samples, value))
 
@@ -72,61 +71,67 @@ def _samples(values: FloatArray) -> FloatArray:
 
 
 def certain(holds: bool) -> Evidence:
-    """For a claim about the very numbers that were computed: there is no chance in it."""
+    """Evidence of a claim about the computed numbers themselves, in which there is no chance."""
     return Evidence(0.0, 1.0) if validation.flag("holds", holds) else Evidence(1.0, 0.0)
 
 
 def every(parts: Iterable[Evidence]) -> Evidence:
-    """For the claim that all of several claims hold: so is the best of several tested, against each other.
+    """Evidence that several claims hold together.
 
     All are shown when the least clear of them is. That one of n is false must be clearer than the least lucky
-    of n true ones may look by chance.
+    of n true ones may look by chance (Bonferroni).
     """
-    if not isinstance(parts, Iterable):
-        raise TypeError(f"parts must be evidence, of one claim each, got {parts!r}")
     parts = [validation.instance("parts", part, Evidence, "evidence, of one claim each") for part in parts]
     if not parts:
         return Evidence(1.0, 1.0)
-    return Evidence(
-        max(part.p_for for part in parts), min(1.0, len(parts) * min(part.p_against for part in parts))
-    )
+    against = min(1.0, len(parts) * min(part.p_against for part in parts))
+    return Evidence(max(part.p_for for part in parts), against)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A conclusion that was computed from the results.
+    """A conclusion computed from results.
 
     Attributes:
         text: the conclusion, with its numbers.
-        evidence: how the data stand to what is claimed; None if nothing is.
+        evidence: tests of what is claimed; None if nothing is.
     """
 
     text: str
     evidence: Evidence | None = None
 
     def __post_init__(self) -> None:
-        """Check that evidence is evidence: a truth value, say, would be none."""
+        """Reject evidence of another type, such as a truth value."""
         validation.text("text", self.text)
         if self.evidence is not None:
             validation.instance("evidence", self.evidence, Evidence, "evidence, such as above() returns")
 
 
 def find_least_risk(place: str, results: Sequence[ExperimentResult]) -> Finding:
-    """Who has the least risk of those that played the same tapes.
+    """Compare learners that played the same tapes; the claim is that none has less risk than Bayes.
 
-    The claim, where Bayes is among them, is that no other has less than Bayes, pair by pair.
+    A learner whose paired difference to Bayes has an interval that holds 0 is level with Bayes, and is never
+    named as the best. The intervals of all learners hold together with 95% confidence.
     """
-    best = min(results, key=lambda result: result.risk.value)
-    text = f"{place}: the least risk is that of {best.learner}, {best.risk} nats"
+    ranked = sorted(results, key=lambda result: result.risk.value)
     bayes = next((result for result in results if result.learner == "bayes"), None)
     if bayes is None:
-        return Finding(f"{text}.")
-    evidence = every(below(bayes.totals - other.totals, 0.0) for other in results if other is not bayes)
-    return Finding(f"{text}." if best is bayes else f"{text}; Bayes has {bayes.risk}.", evidence)
+        return Finding(f"{place}: {ranked[0].learner} has the least risk, {ranked[0].risk} nats.")
+    others = [result for result in ranked if result is not bayes]
+    evidence = every(below(bayes.totals - other.totals, 0.0) for other in others)
+    gaps = {other.learner: difference(other.totals, bayes.totals, len(others)) for other in others}
+    texts = [f"{place}: Bayes has {bayes.risk} nats"]
+    if level := [name for name, gap in gaps.items() if gap.contains(0.0)]:
+        texts.append(f"level with Bayes: {', '.join(level)}")
+    if less := [f"{name} by {-gap.value:.3g}" for name, gap in gaps.items() if gap.high < 0.0]:
+        texts.append(f"below Bayes: {', '.join(less)}")
+    if more := [name for name, gap in gaps.items() if gap.low > 0.0]:
+        texts.append(f"above: {', '.join(more)}")
+    return Finding("; ".join(texts) + ".", evidence)
 
 
 def judge(findings: Sequence[Finding]) -> list[tuple[Finding, Verdict | None]]:
-    """The findings of a suite with what the data say about each claim, at 5% for all claims together.
+    """Findings of a suite with the verdict on each claim, at 5% for all claims together.
 
     Example:
         >>> clear, less_clear, unclear = (Finding("...", Evidence(p, 1.0)) for p in (0.01, 0.04, 0.3))
@@ -135,13 +140,11 @@ def judge(findings: Sequence[Finding]) -> list[tuple[Finding, Verdict | None]]:
         >>> [verdict.value for _, verdict in judge([clear, less_clear, unclear])]
         ['shown', 'not contradicted', 'not contradicted']
     """
-    findings = validation.list_of("findings", findings, "findings")
-    for finding in findings:
+    for finding in validation.list_of("findings", findings, "findings"):
         validation.instance("findings", finding, Finding, "a list of findings")
     claims = [finding.evidence for finding in findings if finding.evidence is not None]
-    level = 1.0 - CONFIDENCE
-    shown = holm([evidence.p_for for evidence in claims]) <= level
-    contradicted = holm([evidence.p_against for evidence in claims]) <= level
+    shown = holm([evidence.p_for for evidence in claims]) <= 1.0 - CONFIDENCE
+    contradicted = holm([evidence.p_against for evidence in claims]) <= 1.0 - CONFIDENCE
     verdicts = iter(
         Verdict.CONTRADICTED if is_false else Verdict.SHOWN if is_true else Verdict.NOT_CONTRADICTED
         for is_true, is_false in zip(shown, contradicted, strict=True)
@@ -150,7 +153,7 @@ def judge(findings: Sequence[Finding]) -> list[tuple[Finding, Verdict | None]]:
 
 
 def holm(p_values: Sequence[float]) -> FloatArray:
-    """Holm's adjusted p-values: at most a share a of families has one below a whose hypothesis is true.
+    """Holm's adjusted p-values: the chance that any true hypothesis has one below a is at most a.
 
     Example:
         >>> holm([0.01, 0.04, 0.03]).round(2).tolist()

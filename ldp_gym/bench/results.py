@@ -1,7 +1,8 @@
-"""What a suite has measured, experiment by experiment."""
+"""Results of a suite, experiment by experiment, and as one data frame."""
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections import Counter
@@ -9,31 +10,38 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ldp_gym import theory
 from ldp_gym.bench import statistics
 from ldp_gym.bench.certificates import ChannelAudit, audit_channels, certificate_key
 from ldp_gym.bench.experiment import Experiment
+from ldp_gym.bench.splits import score_totals
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Outcome, Store, join_outcomes
 from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.errors import extra
 from ldp_gym.core.registry import is_address
 from ldp_gym.engine.learners import LEARNERS, Track, as_make_learner, track_of
+from ldp_gym.engine.rules import rule_value
 from ldp_gym.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class ExperimentResult:
-    """An experiment's episodes, all of its cells together.
+    """Episodes of an experiment, all of its cells together.
 
     Attributes:
         experiment: what was played.
         evaluation: its losses.
-        seconds: how long its cells took together.
+        seconds: time of its cells together.
     """
 
     experiment: Experiment
@@ -42,48 +50,67 @@ class ExperimentResult:
 
     @property
     def learner(self) -> str:
-        """Who played."""
         return self.experiment.learner
 
     @property
     def channel(self) -> str:
-        """On which channel."""
         return self.experiment.channel
 
     @property
     def horizon(self) -> int:
-        """T."""
         return self.experiment.horizon
 
     @property
     def totals(self) -> FloatArray:
-        """The episodes' total KL; of the worst truth, where every truth was played."""
+        """Total KL of each episode; of the worst truth, where every truth was played."""
         return self.evaluation.at_worst_truth().kl[:, -1]
 
     @cached_property
     def risk(self) -> Estimate:
-        """The mean total KL with its 95% interval; over the worst truth, where every truth was played."""
+        """Mean total KL with its 95% interval; over the worst truth, where every truth was played."""
         return statistics.largest_mean(np.atleast_2d(self.evaluation.kl[..., -1]))
+
+    @cached_property
+    def regret(self) -> Estimate:
+        """Mean of the risk less that of the best hypothesis in hindsight; NaN where every one is infinite."""
+        if self.experiment.has_member_truth:
+            return self.risk
+        if not np.isfinite(self.evaluation.opt).all():
+            return Estimate(math.nan)
+        return statistics.largest_mean(np.atleast_2d(self.evaluation.regret))
+
+    @property
+    def bound(self) -> float:
+        """Theorem's bound on the risk; NaN for all but the paper's pairs without options, and members."""
+        experiment = self.experiment
+        epsilon, delta = (float(rule_value(experiment.rules, name)) for name in ("epsilon", "delta"))
+        if experiment.options or experiment.rules.get("channel_kwargs") or not experiment.has_member_truth:
+            return math.nan
+        match self.learner, self.channel:
+            case "exp3", "laplace-single":
+                return theory.exp3_bound(experiment.num_hypotheses, self.horizon, epsilon)
+            case "wma", "laplace-vector":
+                return theory.wma_bound(experiment.num_hypotheses, self.horizon, epsilon, delta)
+            case "bayes", "identity":
+                return theory.nonprivate_bound(experiment.num_hypotheses)
+            case _:
+                return math.nan
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an experiment has no result: its learner or channel failed in some cell, or does not play it."""
+    """Reason why an experiment has no result: a cell failed, or the learner does not play it."""
 
     experiment: Experiment
     message: str
 
     @property
     def summary(self) -> str:
-        """What happened, in one line: the message's first."""
         return next(iter(self.message.strip().splitlines()), "no message")
 
 
 def by_summary(failures: Iterable[Failure]) -> list[tuple[Failure, str]]:
-    """The first failure of each kind, and in words what else failed in the same way: it is said once.
-
-    Which channel it was makes no other kind.
-    """
+    """First failure of each kind, with the number of the others; the channel makes no other kind."""
     kinds: dict[str, list[Failure]] = {}
     for failure in failures:
         kind = re.sub(r"\w+\(K=[^)]*\)", "a channel", failure.summary)
@@ -95,20 +122,22 @@ def by_summary(failures: Iterable[Failure]) -> list[tuple[Failure, str]]:
 
 
 class Results:
-    """The results of a suite's experiments.
+    """Results of a suite's experiments.
 
     Args:
-        store: where they are.
-        experiments: which. A learner that is a model's directory goes by that directory's name from here on.
-        seed: of the first episode.
-        tracks: those of further learners, by name, as they declared them when the suite was run.
+        store: store of the cells.
+        experiments: experiments to look up. A learner that is a model's directory is called by that
+            directory's name from here on.
+        seed: seed of the first episode.
+        tracks: tracks of further learners, by name, as they declared them when the suite was run.
+        suite: name of the suite, for the data frame.
 
     Attributes:
-        successes: the experiments that were played to the end, in the suite's order.
-        broken: those whose channel breaks its promise: they are played, and out of every comparison.
-        failures: those of which a cell failed.
-        refusals: those that the learner does not play, such as on a channel that it does not read.
-        missing: those of which a cell has not been played yet.
+        successes: experiments that were played to the end, in the suite's order.
+        broken: experiments on a channel that breaks its promise: played, and left out of every comparison.
+        failures: experiments of which a cell failed, or whose cells ended differently.
+        refusals: experiments that the learner does not play, such as on a channel that it cannot read.
+        missing: experiments of which a cell has not been played yet.
     """
 
     def __init__(
@@ -117,6 +146,7 @@ class Results:
         experiments: Sequence[Experiment],
         seed: int,
         tracks: Mapping[str, Track] | None = None,
+        suite: str = "",
     ) -> None:
         names = _names([*(experiment.learner for experiment in experiments), *(tracks or {})])
         self._addresses = {name: learner for learner, name in names.items()}
@@ -124,7 +154,7 @@ class Results:
         self.experiments = [
             replace(experiment, learner=names[experiment.learner]) for experiment in experiments
         ]
-        self.seed = seed
+        self.seed, self.suite = seed, suite
         self.audits = audit_channels(self.experiments)
         self.successes: list[ExperimentResult] = []
         self.broken: list[ExperimentResult] = []
@@ -134,14 +164,13 @@ class Results:
         keys = [[cell.key for cell in experiment.cells(seed)] for experiment in experiments]
         known = store.outcomes([key for some in keys for key in some])
         for experiment, some in zip(self.experiments, keys, strict=True):
-            self._gather(experiment, [known.get(key) for key in some])
+            self._gather(experiment, [known[key] for key in some if key in known], len(some))
 
-    def _gather(self, experiment: Experiment, outcomes: Sequence[Outcome | None]) -> None:
-        found = [outcome for outcome in outcomes if outcome is not None]
+    def _gather(self, experiment: Experiment, found: Sequence[Outcome], cells: int) -> None:
         whole = join_outcomes(found) if found else None
         if whole is not None and whole.status == "failed":
             self.failures.append(Failure(experiment, whole.message or ""))
-        elif whole is None or len(found) < len(outcomes):
+        elif whole is None or len(found) < cells:
             self.missing.append(experiment)
         elif whole.evaluation is not None:
             result = ExperimentResult(experiment, whole.evaluation, whole.seconds)
@@ -150,11 +179,10 @@ class Results:
             self.refusals.append(Failure(experiment, whole.message or ""))
 
     def audit(self, experiment: Experiment) -> ChannelAudit:
-        """What an audit says of the experiment's channel."""
         return self.audits[certificate_key(experiment)]
 
     def track(self, learner: str) -> Track:
-        """Whether a learner is informed or not."""
+        """Track of a learner: informed or uninformed."""
         if learner not in self._tracks:
             address = self._addresses.get(learner, learner)
             self._tracks[learner] = "informed" if is_address(address) else track_of(as_make_learner(address))
@@ -162,16 +190,12 @@ class Results:
 
     @property
     def broken_promises(self) -> list[ChannelAudit]:
-        """The channels that break their promise."""
         return [audit for audit in self.audits.values() if audit.broken]
 
     def select(self, *, learner: str | None = None, channel: str | None = None) -> list[ExperimentResult]:
-        """The results of a learner, on a channel, in the suite's order."""
-        return [
-            result
-            for result in self.successes
-            if learner in (None, result.learner) and channel in (None, result.channel)
-        ]
+        """Results of a learner, on a channel, in the suite's order."""
+        found = [result for result in self.successes if learner in (None, result.learner)]
+        return [result for result in found if channel in (None, result.channel)]
 
     def line(
         self,
@@ -179,11 +203,11 @@ class Results:
         channel: str,
         position: Callable[[Experiment], float] = operator.attrgetter("horizon"),
     ) -> list[ExperimentResult]:
-        """The results of a learner on a channel along a quantity, the horizon unless another is given."""
+        """Results of a learner on a channel, sorted along a quantity: the horizon unless another is given."""
         return sorted(self.select(learner=learner, channel=channel), key=lambda r: position(r.experiment))
 
     def group(self, key: Callable[[Experiment], T]) -> dict[T, list[ExperimentResult]]:
-        """The results of the experiments that share a key, in the suite's order."""
+        """Results of the experiments that share a key, in the suite's order."""
         groups: dict[T, list[ExperimentResult]] = {}
         for result in self.successes:
             groups.setdefault(key(result.experiment), []).append(result)
@@ -191,31 +215,125 @@ class Results:
 
     @property
     def channels(self) -> list[str]:
-        """The channels that have results, in the suite's order."""
         return list(self.group(lambda experiment: experiment.channel))
 
     @property
     def learners(self) -> list[str]:
-        """The learners that have results, in the suite's order."""
         return list(self.group(lambda experiment: experiment.learner))
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """The learners and channels that have results together, in the suite's order."""
+        """Pairs of learner and channel that have results, in the suite's order."""
         return list(self.group(lambda experiment: (experiment.learner, experiment.channel)))
 
     def same_tapes(self, experiment: Experiment, learner: str) -> ExperimentResult | None:
-        """Another learner in the same game on the same seeds, if it has played."""
-        wanted = experiment.canonical_rules, experiment.truth, experiment.episodes
-        for result in self.select(learner=learner):
-            other = result.experiment
-            if (other.canonical_rules, other.truth, other.episodes) == wanted:
-                return result
-        return None
+        """Result of another learner in the same game on the same seeds, if it has played."""
+        return next(
+            (
+                result
+                for result in self.select(learner=learner)
+                if _tapes(result.experiment) == _tapes(experiment)
+            ),
+            None,
+        )
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """One row per experiment that was played to the end.
+
+        Risks are in nats. ``risk``, ``regret`` and ``over_bayes`` have the ends of their 95% intervals next
+        to them as ``..._low`` and ``..._high``; ``tv`` is per round; ``uniform`` and ``bayes`` are the risks
+        of these two learners on the same episodes, ``over_bayes`` the paired difference to the second, and
+        ``score`` is (uniform - risk) / (uniform - bayes). ``right`` is the share of episodes in which the
+        heaviest weight is on the best hypothesis. ``best`` marks Bayes and what is level with it, or else
+        the least risk of the game. A number that does not apply is NaN.
+        """
+        with extra("bench", "Results.frame"):
+            from pandas import DataFrame
+        rows = []
+        for game in self.group(_tapes).values():
+            ranked = sorted(game, key=lambda result: result.risk.value)
+            rows += [self._row(result, ranked) for result in ranked]
+        return DataFrame([*rows, *(self._row(result, []) for result in self.broken)])
+
+    def _row(self, result: ExperimentResult, others: Sequence[ExperimentResult]) -> dict[str, Any]:
+        experiment, rules = result.experiment, result.experiment.rules
+        same = {other.learner: other for other in others if not other.experiment.options}
+        uniform, bayes = same.get("uniform"), same.get("bayes")
+        # Where every truth was played the worst truths of two learners differ: nothing is paired.
+        paired = bayes is not None and experiment.truth != "all" and np.isfinite(bayes.totals).all()
+        gap = Estimate(math.nan)
+        if paired and bayes:  # the intervals of a game hold together
+            gap = statistics.difference(result.totals, bayes.totals, max(1, len(others) - 1))
+        score = None
+        if paired and bayes and uniform and experiment.has_member_truth:
+            score = score_totals(uniform.totals, result.totals, bayes.totals)
+        hypotheses = rule_value(rules, "hypotheses")
+        truth = rule_value(rules, "truth") if experiment.truth is None else experiment.truth
+        return {
+            "suite": self.suite,
+            "learner": result.learner,
+            "options": ", ".join(f"{name}={value}" for name, value in experiment.options.items()),
+            "track": self.track(result.learner),
+            "channel": result.channel,
+            "epsilon": math.inf if result.channel == "identity" else float(rule_value(rules, "epsilon")),
+            "delta": float(rule_value(rules, "delta")),
+            "hypotheses": hypotheses if isinstance(hypotheses, str) else "table",
+            "K": experiment.num_hypotheses,
+            "M": experiment.num_labels,
+            "T": result.horizon,
+            "nature": str(rule_value(rules, "nature")),
+            "truth": truth if isinstance(truth, str) else f"{truth}" if isinstance(truth, int) else "given",
+            "member": experiment.has_member_truth,
+            "game": describe_game(experiment),
+            "episodes": experiment.episodes,
+            **_columns("risk", result.risk),
+            "worst_truth": result.evaluation.worst_truth if experiment.truth == "all" else math.nan,
+            "tv": float(result.evaluation.at_worst_truth().tv[:, -1].mean()) / result.horizon,
+            **_columns("regret", result.regret),
+            "uniform": uniform.risk.value if uniform else math.nan,
+            "bayes": bayes.risk.value if bayes else math.nan,
+            **_columns("over_bayes", gap),
+            # Bayes and what is level with it; without Bayes, the least risk.
+            "best": result is bayes or gap.contains(0.0) if paired else result in others[:1],
+            "score": math.nan if score is None else score,
+            "right": math.nan if result.evaluation.found is None else result.evaluation.found,
+            "bound": result.bound,
+            "seconds": result.seconds,
+            "broken": str(self.audit(experiment)) if self.audit(experiment).broken else "",
+        }
+
+
+def _columns(name: str, estimate: Estimate) -> dict[str, float]:
+    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+
+
+def _tapes(experiment: Experiment) -> tuple[str, object, int]:
+    """Everything that decides contexts, labels and messages."""
+    return experiment.canonical_rules, experiment.truth, experiment.episodes
+
+
+def describe_game(experiment: Experiment) -> str:
+    """Class with K and M, and every rule that has no column of its own and is not the default."""
+    facts = dict(experiment.rules)
+    for said in ("hypotheses", "num_hypotheses", "num_labels", "channel", "horizon", "epsilon", "delta"):
+        facts.pop(said, None)
+    words = [experiment.hypotheses]
+    if facts.pop("redraw_hypotheses", False):  # it implies that they are shown
+        facts.pop("observe_candidates", None)
+        words += ["redrawn in every episode"]
+    for key, value in facts.items():
+        options = value if isinstance(value, Mapping) else {key: value}
+        words += [f"{name} = {_short(option)}" for name, option in options.items()]
+    return ", ".join(words)
+
+
+def _short(value: Any) -> str:
+    return str(value) if np.ndim(value) < 2 else " by ".join(map(str, np.shape(value))) + " table"
 
 
 def _names(learners: Iterable[str]) -> dict[str, str]:
-    """What learners are called: a model by the name of its directory, if nobody else has that name."""
+    """Shown names: a model's is that of its directory, unless another learner has it."""
     names = {learner: Path(learner).name if Path(learner).is_absolute() else learner for learner in learners}
     shared = Counter(names.values())
     return {

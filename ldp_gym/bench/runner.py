@@ -145,7 +145,7 @@ def run(
         if on_cell is not None:
             on_cell(todo[index], outcome)
     store.end_run(number)
-    return Results(store, experiments, seed, tracks)
+    return Results(store, experiments, seed, tracks, suite.name)
 
 
 def _find_track(learner: str, limits: Limits, trust: bool) -> Track:

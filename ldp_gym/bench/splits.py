@@ -19,7 +19,7 @@ import numpy as np
 
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.core.intervals import mean_interval
+from ldp_gym.core.intervals import p_above, p_below
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import Learner
 from ldp_gym.engine.rules import as_rules
@@ -193,7 +193,6 @@ def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> 
     if not np.isfinite([uniform, bayes]).all():
         return None
     gain = uniform - bayes
-    low, high = mean_interval(gain, 0.95)
-    if low <= 0.0 <= high or not np.isfinite(low):
+    if min(p_above(gain, 0.0), p_below(gain, 0.0)) > 0.05:  # also of a constant gain, which has no interval
         return None
     return float((uniform.mean() - totals.mean()) / gain.mean())

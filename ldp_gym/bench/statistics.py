@@ -1,4 +1,4 @@
-"""Means with intervals, paired differences and slopes. All intervals are of 95%."""
+"""Means with intervals, paired differences and slopes; every interval has 95% confidence."""
 
 from __future__ import annotations
 
@@ -11,57 +11,76 @@ from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.intervals import largest_mean_interval, mean_interval
 
 CONFIDENCE = 0.95
+"""Confidence of every interval of the benchmark."""
+
+ALIKE = "episodes alike: rare failures may be unseen"
+"""Text in place of an interval without length: such a sample says nothing about rare events."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its interval.
+    """A number with its interval, whose ends are infinite if it is not known.
 
     Example:
         >>> print(Estimate(12.345, 11.0, 14.0))
         12.3 [11.0, 14.0]
-        >>> Estimate(0.1, -0.2, 0.3).contains(0.0)
-        True
+        >>> print(Estimate(2.08179, 2.08179, 2.08180))
+        2.082 (episodes alike: rare failures may be unseen)
     """
 
     value: float
-    low: float
-    high: float
+    low: float = -np.inf
+    high: float = np.inf
 
     def contains(self, value: float) -> bool:
-        """Whether the interval does."""
+        """Return True if the value lies in the interval."""
         return self.low <= value <= self.high
+
+    def __truediv__(self, scale: float) -> Estimate:
+        return Estimate(self.value / scale, self.low / scale, self.high / scale)
 
     @property
     def half(self) -> float:
         """Half of the interval's length."""
         return (self.high - self.low) / 2.0
 
-    def __str__(self) -> str:
+    @property
+    def short(self) -> str:
+        """The value without its interval."""
+        return self._format(self.value)
+
+    @property
+    def interval(self) -> str:
+        """The interval in brackets, :data:`ALIKE` where it has no length, or nothing."""
+        if not np.isfinite([self.low, self.high]).all():
+            return ""
+        low, high = self._format(self.low), self._format(self.high)
+        return ALIKE if low == high else f"[{low}, {high}]"
+
+    def _format(self, number: float) -> str:
         digits = 0 if abs(self.value) >= 1000 else 1 if abs(self.value) >= 10 else 3
-        if not np.isfinite(self.low):
-            return f"{self.value:,.{digits}f}"
-        return f"{self.value:,.{digits}f} [{self.low:,.{digits}f}, {self.high:,.{digits}f}]"
+        return f"{number:z,.{digits}f}"
+
+    def __str__(self) -> str:
+        interval = f"({ALIKE})" if self.interval == ALIKE else self.interval
+        return f"{self.short} {interval}".rstrip()
 
 
 def mean(samples: FloatArray) -> Estimate:
-    """The mean of samples ``(n,)`` with its interval: risk is an expectation. One sample has none.
+    """Mean of samples ``(n,)`` with its interval; one sample, or a constant one, has none.
 
     Example:
         >>> estimate = mean(np.arange(100.0))
         >>> estimate.value, estimate.contains(49.5)
         (49.5, True)
         >>> mean(np.array([3.0, 3.0, 3.0]))
-        Estimate(value=3.0, low=3.0, high=3.0)
+        Estimate(value=3.0, low=-inf, high=inf)
     """
     return Estimate(float(np.mean(samples)), *mean_interval(samples, CONFIDENCE))
 
 
 def largest_mean(samples: FloatArray) -> Estimate:
-    """The largest of K means, of samples ``(K, n)``, with its interval.
-
-    It covers the largest expectation whichever it is. The value itself is the largest mean, which is a little
-    too large on average.
+    """Largest of K means of samples ``(K, n)``, with an interval of the largest expectation.
 
     Example:
         >>> largest_mean(np.array([[1.0, 3.0], [5.0, 5.0]])).value
@@ -70,41 +89,41 @@ def largest_mean(samples: FloatArray) -> Estimate:
     return Estimate(float(samples.mean(axis=-1).max()), *largest_mean_interval(samples, CONFIDENCE))
 
 
-def difference(samples: FloatArray, others: FloatArray) -> Estimate:
-    """The mean difference of two learners on the same tapes, paired episode by episode."""
+def difference(samples: FloatArray, others: FloatArray, comparisons: int = 1) -> Estimate:
+    """Mean difference of two learners on the same tapes, paired episode by episode.
+
+    With several comparisons all intervals hold together with 95% confidence (Bonferroni).
+    """
     if len(samples) != len(others):
         raise ValueError(f"pairs need as many episodes on both sides, got {len(samples)} and {len(others)}")
-    return mean(np.asarray(samples) - np.asarray(others))
+    with np.errstate(invalid="ignore"):  # two infinite risks have no difference
+        pairs = np.asarray(samples) - np.asarray(others)
+        return Estimate(float(pairs.mean()), *mean_interval(pairs, 1.0 - (1.0 - CONFIDENCE) / comparisons))
 
 
 def slope(positions: Sequence[float], samples: Sequence[FloatArray]) -> Estimate:
-    """The slope of log mean against log position, by least squares, with its interval.
+    """Least-squares slope of log mean against log position, with its interval.
 
-    Sample i of every position is taken to be of the same seed, as in a suite (the first ones, where some
-    positions have more): what counts is how the episodes' own contributions to the slope vary, so that
-    whatever the positions have in common drops out.
+    Sample i of every position must have the same seed, as in a suite (the first ones, where some positions
+    have more): the episodes' contributions to the slope are averaged, so that whatever the positions have in
+    common cancels.
 
     Example:
         >>> found = slope([1, 10], [np.array([2.0, 2.2]), np.array([20.5, 21.5])])
         >>> round(found.value, 6), found.contains(1.0)
         (1.0, True)
     """
-    value, contributions = slope_contributions(positions, samples)
-    if not np.isfinite(value):
-        return Estimate(value, -np.inf, np.inf)
-    return Estimate(value, *mean_interval(contributions, CONFIDENCE))
+    contributions = slope_contributions(positions, samples)
+    return mean(contributions) if np.isfinite(contributions).all() else Estimate(np.nan)
 
 
-def slope_contributions(
-    positions: Sequence[float], samples: Sequence[FloatArray]
-) -> tuple[float, FloatArray]:
-    """The slope, and the episodes' contributions, of which it is the mean (the delta method)."""
+def slope_contributions(positions: Sequence[float], samples: Sequence[FloatArray]) -> FloatArray:
+    """Contributions of the episodes to the slope, which is their mean (delta method); NaN if a mean is 0."""
     count = min(len(values) for values in samples)
     paired = np.stack([np.asarray(values)[:count] for values in samples])
     means = paired.mean(axis=-1)
-    if not (means > 0.0).all():
-        return np.nan, np.full(count, np.nan)  # no mean, no logarithm
+    if not (means > 0.0).all() or not np.isfinite(means).all():
+        return np.full(count, np.nan)
     x = np.log(np.asarray(positions, dtype=np.float64))
     leverage = (x - x.mean()) / np.square(x - x.mean()).sum()
-    value = float(leverage @ np.log(means))
-    return value, value + (leverage / means) @ (paired - means[:, None])
+    return float(leverage @ np.log(means)) + (leverage / means) @ (paired - means[:, None])

@@ -11,7 +11,7 @@ import json
 import platform
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -223,10 +223,10 @@ class Store:
 
     # -- Export -------------------------------------------------------------------------------------------
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """One row per episode and checkpoint of every cell that is done."""
-        for _, configuration, outcome in self._cells():
-            if outcome.evaluation is None:
+    def rows(self, keys: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
+        """One row per episode and checkpoint of every cell that is done, or of those with the given keys."""
+        for key, configuration, outcome in self._cells():
+            if outcome.evaluation is None or (keys is not None and key not in keys):
                 continue
             shared = {name: configuration[name] for name in ("learner", "version")}
             shared |= {name: json.dumps(configuration[name], sort_keys=True) for name in ("options", "rules")}

@@ -8,10 +8,12 @@ people's data. ``ldp_gym.audit.certify(channel, candidates)`` checks it.
 """
 
 from ldp_gym.channels.adaptive_groups import AdaptiveGroups
+from ldp_gym.channels.adaptive_half_space import AdaptiveHalfSpace
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.channels.comparison import AdaptiveScheffe, AdaptiveSplit, Scheffe, Split
 from ldp_gym.channels.designed import Designed
 from ldp_gym.channels.hadamard_response import HadamardResponse
+from ldp_gym.channels.half_space import HalfSpace
 from ldp_gym.channels.hybrid import Hybrid
 from ldp_gym.channels.laplace_single import LaplaceSingle
 from ldp_gym.channels.local_hashing import LocalHashing
@@ -26,6 +28,7 @@ from ldp_gym.channels.wheel import AdaptiveWheel, Wheel
 __all__ = [
     "CHANNELS",
     "AdaptiveGroups",
+    "AdaptiveHalfSpace",
     "AdaptiveScheffe",
     "AdaptiveSplit",
     "AdaptiveWheel",
@@ -33,6 +36,7 @@ __all__ = [
     "Designed",
     "GaussianVector",
     "HadamardResponse",
+    "HalfSpace",
     "Hybrid",
     "Identity",
     "LaplaceSingle",
@@ -51,12 +55,14 @@ __all__ = [
 CHANNELS.own.update(
     {
         "adaptive-groups": AdaptiveGroups,
+        "adaptive-half-space": AdaptiveHalfSpace,
         "adaptive-scheffe": AdaptiveScheffe,
         "adaptive-split": AdaptiveSplit,
         "adaptive-wheel": AdaptiveWheel,
         "designed": Designed,
         "gaussian-vector": GaussianVector,
         "hadamard-response": HadamardResponse,
+        "half-space": HalfSpace,
         "hybrid": Hybrid,
         "identity": Identity,
         "laplace-single": LaplaceSingle,

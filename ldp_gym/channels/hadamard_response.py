@@ -81,6 +81,8 @@ class HadamardResponse(LabelChannel):
         return np.array([1])
 
     def _chances(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> FloatArray:
+        if candidates.ndim > 2:  # every round has its own table: one column of it is enough
+            return super()._chances(messages, candidates, posterior)
         return (1.0 + masses(_walsh(candidates, self.order), np.asarray(messages))) / 2.0
 
     def loss_estimates(

@@ -1,4 +1,4 @@
-"""The command ``ldp-gym``, one module per subcommand.
+"""The command ``ldp-gym``, one module per subcommand; commands of other packages are entry points.
 
 Its extra is ``bench``: where that is missing, the import raises an ImportError that says so, and the console
 script (:mod:`ldp_gym.__main__`) prints it.
@@ -6,23 +6,83 @@ script (:mod:`ldp_gym.__main__`) prints it.
 
 from __future__ import annotations
 
-from typing import Annotated
+import errno
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Annotated, Any
 
 from ldp_gym.core import VERSION
-from ldp_gym.core.errors import extra
+from ldp_gym.core.errors import BrokenPluginError, DamagedStoreError, extra, printable
+from ldp_gym.core.registry import load_entry_point
 
 with extra("bench", "the command ldp-gym"):
     import typer
+    from typer.core import TyperGroup
+    from typer.main import get_command
 
     from ldp_gym.cli.auditing import audit
     from ldp_gym.cli.benchmarking import bench, export, report
-    from ldp_gym.cli.commands import Commands
     from ldp_gym.cli.listing import catalogue
     from ldp_gym.cli.selecting import select_command
 
+
+class Commands(TyperGroup):
+    """All subcommands. One that cannot be imported says so in its place, and leaves the others working."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names of the commands, this package's first."""
+        return list(dict.fromkeys([*super().list_commands(ctx), *sorted(_plugins())]))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Command of a name."""
+        own = super().get_command(ctx, cmd_name)
+        point = _plugins().get(cmd_name)
+        return own if own is not None or point is None else _plugin(point)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a subcommand; errors about files are one line, with status 2, and errors are printable."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = printable(error.message)
+            raise
+        except (DamagedStoreError, OSError) as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:  # nobody reads our output any more
+                raise
+            typer.echo(f"ldp-gym: {printable(' '.join(str(error).split()))}", err=True)
+            ctx.exit(2)
+
+
+def _plugins() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group="ldp_gym.commands")}
+
+
+def _plugin(point: EntryPoint) -> Any:
+    """Command of an entry point; where it cannot be imported, one that says why."""
+    try:
+        function = load_entry_point(point, "command")
+        return _command(point.name, function, cls=getattr(function, "command_class", None))
+    except BrokenPluginError as error:
+        why = str(error)
+    except Exception as error:  # the entry point is not a command
+        why = f"command {point.name!r} of {point.module} cannot be used: {error}"
+
+    def fail() -> None:
+        typer.echo(f"ldp-gym: {why}", err=True)
+        raise typer.Exit(2)
+
+    return _command(point.name, fail, help=why.replace("[", "\\["))
+
+
+def _command(name: str, function: Callable[..., Any], **options: Any) -> Any:
+    made = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    made.command(name=name, **options)(function)
+    return get_command(made)
+
+
 app = typer.Typer(
     cls=Commands,
-    help="Benchmark learners, audit channels and train agents of LDPDist-v0.",
+    help="Ask users about hypotheses, not labels: benchmark learners, audit channels, train agents.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ldp_gym.bench.suites import SUITES
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.core.errors import BrokenPluginError
+from ldp_gym.core.errors import BrokenPluginError, printable
 from ldp_gym.core.registry import Registry, first_sentence
 from ldp_gym.engine.learners import LEARNERS, track_of
 from ldp_gym.hypotheses.base import HYPOTHESES
@@ -20,36 +20,30 @@ from ldp_gym.natures.base import NATURES
 from ldp_gym.truths.base import TRUTHS
 
 Kind = StrEnum("Kind", ["SUITES", "LEARNERS", "CHANNELS", "TRUTHS", "HYPOTHESES", "NATURES"])
-"""What is registered."""
+"""Kinds of parts that are registered."""
 
-REGISTRIES: dict[Kind, Registry[Any]] = {
-    Kind.SUITES: SUITES,
-    Kind.LEARNERS: LEARNERS,
-    Kind.CHANNELS: CHANNELS,
-    Kind.TRUTHS: TRUTHS,
-    Kind.HYPOTHESES: HYPOTHESES,
-    Kind.NATURES: NATURES,
-}
+REGISTRIES: dict[Kind, Registry[Any]] = dict(
+    zip(Kind, (SUITES, LEARNERS, CHANNELS, TRUTHS, HYPOTHESES, NATURES), strict=True)
+)
 
 
-def catalogue(kind: Annotated[Kind | None, typer.Argument(help="Show these alone.")] = None) -> None:
-    """Show every suite, learner, channel, truth, class of hypotheses and nature by name, yours among them."""
+def catalogue(kind: Annotated[Kind | None, typer.Argument(help="Show only these.")] = None) -> None:
+    """Show every suite, learner, channel, truth, class of hypotheses and nature that is installed."""
     console = Console()
     for title, registry in REGISTRIES.items():
-        if kind in (None, title):
-            for heading, names in headings(title, registry).items():
-                table = Table(
-                    title=heading, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0)
-                )
-                for name in names:
-                    table.add_row(Text(name, style="bold"), Text(_sentence(registry, name)))
-                console.print(table, end="\n\n")
-    group = "one of these groups, such as ldp_gym.engine.learners" if kind is None else REGISTRIES[kind].group
-    console.print(f"Your own goes by 'module:Class', or by an entry point in {group}.", highlight=False)
+        for heading, names in headings(title, registry).items() if kind in (None, title) else ():
+            table = Table(
+                title=heading, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0)
+            )
+            for name in names:
+                table.add_row(Text(name, style="bold"), Text(printable(_sentence(registry, name))))
+            console.print(table, end="\n\n")
+    group = "one of these groups, such as ldp_gym.channels" if kind is None else REGISTRIES[kind].group
+    console.print(f"Name others as 'module:Class', or by an entry point in {group}.", highlight=False)
 
 
 def headings(title: Kind, registry: Registry[Any]) -> dict[str, list[str]]:
-    """The names under their headings: channels by what they speak about, learners by what they read."""
+    """Names under their headings: channels by their subject, learners by their track."""
     heading_of = {Kind.CHANNELS: _subject, Kind.LEARNERS: _track}.get(title)
     if heading_of is None:
         return {title: registry.names()}
@@ -60,21 +54,17 @@ def headings(title: Kind, registry: Registry[Any]) -> dict[str, list[str]]:
 
 
 def _track(learner: str) -> str:
-    """What a learner reads."""
     if not LEARNERS.is_builtin(learner):
         return "of other packages"
-    reads = {
-        "informed": "that may use what the channel says about its messages (informed)",
-        "uninformed": "that read messages, candidates and eps alone (uninformed)",
-    }
-    return reads[track_of(LEARNERS[learner])]
+    informed = track_of(LEARNERS[learner]) == "informed"
+    return "that use the channel's likelihood (informed)" if informed else "that do not (uninformed)"
 
 
 def _subject(channel: str) -> str:
-    """What the messages of a channel speak about."""
+    """Subject of a channel's messages."""
     try:
         declared = CHANNELS.class_of(channel)
-    except Exception:  # its own line says why it cannot be loaded
+    except BrokenPluginError:
         return "that cannot be loaded"
     if declared.adaptive:
         return "that ask what earlier messages left open (adaptive)"
@@ -84,7 +74,7 @@ def _subject(channel: str) -> str:
 
 
 def _sentence(registry: Registry[Any], name: str) -> str:
-    """The first sentence of its documentation, or why there is none."""
+    """First sentence of the documentation, or why there is none."""
     try:
         return first_sentence(registry[name])
     except BrokenPluginError as error:  # one broken package must not hide the others

@@ -1,38 +1,66 @@
-"""Options that are passed on, as name=value."""
+"""Values of the command line: options as name=value, directories, and errors about them."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import typer
+
+
+class NotJSONError(ValueError):
+    """A text that is not JSON."""
+
 
 def search_here() -> None:
-    """Let modules in the working directory count, after all that is installed: one's own is often there.
-
-    Only for a command that names such a module, or is told to trust what names it.
-    """
+    """Import modules from the working directory too, after everything that is installed."""
     if "" not in sys.path:
         sys.path.append("")
 
 
+@contextmanager
+def told_in_a_line() -> Iterator[None]:
+    """Turn errors about a user's values into one line and exit status 2."""
+    try:
+        yield
+    except (ImportError, TypeError, ValueError, OverflowError, MemoryError) as error:
+        raise typer.BadParameter(str(error) or type(error).__name__) from error
+    except SystemExit as error:
+        raise typer.BadParameter(f"code of a module:Class ended the program, by {error!r}") from error
+
+
 def directory_of(text: str) -> Path:
-    """The directory that is to be written to.
+    """Directory to write to.
 
     Raises:
         ValueError: if it has no name, or is a file.
     """
     path = Path(text)
-    if not str(text):
-        raise ValueError("a directory is needed, got an empty name")
-    if path.exists() and not path.is_dir():
-        raise ValueError(f"a directory is needed, and {path} is a file")
+    if not text or (path.exists() and not path.is_dir()):
+        raise ValueError(f"a directory is needed, got {text!r}")
     return path
 
 
+def json_of(text: str) -> Any:
+    """Value of a JSON text.
+
+    Raises:
+        ValueError: if it is not JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError(f"the JSON text {text[:20]!r}... is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise NotJSONError(f"{text[:60]!r} is not JSON: {error}") from None
+
+
 def option_of(text: str) -> tuple[str, Any]:
-    """The name and the value, as JSON if it is that and else as text.
+    """Name and value of name=value; a value that is not JSON is text.
 
     Example:
         >>> option_of("gamma=2.5"), option_of("clipping=paper")
@@ -42,6 +70,6 @@ def option_of(text: str) -> tuple[str, Any]:
     if not separator:
         raise ValueError(f"an option is name=value, got {text!r}")
     try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
+        return name, json_of(value)
+    except NotJSONError:
         return name, value

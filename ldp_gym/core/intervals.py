@@ -1,21 +1,23 @@
 """Intervals and tests of means: the one method of the package, a bootstrap-t.
 
 Risks are skewed: a few unlucky episodes pay several times the mean. Student's interval is then too short on
-their side, and holds the expectation of 16 episodes in 86% of cases instead of 95%. The bootstrap-t asks the
-sample itself how far a studentized mean strays: it draws samples from the sample, and takes the quantiles of
-``(mean* - mean) / error*`` in place of Student's. Three things are added for few values:
+their side, and holds the expectation of 16 episodes in 86% of cases instead of 95%. The bootstrap-t estimates
+from the sample itself how far a studentized mean strays: it draws samples from the sample, and takes the
+quantiles of ``(mean* - mean) / error*`` in place of Student's. Three things are added for few values:
 
-- A tail that the sample has not seen is missing still, so the nominal level is stricter
+- A tail that the sample has not seen is still missing, so the nominal level is stricter
   (:func:`nominal_level`).
 - A sample with a large outlier gets a very long interval, though its mean is too large already. So no
   quantile is more than 1.25 times Student's of the same level.
 - A sample that is skewed to one side gets a short end on the other, though the values that it lacks may lie
-  there: paired differences have outliers on both sides. So no quantile is less than Student's of the level
-  that was asked for, and the interval holds Student's.
+  there: paired differences have outliers on both sides. So no quantile is less than Student's of the
+  requested level, and the interval holds Student's.
 
-``make coverage`` measures what this covers, and docs/benchmark.md has the table.
+``make coverage`` measures the coverage, and docs/measurements.md has the table.
 
-Everything is deterministic: samples of n values are resampled in the same way always.
+A sample without a rare disaster knows nothing of it, and no method can: see :class:`Interval`.
+
+Everything is deterministic: samples of n values are always resampled in the same way.
 """
 
 from __future__ import annotations
@@ -31,16 +33,59 @@ from ldp_gym.core.arrays import FloatArray, IntArray
 RESAMPLES = 2000
 
 _FEW = 6
-"""Fewer values have too few different resamples: Student's law stands in for them."""
+"""Number of values below which Student's law replaces the resamples: too few of those differ."""
 
 _LONGEST = 1.25
-"""How many times Student's a quantile may be."""
+"""Largest quantile, in units of Student's."""
 
 _KEPT = 1_000_000
-"""How many numbers the resamples may have that are kept for the next sample of n values: 8 MB."""
+"""Largest size of resamples that are kept for the next sample of n values: 8 MB."""
 
 _NO_SPREAD = 1e-9
-"""A resample whose spread is less, relative to the sample's, is one value over and over: it has no pivot."""
+"""Relative spread below which values count as one value over and over."""
+
+
+_NEARLY_CONSTANT = 1e-3
+"""Length of an interval, relative to its ends, below which the sample counts as nearly constant."""
+
+
+class Interval(tuple[float, float]):
+    """The two ends of an interval, ``low, high = interval``, and what the sample cannot know.
+
+    Where the sample is constant or nearly so, an event that none of its n values shows may be rare, not
+    absent: with 95% confidence it has a probability of at most ``3 / n`` (the rule of three). No interval has
+    length 0: a constant sample says nothing about its expectation, and its ends are infinite.
+
+    Attributes:
+        unseen: ``3 / n`` where the sample is constant or nearly so; 0 elsewhere.
+    """
+
+    unseen: float
+
+    def __new__(cls, low: float, high: float, unseen: float = 0.0) -> Interval:
+        """The ends, as a pair."""
+        interval = super().__new__(cls, (low, high))
+        interval.unseen = unseen
+        return interval
+
+    def __getnewargs__(self) -> tuple[float, float, float]:
+        """The arguments of a copy."""
+        return *self, self.unseen
+
+    def warning(self, max_loss: float) -> str:
+        """A sentence about rare failures, each of at most ``max_loss``; empty where the sample varies.
+
+        Example:
+            >>> mean_interval(np.full(60, 2.0), 0.95).warning(100.0)
+            'rare failures may be unseen: up to 5.0% of the episodes, at most 100 each, would add up to 5'
+        """
+        if self.unseen == 0.0:
+            return ""
+        share = min(self.unseen, 1.0)
+        return (
+            f"rare failures may be unseen: up to {share:.1%} of the episodes, at most {max_loss:g} each, "
+            f"would add up to {share * max_loss:.3g}"
+        )
 
 
 def nominal_level(level: float, count: int) -> float:
@@ -57,8 +102,8 @@ def _strictness(count: int) -> float:
     return 1.0 - min(0.85, 4.2 / float(np.sqrt(count)))
 
 
-def mean_interval(samples: FloatArray, confidence: float) -> tuple[float, float]:
-    """The interval of an expectation, from samples ``(n,)``. One sample says nothing about it.
+def mean_interval(samples: FloatArray, confidence: float) -> Interval:
+    """The interval of an expectation, from samples ``(n,)``; infinite for one sample or a constant one.
 
     Example:
         >>> low, high = mean_interval(np.arange(100.0) ** 2, 0.95)
@@ -68,7 +113,7 @@ def mean_interval(samples: FloatArray, confidence: float) -> tuple[float, float]
     return largest_mean_interval(np.asarray(samples)[None], confidence)
 
 
-def largest_mean_interval(samples: FloatArray, confidence: float) -> tuple[float, float]:
+def largest_mean_interval(samples: FloatArray, confidence: float) -> Interval:
     """The interval of the largest of K expectations, from samples ``(K, n)``.
 
     It lies too high only if one of K lower ends does, so these hold together: their quantile is that of the
@@ -76,7 +121,7 @@ def largest_mean_interval(samples: FloatArray, confidence: float) -> tuple[float
     samples have a say in what a pivot's quantile is.
     """
     if not _usable(samples):
-        return -np.inf, np.inf
+        return Interval(-np.inf, np.inf)
     means, errors, pivots = _studentize(samples)
     tail = nominal_level(1.0 - confidence, samples.shape[-1]) / 2.0
     freedom, rows = samples.shape[-1] - 1, len(samples)
@@ -85,12 +130,18 @@ def largest_mean_interval(samples: FloatArray, confidence: float) -> tuple[float
     )
     below = min(-_quantile(pivots, tail), _LONGEST * _student(tail, freedom))
     least = _student((1.0 - confidence) / 2.0, freedom)
-    low, high = means - max(above, least) * errors, means + max(below, least) * errors
-    return float(low.max()), float(high.max())
+    low = float((means - max(above, least) * errors).max())
+    high = float((means + max(below, least) * errors).max())
+    if high - low > _NEARLY_CONSTANT * max(abs(low), abs(high)):
+        return Interval(low, high)
+    unseen = 3.0 / samples.shape[-1]
+    if high - low <= _NO_SPREAD * max(abs(low), abs(high)):
+        return Interval(-np.inf, np.inf, unseen)
+    return Interval(low, high, unseen)
 
 
 def p_above(samples: FloatArray, value: float) -> float:
-    """How little the sample fits an expectation of at most ``value``: the p-value, of two sides.
+    """The two-sided p-value of an expectation of at most ``value``.
 
     It is the least ``1 - confidence`` at which the interval of samples ``(n,)`` lies above ``value``. For
     samples ``(K, n)`` it is about the largest expectation.
@@ -174,7 +225,7 @@ def _pivots(centred: FloatArray, errors: FloatArray, counts: FloatArray) -> Floa
 
 
 def _resamples(count: int) -> Iterator[FloatArray]:
-    """How often each of n values is in each resample, ``(n, R)``, in parts that fit into memory."""
+    """Counts of each of n values in each resample, ``(n, R)``, in parts that fit into memory."""
     if count * RESAMPLES <= _KEPT:
         yield _kept_resamples(count)
     else:
@@ -196,7 +247,7 @@ def _draw_resamples(rng: np.random.Generator, count: int, resamples: int) -> Flo
 
 
 def share_interval(hits: int, count: int, confidence: float) -> tuple[float, float]:
-    """The exact interval of a probability, from how many of ``count`` samples it hit (Clopper and Pearson).
+    """The exact interval of a probability, from its hits in ``count`` samples (Clopper and Pearson).
 
     Example:
         >>> low, high = share_interval(10, 10, 0.95)

@@ -6,7 +6,7 @@ the tape one round at a time from :class:`Playback`, which records rounds in blo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import EllipsisType
 from typing import Any, Protocol
@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import FloatArray, IntArray, Messages
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.core.divergences import kl, kl_to_each, tv
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
-from ldp_gym.engine.tape import Episodes
+from ldp_gym.engine.tape import Episodes, Tape
 
 _ZERO = np.zeros(())
 
@@ -63,6 +63,20 @@ class Spectator(Protocol):
         """A round of all games has been played."""
 
 
+class Notes(Protocol):
+    """Public features of the games of a reset group that are recorded next to the tape."""
+
+    def __call__(self, tape: Tape) -> dict[str, npt.NDArray[Any]]:
+        """Further fields ``(B, n, ...)`` of the next n rounds."""
+
+    def keep(self, games: BoolArray) -> None:
+        """Go on with only some of the games."""
+
+
+NotesFactory = Callable[[Scenario, int], Notes]
+"""Makes the notes of a scenario and a number of games."""
+
+
 @dataclass
 class ResetGroup:
     """Games that began together: they are in the same round, and are recorded together.
@@ -75,10 +89,12 @@ class ResetGroup:
         played: number of rounds played.
         recorded: number of rounds recorded.
         cursor: index of the current round in the recorded block.
+        notes: features that are recorded next to the tape, if any.
     """
 
     games: IntArray
     episodes: Episodes
+    notes: Notes | None = None
     played: int = 0
     recorded: int = 0
     cursor: int = 0
@@ -89,6 +105,8 @@ class ResetGroup:
         if not stay.all():
             self.games = self.games[stay]
             self.episodes.keep(stay)
+            if self.notes is not None:
+                self.notes.keep(stay)
 
 
 class Playback:
@@ -97,21 +115,23 @@ class Playback:
     Args:
         scenario: the game that is played.
         num_games: B.
+        make_notes: makes the notes of a reset group, if features are recorded next to the tape.
 
     Attributes:
         over: True where a game has played all its rounds, ``(B,)``.
         rounds: number of rounds played, ``(B, 1)``.
     """
 
-    def __init__(self, scenario: Scenario, num_games: int) -> None:
+    def __init__(self, scenario: Scenario, num_games: int, make_notes: NotesFactory | None = None) -> None:
         self.scenario = scenario
+        self._make_notes = make_notes
         self.over = np.ones(num_games, dtype=np.bool_)
         self.rounds = np.zeros((num_games, 1), dtype=np.int64)
         self._num_games = num_games
         self._block = min(_LONGEST, scenario.rounds_at_a_time(num_games, _BLOCK_NUMBERS))
         self._groups: list[ResetGroup] = []
         self._fields = ["contexts", "distributions", "negentropies", "members", "labels", "messages"]
-        if scenario.observe_candidates and not scenario.shares_table:
+        if (scenario.observe_candidates or make_notes) and not scenario.shares_table:
             self._fields.append("candidates")
         self._constant = scenario.constant_fields
         self._record: dict[str, npt.NDArray[Any]] = {}
@@ -122,7 +142,8 @@ class Playback:
         for group in self._groups:
             group.leave(games)
         self._groups = [group for group in self._groups if group.games.size]
-        self._groups.append(ResetGroup(games, Episodes(self.scenario, starts)))
+        notes = self._make_notes(self.scenario, len(games)) if self._make_notes else None
+        self._groups.append(ResetGroup(games, Episodes(self.scenario, starts), notes))
         self.over[games] = False
         self._record_block(self._groups[-1])
         self._locate()
@@ -164,8 +185,10 @@ class Playback:
         # A group of all the games is copied without picking and sorting.
         everyone = np.array_equal(group.games, np.arange(self._num_games))
         games = slice(None) if everyone else group.games
-        for name in self._fields:
-            values = getattr(tape, name)
+        recorded = {name: getattr(tape, name) for name in self._fields}
+        if group.notes is not None:
+            recorded |= group.notes(tape)
+        for name, values in recorded.items():
             if name in self._constant:
                 self._buffer(name, (), values)[games] = values[:, 0]
             else:
@@ -202,16 +225,23 @@ class Referee:
         scenario: the game.
         num_games: B.
         spectator: callback that watches the games, if any.
+        make_notes: factory of the features that are recorded next to the tape, if any.
 
     Attributes:
         begun: True where a game has begun, ``(B,)``.
         over: True where a game has played all its rounds, or has not begun, ``(B,)``.
     """
 
-    def __init__(self, scenario: Scenario, num_games: int, spectator: Spectator | None = None) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        num_games: int,
+        spectator: Spectator | None = None,
+        make_notes: NotesFactory | None = None,
+    ) -> None:
         self.scenario = scenario
         self._spectator = spectator
-        self._playback = Playback(scenario, num_games)
+        self._playback = Playback(scenario, num_games, make_notes)
         self.begun = np.zeros(num_games, dtype=np.bool_)
         self.over = self._playback.over
         self._max_loss = np.array(scenario.max_loss)
@@ -278,6 +308,10 @@ class Referee:
             )
         self._playback.advance()
         return np.subtract(_ZERO, np.minimum(losses, self._max_loss)), info
+
+    def episode_info(self) -> dict[str, npt.NDArray[Any]]:
+        """Info ``(B,)`` that is shown only when an episode ends."""
+        return {}
 
     @property
     def candidates(self) -> FloatArray:

@@ -47,8 +47,11 @@ class RefereedEnv:
         validation.fits_memory("num_envs", num_games, self.scenario.footprint, "the games")
         self.game = self.scenario.game
         self._history = None if render_mode is None else FrameHistory(self.scenario, num_games)
-        self._referee = Referee(self.scenario, num_games, self._history)
+        self._referee = self._make_referee(num_games)
         self._screen: Screen | None = None
+
+    def _make_referee(self, num_games: int) -> Referee:
+        return Referee(self.scenario, num_games, self._history)
 
     @property
     def spec(self) -> EnvSpec | None:
@@ -184,8 +187,8 @@ class LDPDistEnv(RefereedEnv, gym.Env[Observation, FloatArray]):
     ) -> None:
         super().__init__(locals())
         self.observation_space = self.scenario.observation_space
-        self._simplex = self.scenario.action_space
-        self.action_space: gym.Space[Any] = self._simplex
+        self._actions: Any = self.scenario.action_space
+        self.action_space: gym.Space[Any] = self._actions
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -208,8 +211,10 @@ class LDPDistEnv(RefereedEnv, gym.Env[Observation, FloatArray]):
         """Predict the distribution of this round's label."""
         if self._referee.over.item():
             raise ResetNeeded("the game is over, or has not begun: call reset() before step()")
-        rewards, judged = self._referee.judge(self._simplex.distribution(action)[None])
+        rewards, judged = self._referee.judge(self._actions.distribution(action)[None])
         info, over = _of_one_game(judged), self._referee.over.item()
+        if over:
+            info |= _of_one_game(self._referee.episode_info())
         if self.render_mode == "human":
             self.render()
         return self._referee.observe(0), rewards.item(), over, False, info

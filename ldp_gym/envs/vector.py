@@ -92,8 +92,8 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
         self.single_observation_space = self.scenario.observation_space
         self.single_action_space = self.scenario.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self._simplex = Simplex(self.game.num_labels, (self.num_envs,))
-        self.action_space = self._simplex
+        self._actions: Any = Simplex(self.game.num_labels, (self.num_envs,))
+        self.action_space = self._actions
         self._roots: list[np.random.Generator | None] = [None] * self.num_envs
 
     def reset(
@@ -122,15 +122,19 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
         resetting = self._referee.over.copy()
         if resetting.any():
             actions = self._without(actions, resetting)
-        rewards, info = self._referee.judge(self._simplex.distribution(actions))
+        rewards, info = self._referee.judge(self._actions.distribution(actions))
         over = self._referee.over & ~resetting
         rewards = np.where(resetting, 0.0, rewards)
         infos = _masked(info, ~resetting)
         if resetting.any():
             infos = _merged(infos, self._begin(resetting))
-        elif over.any() and self.autoreset_mode is AutoresetMode.SAME_STEP:
-            final = self._final(over, _masked(info, over))
-            infos = _merged(_masked(info, ~over), self._begin(over)) | final
+        if over.any():
+            ended = self._referee.episode_info()
+            if self.autoreset_mode is AutoresetMode.SAME_STEP:
+                final = self._final(over, _masked(info | ended, over))
+                infos = _merged(_masked(info, ~over), self._begin(over)) | final
+            else:
+                infos |= _masked(ended, over)
         return self._referee.observe(), rewards, over, np.zeros_like(over), infos
 
     def _without(self, actions: npt.ArrayLike, resetting: BoolArray) -> FloatArray:
@@ -140,7 +144,7 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
                 f"games {np.flatnonzero(resetting).tolist()} are over, or have not begun: reset them first"
             )
         actions = validation.numeric("an action", actions)
-        if actions.shape == self._simplex.shape:  # else the simplex has something to say
+        if actions.shape == self._actions.shape:  # else the space has something to say
             actions[resetting] = 1.0 / actions.shape[-1]
         return actions
 
@@ -164,7 +168,9 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
         shown = self._referee.observe()
         last = np.full(self.num_envs, None, dtype=object)
         for game in np.flatnonzero(over):
-            last[game] = {key: value[game] for key, value in shown.items()}
+            last[game] = (
+                {key: value[game] for key, value in shown.items()} if isinstance(shown, dict) else shown[game]
+            )
         return {
             "final_obs": last,
             "_final_obs": over.copy(),

@@ -1,10 +1,15 @@
-"""The paper's bounds with explicit constants, the information limit, and what one message tells. In nats."""
+"""Bounds of the paper and ours with explicit constants, risk floors, and what one message tells. In nats."""
 
 from ldp_gym.channels.accounting import offset, single_noise_scale, vector_noise_scale
 from ldp_gym.channels.two_level import best_share, capacity
 from ldp_gym.hypotheses.hadamard import hadamard_gap, hadamard_horizon
 from ldp_gym.theory.bounds import (
+    bound_curves,
     exp3_bound,
+    hadamard_lower_bound,
+    half_space_kl_bound,
+    half_space_sample_size,
+    half_space_tv_bound,
     lower_bound,
     nonprivate_bound,
     randomized_response_rate,
@@ -14,23 +19,32 @@ from ldp_gym.theory.bounds import (
 )
 from ldp_gym.theory.floor import information_limit, risk_floor
 from ldp_gym.theory.information import InformationRate, MessageInformation, information_rate
+from ldp_gym.theory.pairs import blind_pairs, pair_floor, pair_information
 from ldp_gym.theory.regret import exp3_regret_bound, fixed_share_bound, soft_bayes_bound, wma_regret_bound
 
 __all__ = [
     "InformationRate",
     "MessageInformation",
     "best_share",
+    "blind_pairs",
+    "bound_curves",
     "capacity",
     "exp3_bound",
     "exp3_regret_bound",
     "fixed_share_bound",
     "hadamard_gap",
     "hadamard_horizon",
+    "hadamard_lower_bound",
+    "half_space_kl_bound",
+    "half_space_sample_size",
+    "half_space_tv_bound",
     "information_limit",
     "information_rate",
     "lower_bound",
     "nonprivate_bound",
     "offset",
+    "pair_floor",
+    "pair_information",
     "randomized_response_rate",
     "risk_floor",
     "sample_complexity",

@@ -1,4 +1,4 @@
-"""The paper's bounds with explicit constants, in nats.
+"""The paper's bounds with explicit constants, and sharper ones of ours, in nats.
 
 ``num_hypotheses`` is K, ``horizon`` is T. The upper bounds are those that the proofs give before they are
 wrapped in O(); ``gamma`` is log T unless given, as in the proof of Theorem 4.
@@ -7,6 +7,9 @@ wrapped in O(); ``gamma`` is log T unless given, as in the proof of Theorem 4.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+
+import numpy as np
 
 from ldp_gym.channels.accounting import (
     MOST_ROUNDS,
@@ -17,6 +20,7 @@ from ldp_gym.channels.accounting import (
     vector_noise_scale,
 )
 from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray
 from ldp_gym.hypotheses.hadamard import hadamard_gap, hadamard_horizon
 
 
@@ -118,7 +122,7 @@ def randomized_response_rate(num_hypotheses: int, num_labels: int, horizon: int,
 
 
 def lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
-    """``a T / 132``: what every pure, non-adaptive channel pays on the Hadamard class, for some truth.
+    """``a T / 132``: least risk of every pure, non-adaptive channel on the Hadamard class, for some truth.
 
     Theorem 3 with its proof's constant; ``num_hypotheses = 2K``, the size of the class.
     """
@@ -129,3 +133,79 @@ def lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
             f"for {num_hypotheses} hypotheses and epsilon={epsilon}, got {horizon}"
         )
     return gap * horizon / 132.0
+
+
+# -- Bounds of our own: docs/theory.md has the proofs --------------------------------------------------
+
+
+def half_space_tv_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
+    """``sqrt(pi (K-1) log K / (4T)) / tanh(eps/2)``: averaged TV-risk of Bayes on ``half-space``.
+
+    For any class and any contexts, even if someone who knows the truth chooses them; T times its square
+    bounds ``sum_t E TV_t^2``. For exact Lewis weights: docs/theory.md says what the channel's few steps cost.
+    """
+    size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+    rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
+    return math.sqrt(_half_space_squares(size, epsilon) / rounds)
+
+
+def half_space_sample_size(num_hypotheses: int, alpha: float, epsilon: float) -> int:
+    """``pi (K-1) log K / (4 alpha^2 tanh^2(eps/2))``, rounded up: rounds to an averaged TV-risk of alpha."""
+    size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+    alpha = validation.positive("alpha", alpha)
+    return max(1, math.ceil(_half_space_squares(size, epsilon) / alpha**2))
+
+
+def half_space_kl_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
+    """``log(KT) / (1 - 1/(KT)) (sqrt(T C) + 1)``: KL-risk of the smoothed posterior mean on ``half-space``.
+
+    ``C = pi (K-1) log K / (4 tanh^2(eps/2))`` bounds the sum of squared TVs. The prediction is the paper's,
+    ``(1 - 1/T) p_hat + (1/T) l / N'``; the learner ``bayes`` does not smooth.
+    """
+    log_kt = log_range(num_hypotheses, horizon)
+    total = math.sqrt(horizon * _half_space_squares(num_hypotheses, epsilon)) + 1.0
+    return -log_kt / math.expm1(-log_kt) * total
+
+
+def _half_space_squares(num_hypotheses: int, epsilon: float) -> float:
+    """The bound on the sum of squared TVs."""
+    signal = math.tanh(validation.positive("epsilon", epsilon) / 2.0)
+    return math.pi * (num_hypotheses - 1) * math.log(num_hypotheses) / (4.0 * signal**2)
+
+
+def hadamard_lower_bound(num_pairs: int, horizon: int, epsilon: float) -> float:
+    """Risk that every pure, non-adaptive channel has on P Hadamard pairs, for some truth and the best gap a.
+
+    ``JS(a) sum_{t<T} max(0, 1 - sqrt(t kappa / (2P)))``, ``kappa = a^2 sinh^2(eps/2) (1 + e^eps) / 2``,
+    ``JS(a) = h(a/4) - h(a/2) / 2``, h the entropy of a coin. Every gap a in (0, 1] gives a bound; this is the
+    largest of many.
+    """
+    pairs = validation.whole("num_pairs (P)", num_pairs, least=1)
+    rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
+    epsilon = validation.positive("epsilon", epsilon, most=20.0)
+    gaps = np.geomspace(1e-9, 1.0, 20_001)
+    slopes = gaps * math.sinh(epsilon / 2.0) * math.sqrt((1.0 + math.exp(epsilon)) / (4.0 * pairs))
+    counted = np.minimum(rounds, np.floor(1.0 / np.square(slopes)) + 1.0)  # terms that are not 0
+    # sum_{t<n} sqrt(t) is at most its trapezoidal integral and half of its last term, as sqrt is concave.
+    roots = (counted - 1.0) ** 1.5 * (2.0 / 3.0) + 0.5 * np.sqrt(counted - 1.0)
+    divergence = _coin_entropy(gaps / 4.0) - 0.5 * _coin_entropy(gaps / 2.0)
+    return float((divergence * (counted - slopes * roots)).max())
+
+
+def _coin_entropy(p: FloatArray) -> FloatArray:
+    """The entropy of a coin that shows heads with probability p in (0, 1)."""
+    return -p * np.log(p) - (1.0 - p) * np.log1p(-p)
+
+
+def bound_curves(num_pairs: int, horizons: Sequence[int], epsilon: float) -> dict[str, FloatArray]:
+    """Upper and lower bounds on the KL-risk, the paper's and ours, at each horizon, by name.
+
+    The class is that of P Hadamard pairs, ``K = 2P``; the upper bounds hold for any class of this size.
+    """
+    size = 2 * validation.whole("num_pairs (P)", num_pairs, least=1)
+    return {
+        "paper, upper": np.array([exp3_bound(size, rounds, epsilon) for rounds in horizons]),
+        "ours, upper": np.array([half_space_kl_bound(size, rounds, epsilon) for rounds in horizons]),
+        "ours, lower": np.array([hadamard_lower_bound(num_pairs, rounds, epsilon) for rounds in horizons]),
+        "paper, lower": np.array([lower_bound(size, rounds, epsilon) for rounds in horizons]),
+    }

@@ -1,4 +1,4 @@
-"""What one message tells about the truth: the mutual information per round of a channel under a posterior."""
+"""Information of one message about the truth, under a posterior: the mutual information per round."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def information_rate(
         channel: the channel.
         candidates: the class at the context, ``(K, M)``.
         weights: the posterior, ``(K,)``; uniform when not given. An adaptive channel acts on it.
-        samples: how many messages to draw where they are real-valued.
-        seed: of those messages.
+        samples: number of messages to draw where they are real-valued.
+        seed: seed of those messages.
 
     Example:
         >>> from ldp_gym.channels import RandomizedResponse
@@ -92,16 +92,16 @@ def _sample_rate(
 
 
 _MESSAGES = 64
-"""How many messages stand for all, where there are more."""
+"""Largest number of messages that are all worked out; of more, as many random ones are."""
 
 _MESSAGES_ADAPTIVE = 16
-"""The same for an adaptive channel, which is asked again in every round."""
+"""The same for an adaptive channel, whose messages are worked out again in every round."""
 
 
 class MessageInformation:
-    """What a message would tell about the truth at given candidates, as a function of the posterior. In nats.
+    """Information of a message about the truth at given candidates, in nats, as a function of the posterior.
 
-    Made to be asked in every round, for many posteriors at once. With r any law of messages,
+    Made to be called in every round, for many posteriors at once. With r any law of messages,
     ``l_k = q_k / r`` the likelihood ratios and ``m = sum_k w_k l_k`` that of the mixture,
 
     ``I(truth; message) = E_r [ sum_k w_k l_k log l_k - m log m ]``.

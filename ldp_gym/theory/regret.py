@@ -1,4 +1,4 @@
-"""What is promised when the truth is no member of the class: bounds on the regret against OPT, in nats.
+"""Bounds on the regret against OPT, in nats, for a truth that may lie outside the class.
 
 The truth of round t is any distribution ``p*_t``, a point mass too, and ``OPT`` is the least of the sums
 ``sum_t KL(p*_t, f_i(x_t))``. The paper's lemmas compare with every member, so its theorems hold with OPT in
@@ -14,7 +14,7 @@ divided by c. U is uniform over the cells; they have no ceilings, as in docs/err
    ``S = sum (h' o p*) log(pbar* / pbar)``. As ``pbar* >= (1 - 1/T) h' o p*``, ``A <= S - log(1 - 1/T)``. As
    ``pbar* = (1 - 1/T) h' o p* + U/T``, ``(1 - 1/T) S = KL(pbar*, pbar) + (1/T) sum U log(pbar / pbar*)``,
    where ``pbar <= 1/M`` and ``pbar* >= 1/(TKM)``, so that the last sum is at most ``log(KT)``.
-   (Eq. (31) bounds ``pbar* / pbar`` by KT instead, which holds for members alone.)
+   (Eq. (31) bounds ``pbar* / pbar`` by KT instead, which holds only for members.)
 4. Where the noise leaves c', with probability at most ``e^-gamma``: ``pbar_t >= 1/(TKM)`` gives
    ``A <= log(KT) + sum_y p*[y] log(p*[y] / max_j f_j[y]) <= log(KT) + KL(p*_t, f_i(x_t))`` for every i.
 

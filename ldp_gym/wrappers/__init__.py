@@ -1,37 +1,25 @@
-"""Views of the environment for RL agents.
+"""Views of LDPDist-v0 for RL agents, each for the single and for the vector environment.
 
-Of the action: numbers in [-1, 1] in, a distribution over the labels out (:class:`MixtureAction`,
-:class:`SoftmaxAction`). Of the observation: the transcript so far as a fixed number of features
-(:class:`DecodedMessage`, :class:`Evidence`, :class:`HypothesisFeatures`, :class:`HypothesisRow`). Each comes
-for the single and, with ``Vector`` before its name, for the vector environment. None of them sees the label,
-the truth or the reward.
+``MixtureAction`` and ``SoftmaxAction`` turn logits into distributions. ``EvidenceObservation`` shows an agent
+without a memory the evidence so far, ``MessageObservation`` shows an agent with a memory the last message.
+None of them sees the label, the truth or the reward. LDPDistBox-v0 is faster, and has all of this built in.
 """
 
 from ldp_gym.wrappers.actions import MixtureAction, SoftmaxAction, VectorMixtureAction, VectorSoftmaxAction
 from ldp_gym.wrappers.observations import (
-    DecodedMessage,
-    Evidence,
-    HypothesisFeatures,
-    HypothesisRow,
-    VectorDecodedMessage,
-    VectorEvidence,
-    VectorHypothesisFeatures,
-    VectorHypothesisRow,
+    EvidenceObservation,
+    MessageObservation,
+    VectorEvidenceObservation,
+    VectorMessageObservation,
 )
-from ldp_gym.wrappers.staggered import StaggeredStart
 
 __all__ = [
-    "DecodedMessage",
-    "Evidence",
-    "HypothesisFeatures",
-    "HypothesisRow",
+    "EvidenceObservation",
+    "MessageObservation",
     "MixtureAction",
     "SoftmaxAction",
-    "StaggeredStart",
-    "VectorDecodedMessage",
-    "VectorEvidence",
-    "VectorHypothesisFeatures",
-    "VectorHypothesisRow",
+    "VectorEvidenceObservation",
+    "VectorMessageObservation",
     "VectorMixtureAction",
     "VectorSoftmaxAction",
 ]

@@ -1,12 +1,7 @@
-"""Views of the observation for RL agents: the transcript so far as a fixed number of float32 features.
-
-Each comes for the single and for the vector environment, around one implementation. A view is made of public
-things alone: the messages, and the candidates of the rounds they came from.
-"""
+"""Views of the observation for RL agents, as one float32 row."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,111 +12,89 @@ from gymnasium.vector.utils import batch_space
 
 from ldp_gym.core.arrays import BoolArray, FloatArray
 from ldp_gym.engine.game import game_of
-from ldp_gym.wrappers.features.sums import EvidenceFeatures, Features, MessageFeatures, SlopeFeatures
+from ldp_gym.envs.features import FloatRow, RawRow, RunningEvidence
 from ldp_gym.wrappers.sources import VectorView, single_env, vector_env
 
 Observation = Mapping[str, npt.NDArray[Any]]
-Shown = Any
-"""What a view shows: an array, or a dict of arrays."""
 
 
-class _View:
-    """Features of a batch of games (of one, with no batch axes), kept up to date while they are stepped."""
-
-    features: type[Features]
+class _MessageView:
+    """The raw observation as one row."""
 
     def __init__(self, env: Any) -> None:
         self.game = game_of(env)
         shown = getattr(env, "single_observation_space", env.observation_space)
         if not (isinstance(shown, gym.spaces.Dict) and "message" in shown.spaces):
             raise TypeError(f"a view goes around what shows messages; {env} shows {shown}")
-        self._features = self.features(self.game)
-        self._candidates: FloatArray | None = None
-        self.space = self._space(shown)
+        self._row = RawRow(shown, self.game.horizon)
+        self.space: gym.spaces.Box = self._row.space
 
-    def _space(self, shown: Any) -> gym.Space[Any]:
-        return gym.spaces.Box(-np.inf, np.inf, self._features.shape, dtype=np.float32)
+    def begin(self, observation: Observation, mask: BoolArray | None) -> FloatRow:
+        """Features after a reset of every game, or of those of ``mask``."""
+        return self._row(observation)
 
-    def _compose(self, features: FloatArray, observation: Observation) -> Shown:
-        return features.astype(np.float32)
+    def step(
+        self, observation: Observation, final: Observation | None = None
+    ) -> tuple[FloatRow, FloatRow | None]:
+        """Features after a step; ``final`` has the last observation of games that began again in it."""
+        return self._row(observation), None if final is None else self._row(final)
 
-    def begin(self, observation: Observation, mask: BoolArray | None) -> Shown:
-        """A reset of every game, or of those of ``mask``, has shown this observation."""
-        if mask is None or self._candidates is None:  # none has begun before
-            self._features.reset(np.shape(observation["context"])[:-1])
+
+class _EvidenceView(_MessageView):
+    """The evidence of all messages so far, kept up to date while games are stepped."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.space = RunningEvidence.space(self.game)
+        self._evidence: RunningEvidence | None = None
+
+    def begin(self, observation: Observation, mask: BoolArray | None) -> FloatRow:
+        if mask is None or self._evidence is None:
+            self._evidence = RunningEvidence(self.game, np.shape(observation["context"])[:-1])
         else:
-            self._features.restart(mask)
+            self._evidence.restart(mask)
         return self._show(observation)
 
-    def step(self, observation: Observation, final: Observation | None = None) -> tuple[Shown, Shown]:
-        """A step has shown this observation; ``final`` has the last of games that began again in it.
+    def step(
+        self, observation: Observation, final: Observation | None = None
+    ) -> tuple[FloatRow, FloatRow | None]:
+        assert self._evidence is not None, "a step comes after a reset"
+        # A message belongs to the candidates of the step before.
+        self._evidence.update(self._candidates, (final or observation)["message"])
+        last = None if final is None else self._evidence.features.copy()
+        self._evidence.restart(np.asarray(observation["round"])[..., 0] == 0)  # these begin a new episode
+        return self._show(observation), last
 
-        Returns:
-            What to show of both. A message belongs to the candidates of the step before.
-        """
-        assert self._candidates is not None, "a step comes after a reset"
-        self._features.update(self._candidates, (final or observation)["message"])
-        shown = None
-        if final is not None:  # the last round is shown again, as the environment does
-            shown = self._compose(self._features.read(self._candidates), final)
-        self._features.restart(np.asarray(observation["round"])[..., 0] == 0)  # these begin a new episode
-        return self._show(observation), shown
-
-    def _show(self, observation: Observation) -> Shown:
-        self._candidates = self._now(observation)
-        return self._compose(self._features.read(self._candidates), observation)
-
-    def _now(self, observation: Observation) -> FloatArray:
-        if self.game.hypotheses is None:
-            return np.asarray(observation["candidates"])
-        return self.game.hypotheses(np.asarray(observation["context"]))
+    def _show(self, observation: Observation) -> FloatRow:
+        assert self._evidence is not None
+        self._candidates: FloatArray = (
+            np.asarray(observation["candidates"])
+            if self.game.hypotheses is None
+            else self.game.hypotheses(np.asarray(observation["context"]))
+        )
+        return self._evidence.features.copy()
 
 
-class _Evidence(_View):
-    features = EvidenceFeatures
+class MessageObservation(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
+    """Observation wrapper for agents with a memory: t / T, context and last message in one row.
 
+    Candidates that the environment shows are appended. A message out of finitely many is one-hot.
 
-class _Slopes(_View):
-    features = SlopeFeatures
+    Args:
+        env: an LDPDist environment.
 
+    Example:
+        >>> import gymnasium as gym, ldp_gym
+        >>> MessageObservation(gym.make("LDPDist-v0")).observation_space.shape
+        (13,)
+    """
 
-class _SlopesRow(_Slopes):
-    """The features of :class:`_Slopes` in one row."""
-
-    def _space(self, shown: Any) -> gym.Space[Any]:
-        return gym.spaces.Box(-np.inf, np.inf, (math.prod(self._features.shape),), dtype=np.float32)
-
-    def _compose(self, features: FloatArray, observation: Observation) -> Shown:
-        return features.reshape(*features.shape[:-2], -1).astype(np.float32)
-
-
-class _DecodedMessage(_View):
-    """The observation with its message decoded, everything else as it was, in float32."""
-
-    features = MessageFeatures
-
-    def _space(self, shown: Any) -> gym.Space[Any]:
-        others = {
-            key: gym.spaces.Box(np.float32(space.low), np.float32(space.high), dtype=np.float32)
-            for key, space in shown.items()
-            if key != "message"
-        }
-        return gym.spaces.Dict({**others, "message": super()._space(shown)})
-
-    def _compose(self, features: FloatArray, observation: Observation) -> Shown:
-        others = {key: np.asarray(value, dtype=np.float32) for key, value in observation.items()}
-        return {**others, "message": features.astype(np.float32)}
-
-
-class ObservationView(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
-    """What the views of a single environment share."""
-
-    view: type[_View]
+    _view_type: type[_MessageView] = _MessageView
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         gym.utils.RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, single_env(self, env))
-        self._view = self.view(env)
+        self._view = self._view_type(env)
         self.observation_space = self._view.space
 
     def reset(
@@ -137,14 +110,31 @@ class ObservationView(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstruct
         return self._view.step(observation)[0], reward, terminated, truncated, info
 
 
-class VectorObservationView(VectorView):
-    """What the views of a vector environment share."""
+class EvidenceObservation(MessageObservation):
+    """Observation wrapper for agents without a memory: evidence for each hypothesis, and t / T.
 
-    view: type[_View]
+    See :class:`ldp_gym.envs.features.RunningEvidence`.
+
+    Args:
+        env: an LDPDist environment.
+
+    Example:
+        >>> import gymnasium as gym, ldp_gym
+        >>> EvidenceObservation(gym.make("LDPDist-v0")).observation_space.shape
+        (9,)
+    """
+
+    _view_type = _EvidenceView
+
+
+class VectorMessageObservation(VectorView):
+    """:class:`MessageObservation` for the vector environment."""
+
+    _view_type: type[_MessageView] = _MessageView
 
     def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any]) -> None:
         super().__init__(vector_env(self, env))
-        self._view = self.view(env)
+        self._view = self._view_type(env)
         self.single_observation_space = self._view.space
         self.observation_space = batch_space(self._view.space, env.num_envs)
 
@@ -164,90 +154,14 @@ class VectorObservationView(VectorView):
             for key, value in infos["final_obs"][game].items():
                 final[key][game] = value
         shown, last = self._view.step(observations, final)
-        kept = np.full(self.num_envs, None, dtype=object)
+        assert last is not None
+        rows = np.full(self.num_envs, None, dtype=object)
         for game in ended:
-            kept[game] = {k: v[game] for k, v in last.items()} if isinstance(last, dict) else last[game]
-        return shown, rewards, terminations, truncations, {**infos, "final_obs": kept}
+            rows[game] = last[game]
+        return shown, rewards, terminations, truncations, {**infos, "final_obs": rows}
 
 
-class DecodedMessage(ObservationView):
-    """The observation with the public offset and scale of its message taken off, in float32.
+class VectorEvidenceObservation(VectorMessageObservation):
+    """:class:`EvidenceObservation` for the vector environment."""
 
-    Args:
-        env: an LDPDist environment; its channel must not be adaptive.
-
-    Example:
-        >>> import gymnasium as gym, ldp_gym
-        >>> env = DecodedMessage(gym.make("LDPDist-v0"))
-        >>> _ = env.reset(seed=0)
-        >>> observation, *_ = env.step(np.full(16, 1 / 16))
-        >>> observation["message"].round(3).tolist()  # one of eight, in standard deviations of its noise
-        [0.0, 0.0, 0.3160000145435333, 0.0, 0.0, 0.0, 0.0, 0.0]
-    """
-
-    view = _DecodedMessage
-
-
-class Evidence(ObservationView):
-    """The observation is the evidence so far: sums of decoded messages, of clipped ones, counts, and t / T.
-
-    A class that ignores its context needs no more:
-    see :class:`ldp_gym.wrappers.features.sums.EvidenceFeatures`.
-
-    Args:
-        env: an LDPDist environment; its channel must not be adaptive.
-
-    Example:
-        >>> import gymnasium as gym, ldp_gym
-        >>> Evidence(gym.make("LDPDist-v0", hypotheses="dirichlet")).observation_space.shape
-        (25,)
-    """
-
-    view = _Evidence
-
-
-class HypothesisFeatures(ObservationView):
-    """The observation is the label evidence for each hypothesis at several slopes, ``(K, 7)``.
-
-    For classes whose contexts vary, or that are redrawn each episode: see
-    :class:`ldp_gym.wrappers.features.sums.SlopeFeatures`.
-
-    Args:
-        env: an LDPDist environment; its channel must not be adaptive.
-    """
-
-    view = _Slopes
-
-
-class HypothesisRow(ObservationView):
-    """:class:`HypothesisFeatures` in one row, ``(7 K,)``, for networks that take no tables.
-
-    Args:
-        env: an LDPDist environment; its channel must not be adaptive.
-    """
-
-    view = _SlopesRow
-
-
-class VectorDecodedMessage(VectorObservationView):
-    """:class:`DecodedMessage` for the vector environment."""
-
-    view = _DecodedMessage
-
-
-class VectorEvidence(VectorObservationView):
-    """:class:`Evidence` for the vector environment."""
-
-    view = _Evidence
-
-
-class VectorHypothesisFeatures(VectorObservationView):
-    """:class:`HypothesisFeatures` for the vector environment."""
-
-    view = _Slopes
-
-
-class VectorHypothesisRow(VectorObservationView):
-    """:class:`HypothesisRow` for the vector environment."""
-
-    view = _SlopesRow
+    _view_type = _EvidenceView

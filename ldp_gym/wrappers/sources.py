@@ -1,4 +1,4 @@
-"""What a wrapper may be put around: the single environment, or the vector environment."""
+"""Checks of the environment that a wrapper goes around."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ldp_gym.engine.game import game_of
 
 
 class VectorView(gym.vector.VectorWrapper):
-    """A wrapper of the vector environment that shows what Gymnasium's own wrappers do not hand on."""
+    """Vector wrapper that hands on ``autoreset_mode``, which Gymnasium's own wrappers do not."""
 
     @property
     def autoreset_mode(self) -> gym.vector.AutoresetMode:
@@ -20,7 +20,7 @@ class VectorView(gym.vector.VectorWrapper):
 
 
 def single_env(wrapper: object, env: Any) -> gym.Env[Any, Any]:
-    """``env``, if it is a single environment of LDPDist-v0; the error names the wrapper to use instead."""
+    """``env``, checked to be a single environment of LDPDist-v0."""
     name = type(wrapper).__name__
     if isinstance(env, gym.vector.VectorEnv):
         raise TypeError(
@@ -35,18 +35,13 @@ def single_env(wrapper: object, env: Any) -> gym.Env[Any, Any]:
 
 
 def vector_env(wrapper: object, env: Any) -> gym.vector.VectorEnv[Any, Any, Any]:
-    """``env``, if it is a vector environment of LDPDist-v0; the error names the wrapper to use instead."""
+    """``env``, checked to be a vector environment of LDPDist-v0."""
     name = type(wrapper).__name__
-    if isinstance(env, gym.Env):
-        single = name.removeprefix("Vector")
-        instead = f"; around a single environment goes {single}" if single != name else ""
-        raise TypeError(
-            f'{name} goes around a vector environment, gym.make_vec("LDPDist-v0", num_envs=B, ...){instead}'
-        )
     if not isinstance(env, gym.vector.VectorEnv):
+        single = name.removeprefix("Vector")
         raise TypeError(
-            f'{name} goes around a vector environment, gym.make_vec("LDPDist-v0", num_envs=B, ...), got '
-            f"{describe(env)}"
+            f'{name} goes around a vector environment, gym.make_vec("LDPDist-v0", num_envs=B, ...); around a '
+            f"single environment goes {single}; got {describe(env)}"
         )
     game_of(env)
     return env

@@ -28,7 +28,7 @@ def test_every_learner_keeps_the_contract(name, channel):
     for more in ({}, {"hypotheses": "dirichlet", "horizon": 12}):
         game = small_rules(channel, **more)
         literal = name in ("wma", "exp3")
-        not_private = name in ("ppo", "amortized", "any-truth") and channel == "identity"
+        not_private = name == "amortized" and channel == "identity"
         if not_private or (literal and channel in LOSSLESS):
             with pytest.raises(ldp_agents.IncompatibleChannelError, match="'bayes' reads? every channel"):
                 ldp_agents.make(name, Scenario(**game).game)

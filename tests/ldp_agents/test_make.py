@@ -7,13 +7,19 @@ from rl_helpers import untrained
 
 import ldp_agents
 from ldp_agents.rl import EvidenceLearner
-from ldp_gym.wrappers import Evidence, MixtureAction, VectorMixtureAction
+from ldp_gym.wrappers import EvidenceObservation, MixtureAction, VectorMixtureAction
 
 
 def environments():
     single = gym.make("LDPDist-v0", **small_rules())
     vector = gym.make_vec("LDPDist-v0", num_envs=2, **small_rules())
-    return single, single.unwrapped, Evidence(MixtureAction(single)), vector, VectorMixtureAction(vector)
+    return (
+        single,
+        single.unwrapped,
+        EvidenceObservation(MixtureAction(single)),
+        vector,
+        VectorMixtureAction(vector),
+    )
 
 
 def test_a_learner_is_made_for_an_environment_or_its_game():

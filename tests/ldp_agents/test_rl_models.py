@@ -1,19 +1,21 @@
-"""Networks and models: NumPy plays what PyTorch trains, on every channel, class, K, M and T."""
+"""Relations, networks and models: NumPy plays what PyTorch trains, on every channel, class, K, M and T."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 import torch
 from helpers import CHANNELS, TABLE, record, small_rules
-from rl_helpers import ENDS, untrained
+from rl_helpers import untrained
 
 import ldp_agents
 import ldp_gym
 from ldp_agents.rl import EvidenceLearner, Model, load, network
-from ldp_agents.rl.amortized import label_evidence, simulate, total_kl
-from ldp_agents.rl.torch_network import TorchNetwork
-from ldp_gym.core.errors import OutsideTrainingWarning
+from ldp_agents.rl.amortized import TorchNetwork, label_evidence, simulate, total_kl
+from ldp_agents.rl.model import _warn, describe_outside
+from ldp_agents.rl.relations import LabelEvidence, Relation
+from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning
 from ldp_gym.engine.learners import track_of
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.testing import check_learner
@@ -21,22 +23,58 @@ from ldp_gym.testing import check_learner
 PRIVATE = [name for name in CHANNELS if name != "identity"]
 
 
-@pytest.mark.parametrize("evidence", ENDS)
-def test_numpy_plays_what_pytorch_trains(evidence):
-    parameters = untrained(evidence).parameters
-    channel = Scenario(**small_rules()).channel
-    rows = network.describe_nodes(channel) if evidence == "weights" else network.describe(channel)
+def exact_weights(channel):
+    """The weight with which label evidence is the log-likelihood, written out per kind of relation."""
+    relation = Relation(channel)
+    points = relation.nodes
+    if relation.kind == "agreement":
+        return np.log(np.exp(-channel.epsilon) + points * (1.0 - np.exp(-channel.epsilon)))
+    return -points if relation.kind == "laplace" else -(points**2) / 2.0
+
+
+@pytest.mark.parametrize("channel", PRIVATE)
+def test_with_the_right_weight_label_evidence_is_the_likelihood(channel):
+    """Up to a constant of each message, and to the error between nodes. Relations lie within their ends."""
+    game, tape = record(small_rules(channel), 12, episodes=2)
+    posterior = None
+    if tape.log_likelihoods is not None:
+        posterior = game.public_posterior((2,)).along(tape.log_likelihoods)
+    exact = LabelEvidence(game.channel, exact_weights(game.channel))
+    likelihood = game.channel.log_likelihood(tape.messages, tape.candidates, posterior)
+    gap = exact(tape.messages, tape.candidates, posterior) - likelihood
+    np.testing.assert_allclose(gap - gap.mean(axis=-1, keepdims=True), 0.0, atol=3e-3)
+    for values in exact.relation.read(tape.messages, tape.candidates, posterior):
+        assert values.shape == (2, 12, 6)
+        assert values.min() >= exact.relation.nodes[0]
+        assert values.max() <= exact.relation.nodes[-1]
+
+
+def test_a_channel_without_agreement_is_refused():
+    class Silent(ldp_gym.channels.Split):
+        agreement = ldp_gym.channels.Channel.agreement
+
+    game = Scenario(**small_rules()).game
+    evidence = LabelEvidence(Silent(4, 6, 40), np.zeros(65))
+    with pytest.raises(IncompatibleChannelError, match=r"Silent does not say .* define agreement\(\)"):
+        evidence(np.ones((1, 4)), game.hypotheses(np.zeros((1, 3))))
+
+
+def test_numpy_plays_what_pytorch_trains():
+    parameters = untrained().parameters
+    rows = network.describe_nodes(Scenario(**small_rules()).channel)
     tensors = {name: torch.tensor(array) for name, array in parameters.items()}
     np.testing.assert_allclose(
-        network.apply(parameters, rows), network.apply(tensors, torch.tensor(rows)).numpy(), rtol=1e-9
+        network.apply_network(parameters, rows),
+        network.apply_network(tensors, torch.tensor(rows)).numpy(),
+        rtol=1e-9,
     )
 
 
 def test_a_message_and_its_opposite_have_likelihoods_that_sum_to_one():
     """Of each label: else some hypothesis would be favoured in every round, whatever the messages are."""
-    weights, _ = network.learned_weights(untrained().parameters, Scenario(**small_rules("one-bit")).channel)
+    weights = network.learned_weights(untrained().parameters, Scenario(**small_rules("one-bit")).channel)
     assert np.ptp(weights) > 0.01
-    np.testing.assert_allclose(np.exp(weights) + np.exp(weights[:, ::-1]), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(np.exp(weights) + np.exp(weights[::-1]), 1.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize("channel", ["laplace-single", "gaussian-vector", "split", "one-bit"])
@@ -48,15 +86,14 @@ def test_the_differentiable_loss_is_the_environment_s(channel, more):
     batch = simulate(rules, 3, np.random.default_rng(5))
     ours = total_kl(label_evidence(net, batch), batch).item()
     seeds = np.random.default_rng(5).integers(2**62, size=3)
-    model = Model(net.numpy(), "weights", {})
+    model = Model(net.numpy(), {})
     played = [ldp_gym.evaluate(model, rules, episodes=1, seed=int(seed)).risk for seed in seeds]
     np.testing.assert_allclose(ours, np.mean(played), rtol=1e-4)
 
 
-@pytest.mark.parametrize("evidence", ENDS)
 @pytest.mark.parametrize("channel", PRIVATE)
-def test_a_model_keeps_the_learner_s_contract(evidence, channel):
-    check_learner(untrained(evidence), **small_rules(channel))
+def test_a_model_keeps_the_learner_s_contract(channel):
+    check_learner(untrained(), **small_rules(channel))
 
 
 def test_a_model_plays_any_class_and_size():
@@ -74,30 +111,6 @@ def test_naming_hypotheses_otherwise_renames_the_weights():
         learner.play(tape.candidates[..., names, :], tape.messages)
         weights.append(learner.weights)
     np.testing.assert_allclose(weights[1], weights[0][:, order], rtol=1e-9)
-
-
-def test_the_slopes_of_ppo_are_a_sum_of_evidence():
-    """By loops, from the formula."""
-    game, tape = record(small_rules("split"), 4)
-    model = untrained("slopes")
-    learner = model(game)
-    learner.reset((1,))
-    slopes = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
-    place, log_count = network.apply(model.parameters, network.describe(game.channel))
-    # The slope 2^place counts; between two of them each counts by how near it is.
-    shares = [max(0.0, 1.0 - abs(np.clip(place, -2.0, 3.0) - np.log2(slope))) for slope in slopes]
-    total = np.zeros(4)
-    for t in range(4):
-        f, agreement = (
-            tape.candidates[0, t],
-            game.channel.agreement(tape.messages[0, t], tape.candidates[0, t]),
-        )
-        for share, slope in zip(shares, slopes, strict=True):
-            total += np.exp(log_count) * share * np.log(f @ (1.0 - agreement + agreement * np.exp(slope)))
-    learner.play(tape.candidates, tape.messages)
-    np.testing.assert_allclose(
-        learner.weights[0], np.exp(total) / np.exp(total).sum(), rtol=1e-2
-    )  # a weight is linear between its nodes
 
 
 def test_a_model_smooths_its_mixture_a_little():
@@ -129,8 +142,49 @@ def test_what_is_not_private_is_refused():
         untrained()(Scenario(**small_rules("identity")).game)
 
 
-def test_a_model_outside_of_its_training_says_so():
-    model = untrained(config={"algorithm": "mine"})
-    model = Model(model.parameters, "weights", {"epsilon": [0.25, 8.0]}, model.card)
-    with pytest.warns(OutsideTrainingWarning, match="'mine' plays outside .*: eps = 9, trained on 0.25 to 8"):
-        model(Scenario(**small_rules(epsilon=9.0)).game)
+TRAINED_ON = {
+    "epsilon": [0.25, 8.0],
+    "K": [2, 64],
+    "M": [2, 128],
+    "T": [100, 3000],
+    "channels": ["split", "laplace-single"],
+    "classes": ["dirichlet", "softmax-linear"],
+}
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        ({}, ""),
+        ({"epsilon": 9.0}, "eps = 9, trained on 0.25 to 8 (nothing was measured there)"),
+        ({"num_hypotheses": 65}, "K = 65, trained on 2 to 64 (measured: 1.1 times Bayes at K = 128)"),
+        ({"num_labels": 129}, "M = 129, trained on 2 to 128 (nothing was measured there)"),
+        ({"horizon": 99}, "T = 99, trained on 100 to 3000 (nothing was measured there)"),
+        ({"channel": "wheel"}, "channel 'wheel', trained on split, laplace-single (nothing was"),
+        ({"hypotheses": "disjoint"}, "class family 'disjoint', trained on dirichlet, softmax-linear (noth"),
+        ({"hypotheses": [[0.5, 0.5], [0.1, 0.9]]}, "class family 'Table', trained on dirichlet"),
+        (
+            {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True, "horizon": 10},
+            "T = 10, trained on 100 to 3000 (nothing was measured there)",
+        ),
+    ],
+)
+def test_it_says_which_and_what_was_measured(rules, expected):
+    measured = {"K": "1.1 times Bayes at K = 128"}
+    found = describe_outside(TRAINED_ON, measured, Scenario(**rules).game)
+    assert found.startswith(expected)
+    assert bool(found) == bool(expected)
+
+
+def test_a_model_outside_of_its_training_says_so_once():
+    _warn.cache_clear()
+    model, game = (
+        Model(untrained().parameters, TRAINED_ON, {"config": {"algorithm": "mine"}}),
+        Scenario(horizon=50).game,
+    )
+    with pytest.warns(OutsideTrainingWarning, match=r"'mine' plays outside of .*: T = 50, trained on 100"):
+        model(game)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.simplefilter("error", OutsideTrainingWarning)
+        model(game)

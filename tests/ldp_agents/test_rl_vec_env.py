@@ -4,16 +4,17 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from helpers import small_rules
+from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from ldp_agents.rl import SB3VecEnv
+import ldp_agents
+import ldp_gym
+from ldp_agents.rl import SB3VecEnv, ScoreCallback, make_sb3_env, score_policy
 from ldp_gym import wrappers
 
 VIEWS = {
     "raw": (lambda env: env, lambda env: env),
-    "decoded": (wrappers.DecodedMessage, wrappers.VectorDecodedMessage),
-    "evidence": (wrappers.Evidence, wrappers.VectorEvidence),
-    "slopes": (wrappers.HypothesisFeatures, wrappers.VectorHypothesisFeatures),
+    "evidence": (wrappers.EvidenceObservation, wrappers.VectorEvidenceObservation),
 }
 
 
@@ -60,10 +61,10 @@ def test_games_in_lock_step_are_a_dummy_vec_env(view, game):
 
 def test_what_sb3_asks_of_its_games():
     games = gym.make_vec("LDPDist-v0", num_envs=2, autoreset_mode="SameStep", **small_rules())
-    env = SB3VecEnv(wrappers.VectorEvidence(wrappers.VectorMixtureAction(games)))
+    env = SB3VecEnv(wrappers.VectorEvidenceObservation(wrappers.VectorMixtureAction(games)))
     assert [game.horizon for game in env.get_attr("game")] == [40, 40]
-    assert env.env_is_wrapped(wrappers.VectorEvidence) == [True, True]
-    assert env.env_is_wrapped(wrappers.VectorSoftmaxAction, indices=[0]) == [False]
+    assert env.env_is_wrapped(wrappers.VectorEvidenceObservation) == [True, True]
+    assert env.env_is_wrapped(gym.wrappers.vector.RecordEpisodeStatistics, indices=[0]) == [False]
     env.set_options({"truth": 2})
     env.reset()
     env.set_attr("note", "seen")
@@ -78,3 +79,42 @@ def test_what_sb3_asks_of_its_games():
     env.close()
     with pytest.raises(ValueError, match='make the environment with autoreset_mode="SameStep", got'):
         SB3VecEnv(gym.make_vec("LDPDist-v0", num_envs=2))
+
+
+class Prior:
+    """A policy that plays the uniform mixture, or a fixed hypothesis."""
+
+    def __init__(self, logit=0.0):
+        self.logit = logit
+
+    def predict(self, observations, state, episode_start, deterministic):
+        return np.tile([self.logit, 0.0, 0.0, 0.0], (len(observations), 1)), state
+
+
+def test_scores_are_relative_to_uniform_and_bayes_on_the_same_episodes():
+    rules = small_rules("split", truth=1)
+    assert score_policy(Prior(), episodes=4, **rules) == pytest.approx(0.0, abs=1e-6)
+    uniform, bayes, ours = (
+        ldp_gym.evaluate(learner, rules, episodes=4, seed=3).risk for learner in ("uniform", "bayes", First)
+    )
+    expected = (uniform - ours) / (uniform - bayes)
+    assert score_policy(Prior(20.0), episodes=4, seed=3, **rules) == pytest.approx(expected, rel=1e-4)
+
+
+class First(ldp_agents.Learner):
+    def predict(self, candidates):
+        weights = np.exp([20.0, 0.0, 0.0, 0.0])
+        return np.einsum("k,...km->...m", weights / weights.sum(), candidates)
+
+    def update(self, candidates, message):
+        pass
+
+
+def test_a_callback_logs_scores():
+    env = make_sb3_env("LDPDistBox-easy-v0", num_envs=4, horizon=8)
+    callback = ScoreCallback()
+    model = PPO("MlpPolicy", env, n_steps=16, batch_size=64, n_epochs=1, device="cpu", seed=0)
+    model.learn(64, callback=callback)
+    assert [steps for steps, _ in callback.scores] == [32] * 4 + [64] * 4
+    assert model.logger.name_to_value or np.isfinite([value for _, value in callback.scores]).all()
+    assert len(model.ep_info_buffer) == 8, "returns are in SB3's logs"

@@ -54,7 +54,7 @@ def test_it_trusts_the_expert_that_expects_the_truth(truth, options, expert):
 def test_no_truth_makes_it_fall_far_behind():
     """Its risk is not shown, with an error rate of 1e-6, to be above 1.8 times that of any other.
 
-    The tables are of other seeds than any it was tuned on; docs/any-truth.md has the measured ratios.
+    The tables are of other seeds than any it was tuned on.
     """
     episodes, others = 16, ("uniform", "bayes", "fixed-share", "soft-bayes", "pairs")
     truths = {

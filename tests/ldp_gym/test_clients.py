@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
 import ldp_gym
-from ldp_gym.wrappers import MixtureAction, VectorEvidence, VectorMixtureAction
+from ldp_gym.wrappers import MixtureAction, VectorEvidenceObservation, VectorMixtureAction
 
 IDS = ["LDPDist-v0", "LDPDistBox-v0"]
 RULES = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 6}
@@ -20,7 +20,7 @@ GAMES = [
     ("LDPDist-v0", RULES),
     ("LDPDistBox-v0", RULES),
     ("LDPDistBox-v0", {"hypotheses": "dirichlet", "channel": "split", "horizon": 6}),
-    ("LDPDistBox-v0", {**RULES, "redraw_hypotheses": True}),
+    ("LDPDistBox-v0", {**RULES, "redraw_hypotheses": True, "observation": "message"}),
 ]
 
 
@@ -39,6 +39,7 @@ def flatten(shown):
 
 @pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")
 @pytest.mark.filterwarnings("ignore:.*Box observation space m[a-z]* value is")  # messages are unbounded
+@pytest.mark.filterwarnings("ignore:.*recommend using a symmetric and normalized space")  # a unit is a logit
 @pytest.mark.parametrize(("name", "rules"), GAMES, ids=str)
 def test_gymnasium_s_checker_has_nothing_to_say(name, rules):
     check_env(gym.make(name, **rules), skip_render_check=True)
@@ -116,7 +117,8 @@ def test_time_aware_observations_need_the_horizon_as_a_limit():
 
 def test_vector_wrappers_hand_on_when_games_begin_again():
     envs = gym.make_vec("LDPDist-v0", num_envs=2, autoreset_mode="SameStep", **RULES)
-    assert VectorEvidence(VectorMixtureAction(envs)).autoreset_mode is AutoresetMode.SAME_STEP
+    envs = VectorEvidenceObservation(VectorMixtureAction(envs))
+    assert envs.autoreset_mode is AutoresetMode.SAME_STEP
 
 
 def test_a_wrapper_names_the_one_to_use_instead():
@@ -196,7 +198,8 @@ def test_stable_baselines_trains_by_the_id():
     from stable_baselines3.common.env_checker import check_env as check
 
     env = gym.make("LDPDistBox-v0", **RULES)
-    check(env)
+    with pytest.warns(UserWarning, match="symmetric and normalized"):  # here a unit is one logit
+        check(env)
     model = sb3.PPO("MlpPolicy", env, n_steps=16, batch_size=16, n_epochs=1, device="cpu", seed=0).learn(32)
     action, _ = model.predict(env.reset(seed=0)[0])
     assert action in env.action_space

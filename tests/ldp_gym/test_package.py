@@ -30,7 +30,7 @@ def test_a_part_needs_no_import_of_its_own(name):
 
 
 def test_the_learned_agents_need_no_import_of_their_own():
-    assert run("import ldp_agents; print(ldp_agents.rl.load.__module__)") == "ldp_agents.rl.loading\n"
+    assert run("import ldp_agents; print(ldp_agents.rl.load.__module__)") == "ldp_agents.rl.storage\n"
 
 
 def test_parts_are_not_imported_before_they_are_used():

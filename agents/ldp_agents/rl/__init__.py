@@ -1,33 +1,42 @@
-"""Learned baselines: trained on LDPDist-v0, and played through the learner's contract like any other.
+"""Learned agents: environments and scores for stable-baselines3, trained models, and how they are trained.
 
-Playing a trained network needs NumPy alone; training needs the extra ``rl``
-(``pip install 'ldp-gym[rl]'``): :func:`ldp_agents.rl.training.train`, or the command ``ldp-gym train``.
+Playing a trained network needs only NumPy; training needs the extra ``rl`` (``pip install 'ldp-gym[rl]'``):
+:func:`ldp_agents.rl.training.train_agent`, or the command ``ldp-gym train``.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ldp_agents.rl.config import Config
-from ldp_agents.rl.loading import load
 from ldp_agents.rl.model import EvidenceLearner, Model
-from ldp_agents.rl.policies import PolicyLearner
+from ldp_agents.rl.policies import PolicyLearner, save
+from ldp_agents.rl.storage import load
 
 if TYPE_CHECKING:
-    from ldp_agents.rl.saved import save as save
     from ldp_agents.rl.vec_env import SB3VecEnv as SB3VecEnv
+    from ldp_agents.rl.vec_env import ScoreCallback as ScoreCallback
+    from ldp_agents.rl.vec_env import make_sb3_env as make_sb3_env
+    from ldp_agents.rl.vec_env import score_policy as score_policy
 
-__all__ = ["Config", "EvidenceLearner", "Model", "PolicyLearner", "SB3VecEnv", "load", "save"]
+_NEED_EXTRA = ("SB3VecEnv", "ScoreCallback", "make_sb3_env", "score_policy")
+"""Names that need the extra ``rl``, imported on first use."""
+
+__all__ = [
+    "EvidenceLearner",
+    "Model",
+    "PolicyLearner",
+    "SB3VecEnv",
+    "ScoreCallback",
+    "load",
+    "make_sb3_env",
+    "save",
+    "score_policy",
+]
 
 
 def __getattr__(name: str) -> Any:
-    """What needs the extra ``rl``, imported when it is first asked for."""
-    if name == "SB3VecEnv":
-        from ldp_agents.rl.vec_env import SB3VecEnv
+    if name in _NEED_EXTRA:
+        from ldp_agents.rl import vec_env
 
-        return SB3VecEnv
-    if name == "save":
-        from ldp_agents.rl.saved import save
-
-        return save
+        return getattr(vec_env, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

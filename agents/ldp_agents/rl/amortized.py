@@ -1,116 +1,180 @@
-"""Amortized inference: what a message's relation to a label weighs, learned by the gradient of the KL itself.
+"""Training of ``amortized``: descend the KL of simulated games.
 
-The loss is differentiable and the messages do not depend on the learner, so no reinforcement learning is
-needed: tapes are simulated, and the network descends the KL that it would have been charged on them. The
-gradient goes through whole episodes: log-weights are running sums of the evidence.
+This is supervised learning through the simulator, not reinforcement learning. The loss is differentiable and
+messages do not depend on the learner, so episodes are simulated, and the gradient of the KL goes through
+whole episodes: log-weights are running sums of label evidence.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ldp_agents.rl import network
-from ldp_agents.rl.descent import descend
-from ldp_agents.rl.games import CLASSES, RANGES, describe_ranges, describe_split, draw_from_split, draw_rules
+from ldp_agents.rl.games import DRAWN_GAMES, describe_split, draw_from_split, draw_rules
 from ldp_agents.rl.model import Model, smoothing_of
-from ldp_agents.rl.run import Run
-from ldp_agents.rl.torch_network import TorchNetwork
+from ldp_agents.rl.relations import Relation
+from ldp_agents.rl.storage import ProgressCallback
 from ldp_gym.bench.splits import SPLITS
 from ldp_gym.channels.base import Channel
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import extra
 from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes
-from ldp_gym.wrappers.features.evidence import nodes
-from ldp_gym.wrappers.features.relations import relation_of
+
+if TYPE_CHECKING:
+    from ldp_agents.rl.training import Config
 
 with extra("rl", "training"):
     import torch
 
 
 STEPS = 30_000_000
-"""How many rounds are enough."""
+"""Default number of rounds."""
+
+_LARGEST_NORM = 1.0
+"""Length to which a longer gradient is cut."""
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The settings of amortized inference.
+class AmortizedSettings:
+    """AmortizedSettings of amortized inference.
 
     Attributes:
-        split: the split of ``ldp_gym.bench.splits`` whose games alone it trains on, such as ``train``; if
-            empty, games are drawn from all class families and the ranges of ``ldp_agents.rl.games``.
-        channels: those of the games that are drawn.
-        hidden: the widths of the hidden layers.
-        cells: how many numbers a batch has at most, over its episodes, rounds, labels and hypotheses: a game
-            that would have more in two episodes is not drawn.
-        episodes: how many a batch has at most.
-        learning_rate: at the start; it falls linearly to zero.
+        split: split of ``ldp_gym.bench.splits`` to train on; if empty, games are drawn from all
+            class families and the ranges of ``ldp_agents.rl.games``.
+        channels: channels of the games that are drawn.
+        hidden: widths of the hidden layers.
+        cells: most numbers of a batch, over its episodes, rounds, labels and hypotheses; a game with more in
+            two episodes is not drawn.
+        episodes: most episodes of a batch.
+        learning_rate: learning rate at the start; it falls linearly to zero.
     """
 
     split: str = ""
-    channels: tuple[str, ...] = (
-        "laplace-single",
-        "gaussian-vector",
-        "split",
-        "one-bit",
-        "hybrid",
-    )
+    channels: tuple[str, ...] = ("laplace-single", "gaussian-vector", "split", "one-bit", "hybrid")
     hidden: tuple[int, ...] = (64, 64)
     cells: int = 1_000_000
     episodes: int = 32
     learning_rate: float = 4e-3
 
     def __post_init__(self) -> None:
-        """See whether there is such a split."""
+        """Check that the split exists."""
         if self.split and self.split not in SPLITS:
             raise ValueError(f"unknown split {self.split!r}; known: {', '.join(SPLITS)}")
 
 
+def fit_amortized(
+    config: Config,
+    settings: AmortizedSettings,
+    card: Mapping[str, Any],
+    checkpoint: Path | None,
+    progress: ProgressCallback,
+) -> Model:
+    """Train, or go on from a checkpoint. ``card`` goes with the model."""
+    torch.set_num_threads(1)
+    rng = np.random.default_rng(config.seed)
+    net = TorchNetwork(network.make_parameters(network.NODE_INPUTS, settings.hidden, 1, rng))
+    optimizer = torch.optim.Adam(net.parameters(), lr=settings.learning_rate)
+    steps = 0
+    if checkpoint is not None:
+        state = torch.load(checkpoint, weights_only=True)
+        net.load_state_dict(state["network"])
+        optimizer.load_state_dict(state["optimizer"])
+        steps = state["steps"]
+    split = settings.split
+    trained_on = describe_split(split) if split else DRAWN_GAMES
+
+    def make_model() -> Model:
+        return Model(net.numpy(), trained_on, card)
+
+    def save(path: Path) -> None:
+        torch.save({"network": net.state_dict(), "optimizer": optimizer.state_dict(), "steps": steps}, path)
+
+    while steps < config.steps:
+        for group in optimizer.param_groups:
+            group["lr"] = settings.learning_rate * (1.0 - steps / config.steps)
+        batch = draw_batch(settings, np.random.default_rng([config.seed, steps]))
+        loss = torch.log(total_kl(label_evidence(net, batch), batch))
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), _LARGEST_NORM)
+        optimizer.step()
+        steps += batch.num_rounds
+        progress(steps, make_model, save)
+    return make_model()
+
+
+class TorchNetwork(torch.nn.Module):
+    """Parameters of :func:`ldp_agents.rl.network.make_parameters` as PyTorch trains them."""
+
+    def __init__(self, arrays: Mapping[str, FloatArray]) -> None:
+        super().__init__()
+        tensors = {name: torch.tensor(array, dtype=torch.float32) for name, array in arrays.items()}
+        self.arrays = torch.nn.ParameterDict(
+            {name: torch.nn.Parameter(tensor) for name, tensor in tensors.items()}
+        )
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        """The outputs ``(..., outputs)`` of inputs ``(..., inputs)``."""
+        outputs: torch.Tensor = network.apply_network(self.arrays, rows)
+        return outputs
+
+    def numpy(self) -> dict[str, FloatArray]:
+        """The arrays as NumPy plays them."""
+        return {name: array.detach().numpy().astype(np.float64) for name, array in self.arrays.items()}
+
+
 class Weighing(NamedTuple):
-    """Where relations ``(B, n, M)`` lie among the nodes: the node below, and the share of the one above."""
+    """Places of relations ``(B, n, M)`` among the nodes: the node below, and the share of the one above."""
 
     below: torch.Tensor
     share: torch.Tensor
 
 
 class Batch(NamedTuple):
-    """Whole episodes to learn from.
-
-    Attributes:
-        channel: of their messages.
-        relations: what a message says, one thing after another.
-        laws: of the label that a message is about, ``(B or 1, n or 1, K, M)``.
-        smooth: the smooth candidates that a prediction mixes, alike.
-        truth: the truth's distributions, ``(B, n or 1, M)``.
-    """
+    """Whole episodes of one game."""
 
     channel: Channel
-    relations: list[Weighing]
-    laws: torch.Tensor
-    smooth: torch.Tensor
-    truth: torch.Tensor
+    relations: list[Weighing]  # one for each number that a message reveals
+    laws: torch.Tensor  # of the label that a message is about, (B or 1, n or 1, K, M)
+    smooth: torch.Tensor  # the smooth candidates that a prediction mixes, in the same shape
+    truth: torch.Tensor  # the truth's distributions, (B, n or 1, M)
 
     @property
     def num_rounds(self) -> int:
-        """Of all episodes together."""
+        """Number of rounds of all episodes together."""
         return self.relations[0].below.shape[:2].numel()
 
 
+def draw_batch(settings: AmortizedSettings, rng: np.random.Generator) -> Batch:
+    """Draw a random game and simulate episodes of it."""
+    while True:
+        split = settings.split
+        rules = draw_from_split(rng, split) if split else draw_rules(rng, settings.channels)
+        labels = rules.get("num_labels", 2 * rules["num_hypotheses"])
+        vary = rules["hypotheses"] == "softmax-linear" or rules["channel"].endswith("-vector")
+        cells = rules["horizon"] * labels * (rules["num_hypotheses"] if vary else 8)
+        episodes = min(settings.episodes, settings.cells // cells)
+        if episodes >= 2:
+            return simulate(rules, episodes, rng)
+
+
 def simulate(rules: dict[str, Any], episodes: int, rng: np.random.Generator) -> Batch:
-    """Episodes of a game."""
+    """Simulate episodes of a game."""
     scenario = Scenario(**rules)
     seeds = rng.integers(2**62, size=episodes).tolist()
     starts = [scenario.start_episode(first_generator(seed)) for seed in seeds]
     tape = Episodes(scenario, starts, show_contexts=False).play(scenario.horizon)
-    relation = relation_of(scenario.channel)
-    points = nodes(relation)
-    width = points[1] - points[0]
+    relation = Relation(scenario.channel)
+    points = relation.nodes
     relations = []
     for values in relation.read(tape.messages, tape.candidates):
-        place = (values - points[0]) / width
+        place = (values - points[0]) / (points[1] - points[0])
         below = np.clip(place.astype(np.int64), 0, len(points) - 2)
         relations.append(Weighing(torch.from_numpy(below), _tensor(place - below)))
     candidates = tape.candidates.reshape((1,) * (4 - tape.candidates.ndim) + tape.candidates.shape)
@@ -139,45 +203,9 @@ def label_evidence(net: TorchNetwork, batch: Batch) -> torch.Tensor:
 
 def total_kl(evidence: torch.Tensor, batch: Batch) -> torch.Tensor:
     """The KL of all rounds, per episode, of the smooth mixture by the running sums of the evidence."""
-    before = torch.cumsum(evidence, dim=1) - evidence
-    return mixture_kl(torch.softmax(before, dim=-1), batch)
-
-
-def mixture_kl(weights: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """The KL of all rounds, per episode, of the smooth mixture by weights ``(B, n, K)``."""
+    weights = torch.softmax(torch.cumsum(evidence, dim=1) - evidence, dim=-1)
     prediction = torch.einsum("bnk,bnkm->bnm", weights, batch.smooth)
     truth = batch.truth
     # A label that the truth never draws costs nothing, even if the prediction gives it nothing.
     cost = torch.xlogy(truth, truth) - truth * torch.log(prediction.clamp_min(torch.finfo().tiny))
     return cost.sum() / len(weights)
-
-
-def draw_batch(settings: Settings, rng: np.random.Generator) -> Batch:
-    """Episodes of a random game."""
-    while True:
-        split = settings.split
-        rules = draw_from_split(rng, split) if split else draw_rules(rng, settings.channels)
-        labels = rules.get("num_labels", 2 * rules["num_hypotheses"])
-        vary = rules["hypotheses"] == "softmax-linear" or rules["channel"].endswith("-vector")
-        cells = rules["horizon"] * labels * (rules["num_hypotheses"] if vary else 8)
-        episodes = min(settings.episodes, settings.cells // cells)
-        if episodes >= 2:
-            return simulate(rules, episodes, rng)
-
-
-def fit(run: Run[Settings]) -> Model:
-    """Train, or go on from a checkpoint; returns the model."""
-    net = TorchNetwork(
-        network.make(network.NODE_INPUTS, run.settings.hidden, 1, np.random.default_rng(run.config.seed))
-    )
-    split = run.settings.split
-    trained_on = describe_split(split) if split else describe_ranges(CLASSES, RANGES)
-
-    def make_model() -> Model:
-        return Model(net.numpy(), "weights", trained_on, run.card)
-
-    def draw_kl(rng: np.random.Generator) -> tuple[torch.Tensor, int]:
-        batch = draw_batch(run.settings, rng)
-        return total_kl(label_evidence(net, batch), batch), batch.num_rounds
-
-    return descend(run, net, draw_kl, make_model)

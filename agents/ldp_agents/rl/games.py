@@ -1,8 +1,8 @@
-"""The games that learned agents train on: every batch is another one."""
+"""Random games that ``amortized`` is trained on: every batch is another one."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ CLASSES: dict[str, dict[str, Any]] = {
     "disjoint": {"hypotheses": "disjoint"},
     "hadamard": {"hypotheses": "hadamard"},
 }
-"""The class families by name, as keyword arguments of ``gym.make``."""
+"""Class families by name, as keyword arguments of ``gym.make``."""
 
 RANGES: dict[str, tuple[float, float]] = {
     "epsilon": (0.25, 8.0),
@@ -25,16 +25,22 @@ RANGES: dict[str, tuple[float, float]] = {
     "M": (2, 128),
     "T": (100, 3000),
 }
-"""Between which numbers the games lie."""
+"""Least and largest numbers of the games."""
+
+DRAWN_GAMES = {
+    "classes": sorted({str(rules["hypotheses"]) for rules in CLASSES.values()}),
+    **{key: list(ends) for key, ends in RANGES.items()},
+}
+"""The games of :func:`draw_rules` as a model's ``trained_on`` has them."""
 
 _REDRAWN = ("dirichlet", "softmax-linear")
-"""The families of which every episode draws another member."""
+"""Families from which every episode draws another class."""
 
 
 def make_rules(
     family: str, channel: str, epsilon: float, num_hypotheses: int, num_labels: int, horizon: int
 ) -> dict[str, Any]:
-    """The rules of a game, with M as near to the one given as the family can have it."""
+    """The rules of a game, with M as near to the given one as the family allows."""
     rules = {
         **CLASSES[family],
         "num_hypotheses": num_hypotheses,
@@ -47,23 +53,15 @@ def make_rules(
         return {**rules, "num_labels": num_labels, "redraw_hypotheses": True, "observe_candidates": True}
     if family == "disjoint":
         return {**rules, "num_labels": max(num_hypotheses, num_labels)}
-    return {**rules, "num_hypotheses": num_hypotheses + num_hypotheses % 2}  # in pairs, M follows
-
-
-def draw_sizes(
-    rng: np.random.Generator, ranges: Mapping[str, tuple[float, float]]
-) -> tuple[float, int, int, int]:
-    """Eps, K, M and T of a random game, each log-uniform in its range."""
-    epsilon, *sizes = (float(np.exp(rng.uniform(*np.log(ends)))) for ends in ranges.values())
-    num_hypotheses, num_labels, horizon = map(round, sizes)
-    return epsilon, num_hypotheses, num_labels, horizon
+    return {**rules, "num_hypotheses": num_hypotheses + num_hypotheses % 2}  # pairs, which determine M
 
 
 def draw_rules(rng: np.random.Generator, channels: Sequence[str]) -> dict[str, Any]:
-    """The rules of a random game: family and channel alike, numbers as :data:`RANGES` say."""
-    sizes = draw_sizes(rng, RANGES)
+    """The rules of a random game: family and channel uniform, numbers log-uniform in :data:`RANGES`."""
+    epsilon, *sizes = (float(np.exp(rng.uniform(*np.log(ends)))) for ends in RANGES.values())
+    num_hypotheses, num_labels, horizon = map(round, sizes)
     family, channel = rng.choice(list(CLASSES)), rng.choice(list(channels))
-    return make_rules(str(family), str(channel), *sizes)
+    return make_rules(str(family), str(channel), epsilon, num_hypotheses, num_labels, horizon)
 
 
 def draw_from_split(rng: np.random.Generator, split: str) -> dict[str, Any]:
@@ -72,25 +70,13 @@ def draw_from_split(rng: np.random.Generator, split: str) -> dict[str, Any]:
     return dict(games[int(rng.integers(len(games)))])
 
 
-def describe_ranges(families: Iterable[str], ranges: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
-    """Class families and :func:`draw_sizes`' ranges, as a model's ``trained_on`` has them."""
-    return {
-        "classes": sorted({str(CLASSES[family]["hypotheses"]) for family in families}),
-        **{key: list(ends) for key, ends in ranges.items()},
-    }
-
-
-def describe_games(games: Collection[Mapping[str, Any]]) -> dict[str, Any]:
-    """The same of the rules of games."""
+def describe_split(split: str) -> dict[str, Any]:
+    """The games of a split as a model's ``trained_on`` has them."""
+    games: Collection[Mapping[str, Any]] = SPLITS[split].games.values()
     rules_of = {"epsilon": "epsilon", "K": "num_hypotheses", "M": "num_labels", "T": "horizon"}
     found = {key: [rules[rule] for rules in games] for key, rule in rules_of.items()}
     return {
         "classes": sorted({str(rules["hypotheses"]) for rules in games}),
         **{key: [min(values), max(values)] for key, values in found.items()},
+        "channels": sorted({str(rules["channel"]) for rules in games}),
     }
-
-
-def describe_split(split: str) -> dict[str, Any]:
-    """The same of a split's games, and their channels."""
-    games = SPLITS[split].games.values()
-    return {**describe_games(games), "channels": sorted({str(rules["channel"]) for rules in games})}

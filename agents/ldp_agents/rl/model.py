@@ -1,207 +1,170 @@
-"""Trained models: small files that play with NumPy alone."""
+"""Trained networks of ``amortized`` as learners: small files that play with NumPy only."""
 
 from __future__ import annotations
 
-import json
+import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ldp_agents.base import ExponentialWeights, MixtureLearner
-from ldp_agents.likelihood import LikelihoodLearner
-from ldp_agents.rl import any_truth, network
-from ldp_agents.rl.config import write_card
-from ldp_agents.rl.scope import warn_outside
-from ldp_gym import Game
+from ldp_agents.base import ExponentialWeights
+from ldp_agents.rl import network
+from ldp_agents.rl.relations import LabelEvidence
+from ldp_agents.rl.storage import WEIGHTS, read_card, write_card
+from ldp_gym import CHANNELS, HYPOTHESES, Game
 from ldp_gym.channels.clipping import Clipping
-from ldp_gym.core.arrays import BoolArray, FloatArray, Messages
+from ldp_gym.core.arrays import FloatArray, Messages
+from ldp_gym.core.errors import OutsideTrainingWarning
 from ldp_gym.core.files import read_arrays, replacing
+from ldp_gym.core.registry import Registry
 from ldp_gym.engine.learners import Track
-from ldp_gym.wrappers.features.evidence import LabelEvidence
 
-WEIGHTS, CARD = "weights.npz", "model.json"
-"""The two files of a model: its arrays, and what made them."""
+SHIPPED = Path(__file__).parent / "weights" / "amortized"
+"""Directory of the model that comes with the package."""
+
+_MEASURED = {
+    "epsilon": "1.00 to 1.03 times Bayes at eps = 0.1, and 1.00 at eps = 16",
+    "K": "1.00 to 1.01 times Bayes at K = 128",
+    "M": "1.00 to 1.01 times Bayes at M = 512",
+    "T": "1.00 to 1.03 times Bayes at T = 50 and 10,000",
+}
+"""Total KL of the shipped model outside of its training; docs/learned.md has the tables."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """A trained network and what it was trained on.
+    """A trained network and the games that it was trained on. Called with a game, it makes a learner.
 
     Attributes:
-        parameters: the network's arrays.
-        evidence: what it says of a channel, a name of :data:`ldp_agents.rl.network.EVIDENCE`.
-        trained_on: the games that it saw, as :func:`ldp_agents.rl.scope.warn_outside` reads it.
+        parameters: the arrays of the network.
+        trained_on: ``[least, largest]`` for any of ``epsilon``, ``K``, ``M`` and ``T``; names of ``channels``
+            and of ``classes``. Keys that are missing are not checked.
         card: the configuration and the versions that made it.
-        measured: what was measured outside of these games, likewise.
+        measured: measurements outside of these games, in words, by the same keys.
     """
 
     track: ClassVar[Track] = "uninformed"
 
     parameters: Mapping[str, FloatArray]
-    evidence: str
     trained_on: Mapping[str, Any]
     card: Mapping[str, Any] = field(default_factory=dict)
     measured: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def name(self) -> str:
-        """The algorithm that made it."""
-        return str(self.card.get("config", {}).get("algorithm", "a model"))
-
-    def __call__(self, game: Game) -> ModelLearner:
+    def __call__(self, game: Game) -> EvidenceLearner:
         """The model as a learner of the game."""
-        return (AnyTruthLearner if self.evidence == network.ANY_TRUTH else EvidenceLearner)(game, self)
+        return EvidenceLearner(game, self)
 
     def save(self, directory: Path) -> None:
-        """Write the model's two files."""
+        """Write the two files of the model."""
         directory.mkdir(parents=True, exist_ok=True)
-        arrays: dict[str, Any] = {
-            name: np.asarray(array, dtype=np.float32) for name, array in self.parameters.items()
-        }
+        arrays: dict[str, Any] = {name: np.float32(array) for name, array in self.parameters.items()}
         with replacing(directory / WEIGHTS) as part:
             np.savez_compressed(part, **arrays)
-        card = {"evidence": self.evidence, "trained_on": dict(self.trained_on), **self.card}
-        write_card(directory / CARD, card)
+        write_card(directory, {"trained_on": dict(self.trained_on), **self.card})
 
     @classmethod
     def read(cls, directory: Path) -> Model:
-        """Read a model's two files. They are numbers and text: no code in them is run.
+        """Read the two files of a model. They are numbers and text, and run no code.
 
         Raises:
             ValueError: if they are damaged, or the weights unpack to more than 256 MiB.
         """
         card = read_card(directory)
-        if card.get("evidence") not in network.EVIDENCE:
-            found = card.get("evidence")
-            raise ValueError(f"{directory / CARD} is no model's card: it has evidence {found!r}")
         try:
             arrays = read_arrays(directory / WEIGHTS)
-            parameters = {name: array.astype(np.float64) for name, array in arrays.items()}
         except ValueError as error:
-            raise ValueError(f"{directory / WEIGHTS} is no model's weights: {error}") from error
-        return cls(parameters, card.pop("evidence"), card.pop("trained_on"), card)
+            raise ValueError(f"{directory / WEIGHTS} does not hold a model's weights: {error}") from error
+        parameters = {name: array.astype(np.float64) for name, array in arrays.items()}
+        return cls(parameters, card.pop("trained_on"), card)
 
 
-def read_card(directory: Path) -> dict[str, Any]:
-    """What made a model.
+class EvidenceLearner(ExponentialWeights):
+    """Exponential weights on label evidence, with a smooth mixture as the prediction.
 
-    Raises:
-        ValueError: if it is damaged.
-    """
-    try:
-        card = json.loads((directory / CARD).read_text("utf-8"))
-        if not isinstance(card["trained_on"], dict):
-            raise ValueError("trained_on is of another kind")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"{directory / CARD} is no model's card: {error}") from error
-    return dict(card)
-
-
-def smoothing_of(game: Game) -> Clipping:
-    """What smooths predictions so that their KL is finite: as the paper does it, by 1/T^2 instead of 1/T.
-
-    1/T costs a nat per episode where the truth rules labels out: on disjoint supports a quarter of what Bayes
-    pays at eps = 4.
-    """
-    return Clipping(game.horizon**2, game.clipping.rule)
-
-
-class ModelLearner(MixtureLearner):
-    """Plays a trained model: what its network says of messages, and a smooth mixture.
-
-    The network's weights are worked out once, when the learner is made: in a game eps is fixed, and a
-    relation of a message to a label is one number.
+    In a game eps is fixed and a relation is one number, so the network is worked out once, as a table.
 
     Args:
         game: the public rules.
         model: a trained model.
 
     Raises:
-        IncompatibleChannelError: if the messages of the game's channel are not private, or not said to agree
-            with labels.
+        IncompatibleChannelError: if the channel's messages are not private, or it does not define
+            ``agreement``.
     """
 
     track = "uninformed"
+    rate = 1.0
 
     def __init__(self, game: Game, model: Model) -> None:
         self.model = model
-        weights, self._counts = network.EVIDENCE[model.evidence](model.parameters, game.channel)
-        self._evidence = LabelEvidence(game.channel, weights)
+        self._evidence = LabelEvidence(game.channel, network.learned_weights(model.parameters, game.channel))
         self._smoothing = smoothing_of(game)
         super().__init__(game)
-        warn_outside(model.name, model.trained_on, model.measured, game)
+        if outside := describe_outside(model.trained_on, model.measured, game):
+            name = model.card.get("config", {}).get("algorithm", "a model")
+            _warn(f"{name!r} plays outside of what it was trained on: {outside}")
 
-    def label_evidence(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """What messages say for each hypothesis, ``(..., K)``, up to a constant of each round."""
-        return self._evidence(messages, candidates, self.posterior) @ self._counts
+    def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        """The label evidence, negated."""
+        return -self._evidence(messages, candidates, self.posterior)
 
     def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
         return self._smoothing.smooth(weights, candidates)
 
 
-class EvidenceLearner(ModelLearner, ExponentialWeights):
-    """Plays a model of label evidence: exponential weights."""
+def smoothing_of(game: Game) -> Clipping:
+    """The paper's smoothing of predictions with 1/T^2 in place of 1/T, so that their KL is finite.
 
-    rate = 1.0
+    1/T costs a nat per episode where the truth rules labels out: on disjoint supports a quarter of the loss
+    of Bayes at eps = 4.
+    """
+    return Clipping(game.horizon**2, game.clipping.rule)
 
-    def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """The label evidence, negated."""
-        return -self.label_evidence(messages, candidates)
+
+def describe_outside(trained_on: Mapping[str, Any], measured: Mapping[str, str], game: Game) -> str:
+    """In which respects a game lies outside of ``trained_on``, with what was measured there; often empty."""
+    numbers = {"K": game.num_hypotheses, "M": game.num_labels, "T": game.horizon}
+    found = {}
+    for key, number in {"epsilon": game.channel.epsilon, **numbers}.items():
+        least, largest = trained_on.get(key, (number, number))
+        if not least <= number <= largest:
+            symbol = "eps" if key == "epsilon" else key
+            found[key] = f"{symbol} = {number:g}, trained on {least:g} to {largest:g}"
+    parts: dict[str, tuple[str, Registry[Any], object]] = {"channels": ("channel", CHANNELS, game.channel)}
+    if game.hypotheses is not None:  # the family of a class that is redrawn is not among the public rules
+        parts["classes"] = ("class family", HYPOTHESES, game.hypotheses)
+    for key, (kind, registry, part) in parts.items():
+        names = [n for n in registry.names() if registry.is_builtin(n) and registry[n] is type(part)]
+        name = names[0] if names else type(part).__name__
+        if name not in trained_on.get(key, [name]):
+            found[key] = f"{kind} {name!r}, trained on {', '.join(trained_on[key])}"
+    said = {key: f"measured: {text}" for key, text in measured.items()}
+    return "; ".join(f"{text} ({said.get(key, 'nothing was measured there')})" for key, text in found.items())
 
 
-class AnyTruthLearner(ModelLearner, LikelihoodLearner):
-    """Plays a learned update, :mod:`ldp_agents.rl.any_truth`, on label evidence."""
+@cache  # each text once
+def _warn(text: str) -> None:
+    warnings.warn(text, OutsideTrainingWarning, stacklevel=4)
 
-    def __init__(self, game: Game, model: Model) -> None:
-        prefix, arrays = any_truth.PREFIX, model.parameters.items()
-        dials = {name.removeprefix(prefix): array for name, array in arrays if name.startswith(prefix)}
-        self._logits, self._trust = any_truth.read_outputs(network.apply(dials, any_truth.describe(game)))
-        self._dials: dict[int, any_truth.Dials] = {}
-        self._mixtures = any_truth.mixtures_of(game.num_hypotheses)
-        super().__init__(game, model)
 
-    @property
-    def weights(self) -> FloatArray:
-        """The weights ``(..., K)`` of the hypotheses, summing to one."""
-        mixed: FloatArray = self._state.mix(self._mixtures)
-        return mixed
+@cache
+def _shipped() -> Model:
+    return replace(Model.read(SHIPPED), measured=_MEASURED)
 
-    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
-        """Begin with equal weights, and with the trust that the network says."""
-        super().reset(batch_shape)
-        self._state = any_truth.start(self._trust, self.game.num_hypotheses, batch_shape)
-        self._rounds = np.zeros(batch_shape, dtype=np.int64)
 
-    def restart(self, mask: BoolArray) -> None:
-        """The same in the games of ``mask``."""
-        super().restart(mask)
-        begin = any_truth.start(self._trust, self.game.num_hypotheses, ())
-        for now, at_first in zip(self._state, begin, strict=True):
-            now[mask] = at_first
-        self._rounds[mask] = 0
+def amortized(game: Game) -> EvidenceLearner:
+    """Network trained on simulated games: how far to trust what messages say about labels; close to Bayes.
 
-    def learn(self, likelihoods: FloatArray) -> None:
-        """A round of the update; games may be in different rounds."""
-        for t in np.unique(self._rounds):
-            here = self._rounds == t
-            dials = self._dials_at(int(t))
-            if here.all():
-                self._state = any_truth.advance(self._state, likelihoods, dials, self._mixtures)
-                break
-            part = any_truth.State(*(numbers[here] for numbers in self._state))
-            part = any_truth.advance(part, likelihoods[here], dials, self._mixtures)
-            for now, after in zip(self._state, part, strict=True):
-                now[here] = after
-        self._rounds = self._rounds + 1
+    ``ldp-gym train amortized`` makes it; docs/learned.md says what it was trained on.
 
-    def _dials_at(self, t: int) -> any_truth.Dials:
-        if t not in self._dials:  # the same in every episode
-            self._dials[t] = any_truth.dials_at(self._logits, t)
-        return self._dials[t]
+    Args:
+        game: the public rules.
+    """
+    return _shipped()(game)
 
-    def log_likelihoods(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """The label evidence, in place of likelihoods."""
-        return self.label_evidence(messages, candidates)
+
+amortized.track = Model.track  # type: ignore[attr-defined]

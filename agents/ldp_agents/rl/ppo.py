@@ -1,167 +1,94 @@
-"""PPO (stable-baselines3) on label evidence: what the slopes count, learned from rewards alone."""
+"""Training of ``ppo``: plain PPO of stable-baselines3 on LDPDistBox-v0, many games at once."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import product
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldp_agents.rl import network, sb3
-from ldp_agents.rl.games import describe_games, make_rules
-from ldp_agents.rl.model import Model
-from ldp_agents.rl.run import Run
-from ldp_agents.rl.torch_network import TorchNetwork
-from ldp_agents.rl.training_env import ManyGames, make_training_env
+from ldp_agents.rl.policies import TrainedPolicy
+from ldp_agents.rl.storage import ProgressCallback
+from ldp_agents.rl.vec_env import ScoreCallback, make_sb3_env
 from ldp_gym.core.errors import extra
-from ldp_gym.engine.scenario import Scenario
-from ldp_gym.wrappers.features.evidence import SLOPES
+
+if TYPE_CHECKING:
+    from ldp_agents.rl.training import Config
 
 with extra("rl", "training"):
     import torch
     from stable_baselines3 import PPO
-    from stable_baselines3.common.policies import ActorCriticPolicy
-    from torch import nn
 
 
-STEPS = 8_000_000
-"""How many rounds are enough."""
-
-_SHAPE = (8, 16)
-"""K and M of the games that it trains on."""
-
-_GAMES = ((0.25, 1000), (0.5, 1000), (1.0, 1000), (2.0, 500), (4.0, 300), (8.0, 300))
-"""Their eps and T: an episode is about as long as there is something to learn."""
-
-_FAMILIES = ("dirichlet(0.3)", "dirichlet(1)", "softmax-linear")
-"""Their class families: not those that rule labels out, where the paper's smoothing forgives a wrong leader,
-nor that of the lower bound, where there is nothing to learn from."""
+STEPS = 300_000
+"""Default number of rounds."""
 
 
 @dataclass(frozen=True)
-class Settings(sb3.OnPolicySettings):
-    """PPO's settings, beside those of :class:`ldp_agents.rl.sb3.OnPolicySettings`.
+class PPOSettings:
+    """PPOSettings of PPO; everything else is SB3's default.
 
     Attributes:
-        num_envs: environments in lock step, of every game that it trains on.
-        copies: how many of them play the same episode, two or more; what the others earn is the baseline.
-        channels: those of the games that it trains on.
-        hidden: the widths of the hidden layers.
+        num_envs: number of games in lock step.
+        n_steps: rounds of each game between updates.
+        batch_size: rounds of a gradient step.
+        n_epochs: passes over the rounds of an update.
+        learning_rate: learning rate.
+        gamma: discount. An action never changes a message, so 0 loses nothing.
     """
 
-    num_envs: int = 32
-    copies: int = 4
-    n_steps: int = 4
-    batch_size: int = 3840
-    n_epochs: int = 1
-    learning_rate: float = 2e-3
-    log_std: float = -1.5
-    channels: tuple[str, ...] = (
-        "laplace-single",
-        "split",
-        "one-bit",
-        "gaussian-vector",
-        "subset-selection",
-    )
-    hidden: tuple[int, ...] = (32, 32)
-
-    def __post_init__(self) -> None:
-        """See whether every copy has others."""
-        if self.copies < 2 or self.num_envs % self.copies:
-            raise ValueError(
-                f"copies must be at least 2, because what the others earn is the baseline, and num_envs a "
-                f"multiple of them; got copies={self.copies}, num_envs={self.num_envs}"
-            )
+    num_envs: int = 64
+    n_steps: int = 64
+    batch_size: int = 1024
+    n_epochs: int = 5
+    learning_rate: float = 1e-3
+    gamma: float = 0.0
 
 
-class _Actor(TorchNetwork):
-    """The mean action: log-weights by the evidence at all slopes, between -1 and 1.
-
-    A weight of one is the action 1, and one of ``e^(-2 range)`` or less is -1: below that none matters.
-    """
-
-    def __init__(self, settings: Settings, seed: int) -> None:
-        super().__init__(
-            network.make(
-                network.CHANNEL_INPUTS, settings.hidden, network.SLOPE_OUTPUTS, np.random.default_rng(seed)
-            )
+def fit_ppo(
+    config: Config,
+    settings: PPOSettings,
+    card: Mapping[str, Any],
+    checkpoint: Path | None,
+    progress: ProgressCallback,
+) -> TrainedPolicy:
+    """Train, or go on from a checkpoint. ``card`` goes with the model."""
+    torch.set_num_threads(1)
+    env = make_sb3_env("LDPDistBox-v0", settings.num_envs, **config.rules)
+    if checkpoint is None:
+        model = PPO(
+            "MlpPolicy",
+            env,
+            learning_rate=settings.learning_rate,
+            n_steps=settings.n_steps,
+            batch_size=settings.batch_size,
+            n_epochs=settings.n_epochs,
+            gamma=settings.gamma,
+            seed=config.seed,
+            device="cpu",
         )
-        self._range = settings.logit_range
-        self._slopes = torch.tensor(SLOPES, dtype=torch.float32)
-
-    def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        game, seen = observations.tensor_split([network.CHANNEL_INPUTS], dim=1)
-        seen = seen.unflatten(1, (-1, len(SLOPES) + 1))  # of each hypothesis
-        counts = network.counts_of(super().forward(game), torch.arange(len(SLOPES))) * self._slopes
-        log_weights = torch.log_softmax((seen[..., :-1] * counts[:, None]).sum(dim=-1), dim=-1)
-        return (1.0 + log_weights / self._range).clamp_min(-1.0)
-
-
-class _NoCritic(nn.Module):
-    """A value of zero: what the other copies of a game earn is the baseline; what is left has mean zero."""
-
-    def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        return torch.zeros(len(observations), 1)
-
-
-class Policy(ActorCriticPolicy):
-    """Gaussian logits around an actor, which :mod:`ldp_agents.rl.network` plays, beside a critic."""
-
-    def __init__(self, *args: Any, settings: Settings, seed: int, **kwargs: Any) -> None:
-        self._settings, self._seed = settings, seed
-        super().__init__(*args, net_arch=[], log_std_init=settings.log_std_init, **kwargs)
-
-    def _build(self, lr_schedule: Callable[[float], float]) -> None:
-        self._build_mlp_extractor()  # of no layers: actor and critic read the observations themselves
-        _, self.log_std = self.action_dist.proba_distribution_net(self.features_dim, self.log_std_init)
-        self.log_std.requires_grad_(False)
-        self.action_net = _Actor(self._settings, self._seed)
-        self.value_net = _NoCritic()
-        self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)
-
-
-def list_rules(settings: Settings) -> list[dict[str, Any]]:
-    """The rules of its games: every channel at every eps; the class families take turns in both."""
-    return [
-        make_rules(_FAMILIES[(i + j) % len(_FAMILIES)], channel, epsilon, *_SHAPE, horizon)
-        for (i, channel), (j, (epsilon, horizon)) in product(enumerate(settings.channels), enumerate(_GAMES))
-    ]
-
-
-def make_games(settings: Settings) -> ManyGames:
-    """A few environments of every game."""
-    games, descriptions = [], []
-    for rules in list_rules(settings):
-        games.append(
-            make_training_env(rules, "slopes", settings.num_envs, settings.logit_range, settings.copies)
-        )
-        descriptions.append(network.describe(Scenario(**rules).channel))
-    return ManyGames(games, descriptions, settings.copies)
-
-
-def fit(run: Run[Settings]) -> Model:
-    """Train, or go on from a checkpoint; returns the model."""
-    settings = run.settings
-    # The worst mistakes are rare, and whatever makes them count less leaves the agent too sure: a gradient
-    # that is cut to some length, advantages in units of their own spread, and, after the first pass over the
-    # rounds of an update, PPO's clip of the ratio. So there is one pass, over all of them.
-    agent = sb3.begin(
-        PPO,
-        Policy,
-        make_games(settings),
-        run,
-        policy_kwargs={"settings": settings, "seed": run.config.seed},
-        max_grad_norm=math.inf,
-        normalize_advantage=False,
-        vf_coef=0.0,
-        **settings.arguments,
+    else:
+        model = PPO.load(checkpoint, env, device="cpu")
+        model.set_random_seed(config.seed + model.num_timesteps)
+    state = np.random.SeedSequence([config.seed, model.num_timesteps]).generate_state(1, np.uint64)
+    env.seed(int(state[0] >> np.uint64(2)))  # far from the seeds of evaluations
+    policy = TrainedPolicy(model, card)
+    model.learn(
+        config.steps - model.num_timesteps,
+        callback=_Report(progress, policy),
+        reset_num_timesteps=model.num_timesteps == 0,
     )
-    trained_on = describe_games(list_rules(settings))
+    return policy
 
-    def make_model() -> Model:
-        return Model(agent.policy.action_net.numpy(), "slopes", trained_on, run.card)
 
-    return sb3.learn(agent, run, make_model, log_interval=10)
+class _Report(ScoreCallback):
+    """Reports progress after every rollout."""
+
+    def __init__(self, progress: ProgressCallback, policy: TrainedPolicy) -> None:
+        super().__init__()
+        self._progress, self._policy = progress, policy
+
+    def _on_rollout_end(self) -> None:
+        self._progress(self.num_timesteps, lambda: self._policy, self.model.save)

@@ -1,38 +1,136 @@
-"""Train a baseline: progress against the reference learners, checkpoints, and what made the model."""
+"""Run the training of an agent: progress bar, scores on held-out episodes, checkpoints, resuming."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ldp_gym
-from ldp_agents.rl.algorithms import algorithm_of
-from ldp_agents.rl.config import CONFIG, Config, differences, read_config, write_card
-from ldp_agents.rl.run import CHECKPOINT, LearnerFactory, Run, TrainedModel
-from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, UntrustedCodeError, extra
-from ldp_gym.core.files import is_whole_zip, replacing, write_text
+from ldp_agents.rl import amortized, ppo
+from ldp_agents.rl.policies import differences
+from ldp_agents.rl.storage import check_stored_rules, require_trust, versions
+from ldp_gym.core import validation
+from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, extra
+from ldp_gym.core.files import replacing, write_text
+from ldp_gym.engine.learners import MakeLearner
+from ldp_gym.engine.rules import as_rules
 
 with extra("rl", "training"):
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-    from rich.text import Text
-    from torch.utils.tensorboard import SummaryWriter
 
+
+class Algorithm(NamedTuple):
+    """Dataclass of settings, training function, default number of rounds, whether checkpoints are pickles."""
+
+    settings: type[Any]
+    fit: Callable[..., Any]
+    steps: int
+    pickles: bool
+
+
+ALGORITHMS = {
+    "ppo": Algorithm(ppo.PPOSettings, ppo.fit_ppo, ppo.STEPS, True),
+    "amortized": Algorithm(amortized.AmortizedSettings, amortized.fit_amortized, amortized.STEPS, False),
+}
 
 REFERENCES = ("uniform", "exp3", "bayes")
-SCORES, LOGS = "scores.jsonl", "tensorboard"
+"""Learners whose total KL is shown next to that of the agent."""
+
+CONFIG, CHECKPOINT, SCORES = "config.json", "checkpoint.zip", "scores.jsonl"
+"""Files in the directory of a run, next to its model."""
 
 _HELD_OUT = 10**9
-"""The seed of the first episode that scores a run: none that it trains on."""
+"""Seed of the first episode that scores a run; training uses other seeds."""
 
 
-def train(
+def algorithm_of(name: str) -> Algorithm:
+    """The algorithm of a name."""
+    if name not in ALGORITHMS:
+        raise ValueError(f"unknown algorithm {name!r}; known: {', '.join(ALGORITHMS)}")
+    return ALGORITHMS[name]
+
+
+@dataclass(frozen=True)
+class Config:
+    """Configuration of one training run.
+
+    Attributes:
+        algorithm: ``ppo`` or ``amortized``.
+        rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``; a class that is redrawn is shown.
+        steps: number of rounds to play.
+        seed: seed of the episodes and of the network.
+        settings: settings of the algorithm that differ from its defaults.
+    """
+
+    algorithm: str
+    rules: Mapping[str, Any]
+    steps: int
+    seed: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check it, and convert it to what JSON will give back."""
+        validation.text("algorithm", self.algorithm)
+        validation.whole("steps", self.steps, least=0)
+        validation.seed("seed", self.seed)
+        rules = as_rules("rules", self.rules)
+        shown = {"observe_candidates": True} if rules.get("redraw_hypotheses") else {}
+        object.__setattr__(self, "rules", _through_json({**rules, **shown}))
+        object.__setattr__(self, "settings", _through_json(validation.options("settings", self.settings)))
+
+    def read(self, kind: type[Any]) -> Any:
+        """The settings of the algorithm, completed by its defaults."""
+        known = vars(kind())
+        for name, value in self.settings.items():
+            if name not in known:
+                has = ", ".join(f"{setting}={default}" for setting, default in known.items())
+                raise ValueError(f"{self.algorithm} has no setting {name!r}; it has {has}")
+            default = known[name]
+            if isinstance(default, tuple):
+                like = type(default[0])
+                if not isinstance(value, list) or not all(type(one) is like for one in value):
+                    raise ValueError(f"{name} must be a list such as {list(default)}, got {value!r}")
+            elif isinstance(default, int):
+                validation.whole(name, value, least=1)
+            elif isinstance(default, float):
+                validation.real(name, value)
+        return kind(**{name: tuple(v) if isinstance(v, list) else v for name, v in self.settings.items()})
+
+    def card(self, settings: Any) -> dict[str, Any]:
+        """The configuration with all settings of the algorithm, and the versions: what made a model."""
+        return {
+            "config": _through_json({**asdict(self), "settings": asdict(settings)}),
+            "versions": versions(),
+        }
+
+
+def read_config(directory: Path) -> dict[str, Any]:
+    """The configuration of the run in a directory, as JSON."""
+    path = directory / CONFIG
+    try:
+        return dict(json.loads(path.read_text("utf-8"))["config"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({error}): choose another directory") from error
+
+
+def stored_config(directory: Path) -> Config:
+    """The configuration of the run in a directory, to go on with; it may not name code."""
+    config = Config(**read_config(directory))
+    check_stored_rules(config.rules)
+    return config
+
+
+def _through_json(value: dict[str, Any]) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def train_agent(
     config: Config,
     out: Path,
     *,
@@ -41,84 +139,64 @@ def train(
     console: Console | None = None,
     scores: int = 20,
     episodes: int = 64,
-) -> TrainedModel:
-    """Train a baseline and leave it in a directory.
+) -> Any:
+    """Train an agent and leave it in a directory.
 
     The directory gets the model, which :func:`ldp_agents.rl.load` reads; ``config.json`` with the versions;
-    ``scores.jsonl``, the risk on held-out episodes as training went; the last checkpoint; TensorBoard logs.
+    ``scores.jsonl``, total KL on held-out episodes during training; the last checkpoint.
 
     Args:
-        config: what to train, on what.
+        config: the configuration.
         out: the directory.
         resume: go on from the checkpoint in the directory, with the same configuration (more steps are fine).
-        trust: whether a checkpoint that runs code when it is read, as those of stable-baselines3 do, may.
-        console: where to show progress; nowhere when not given.
-        scores: how often to score the model, and keep a checkpoint.
-        episodes: how many held-out episodes a score plays.
+        trust: whether to read a checkpoint of stable-baselines3, which runs whatever code it holds.
+        console: console that shows progress; without one nothing is shown.
+        scores: number of times that the model is scored and a checkpoint kept.
+        episodes: number of held-out episodes of a score.
 
     Raises:
         FileExistsError: if there is a run in the directory and ``resume`` is not set.
-        ValueError: if the run there has another configuration, there is no such algorithm, or it needs a
-            run to go on with.
+        ValueError: if the run there has another configuration, or the algorithm is unknown.
         UntrustedCodeError: if its checkpoint runs code, and ``trust`` is not set.
     """
-    # What cannot be trained says so before anything is written.
     algorithm = algorithm_of(config.algorithm)
     settings = config.read(algorithm.settings)
     card = config.card(settings)
-    console = console or Console(quiet=True)
-    checkpoint = _checkpoint(card["config"], out, resume, console)
-    if checkpoint is not None and algorithm.stores_code and not trust:
-        raise UntrustedCodeError(
-            f"{checkpoint} runs whatever code it holds when it is read. If nobody else can have written to "
-            f"{out}, resume with --trust, or trust=True"
-        )
-    if checkpoint is None and algorithm.goes_on:
-        raise ValueError(
-            f"{config.algorithm!r} goes on with what ldp_agents.rl.save() has left: name its directory, "
-            f"--out DIRECTORY --resume"
-        )
+    checkpoint = _checkpoint(card["config"], out, resume)
+    if checkpoint is not None and algorithm.pickles:
+        require_trust(checkpoint, trust)
     references = {name: _risk(name, config.rules, episodes) for name in REFERENCES}
     out.mkdir(parents=True, exist_ok=True)
-    write_card(out / CONFIG, card)
+    write_text(out / CONFIG, json.dumps(card, indent=2) + "\n")
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[score]}"),
-        console=console,
+        console=console or Console(quiet=True),
     )
-    with bar, SummaryWriter(str(out / LOGS / "score")) as writer:
+    with bar:
         task = bar.add_task(config.algorithm, total=config.steps, score=_score_text(None, references))
-        progress = _Recorder(config, out, scores, episodes, references, writer, bar, task)
-        try:
-            model = algorithm.fit(Run(config, settings, card, progress, checkpoint, out / LOGS))
-        except ValueError:
-            if not (out / CHECKPOINT).exists():
-                (out / CONFIG).unlink()  # nothing was trained: the directory may be used again
-            raise
+        progress = _Recorder(config, out, scores, episodes, references, bar, task)
+        model = algorithm.fit(config, settings, card, checkpoint, progress)
         model.save(out)
         progress.score(config.steps, model)
     return model
 
 
-def _checkpoint(now: Mapping[str, Any], out: Path, resume: bool, console: Console) -> Path | None:
-    """The checkpoint to go on from; none if it is damaged, which is said."""
+def _checkpoint(now: Mapping[str, Any], out: Path, resume: bool) -> Path | None:
+    """The checkpoint to go on from, if any."""
     if not (out / CONFIG).exists():
         return None
     if not resume:
         raise FileExistsError(f"{out} holds a run already: resume it, or choose another directory")
-    if differ := differences({**asdict(read_config(out)), "steps": now["steps"]}, now):
+    if differ := differences(read_config(out) | {"steps": now["steps"]}, now):
         raise ValueError(f"the run in {out} has {differ}: resume it as it was")
-    checkpoint = out / CHECKPOINT
-    if checkpoint.exists() and not is_whole_zip(checkpoint):
-        aside = checkpoint.replace(checkpoint.with_suffix(".damaged"))
-        console.print(Text(f"the checkpoint is damaged, and is now {aside}: training begins from the start"))
-    return checkpoint if checkpoint.exists() else None
+    return out / CHECKPOINT if (out / CHECKPOINT).exists() else None
 
 
-def _risk(learner: str | LearnerFactory, rules: Mapping[str, Any], episodes: int) -> float | None:
+def _risk(learner: str | MakeLearner, rules: Mapping[str, Any], episodes: int) -> float | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutsideTrainingWarning)  # the score says how it does there
@@ -134,32 +212,32 @@ def _score_text(risk: float | None, references: Mapping[str, float | None]) -> s
 
 @dataclass
 class _Recorder:
-    """Scores a run as it goes, and keeps its checkpoints: the run's :class:`ProgressCallback`."""
+    """Progress callback of a run: scores the model, and keeps checkpoints."""
 
     config: Config
     out: Path
     scores: int
     episodes: int
     references: Mapping[str, float | None]
-    writer: Any
     bar: Progress
     task: Any
-    lines: list[dict[str, Any]] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
     num_scored: int = -1
     start_time: float = 0.0
 
     def __post_init__(self) -> None:
-        self.lines = _scores(self.out / SCORES)
-        spent = self.lines[-1]["cpu_seconds"] if self.lines else 0.0
+        path = self.out / SCORES
+        self.lines = path.read_text("utf-8").splitlines() if path.exists() else []  # of a resumed run
+        spent = json.loads(self.lines[-1])["cpu_seconds"] if self.lines else 0.0
         self.start_time = time.process_time() - spent
 
     def __call__(
-        self, steps: int, make_model: Callable[[], LearnerFactory], save: Callable[[Path], None]
+        self, steps: int, make_model: Callable[[], MakeLearner], save: Callable[[Path], None]
     ) -> None:
         self.bar.update(self.task, completed=min(steps, self.config.steps))
         due = steps * self.scores // self.config.steps
         if self.num_scored < 0:
-            self.num_scored = due
+            self.num_scored = due if self.lines else 0
         if due > self.num_scored:
             self.num_scored = due
             with replacing(self.out / CHECKPOINT) as part:
@@ -167,23 +245,11 @@ class _Recorder:
             if steps < self.config.steps:
                 self.score(steps, make_model())
 
-    def score(self, steps: int, model: LearnerFactory) -> None:
-        """Play held-out episodes, and write down what they cost."""
+    def score(self, steps: int, model: MakeLearner) -> None:
+        """Play held-out episodes, and write down their total KL."""
         risk = _risk(model, self.config.rules, self.episodes)
         self.bar.update(self.task, score=_score_text(risk, self.references))
-        if risk is not None:  # it may play any game but that of the rules
-            self.writer.add_scalar("score/kl", risk, steps)
         cpu_seconds = round(time.process_time() - self.start_time, 1)
         line = {"steps": steps, "kl": risk, "cpu_seconds": cpu_seconds, **self.references}
-        self.lines.append(line)
-        write_text(self.out / SCORES, "".join(json.dumps(line) + "\n" for line in self.lines))
-
-
-def _scores(path: Path) -> list[dict[str, Any]]:
-    """The scores that an earlier run has written down; a line that is torn is left out."""
-    lines = []
-    for text in path.read_text("utf-8", errors="replace").splitlines() if path.exists() else []:
-        with contextlib.suppress(ValueError, KeyError, TypeError):
-            line = json.loads(text)
-            lines.append({**line, "cpu_seconds": float(line["cpu_seconds"])})
-    return lines
+        self.lines.append(json.dumps(line))
+        write_text(self.out / SCORES, "\n".join(self.lines) + "\n")

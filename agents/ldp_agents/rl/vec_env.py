@@ -1,4 +1,4 @@
-"""The native vector environment as stable-baselines3 knows vector environments."""
+"""Environments for stable-baselines3: games in lock step, their scores, and a callback that logs them."""
 
 from __future__ import annotations
 
@@ -11,27 +11,94 @@ from gymnasium.vector import AutoresetMode
 
 from ldp_gym.core.errors import extra
 from ldp_gym.core.validation import describe
+from ldp_gym.envs.box import bayes_gain
 
 with extra("rl", "SB3VecEnv"):
-    from stable_baselines3.common.vec_env import VecEnv
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.vec_env import VecEnv, VecMonitor
+
+
+def make_sb3_env(env_id: str = "LDPDistBox-v0", num_envs: int = 64, **rules: Any) -> VecMonitor:
+    """Make B games in lock step for stable-baselines3, with episode returns in its logs.
+
+    Args:
+        env_id: ``LDPDistBox-v0`` or a named game such as ``LDPDistBox-easy-v0``.
+        num_envs: B.
+        **rules: keyword arguments of ``gym.make``.
+
+    Example:
+        >>> make_sb3_env("LDPDistBox-easy-v0", num_envs=8).reset().shape
+        (8, 5)
+    """
+    return VecMonitor(SB3VecEnv(gym.make_vec(env_id, num_envs, autoreset_mode="SameStep", **rules)))
+
+
+def score_policy(
+    model: Any,
+    env_id: str = "LDPDistBox-v0",
+    *,
+    episodes: int = 64,
+    seed: int = 10**6,
+    deterministic: bool = True,
+    **rules: Any,
+) -> float:
+    """Score of a policy on fresh episodes: 0 is the uniform mixture, 1 is Bayes on the same episodes.
+
+    Args:
+        model: a trained algorithm of stable-baselines3 or sb3-contrib, with or without a memory.
+        env_id: the game.
+        episodes: number of episodes, played in lock step.
+        seed: seed of the first episode.
+        deterministic: whether to play the mean action.
+        **rules: keyword arguments of ``gym.make``.
+    """
+    env = make_sb3_env(env_id, episodes, **rules)
+    env.seed(seed)
+    observations, memory = env.reset(), None
+    begins = np.ones(episodes, dtype=np.bool_)
+    for _ in range(env.get_attr("game")[0].horizon):
+        actions, memory = model.predict(
+            observations, state=memory, episode_start=begins, deterministic=deterministic
+        )
+        observations, _, begins, infos = env.step(actions)
+    returns = np.mean([info["episode"]["r"] for info in infos])
+    rules, scenario = env.get_attr("spec")[0].kwargs, env.get_attr("scenario")[0]
+    return float(returns) / bayes_gain(rules, scenario, episodes, seed)
+
+
+class ScoreCallback(BaseCallback):
+    """SB3 callback that logs ``rollout/score``, the mean score of the latest 100 episodes.
+
+    Attributes:
+        scores: the scores of all episodes that have ended, as ``(steps, score)``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scores: list[tuple[int, float]] = []
+
+    def _on_step(self) -> bool:
+        ended = [info["score"] for info in self.locals["infos"] if "score" in info]
+        if ended:
+            self.scores += [(self.num_timesteps, value) for value in ended]
+            self.logger.record("rollout/score", float(np.mean([value for _, value in self.scores[-100:]])))
+        return True
 
 
 class SB3VecEnv(VecEnv):
     """B games in lock step as an SB3 ``VecEnv``, equal step for step to a ``DummyVecEnv`` of B environments.
 
     Args:
-        envs: ``gym.make_vec("LDPDist-v0", num_envs=B, autoreset_mode="SameStep")``, with
+        envs: ``gym.make_vec("LDPDistBox-v0", num_envs=B, autoreset_mode="SameStep")``, or LDPDist-v0 with
             any of the vector wrappers around it.
 
     Example:
         >>> import gymnasium as gym, ldp_gym
-        >>> from ldp_gym.wrappers import VectorEvidence, VectorMixtureAction
-        >>> games = gym.make_vec("LDPDist-v0", num_envs=4, autoreset_mode="SameStep")
-        >>> env = SB3VecEnv(VectorEvidence(VectorMixtureAction(games)))
+        >>> env = SB3VecEnv(gym.make_vec("LDPDistBox-v0", num_envs=4, autoreset_mode="SameStep"))
         >>> env.seed(0)
         [0, 1, 2, 3]
         >>> env.reset().shape
-        (4, 25)
+        (4, 9)
     """
 
     def __init__(self, envs: gym.vector.VectorEnv[Any, Any, Any]) -> None:
@@ -103,11 +170,8 @@ class SB3VecEnv(VecEnv):
         setattr(self.envs.unwrapped, attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """Not for games in lock step: they have no methods of their own."""
-        raise NotImplementedError(
-            f"the games of a native vector environment have no method {method_name!r} of their own; "
-            f"call it on SB3VecEnv.envs"
-        )
+        """Refuse: games in lock step have no methods of their own."""
+        raise NotImplementedError(f"games in lock step have no {method_name!r}: call it on SB3VecEnv.envs")
 
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: Any = None
@@ -120,7 +184,7 @@ class SB3VecEnv(VecEnv):
 
 
 def _rows(infos: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
-    """Gymnasium's vector infos, each key beside a mask, as one dict per game."""
+    """Gymnasium's vector infos, each key with a mask, as one dict per game."""
     rows: list[dict[str, Any]] = [{} for _ in range(num_envs)]
     for key, values in infos.items():
         if key.startswith("_") or f"_{key}" not in infos:

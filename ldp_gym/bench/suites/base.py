@@ -1,67 +1,65 @@
-"""What a suite is: what is run, what follows from it, and its figure."""
+"""Base class of the suites, and the rules that they share."""
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ldp_gym.bench import figures, statistics
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding
-from ldp_gym.bench.page import Column
 from ldp_gym.bench.results import Results
-from ldp_gym.channels.base import CHANNELS
+from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.core import validation
 from ldp_gym.core.registry import Registry
+from ldp_gym.engine.rules import rule_value
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 SUITES: Registry[Suite] = Registry("suite", group="ldp_gym.suites")
 
 SIZES = ("default", "small")
 
 REDRAWN = {"redraw_hypotheses": True, "observe_candidates": True}
-"""Every episode has a class of its own: an interval over episodes is then one over classes."""
+"""Rules of a game with a new class in every episode: an interval over episodes is then one over classes."""
+
+TABLES = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 16}
+"""Rules of the Dirichlet(0.3) tables that most suites play."""
 
 DELTA = 1e-5
-"""The delta of the channels that need one."""
+"""Delta of the channels that need one."""
 
 _LONGEST = 100_000
-"""Games of more rounds are not played by learners that a user adds: stepping would take hours."""
+"""Longest horizon that learners added by a user play: stepping through more would take hours."""
 
-
-@dataclass(frozen=True)
-class SuiteTable:
-    """A table of a suite's own, beside that of its experiments.
-
-    Attributes:
-        title: what it shows.
-        columns: as :func:`ldp_gym.bench.page.table` takes them.
-        rows: likewise.
-        printed: whether a terminal has room for it.
-    """
-
-    title: str
-    columns: Sequence[Column[Any]]
-    rows: Sequence[Any]
-    printed: bool = False
+_AXES: dict[str, Callable[[Experiment], float]] = {
+    "T": attrgetter("horizon"),
+    "K": attrgetter("num_hypotheses"),
+    "M": attrgetter("num_labels"),
+    "eps": lambda experiment: float(rule_value(experiment.rules, "epsilon")),
+}
 
 
 class Suite(ABC):
-    """One claim, and how it is measured.
+    """Experiments, the quantity that they vary, and claims about their results.
 
-    A suite of your own defines :meth:`own_experiments`, :meth:`findings` and :meth:`draw`. It is run as an
-    instance by :func:`ldp_gym.bench.run`, or by ``ldp-gym bench module:Class``.
+    A custom suite defines :meth:`own_experiments`, and :meth:`findings` and :meth:`draw` where the defaults
+    do not fit. :func:`ldp_gym.bench.run` plays an instance, ``ldp-gym bench module:Class`` a class.
 
     Attributes:
-        name: what it is called on the command line.
-        title: a line about it.
-        claim: what the paper, or theory, says.
-        order: its place among the suites of a report, the smallest first.
+        name: name on the command line.
+        title: one line about the suite.
+        claim: statement of the paper or of theory that is measured.
+        order: place among the suites of a report, the smallest first.
         ranks_learners: whether its table is a leaderboard, to be printed too.
+        axis: quantity of the x-axis: "T", "K", "M" or "eps"; "" for none.
+        predicted: predicted slope in log-log and its reason, by learner and channel.
+        fitted: number of points at the end that slopes are fitted to; 0 for all.
     """
 
     name: ClassVar[str]
@@ -69,34 +67,60 @@ class Suite(ABC):
     claim: ClassVar[str]
     order: ClassVar[int] = 100
     ranks_learners: ClassVar[bool] = False
+    axis: ClassVar[str] = ""
+    predicted: ClassVar[Mapping[tuple[str, str], tuple[float, str]]] = {}
+    fitted: ClassVar[int] = 0
 
     @property
     def address(self) -> str:
-        """Where a report finds it again: its name if it is registered, else ``module:Class``."""
+        """Name in a store: the suite's name if it is registered, else ``module:Class``."""
         maker = type(self)
         known = self.name in SUITES and SUITES[self.name] is maker
         return self.name if known else f"{maker.__module__}:{maker.__qualname__}"
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What it was made with, for a report to make it again."""
+        """Arguments that make the suite again, for its record in a store."""
         return {}
 
     @abstractmethod
     def own_experiments(self, small: bool) -> list[Experiment]:
-        """The suite's own experiments."""
+        """Experiments of the suite, without those that a user adds."""
 
-    @abstractmethod
     def findings(self, results: Results) -> list[Finding]:
-        """What follows from the results."""
+        """Conclusions from the results; by default the slopes along the axis."""
+        found = []
+        for learner, channel in results.pairs if self.axis else ():
+            line = results.line(learner, channel, self.position)[-self.fitted :]
+            if len(line) > 1 and learner != "uniform":
+                x = [self.position(r.experiment) for r in line]
+                slope = statistics.slope(x, [r.totals for r in line])
+                value, why = self.predicted.get((learner, channel), (None, ""))
+                found.append(
+                    Finding(
+                        f"{learner} on {channel}: the risk has slope {slope} in {self.axis} from {x[0]:,g} "
+                        f"to {x[-1]:,g}" + ("." if value is None else f"; predicted {value:+g} ({why}).")
+                    )
+                )
+        return found
 
-    @abstractmethod
-    def draw(self, results: Results) -> Figure:
-        """The figure."""
+    def draw(self, results: Results) -> figures.Figure:
+        """Draw the figure; by default risks along the axis, or of every learner on every channel."""
+        if self.axis:
+            lines = figures.risk_lines(results, self.position, self.fitted)
+            return figures.draw_lines({"": lines}, xlabel=self.axis, size=(7.6, 4.0))
+        # The first series, the bars, decides the order of the rows.
+        order = sorted(results.learners, key=lambda name: name != "bayes")
+        series = {name: {r.channel: r.risk for r in results.select(learner=name)} for name in order}
+        return figures.draw_rows({"": series}, xlabel="total KL (nats); bars: Bayes", bars="bayes")
 
-    def tables(self, results: Results) -> list[SuiteTable]:
-        """Tables of its own; most suites have none."""
-        return []
+    def position(self, experiment: Experiment) -> float:
+        """Place of an experiment on the axis."""
+        return _AXES[self.axis](experiment)
+
+    def tables(self, results: Results) -> dict[str, DataFrame]:
+        """Further tables by title; most suites have none."""
+        return {}
 
     def experiments(
         self,
@@ -106,15 +130,15 @@ class Suite(ABC):
         channels: Sequence[str] = (),
         episodes: int | None = None,
     ) -> list[Experiment]:
-        """The suite's experiments, with further learners and channels in its games."""
+        """Experiments of the suite, with further learners and channels in its games."""
         experiments = self.own_experiments(small=validation.choice("size", size, SIZES) == "small")
         if episodes is not None:
             count = validation.whole("episodes", episodes, least=1)
             experiments = [replace(experiment, episodes=count) for experiment in experiments]
         experiments += [
-            replace(experiment, rules=_move(experiment.rules, channel))
+            replace(e, rules={**e.rules, "channel_kwargs": {}, "delta": 0.0, **channel_rules(channel)})
             for channel in channels
-            for experiment in experiments
+            for e in experiments
         ]
         experiments += [
             replace(experiment, learner=learner, options={})
@@ -122,18 +146,15 @@ class Suite(ABC):
             for experiment in experiments
             if experiment.horizon <= _LONGEST
         ]
-        unique: dict[str, Experiment] = {}  # without those that play the same again
+        unique: dict[str, Experiment] = {}  # two that play the same count once
         for experiment in experiments:
             unique.setdefault(json.dumps(experiment.setup, sort_keys=True), experiment)
         return list(unique.values())
 
 
-def _move(rules: Mapping[str, Any], channel: str) -> dict[str, Any]:
-    """The same game on another channel."""
-    kept = {name: value for name, value in rules.items() if name not in ("channel_kwargs", "delta")}
-    return kept | channel_rules(channel)
-
-
 def channel_rules(channel: str) -> dict[str, Any]:
-    """A channel with the delta it needs, as keyword arguments of a game."""
-    return {"channel": channel} | ({} if CHANNELS.class_of(channel).pure else {"delta": DELTA})
+    """Rules that name a channel, with the delta that it needs."""
+    declared = CHANNELS.class_of(channel)
+    if not issubclass(declared, Channel):
+        raise TypeError(f"{channel} is not a channel: it must be a subclass of ldp_gym.Channel")
+    return {"channel": channel} | ({} if declared.pure else {"delta": DELTA})

@@ -1,4 +1,4 @@
-"""One's own game: every learner and channel that fits, and which of them pick the right model.
+"""Choosing among models: a game by its rules, and what it shares with the suite ``replay``.
 
 >>> suite = OwnGame({"hypotheses": [[0.9, 0.1], [0.1, 0.9]], "truth": 1, "horizon": 50, "epsilon": [1, 4]})
 >>> experiments = suite.experiments("small", learners=["bayes"], channels=["split"])
@@ -9,23 +9,91 @@
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import CHANNEL_RULES, Experiment, make_scenario
-from ldp_gym.bench.suites.base import channel_rules
-from ldp_gym.bench.suites.selection import Selection
+from ldp_gym.bench.findings import Finding
+from ldp_gym.bench.results import ExperimentResult, Results
+from ldp_gym.bench.suites.base import Suite, channel_rules
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core import validation
 from ldp_gym.engine.learners import LEARNERS
-from ldp_gym.engine.rules import complete_rules
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.rules import complete_rules, rule_value
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
-"""The privacy levels where the rules do not say."""
+"""Privacy levels of a game whose rules name none."""
 
 
-class OwnGame(Selection):
+class SelectionSuite(Suite):
+    """Learners as judges of models: the pick is the model of the heaviest weight after all rounds."""
+
+    def findings(self, results: Results) -> list[Finding]:
+        return [find_right_model(label, played) for label, played in results.group(_label).items()]
+
+    def tables(self, results: Results) -> dict[str, DataFrame]:
+        found = {
+            title: shares.map("{:.0%}".format).replace("nan%", "")
+            for title, shares in _shares(results).items()
+        }
+        what = "how often the right model is picked, by eps"
+        return {f"{title}: {what}": table.reset_index(names="channel") for title, table in found.items()}
+
+    def draw(self, results: Results) -> figures.Figure:
+        panels = _shares(results)
+        if not panels:  # no learner that played has weights to pick by
+            return super().draw(results)
+        return figures.draw_heat(panels, xlabel="eps", label="right model picked,\nshare of episodes")
+
+
+def find_right_model(label: str, of_game: Sequence[ExperimentResult]) -> Finding:
+    """Name the model that is charged least in a game."""
+    evaluation, experiment = of_game[0].evaluation, of_game[0].experiment
+    episodes = len(evaluation.best)
+    if missed := int((~np.isfinite(evaluation.opt)).sum()):
+        return Finding(
+            f"{label}: no model is right: in {missed} of {episodes} episodes each gave probability 0 to a "
+            "label that came. Mix a little of the uniform distribution into every model."
+        )
+    model, times = Counter(evaluation.best.tolist()).most_common(1)[0]
+    best, second = np.sort(evaluation.comparator.mean(axis=0))[:2] / experiment.horizon
+    return Finding(
+        f"{label}: the right model is {experiment.describe_hypothesis(model)}, in {times} of {episodes} "
+        f"episodes: {best:.3f} nats per user, the next {second:.3f}; {experiment.horizon:,} users."
+    )
+
+
+def _label(experiment: Experiment) -> str:
+    """Name of a game: that of its class."""
+    name = rule_value(experiment.rules, "hypotheses")
+    return str(name).rpartition(":")[2] if isinstance(name, str) else "table"
+
+
+def _shares(results: Results) -> dict[str, DataFrame]:
+    """Shares of episodes with the right pick, channels by eps, of Bayes or else the best learner, by game."""
+    found = {}
+    picks = results.frame[results.frame["right"].notna()]
+    for label, of_game in picks.groupby("hypotheses", sort=False):
+        means = of_game.groupby("learner")["right"].mean()
+        learner = "bayes" if "bayes" in means else str(means.idxmax())
+        shares = of_game[of_game["learner"] == learner].pivot_table("right", "channel", "epsilon")
+        if math.inf in shares and len(shares.columns) > 1:  # without privacy it is the same at every eps
+            shares = shares.T.fillna(shares[math.inf]).T.drop(columns=math.inf)
+        order = shares.mean(axis=1).sort_values(ascending=False, kind="stable").index
+        name = f"{str(label).rpartition(':')[2]} ({learner})"
+        found[name] = shares.loc[order].rename(columns="{:g}".format)
+    return found
+
+
+class OwnGame(SelectionSuite):
     """A game by its rules, on all channels and with all learners unless some are named.
 
     Args:
@@ -33,15 +101,15 @@ class OwnGame(Selection):
             by ``"module:object"``. ``epsilon`` may be a list.
 
     Raises:
-        TypeError: for a rule that there is not, or that is not a name, a number or a list.
+        TypeError: for an unknown rule, or one that is not a name, a number or a list.
     """
 
-    name = "own-game"
-    title = "Your own game"
+    name = address = "own-game"
+    title = "Your game"
     claim = (
         "The right model is the one that is charged least over all users. Picked is the model of the "
         "heaviest weight when all users have sent their message. An episode repeats the game with new "
-        "private coins: what is found speaks of these rules, and of these users where they are replayed."
+        "private coins: the findings speak of these rules, and of these users where they are replayed."
     )
     order = 0
 
@@ -52,30 +120,31 @@ class OwnGame(Selection):
         except TypeError as error:
             raise TypeError(
                 f"the rules of a benchmark are names, numbers and lists ({error}): put models and data into "
-                f"a module of yours and name them as 'module:object'"
+                "a module and name them as 'module:object'"
             ) from error
-        given = self.rules.get("epsilon")
-        values = given if isinstance(given, list) else EPSILONS if given is None else [given]
+        given = self.rules.get("epsilon", EPSILONS)
+        values = given if isinstance(given, list | tuple) else [given]
         self.epsilons = [validation.positive("epsilon", value) for value in values]
         if not self.epsilons:
             raise ValueError("epsilon must be a number or a list of some, got an empty list")
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Its rules."""
         return {"rules": self.rules}
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         """Every learner on every channel that fits, at every eps."""
-        self._check()
+        # An error in the game on any channel is raised now, not in every cell.
+        make_scenario(**{name: value for name, value in self.rules.items() if name not in CHANNEL_RULES})
         named = self.rules.get("channel")
         channels = [named] if named else [name for name in CHANNELS if self._fits(name)]
+        if not channels:
+            make_scenario(**self._rules_on("split", self.epsilons[0]))  # says why
         return [
-            Experiment(
-                self._rules_on(channel, epsilon), learner, episodes=8 if small else 64, leaders=True, block=64
-            )
+            Experiment(rules, learner, episodes=8 if small else 64, leaders=True, block=64)
             for channel in channels
             for epsilon in (self.epsilons[:1] if channel == "identity" else self.epsilons)
+            for rules in [self._rules_on(channel, epsilon)]
             for learner in LEARNERS
         ]
 
@@ -85,26 +154,21 @@ class OwnGame(Selection):
         *,
         learners: Sequence[str] = (),
         channels: Sequence[str] = (),
-        episodes: int | None = None,
+        **options: Any,
     ) -> list[Experiment]:
-        """The experiments; of the learners and channels that are named, where some are."""
-        every = super().experiments(size, learners=learners, channels=channels, episodes=episodes)
+        """Experiments; only of the learners and channels that are named, where some are."""
+        every = super().experiments(size, learners=learners, channels=channels, **options)
         return [
-            experiment
-            for experiment in every
-            if (not learners or experiment.learner in learners)
-            and (not channels or experiment.channel in channels)
+            e
+            for e in every
+            if e.learner in (learners or [e.learner]) and e.channel in (channels or [e.channel])
         ]
 
     def _rules_on(self, channel: str, epsilon: float) -> dict[str, Any]:
         return channel_rules(channel) | self.rules | {"channel": channel, "epsilon": epsilon}
 
-    def _check(self) -> None:
-        """What is wrong with the game on any channel is an error now, not in every cell."""
-        Scenario(**{name: value for name, value in self.rules.items() if name not in CHANNEL_RULES})
-
     def _fits(self, channel: str) -> bool:
-        """Whether the game can be played on a channel."""
+        """Return True if the game can be played on a channel."""
         try:
             make_scenario(**self._rules_on(channel, self.epsilons[0]))
         except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Real labels: which channel and eps pick the right model on two data sets that come with scikit-learn.
+"""Real labels: the suite ``replay``, on two data sets that come with scikit-learn.
 
 The models and the users are functions here, which rules name as ``"ldp_gym.bench.suites.replay:digits"``.
 """
@@ -9,16 +9,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.suites.base import channel_rules
-from ldp_gym.bench.suites.selection import Selection
-from ldp_gym.core.arrays import FloatArray
+from ldp_gym.bench.suites.own_game import EPSILONS, SelectionSuite
+from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.core.errors import extra
 
-GAMES = ("digits", "tumours")
-CHANNELS = (
+_CHANNELS = (
     "laplace-single",
     "randomized-response",
     "subset-selection",
@@ -26,68 +24,52 @@ CHANNELS = (
     "adaptive-split",
     "identity",
 )
-LEARNERS = ("uniform", "centred-exp3", "bayes", "fixed-share", "soft-bayes", "robust")
-EPSILONS = (0.5, 1.0, 2.0, 4.0)
+_LEARNERS = ("uniform", "centred-exp3", "bayes", "fixed-share", "soft-bayes", "robust")
 
 
-class Replay(Selection):
+class Replay(SelectionSuite):
     """Fitted classifiers, and users whose own labels stay private."""
 
     name = "replay"
     title = "Real labels: which channel and eps pick the right model"
     claim = (
-        "Logged labels are replayed in an order of the episode's own, each user once; the charge is the "
-        "log-loss, and the right model is the one that is charged least over all users. digits: eight models "
-        "of handwritten digits, each fitted on pictures held in another way, and users who all hold theirs "
-        "in one of these ways. tumours: six models of breast tumours, from naive to good. With two "
+        "Logged labels are replayed in a new order in every episode, each user once; the charge is the "
+        "log-loss, and the right model is the one that is charged least over all users. digits: eight "
+        "models of handwritten digits, each fitted on pictures held in another way, and users who all hold "
+        "theirs in one of these ways. tumours: six models of breast tumours, from naive to good. With two "
         "labels a comparison is randomized response on the label: there split, adaptive-split and "
         "randomized-response are one channel in law, and their differences are chance."
     )
     order = 96
 
     def own_experiments(self, small: bool) -> list[Experiment]:
-        """Two data sets, six channels, four privacy levels."""
         with extra("examples", "the suite replay"):
             import sklearn  # noqa: F401 - its parts are imported where models are fitted
-        channels = ("laplace-single", "split", "identity") if small else CHANNELS
-        learners = ("uniform", "bayes", "robust") if small else LEARNERS
-        return [
-            Experiment(
-                {**_game(game, 100 if small else None), **channel_rules(channel), "epsilon": epsilon},
-                learner,
-                episodes=8 if small else 64,
-                leaders=True,
-                block=64,
-            )
-            for game in GAMES
-            for channel in channels
-            for epsilon in (EPSILONS[:1] if channel == "identity" else EPSILONS[::3] if small else EPSILONS)
-            for learner in learners
-        ]
-
-
-def _game(name: str, horizon: int | None) -> dict[str, Any]:
-    data = {part: f"{__name__}:{name}_{part}" for part in ("contexts", "labels")}
-    rules = {
-        "hypotheses": f"{__name__}:{name}",
-        "truth": "replay",
-        "truth_kwargs": {**data, "order": "shuffled"},
-    }
-    return rules | ({} if horizon is None else {"horizon": horizon})
-
-
-# -- Handwritten digits -------------------------------------------------------------------------------------
-
-WAYS = 8
-"""How many ways there are to hold a square picture."""
-
-NUM_USERS = 400
-"""How many users there are: eight models look at each of their pictures in every experiment."""
+        channels = ("laplace-single", "split", "identity") if small else _CHANNELS
+        experiments = []
+        for game in ("digits", "tumours"):
+            users = {part: f"{__name__}:{game}_{part}" for part in ("contexts", "labels")}
+            rules: dict[str, Any] = {"hypotheses": f"{__name__}:{game}", "truth": "replay"}
+            rules |= {"truth_kwargs": {**users, "order": "shuffled"}} | ({"horizon": 100} if small else {})
+            for channel in channels:
+                levels = EPSILONS[:1] if channel == "identity" else EPSILONS[::3] if small else EPSILONS
+                experiments += [
+                    Experiment(
+                        {**rules, **channel_rules(channel), "epsilon": epsilon},
+                        learner,
+                        episodes=8 if small else 64,
+                        leaders=True,
+                        block=64,
+                    )
+                    for epsilon in levels
+                    for learner in (("uniform", "bayes", "robust") if small else _LEARNERS)
+                ]
+        return experiments
 
 
 @cache
-def _digits() -> tuple[list[Any], FloatArray, npt.NDArray[np.int64]]:
-    """The models, and the users' pictures and digits."""
+def _digits() -> tuple[list[Any], FloatArray, IntArray]:
+    """Models of digits in pictures held in eight ways, and 400 users who all hold theirs in the sixth."""
     from sklearn.datasets import load_digits
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold
@@ -97,10 +79,10 @@ def _digits() -> tuple[list[Any], FloatArray, npt.NDArray[np.int64]]:
     pictures, labels = load_digits(return_X_y=True)
     slices = [rows for _, rows in StratifiedKFold(20, shuffle=True, random_state=0).split(pictures, labels)]
     models = []
-    for way, rows in enumerate(slices[:WAYS]):
+    for way, rows in enumerate(slices[:8]):
         model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000))
         models.append(model.fit(_held(pictures[rows], way), labels[rows]))
-    users = np.concatenate(slices[WAYS:])[:NUM_USERS]
+    users = np.concatenate(slices[8:])[:400]
     return models, _held(pictures[users], 5), labels[users]
 
 
@@ -110,27 +92,9 @@ def _held(pictures: FloatArray, way: int) -> FloatArray:
     return (squares if way < 4 else squares[:, :, ::-1]).reshape(-1, 64)
 
 
-def digits() -> list[Any]:
-    """Eight models of handwritten digits."""
-    return _digits()[0]
-
-
-def digits_contexts() -> FloatArray:
-    """The users' pictures."""
-    return _digits()[1]
-
-
-def digits_labels() -> npt.NDArray[np.int64]:
-    """The users' digits."""
-    return _digits()[2]
-
-
-# -- Breast tumours -----------------------------------------------------------------------------------------
-
-
 @cache
-def _tumours() -> tuple[list[Any], FloatArray, npt.NDArray[np.int64]]:
-    """The models, and the users' measurements and diagnoses."""
+def _tumours() -> tuple[list[Any], FloatArray, IntArray]:
+    """Models of tumours, fitted on 120 patients, and the other patients' measurements and diagnoses."""
     from sklearn.compose import make_column_transformer
     from sklearn.datasets import load_breast_cancer
     from sklearn.dummy import DummyClassifier
@@ -143,10 +107,9 @@ def _tumours() -> tuple[list[Any], FloatArray, npt.NDArray[np.int64]]:
     measured, labels = load_breast_cancer(return_X_y=True)
     rows = np.random.default_rng(0).permutation(len(labels))
     fitted, users = rows[:120], rows[120:]
-    texture = make_column_transformer((StandardScaler(), [1]))
     models = [
         DummyClassifier(strategy="prior"),
-        make_pipeline(texture, LogisticRegression()),
+        make_pipeline(make_column_transformer((StandardScaler(), [1])), LogisticRegression()),
         make_pipeline(StandardScaler(), GaussianNB(var_smoothing=1.0)),
         make_pipeline(StandardScaler(), LogisticRegression(C=1e-3)),
         make_pipeline(StandardScaler(), LogisticRegression(C=0.1)),
@@ -155,16 +118,31 @@ def _tumours() -> tuple[list[Any], FloatArray, npt.NDArray[np.int64]]:
     return [model.fit(measured[fitted], labels[fitted]) for model in models], measured[users], labels[users]
 
 
+def digits() -> list[Any]:
+    """Models of handwritten digits."""
+    return _digits()[0]
+
+
+def digits_contexts() -> FloatArray:
+    """Users' pictures."""
+    return _digits()[1]
+
+
+def digits_labels() -> IntArray:
+    """Users' digits."""
+    return _digits()[2]
+
+
 def tumours() -> list[Any]:
-    """Six models of breast tumours."""
+    """Models of breast tumours."""
     return _tumours()[0]
 
 
 def tumours_contexts() -> FloatArray:
-    """The users' measurements."""
+    """Users' measurements."""
     return _tumours()[1]
 
 
-def tumours_labels() -> npt.NDArray[np.int64]:
-    """The users' diagnoses."""
+def tumours_labels() -> IntArray:
+    """Users' diagnoses."""
     return _tumours()[2]

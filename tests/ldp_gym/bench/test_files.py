@@ -9,13 +9,12 @@ from command_line import run_in_line as run
 
 import ldp_gym
 from ldp_gym import bench
-from ldp_gym.bench import Store
-from ldp_gym.bench.sections import gather
+from ldp_gym.bench import Store, report
 
 PLUGIN = """
 [ldp_gym.commands]
 broken = bad_plugin:command
-[ldp_gym.engine.learners]
+[ldp_gym.learners]
 bad = bad_plugin:Learner
 [ldp_gym.channels]
 bad = bad_plugin:Channel
@@ -66,7 +65,7 @@ def test_a_store_that_names_a_module_runs_no_code(tmp_path):
     store = Store(tmp_path)
     store.begin_run("trap:Suite", settings, [])
     store.begin_run("limit", settings | {"channels": ["trap:Channel"]}, [])
-    store.begin_run("ldp_gym.bench.suites.own_game:OwnGame", settings | {
+    store.begin_run("own-game", settings | {
         "parameters": {"rules": {"hypotheses": "trap:models"}}}, [])  # fmt: skip
     code, output = call(tmp_path, "report", ".")
     assert code == 0, output
@@ -78,8 +77,8 @@ def test_the_leaderboard_has_the_learners_of_earlier_runs(tmp_path):
     common = {"size": "small", "episodes": 1, "jobs": 1, "out": tmp_path}
     bench.run("limit", learners=["fixed-share"], **common)
     bench.run("limit", **common)
-    store = Store(tmp_path)
-    assert "fixed-share" in gather(store, "limit", store.runs()).results.learners
+    (section,) = report.read(tmp_path)
+    assert "fixed-share" in section.results.learners
 
 
 def test_files_that_cannot_be_written_are_told_in_a_line(tmp_path):

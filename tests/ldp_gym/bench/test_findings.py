@@ -1,4 +1,4 @@
-"""When a suite says that Bayes is beaten: pair by pair on the same tapes, beyond the error."""
+"""Comparisons with Bayes: pair by pair on the same tapes, beyond the error."""
 
 import numpy as np
 import pytest
@@ -45,15 +45,16 @@ def test_bayes_is_beaten_only_beyond_the_error_of_the_pairs(name):
 
     def verdicts(shift):
         results = Results(Given(experiments, bayes, "uniform", shift), experiments, 0)
-        findings = [f for f in suite.findings(results) if "least risk" in f.text]
-        return {verdict for _, verdict in judge(findings)} - {None}
+        findings = [f for f in suite.findings(results) if "the adversary's is above" not in f.text]
+        texts = {f.text.partition("; ")[2].partition(".")[0] for f in findings if f.evidence}
+        return {verdict for _, verdict in judge(findings)} - {None}, texts
 
-    assert verdicts(1.0) == {Verdict.SHOWN}
+    assert verdicts(1.0) == ({Verdict.SHOWN}, {"above: uniform"})
     # Less on average, by chance: the differences are as often above zero as below.
     by_chance = np.array([9.0, -10.0, 8.0, -9.0, 7.0, -8.0, 6.0, -9.0])
-    assert verdicts(by_chance) == {Verdict.NOT_CONTRADICTED}
+    assert verdicts(by_chance) == ({Verdict.NOT_CONTRADICTED}, {"level with Bayes: uniform"})
     # A little less in every episode: far within the episodes' spread, and yet certain.
-    assert verdicts(-0.5) == {Verdict.CONTRADICTED}
+    assert verdicts(-0.5) == ({Verdict.CONTRADICTED}, {"below Bayes: uniform by 0"})
 
 
 def test_of_many_false_claims_few_suites_show_one():

@@ -4,14 +4,15 @@ import importlib
 import json
 import sys
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from command_line import run_in_line
 
-from ldp_gym.bench import Experiment, ExperimentResult, leaderboard
-from ldp_gym.bench.suites import selection
-from ldp_gym.bench.suites.own_game import OwnGame
+from ldp_gym.bench import Experiment, ExperimentResult, report
+from ldp_gym.bench.suites.own_game import OwnGame, find_right_model
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.cli import benchmarking
 from ldp_gym.evaluation import Evaluation
@@ -50,47 +51,29 @@ def as_options(rules):
     ]
 
 
-def test_the_command_plays_it_and_recommends(game):
-    narrow = [
-        "--learner",
-        "bayes",
-        "--channel",
-        "split",
-        "--channel",
-        "identity",
-        "--epsilon",
-        0.01,
-        "--epsilon",
-        8,
-    ]
+def test_the_command_plays_it_and_says_what_is_picked(game):
+    narrow = ["--learner", "bayes", "--channel", "split", "--channel", "identity"]
+    narrow += ["--epsilon", 0.01, "--epsilon", 8]
     code, output = run(*as_options(RULES), *narrow, "--episodes", 40, "--jobs", 1, "--out", game / "out")
     assert code == 0, output
     assert "the right model is hypothesis 1" in output
-    assert "recommended: bayes on split at eps = 8. It picks the right model in 40 of 40 episodes" in output
-    assert "At eps = 0.01 none is shown to." in output
-    assert "Channel eps = 0.01 eps = 8" in output
+    assert "channel 0.01 8" in output
     page = (game / "out" / "report.html").read_text()
-    assert "recommended: bayes on split at eps = 8" in page
+    assert "the right model is hypothesis 1" in page
     assert "--rule hypotheses=my_game:models" in page
-    assert "Who picks which model" in page
     assert "no score and no bound" in page
     assert (game / "out" / "figures" / "own-game.svg").exists()
+    sys.modules.pop("my_game")
+    assert "right model is" not in report.write(game / "out").read_text(), "the store names code"
+    assert "my_game" not in sys.modules
+    use = ["my_game:models", "my_game:X", "my_game:y"]
+    assert "right model is" in report.write(game / "out", use=use).read_text()
 
 
 def test_a_file_of_rules_is_the_same_game(game):
     (game / "game.json").write_text(json.dumps(RULES | {"epsilon": [8]}))
-    options = [
-        "--learner",
-        "bayes",
-        "--channel",
-        "split",
-        "--episodes",
-        4,
-        "--jobs",
-        1,
-        "--out",
-        game / "out",
-    ]
+    options = ["--learner", "bayes", "--channel", "split", "--episodes", 4, "--jobs", 1]
+    options += ["--out", game / "out"]
     assert run("--rules", game / "game.json", *options)[0] == 0
     code, output = run(*as_options(RULES), "--rule", "epsilon=8", *options)
     assert code == 0
@@ -110,7 +93,7 @@ def test_every_learner_and_channel_that_fits(game):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name a suite, or describe your own game"),
+        ([], "name a suite, or describe your game"),
         (["quick", "--rule", "horizon=10"], "not both"),
         (["--rule", "horizn=10"], "did you mean 'horizon'"),
         (["--rule", "horizon"], "an option is name=value"),
@@ -168,50 +151,25 @@ def result(leaders, *, epsilon=1.0, channel="split", comparator=(5.0, 1.0, 9.0))
     return ExperimentResult(Experiment(rules, "bayes", episodes=len(leaders)), evaluation, 1.0)
 
 
-def test_who_leads_for_good_since_when():
-    pick = selection.Pick(result([[1, 0, 1, 1], [0, 0, 0, 1], [1, 1, 1, 1], [1, 1, 1, 2]]))
-    assert pick.hits == 3
-    assert pick.users == 50, "of 1, 50, 100 and never, half of the episodes by 50"
-    assert pick.favourite == (1, 0.75)
-    assert pick.excess == pytest.approx(8.0 / 4 / 100)
-    assert selection.Pick(result([[1, 1, 1, 0], [1, 1, 1, -1], [1, 1, 1, 1]])).users == np.inf
-
-
-@pytest.mark.parametrize(
-    ("right", "episodes", "recommended"), [(8, 8, False), (64, 64, True), (64, 80, False), (80, 80, True)]
-)
-def test_only_what_the_interval_supports_is_recommended(right, episodes, recommended):
-    """8 of 8 may be chance, and 64 of 80 are as likely below 80% as above."""
-    leaders = [[0, 0, 1, 1]] * right + [[0, 0, 0, 0]] * (episodes - right)
-    weak = [[0, 0, 0, 0]] * episodes
-    results = [result(weak, epsilon=0.5), result(leaders, epsilon=2.0), result(leaders, channel="identity")]
-    text = selection._conclusions(results)[1]
-    assert text.startswith("recommended: bayes on split at eps = 2" if recommended else "no recommendation")
-    assert "identity" not in text
-    # Among a thousand choices the same count is worth less.
-    crowd = results[:2] + [result(weak, epsilon=0.5)] * 10_000
-    assert selection.Pick(results[1]).least(2) > selection.Pick(results[1]).least(len(crowd))
+def test_the_table_has_the_share_of_right_picks():
+    columns = ["hypotheses", "learner", "channel", "epsilon", "right"]
+    rows = [
+        ("my:table", "bayes", "split", 2.0, 0.75),
+        ("my:table", "bayes", "split", 0.5, 0.0),
+        ("my:table", "bayes", "identity", np.inf, 1.0),
+        ("my:table", "mle", "split", 0.5, 1.0),
+        ("my:table", "exp3", "split", 0.5, np.nan),
+    ]
+    given = SimpleNamespace(frame=pd.DataFrame(rows, columns=columns))
+    ((title, table),) = OwnGame(RULES).tables(given).items()
+    assert title == "table (bayes): how often the right model is picked, by eps"
+    assert table.to_numpy().tolist() == [["identity", "100%", "100%"], ["split", "0%", "75%"]]
+    assert table.columns.tolist() == ["channel", "0.5", "2"]
 
 
 def test_no_model_is_right_where_each_misses_a_label():
-    (text,) = selection._conclusions([result([[1, 1, 1, 1]] * 4, comparator=(np.inf, np.inf, np.inf))])
-    assert text.startswith("no model is right: in 4 of 4 episodes")
-    pick = selection.Pick(result([[0, 0, 0, 0]] * 4, comparator=(np.inf, np.inf, np.inf)))
-    assert pick.hits == 0
-    assert np.isnan(pick.excess)
-
-
-# -- What speaks of members alone ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("truth", "holds"), [("uniform", True), (1, True), ([0.2, 0.7, 0.1], False)])
-def test_bounds_are_for_members(truth, holds):
-    given = result([[1, 1, 1, 1]] * 4)
-    rules = {**given.experiment.rules, "channel": "laplace-single", "truth": truth}
-    played = ExperimentResult(Experiment(rules, "exp3", episodes=4), given.evaluation, 1.0)
-    row = leaderboard.Row(played, True, None, None)
-    assert bool(leaderboard._bound(row).text) is holds
-    assert bool(leaderboard._regret(row).text) is not holds
+    found = find_right_model("mine", [result([[1, 1, 1, 1]] * 4, comparator=(np.inf, np.inf, np.inf))])
+    assert found.text.startswith("mine: no model is right: in 4 of 4 episodes")
 
 
 # -- A suite whose extra is missing -------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from typer.testing import CliRunner
 
 import ldp_gym
 from ldp_gym import bench
-from ldp_gym.bench import leaderboard
 from ldp_gym.bench.certificates import audit_channels
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.channels.base import Channel
@@ -74,10 +73,11 @@ def test_a_broken_promise_is_out_of_every_comparison(results):
     assert "promises ε = 1 and has ε = 2" in str(results.broken_promises[0])
     assert {result.channel for result in results.broken} == {DOUBLE}
     assert DOUBLE not in results.channels
-    rows = leaderboard.rows(results)
-    broken = [row for row in rows if row.broken]
-    assert rows[-len(broken) :] == broken != []
-    assert not any(row.best or row.score or row.gap for row in broken)
+    broken = results.frame["broken"] != ""
+    assert broken.any()
+    assert broken.is_monotonic_increasing, "they come last"
+    assert not results.frame[broken]["best"].any()
+    assert results.frame[broken][["score", "over_bayes"]].isna().all(axis=None)
     findings = bench.SUITES["quick"]().findings(results)
     assert not any("DoubleResponse" in finding.text for finding in findings)
 

@@ -59,7 +59,7 @@ def test_slopes_know_that_seeds_are_shared():
 
 def test_slopes_of_few_and_unequal_episodes_are_not_too_sure():
     rng = np.random.default_rng(7)
-    trials = 2000
+    trials = 400
     hits = sum(
         statistics.slope(
             [1.0, 10.0], [1 + 0.02 * rng.standard_normal(4), 3 * (1 + 0.05 * rng.standard_normal(2))]
@@ -96,6 +96,14 @@ def test_pairs_take_the_tapes_out():
         statistics.difference(worse, better[:-1])
 
 
+@pytest.mark.parametrize(("spread", "text"), [(1e-6, "rare failures may be unseen"), (1.0, "[")])
+def test_an_interval_without_length_is_not_printed(spread, text):
+    found = statistics.mean(2.08179 + spread * np.linspace(-1.0, 1.0, 32))
+    assert text in str(found)
+    assert "[2.082, 2.082]" not in str(found)
+
+
 def test_one_episode_has_no_interval():
+    assert str(statistics.mean(np.array([3.0]))) == "3.000"
     assert not np.isfinite(statistics.mean(np.array([3.0])).low)
     assert not np.isfinite(statistics.slope([1, 2], [np.array([1.0]), np.array([2.0, 2.1])]).low)

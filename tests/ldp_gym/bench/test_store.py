@@ -19,7 +19,7 @@ from ldp_gym.bench import Experiment, Store, experiment
 from ldp_gym.bench import store as store_module
 from ldp_gym.bench.runner import play
 from ldp_gym.bench.store import Outcome
-from ldp_gym.bench.suites.limit import Limit
+from ldp_gym.bench.suites.paper import Limit
 from ldp_gym.channels import RandomizedResponse, Split
 from ldp_gym.core.errors import DamagedStoreError
 

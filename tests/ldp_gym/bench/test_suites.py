@@ -1,4 +1,4 @@
-"""Every suite at its small size: it runs, draws, and concludes from the data."""
+"""Every suite at its small size: it runs, and concludes from the data."""
 
 import dataclasses
 
@@ -12,18 +12,21 @@ from ldp_gym.bench import SUITES, Verdict, judge
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
     directory = tmp_path_factory.mktemp("suites")
-    return {name: bench.run(name, size="small", jobs=1, out=directory / name) for name in SUITES.names()}
+    whole = ("num-labels", "lower", "limit")  # what is concluded from these is tested below
+    return {
+        name: bench.run(
+            name, size="small", episodes=None if name in whole else 2, jobs=1, out=directory / name
+        )
+        for name in SUITES.names()
+    }
 
 
 @pytest.mark.parametrize("name", SUITES.names())
-def test_it_runs_and_draws(played, name, tmp_path):
+def test_it_runs_and_concludes(played, name):
     results = played[name]
     assert not results.failures
     assert not results.missing
-    suite = SUITES[name]()
-    assert all(finding.text for finding in suite.findings(results))
-    suite.draw(results).savefig(tmp_path / "figure.svg")
-    assert (tmp_path / "figure.svg").stat().st_size > 5000
+    assert all(finding.text for finding in SUITES[name]().findings(results))
 
 
 def test_the_paper_s_main_point(played):

@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from ldp_gym.bench import leaderboard, report
+from ldp_gym.bench import report
 from ldp_gym.bench.runner import run
 from ldp_gym.bench.suites.own_game import OwnGame
 from ldp_gym.cli import app
@@ -20,7 +20,7 @@ def test_the_leaderboard_shows_tracks_and_who_does_not_play(directory):
     learners = ["third_party_learners:Picky", "bayes", "uniform"]
     results = run(OwnGame(PICKY), learners=learners, channels=["split"], episodes=2, out=directory, jobs=1)
     assert not results.failures, results.failures
-    tracks = {row.result.learner: row.track for row in leaderboard.rows(results)}
+    tracks = dict(zip(results.frame["learner"], results.frame["track"], strict=True))
     assert tracks["third_party_learners:Picky"] == "uninformed", "it plays, though it plays no toy game"
     assert tracks["bayes"] == "informed"
     assert tracks["uniform"] == "uninformed"

@@ -54,7 +54,7 @@ def test_wrong_options_are_refused(options, message):
 
 
 def test_a_posterior_that_shares_serves_a_truth_that_switches():
-    """On these eight episodes; docs/any-truth.md has the risks on more tables."""
+    """On these eight episodes."""
     rules = {
         "hypotheses": "dirichlet",
         "channel": "adaptive-groups",

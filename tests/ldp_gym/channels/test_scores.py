@@ -92,12 +92,13 @@ def test_the_quadratic_score_is_a_squared_distance_of_laws(name):
     np.testing.assert_allclose(excess - np.diag(excess)[:, None], expected, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", [name for name in LISTED if name != "designed"])
+@pytest.mark.parametrize("name", [name for name in LISTED if name != "designed" and "half-space" not in name])
 @pytest.mark.parametrize("kind", ["overlapping", "twins", "random"])
 def test_no_hypothesis_is_worse_off_for_its_number(name, kind):
     """Hypotheses in another order: the same information about every pair, and the same losses, permuted.
 
     The weights of a design's barrier go by number: tests/ldp_gym/channels/test_designed.py has its cost.
+    The planes of half-spaces are random, and go by number too.
     """
     for size in (3, 4):  # an odd number of hypotheses has no two halves
         channel, table = ldp_gym.CHANNELS[name](size, 6, 100, epsilon=1.0), TABLES[kind][:size]

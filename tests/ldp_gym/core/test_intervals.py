@@ -1,5 +1,7 @@
 """Intervals against the distributions that they invert."""
 
+import pickle
+
 import numpy as np
 import pytest
 from helpers import ALPHA
@@ -45,3 +47,29 @@ def test_the_largest_of_many_means_of_few_values_is_covered():
         low, high = largest_mean_interval(rng.standard_normal((16, 4)), 0.95)
         hits += low <= 0.0 <= high
     assert hits >= stats.binom.ppf(ALPHA, trials, 0.95)
+
+
+def test_a_constant_sample_has_no_interval_and_says_what_it_may_miss():
+    for sample in (np.full(32, 2.0), np.zeros(32), np.full(32, 0.1) + 1e-17):
+        interval = mean_interval(sample, 0.95)
+        assert tuple(interval) == (-np.inf, np.inf)
+        assert interval.unseen == 3 / 32
+    assert "up to 9.4% of the episodes, at most 100 each" in interval.warning(100.0)
+    # The rule of three: none of n values shows an event of probability 3/n with probability 5% or less.
+    for count in (10, 100, 1000):
+        assert 0.02 < (1 - mean_interval(np.ones(count), 0.95).unseen) ** count <= 0.05
+
+
+def test_a_nearly_constant_sample_is_marked_and_others_are_not():
+    """Eight disjoint labels at eps = 8: log 8 and a little, unless an episode goes wrong, which none did."""
+    rng = np.random.default_rng(0)
+    calm = 2.0794 + 0.003 * rng.random(32)
+    low, high = interval = mean_interval(calm, 0.95)
+    assert low < calm.mean() < high
+    assert interval.unseen == 3 / 32
+    varied = mean_interval(calm + (np.arange(32) == 3), 0.95)
+    assert varied.unseen == 0.0 == mean_interval(np.ones(1), 0.95).unseen
+    assert varied.warning(100.0) == ""
+    copied = pickle.loads(pickle.dumps(interval))
+    assert (copied, copied.unseen) == (interval, interval.unseen)
+    assert largest_mean_interval(np.stack([calm, calm + rng.random(32)]), 0.95).unseen == 0.0

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from scipy.linalg import hadamard
+from scipy.optimize import linprog, minimize_scalar
 
 from ldp_gym import theory
 
@@ -94,3 +96,70 @@ def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match=r"horizon \(T\) must be at least 2, got 0"):
         theory.offset(8, 0, 1.0)
     assert theory.information_limit(8, 100, 1e-165) == pytest.approx(100 * math.log(8))
+
+
+@pytest.mark.parametrize(("size", "epsilon"), [(2, 0.1), (8, 1.0), (64, 3.0)])
+def test_the_bounds_of_half_spaces(size, epsilon):
+    squares = math.pi * (size - 1) * math.log(size) / 4.0
+    squares *= ((math.exp(epsilon) + 1.0) / (math.exp(epsilon) - 1.0)) ** 2
+    assert theory.half_space_tv_bound(size, 500, epsilon) == pytest.approx(
+        math.sqrt(squares / 500), rel=1e-12
+    )
+    rounds = theory.half_space_sample_size(size, 0.05, epsilon)
+    assert theory.half_space_tv_bound(size, rounds, epsilon) <= 0.05
+    assert theory.half_space_tv_bound(size, rounds - 1, epsilon) > 0.05
+    ratio = size * 500
+    risk = math.log(ratio) / (1.0 - 1.0 / ratio) * (math.sqrt(500 * squares) + 1.0)
+    assert theory.half_space_kl_bound(size, 500, epsilon) == pytest.approx(risk, rel=1e-12)
+    assert risk < theory.exp3_bound(size, 500, epsilon) / 15.0
+
+
+def test_kl_is_bounded_by_tv_where_ratios_are():
+    """``KL(f, p) <= log R / (1 - 1/R) TV(f, p)`` for ``f <= R p``: the corollary's step."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        f, p = rng.dirichlet(np.full(5, 0.3), size=2)
+        ratio = (f / p).max()
+        kl, tv = float((f * np.log(np.maximum(f, 1e-300) / p)).sum()), np.maximum(f - p, 0.0).sum()
+        assert kl <= math.log(ratio) / (1.0 - 1.0 / ratio) * tv * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "horizon", "epsilon", "bound"),
+    [(8, 10**4, 1.0, 36.9), (64, 10**6, 0.1, 14_775.0), (3, 40, 2.0, None)],
+)
+def test_the_lower_bound_on_hadamard_pairs(pairs, horizon, epsilon, bound):
+    """Summed term by term, and maximised by a search."""
+
+    def at_gap(log_gap):
+        gap = math.exp(log_gap)
+        kappa = gap**2 * math.sinh(epsilon / 2.0) ** 2 * (1.0 + math.exp(epsilon)) / 2.0
+        terms = np.maximum(0.0, 1.0 - np.sqrt(np.arange(horizon) * kappa / (2 * pairs)))
+        one, other = np.array([1.0, 0.0]), np.array([1.0 - gap / 2.0, gap / 2.0])
+        middle = (one + other) / 2.0
+        apart = (np.log(1.0 / middle[0]) + (other * np.log(other / middle)).sum()) / 2.0
+        return -apart * terms.sum()
+
+    best = -minimize_scalar(at_gap, bounds=(-12.0, 0.0), method="bounded", options={"xatol": 1e-6}).fun
+    found = theory.hadamard_lower_bound(pairs, horizon, epsilon)
+    assert found == pytest.approx(best, rel=2e-3)
+    if bound is not None:
+        assert found == pytest.approx(bound, rel=1e-3)
+        assert found > 24.0 * theory.lower_bound(2 * pairs, horizon, epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_messages_about_hadamard_pairs_tell_at_most_kappa(epsilon):
+    """The chi-squared divergences of random extremal messages, summed over seven pairs on eight labels."""
+    rng, gap = np.random.default_rng(0), 0.4
+    signs = hadamard(8)[1:]
+    for _ in range(100):
+        raised = np.exp(epsilon * (rng.random((8, 40)) < rng.random()))  # labels by messages
+        weights = linprog(rng.random(40), A_eq=raised, b_eq=np.ones(8))
+        if weights.status != 0:
+            continue
+        channel = raised * weights.x
+        first = np.where(signs > 0, 0.0, 2.0 / 8) @ channel
+        moved = gap / 8 * signs @ channel
+        chi = np.divide(moved**2, first, where=first > 0.0, out=np.zeros_like(first)).sum()
+        assert chi <= gap**2 * math.sinh(epsilon / 2.0) ** 2 * (1.0 + math.exp(epsilon)) / 2.0 * (1 + 1e-9)

@@ -15,9 +15,9 @@ from ldp_gym.wrappers import MixtureAction, SoftmaxAction, VectorMixtureAction, 
 def test_wrappers_say_what_is_wrong(wrapper):
     env = wrapper(ldp_gym.LDPDistEnv())
     env.reset(seed=0)
-    with pytest.raises(ValueError, match=r"finite numbers in \[-1, 1\] of shape .*, got shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"finite logits of shape .*, got shape \(3,\)"):
         env.step(np.zeros(3))
-    with pytest.raises(ValueError, match="finite numbers"):
+    with pytest.raises(ValueError, match="finite logits"):
         env.step(np.full(env.action_space.shape, np.nan))
     with pytest.raises(gym.error.ResetNeeded, match="call reset"):
         MixtureAction(ldp_gym.LDPDistEnv()).step(np.zeros(8))
@@ -47,18 +47,16 @@ def test_equal_logits_are_the_uniform_mixture():
     mixed = env.unwrapped.candidates.mean(axis=0)
     _, reward, *_ = env.step(np.zeros(4, dtype=np.float32))
     env.reset(seed=0)
-    cells = ldp_gym.CHANNELS["laplace-single"](4, 6, 40).clipping.cells(env.unwrapped.candidates)
-    expected = env.unwrapped.step((1 - 1 / 40) * mixed + cells.shares / 40)[1]
-    assert math.isclose(reward, expected, rel_tol=1e-12)
+    assert math.isclose(reward, env.unwrapped.step(mixed)[1], rel_tol=1e-12)
 
 
 @pytest.mark.parametrize("wrapper", [MixtureAction, SoftmaxAction])
 def test_an_action_is_turned_into_a_distribution_once(wrapper):
-    with pytest.raises(TypeError, match=r"takes distributions; .* takes Box\(-1.0, 1.0"):
+    with pytest.raises(TypeError, match=r"takes distributions; .* takes Box\(-5.0, 5.0"):
         wrapper(gym.make("LDPDistBox-v0", num_hypotheses=4, num_labels=4))
 
 
 @pytest.mark.parametrize("wrapper", [VectorMixtureAction, VectorSoftmaxAction])
 def test_the_actions_of_many_games_are_turned_into_distributions_once(wrapper):
-    with pytest.raises(TypeError, match=r"takes distributions; .* takes Box\(-1.0, 1.0"):
+    with pytest.raises(TypeError, match=r"takes distributions; .* takes Box\(-5.0, 5.0"):
         wrapper(gym.make_vec("LDPDistBox-v0", num_envs=2, num_hypotheses=4, num_labels=4))

@@ -1,0 +1,442 @@
+"""Claims of the paper: upper bounds against T, K, eps and M, lower bounds, and total variation."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ldp_gym import theory
+from ldp_gym.bench import batch, figures, statistics
+from ldp_gym.bench.experiment import Experiment, make_scenario
+from ldp_gym.bench.findings import Finding, above, below, certain, every
+from ldp_gym.bench.results import ExperimentResult, Results
+from ldp_gym.bench.statistics import Estimate
+from ldp_gym.bench.suites.base import REDRAWN, TABLES, Suite, channel_rules
+from ldp_gym.channels.base import CHANNELS
+from ldp_gym.core import divergences
+from ldp_gym.core.arrays import FloatArray
+
+_PAIRS = (*((name, "laplace-single") for name in ("exp3", "centred-exp3", "bayes")), ("bayes", "split"))
+"""Learners and channels that several suites play."""
+
+RUNS = 9
+"""Number of runs of the median trick."""
+
+ALPHA = 0.1
+"""Accuracy in TV at which sample complexities are compared."""
+
+
+class Upper(Suite):
+    """EXP3 and WMA as the paper has them, over four decades of T, with the bounds of Sections 4 and 5."""
+
+    name = "upper"
+    title = "Risk against T, below the theorems' bounds"
+    claim = (
+        "Algorithms 1 and 2 have risk of order sqrt(T) up to logarithms: at most the theorem's bound, and "
+        "of slope less than 1 in log-log once they learn. Dirichlet(0.3) tables with K = 8, M = 16, eps = "
+        "1; every episode has a table of its own, the same at every T, so that the intervals are over "
+        "tables."
+    )
+    order = 20
+    axis = "T"
+    fitted = 2
+    pairs = (
+        *(("exp3", "laplace-single", 10**7), ("wma", "laplace-vector", 10**6)),
+        *(("centred-exp3", "laplace-single", 10**6), ("centred-exp3", "laplace-vector", 10**6)),
+        *(("bayes", "laplace-single", 10**6), ("uniform", "laplace-single", 10**4)),
+    )
+    """Learner, channel and the longest horizon that it is worth playing."""
+
+    episodes: ClassVar[dict[int, int]] = {10**3: 64, 10**4: 32, 10**5: 16, 10**6: 8, 10**7: 8}
+    """Number of tables, and episodes, at each horizon; the shorter ones share theirs with the longer."""
+
+    def own_experiments(self, small: bool) -> list[Experiment]:
+        return [
+            Experiment(
+                {**TABLES, **REDRAWN, **channel_rules(channel), "horizon": horizon},
+                learner,
+                episodes=max(2, episodes // 8) if small else episodes,
+                block=max(1, min(32, 10**6 // horizon)),
+            )
+            for learner, channel, end in self.pairs
+            for horizon, episodes in self.episodes.items()
+            if horizon <= min(end, 10**4 if small else end)
+        ]
+
+    def findings(self, results: Results) -> list[Finding]:
+        found = super().findings(results)
+        idle = [r.totals / r.horizon for r in results.line("uniform", "laplace-single")[:1]]
+        for learner, channel, _ in self.pairs[:-1]:
+            line = results.line(learner, channel)
+            if idle and line:
+                shares = {
+                    r.horizon: r.totals.mean() / r.horizon / idle[0][: len(r.totals)].mean() for r in line
+                }
+                start = next((f"from T = {t:,}" for t, share in shares.items() if share < 0.5), "nowhere")
+                text = f"below half of the uniform mixture's risk {start}; at the end it has"
+                found.append(Finding(f"{learner} on {channel}: {text} {[*shares.values()][-1]:.2g} of it."))
+            if line and np.isfinite(line[0].bound):
+                worst = max(r.totals.max() / r.bound for r in line)
+                text = f"{learner}: at most {worst:.2g} times the theorem's bound, in any episode."
+                found.append(Finding(text, every(below(r.totals, r.bound) for r in line)))
+        last = results.line("exp3", "laplace-single")[-2:]
+        if len(last) == 2 and last[1].horizon == max(self.episodes):
+            slopes = statistics.slope_contributions([r.horizon for r in last], [r.totals for r in last])
+            found.append(Finding("exp3: the slope over the last decade is below 1.", below(slopes, 1.0)))
+        return found
+
+
+class NumHypotheses(Suite):
+    """Dirichlet(0.3) tables of 4 to 64 hypotheses over 64 labels."""
+
+    name = "num-hypotheses"
+    title = "Risk against K"
+    claim = (
+        "The bound of Algorithm 2 grows like sqrt(K) up to logarithms. Where one of K coordinates is "
+        "revealed, Bayes needs K times as many rounds. T = 10,000, eps = 1; every episode has a table of "
+        "its own, so that the intervals are over tables."
+    )
+    order = 30
+    axis = "K"
+    predicted = {
+        ("exp3", "laplace-single"): (0.5, "the bound's, once it learns"),
+        ("centred-exp3", "laplace-single"): (0.5, "the bound's"),
+        ("bayes", "laplace-single"): (1.0, "one coordinate of K per round"),
+    }
+
+    def own_experiments(self, small: bool) -> list[Experiment]:
+        values = (4, 8, 16) if small else (4, 8, 16, 32, 64)
+        return _sweep([{**TABLES, "num_labels": 64, "num_hypotheses": value} for value in values], small)
+
+
+class Epsilon(Suite):
+    """Dirichlet(0.3) tables with K = 8, M = 16 at privacy levels from 1/4 to 8."""
+
+    name = "epsilon"
+    title = "Risk against eps"
+    claim = (
+        "The bound of Algorithm 2 falls like 1/eps. A message tells about eps^2/8 nats at small eps, so "
+        "that Bayes needs 1/eps^2 as many rounds. T = 10,000; every episode has a table of its own, so "
+        "that the intervals are over tables."
+    )
+    order = 40
+    axis = "eps"
+    predicted = {
+        ("exp3", "laplace-single"): (-1.0, "the bound's, once it learns"),
+        ("centred-exp3", "laplace-single"): (-1.0, "the bound's"),
+        ("bayes", "laplace-single"): (-2.0, "information, at small eps"),
+        ("bayes", "split"): (-2.0, "information, at small eps"),
+    }
+
+    def own_experiments(self, small: bool) -> list[Experiment]:
+        values = (0.25, 0.5, 1.0) if small else (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+        return _sweep([{**TABLES, "epsilon": value} for value in values], small)
+
+
+def _sweep(games: list[dict[str, Any]], small: bool) -> list[Experiment]:
+    """Every pair of learner and channel in every game, with a new table in every episode."""
+    horizon, episodes = (200, 6) if small else (10_000, 32)
+    moved = [
+        (learner, {**rules, **REDRAWN, **channel_rules(channel), "horizon": horizon})
+        for learner, channel in (("uniform", "laplace-single"), *_PAIRS)
+        for rules in games
+    ]
+    return [Experiment(rules, learner, episodes=episodes, block=8) for learner, rules in moved]
+
+
+class NumLabels(Suite):
+    """Tables with every label cut into ever more equal parts: M grows and nothing else changes."""
+
+    name = "num-labels"
+    title = "Risk against M"
+    claim = (
+        "Randomized response pays for the number of labels; channels on the hypotheses do not, however "
+        "many labels there are. Refined Dirichlet(0.3) tables, one per episode, K = 8, eps = 1, Bayes on "
+        "each channel."
+    )
+    order = 60
+    axis = "M"
+
+    def own_experiments(self, small: bool) -> list[Experiment]:
+        horizon, episodes = (300, 16) if small else (1000, 32)
+        rules = {"hypotheses": "refined", "num_hypotheses": 8, **REDRAWN, "horizon": horizon}
+        channels = ("randomized-response", "subset-selection", "laplace-single", "vote", "split", "wheel")
+        return [
+            Experiment(
+                {**rules, "num_labels": 16 * p, "hypotheses_kwargs": {"parts": p}, "channel": channel},
+                "bayes",
+                episodes=episodes,
+                block=16 if p <= 16 else 4,
+            )
+            for channel in channels
+            for p in ((1, 4, 16, 64) if small else (1, 4, 16, 64, 256, 1024))
+        ]
+
+    def findings(self, results: Results) -> list[Finding]:
+        found = []
+        for _, channel in results.pairs:
+            line = results.line("bayes", channel, self.position)
+            if len(line) < 2:
+                continue
+            x, y = [r.experiment.num_labels for r in line], [r.totals for r in line]
+            span = f"{channel}: from M = {x[0]} to {x[-1]:,}"
+            if CHANNELS.class_of(channel).free_of_num_labels:
+                change = max(float(np.abs(totals - y[0]).max()) for totals in y)
+                text = f"{span} no episode's risk changes by more than {change:.0e} nats."
+                found.append(Finding(text, certain(change < 1e-6)))
+            else:
+                claimed = channel == "randomized-response"
+                grows = above(statistics.slope_contributions(x, y), 0.0) if claimed else None
+                found.append(Finding(f"{span} the risk has slope {statistics.slope(x, y)} in M.", grows))
+        return found
+
+
+def _pure_channels(adaptive: bool) -> list[str]:
+    """Pure channels of the package, with or without the adaptive ones."""
+    ours = {name: CHANNELS.class_of(name) for name in CHANNELS.own if name != "identity"}
+    return sorted(name for name, made in ours.items() if made.pure and (adaptive or not made.adaptive))
+
+
+class Lower(Suite):
+    """Every pure, non-adaptive channel, in the worst truth, with the better of Bayes and not learning."""
+
+    name = "lower"
+    title = "The lower bound's class"
+    claim = (
+        "On the Hadamard class every pure, non-adaptive channel pays at least a T / 132 for some truth, "
+        "whatever the learner (Appendix A)."
+    )
+    order = 50
+    points = ((8, 1_000, 1.0), (8, 10_000, 1.0), (32, 1_000, 1.0), (8, 1_000, 0.5))
+    """2K hypotheses, T and eps: a base point, and others that differ from it in one of them."""
+
+    def own_experiments(self, small: bool) -> list[Experiment]:
+        points, episodes = (((8, 200, 1.0), (8, 400, 1.0)), 8) if small else (self.points, 16)
+        names = ("num_hypotheses", "horizon", "epsilon")
+        return [
+            Experiment(
+                {"hypotheses": "hadamard", **dict(zip(names, point, strict=True)), "channel": channel},
+                learner,
+                episodes=episodes,
+                truth="all",
+                block=4,
+            )
+            for point in points
+            for channel in _pure_channels(adaptive=False)
+            for learner in ("bayes", "uniform")
+        ]
+
+    def findings(self, results: Results) -> list[Finding]:
+        found = []
+        for point, played in results.group(_point).items():
+            bound = theory.lower_bound(*point)
+            best, count = min(played, key=lambda r: r.risk.value), len({r.channel for r in played})
+            found.append(
+                Finding(
+                    f"{_title(point, ', ')}: the best of {count} channels is {best.channel} "
+                    f"({best.learner}), with {best.risk.value / bound:,.0f} times the lower bound, "
+                    f"{bound:.3g} nats.",
+                    every(above(result.evaluation.kl[..., -1], bound) for result in played),
+                )
+            )
+        return found
+
+    def draw(self, results: Results) -> figures.Figure:
+        panels, bounds = {}, {}
+        for point, played in results.group(_point).items():
+            ranked = sorted(played, key=lambda result: -result.risk.value)
+            better = {result.channel: result.risk for result in ranked}  # the last one is the better learner
+            panels[_title(point)] = {"": dict(sorted(better.items(), key=lambda item: item[1].value))}
+            bounds[_title(point)] = theory.lower_bound(*point)
+        label = "total KL (nats), worst truth, best learner; dotted: the lower bound"
+        return figures.draw_rows(panels, xlabel=label, references=bounds)
+
+
+def _point(experiment: Experiment) -> tuple[int, int, float]:
+    return experiment.num_hypotheses, experiment.horizon, experiment.rules["epsilon"]
+
+
+def _title(point: tuple[int, int, float], separator: str = "\n") -> str:
+    return f"2K = {point[0]}, T = {point[1]:,}{separator}eps = {point[2]:g}"
+
+
+class Limit(Suite):
+    """Every pure channel with Bayes, as a multiple of what no eps-private system can go below."""
+
+    name = "limit"
+    title = "Against the information limit"
+    claim = (
+        "An eps-private message tells at most C(eps) nats about the truth, so on disjoint supports the "
+        "risk is at least sum_t max(0, log K - (t - 1) C(eps)), adaptive or not. eps = 1, uniform truth."
+    )
+    order = 80
+
+    def own_experiments(self, small: bool) -> list[Experiment]:
+        horizon, episodes = (300, 20) if small else (900, 400)
+        games = [
+            {"hypotheses": "disjoint", "num_hypotheses": k, "channel": channel, "horizon": horizon}
+            for k in ((8,) if small else (8, 32, 128))
+            for channel in _pure_channels(adaptive=True)
+        ]
+        return [Experiment(rules, "bayes", episodes=episodes, block=100) for rules in games]
+
+    def findings(self, results: Results) -> list[Finding]:
+        found = []
+        for k, lines in results.group(lambda experiment: experiment.num_hypotheses).items():
+            for kind, adaptive in (("non-adaptive", False), ("adaptive", True)):
+                if of_kind := [r for r in lines if CHANNELS.class_of(r.channel).adaptive is adaptive]:
+                    best = min(of_kind, key=lambda result: result.risk.value)
+                    times = best.risk / _limit(best)
+                    found.append(Finding(f"K = {k}, {kind}: {best.channel} has {times} times the limit."))
+            text = f"K = {k}: the claim is that none of {len(lines)} channels is below the limit."
+            found.append(Finding(text, every(above(result.totals, _limit(result)) for result in lines)))
+        return found
+
+    def draw(self, results: Results) -> figures.Figure:
+        panels = {}
+        groups = results.group(lambda experiment: experiment.num_hypotheses)
+        for k, lines in sorted(groups.items(), reverse=True):  # the largest K decides the order of the rows
+            ranked = sorted(lines, key=lambda r: r.risk.value)
+            panels[f"K = {k}"] = {"": {_row(r): r.risk / _limit(r) for r in ranked}}
+        label = "risk of Bayes as a multiple of the information limit (dotted)"
+        return figures.draw_rows(panels, xlabel=label, references=dict.fromkeys(panels, 1.0))
+
+
+def _row(result: ExperimentResult) -> str:
+    """Name of a row: the channel, with the learner where that is not Bayes."""
+    return result.channel if result.learner == "bayes" else f"{result.learner} on {result.channel}"
+
+
+def _limit(result: ExperimentResult) -> float:
+    return theory.information_limit(result.experiment.num_hypotheses, result.horizon, 1.0)
+
+
+class TV(Suite):
+    """Averaged TV-risk, online-to-batch conversion, hypothesis selection and the median trick."""
+
+    name = "tv"
+    title = "Total variation, and estimates from a batch"
+    claim = (
+        "By Pinsker's inequality the averaged TV-risk is at most sqrt(KL-risk / 2T). The average "
+        "prediction is an estimate no worse than that, and T_alpha rounds make it alpha-good; the run that "
+        "most others are near makes it so with high probability. Section 6 proves an averaged TV-risk of "
+        "order T^(-1/4) and leaves open whether (1/eps) sqrt(K/T) can be had: the slopes in T are measured "
+        "over 8 Dirichlet(0.3) tables, all else on one, K = 8, M = 16, eps = 1."
+    )
+    order = 70
+
+    def own_experiments(self, small: bool) -> list[Experiment]:
+        """Losses over tables; losses and average predictions of one truth of one table; at every T."""
+        horizons, episodes = ((100, 300), 18) if small else ((100, 300, 1_000, 3_000, 10_000, 100_000), 90)
+        decades = (100, 300) if small else (1_000, 10_000, 100_000, 1_000_000)
+        over_tables = [
+            Experiment(
+                {**TABLES, **REDRAWN, **channel_rules(channel), "horizon": horizon},
+                learner,
+                episodes=8,
+                block=1 if horizon == 10**6 else 8,
+            )
+            for learner, channel in (*_PAIRS, ("wma", "laplace-vector"), ("centred-exp3", "laplace-vector"))
+            for horizon in decades
+        ]
+        return over_tables + [
+            Experiment(
+                {**TABLES, "channel": channel, "horizon": horizon},
+                learner,
+                episodes=episodes if horizon <= 10_000 else 18,
+                truth=0,
+                averages=True,
+                block=18,
+            )
+            for learner, channel in _PAIRS
+            for horizon in horizons
+        ]
+
+    def findings(self, results: Results) -> list[Finding]:
+        above = [str(r.experiment) for r in results.successes if _averaged_tv(r).mean() > _bound(r)]
+        text = "The averaged TV-risk is below Pinsker's bound from the measured KL-risk everywhere."
+        if above:  # a theorem about these very numbers
+            text = f"Averaged TV-risk exceeds Pinsker's bound: {'; '.join(above)}"
+        found = [Finding(text, certain(False) if above else None)]
+        for learner, channel in results.pairs:
+            if len(line := _line(results, learner, channel, averages=False)) > 1:
+                x, y = [r.horizon for r in line], [_averaged_tv(r) for r in line]
+                found.append(
+                    Finding(
+                        f"{learner} on {channel}: the averaged TV-risk has slope {statistics.slope(x, y)} "
+                        f"in T from {x[0]:,} to {x[-1]:,}, and {statistics.slope(x[-2:], y[-2:])} from "
+                        f"{x[-2]:,} on (proved: -1/4 up to logarithms; asked for: -1/2)."
+                    )
+                )
+        for learner, channel in results.pairs:
+            if line := _line(results, learner, channel, averages=True):
+                last = line[-1]
+                good = [f"at T = {r.horizon:,}" for r in line if _batch_tv(r).mean() <= ALPHA]
+                table, average = _table(last), last.evaluation.average_prediction
+                assert average is not None, "asked for"
+                right = float((batch.nearest_hypothesis(average, table) == 0).mean())
+                single, boosted = (np.quantile(_batch_tv(last, runs), 0.9) for runs in (1, RUNS))
+                found.append(
+                    Finding(
+                        f"{learner} on {channel}: the average prediction is within {ALPHA} in TV on average "
+                        f"{(good or ['nowhere'])[0]} (T_alpha of Algorithm 2's bound: "
+                        f"{theory.sample_complexity(8, ALPHA, 1.0):,}); at T = {last.horizon:,} the nearest "
+                        f"hypothesis is the truth in {right:.0%} of runs, and the 90th percentile of TV is "
+                        f"{single:.3f} with one run and {boosted:.3f} with the median of {RUNS}."
+                    )
+                )
+        return found
+
+    def draw(self, results: Results) -> figures.Figure:
+        kinds = {
+            "averaged TV-risk over tables\n(dotted: Pinsker's bound)": (False, _averaged_tv, _bound, ":"),
+            f"TV of the average prediction\n(dashed: median of {RUNS} runs)": (
+                True,
+                _batch_tv,
+                _boosted,
+                "--",
+            ),
+        }
+        panels: dict[str, list[figures.Line]] = {title: [] for title in kinds}
+        for title, (averages, measured, reference, style) in kinds.items():
+            for i, (learner, channel) in enumerate(results.pairs):
+                line = _line(results, learner, channel, averages=averages)
+                hue = figures.pair_colour(learner, channel, i)
+                x, y = [r.horizon for r in line], [statistics.mean(measured(r)) for r in line]
+                panels[title].append(figures.Line(f"{learner} on {channel}", x, y, hue))
+                panels[title].append(figures.Line("", x, [Estimate(reference(r)) for r in line], hue, style))
+        return figures.draw_lines(panels, "T", "total variation", size=(9.6, 3.4))
+
+
+def _line(results: Results, learner: str, channel: str, *, averages: bool) -> list[ExperimentResult]:
+    """Results along T, over tables or, with the average predictions, on the one table."""
+    return [r for r in results.line(learner, channel) if r.experiment.averages is averages]
+
+
+def _averaged_tv(result: ExperimentResult) -> FloatArray:
+    """TV from the truth of each run, averaged over its rounds."""
+    return result.evaluation.tv[:, -1] / result.horizon
+
+
+def _bound(result: ExperimentResult) -> float:
+    """Pinsker's bound on the averaged TV-risk; infinite for an infinite risk."""
+    risk = result.risk.value
+    return theory.tv_bound(risk, result.horizon) if np.isfinite(risk) else np.inf
+
+
+def _boosted(result: ExperimentResult) -> float:
+    return float(_batch_tv(result, RUNS).mean())
+
+
+def _table(result: ExperimentResult) -> FloatArray:
+    return make_scenario(**result.experiment.rules).hypotheses(np.zeros(1))
+
+
+def _batch_tv(result: ExperimentResult, runs: int = 1) -> FloatArray:
+    """TV between the truth and average predictions: of the run that the median trick picks out of several."""
+    average = result.evaluation.average_prediction
+    assert average is not None, "asked for"
+    groups = average[: len(average) // runs * runs].reshape(-1, runs, average.shape[-1])
+    picked = [group[batch.median_run(group)] for group in groups] if runs > 1 else average
+    return divergences.tv(_table(result)[0], np.asarray(picked)) if len(groups) else np.array([np.nan])

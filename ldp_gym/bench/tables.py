@@ -1,0 +1,174 @@
+"""Tables of results as data frames of text, for a terminal (rich) and for a page (HTML)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ldp_gym.bench.certificates import ChannelAudit
+from ldp_gym.bench.results import Results
+from ldp_gym.bench.statistics import Estimate
+from ldp_gym.core.errors import printable
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from rich.console import Console
+
+
+class Best(str):
+    """Text that is set in bold: the least risk of its game, or one that is level with it."""
+
+    __slots__ = ()
+
+
+def _estimate(row: Mapping[str, Any], name: str) -> Estimate:
+    return Estimate(*(row[key] for key in (name, f"{name}_low", f"{name}_high")))
+
+
+def _risk(row: Mapping[str, Any]) -> str:
+    text = _estimate(row, "risk").short
+    return Best(text) if row["best"] else text
+
+
+def _privacy(row: Mapping[str, Any]) -> str:
+    if row["broken"]:
+        return "broken promise"
+    delta = f", δ = {row['delta']:g}" if row["delta"] else ""
+    return "none" if math.isinf(row["epsilon"]) else f"ε = {row['epsilon']:g}{delta}"
+
+
+def _over_bayes(row: Mapping[str, Any]) -> str:
+    gap = _estimate(row, "over_bayes")
+    if row["learner"] == "bayes" or math.isnan(gap.value):
+        return ""
+    return "level" if gap.contains(0.0) and math.isfinite(gap.low) else gap.short
+
+
+def _number(key: str, form: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda row: "" if math.isnan(row[key]) else format(row[key], form)
+
+
+COLUMNS: dict[str, tuple[Callable[[Mapping[str, Any]], str], str]] = {
+    "Game": (lambda row: row["game"], "class of hypotheses, and every rule that is not the default"),
+    "T": (_number("T", ",.0f"), "number of rounds"),
+    "Privacy": (_privacy, "promise of the channel"),
+    "Channel": (lambda row: row["channel"], "how users privatize"),
+    "Learner": (
+        lambda row: f"{row['learner']} ({row['options']})" if row["options"] else row["learner"],
+        "who predicts",
+    ),
+    "Track": (lambda row: row["track"], "informed: may use the channel's likelihood"),
+    "Risk": (_risk, "mean total KL in nats; bold: Bayes and what is level with it, else the least"),
+    "Risk, 95%": (lambda row: _estimate(row, "risk").interval, "its interval"),
+    "Worst truth": (_number("worst_truth", ".0f"), "the truth of the largest risk, which the row shows"),
+    "TV per round": (_number("tv", ".4f"), "mean total variation from the truth"),
+    "Regret": (
+        lambda row: "" if row["member"] or math.isnan(row["regret"]) else _estimate(row, "regret").short,
+        "risk less that of the best hypothesis in hindsight, where the truth is outside the class",
+    ),
+    "Score": (_number("score", "z.3f"), "(uniform - risk) / (uniform - Bayes), on the same episodes"),
+    "Over Bayes": (_over_bayes, "risk less Bayes'; level: the interval of the difference holds 0"),
+    "Over Bayes, 95%": (
+        lambda row: _estimate(row, "over_bayes").interval if _over_bayes(row) else "",
+        "interval of the paired difference; those of a game hold together",
+    ),
+    "Bound": (
+        lambda row: "" if math.isnan(row["bound"]) else Estimate(row["bound"]).short,
+        "promise of a theorem; log K for Bayes without privacy",
+    ),
+    "Episodes": (_number("episodes", ",.0f"), "number of episodes"),
+    "Seconds": (_number("seconds", ".2f"), "computing time"),
+}
+"""Text and meaning of each column of a leaderboard."""
+
+_SHARED = ("Game", "T", "Privacy", "Episodes")
+"""Columns that are left out of a table, and said once above it, where all rows agree."""
+
+
+def leaderboard(results: Results) -> tuple[str, DataFrame]:
+    """Columns on which all rows agree, in words, and a table of the other columns that have some text."""
+    from pandas import DataFrame
+
+    rows = results.frame.to_dict("records")
+    texts = {title: [text(row) for row in rows] for title, (text, _) in COLUMNS.items()}
+    table = DataFrame(texts, dtype=object)  # which keeps what is in bold
+    same = [title for title in _SHARED if table[title].nunique() == 1 and table[title].iloc[0]]
+    shared = "; ".join(f"{title}: {table[title].iloc[0]}" for title in same)
+    empty = [title for title in table if (table[title] == "").all()]
+    return f"In every row: {shared}." if same else "", table.drop(columns=[*same, *empty])
+
+
+def grid(results: Results) -> DataFrame | None:
+    """Risks of learners, one per column, on channels, one per row; None where a place has several risks."""
+    from pandas import DataFrame
+
+    rows = [row for row in results.frame.to_dict("records") if not row["broken"]]
+    cells = {(row["channel"], row["learner"]): _risk(row) for row in rows}
+    channels, learners = results.channels, results.learners
+    if len(cells) < len(rows) or min(len(channels), len(learners)) < 2:
+        return None
+    columns = {learner: [cells.get((channel, learner), "-") for channel in channels] for learner in learners}
+    return DataFrame({"Channel": channels, **columns}, dtype=object)
+
+
+def certificates(audits: Iterable[ChannelAudit]) -> DataFrame:
+    """A table of the channels' audits."""
+    from pandas import DataFrame
+
+    rows = []
+    for audit in audits:
+        row = {"Channel": audit.channel, "Class": audit.hypotheses, "T": f"{audit.horizon:,}"}
+        found = audit.certificate
+        if found is not None:
+            names = ("claimed_epsilon", "epsilon", "claimed_delta", "delta")
+            titles = ("Promised ε", "Found ε", "Promised δ", "Found δ")
+            numbers = (float(getattr(found, name)) for name in names)
+            row |= {t: "∞" if math.isinf(n) else f"{n:.6g}" for t, n in zip(titles, numbers, strict=True)}
+        verdict = audit.note if found is None else found.verdict
+        row |= {"Verdict": verdict, "Method": found.method if found else ""}
+        rows.append(row)
+    return DataFrame(rows).fillna("")
+
+
+def to_html(table: DataFrame, identifier: str) -> str:
+    """A table as HTML that a click on a header sorts; every text is escaped."""
+    from markupsafe import Markup, escape
+    from pandas import DataFrame, option_context
+
+    def cell(value: object) -> str:
+        return Markup("<b>{}</b>").format(value) if isinstance(value, Best) else escape(value)
+
+    cells = [[cell(value) for value in row] for row in table.itertuples(index=False)]
+    shown = DataFrame(cells, columns=[escape(title) for title in table.columns], dtype=object)
+    with option_context("display.max_colwidth", None):
+        html = shown.to_html(
+            escape=False, index=False, border=0, justify="left", classes="sortable", table_id=identifier
+        )
+    return Markup(html)
+
+
+def print_table(console: Console, title: str, table: DataFrame) -> None:
+    """Print a table; where it is wider than the terminal, some columns at a time next to the first one."""
+    from rich.table import Table
+    from rich.text import Text
+
+    widths = [max(len(str(name)), *map(len, table[name])) + 1 for name in table.columns]
+    blocks: list[list[int]] = [[]]
+    for column, width in list(enumerate(widths))[1:]:
+        if blocks[-1] and widths[0] + sum(widths[i] for i in blocks[-1]) + width - 1 > console.width:
+            blocks.append([])
+        blocks[-1].append(column)
+    console.print(Text(title), highlight=False)
+    for block in blocks:
+        shown = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+        for i in (0, *block):
+            numeric = all(text[:1] in "0123456789-[l" for text in table.iloc[:, i])
+            shown.add_column(
+                Text(str(table.columns[i])), justify="right" if numeric else "left", no_wrap=True
+            )
+        for row in table.itertuples(index=False):
+            texts = [row[i] for i in (0, *block)]
+            cells = [Text(printable(text), "bold" if isinstance(text, Best) else "") for text in texts]
+            shown.add_row(*cells)
+        console.print(shown, "", sep="\n", highlight=False)

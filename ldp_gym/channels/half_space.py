@@ -1,0 +1,336 @@
+"""A random half-space of the labels, and one private bit that says on which side the label lies.
+
+Label y is the point ``u_y = (f_2(x)[y] - f_1(x)[y], ..., f_K(x)[y] - f_1(x)[y])``. Public coins draw a plane
+through the origin, that is, a *contrast* of the hypotheses: coefficients c that sum to 0. The user answers,
+through randomized response, whether ``sum_k c_k f_k(x)[y]`` is positive. Labels that all hypotheses like
+equally lie on every plane: a private coin answers for them.
+
+The coefficients are ``L^-T g``, g standard normal, where ``L L^T = A = sum_y u_y u_y^T / tau_y``, and tau are
+the Lewis weights, ``tau_y = |L^-1 u_y|``, a fixed point. In this geometry a third hypothesis cannot hide the
+difference of two others. docs/theory.md proves, for mixtures f, p of the hypotheses and S the positive side,
+
+    ``E (f(S) - p(S))^2 >= 2 TV(f, p)^2 / (pi (K - 1))``.
+
+Example, K = 3: two hypotheses that differ in labels 0 and 1 only, and a third that likes both of them better
+than either. ``split`` puts both labels on the side of the third; a contrast ``(1, -1, 0)`` separates them.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from ldp_gym.channels.listing import NUM_DRAWS, MessageList, list_by_coins
+from ldp_gym.channels.two_level import TwoLevelChannel, log_mixture, quadratic_losses
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Messages,
+    at,
+    expectations,
+    masses,
+    mixture,
+    sums_in_order,
+    uniform_distribution,
+)
+from ldp_gym.core.sampling import normal
+
+_LEWIS_STEPS = 8
+"""Number of fixed-point steps for the Lewis weights; each halves their error, in logarithms."""
+
+_DEPENDENT = 1e-12
+"""Share of a hypothesis' squared length below which it lies in the span of those before it."""
+
+_ROUNDED = 1e-18
+"""Squared length, in probability, below which a hypothesis is the first one up to rounding."""
+
+_ON_THE_PLANE = 1e-12
+"""Relative size of a sum that counts as 0: rounding must not decide on which side a label lies."""
+
+_TABLES_AT_ONCE = 256
+"""Number of tables that are worked on together: they fit into a processor's cache."""
+
+
+class HalfSpace(TwoLevelChannel):
+    """The side of a random plane, in the geometry of Lewis weights, on which the label lies.
+
+    Never blind: whatever the class, the contexts and M, Bayes' averaged TV on this channel is at most
+    ``ldp_gym.theory.half_space_tv_bound``. The message is the contrast, scaled to a largest coefficient of 1,
+    with negative coefficients for the hypotheses that like labels of the answered side.
+
+    Privacy: the contrast does not depend on the label, and the answer is one bit, flipped with probability
+    ``1 / (e^eps + 1)``. Pure, free of M.
+
+    The base measure of :meth:`log_density` is the law of the contrast, times counting the two answers.
+
+    The arguments that are not listed here are those of every :class:`Channel`.
+
+    Args:
+        turned: probability, in [0, 1), of turning the plane to where the hypotheses differ most on average
+            (:func:`turn_contrast`). A public coin decides, so that a share ``1 - turned`` of what the theorem
+            promises is left; on random tables 1/2 learns faster.
+    """
+
+    free_of_num_labels: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        num_hypotheses: int,
+        num_labels: int,
+        horizon: int,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        turned: float = 0.0,
+    ) -> None:
+        super().__init__(num_hypotheses, num_labels, horizon, epsilon=epsilon, delta=delta)
+        self.turned = validation.probability_below_one("turned", turned)
+
+    @property
+    def num_public_coins(self) -> int:
+        """One uniform for each hypothesis but the first, and one that decides about turning."""
+        return self.num_hypotheses - (self.turned == 0.0)
+
+    @property
+    def num_uniforms(self) -> int:
+        """The public coins, and one uniform for the answer."""
+        return self.num_public_coins + 1
+
+    @property
+    def message_space(self) -> gym.spaces.Box:
+        """Coefficients of the hypotheses, negative for those that like the answered side."""
+        return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
+
+    @property
+    def _log_keep(self) -> float:
+        """The log probability of the true answer."""
+        return -math.log1p(math.exp(-self.epsilon))
+
+    def encode(
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: FloatArray | None = None,
+    ) -> Messages:
+        contrast = self._contrast(uniforms[..., :-1], candidates, posterior)
+        liked = masses(candidates, np.asarray(labels))
+        side = _side(np.einsum("...k,...k->...", contrast, liked), np.maximum.reduce(liked, axis=-1))
+        return np.where(self._answers(side, uniforms[..., -1])[..., None], -contrast, contrast)
+
+    def send(
+        self,
+        labels: IntArray,
+        candidates: FloatArray,
+        uniforms: FloatArray,
+        posterior: FloatArray | None = None,
+    ) -> tuple[Messages, FloatArray]:
+        contrast = self._contrast(uniforms[..., :-1], candidates, posterior)
+        sides = label_sides(contrast, candidates)
+        answers = self._answers(at(sides, np.asarray(labels)), uniforms[..., -1])[..., None]
+        chances = expectations(candidates, np.where(answers, sides, 1.0 - sides))
+        return np.where(answers, -contrast, contrast), log_mixture(chances, self._log_keep, self.epsilon)
+
+    def _answers(self, side: FloatArray, coin: FloatArray) -> BoolArray:
+        """Whether the answer is the positive side; a private coin decides for labels on the plane."""
+        truthful = coin < math.exp(self._log_keep)
+        return np.where(side == 0.5, coin < 0.5, (side > 0.5) == truthful)
+
+    def _contrast(
+        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None
+    ) -> FloatArray:
+        """The contrasts ``(..., K)`` that public coins ``(..., num_public_coins)`` draw."""
+        contrast = self._plane(coins[..., : self.num_hypotheses - 1], candidates)
+        if self.turned == 0.0:
+            return contrast
+        turned = turn_contrast(contrast, candidates, uniform_distribution(self.num_hypotheses), steps=1)
+        return np.where(coins[..., -1:] < self.turned, turned, contrast)
+
+    def _plane(self, coins: FloatArray, candidates: FloatArray) -> FloatArray:
+        """The contrasts ``(..., K)`` of random planes."""
+        if candidates.ndim == 2:
+            table = np.ascontiguousarray(candidates)
+            inverse, noise = _kept_inverse(table.tobytes(), *table.shape), normal(coins)
+            coefficients = noise[..., :1] * inverse[0]
+            for j in range(1, len(inverse)):  # in order, whatever the batch
+                coefficients += noise[..., j : j + 1] * inverse[j]
+            return _scaled(coefficients)
+        factor = _lewis_factor(candidates.reshape(-1, *candidates.shape[-2:]))
+        # As many leading axes as the coins have: what is broadcast stands behind the axis of hypotheses.
+        shape = (1,) * (coins.ndim + 1 - candidates.ndim) + candidates.shape[:-2]
+        noise = np.moveaxis(normal(coins), -1, 0)
+        noise = noise.reshape(len(noise), *(1,) * (len(shape) + 1 - noise.ndim), *noise.shape[1:])
+        lower = factor.lower.reshape(*factor.lower.shape[:2], *shape)
+        solution = _solve_transposed(lower, factor.inverse.reshape(-1, *shape), noise)
+        return _scaled(np.moveaxis(solution, 0, -1))
+
+    def agreement(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        """1 for a label on the answered side, 0 on the other, 1/2 on the plane."""
+        return label_sides(-np.asarray(messages), candidates)
+
+    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None) -> float:
+        return self._log_keep
+
+    def loss_estimates(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        chances = self._chances(messages, candidates, posterior)
+        squares = math.exp(self._log_keep) * (np.square(chances) + np.square(1.0 - chances))
+        return quadratic_losses(chances, squares, self.epsilon)
+
+    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+        """Both answers about random planes; for one dimension, where all planes are the same, about one."""
+        coins = np.random.default_rng(0).random((NUM_DRAWS, self.num_public_coins))
+        return list_by_coins(self.messages_given_coins(coins, candidates, posterior), None)
+
+    def messages_given_coins(
+        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> Messages:
+        """Both answers about the plane."""
+        contrast = self._contrast(coins, candidates, posterior)
+        return np.stack([contrast, -contrast], axis=-2)
+
+    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+        """A few hundred random planes with both answers: off the plane, a ratio is eps or 0."""
+        coins = np.random.default_rng(0).random((200, self.num_public_coins))
+        messages = self.messages_given_coins(coins, candidates, posterior)
+        return messages.reshape(-1, self.num_hypotheses)
+
+
+def turn_contrast(
+    contrast: FloatArray, candidates: FloatArray, weights: FloatArray, steps: int
+) -> FloatArray:
+    """Contrasts whose answers differ more between hypotheses of the given weights ``(..., K)``.
+
+    Let ``V(S) = sum_k w_k (f_k(S) - f(S))^2`` with ``f = sum_k w_k f_k``: how much the answers about a set S
+    of labels differ. A step replaces S by the set S' of the labels y with
+    ``sum_k w_k (f_k(S) - f(S)) f_k[y] > 0``, which maximises the covariance of ``f_k(S)`` and ``f_k(S')``. At
+    S the covariance is V(S), so at S' it is at least that, and by Cauchy and Schwarz ``V(S') >= V(S)``.
+    """
+    likeliest = weights.argmax(axis=-1)[..., None]
+    for _ in range(steps):
+        answers = sums_in_order(candidates * label_sides(contrast, candidates)[..., None, :])[..., 0]
+        reference = np.broadcast_to(likeliest, (*answers.shape[:-1], 1))
+        answers -= np.take_along_axis(answers, reference, axis=-1)  # small differences keep their digits
+        turned = weights * (answers - sums_in_order(weights * answers))
+        largest = np.abs(turned).max(axis=-1, keepdims=True)
+        contrast = np.where(largest > 0.0, turned / np.where(largest > 0.0, largest, 1.0), contrast)
+    return contrast
+
+
+def label_sides(contrast: FloatArray, candidates: FloatArray) -> FloatArray:
+    """The side of every label, ``(..., M)``."""
+    return _side(mixture(contrast, candidates), np.maximum.reduce(candidates, axis=-2))
+
+
+def _side(products: FloatArray, scale: FloatArray) -> FloatArray:
+    """1 on the positive side of the plane, 0 on the negative one, 1/2 on the plane."""
+    edge = _ON_THE_PLANE * scale
+    side: FloatArray = np.add(products > edge, products >= -edge, dtype=np.float64)
+    side *= 0.5
+    return side
+
+
+def _scaled(coefficients: FloatArray) -> FloatArray:
+    """Contrasts ``(..., K)``: coefficients of all hypotheses but the first, completed and scaled."""
+    first = -sums_in_order(coefficients)
+    contrast = np.concatenate([first, coefficients], axis=-1)
+    largest = np.abs(contrast).max(axis=-1, keepdims=True)
+    return contrast / np.where(largest > 0.0, largest, 1.0)
+
+
+# -- The geometry, for tables (K, M, B): all is elementwise along the batch, so that no bit depends on it ----
+
+
+class LewisFactor(NamedTuple):
+    """The lower triangular L below its diagonal, ``(K - 1, K - 1, B)``, and 1 over its diagonal.
+
+    The inverse is 0 for a hypothesis in the span of those before it, whose coefficient is 0 then.
+    """
+
+    lower: FloatArray
+    inverse: FloatArray
+
+
+@lru_cache(maxsize=16)
+def _kept_inverse(table: bytes, num_hypotheses: int, num_labels: int) -> FloatArray:
+    """``L^-1`` of one table, ``(K - 1, K - 1)``: the contrast is its transpose times g."""
+    factor = _lewis_factor(np.frombuffer(table).reshape(1, num_hypotheses, num_labels))
+    unit = np.eye(num_hypotheses - 1)
+    # Column j of L^-T is what a unit vector draws: row j of L^-1.
+    lower, inverse = factor.lower[..., 0][..., None], factor.inverse[..., 0][..., None]
+    return np.ascontiguousarray(_solve_transposed(lower, inverse, unit).T)
+
+
+def _solve_transposed(lower: FloatArray, inverse: FloatArray, noise: FloatArray) -> FloatArray:
+    """``L^-T g`` by substitution from the last hypothesis on, ``(K - 1, ...)``."""
+    solution = np.broadcast_to(noise, np.broadcast_shapes(inverse.shape, noise.shape)).copy()
+    for j in reversed(range(len(solution))):
+        solution[j] *= inverse[j]
+        solution[:j] -= lower[j, :j] * solution[j]
+    return solution
+
+
+def _lewis_factor(tables: FloatArray) -> LewisFactor:
+    """The triangular factor of A for tables ``(B, K, M)``."""
+    parts = [
+        _factor_chunk(tables[start : start + _TABLES_AT_ONCE])
+        for start in range(0, len(tables), _TABLES_AT_ONCE)
+    ]
+    return LewisFactor(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
+
+
+def _factor_chunk(tables: FloatArray) -> LewisFactor:
+    columns = np.ascontiguousarray(np.moveaxis(tables, 0, -1))
+    points = columns[1:] - columns[:1]
+    # A label that all like equally, up to rounding, has no say.
+    points[:, np.abs(points).max(axis=0) <= _ON_THE_PLANE * columns.max(axis=0)] = 0.0
+    weights = np.sqrt(sum(np.square(row) for row in points))
+    factor, weights = _triangular(points, weights)
+    independent = factor.inverse > 0.0  # decided once: a basis that changed would spoil the steps before
+    for _ in range(_LEWIS_STEPS):
+        factor, weights = _triangular(points, weights, independent)
+    return factor
+
+
+def _triangular(
+    points: FloatArray, weights: FloatArray, independent: BoolArray | None = None
+) -> tuple[LewisFactor, FloatArray]:
+    """The factor of ``A = sum_y u_y u_y^T / tau_y`` for weights ``(M, B)``, and ``|L^-1 u_y|``, ``(M, B)``.
+
+    By Gram and Schmidt on ``u_y / sqrt(tau_y)``: A itself has half of the digits of small distances.
+    """
+    roots = np.sqrt(weights)
+    rest = points * np.divide(1.0, roots, where=roots > 0.0, out=np.zeros_like(roots))
+    size, squares = len(points), np.zeros_like(weights)
+    lower, inverse = np.zeros((size, size, points.shape[-1])), np.zeros((size, points.shape[-1]))
+    lengths = _sum_labels(np.square(rest))
+    for k in range(size):
+        length = _sum_labels(np.square(rest[k]))
+        least = np.maximum(_DEPENDENT * lengths[k], _ROUNDED)
+        used = length > least if independent is None else independent[k] & (length > 0.0)
+        inverse[k, used] = 1.0 / np.sqrt(length[used])
+        rest[k] *= inverse[k]
+        squares += np.square(rest[k])
+        lower[k + 1 :, k] = _sum_labels(rest[k + 1 :] * rest[k])
+        rest[k + 1 :] -= lower[k + 1 :, k, None] * rest[k]
+    return LewisFactor(lower, inverse), roots * np.sqrt(squares)
+
+
+def _sum_labels(terms: FloatArray) -> FloatArray:
+    """Sums ``(..., B)`` over the labels of ``(..., M, B)``, by halves."""
+    while (size := terms.shape[-2]) > 1:
+        half = size // 2
+        folded = terms[..., :half, :] + terms[..., half : 2 * half, :]
+        if size % 2:
+            folded[..., 0, :] += terms[..., -1, :]
+        terms = folded
+    return terms[..., 0, :]

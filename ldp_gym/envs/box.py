@@ -1,0 +1,298 @@
+"""LDPDistBox-v0: the game of LDPDist-v0 for RL libraries, float32 features in and logits out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from types import EllipsisType
+from typing import Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, mixture, softmax
+from ldp_gym.core.divergences import kl
+from ldp_gym.core.registry import plain
+from ldp_gym.engine.referee import Referee
+from ldp_gym.engine.rules import Rules
+from ldp_gym.engine.scenario import Scenario, first_generator
+from ldp_gym.engine.tape import Episodes, Tape
+from ldp_gym.envs.features import DEFAULT_LOGIT_RANGE, Logits, RawRow, RunningEvidence
+from ldp_gym.envs.single import LDPDistEnv
+from ldp_gym.envs.vector import LDPDistVectorEnv
+
+OBSERVATIONS = ("evidence", "message")
+"""Known values of the keyword argument ``observation``."""
+
+NAMED_GAMES: dict[str, dict[str, Any]] = {
+    "easy": {
+        "hypotheses": "dirichlet",
+        "num_hypotheses": 4,
+        "num_labels": 8,
+        "channel": "split",
+        "epsilon": 4.0,
+        "horizon": 200,
+    },
+    "medium": {},
+    "hard": {"channel": "split", "observation": "message"},
+}
+"""Keyword arguments of LDPDistBox-easy-v0, LDPDistBox-medium-v0 and LDPDistBox-hard-v0. They never change."""
+
+_REFERENCE_SEED = 5 * 10**8
+"""Seed of the first episode on which the gain of Bayes is estimated."""
+
+_REFERENCE_NUMBERS = 2**23
+"""Target size, in floats of tape, of the episodes on which the gain of Bayes is estimated."""
+
+_REFERENCE_EPISODES = (16, 256)
+"""Least and largest number of these episodes."""
+
+
+class TapeNotes:
+    """Box features of the games of one reset group, worked out by the block of tape.
+
+    Args:
+        scenario: the game that is played.
+        num_games: number of games in the group.
+    """
+
+    def __init__(self, scenario: Scenario, num_games: int) -> None:
+        self._scenario = scenario
+        self._evidence = RunningEvidence(scenario.game, (num_games,))
+
+    def __call__(self, tape: Tape) -> dict[str, npt.NDArray[Any]]:
+        """The fields that are recorded next to those of the tape, ``(B, n, ...)``."""
+        return {
+            "evidence": self._evidence.along(log_likelihoods_of(self._scenario, tape)),
+            "uniform_losses": uniform_losses_of(self._scenario, tape),
+        }
+
+    def keep(self, games: BoolArray) -> None:
+        """Go on with only some of the games."""
+        self._evidence.keep(games)
+
+
+def log_likelihoods_of(scenario: Scenario, tape: Tape) -> FloatArray:
+    """The log-likelihoods ``(B, n, K)`` of a tape's messages."""
+    if tape.log_likelihoods is not None:
+        return tape.log_likelihoods
+    return scenario.channel.log_likelihood(tape.messages, tape.candidates)
+
+
+def uniform_losses_of(scenario: Scenario, tape: Tape) -> FloatArray:
+    """The losses ``min(KL(p*_t, mean_j f_j(x_t)), max_loss)`` of the uniform mixture, ``(B, n)``."""
+    candidates = tape.candidates
+    mean = np.add.reduce(candidates, axis=-2) / candidates.shape[-2]
+    losses = np.minimum(kl(tape.distributions, mean, tape.negentropies), scenario.max_loss)
+    return np.broadcast_to(losses, tape.labels.shape)
+
+
+def estimate_bayes_gain(
+    scenario: Scenario, episodes: int | None = None, seed: int = _REFERENCE_SEED
+) -> float:
+    """The mean return of the exact posterior: total gain of its mixture over the uniform one.
+
+    Args:
+        scenario: the game.
+        episodes: number of episodes; by default as many as take about a second.
+        seed: seed of the first episode.
+    """
+    if episodes is None:
+        affordable = _REFERENCE_NUMBERS // (scenario.horizon * scenario.footprint)
+        episodes = int(np.clip(affordable, *_REFERENCE_EPISODES))
+    starts = [scenario.start_episode(first_generator(seed + i)) for i in range(episodes)]
+    games = Episodes(scenario, starts)
+    log_weights = np.zeros((episodes, 1, scenario.game.num_hypotheses))
+    total, played = 0.0, 0
+    while played < scenario.horizon:
+        rounds = min(scenario.rounds_at_a_time(episodes, 2**20), scenario.horizon - played)
+        tape = games.play(rounds)
+        told = np.maximum(log_likelihoods_of(scenario, tape), -1e6)
+        path = np.concatenate([log_weights, told], axis=1)
+        np.add.accumulate(path, axis=1, out=path)
+        predictions = mixture(softmax(path[:, :-1]), tape.candidates)
+        losses = kl(tape.distributions, predictions, tape.negentropies)
+        gains = uniform_losses_of(scenario, tape) - np.minimum(losses, scenario.max_loss)
+        total += float(gains.sum())
+        log_weights, played = path[:, -1:], played + rounds
+    return total / episodes
+
+
+_gains: dict[str, float] = {}
+"""Gains of Bayes that were estimated in this process, by the rules as JSON."""
+
+
+def bayes_gain(
+    rules: Mapping[str, Any], scenario: Scenario, episodes: int | None = None, seed: int = _REFERENCE_SEED
+) -> float:
+    """:func:`estimate_bayes_gain`, once per process where the rules can be written as JSON."""
+    try:
+        key = json.dumps([plain(dict(rules)), episodes, seed], sort_keys=True)
+    except TypeError:  # a custom class, channel, nature or truth
+        return estimate_bayes_gain(scenario, episodes, seed)
+    if key not in _gains:
+        _gains[key] = estimate_bayes_gain(scenario, episodes, seed)
+    return _gains[key]
+
+
+class BoxReferee(Referee):
+    """Referee that shows features and rewards the gain over the uniform mixture.
+
+    Args:
+        scenario: the game.
+        num_games: B.
+        spectator: who watches, if anyone does.
+        rules: the rules that the scenario was made from.
+        observation: a name of :data:`OBSERVATIONS`.
+    """
+
+    def __init__(
+        self, scenario: Scenario, num_games: int, spectator: Any, rules: Mapping[str, Any], observation: str
+    ) -> None:
+        super().__init__(scenario, num_games, spectator, TapeNotes)
+        self._rules = rules
+        self._bayes_gain: float | None = None
+        self._table = scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))
+        self._evidence = np.zeros((num_games, scenario.game.num_hypotheses + 1), dtype=np.float32)
+        self._returns, self._uniform_losses = np.zeros(num_games), np.zeros(num_games)
+        self._row = RawRow(scenario.observation_space, scenario.horizon) if observation == "message" else None
+        self.space = RunningEvidence.space(scenario.game) if self._row is None else self._row.space
+
+    def begin(
+        self, games: IntArray, generators: Sequence[np.random.Generator], member: int | None = None
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Begin new episodes in the given games; returns their info."""
+        self._evidence[games] = 0.0
+        self._returns[games] = 0.0
+        return super().begin(games, generators, member)
+
+    def observe(self, game: int | EllipsisType = ...) -> Any:
+        """The features of one game, or of all."""
+        if self._row is not None:
+            return self._row(super().observe(game))
+        return self._evidence[game].copy()
+
+    def judge(self, predictions: FloatArray) -> tuple[FloatArray, dict[str, npt.NDArray[Any]]]:
+        """Charge mixtures of the hypotheses by weights ``(B, K)``; the rewards are gains."""
+        playback = self._playback
+        candidates = self._table if self.scenario.shares_table else playback.now("candidates")
+        self._evidence[...] = playback.now("evidence")
+        self._uniform_losses[...] = playback.now("uniform_losses")  # before judge() goes on to the next round
+        rewards, info = super().judge(mixture(predictions, candidates))
+        rewards += self._uniform_losses
+        self._returns += rewards
+        return rewards, info
+
+    def episode_info(self) -> dict[str, npt.NDArray[Any]]:
+        """The scores ``(B,)``: 0 is that of the uniform mixture, 1 the mean of Bayes, if Bayes gains."""
+        if self._bayes_gain is None:
+            self._bayes_gain = bayes_gain(self._rules, self.scenario)
+        return {"score": self._returns / self._bayes_gain} if self._bayes_gain > 0.0 else {}
+
+
+class LDPDistBoxEnv(LDPDistEnv):
+    """The game of :class:`ldp_gym.LDPDistEnv` as a ``Box`` environment for RL libraries.
+
+    ## Observation Space
+
+    With ``observation="evidence"`` K + 1 numbers: for each hypothesis the evidence of all messages so far in
+    units of its noise, and t / T (:class:`ldp_gym.envs.features.RunningEvidence`). This is a sufficient
+    statistic up to a factor, so a policy needs no memory; it has to learn how far to trust the evidence.
+    With ``observation="message"`` the raw observation in one row: t / T, context and last message. A policy
+    needs a memory, and has to find out itself what a message means.
+
+    ## Action Space
+
+    K logits of a mixture of the hypotheses, ``Box(-logit_range, logit_range)``. 0 is the uniform mixture. A
+    standard deviation of 1 is one logit.
+
+    ## Rewards
+
+    The gain over the uniform mixture, ``KL(p*, mean_j f_j) - KL(p*, p_hat)``, each KL at most ``max_loss``.
+    A return of 0 means that nothing was learned. ``info["kl"]`` and ``info["tv"]`` are as in LDPDist-v0. When
+    an episode ends, ``info["score"]`` is its return divided by the mean return of the exact posterior, which
+    is estimated once for the rules. An action never changes a message, so ``gamma=0`` loses nothing.
+
+    ## Arguments
+
+    ``logit_range``, ``observation``, ``render_mode``, and the rules of the game: see
+    :class:`ldp_gym.engine.rules.Rules`. A class that is redrawn in every episode is shown in the observation
+    ``"message"``.
+
+    Example:
+        >>> import gymnasium as gym, ldp_gym
+        >>> env = gym.make("LDPDistBox-v0", hypotheses="dirichlet", channel="randomized-response")
+        >>> env.observation_space.shape, env.action_space
+        ((9,), Box(-5.0, 5.0, (8,), float32))
+        >>> _ = env.reset(seed=0)
+        >>> env.step(np.zeros(8))[1]  # the uniform mixture gains nothing
+        0.0
+    """
+
+    def __init__(
+        self,
+        *,
+        logit_range: float = DEFAULT_LOGIT_RANGE,
+        observation: str = "evidence",
+        render_mode: str | None = None,
+        **rules: Unpack[Rules],
+    ) -> None:
+        self._box_rules = _showing_candidates(rules)
+        self._observation = validation.choice("observation", observation, OBSERVATIONS)
+        super().__init__(render_mode=render_mode, **self._box_rules)
+        self._referee: BoxReferee
+        self._actions = Logits(self.game.num_hypotheses, logit_range)
+        self.observation_space, self.action_space = self._referee.space, self._actions.space
+
+    def _make_referee(self, num_games: int) -> BoxReferee:
+        return BoxReferee(self.scenario, num_games, self._history, self._box_rules, self._observation)
+
+
+class LDPDistBoxVectorEnv(LDPDistVectorEnv):
+    """B games of :class:`LDPDistBoxEnv` at once.
+
+    Args:
+        num_envs: B.
+        autoreset_mode: as in :class:`ldp_gym.LDPDistVectorEnv`.
+        logit_range: bound on a logit.
+        observation: ``"evidence"`` or ``"message"``.
+        render_mode: as in :class:`ldp_gym.LDPDistVectorEnv`.
+        **rules: see :class:`ldp_gym.engine.rules.Rules`.
+
+    Example:
+        >>> import gymnasium as gym, ldp_gym
+        >>> envs = gym.make_vec("LDPDistBox-v0", num_envs=3, horizon=10)
+        >>> envs.reset(seed=0)[0].shape
+        (3, 9)
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        logit_range: float = DEFAULT_LOGIT_RANGE,
+        observation: str = "evidence",
+        render_mode: str | None = None,
+        **rules: Unpack[Rules],
+    ) -> None:
+        self._box_rules = _showing_candidates(rules)
+        self._observation = validation.choice("observation", observation, OBSERVATIONS)
+        super().__init__(num_envs, autoreset_mode=autoreset_mode, render_mode=render_mode, **self._box_rules)
+        self._referee: BoxReferee
+        self._actions = Logits(self.game.num_hypotheses, logit_range, (self.num_envs,))
+        self.single_observation_space, self.single_action_space = self._referee.space, self._actions.space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = self._actions.batched_space
+
+    def _make_referee(self, num_games: int) -> BoxReferee:
+        return BoxReferee(self.scenario, num_games, self._history, self._box_rules, self._observation)
+
+
+def _showing_candidates(rules: Mapping[str, Any]) -> Rules:
+    """The rules; a class that is redrawn in every episode must be shown."""
+    redraws = rules.get("redraw_hypotheses") is True
+    return {**rules, "observe_candidates": True} if redraws else dict(rules)  # type: ignore[return-value, typeddict-item]

@@ -1,0 +1,172 @@
+"""Observations and actions for RL agents: evidence of a transcript, flat rows, and logits.
+
+LDPDistBox-v0, the wrappers and the trained policies all read transcripts and actions through this module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector.utils import batch_space
+
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
+from ldp_gym.engine.game import Game
+
+FloatRow = npt.NDArray[np.float32]
+
+DEFAULT_LOGIT_RANGE = 5.0
+"""Default bound on a logit. Two hypotheses can then be e^10 apart: the others cost 3e-4 nats at K = 8."""
+
+_LEAST_EVIDENCE = -30.0
+"""Lower bound on one message's log-likelihood, relative to the likeliest hypothesis. A message of a private
+channel stays above -eps; without privacy it keeps a hypothesis that was ruled out from hiding the others."""
+
+
+class RunningEvidence:
+    """Evidence for each hypothesis in units of its noise, ``(..., K + 1)``, with t / T as the last feature.
+
+    Let ``e_s`` be the log-likelihoods of message s less their mean over the K hypotheses, and
+    ``V_t = sum_s mean_k e_sk^2``. After t messages feature k is ``sum_s e_sk / sqrt(T V_t / t)``. Its noise
+    at the horizon is of size one on every channel, and it lies within ``sqrt(K T)``. The log posterior is a
+    multiple of it: an agent has to learn the factor, which depends on eps, T and the class.
+
+    Args:
+        game: the public rules.
+        batch_shape: leading axes, one entry for each game.
+
+    Example:
+        >>> from ldp_gym.engine.scenario import Scenario
+        >>> evidence = RunningEvidence(Scenario(hypotheses=[[0.9, 0.1], [0.1, 0.9]], horizon=4).game)
+        >>> evidence.advance(np.log([0.6, 0.2]))
+        >>> evidence.features.tolist()
+        [0.5, -0.5, 0.25]
+    """
+
+    def __init__(self, game: Game, batch_shape: tuple[int, ...] = ()) -> None:
+        self.game = game
+        self._sums = np.zeros((*batch_shape, game.num_hypotheses))
+        self._spread = np.zeros(batch_shape)
+        self._rounds = np.zeros(batch_shape)
+        self._posterior = game.public_posterior(batch_shape) if game.channel.adaptive else None
+        self.features = np.zeros((*batch_shape, game.num_hypotheses + 1), dtype=np.float32)
+
+    @staticmethod
+    def space(game: Game) -> gym.spaces.Box:
+        """The observation space of one game."""
+        bound = np.full(game.num_hypotheses + 1, 1.001 * math.sqrt(game.num_hypotheses * game.horizon))
+        low, high = np.append(-bound[1:], 0.0), np.append(bound[1:], 1.0)
+        return gym.spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
+
+    def along(self, log_likelihoods: FloatArray) -> FloatRow:
+        """Features after each of n messages, ``(..., n, K + 1)``, from log-likelihoods ``(..., n, K)``."""
+        told = log_likelihoods - np.maximum.reduce(log_likelihoods, axis=-1, keepdims=True)
+        np.maximum(told, _LEAST_EVIDENCE, out=told)
+        told -= np.add.reduce(told, axis=-1, keepdims=True) / told.shape[-1]
+        spread = np.einsum("...k,...k->...", told, told) / told.shape[-1]
+        told[..., 0, :] += self._sums
+        spread[..., 0] += self._spread
+        sums = np.add.accumulate(told, axis=-2, out=told)
+        spreads = np.add.accumulate(spread, axis=-1, out=spread)
+        rounds = self._rounds[..., None] + np.arange(1.0, told.shape[-2] + 1.0)
+        self._sums = sums[..., -1, :].copy()
+        self._spread, self._rounds = spreads[..., -1].copy(), rounds[..., -1].copy()
+        scale = np.sqrt(rounds / (self.game.horizon * np.maximum(spreads, np.finfo(np.float64).tiny)))
+        features = np.empty((*rounds.shape, told.shape[-1] + 1), dtype=np.float32)
+        np.multiply(sums, scale[..., None], out=features[..., :-1], casting="same_kind")
+        np.divide(rounds, self.game.horizon, out=features[..., -1], casting="same_kind")
+        return features
+
+    def advance(self, log_likelihood: FloatArray) -> None:
+        """Take in one message per game, of log-likelihood ``(..., K)``."""
+        self.features = self.along(log_likelihood[..., None, :])[..., 0, :]
+
+    def update(self, candidates: FloatArray, messages: Messages) -> None:
+        """Take in the messages ``(..., *message_shape)`` of the round with these candidates."""
+        weights = None if self._posterior is None else self._posterior.weights
+        log_likelihood = self.game.channel.log_likelihood(np.asarray(messages), candidates, weights)
+        if self._posterior is not None:
+            self._posterior.advance(log_likelihood)
+        self.advance(log_likelihood)
+
+    def restart(self, games: BoolArray) -> None:
+        """Begin a new episode in the games that ``games`` selects."""
+        for state in (self._sums, self._spread, self._rounds, self.features):
+            state[games] = 0.0
+        if self._posterior is not None:
+            self._posterior.restart(games)
+
+    def keep(self, games: BoolArray | IntArray) -> None:
+        """Go on with only some of the games."""
+        self._sums, self._spread, self._rounds = self._sums[games], self._spread[games], self._rounds[games]
+
+
+class RawRow:
+    """Raw observations of LDPDist-v0 as one float32 row: t / T, context, message, candidates if shown.
+
+    A message out of finitely many is one-hot.
+
+    Args:
+        space: the observation space of LDPDist-v0 for one game.
+        horizon: T.
+    """
+
+    def __init__(self, space: gym.spaces.Dict, horizon: int) -> None:
+        self._message = space["message"]
+        self._horizon = horizon
+        shown = [part for name, part in space.items() if name != "message"]
+        width = sum(math.prod(part.shape) for part in [*shown, self._message] if part.shape)
+        width += int(self._message.n) if isinstance(self._message, gym.spaces.Discrete) else 0
+        self.space: gym.spaces.Box = gym.spaces.Box(-np.inf, np.inf, (width,), dtype=np.float32)
+
+    def __call__(self, observation: Mapping[str, npt.NDArray[Any]]) -> FloatRow:
+        """The rows ``(..., width)`` of observations with any leading axes."""
+        batch = observation["context"].shape[:-1]
+        message = np.asarray(observation["message"])
+        if isinstance(self._message, gym.spaces.Discrete):
+            message = np.arange(self._message.n) == (message - self._message.start)[..., None]
+        parts = [observation["round"] / self._horizon, observation["context"], message.reshape(*batch, -1)]
+        if "candidates" in observation:
+            parts.append(observation["candidates"].reshape(*batch, -1))
+        return np.concatenate(parts, axis=-1, dtype=np.float32, casting="unsafe")
+
+
+class Logits:
+    """Actions that are logits: a ``Box`` space, and the weights that an action stands for.
+
+    Args:
+        num_logits: number of logits of one game.
+        logit_range: bound of the space. Any finite logits are accepted.
+        batch_shape: leading axes of actions.
+    """
+
+    def __init__(self, num_logits: int, logit_range: float, batch_shape: tuple[int, ...] = ()) -> None:
+        bound = validation.positive("logit_range", logit_range)
+        self.space = gym.spaces.Box(-bound, bound, (num_logits,), dtype=np.float32)
+        self.shape = (*batch_shape, num_logits)
+
+    @property
+    def batched_space(self) -> gym.Space[Any]:
+        """The space of a batch of actions."""
+        return batch_space(self.space, self.shape[0])
+
+    def distribution(self, action: npt.ArrayLike) -> FloatArray:
+        """The softmax of logits.
+
+        Raises:
+            ValueError: for another shape, or logits that are not finite.
+        """
+        logits = validation.numbers("an action", action)
+        if logits.shape != self.shape or not math.isfinite(np.add.reduce(logits, axis=None)):
+            raise ValueError(
+                f"an action is finite logits of shape {self.shape}, got shape {logits.shape}: "
+                f"{validation.describe(action)}"
+            )
+        weights = np.exp(logits - np.maximum.reduce(logits, axis=-1, keepdims=True))
+        weights /= np.add.reduce(weights, axis=-1, keepdims=True)
+        return weights

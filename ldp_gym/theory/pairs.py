@@ -1,0 +1,217 @@
+"""Pairs of hypotheses: what messages tell about them, which ones a channel is blind to, and a risk floor.
+
+*The floor.* For ``gamma >= 0`` let ``E_gamma(P, Q) = max_A P(A) - gamma Q(A)``, the hockey-stick divergence.
+An event A of an eps-private message is a function ``phi(y)`` of the label, between lo and hi, where
+``hi <= e^eps lo`` and ``1 - lo <= e^eps (1 - hi)``. At best it is hi where ``P > gamma Q`` and lo elsewhere:
+``lo (1 - gamma) + (hi - lo) E_gamma(P, Q)``. That is linear in (lo, hi), hence largest at a corner: (0, 0),
+(1, 1) or (b, a), ``a = 1 - b = e^eps / (1 + e^eps)``. So no message has a divergence above
+
+    ``F(gamma) = max(0, 1 - gamma, (a - b) E_gamma(P, Q) + b (1 - gamma))``.
+
+F is convex with ``F(0) = 1``, so it is the divergence of a pair of laws of its own; so is every convex
+function above it that ends in ``max(0, 1 - gamma)``, such as F interpolated between the points of a grid. By
+Blackwell's theorem every message is a function, with noise, of that pair's, and step by step every
+transcript, adaptive or not, is one of their products. The least expected KL of a round, ``E JS_w`` with w the
+posterior, is concave in w, so it is no less on the transcript than on the product.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ldp_gym.channels.base import Channel, as_channel
+from ldp_gym.core import game_arrays, validation
+from ldp_gym.core.arrays import FloatArray, uniform_distribution
+from ldp_gym.core.sampling import Purpose, categorical, stream
+
+_RATIO_POINTS = 16
+"""Number of grid points on either side of a likelihood ratio of 1."""
+
+_LARGEST_LOG_RATIO = 30.0
+"""Log-likelihood ratio beyond which all counts as known."""
+
+_PAIR_ROUNDING = 1e-11
+"""Relative error that is taken off for rounding."""
+
+
+def pair_floor(p: FloatArray, q: FloatArray, horizon: int, epsilon: float) -> float:
+    """The least risk, on two distributions and under a uniform truth, that this module's proof leaves.
+
+    For all pure channels, adaptive ones too. On disjoint supports it is exact, up to rounding.
+
+    Args:
+        p: a distribution ``(M,)``.
+        q: another one.
+        horizon: T, up to 10,000.
+        epsilon: the privacy level, up to 20.
+
+    Example:
+        >>> round(pair_floor(np.array([0.5, 0.5]), np.array([0.2, 0.8]), 1000, 1.0), 2)
+        3.59
+    """
+    pair = np.stack([validation.numbers("p", p), validation.numbers("q", q)]).astype(np.float64)
+    p, q = game_arrays.one_context(pair, 2, pair.shape[-1])
+    rounds = validation.whole("horizon (T)", horizon, least=1, most=10_000)
+    epsilon = validation.positive("epsilon", epsilon, most=20.0)
+    step, law = _dominating_law(p, q, epsilon)
+    if step == 0.0:  # messages tell nothing
+        return float(rounds * _divergence(p, q, np.array([0.5]))[0])
+    places = np.arange(-math.ceil(_LARGEST_LOG_RATIO / step), math.ceil(_LARGEST_LOG_RATIO / step) + 1)
+    # Masses sqrt(p q): those of p and q are e^(step i / 2) and e^(-step i / 2) times as large.
+    masses, total = (places == 0).astype(np.float64), 0.0
+    pays = np.cosh(step * places / 2.0) * _divergence(p, q, 1.0 / (1.0 + np.exp(-step * places)))
+    for _ in range(rounds):
+        paid = float(masses @ pays)
+        total += paid
+        if paid <= 1e-12 * total:
+            break
+        masses = np.convolve(masses, law, mode="same")  # what leaves the grid is known
+    return total * (1.0 - _PAIR_ROUNDING)
+
+
+def _dominating_law(p: FloatArray, q: FloatArray, epsilon: float) -> tuple[float, FloatArray]:
+    """A grid of log-likelihood ratios and the masses ``sqrt(p q)`` of a pair that dominates all messages."""
+    keep = 1.0 / (1.0 + math.exp(-epsilon))
+    lie = 1.0 - keep
+    distance = np.maximum(p - q, 0.0).sum()
+    # The largest ratio: of the answers to "is it a label that only p, or only q, has (almost) alone?"
+    widest = 0.0
+    for one, other in ((p, q), (q, p)):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for ratio in np.unique(np.where(other > 0.0, one / np.where(other > 0.0, other, 1.0), np.inf)):
+                inside = one >= ratio * other if np.isfinite(ratio) else other == 0.0
+                first, second = one[inside].sum(), other[inside].sum()
+                answers = np.log((lie + (keep - lie) * first) / (lie + (keep - lie) * second))
+                widest = max(widest, float(answers))
+    if distance <= 0.0 or widest <= 0.0:
+        return 0.0, np.ones(1)
+    step = widest * (1.0 + 1e-9) / _RATIO_POINTS
+    places = np.arange(-_RATIO_POINTS - 1, _RATIO_POINTS + 2)
+    gammas = np.exp(step * places)
+    sticks = np.maximum(p - gammas[:, None] * q, 0.0).sum(axis=1)
+    profile = np.maximum(np.maximum(0.0, 1.0 - gammas), (keep - lie) * sticks + lie * (1.0 - gammas))
+    slopes = np.diff(profile) / np.diff(gammas)
+    second = np.maximum(np.diff(slopes), 0.0)  # the masses of q at the grid points inside
+    return step, second * np.exp(step * places[1:-1] / 2.0)
+
+
+def _divergence(p: FloatArray, q: FloatArray, weights: FloatArray) -> FloatArray:
+    """``w KL(p, m) + (1 - w) KL(q, m)`` with ``m = w p + (1 - w) q``, for every weight w."""
+    w = weights[:, None]
+    mixed = w * p + (1.0 - w) * q
+    safe = np.where(mixed > 0.0, mixed, 1.0)
+    terms = [
+        share * law * np.log(np.where(law > 0.0, law, safe) / safe) for share, law in ((w, p), (1.0 - w, q))
+    ]
+    return np.maximum((terms[0] + terms[1]).sum(axis=1), 0.0)
+
+
+# -- What a channel tells about pairs ------------------------------------------------------------------
+
+
+def pair_information(
+    channel: Channel, candidates: FloatArray, *, samples: int = 20_000, seed: int = 0
+) -> FloatArray:
+    """The information of one message about which of two hypotheses is the truth, pair by pair, ``(K, K)``.
+
+    In nats, if both are equally likely: the Jensen-Shannon divergence of their messages. 0 for a pair that
+    the channel cannot tell apart. An adaptive channel acts on the posterior that knows only the pair. Exact
+    where the messages can be listed; else over draws of the public coins, or of real-valued messages: then 0
+    is exact still.
+
+    Args:
+        channel: the channel.
+        candidates: the class at a context, ``(K, M)``.
+        samples: number of messages to draw where they are real-valued.
+        seed: seed of those messages.
+
+    Example:
+        >>> from ldp_gym.channels import Split
+        >>> table = np.array([[0.2, 0.0, 0.8], [0.0, 0.2, 0.8], [0.5, 0.5, 0.0]])
+        >>> pair_information(Split(3, 3, 10), table).round(3).tolist()
+        [[0.0, 0.0, 0.071], [0.0, 0.0, 0.071], [0.071, 0.071, 0.0]]
+    """
+    size = as_channel(channel).num_hypotheses
+    table = game_arrays.one_context(candidates, size, channel.num_labels)
+    samples, seed = validation.whole("samples", samples, least=2), validation.seed("seed", seed)
+    if not channel.adaptive:
+        return _divergences(*_likelihoods(channel, table, None, samples, seed))
+    information = np.zeros((size, size))
+    for j, k in zip(*np.triu_indices(size, 1), strict=True):
+        public = np.zeros(size)
+        public[[j, k]] = 0.5
+        chances, ratios = _likelihoods(channel, table, public, samples, seed)
+        information[j, k] = information[k, j] = _divergences(chances, ratios[:, [j, k]])[0, 1]
+    return information
+
+
+def _likelihoods(
+    channel: Channel, table: FloatArray, public: FloatArray | None, samples: int, seed: int
+) -> tuple[FloatArray, FloatArray]:
+    """The chances ``(n,)`` of messages under a mixture, and their likelihoods relative to it, ``(n, K)``."""
+    prior = uniform_distribution(channel.num_hypotheses) if public is None else public
+    try:
+        listed = channel.list_messages(table, public)
+        messages, log_weights = listed.messages, listed.log_weights
+    except TypeError:
+        rng = stream(Purpose.INFORMATION, seed)
+        labels = categorical(np.einsum("k,km->m", prior, table), rng.random(samples))
+        messages, log_weights = channel.privatize(labels, table, rng, public), None
+    log_likelihood = channel.log_likelihood(messages, table, public)
+    peak = log_likelihood.max(axis=1, keepdims=True)
+    likelihood = np.exp(log_likelihood - np.where(np.isfinite(peak), peak, 0.0))
+    mixed = np.einsum("nk,k->n", likelihood, prior)
+    possible = mixed > 0.0
+    ratios = likelihood[possible] / mixed[possible, None]
+    if log_weights is None:
+        return np.full(len(ratios), 1.0 / len(ratios)), ratios
+    return mixed[possible] * np.exp(log_weights[possible] + peak[possible, 0]), ratios
+
+
+def _divergences(chances: FloatArray, ratios: FloatArray) -> FloatArray:
+    """The Jensen-Shannon divergences of all pairs, from likelihood ratios ``(n, K)``."""
+    own, size = _xlogx(ratios), ratios.shape[1]
+    information = np.zeros((size, size))
+    for j in range(size):
+        middle = (ratios[:, [j]] + ratios[:, j + 1 :]) / 2.0
+        told = (own[:, [j]] + own[:, j + 1 :]) / 2.0 - _xlogx(middle)
+        # Equal up to rounding counts as equal.
+        told[np.abs(ratios[:, [j]] - ratios[:, j + 1 :]) <= 1e-9 * middle] = 0.0
+        information[j, j + 1 :] = np.maximum(np.einsum("n,nk->k", chances, told), 0.0)
+    return information + information.T
+
+
+def _xlogx(x: FloatArray) -> FloatArray:
+    return x * np.log(np.where(x > 0.0, x, 1.0))
+
+
+def blind_pairs(
+    channel: Channel, tables: FloatArray, tolerance: float = 1e-12, *, distance: float = 0.01
+) -> list[tuple[int, int]]:
+    """The pairs of hypotheses ``(j, k)``, j < k, that differ and that no table lets the channel tell apart.
+
+    Bayes pays for such a pair in every round, for ever.
+
+    Args:
+        channel: the channel.
+        tables: the class at one context, ``(K, M)``, or at several, ``(n, K, M)``.
+        tolerance: largest information, in nats per message, that counts as none.
+        distance: a pair counts if its total variation is above this in one of the tables.
+
+    Example:
+        >>> from ldp_gym.channels import HalfSpace, Vote
+        >>> table = np.array([[0.2, 0.0, 0.8], [0.0, 0.2, 0.8], [0.5, 0.5, 0.0]])
+        >>> blind_pairs(Vote(3, 3, 10), table), blind_pairs(HalfSpace(3, 3, 10), table)
+        ([(0, 1)], [])
+    """
+    size = as_channel(channel).num_hypotheses
+    tables = game_arrays.candidates(tables, size, channel.num_labels).reshape(-1, size, channel.num_labels)
+    apart = np.maximum(tables[:, :, None] - tables[:, None], 0.0).sum(axis=-1).max(axis=0)
+    unknown = np.triu(apart > validation.nonnegative("distance", distance), 1)
+    for table in tables:
+        if not unknown.any():
+            break
+        unknown &= pair_information(channel, table) <= tolerance
+    return [(int(j), int(k)) for j, k in np.argwhere(unknown)]

@@ -1,1 +1,0 @@
-"""Public statistics of the messages: what learned agents see."""

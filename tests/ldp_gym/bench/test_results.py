@@ -1,0 +1,123 @@
+"""Results as a data frame, and as tables of a terminal and of a page."""
+
+import io
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+import ldp_gym
+from ldp_gym import bench, theory
+from ldp_gym.bench import Experiment, ExperimentResult, tables
+from ldp_gym.bench.results import describe_game
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return bench.run("quick", size="small", episodes=5, jobs=1, out=tmp_path_factory.mktemp("results"))
+
+
+def test_the_frame_has_the_numbers_of_the_games_themselves(results):
+    frame = results.frame.set_index(["channel", "learner"])
+    assert len(frame) == len(results.successes)
+
+    def played(learner):
+        game = {"channel": "adaptive-split", "horizon": 100}
+        return ldp_gym.evaluate(learner, game, episodes=5, seed=0)
+
+    bayes, exp3, uniform = (played(name) for name in ("bayes", "centred-exp3", "uniform"))
+    row = frame.loc["adaptive-split", "centred-exp3"]
+    assert row["risk"] == pytest.approx(exp3.kl[:, -1].mean(), rel=1e-12)
+    assert (row["risk_low"], row["risk_high"]) == pytest.approx(exp3.interval())
+    assert row["tv"] == pytest.approx(exp3.tv[:, -1].mean() / 100)
+    assert row["over_bayes"] == pytest.approx((exp3.kl - bayes.kl)[:, -1].mean(), rel=1e-9)
+    assert row["uniform"] == pytest.approx(uniform.kl[:, -1].mean())
+    gain = (uniform.kl - bayes.kl)[:, -1].mean()
+    assert row["score"] == pytest.approx((uniform.kl - exp3.kl)[:, -1].mean() / gain)
+    assert frame.loc["adaptive-split", "bayes"]["score"] == pytest.approx(1.0, rel=1e-12)
+    assert math.isnan(frame.loc["laplace-vector", "exp3"]["score"]), "nobody learns here in 100 rounds"
+    assert row[["suite", "K", "M", "T", "epsilon", "nature", "truth", "track"]].tolist() == [
+        "quick", 8, 16, 100, 1.0, "iid", "uniform", "informed",
+    ]  # fmt: skip
+
+    bounds = frame["bound"].dropna()
+    assert bounds.to_dict() == {
+        ("laplace-single", "exp3"): theory.exp3_bound(8, 100, 1.0),
+        ("laplace-vector", "wma"): theory.wma_bound(8, 100, 1.0, 1e-5),
+        ("identity", "bayes"): math.log(8),
+    }
+
+
+def test_what_is_level_with_bayes_is_marked_and_no_other(results):
+    frame = results.frame
+    bayes = frame["learner"] == "bayes"
+    level = (frame["over_bayes_low"] <= 0) & (frame["over_bayes_high"] >= 0)
+    assert (frame["best"] == (bayes | level)).all()
+    _, table = tables.leaderboard(results)
+    assert ((table["Over Bayes"] == "level") == (level & ~bayes)).all()
+
+
+def test_what_all_rows_share_is_said_once(results):
+    shared, table = tables.leaderboard(results)
+    assert shared == "In every row: Game: softmax-linear, K = 8, M = 16; T: 100; Episodes: 5."
+    assert set(table["Privacy"]) == {"ε = 1", "ε = 1, δ = 1e-05", "none"}
+    assert {"Game", "T", "Worst truth", "Regret"}.isdisjoint(table.columns)
+
+
+def test_the_grid_has_a_row_per_channel_and_a_dash_for_who_does_not_play(results):
+    grid = tables.grid(results).set_index("Channel")
+    assert grid.loc["split", "exp3"] == "-"
+    found = {(r.channel, r.learner): r.risk.short for r in results.successes}
+    assert {place: text for place, text in grid.stack().items() if text != "-"} == found
+
+
+def test_a_printed_table_never_breaks_a_name_or_a_number(results):
+    for width in (60, 80, 200):
+        console = Console(width=width, record=True, file=io.StringIO())
+        tables.print_table(console, "title", tables.grid(results))
+        lines = console.export_text().splitlines()
+        heads = [line.split() for line in lines if line.startswith("Channel")]
+        assert [name for head in heads for name in head if name != "Channel"] == results.learners
+        assert sum(line.startswith("randomized-response") for line in lines) == len(heads)
+        assert max(map(len, lines)) <= width
+    assert len(heads) == 1
+
+
+def test_html_tables_are_escaped_and_whole():
+    frame = pd.DataFrame({"<i>": ["<script>", tables.Best("5"), "x" * 200]}, dtype=object)
+    html = tables.to_html(frame, "name")
+    assert "&lt;script&gt;" in html
+    assert "<b>5</b>" in html
+    assert "&lt;i&gt;" in html
+    assert "x" * 200 in html
+
+
+def test_where_every_truth_is_played_the_row_is_the_worst_truths(tmp_path):
+    results = bench.run("lower", size="small", episodes=2, jobs=1, out=tmp_path)
+    row = results.frame.iloc[0]
+    line = results.line(row["learner"], row["channel"])
+    played = next(r for r in line if r.horizon == row["T"]).evaluation
+    risks = played.kl[:, :, -1].mean(axis=1)
+    assert row["worst_truth"] == np.argmax(risks)
+    assert row["risk"] == pytest.approx(risks.max())
+    assert row["tv"] == pytest.approx(played.tv[np.argmax(risks), :, -1].mean() / row["T"])
+    assert results.frame["score"].isna().all(), "worst truths differ, so there is nothing to pair"
+
+
+@pytest.mark.parametrize(("truth", "holds"), [("uniform", True), (1, True), ([0.2, 0.7, 0.1], False)])
+def test_bounds_and_optimality_are_for_members(truth, holds):
+    table = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
+    rules = {"hypotheses": table, "horizon": 20, "channel": "laplace-single", "truth": truth}
+    played = ldp_gym.evaluate("exp3", rules, episodes=3)
+    result = ExperimentResult(Experiment(rules, "exp3", episodes=3), played, 1.0)
+    assert math.isfinite(result.bound) is holds
+    assert (result.regret == result.risk) is holds
+    assert result.regret.value == pytest.approx(played.regret.mean(), abs=1e-9)
+
+
+def test_a_class_that_is_redrawn_is_said_to_be():
+    rules = {"hypotheses": "dirichlet", "num_hypotheses": 4, "redraw_hypotheses": True}
+    experiment = Experiment(rules | {"observe_candidates": True, "nature": "drift"}, "bayes")
+    assert describe_game(experiment) == "dirichlet, K = 4, M = 16, redrawn in every episode, nature = drift"

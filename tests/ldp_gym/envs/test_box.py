@@ -1,0 +1,207 @@
+"""LDPDistBox-v0: the game of LDPDist-v0, features by their formula, gains as rewards, scores."""
+
+import math
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+from helpers import CHANNELS, record, small_rules
+
+import ldp_gym
+from ldp_gym.core.divergences import kl
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.envs.box import NAMED_GAMES, estimate_bayes_gain
+from ldp_gym.envs.features import RunningEvidence
+from ldp_gym.wrappers import EvidenceObservation, MessageObservation, MixtureAction
+
+pytestmark = pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.NoPrivacyWarning")
+
+REDRAWN = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "horizon": 9, "channel": "split"}
+TABLE = small_rules("designed", hypotheses="dirichlet", context_dim=1)
+
+
+def rules_of(channel):
+    return TABLE if channel == "designed" else small_rules(channel)
+
+
+@pytest.mark.parametrize("observation", ["evidence", "message"])
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_it_is_the_game_of_ldpdist_in_the_wrappers(channel, observation):
+    """The same seed gives the same features, KL and TV; the reward is the gain over the uniform mixture."""
+    rules = rules_of(channel)
+    box = gym.make("LDPDistBox-v0", observation=observation, **rules)
+    view = EvidenceObservation if observation == "evidence" else MessageObservation
+    plain = view(MixtureAction(gym.make("LDPDist-v0", reveal=True, **rules)))
+    rng = np.random.default_rng(0)
+    for seed in (3, None):
+        shown, expected = box.reset(seed=seed)[0], plain.reset(seed=seed)[0]
+        over = False
+        while not over:
+            assert shown.dtype == np.float32
+            assert shown in box.observation_space
+            np.testing.assert_allclose(shown, expected, rtol=1e-5, atol=1e-5)
+            action = rng.uniform(-5, 5, 4).astype(np.float32)
+            candidates = plain.unwrapped.candidates
+            shown, reward, over, _, info = box.step(action)
+            expected, loss, *_, other = plain.step(action)
+            uniform = kl(candidates[other["truth"]], candidates.mean(axis=0))
+            np.testing.assert_allclose(reward, uniform + loss, rtol=1e-9, atol=1e-12)
+            assert info["kl"] == pytest.approx(other["kl"], rel=1e-9)
+            assert info["tv"] == pytest.approx(other["tv"], rel=1e-9)
+        np.testing.assert_allclose(shown, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_features_are_sums_of_log_likelihoods_in_units_of_their_spread():
+    """By loops over rounds, from the formula, with blocks of any length."""
+    game, tape = record(small_rules("subset-selection"), 12, episodes=2)
+    told = game.channel.log_likelihood(tape.messages, tape.candidates)
+    whole, parts = RunningEvidence(game, (2,)), RunningEvidence(game, (2,))
+    features = whole.along(told)
+    np.testing.assert_allclose(
+        np.concatenate([parts.along(told[:, :5]), parts.along(told[:, 5:])], axis=1), features, rtol=1e-6
+    )
+    for b in range(2):
+        total, spread = np.zeros(4), 0.0
+        for t in range(12):
+            centred = told[b, t] - sum(told[b, t]) / 4
+            total, spread = total + centred, spread + sum(value**2 for value in centred) / 4
+            expected = [*total / math.sqrt(40 * spread / (t + 1)), (t + 1) / 40]
+            np.testing.assert_allclose(features[b, t], expected, rtol=1e-5)
+
+
+def test_features_are_multiples_of_the_log_posterior_and_stay_in_their_space():
+    game, tape = record(small_rules("adaptive-wheel", epsilon=4.0), 40, episodes=3)
+    features = RunningEvidence(game, (3,)).along(tape.log_likelihoods)
+    log_posterior = np.cumsum(tape.log_likelihoods - tape.log_likelihoods.mean(-1, keepdims=True), axis=1)
+    ratios = log_posterior / features[..., :-1]
+    np.testing.assert_allclose(ratios, ratios[..., :1].repeat(4, axis=-1), rtol=1e-4)
+    space = RunningEvidence.space(game)
+    assert all(row in space for row in features.reshape(-1, 5))
+    same = RunningEvidence(game, (1,)).along(np.tile([0.0, -1.0, -1.0, -1.0], (1, 40, 1)))
+    assert same[0, -1] in space, "the largest features that there are"
+
+
+def test_a_hypothesis_that_is_ruled_out_does_not_hide_the_others():
+    game, _ = record(small_rules(), 2)
+    told = np.array([[[-np.inf, 0.0, -1.0, -2.0]]])
+    features = RunningEvidence(game, (1,)).along(told)[0, 0]
+    assert np.isfinite(features).all()
+    assert (np.diff(features[1:4]) < -0.01).all()
+
+
+@pytest.mark.parametrize("rules", [small_rules(horizon=9), REDRAWN, small_rules("adaptive-split", horizon=9)])
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_single_and_vector_environments_agree(rules, mode):
+    """Through the ends of episodes, however the next begins, with the scores."""
+    envs = gym.make_vec("LDPDistBox-v0", num_envs=3, autoreset_mode=mode, **rules)
+    alone = [gym.make("LDPDistBox-v0", **rules) for _ in range(3)]
+    shown, ours = envs.reset(seed=5)[0], [env.reset(seed=5 + i)[0] for i, env in enumerate(alone)]
+    envs.action_space.seed(0)
+    scores = 0
+    for t in range(24):
+        np.testing.assert_allclose(shown, ours, rtol=1e-5, atol=1e-6)
+        actions = envs.action_space.sample()
+        shown, rewards, over, _, infos = envs.step(actions)
+        for i, env in enumerate(alone):
+            if mode is AutoresetMode.NEXT_STEP and t % 10 == 9:
+                ours[i] = env.reset()[0]
+                continue
+            ours[i], reward, ended, _, info = env.step(actions[i])
+            assert rewards[i] == pytest.approx(reward, rel=1e-9, abs=1e-12)
+            assert ended == over[i]
+            assert ("score" in info) == ended
+            if ended:
+                final = infos["final_info"] if mode is AutoresetMode.SAME_STEP else infos
+                assert final["_score"][i]
+                assert final["score"][i] == pytest.approx(info["score"], rel=1e-9)
+                scores += 1
+                if mode is AutoresetMode.SAME_STEP:
+                    np.testing.assert_allclose(infos["final_obs"][i], ours[i], rtol=1e-5, atol=1e-6)
+                    ours[i] = env.reset()[0]
+        if not over.any():
+            assert not infos.get("_score", np.zeros(1)).any()
+        elif mode is AutoresetMode.DISABLED:
+            shown, _ = envs.reset(options={"reset_mask": over})
+            ours = [env.reset()[0] for env in alone]
+    assert scores == 6
+
+
+def test_a_reset_of_some_games_leaves_the_others_evidence():
+    envs, untouched = (
+        gym.make_vec("LDPDistBox-v0", num_envs=3, autoreset_mode="Disabled", **small_rules()) for _ in "ab"
+    )
+    for env in (envs, untouched):
+        env.reset(seed=1)
+        for _ in range(5):
+            env.step(np.zeros((3, 4)))
+    envs.reset(options={"reset_mask": np.array([False, True, False])})
+    for _ in range(30):
+        shown, kept = envs.step(np.zeros((3, 4)))[0], untouched.step(np.zeros((3, 4)))[0]
+        np.testing.assert_array_equal(shown[[0, 2]], kept[[0, 2]])
+        assert not np.array_equal(shown[1], kept[1])
+
+
+def test_the_score_is_the_return_over_that_of_bayes():
+    """The reference against `evaluate` on the same episodes; the uniform mixture has 0."""
+    rules = small_rules("split", hypotheses="dirichlet", context_dim=1, epsilon=2.0)
+    episodes = 512
+    gain = estimate_bayes_gain(Scenario(**rules), episodes, seed=10)
+    uniform, bayes = (
+        ldp_gym.evaluate(learner, rules, episodes=episodes, seed=10).risk for learner in ("uniform", "bayes")
+    )
+    assert gain == pytest.approx(uniform - bayes, rel=1e-9)
+    env = gym.make("LDPDistBox-v0", **rules)
+    env.reset(seed=0)
+    total, over = 0.0, False
+    while not over:
+        _, reward, over, _, info = env.step(np.array([3.0, 0.0, 0.0, 0.0]))
+        total += reward
+    assert info["score"] == pytest.approx(total / estimate_bayes_gain(Scenario(**rules)), rel=1e-9)
+    env.reset(seed=0)
+    rewards = [env.step(np.zeros(4))[1] for _ in range(40)]
+    np.testing.assert_allclose(rewards, 0.0, atol=1e-12)
+
+
+def test_a_label_that_no_hypothesis_allows_costs_max_loss():
+    """Then there is no gain, and no score without a gain of Bayes."""
+    rules = {"hypotheses": [[0.5, 0.5, 0.0], [0.9, 0.1, 0.0]], "truth": [0.0, 0.0, 1.0], "horizon": 4}
+    env = gym.make("LDPDistBox-v0", **rules, max_loss=7.0)
+    env.reset(seed=0)
+    for _ in range(4):
+        _, reward, *_, info = env.step(np.array([1.0, -1.0]))
+        assert reward == 0.0
+        assert info["kl"] == math.inf
+    assert "score" not in info
+
+
+def test_named_games_are_fixed():
+    assert NAMED_GAMES == {
+        "easy": {
+            "hypotheses": "dirichlet",
+            "num_hypotheses": 4,
+            "num_labels": 8,
+            "channel": "split",
+            "epsilon": 4.0,
+            "horizon": 200,
+        },
+        "medium": {},
+        "hard": {"channel": "split", "observation": "message"},
+    }
+    shapes = {name: gym.make(f"LDPDistBox-{name}-v0").observation_space.shape for name in NAMED_GAMES}
+    assert shapes == {"easy": (5,), "medium": (9,), "hard": (13,)}
+
+
+def test_wrong_arguments_and_actions_say_what_is_wrong():
+    with pytest.raises(ValueError, match="observation must be one of"):
+        gym.make("LDPDistBox-v0", observation="label")
+    with pytest.raises(ValueError, match="logit_range must be"):
+        gym.make("LDPDistBox-v0", logit_range=0.0)
+    env = gym.make("LDPDistBox-v0", **small_rules())
+    with pytest.raises(gym.error.ResetNeeded, match="call reset"):
+        env.step(np.zeros(4))
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"finite logits of shape \(4,\), got shape \(3,\)"):
+        env.step(np.zeros(3))
+    with pytest.raises(ValueError, match="finite logits"):
+        env.step(np.full(4, np.nan))
