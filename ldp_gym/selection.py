@@ -125,21 +125,19 @@ class Selection:
 
     def save_figure(self, path: Any) -> None:
         """Draw ``found`` and ``users_needed`` against eps, a column per learner, into a file."""
-        from matplotlib.figure import Figure
-
+        with extra("bench", "a figure"):
+            from matplotlib.figure import Figure
         learners, epsilons = self.frame["learner"].unique(), sorted(self.frame["epsilon"].unique())
         figure = Figure(figsize=(2.8 * len(learners) + 2.0, 5.0), layout="constrained")
         axes = figure.subplots(2, len(learners), sharex=True, sharey="row", squeeze=False)
         for (above, below), learner in zip(axes.T, learners, strict=True):
             for i, channel in enumerate(self.frame["channel"].unique()):
                 rows = self.frame[(self.frame["learner"] == learner) & (self.frame["channel"] == channel)]
-                finite = rows[np.isfinite(rows["users_needed"])]
-                above.plot(rows["epsilon"], rows["found"], f".-C{i}", label=channel)
-                below.plot(finite["epsilon"], finite["users_needed"], f"-C{i}", lw=1)
-                fills = ["white" if estimated else f"C{i}" for estimated in finite["estimated"]]
-                below.scatter(
-                    finite["epsilon"], finite["users_needed"], 18, fills, edgecolors=f"C{i}", zorder=3
-                )
+                above.plot("epsilon", "found", f".-C{i}", data=rows, label=channel)
+                rows = rows[np.isfinite(rows["users_needed"])]
+                below.plot("epsilon", "users_needed", f"o-C{i}", data=rows, lw=1, ms=4)
+                estimated = rows[rows["estimated"]]
+                below.plot("epsilon", "users_needed", f"oC{i}", data=estimated, ms=4, mfc="white")
             above.axhline(SUFFICIENT, color="0.7", lw=0.8)
             below.axhline(self.users, color="0.7", lw=0.8)
             above.set(title=learner, xscale="log", ylim=(-0.03, 1.03))
@@ -187,10 +185,10 @@ def select(
     """
     with extra("bench", "ldp_gym.select"):
         import pandas as pd
-    channels = validation.list_of("channels", channels, "names of channels")
+    channels = list(dict.fromkeys(validation.list_of("channels", channels, "names of channels")))
     makers = {name: _maker(name) for name in validation.list_of("learners", learners, "names of learners")}
     given = validation.list_of("epsilons", epsilons, "privacy levels")
-    levels = sorted(validation.positive("epsilons", epsilon) for epsilon in given)
+    levels = sorted({validation.positive("epsilons", epsilon) for epsilon in given})
     if not (channels and makers and levels):
         raise ValueError("select needs at least one channel, one learner and one eps")
     smoothing = validation.fraction("smoothing", smoothing)
@@ -205,12 +203,9 @@ def select(
     processes = count_jobs(jobs) if seconds > 8.0 else 1  # to start processes takes seconds too
     pieces = [(channel, epsilon) for channel in channels for epsilon in levels]
     if not quiet:
-        print(
-            f"playing {', '.join(makers)} on {', '.join(channels)} at eps = "
-            f"{', '.join(f'{epsilon:g}' for epsilon in levels)}: {runs} runs of {len(labels):,} users each, "
-            f"about {math.ceil(seconds / processes)} s",
-            file=sys.stderr,
-        )
+        where = f"{', '.join(channels)} at eps = {', '.join(f'{epsilon:g}' for epsilon in levels)}"
+        users = f"{runs} runs of {len(labels):,} users each, about {math.ceil(seconds / processes)} s"
+        print(f"playing {', '.join(makers)} on {where}: {users}", file=sys.stderr)
     results: dict[int, dict[str, Evaluation]] = {}
     with progress_bar(len(pieces), "playing", quiet) as step:
         for index, part in share_out(play, pieces, processes):
@@ -348,7 +343,8 @@ def _users_needed(result: Evaluation, losses: FloatArray) -> tuple[float, bool]:
         return math.nan, True
     further = (losses - losses[:, [best]])[:, others]
     z = NormalDist().inv_cdf(SUFFICIENT)
-    noise, other_users = np.square(spread / mean), further.var(axis=0) / np.square(further.mean(axis=0))
+    with np.errstate(divide="ignore"):  # models of the same loss are never told apart
+        noise, other_users = np.square(spread / mean), further.var(axis=0) / np.square(further.mean(axis=0))
     return float(max(len(losses), z**2 * (len(losses) * noise + other_users).max())), True
 
 
@@ -408,11 +404,8 @@ def _table(frame: Any) -> str:
         return f"{row['found']:.0%} {needed:>6}"
 
     shown = frame.assign(shown=frame.apply(show, axis=1))
-    order = list(
-        dict.fromkeys(sorted(zip(shown["learner"], shown["channel"], strict=True), key=itemgetter(0)))
-    )
-    wide = (
-        shown.pivot(index=["learner", "channel"], columns="epsilon", values="shown").loc[order].reset_index()
-    )
+    wide = shown.pivot(index=["learner", "channel"], columns="epsilon", values="shown")
+    order = dict.fromkeys(zip(shown["learner"], shown["channel"], strict=True))
+    wide = wide.loc[sorted(order, key=itemgetter(0))].reset_index()
     names = {epsilon: f"eps = {epsilon:g}" for epsilon in frame["epsilon"]}
     return wide.fillna("").rename(columns=names).to_string(index=False)
