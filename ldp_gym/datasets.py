@@ -20,7 +20,7 @@ from ldp_gym.core.arrays import FloatArray, Messages
 from ldp_gym.core.errors import extra
 from ldp_gym.core.registry import refuse_addresses
 from ldp_gym.engine.game import Game, copy_game
-from ldp_gym.engine.learners import Learner, build_learner
+from ldp_gym.engine.learners import LearnerProtocol, build_learner
 from ldp_gym.engine.rules import as_rules
 from ldp_gym.evaluation import Evaluation, evaluate
 
@@ -34,7 +34,7 @@ def write_dataset(
     *,
     episodes: int,
     seed: int = TRAIN_SEED,
-    learner: str | Callable[[Game], Learner] = "uniform",
+    learner: str | Callable[[Game], LearnerProtocol] = "uniform",
     **description: Any,
 ) -> MinariDataset:
     """Play episodes and write them as a Minari dataset, in Minari's own directory.
@@ -84,7 +84,9 @@ def write_dataset(
     return minari.create_dataset_from_buffers(dataset_id, buffers, env=spec, **metadata)
 
 
-def evaluate_on_dataset(learner: str | Callable[[Game], Learner], dataset: MinariDataset) -> Evaluation:
+def evaluate_on_dataset(
+    learner: str | Callable[[Game], LearnerProtocol], dataset: MinariDataset
+) -> Evaluation:
     """Play a learner on the episodes of a dataset, as :func:`ldp_gym.evaluate` does."""
     spec: Any = getattr(getattr(dataset, "spec", None), "env_spec", None)
     if spec is None or not spec.id.startswith("LDPDist"):
@@ -101,7 +103,7 @@ def score_predictions(predictions: npt.ArrayLike, dataset: MinariDataset) -> Eva
     """Losses of predictions ``(episodes, T, M)``, made from the observations of a dataset."""
     array = validation.numbers("predictions", predictions)
 
-    def make(game: Game) -> Learner:
+    def make(game: Game) -> LearnerProtocol:
         shape = (dataset.total_episodes, game.horizon, game.num_labels)
         if array.shape != shape:
             raise ValueError(f"predictions must have shape {shape} (episodes, T, M), got {array.shape}")

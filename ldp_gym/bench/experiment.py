@@ -69,7 +69,7 @@ class Experiment:
         """Check what does not depend on the game."""
         as_rules("rules", self.rules)
         validation.text("learner", self.learner)
-        validation.options("options", validation.instance("options", self.options, Mapping, "a dict"))
+        validation.options_dict("options", validation.instance("options", self.options, Mapping, "a dict"))
         if self.truth is not None and not isinstance(self.truth, str):
             validation.whole("truth", self.truth, least=0)
         validation.whole("episodes", self.episodes, least=1)

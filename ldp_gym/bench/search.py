@@ -19,7 +19,7 @@ from ldp_gym.core.arrays import FloatArray, mixture, uniform_distribution
 from ldp_gym.core.divergences import negentropy
 from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.engine.game import Game
-from ldp_gym.engine.learners import Learner
+from ldp_gym.engine.learners import LearnerProtocol
 from ldp_gym.engine.rules import as_rules
 from ldp_gym.evaluation import Evaluation, as_scenario, evaluate
 from ldp_gym.theory.information import MessageInformation
@@ -60,7 +60,7 @@ class HardContexts:
 
 def hardest_contexts(
     rules: Mapping[str, Any],
-    learner: str | Callable[[Game], Learner] = "bayes",
+    learner: str | Callable[[Game], LearnerProtocol] = "bayes",
     *,
     length: int = 1,
     sequences: int = 96,

@@ -21,7 +21,7 @@ from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.intervals import p_above, p_below
 from ldp_gym.engine.game import Game
-from ldp_gym.engine.learners import Learner
+from ldp_gym.engine.learners import LearnerProtocol
 from ldp_gym.engine.rules import as_rules
 from ldp_gym.evaluation import evaluate
 
@@ -135,7 +135,7 @@ class SplitScore:
 
 
 def score(
-    learner: str | Callable[[Game], Learner],
+    learner: str | Callable[[Game], LearnerProtocol],
     split: str | GameSplit,
     *,
     episodes: int = 100,

@@ -48,9 +48,6 @@ _SETTINGS = ("learners", "channels", "episodes", "seed", "size", "parameters")
 
 STATUSES = ("done", "incompatible", "failed")
 
-_MOST_BYTES = 2**30
-"""Most bytes that the results of a cell may unpack to."""
-
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """Errors of reading a damaged row."""
 
@@ -274,7 +271,7 @@ def _pack(evaluation: Evaluation) -> bytes:
 
 
 def _unpack(blob: bytes) -> Evaluation:
-    return Evaluation(**read_arrays(io.BytesIO(blob), _MOST_BYTES))
+    return Evaluation(**read_arrays(io.BytesIO(blob)))
 
 
 def _now() -> str:

@@ -116,7 +116,7 @@ def as_rules(name: str, value: object) -> dict[str, Any]:
         TypeError: if it is something else, or has an unknown rule.
     """
     validation.instance(name, value, Mapping, "a dict of what gym.make('LDPDist-v0', ...) takes")
-    rules = validation.options(name, value)
+    rules = validation.options_dict(name, value)
     complete_rules(rules)
     return rules
 

@@ -138,7 +138,7 @@ def describe_outside(trained_on: Mapping[str, Any], measured: Mapping[str, str],
     if game.hypotheses is not None:  # the family of a class that is redrawn is not among the public rules
         parts["classes"] = ("class family", HYPOTHESES, game.hypotheses)
     for key, (kind, registry, part) in parts.items():
-        names = [n for n in registry.names() if registry.is_builtin(n) and registry[n] is type(part)]
+        names = [name for name, maker in registry.own.items() if maker is type(part)]
         name = names[0] if names else type(part).__name__
         if name not in trained_on.get(key, [name]):
             found[key] = f"{kind} {name!r}, trained on {', '.join(trained_on[key])}"

@@ -15,8 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ldp_gym.channels.base import Channel
-from ldp_gym.channels.clipped import ClippedChannel
-from ldp_gym.channels.noisy import GAUSS, NoisyChannel
+from ldp_gym.channels.clipped import GAUSS, ClippedChannel, NoisyChannel
 from ldp_gym.core.arrays import FloatArray, Messages, expectations
 
 KINDS = ("agreement", "laplace", "gauss")

@@ -1,8 +1,4 @@
-"""The data of frames, kept round by round while the games are played.
-
-Frames show the hidden truth. Nothing kept here goes back into the game: observations, rewards and infos are
-the same with and without rendering.
-"""
+"""The data of frames, kept round by round while the games are played. They include the hidden truth."""
 
 from __future__ import annotations
 
