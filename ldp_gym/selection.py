@@ -25,7 +25,7 @@ from ldp_gym.core.intervals import share_interval
 from ldp_gym.engine.learners import MakeLearner, as_make_learner
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.evaluation import Evaluation, Recording, evaluate
-from ldp_gym.hypotheses.base import HypothesisClass, name_classes
+from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.processes import count_jobs, progress_bar, share_out
 
 DEFAULT_CHANNELS = ("randomized-response", "subset-selection", "one-bit", "split", "adaptive-split")
@@ -249,8 +249,7 @@ def _probabilities(models: Mapping[str, Any], features: Any) -> tuple[FloatArray
         tables.append(validation.numbers(f"what {name!r} predicts", model.predict_proba(given)))
         if not np.array_equal(classes, every[0]) or tables[-1].shape != tables[0].shape:
             raise ValueError(
-                f"the models must share their classes: {name!r} has {name_classes(classes)}, the first has "
-                f"{name_classes(every[0])}"
+                f"the models must share their classes: {name!r} has {classes}, the first has {every[0]}"
             )
     return np.stack(tables, axis=1), None if every[0] is None else np.asarray(every[0])
 
