@@ -45,6 +45,7 @@ __all__ = [
     "audit",
     "evaluate",
     "hardest_contexts",
+    "select",
 ]
 __version__ = _VERSION
 
@@ -64,7 +65,7 @@ for _name, _game in {"": {}, **{f"{_name}-": _game for _name, _game in _NAMED_GA
     )
 
 
-_LAZY = {"bench", "hardest_contexts", "testing", "wrappers"}
+_LAZY = {"bench", "hardest_contexts", "select", "testing", "wrappers"}
 """Names that are imported when they are first used, as ``ldp_gym.bench``."""
 
 
@@ -78,6 +79,10 @@ def __getattr__(name: str) -> _Any:
             from ldp_gym.bench.search import hardest_contexts
 
             return hardest_contexts
+        case "select":
+            from ldp_gym.selection import select
+
+            return select
         case "testing":
             import ldp_gym.testing
 

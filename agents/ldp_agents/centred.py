@@ -25,11 +25,18 @@ class CentredEXP3(SmoothedLearner):
         game: the public rules.
         rate: ``"adaptive"``: V_t sums the squared spread of the estimates; ``"known"``: the channel's own
             bound on it, which is public.
+        losses: ``"message"``: the channel's loss estimates, of which the truth has the least where it is a
+            member; ``"label"``: unbiased estimates of the clipped log-loss of labels
+            (:meth:`ldp_gym.Channel.unbiased_losses`), whose least sum finds the best hypothesis even where
+            none is right. They are noisier, and need a channel that tells all labels apart.
     """
 
-    def __init__(self, game: Game, rate: str = "adaptive") -> None:
+    def __init__(self, game: Game, rate: str = "adaptive", losses: str = "message") -> None:
         rate = validation.choice("rate", rate, ("adaptive", "known"))
         self._known = rate == "known"
+        self._of_labels = validation.choice("losses", losses, ("message", "label")) == "label"
+        if self._known and self._of_labels:
+            raise ValueError("rate='known' bounds the losses of messages: leave it out with losses='label'")
         super().__init__(game)
 
     @property
@@ -39,7 +46,8 @@ class CentredEXP3(SmoothedLearner):
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """The channel's estimates, and their spread as one number more."""
         channel = self.game.channel
-        estimates = channel.loss_estimates(messages, candidates, self.posterior)
+        estimate = channel.unbiased_losses if self._of_labels else channel.loss_estimates
+        estimates = estimate(messages, candidates, self.posterior)
         if self._known:
             spread = np.broadcast_to(channel.loss_variance(candidates), estimates.shape[:-1])
         else:

@@ -23,6 +23,7 @@ with extra("bench", "the command ldp-gym"):
     from ldp_gym.cli.auditing import audit
     from ldp_gym.cli.benchmarking import bench, export, report
     from ldp_gym.cli.listing import catalogue
+    from ldp_gym.cli.selecting import select_command
 
 
 class Commands(TyperGroup):
@@ -109,3 +110,4 @@ app.command()(report)
 app.command()(export)
 app.command(name="list")(catalogue)
 app.command()(audit)
+app.command(name="select")(select_command)

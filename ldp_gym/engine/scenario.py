@@ -48,6 +48,7 @@ class Scenario:
         self.observe_candidates = validation.flag("observe_candidates", given["observe_candidates"])
         self.reveal = validation.flag("reveal", given["reveal"])
         self.redraws = validation.flag("redraw_hypotheses", given["redraw_hypotheses"])
+        batch = validation.whole("batch", given["batch"], least=1)
         options = {
             party: validation.options_dict(f"{party}_kwargs", given[f"{party}_kwargs"])  # type: ignore[literal-required]
             for party in ("hypotheses", "channel", "nature", "truth")
@@ -71,7 +72,7 @@ class Scenario:
         self.channel = self._channel(given["channel"], promise, options["channel"])
         self.nature = self._nature(given["nature"], options["nature"])
         self._check_tables()
-        self.game = Game(None if self.redraws else self.hypotheses, self.channel, self.horizon)
+        self.game = Game(None if self.redraws else self.hypotheses, self.channel, self.horizon, batch)
 
     # -- Making the parties ---------------------------------------------------------------------------
 

@@ -79,6 +79,7 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
         truth_kwargs: Mapping[str, Any] | None = None,
         observe_candidates: bool = False,
         redraw_hypotheses: bool = False,
+        batch: int = 1,
         reveal: bool = False,
         max_loss: float = 100.0,
         **unknown: Any,

@@ -33,7 +33,7 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0)
 """Privacy levels of a game whose rules name none."""
 
 
-class Selection(Suite):
+class SelectionSuite(Suite):
     """Learners as judges of models: the pick is the model of the heaviest weight after all rounds."""
 
     def findings(self, results: Results) -> list[Finding]:
@@ -93,7 +93,7 @@ def _shares(results: Results) -> dict[str, DataFrame]:
     return found
 
 
-class OwnGame(Selection):
+class OwnGame(SelectionSuite):
     """A game by its rules, on all channels and with all learners unless some are named.
 
     Args:

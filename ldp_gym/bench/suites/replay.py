@@ -12,7 +12,7 @@ import numpy as np
 
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.suites.base import channel_rules
-from ldp_gym.bench.suites.own_game import EPSILONS, Selection
+from ldp_gym.bench.suites.own_game import EPSILONS, SelectionSuite
 from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.core.errors import extra
 
@@ -27,7 +27,7 @@ _CHANNELS = (
 _LEARNERS = ("uniform", "centred-exp3", "bayes", "fixed-share", "soft-bayes", "robust")
 
 
-class Replay(Selection):
+class Replay(SelectionSuite):
     """Fitted classifiers, and users whose own labels stay private."""
 
     name = "replay"

@@ -135,7 +135,7 @@ class FrameHistory:
         """Contents of a game's frame now."""
         self._read()
         weights = None if self._weights is None else self._weights[game]
-        return replace(self._frames[game], posterior=self._posterior.weights[game], weights=weights)
+        return replace(self._frames[game], posterior=self._posterior.latest_weights[game], weights=weights)
 
 
 def _extended(sums: FloatArray, more: FloatArray) -> FloatArray:
