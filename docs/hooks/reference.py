@@ -18,10 +18,10 @@ import griffe
 import ldp_agents
 import ldp_gym
 from ldp_gym.channels.base import Channel
-from ldp_gym.cli.listing import headings
+from ldp_gym.cli.catalogue import headings
 from ldp_gym.core.registry import Registry
 
-_SUITE_MODULES = ("paper", "learners", "own_game", "replay")
+_SUITE_MODULES = ("paper", "comparisons", "own_game", "real_labels")
 
 ENVIRONMENTS = {
     "LDPDist-v0": "ldp_gym.envs.single.LDPDistEnv",
@@ -35,7 +35,7 @@ MODULES = {
     ],
     "Wrappers for RL": ["ldp_gym.wrappers"],
     "evaluate": ["ldp_gym.evaluation"],
-    "Estimates from a batch": ["ldp_gym.bench.batch"],
+    "Estimates from a batch": ["ldp_gym.bench.online_to_batch"],
     "Hard contexts": ["ldp_gym.bench.search"],
     "Intervals": ["ldp_gym.core.intervals"],
     "The benchmark": [

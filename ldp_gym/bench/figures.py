@@ -52,6 +52,10 @@ _OTHERS = (
 """Colours of other names, by position."""
 
 
+Panels = dict[str, dict[str, dict[str, Estimate]]]
+"""Estimates by the panel's title, by series and by row."""
+
+
 @dataclass(frozen=True)
 class Line:
     """A line of a figure: estimates along x (style "-"), or a curve without points (":" or "--")."""
@@ -71,7 +75,7 @@ def in_style(draw: Callable[[Results], Figure], results: Results) -> Figure:
         return draw(results)
 
 
-def save(drawing: Figure, path: Path) -> str:
+def save_figure(drawing: Figure, path: Path) -> str:
     """Save a figure as ``path.svg`` and ``path.png``; return the SVG."""
     from matplotlib import rc_context
 

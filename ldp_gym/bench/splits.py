@@ -25,9 +25,6 @@ from ldp_gym.engine.learners import Learner
 from ldp_gym.engine.rules import as_rules
 from ldp_gym.evaluation import evaluate
 
-REFERENCES = ("uniform", "bayes")
-"""Learners with the scores 0 and 1."""
-
 TRAIN_SEED = 10**6
 """First seed of training episodes; scores are taken on smaller seeds."""
 
@@ -166,7 +163,7 @@ def score(
             progress(title)
         uniform, totals, bayes = (
             evaluate(who, rules, episodes=episodes, seed=seed).kl[:, -1]
-            for who in (REFERENCES[0], learner, REFERENCES[1])
+            for who in ("uniform", learner, "bayes")
         )
         scores[title] = score_totals(uniform, totals, bayes)
     return SplitScore(scores)

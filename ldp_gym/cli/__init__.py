@@ -20,9 +20,9 @@ with extra("bench", "the command ldp-gym"):
     from typer.core import TyperGroup
     from typer.main import get_command
 
-    from ldp_gym.cli.auditing import audit
-    from ldp_gym.cli.benchmarking import bench, export, report
-    from ldp_gym.cli.listing import catalogue
+    from ldp_gym.cli.auditing import audit_command
+    from ldp_gym.cli.benchmarking import bench_command, export_command, report_command
+    from ldp_gym.cli.catalogue import list_command
 
 
 class Commands(TyperGroup):
@@ -88,24 +88,17 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+@app.callback(invoke_without_command=True)
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    if version:
         typer.echo(f"ldp-gym {VERSION}")
         raise typer.Exit
 
 
-@app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop."),
-    ] = False,
-) -> None:
-    pass
-
-
-app.command()(bench)
-app.command()(report)
-app.command()(export)
-app.command(name="list")(catalogue)
-app.command()(audit)
+app.command("bench")(bench_command)
+app.command("report")(report_command)
+app.command("export")(export_command)
+app.command("list")(list_command)
+app.command("audit")(audit_command)

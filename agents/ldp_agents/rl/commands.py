@@ -10,7 +10,7 @@ from ldp_agents.rl import shipping
 from ldp_agents.rl.config import CONFIG, Config, read_config
 from ldp_agents.rl.pretrained import WEIGHTS_DIRECTORY
 from ldp_gym.bench.store import DIRECTORY
-from ldp_gym.cli.options import option_of, search_here
+from ldp_gym.cli.arguments import option_of, search_here
 from ldp_gym.core.errors import MissingExtraError, extra
 
 with extra("bench", "the command ldp-gym"):
