@@ -15,7 +15,7 @@ import third_party
 
 import ldp_gym
 from ldp_gym import bench
-from ldp_gym.bench import Experiment, Finding, Suite, runner
+from ldp_gym.bench import Experiment, ExperimentResult, Suite, runner
 from ldp_gym.bench.runner import play
 from ldp_gym.bench.store import Outcome
 from ldp_gym.cli import benchmarking
@@ -43,12 +43,6 @@ class Tiny(Suite):
             for learner in TINY_LEARNERS
         ]
 
-    def findings(self, results):
-        return [Finding("nothing")]
-
-    def draw(self, results):
-        raise NotImplementedError
-
 
 def table(results):
     """Everything that was measured, by what was played."""
@@ -70,18 +64,13 @@ def test_results_are_those_of_evaluate(expected):
     alone = ldp_gym.evaluate("bayes", game, episodes=12)
     np.testing.assert_array_equal(kl, alone.kl)
     np.testing.assert_array_equal(tv, alone.tv)
-
-
-def test_the_risk_has_the_interval_of_the_evaluation(tmp_path):
-    results = bench.run(Tiny(), jobs=1, out=tmp_path)
-    for result in results.successes:
-        assert (result.risk.low, result.risk.high) == result.evaluation.interval()
-        assert result.risk.value == result.evaluation.risk
+    result = ExperimentResult(Experiment(game, "bayes"), alone, 0.0)
+    assert (result.risk.value, result.risk.low, result.risk.high) == (alone.risk, *alone.interval())
 
 
 def test_the_command_has_the_same_defaults():
     here = inspect.signature(bench.run).parameters
-    command = inspect.signature(benchmarking.bench).parameters
+    command = inspect.signature(benchmarking.bench_command).parameters
     shared = set(here) & set(command) - {"suite"}
     assert shared >= {"episodes", "seed", "jobs", "out", "size", "dask", "time_limit"}
     assert {name: command[name].default for name in shared} == {name: here[name].default for name in shared}
@@ -100,7 +89,7 @@ def test_nothing_is_played_twice(tmp_path):
     assert len(again) == 6  # three more episodes of each experiment
 
 
-def test_what_failed_is_played_again(expected, tmp_path):
+def test_a_failed_cell_is_played_again(expected, tmp_path):
     cell = Tiny().experiments()[0].cells(0)[0]
     bench.Store(tmp_path).save(cell, Outcome("failed", None, "a disk was full", 0.1))
     results = bench.run(Tiny(), jobs=1, out=tmp_path)

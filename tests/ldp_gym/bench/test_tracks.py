@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from ldp_gym.bench import report
+from ldp_gym.bench.report import Report
 from ldp_gym.bench.runner import run
 from ldp_gym.bench.suites.own_game import OwnGame
 from ldp_gym.cli import app
@@ -24,7 +24,7 @@ def test_the_leaderboard_shows_tracks_and_who_does_not_play(directory):
     assert tracks["third_party_learners:Picky"] == "uninformed", "it plays, though it plays no toy game"
     assert tracks["bayes"] == "informed"
     assert tracks["uniform"] == "uninformed"
-    page = report.write(directory).read_text()
+    page = Report(directory).write().read_text()
     assert "uninformed" in page
 
 
