@@ -89,7 +89,6 @@ CALLS = [
     (lambda episodes: splits.score("uniform", "memory", episodes=episodes), "episodes", [*COUNTS, 0]),
     (lambda split: splits.score("uniform", split), "split", ["tests", 3, None]),
     (online_to_batch.median_run, "runs", [3, "x", [[0.5, 0.6]], [0.5, 0.5]]),
-    (lambda estimate: online_to_batch.nearest_hypothesis(estimate, TABLE), "estimate", ROWS[:3] + ROWS[4:]),
     (lambda length: search.hardest_contexts({}, length=length), "length", [*COUNTS, 0, 10**12]),
     (theory.capacity, "epsilon", POSITIVES),
     (theory.nonprivate_bound, "num_hypotheses", [*COUNTS, 0]),

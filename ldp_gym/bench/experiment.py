@@ -77,7 +77,6 @@ class Experiment:
 
     @property
     def channel(self) -> str:
-        """The channel's name."""
         return str(rule_value(self.rules, "channel"))
 
     @property
@@ -91,17 +90,14 @@ class Experiment:
 
     @property
     def num_hypotheses(self) -> int:
-        """K."""
         return self._size[0]
 
     @property
     def num_labels(self) -> int:
-        """M."""
         return self._size[1]
 
     @property
     def horizon(self) -> int:
-        """T."""
         given = self.rules.get("horizon")
         return self._size[2] if given is None else int(given)
 
@@ -162,10 +158,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Cell:
-    """A block of an experiment's episodes, from a seed on: the unit of work, of storage and of resumption.
-
-    ``sources`` are fingerprints of the code, data and models that play it, by name.
-    """
+    """A block of an experiment's episodes, from a seed on, with fingerprints of the code that plays it."""
 
     experiment: Experiment
     seed: int
@@ -245,6 +238,10 @@ def spec_of(party: Any) -> Any:
 
 def _sources(experiment: Experiment) -> dict[str, str]:
     """Fingerprints of this package, and of the modules, data and models that an experiment names."""
+
+    def described(value: Any) -> Any:  # fitted models and the like by their class
+        return spec_of(value if hasattr(value, "__array__") else type(value))
+
     sources = {"ldp-gym": own_code(), experiment.learner: learner_code(experiment.learner)}
     for party, registry in PARTIES.items():
         name = rule_value(experiment.rules, party)
@@ -254,14 +251,9 @@ def _sources(experiment: Experiment) -> dict[str, str]:
         for address in filter(is_address, (name, *options.values())):
             data = import_object(address, "data")
             if hasattr(data, "__array__") or isinstance(data, list | tuple):
-                sources[f"values of {address}"] = _hash(json.dumps(data, default=_data_spec).encode())
+                sources[f"values of {address}"] = _hash(json.dumps(data, default=described).encode())
             sources[address] = _part_code(registry, address)
     return {name: code for name, code in sources.items() if code != own_code() or name == "ldp-gym"}
-
-
-def _data_spec(value: Any) -> Any:
-    """Arrays in a list of data by their values, other objects (such as fitted models) by their class."""
-    return spec_of(value) if hasattr(value, "__array__") else spec_of(type(value))
 
 
 @cache  # it stays as it was imported
@@ -275,9 +267,7 @@ def own_code() -> str:
 
 def learner_code(learner: str) -> str:
     """Fingerprint of a learner's package, which is not imported, or of a trained model's files."""
-    if is_directory(learner):
-        return _files_hash(Path(learner).iterdir())
-    return _part_code(LEARNERS, learner)
+    return _files_hash(Path(learner).iterdir()) if is_directory(learner) else _part_code(LEARNERS, learner)
 
 
 def _part_code(registry: Registry[Any], name: str) -> str:

@@ -20,6 +20,7 @@ from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import CHANNEL_RULES, Experiment, make_scenario
 from ldp_gym.bench.findings import Finding
 from ldp_gym.bench.results import ExperimentResult, Results
+from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.suites.base import Suite, channel_rules
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core import validation
@@ -45,10 +46,16 @@ class Selection(Suite):
         return {f"{title}: {what}": table.reset_index(names="channel") for title, table in found.items()}
 
     def draw(self, results: Results) -> figures.Figure:
-        panels = _shares(results)
+        panels = {
+            title: {
+                f"eps = {eps}": {row: Estimate(share) for row, share in of.items()}
+                for eps, of in table.items()
+            }
+            for title, table in _shares(results).items()
+        }
         if not panels:  # no learner that played has weights to pick by
             return super().draw(results)
-        return figures.draw_heat(panels, xlabel="eps", label="right model picked,\nshare of episodes")
+        return figures.draw_rows(panels, xlabel="right model picked, share of episodes", log=False)
 
 
 def find_right_model(label: str, of_game: Sequence[ExperimentResult]) -> Finding:

@@ -1,9 +1,8 @@
-"""Figures and findings stand whatever part of a suite has been played."""
+"""Figures and findings of any part of a suite's results."""
 
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from ldp_gym.bench import SUITES, Results, figures
@@ -133,9 +132,3 @@ def test_lines_and_rows_have_the_intervals_they_are_given():
     drawing = figures.draw_rows({"": {"a": {"row": unknown}}}, xlabel="x", references={"": 1.0})
     assert not drawing.axes[0].collections
     assert drawing.axes[0].get_xlim()[1] < 100.0
-
-
-def test_a_heat_map_writes_every_share():
-    frame = pd.DataFrame({"1": [0.5, np.nan]}, index=["split", "vote"])
-    drawing = figures.draw_heat({"game": frame}, xlabel="eps", label="share")
-    assert [text.get_text() for text in drawing.axes[0].texts] == ["50%"]

@@ -43,11 +43,6 @@ def test_average_predictions_stand_beside_the_losses():
         ldp_gym.evaluate("bayes", {"horizon": 10}, episodes=1, averages=True)
 
 
-def test_the_nearest_hypothesis_is_selected():
-    table = np.array([[0.5, 0.5], [0.9, 0.1]])
-    assert online_to_batch.nearest_hypothesis(np.array([[0.9, 0.1], [0.45, 0.55]]), table).tolist() == [1, 0]
-
-
 def test_the_median_run_is_within_three_alpha():
     """Six of ten runs within alpha of the truth, the others adversarial: together, and far off."""
     rng = np.random.default_rng(0)

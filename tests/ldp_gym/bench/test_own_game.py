@@ -1,4 +1,4 @@
-"""One's own game by its rules: how it is named, what is played, and what is recommended."""
+"""A user's game by its rules: names, experiments and findings."""
 
 import importlib
 import json
@@ -73,10 +73,9 @@ def test_the_command_plays_it_and_says_what_is_picked(game):
 
 def test_a_file_of_rules_is_the_same_game(game):
     (game / "game.json").write_text(json.dumps(RULES | {"epsilon": [8]}))
-    options = ["--learner", "bayes", "--channel", "split", "--episodes", 4, "--jobs", 1]
-    options += ["--out", game / "out"]
-    assert run("--rules", game / "game.json", *options)[0] == 0
-    code, output = run(*as_options(RULES), "--rule", "epsilon=8", *options)
+    narrow = ["--learner", "bayes", "--channel", "split", "--episodes", 4, "--jobs", 1, "--out", game / "out"]
+    assert run("--rules", game / "game.json", *narrow)[0] == 0
+    code, output = run(*as_options(RULES), "--rule", "epsilon=8", *narrow)
     assert code == 0
     assert "all in the store" in output
 
@@ -141,17 +140,6 @@ def test_other_data_is_another_configuration(game, change):
 # -- What follows from the picks ----------------------------------------------------------------------------
 
 
-def result(leaders, *, epsilon=1.0, channel="split", comparator=(5.0, 1.0, 9.0)):
-    """An experiment of 100 rounds in which hypothesis 1 is right."""
-    leaders = np.asarray(leaders)
-    rounds, zeros = np.array([1, 10, 50, 100]), np.zeros(leaders.shape)
-    charged = np.broadcast_to(comparator, (len(leaders), 3))
-    evaluation = Evaluation(rounds, zeros, zeros, charged, leaders=leaders)
-    rules = {"hypotheses": [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], "truth": [0.2, 0.7, 0.1]}
-    rules |= {"horizon": 100, "channel": channel, "epsilon": epsilon}
-    return ExperimentResult(Experiment(rules, "bayes", episodes=len(leaders)), evaluation, 1.0)
-
-
 def test_the_table_has_the_share_of_right_picks():
     columns = ["hypotheses", "learner", "channel", "epsilon", "right"]
     rows = [
@@ -169,7 +157,10 @@ def test_the_table_has_the_share_of_right_picks():
 
 
 def test_no_model_is_right_where_each_misses_a_label():
-    found = find_right_model("mine", [result([[1, 1, 1, 1]] * 4, comparator=(np.inf, np.inf, np.inf))])
+    rules = {"hypotheses": [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]], "truth": [0.2, 0.7, 0.1], "horizon": 100}
+    zeros = np.zeros((4, 1))
+    evaluation = Evaluation(np.array([100]), zeros, zeros, np.full((4, 2), np.inf))
+    found = find_right_model("mine", [ExperimentResult(Experiment(rules, "bayes"), evaluation, 1.0)])
     assert found.text.startswith("mine: no model is right: in 4 of 4 episodes")
 
 
