@@ -50,7 +50,7 @@ class Experiment:
         learner: a learner's name, ``module:Class``, or a trained model's directory.
         options: the learner's options.
         episodes: number of episodes; episode i has seed ``seed + i``, for every learner.
-        truth, averages, leaders: as in :func:`ldp_gym.evaluate`.
+        truth, leaders: as in :func:`ldp_gym.evaluate`.
         block: largest number of episodes of a cell; long games have fewer.
     """
 
@@ -59,7 +59,6 @@ class Experiment:
     options: Mapping[str, Any] = field(default_factory=dict)
     episodes: int = 32
     truth: int | str | None = None
-    averages: bool = False
     leaders: bool = False
     block: int = 32
 
@@ -72,8 +71,7 @@ class Experiment:
             validation.whole("truth", self.truth, least=0)
         for count in ("episodes", "block"):
             validation.whole(count, getattr(self, count), least=1)
-        for flag in ("averages", "leaders"):
-            validation.flag(flag, getattr(self, flag))
+        validation.flag("leaders", self.leaders)
 
     @property
     def channel(self) -> str:
@@ -140,9 +138,8 @@ class Experiment:
     @property
     def setup(self) -> dict[str, Any]:
         """Everything but the number of episodes and their blocks."""
-        names = ("learner", "truth", "averages", "leaders")
-        game = {"rules": json.loads(self.canonical_rules), "options": dict(self.options)}
-        return game | {name: getattr(self, name) for name in names}
+        played = {"learner": self.learner, "truth": self.truth, "leaders": self.leaders}
+        return {"rules": json.loads(self.canonical_rules), "options": dict(self.options), **played}
 
     def cells(self, seed: int) -> list[Cell]:
         """Its episodes in blocks, which are the same for every learner."""

@@ -271,7 +271,6 @@ def _columns(name: str, estimate: Estimate) -> dict[str, float]:
 
 
 def _tapes(experiment: Experiment) -> tuple[str, object, int]:
-    """Everything that decides contexts, labels and messages."""
     return experiment.canonical_rules, experiment.truth, experiment.episodes
 
 

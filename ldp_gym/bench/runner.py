@@ -188,7 +188,6 @@ def _evaluate(cell: Cell, trust: bool = False) -> tuple[Evaluation, float]:
         episodes=experiment.episodes,
         seed=cell.seed,
         truth=experiment.truth,
-        averages=experiment.averages,
         leaders=experiment.leaders,
     )
     return evaluation, time.perf_counter() - start + recording.seconds_saved - saved

@@ -1,8 +1,4 @@
-"""The command ``ldp-gym``, one module per subcommand; commands of other packages are entry points.
-
-Its extra is ``bench``: where that is missing, the import raises an ImportError that says so, and the console
-script (:mod:`ldp_gym.__main__`) prints it.
-"""
+"""The command ``ldp-gym``; commands of other packages are entry points in ``ldp_gym.commands``."""
 
 from __future__ import annotations
 

@@ -150,11 +150,7 @@ def _suites(names: list[str], rules: dict[str, Any]) -> list[Suite]:
     if rules:
         return [OwnGame(rules)]
     every = [name for given in names for name in (SUITES.names() if given == "all" else [given])]
-    suites = {name: SUITES[name]() for name in every}
-    for name, made in suites.items():
-        if not isinstance(made, Suite):
-            raise TypeError(f"{name} must make a suite, got {type(made).__name__}")
-    return list(suites.values())
+    return [SUITES[name]() for name in dict.fromkeys(every)]
 
 
 def report_command(
@@ -236,12 +232,12 @@ def _print_section(console: Console, section: Section) -> None:
             tables.print_table(console, title, table)
     for note in section.notes:
         say(console, f" {note}", "dim")
-    for word, style, failures in (
-        (" not played ", "dim", results.refusals),
-        (" failed ", "red", results.failures),
+    for mark, failures in (
+        (Text(" not played ", "dim"), results.refusals),
+        (Text(" failed ", "red"), results.failures),
     ):
         for failure, which in by_summary(failures):
-            say(console, f"{which}: {failure.summary}", mark=Text(word, style))
+            say(console, f"{which}: {failure.summary}", mark=mark)
 
 
 def _printed_tables(suite: Suite, results: Results) -> Sequence[tuple[str, Any]]:

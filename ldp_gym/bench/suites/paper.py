@@ -8,24 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldp_gym import theory
-from ldp_gym.bench import figures, online_to_batch, statistics
+from ldp_gym.bench import figures, statistics
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding, above, below, certain, every
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.suites.base import REDRAWN, TABLES, Suite, channel_rules
 from ldp_gym.channels.base import CHANNELS
-from ldp_gym.core import divergences
 from ldp_gym.core.arrays import FloatArray
 
 _COMPARED = (*((name, "laplace-single") for name in ("exp3", "centred-exp3", "bayes")), ("bayes", "split"))
 """Learners and channels that several suites play."""
-
-RUNS = 9
-"""Number of runs of the median trick."""
-
-ACCURACY = 0.1
-"""Accuracy in TV at which sample complexities are compared."""
 
 
 class Upper(Suite):
@@ -285,40 +278,24 @@ def _limit(result: ExperimentResult) -> float:
 
 
 class TV(Suite):
-    """Averaged TV-risk, online-to-batch conversion and the median trick."""
+    """Averaged TV-risk against T, with Pinsker's bound."""
 
     name = "tv"
-    title = "Total variation, and estimates from a batch"
+    title = "Total variation"
     claim = (
-        "By Pinsker's inequality the averaged TV-risk is at most sqrt(KL-risk / 2T). The average "
-        "prediction is an estimate no worse than that, and T_alpha rounds make it alpha-good; the run that "
-        "most others are near makes it so with high probability. Section 6 proves an averaged TV-risk of "
-        "order T^(-1/4) and leaves open whether (1/eps) sqrt(K/T) can be had: the slopes in T are measured "
-        "over 8 Dirichlet(0.3) tables, all else on one, K = 8, M = 16, eps = 1."
+        "By Pinsker's inequality the averaged TV-risk is at most sqrt(KL-risk / 2T). Section 6 proves an "
+        "averaged TV-risk of order T^(-1/4) and leaves open whether (1/eps) sqrt(K/T) can be had: the slopes "
+        "in T are measured over 8 Dirichlet(0.3) tables, K = 8, M = 16, eps = 1."
     )
 
     def own_experiments(self, small: bool) -> list[Experiment]:
-        """Losses over tables; losses and average predictions of one truth of one table; at every T."""
-        horizons, episodes = ((100, 300), 18) if small else ((100, 300, 1_000, 3_000, 10_000, 100_000), 90)
-        decades = (100, 300) if small else (1_000, 10_000, 100_000, 1_000_000)
         vectors = (("wma", "laplace-vector"), ("centred-exp3", "laplace-vector"))
         games = [
-            (learner, {**TABLES, **REDRAWN, **channel_rules(channel), "horizon": t})
+            (learner, {**TABLES, **REDRAWN, **channel_rules(channel), "horizon": horizon})
             for learner, channel in (*_COMPARED, *vectors)
-            for t in decades
+            for horizon in ((100, 300) if small else (1_000, 10_000, 100_000, 1_000_000))
         ]
-        over_tables = [Experiment(rules, learner, episodes=8) for learner, rules in games]
-        return over_tables + [
-            Experiment(
-                {**TABLES, "channel": channel, "horizon": t},
-                learner,
-                episodes=episodes if t <= 10_000 else 18,
-                truth=0,
-                averages=True,
-            )
-            for learner, channel in _COMPARED
-            for t in horizons
-        ]
+        return [Experiment(rules, learner, episodes=8) for learner, rules in games]
 
     def findings(self, results: Results) -> list[Finding]:
         above = [str(r.experiment) for r in results.successes if _averaged_tv(r).mean() > _bound(r)]
@@ -327,46 +304,24 @@ class TV(Suite):
             text = f"Averaged TV-risk exceeds Pinsker's bound: {'; '.join(above)}"
         found = [Finding(text, certain(False) if above else None)]
         for learner, channel in results.pairs:
-            if len(line := _line(results, learner, channel, averages=False)) > 1:
+            if len(line := results.line(learner, channel)) > 1:
                 x, y = [r.horizon for r in line], [_averaged_tv(r) for r in line]
                 slopes = f"slope {statistics.slope(x, y)} in T from {x[0]:,} to {x[-1]:,}, and "
                 slopes += f"{statistics.slope(x[-2:], y[-2:])} from {x[-2]:,} on"
                 text = f"the averaged TV-risk has {slopes} (proved: -1/4 up to logarithms; asked for: -1/2)."
                 found.append(Finding(f"{learner} on {channel}: {text}"))
-        needed = theory.sample_complexity(8, ACCURACY, 1.0)
-        for learner, channel in results.pairs:
-            if line := _line(results, learner, channel, averages=True):
-                good = [f"at T = {r.horizon:,}" for r in line if _batch_tv(r).mean() <= ACCURACY]
-                single, boosted = (np.quantile(_batch_tv(line[-1], runs), 0.9) for runs in (1, RUNS))
-                text = (
-                    f"the average prediction is within {ACCURACY} in TV on average "
-                    f"{(good or ['nowhere'])[0]} (T_alpha of Algorithm 2's bound: {needed:,}); at T = "
-                    f"{line[-1].horizon:,} the 90th percentile of TV is {single:.3f} with one run and "
-                    f"{boosted:.3f} with the median of {RUNS}."
-                )
-                found.append(Finding(f"{learner} on {channel}: {text}"))
         return found
 
     def draw(self, results: Results) -> figures.Figure:
-        over_tables = "averaged TV-risk over tables\n(dotted: Pinsker's bound)"
-        batch = f"TV of the average prediction\n(dashed: median of {RUNS} runs)"
-        panels: dict[str, list[figures.Line]] = {over_tables: [], batch: []}
+        lines = []
         for i, (learner, channel) in enumerate(results.pairs):
-            name, hue = f"{learner} on {channel}", figures.pair_colour(learner, channel, i)
-            line = _line(results, learner, channel, averages=False)
+            line, hue = results.line(learner, channel), figures.pair_colour(learner, channel, i)
             x, y = [r.horizon for r in line], [statistics.mean(_averaged_tv(r)) for r in line]
             bounds = [Estimate(_bound(r)) for r in line]
-            panels[over_tables] += [figures.Line(name, x, y, hue), figures.Line("", x, bounds, hue, ":")]
-            line = _line(results, learner, channel, averages=True)
-            x, y = [r.horizon for r in line], [statistics.mean(_batch_tv(r)) for r in line]
-            boosted = [Estimate(float(_batch_tv(r, RUNS).mean())) for r in line]
-            panels[batch] += [figures.Line(name, x, y, hue), figures.Line("", x, boosted, hue, "--")]
-        return figures.draw_lines(panels, "T", "total variation", size=(9.6, 3.4))
-
-
-def _line(results: Results, learner: str, channel: str, *, averages: bool) -> list[ExperimentResult]:
-    """Results along T, over tables or, with the average predictions, on the one table."""
-    return [r for r in results.line(learner, channel) if r.experiment.averages is averages]
+            lines += [figures.Line(f"{learner} on {channel}", x, y, hue)]
+            lines += [figures.Line("", x, bounds, hue, ":")]
+        title = "averaged TV-risk over tables (dotted: Pinsker's bound)"
+        return figures.draw_lines({title: lines}, "T", "total variation")
 
 
 def _averaged_tv(result: ExperimentResult) -> FloatArray:
@@ -378,12 +333,3 @@ def _bound(result: ExperimentResult) -> float:
     """Pinsker's bound on the averaged TV-risk; infinite for an infinite risk."""
     risk = result.risk.value
     return theory.tv_bound(risk, result.horizon) if np.isfinite(risk) else np.inf
-
-
-def _batch_tv(result: ExperimentResult, runs: int = 1) -> FloatArray:
-    """TV between the truth and average predictions: of the run that the median trick picks out of several."""
-    average, hypotheses = result.evaluation.average_prediction, result.experiment.class_scenario.hypotheses
-    assert average is not None, "asked for"
-    groups = average[: len(average) // runs * runs].reshape(-1, runs, average.shape[-1])
-    picked = [group[online_to_batch.median_run(group)] for group in groups]
-    return divergences.tv(hypotheses(np.zeros(1))[0], np.array(picked)) if picked else np.array([np.nan])

@@ -27,8 +27,7 @@ class Invented:
         rounds = np.array([1, experiment.horizon // 2, experiment.horizon])
         kl = rng.uniform(0.1, 1.0, (*truths, experiment.episodes, 3)).cumsum(axis=-1)
         comparator = rng.uniform(0.1, 1.0, (*truths, experiment.episodes, experiment.num_hypotheses))
-        average = rng.dirichlet(np.ones(16), size=experiment.episodes) if experiment.averages else None
-        evaluation = Evaluation(rounds, kl, kl / 3.0, comparator, comparator, average)
+        evaluation = Evaluation(rounds, kl, kl / 3.0, comparator, comparator)
         if experiment.leaders:
             leaders = rng.integers(experiment.num_hypotheses, size=(experiment.episodes, 3))
             evaluation = replace(evaluation, leaders=leaders)

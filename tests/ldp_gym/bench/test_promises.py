@@ -19,7 +19,7 @@ DoubleResponse = sharper(RandomizedResponse, 2.0, 2.0)
 
 class CrashingResponse(RandomizedResponse):
     def encode(self, *arguments, **options):
-        raise RuntimeError("no [bold]way[/bold]")
+        raise RuntimeError("no [bold]way[/bold] \ud800")
 
 
 class ShyResponse(RandomizedResponse):
@@ -56,7 +56,8 @@ def test_a_broken_promise_is_out_of_every_comparison(results):
 
 def test_a_channel_that_fails_its_check_fails_its_own_cells(results):
     assert {failure.experiment.channel for failure in results.failures} == {CRASH}
-    assert all("CrashingResponse" in failure.message for failure in results.failures)
+    message = f"the channel {CRASH!r} fails its check: RuntimeError: no [bold]way[/bold] \\ud800"
+    assert {failure.message for failure in results.failures} == {message}
     assert "split" in results.channels
 
 

@@ -2,10 +2,11 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
+from html import unescape
 
 import numpy as np
 import pytest
@@ -51,35 +52,14 @@ def quick(learners=()):
     return SUITES["quick"]().experiments(**SETTINGS, learners=learners)
 
 
-class Tables(HTMLParser):
+def tables_of(page):
     """The tables of a page: by id, their rows as title -> text."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tables, self.name, self.cell = {}, None, None
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        facts = dict(attributes)
-        if tag == "table":
-            self.name, self.titles, self.tables[facts["id"]] = facts["id"], [], []
-        elif tag == "tr":
-            self.row = []
-        elif tag in ("th", "td"):
-            self.cell = ""
-
-    def handle_data(self, data):
-        if self.cell is not None:
-            self.cell += data
-
-    def handle_endtag(self, tag):
-        if tag == "th":
-            self.titles.append(self.cell)
-        elif tag == "td":
-            self.row.append(self.cell)
-        elif tag == "tr" and self.row:
-            self.tables[self.name].append(dict(zip(self.titles, self.row, strict=True)))
-        self.cell = None if tag in ("th", "td") else self.cell
+    found = {}
+    for name, body in re.findall(r'<table[^>]* id="([^"]+)"[^>]*>(.*?)</table>', page, re.DOTALL):
+        rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in body.split("</tr>")[:-1]]
+        titles, *texts = ([unescape(re.sub("<[^>]*>", "", cell)) for cell in row] for row in rows)
+        found[name] = [dict(zip(titles, text, strict=True)) for text in texts]
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +69,7 @@ def page(directory):
 
 @pytest.fixture(scope="module")
 def tables(page):
-    return Tables(page).tables
+    return tables_of(page)
 
 
 # -- What it says -------------------------------------------------------------------------------------------
@@ -172,7 +152,7 @@ def test_the_same_store_gives_the_same_page(tmp_path):
     bench.run("limit", size="small", episodes=1, jobs=1, out=tmp_path)
     first = Report(tmp_path).write().read_bytes()
     assert Report(tmp_path).write().read_bytes() == first
-    row = Tables(first.decode()).tables["limit-experiments"][0]
+    row = tables_of(first.decode())["limit-experiments"][0]
     assert "Risk, 95%" not in row, "one episode has no interval"
     assert b"<nav" not in first, "one suite needs no table of contents"
 
@@ -245,24 +225,18 @@ def test_a_record_of_nonsense_is_noted(tmp_path, suite, parameters):
 # -- In a browser -------------------------------------------------------------------------------------------
 
 
-def _left_out(reason):
-    """There is no browser to test with: a failure where one is demanded."""
-    if os.environ.get("LDP_GYM_DEMAND_BROWSER") == "1":
-        pytest.fail(reason)
-    pytest.skip(f"the report was not tested in a browser: {reason}")
-
-
 @pytest.fixture(scope="module")
 def browser():
     """Headless Chromium, with its console and its network on record."""
     try:
         from selenium import webdriver
     except ImportError:
-        _left_out("selenium is not installed: pip install 'ldp-gym[dev]'")
+        webdriver = None
     chromium = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chrome")
     driver = shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        _left_out("it needs chromium and chromedriver; on Debian: apt-get install chromium chromium-driver")
+    if webdriver is None or chromium is None or driver is None:
+        reason = "no browser to test with: it needs selenium, chromium and chromedriver"
+        pytest.fail(reason) if os.environ.get("LDP_GYM_DEMAND_BROWSER") == "1" else pytest.skip(reason)
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):

@@ -64,13 +64,6 @@ def test_what_all_rows_share_is_said_once(results):
     assert {"Game", "T", "Worst truth", "Regret"}.isdisjoint(table.columns)
 
 
-def test_the_grid_has_a_row_per_channel_and_a_dash_for_who_does_not_play(results):
-    grid = tables.grid(results).set_index("Channel")
-    assert grid.loc["split", "exp3"] == "-"
-    found = {(r.channel, r.learner): r.risk.short for r in results.successes}
-    assert {place: text for place, text in grid.stack().items() if text != "-"} == found
-
-
 def test_a_printed_table_never_breaks_a_name_or_a_number(results):
     for width in (60, 80, 200):
         console = Console(width=width, record=True, file=io.StringIO())

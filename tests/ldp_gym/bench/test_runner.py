@@ -1,4 +1,4 @@
-"""Runs: the same for any number of jobs, on a cluster, and after a kill; failures stay where they are."""
+"""Runs: the same for any number of jobs, on a cluster, and after a kill."""
 
 import contextlib
 import inspect
@@ -200,30 +200,6 @@ def test_a_cluster_whose_worker_is_killed(expected, tmp_path):
     assert table(results) == expected
 
 
-def test_third_party_learners_are_contained(expected, tmp_path):
-    learners = [f"third_party:{name}" for name in ("Centred", "Crasher", "Negative")]
-    results = bench.run(Tiny(), out=tmp_path, learners=learners, size="small", jobs=1)
-    told = {failure.experiment.learner.partition(":")[2]: failure.message for failure in results.failures}
-    assert "ZeroDivisionError" in told.pop("Crasher")
-    assert "no negative probability" in told.pop("Negative")
-    assert not told
-    found = table(results)
-    assert {key: value for key, value in found.items() if "third_party" not in key} == expected
-    third_party, ours = (
-        results[f"{name} on split, T = 400"][0]
-        for results, name in ((found, "third_party:Centred"), (expected, "centred-exp3"))
-    )
-    np.testing.assert_allclose(third_party, ours, rtol=1e-9)
-
-
-def test_a_channel_that_breaks_fails_alone(expected, tmp_path):
-    results = bench.run(Tiny(), jobs=1, out=tmp_path, channels=["third_party:Broken"], size="small")
-    assert {failure.experiment.channel for failure in results.failures} == {"third_party:Broken"}
-    message = "the channel 'third_party:Broken' fails its check: RuntimeError: half of a pair: \\ud800"
-    assert {failure.message for failure in results.failures} == {message}
-    assert table(results) == expected
-
-
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
@@ -258,18 +234,3 @@ def test_an_experiment_whose_cells_end_differently_has_failed(tmp_path):
     assert "moody" not in results.learners
     again = bench.run(Tiny(), jobs=1, out=tmp_path, learners=["moody"])
     assert len(again.failures) == len(results.failures)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"suite": "quik"}, "did you mean 'quick'"),
-        ({"learners": ["bayess"]}, "did you mean 'bayes'"),
-        ({"channels": ["spilt"]}, "did you mean 'split'"),
-        ({"learners": ["third_party:NoSuchLearner"]}, "cannot import learner 'third_party:NoSuchLearner'"),
-        ({"size": "huge"}, "size must be one of default, small, got 'huge'"),
-    ],
-)
-def test_wrong_names_say_what_is_allowed(tmp_path, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        bench.run(**{"suite": "quick", "out": tmp_path, **arguments})

@@ -49,7 +49,7 @@ def test_cells_are_the_entry_s_episodes(store):
         {"learner": "wma"},
         {"options": {"rate": "box"}},
         {"truth": 0},
-        {"averages": True},
+        {"leaders": True},
     ],
 )
 def test_another_configuration_has_another_key(store, change):
