@@ -257,7 +257,7 @@ def _sources(experiment: Experiment) -> dict[str, str]:
 def own_code() -> str:
     """Fingerprint of this package, and of the weights that come with it."""
     folders = [folder for package in PACKAGES for folder in _places(package)]
-    without_effect = {folder / name for folder in folders for name in ("bench", "cli", "rendering")}
+    without_effect = {folder / name for folder in folders for name in ("bench", "cli", "envs/rendering")}
     files = [path for folder in folders for path in folder.rglob("*") if path.suffix != ".pyc"]
     return _files_hash(path for path in files if not without_effect & set(path.parents))
 

@@ -1,6 +1,6 @@
 """Real labels: the suite ``replay``, on two data sets that come with scikit-learn.
 
-Models and users are attributes of this module: ``digits``, ``digits_contexts``, ``digits_labels``, ``tumours``...
+Models and users are attributes of this module, such as ``digits``, ``digits_contexts`` and ``digits_labels``.
 """
 
 from __future__ import annotations

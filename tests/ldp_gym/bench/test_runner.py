@@ -217,15 +217,9 @@ def test_third_party_classes_natures_and_truths_are_checked(rules, message):
     assert message in outcome.message
 
 
-@pytest.fixture
-def _moody(monkeypatch):
-    """A registered learner that refuses some blocks of a game."""
+def test_an_experiment_whose_cells_end_differently_has_failed(tmp_path, monkeypatch):
+    """A learner that refuses some blocks is not ranked on the others."""
     monkeypatch.setitem(LEARNERS.own, "moody", third_party.Moody)
-
-
-@pytest.mark.usefixtures("_moody")
-def test_an_experiment_whose_cells_end_differently_has_failed(tmp_path):
-    """A learner that refuses some blocks is not ranked on the others, and the report is still written."""
     results = bench.run(Tiny(), jobs=1, out=tmp_path, learners=["moody"])
     assert {failure.experiment.learner for failure in results.failures} == {"moody"}
     assert re.match(

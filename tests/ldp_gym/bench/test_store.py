@@ -138,23 +138,21 @@ def test_changed_code_of_one_s_own_has_another_key(tmp_path, monkeypatch):
     assert not {e.cells(seed=0)[0].key for e in experiments} & set(before)
 
 
-def overwrite_thesis(path):
-    path.write_text("my thesis")
-
-
-def damage_the_first_page(path):
-    content = bytearray(path.read_bytes())
-    content[100:3000] = b"x" * 2900
-    path.write_bytes(content)
-
-
-def make_another_database(path):
+def another_database(path):
     path.unlink()
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("CREATE TABLE cells (key TEXT)")
 
 
-@pytest.mark.parametrize("change", [overwrite_thesis, damage_the_first_page, make_another_database])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: path.write_text("my thesis"),
+        lambda path: path.write_bytes((old := path.read_bytes())[:100] + b"x" * 2900 + old[3000:]),
+        another_database,
+    ],
+    ids=["text", "damaged first page", "another database"],
+)
 def test_a_file_that_is_not_a_store_is_refused_and_left_as_it_is(store, change):
     change(store.path)
     content = store.path.read_bytes()
