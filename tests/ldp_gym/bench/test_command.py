@@ -81,7 +81,7 @@ def test_a_third_party_learner_that_fails(tmp_path):
         (("export", "results.csv", "."), "there are no results in ."),
         (("bench", "quick", "--jobs", "0"), "jobs (-1: one per core)"),
         (("bench", "quick", "--channel", "builtins:dict"), "builtins:dict is not a channel"),
-        (("bench", "builtins:dict"), "suite must be a suite (made, not its class), or its name, got a dict"),
+        (("bench", "builtins:dict"), "suite must be a suite (made, not its class), or its name"),
         (("bench", "--rule", "channel_kwargs=3"), "channel_kwargs must be"),
         (("bench", "--rule", "hypotheses=" + "[" * 50_000), "nested too deeply"),
         (("bench", "quick", "--learner", "\x1b[2Jbays"), "unknown learner"),
