@@ -58,7 +58,7 @@ class Scenario:
             "num_hypotheses": given["num_hypotheses"],
             "num_labels": given["num_labels"],
             "context_dim": given["context_dim"],
-            "class_seed": given["class_seed"],
+            "class_seed": validation.seed("class_seed", given["class_seed"]),
             "epsilon": _known_epsilon(given["channel"], given["epsilon"]),
             "horizon": horizon,
         }

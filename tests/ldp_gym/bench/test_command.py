@@ -61,8 +61,8 @@ def test_the_report_and_an_export_are_written(directory):
 
 
 def test_a_third_party_learner_that_fails(tmp_path):
-    arguments = ("bench", "limit", "--size", "small", "--episodes", 1, "--jobs", 2, "--out", tmp_path)
-    code, output = run(*arguments, "--learner", "third_party:Crasher")
+    arguments = ("bench", "--rule", "horizon=20", "--channel", "split", "--epsilon", 1, "--out", tmp_path)
+    code, output = run(*arguments, "--learner", "third_party:Crasher", "--learner", "bayes")
     assert code == 1
     assert "third_party:Crasher" in output
     assert "ZeroDivisionError" in output
