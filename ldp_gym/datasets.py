@@ -76,12 +76,14 @@ def write_dataset(
         )
         for i in range(count)
     ]
-    about = f"{count} episodes of LDPDist-v0 with seeds from {seed} on; scores: ldp_gym.datasets"
-    name = learner if isinstance(learner, str) else repr(learner)
-    metadata: dict[str, Any] = {"algorithm_name": name, "description": about, "requirements": ["ldp-gym"]}
-    metadata |= {"data_format": "arrow", **description}
+    metadata = {
+        "algorithm_name": learner if isinstance(learner, str) else repr(learner),
+        "description": f"{count} episodes of LDPDist-v0 with seeds from {seed} on; scores: ldp_gym.datasets",
+        "requirements": ["ldp-gym"],
+        "data_format": "arrow",
+    }
     spec = gym.make("LDPDist-v0", **rules).spec
-    return minari.create_dataset_from_buffers(dataset_id, buffers, env=spec, **metadata)
+    return minari.create_dataset_from_buffers(dataset_id, buffers, env=spec, **metadata | description)
 
 
 def evaluate_on_dataset(

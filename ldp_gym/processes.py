@@ -38,10 +38,6 @@ def share_out(
         pieces: the arguments of the calls.
         jobs: number of processes; 1 for this one.
         dask: address of a Dask scheduler, to work there instead.
-
-    Raises:
-        TypeError: if the work cannot be sent to another process.
-        MissingExtraError: if joblib or Dask is missing.
     """
     if dask is None and (jobs == 1 or len(pieces) < 2):
         yield from ((index, work(piece)) for index, piece in enumerate(pieces))

@@ -36,7 +36,6 @@ class Estimate:
     unseen: float = 0.0
 
     def contains(self, value: float) -> bool:
-        """Return True if the value lies in the interval."""
         return self.low <= value <= self.high
 
     def __truediv__(self, scale: float) -> Estimate:
@@ -99,8 +98,6 @@ def difference(samples: FloatArray, others: FloatArray, comparisons: int = 1) ->
 
     With several comparisons all intervals hold together with 95% confidence (Bonferroni).
     """
-    if len(samples) != len(others):
-        raise ValueError(f"pairs need as many episodes on both sides, got {len(samples)} and {len(others)}")
     with np.errstate(invalid="ignore"):  # two infinite risks have no difference
         pairs = np.asarray(samples) - np.asarray(others)
         return _estimate(float(pairs.mean()), mean_interval(pairs, 1.0 - (1.0 - CONFIDENCE) / comparisons))
@@ -113,9 +110,8 @@ def _estimate(value: float, interval: Interval) -> Estimate:
 def slope(positions: Sequence[float], samples: Sequence[FloatArray]) -> Estimate:
     """Least-squares slope of log mean against log position, with its interval.
 
-    Sample i of every position must have the same seed, as in a suite (the first ones, where some positions
-    have more): the episodes' contributions to the slope are averaged, so that whatever the positions have in
-    common cancels.
+    Sample i of every position has the same seed; positions may have further ones. The episodes' contributions
+    to the slope are averaged, so that whatever the positions have in common cancels.
 
     Example:
         >>> found = slope([1, 10], [np.array([2.0, 2.2]), np.array([20.5, 21.5])])

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ldp_gym.cli.options import search_here
+from ldp_gym.cli.arguments import search_here
 from ldp_gym.core.registry import resolve
 from ldp_gym.selection import DEFAULT_CHANNELS, DEFAULT_EPSILONS, DEFAULT_LEARNERS, select
 

@@ -27,7 +27,7 @@ REGISTRIES: dict[Kind, Registry[Any]] = dict(
 )
 
 
-def catalogue(kind: Annotated[Kind | None, typer.Argument(help="Show only these.")] = None) -> None:
+def list_command(kind: Annotated[Kind | None, typer.Argument(help="Show only these.")] = None) -> None:
     """Show every suite, learner, channel, truth, class of hypotheses and nature that is installed."""
     console = Console()
     for title, registry in REGISTRIES.items():
