@@ -217,8 +217,9 @@ class Results:
         Risks are in nats. ``risk``, ``regret`` and ``over_bayes``, the paired difference to Bayes, have the
         ends of their 95% intervals as ``..._low`` and ``..._high``, and as ``..._unseen`` the share of
         episodes, 3/n, in which failures may be unseen where all episodes are nearly alike; ``tv`` is per
-        round; ``score`` is (uniform - risk) / (uniform - Bayes); ``right`` is the share of episodes in which the heaviest weight
-        is on the best hypothesis. ``best`` marks Bayes and what is level with it, or else the least risk.
+        round; ``score`` is (uniform - risk) / (uniform - Bayes); ``right`` is the share of episodes in which
+        the heaviest weight is on the best hypothesis. ``best`` marks Bayes and what is level with it, or else
+        the least risk.
         """
         with extra("bench", "Results.frame"):
             from pandas import DataFrame
