@@ -11,7 +11,7 @@ from ldp_gym.core.arrays import FloatArray, sums_in_order
 _TURNS = 3
 """Number of steps that turn the plane."""
 
-_LEAST_WEIGHT = 1e-12
+_LEAST_PUBLIC_WEIGHT = 1e-12
 """Least public weight that a hypothesis is given."""
 
 
@@ -26,6 +26,6 @@ class AdaptiveHalfSpace(AdaptiveChannel, HalfSpace):
     def _contrast(
         self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None
     ) -> FloatArray:
-        weights = np.maximum(self._public(posterior), _LEAST_WEIGHT)
+        weights = np.maximum(self._public(posterior), _LEAST_PUBLIC_WEIGHT)
         weights = weights / sums_in_order(weights)
         return turn_contrast(self._plane(coins, candidates), candidates, weights, _TURNS)

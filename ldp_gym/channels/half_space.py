@@ -138,7 +138,7 @@ class HalfSpace(TwoLevelChannel):
         return np.where(answers, -contrast, contrast), log_mixture(chances, self._log_fit, self.epsilon)
 
     def _answers(self, side: FloatArray, coin: FloatArray) -> BoolArray:
-        """Whether the answer is the positive side; a private coin decides for labels on the plane."""
+        """Answers, true for the positive side; a private coin decides for labels on the plane."""
         truthful = coin < math.exp(self._log_fit)
         return np.where(side == 0.5, coin < 0.5, (side > 0.5) == truthful)
 

@@ -12,7 +12,7 @@ from ldp_gym.core.divergences import kl
 from ldp_gym.core.errors import BlindChannelWarning
 from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes
-from ldp_gym.theory.pairs import blind_pairs
+from ldp_gym.theory.pairwise import blind_pairs
 
 _ROUNDS, _BLOCKS = 6, 4
 """Number of rounds played at a time, and how often, to see which pairs their messages tell apart."""

@@ -19,7 +19,7 @@ from ldp_gym.theory.bounds import (
 )
 from ldp_gym.theory.floor import information_limit, risk_floor
 from ldp_gym.theory.information import InformationRate, MessageInformation, information_rate
-from ldp_gym.theory.pairs import blind_pairs, pair_floor, pair_information
+from ldp_gym.theory.pairwise import blind_pairs, pair_floor, pair_information
 from ldp_gym.theory.regret import exp3_regret_bound, fixed_share_bound, soft_bayes_bound, wma_regret_bound
 
 __all__ = [

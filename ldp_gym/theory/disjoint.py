@@ -126,7 +126,7 @@ class _States:
 
 
 def _offsets(size: int, depth: int) -> IntArray:
-    """How many answers each of k hypotheses is behind the leader, sorted, for all states."""
+    """Answers by which each of k hypotheses is behind the leader, sorted, for all states."""
     return np.array([(0, *rest) for rest in combinations_with_replacement(range(depth + 1), size - 1)])
 
 
