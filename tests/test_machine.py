@@ -7,57 +7,42 @@ import platform
 import subprocess
 import sys
 import warnings
+from collections import defaultdict
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
+from helpers import NATURES, small_rules
 
 import ldp_agents
 import ldp_gym
 
-SMALL = {"num_hypotheses": 4, "num_labels": 6, "context_dim": 3, "horizon": 30}
-POOL = np.random.default_rng(7).standard_normal((30, 3)).tolist()
-CLASSES = {
-    "hadamard": {"num_hypotheses": 8, "num_labels": None},
-    "refined": {"hypotheses_kwargs": {"parts": 2}},
-}
+CLASSES = {"hadamard": {"num_hypotheses": 8, "num_labels": 8}, "refined": {"hypotheses_kwargs": {"parts": 2}}}
 """Rules that some classes need in addition to the small ones."""
-NATURES = {
-    "adversary": {"pool_size": 6},
-    "cycle": {"pool_size": 10},
-    "omniscient": {"pool_size": 6},
-    "sequence": {"contexts": POOL},
-}
-REPLAYED = {"contexts": POOL, "labels": [0, 5, 2, 3, 1, 4] * 5}
-TRUTHS = {"replay": {"truth_kwargs": REPLAYED, "nature": None, "nature_kwargs": None}}
+REPLAYED = {"contexts": NATURES["sequence"]["contexts"], "labels": [0, 5, 2, 3] * 10}
+TRUTHS = {"replay": {"truth_kwargs": REPLAYED}}
 TOLERANCE = 1e-9
 CORES = {"x86_64": "Nehalem", "amd64": "Nehalem", "aarch64": "ARMV8", "arm64": "ARMV8"}
 """The oldest core that OpenBLAS has code for, by architecture."""
-
-
-def rules_of(channel: str = "split", **more: Any) -> dict[str, Any]:
-    """Rules of a small game; contexts come from a pool, for channels that admit only few tables."""
-    rules = {**SMALL, "channel": channel, "delta": 1e-5 if channel.endswith("-vector") else 0.0}
-    rules |= {"nature": "cycle", "nature_kwargs": NATURES["cycle"], **more}
-    return {key: value for key, value in rules.items() if value is not None}
 
 
 def games() -> dict[str, dict[str, Any]]:
     """Rules of one game or more for every channel, class, nature and truth."""
     games = {}
     for channel in ldp_gym.CHANNELS:
-        games[f"channel {channel}"] = rules_of(channel)
-        games[f"channel {channel}, constant"] = rules_of(channel, hypotheses="dirichlet", context_dim=1)
+        games[f"channel {channel}"] = small_rules(channel, "cycle")
+        games[f"channel {channel}, constant"] = small_rules(channel, hypotheses="dirichlet", context_dim=1)
     for name in ldp_gym.HYPOTHESES:
-        games[f"class {name}"] = rules_of(hypotheses=name, **CLASSES.get(name, {}))
+        games[f"class {name}"] = small_rules("split", hypotheses=name, **CLASSES.get(name, {}))
     for name in ldp_gym.NATURES:
         for channel in ("laplace-single", "adaptive-split"):
-            rules = rules_of(channel, nature=name, nature_kwargs=NATURES.get(name, {}))
-            games[f"nature {name}, {channel}"] = rules
+            games[f"nature {name}, {channel}"] = small_rules(channel, name)
     for name in ldp_gym.TRUTHS:
-        games[f"truth {name}"] = rules_of(truth=name, **TRUTHS.get(name, {}))
+        games[f"truth {name}"] = small_rules("split", truth=name, **TRUTHS.get(name, {}))
+    replayed = games["truth replay"]
+    del replayed["nature"], replayed["nature_kwargs"]
     return games
 
 
@@ -67,27 +52,21 @@ def record_game(rules: dict[str, Any]) -> dict[str, np.ndarray]:
     num_labels = env.action_space.shape[0]
     actions = np.random.default_rng(5).dirichlet(np.ones(num_labels), size=rules["horizon"])
     observation, _ = env.reset(seed=3)
-    rows: dict[str, list[Any]] = {
-        "contexts": [observation["context"]],
-        "labels": [],
-        "messages": [],
-        "kl": [],
-    }
+    messages = "messages" if isinstance(env.observation_space["message"], Box) else "exact messages"
+    rows: dict[str, list[Any]] = defaultdict(list, contexts=[observation["context"]])
     for action in actions:
         observation, _, _, _, info = env.step(action)
         rows["contexts"].append(observation["context"])
+        rows[messages].append(observation["message"])
         rows["labels"].append(info["label"])
-        rows["messages"].append(observation["message"])
         rows["kl"].append(info["kl"])
-    finite = not isinstance(env.observation_space["message"], Box)
-    rows["exact messages" if finite else "messages"] = rows.pop("messages")
     return {key: np.array(values) for key, values in rows.items()}
 
 
 def record_learner(learner: str, channel: str) -> dict[str, np.ndarray]:
     """Losses of a learner, and its last weights; nothing for a channel that it refuses."""
     try:
-        result = ldp_gym.evaluate(learner, rules_of(channel, hypotheses="dirichlet"), episodes=2)
+        result = ldp_gym.evaluate(learner, small_rules(channel, hypotheses="dirichlet"), episodes=2)
     except ldp_agents.IncompatibleChannelError:
         return {}
     weights = {} if result.weights is None else {"weights": result.weights}
@@ -142,12 +121,11 @@ REGISTRIES = [ldp_gym.CHANNELS, ldp_gym.HYPOTHESES, ldp_gym.NATURES, ldp_gym.TRU
 )
 def test_another_processor_computes_the_same(kind: str, name: str, here_and_there: Any) -> None:
     here, there = here_and_there
-    keys = [key for key in here if key.startswith((f"{kind} {name}:", f"{kind} {name},"))]
-    assert keys
-    assert keys == [key for key in there if key.startswith((f"{kind} {name}:", f"{kind} {name},"))]
+    starts = (f"{kind} {name}:", f"{kind} {name},")
+    keys, others = ([key for key in part if key.startswith(starts)] for part in (here, there))
+    assert keys == others != []
     for key in keys:
-        exact = key.endswith((": labels", ": exact messages"))
-        tolerance = 0.0 if exact else TOLERANCE
+        tolerance = 0.0 if key.endswith((": labels", ": exact messages")) else TOLERANCE
         np.testing.assert_allclose(here[key], there[key], rtol=tolerance, atol=tolerance, err_msg=key)
 
 

@@ -7,17 +7,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-NARROW, WIDE = 400, 1280
-CONFIG = f"""
-INHERIT: {ROOT / "mkdocs.yml"}
-docs_dir: {ROOT / "docs"}
-strict: false
-use_directory_urls: false
-plugins: []
-hooks: []
-"""
-"""The hand-written pages: the reference takes most of the time, and has few tables."""
-
 READY = """
 const tables = [...document.querySelectorAll("article table:not(.highlighttable)")];
 return document.readyState === "complete" && tables.every(one => one.closest(".md-typeset__scrollwrap"));
@@ -76,28 +65,23 @@ def browser():
 
 @pytest.fixture(scope="module")
 def site(browser, tmp_path_factory):
-    """The hand-written pages, built."""
+    """The hand-written pages, built: the reference takes most of the time, and has few tables."""
     from mkdocs.commands.build import build
     from mkdocs.config import load_config
 
     where = tmp_path_factory.mktemp("site")
-    (where / "mkdocs.yml").write_text(CONFIG)
-    build(load_config(str(where / "mkdocs.yml"), site_dir=str(where / "site")))
-    return where / "site"
-
-
-def resize(browser, width):
-    """Set the width of the page, which may be narrower than a window can be."""
-    settings = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", settings)
+    plain = {"strict": False, "use_directory_urls": False, "plugins": [], "hooks": []}
+    build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(where), **plain))
+    return where
 
 
 @pytest.mark.parametrize("name", sorted(page.stem for page in (ROOT / "docs").glob("*.md")))
 def test_tables_are_rendered_and_nothing_is_cut(browser, site, name):
     from selenium.webdriver.support.ui import WebDriverWait
 
-    for width in (WIDE, NARROW):
-        resize(browser, width)
+    for width in (1280, 400):  # the page may be narrower than a window can be
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         browser.get((site / f"{name}.html").as_uri())
         WebDriverWait(browser, 120).until(lambda window: window.execute_script(READY))
         assert browser.execute_script(FAULTS) == [], f"at {width} pixels"

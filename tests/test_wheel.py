@@ -34,9 +34,8 @@ print(ldp_gym.__file__, ldp_agents.__file__)
 
 
 def run(*command: object, cwd: Path) -> str:
-    done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False
-    )
+    words = [str(part) for part in command]
+    done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -67,24 +66,13 @@ def test_it_plays_without_the_source(wheel, tmp_path):
     venv.create(tmp_path / "clean", symlinks=sys.platform != "win32")
     scripts = tmp_path / "clean" / ("Scripts" if sys.platform == "win32" else "bin")
     python = scripts / f"python{sysconfig.get_config_var('EXE') or ''}"
-    run(
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        python,
-        "install",
-        "--no-index",
-        "--no-deps",
-        wheel,
-        cwd=tmp_path,
-    )
+    install = ("install", "--no-index", "--no-deps", wheel)
+    run(sys.executable, "-m", "pip", "--python", python, *install, cwd=tmp_path)
     where = "import sysconfig; print(sysconfig.get_path('purelib'))"
     site = Path(run(python, "-I", "-c", where, cwd=tmp_path).strip())
     # The dependencies are those of this environment; what is in the clean one is found first.
-    (site / "dependencies.pth").write_text(
-        sysconfig.get_path("purelib") + "\n" + sysconfig.get_path("platlib")
-    )
+    folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    (site / "dependencies.pth").write_text("\n".join(folders))
     *models, places = run(python, "-I", "-W", "ignore", "-c", PLAY, cwd=tmp_path).splitlines()
     assert models == sorted(path.name for path in (PACKAGES["ldp_agents"] / "rl" / "weights").iterdir())
     assert "amortized" in models

@@ -1,12 +1,12 @@
 """The proved floor: exact for two hypotheses, above the limit, and below everything that was played."""
 
 import math
-from functools import cache
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
-from scipy.stats import binom
+from extremal import entropy, least_risk, most_information
+from helpers import PURE
+from scipy.stats import binom, sem
 
 import ldp_gym
 from ldp_gym import theory
@@ -25,47 +25,29 @@ def test_for_two_hypotheses_the_floor_is_the_risk_of_randomized_response(epsilon
         assert theory.risk_floor(2, 60, epsilon, adaptive=adaptive) == pytest.approx(total, rel=1e-9)
 
 
-@pytest.mark.parametrize("size", [3, 8, 32])
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize(
+    ("size", "epsilon"),
+    [*((size, epsilon) for size in (3, 32) for epsilon in (0.3, 1.0, 3.0)), (8, 0.5), (8, 1.0), (8, 2.0)],
+)
 def test_the_floor_is_above_the_limit_and_higher_without_adaptation(size, epsilon):
-    epsilon = (
-        {0.3: 0.5, 3.0: 2.0}.get(epsilon, epsilon) if size == 8 else epsilon
-    )  # shipped: worked out in seconds
     limit = theory.information_limit(size, 2000, epsilon)
     adaptive, plain = (theory.risk_floor(size, 2000, epsilon, adaptive=kind) for kind in (True, False))
     assert limit < adaptive <= plain
 
 
-@pytest.mark.parametrize("channel", ["adaptive-groups", "adaptive-split", "wheel", "vote", "designed"])
+@pytest.mark.parametrize("channel", PURE)
 def test_no_channel_plays_below_the_floor(channel):
     """500 episodes; the mean would be 5 standard errors below the floor with probability below 1e-6."""
     rules = {"hypotheses": "disjoint", "num_hypotheses": 8, "channel": channel, "horizon": 150}
     totals = ldp_gym.evaluate("bayes", rules, episodes=500).kl[:, -1]
     least = theory.risk_floor(8, 150, 1.0, adaptive=ldp_gym.CHANNELS[channel].adaptive)
-    assert totals.mean() + 5.0 * totals.std(ddof=1) / math.sqrt(500) >= least
+    assert totals.mean() + 5.0 * sem(totals) >= least
 
 
 @pytest.mark.parametrize(("size", "horizon"), [(3, 5), (4, 3)])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_no_adaptive_channel_of_all_is_below_the_floor(size, horizon, epsilon):
-    """The least risk there is, by dynamic programming: a linear program over all sets at every posterior."""
-    numbers = np.arange(1, 2**size - 1)
-    sets = ((numbers[:, None] >> np.arange(size)) & 1).astype(float)
-    raised = 1.0 + math.expm1(epsilon) * sets
-
-    @cache
-    def least(weights, rounds):
-        entropy = -sum(w * math.log(w) for w in weights)
-        if rounds == 1:
-            return entropy
-        joint = raised * np.array(weights)
-        chances = joint.sum(axis=1)
-        # The order of hypotheses does not matter: sorted and rounded, posteriors meet again.
-        after = [tuple(np.sort(row).round(12).tolist()) for row in joint / chances[:, None]]
-        costs = chances * [least(posterior, rounds - 1) for posterior in after]
-        return entropy + linprog(costs, A_eq=raised.T, b_eq=np.ones(size)).fun
-
-    optimum = least((1.0 / size,) * size, horizon)
+    optimum = least_risk(np.eye(size), epsilon, horizon, symmetric=True)
     for found in (
         theory.risk_floor(size, horizon, epsilon),  # shipped, rounded down and interpolated
         disjoint.disjoint_floors(size, epsilon, 6, horizon)[-1],  # nothing is dropped
@@ -77,20 +59,14 @@ def test_no_adaptive_channel_of_all_is_below_the_floor(size, horizon, epsilon):
 
 def test_information_with_an_atom_bounds_every_channel():
     """The linear program over all sets (Kairouz, Oh and Viswanath 2016) never exceeds ``C(p)``."""
-    epsilon, rng = 1.0, np.random.default_rng(0)
-    numbers = np.arange(1, 2**6 - 1)
-    sets = ((numbers[:, None] >> np.arange(6)) & 1).astype(float)
-    raised = 1.0 + math.expm1(epsilon) * sets
+    rng = np.random.default_rng(0)
     for alpha in (0.2, 1.0, 5.0):
         weights = rng.dirichlet(np.full(6, alpha))
-        total = raised @ weights
-        gain = (raised * np.log(raised / total[:, None])) @ weights
-        most = -linprog(-gain, A_eq=raised.T, b_eq=np.ones(6)).fun
-        bound = floor._information_with_atom(weights.max(), epsilon)
+        most = most_information(weights, 1.0)
+        bound = floor._information_with_atom(weights.max(), 1.0)
         assert most <= bound * (1 + 1e-9)
-        assert bound <= theory.capacity(epsilon) * (1 + 1e-3)
-        entropy = -float(weights @ np.log(weights))
-        assert most <= floor._most_information(entropy, 6, epsilon) * (1 + 1e-9)
+        assert bound <= theory.capacity(1.0) * (1 + 1e-3)
+        assert most <= floor._most_information(entropy(weights), 6, 1.0) * (1 + 1e-9)
 
 
 def test_the_least_entropy_has_as_many_large_atoms_as_there_can_be():
@@ -100,14 +76,10 @@ def test_the_least_entropy_has_as_many_large_atoms_as_there_can_be():
 
 
 def test_sets_separate_no_more_pairs_than_they_can():
-    """Sets of n out of K with equal masses: the mean over pairs of how often they are separated."""
-    size, epsilon = 5, 1.0
-    gain = math.expm1(epsilon)
-    best = max(
-        (math.exp(epsilon) + 1) * n * (size - n) / (size + gain * n) / (size - 1) for n in range(1, size)
-    )
-    assert floor._separation(size, epsilon) == pytest.approx(best)
-    assert floor._separation(2, epsilon) == pytest.approx(1.0, rel=1e-12)
+    """Sets of n out of 5 with equal masses: the mean over pairs of how often they are separated."""
+    best = max((math.e + 1) * n * (5 - n) / (5 + (math.e - 1) * n) / 4 for n in range(1, 5))
+    assert floor._separation(5, 1.0) == pytest.approx(best)
+    assert floor._separation(2, 1.0) == pytest.approx(1.0, rel=1e-12)
 
 
 @pytest.mark.parametrize(("size", "epsilon", "depth"), [(3, 1.0, 12), (4, 2.0, 6), (5, 4.0, 4)])
@@ -138,3 +110,26 @@ def test_dropping_lowers_the_floor_and_bad_prices_do_too(monkeypatch):
     disjoint.disjoint_floors.cache_clear()
     assert disjoint.disjoint_floors(5, 1.0, 8, 40)[-1] < floors[-1]
     disjoint.disjoint_floors.cache_clear()
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_on_disjoint_supports_the_floor_is_exact(epsilon):
+    p, q = np.array([0.3, 0.7, 0.0]), np.array([0.0, 0.0, 1.0])
+    assert theory.pair_floor(p, q, 80, epsilon) == pytest.approx(theory.risk_floor(2, 80, epsilon), rel=1e-8)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.5])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_strategy_is_below_the_floor(seed, epsilon):
+    p, q = np.random.default_rng(seed).dirichlet(np.ones(3), size=2)
+    optimum = least_risk(np.stack([p, q]), epsilon, 4)
+    assert 0.97 * optimum <= theory.pair_floor(p, q, 4, epsilon) <= optimum * (1 + 1e-9)
+
+
+def test_equal_distributions_cost_nothing_and_the_floor_grows_with_rounds():
+    p, q = np.array([0.5, 0.5]), np.array([0.45, 0.55])
+    assert theory.pair_floor(p, p, 100, 1.0) == 0.0
+    floors = [theory.pair_floor(p, q, rounds, 1.0) for rounds in (1, 10, 300)]
+    assert floors == sorted(floors)
+    middle = entropy((p + q) / 2.0) - (entropy(p) + entropy(q)) / 2.0
+    assert floors[0] == pytest.approx(middle, rel=1e-9)
