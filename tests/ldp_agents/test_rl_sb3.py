@@ -1,16 +1,24 @@
-"""SB3's view of the games: equal to a DummyVecEnv, step for step."""
+"""stable-baselines3: our games equal a DummyVecEnv, and its policies, saved by one call, are learners."""
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from helpers import small_rules
+from rl_helpers import EASY
+from sb3_contrib import RecurrentPPO
 from stable_baselines3 import PPO
-from stable_baselines3.common.vec_env import DummyVecEnv
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 import ldp_agents
 import ldp_gym
-from ldp_agents.rl import SB3VecEnv, ScoreCallback, make_sb3_env, score_policy
+from ldp_agents.rl import SB3VecEnv, ScoreCallback, load, make_sb3_env, save, score_policy
 from ldp_gym import wrappers
+from ldp_gym.core.errors import UntrustedCodeError
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.testing import check_learner
+
+SHORT = {"n_steps": 32, "batch_size": 32, "n_epochs": 1, "gamma": 0.0, "device": "cpu", "seed": 0}
+ADAPTIVE = small_rules("adaptive-split", horizon=12)
 
 VIEWS = {
     "raw": (lambda env: env, lambda env: env),
@@ -89,6 +97,15 @@ class Prior:
         return np.tile([self.logit, 0.0, 0.0, 0.0], (len(observations), 1)), state
 
 
+class First(ldp_agents.Learner):
+    def predict(self, candidates):
+        weights = np.exp([20.0, 0.0, 0.0, 0.0])
+        return np.einsum("k,...km->...m", weights / weights.sum(), candidates)
+
+    def update(self, candidates, message):
+        pass
+
+
 def test_scores_are_relative_to_uniform_and_bayes_on_the_same_episodes():
     rules = small_rules("split", truth=1)
     assert score_policy(Prior(), episodes=4, **rules) == pytest.approx(0.0, abs=1e-6)
@@ -99,15 +116,6 @@ def test_scores_are_relative_to_uniform_and_bayes_on_the_same_episodes():
     assert score_policy(Prior(20.0), episodes=4, seed=3, **rules) == pytest.approx(expected, rel=1e-4)
 
 
-class First(ldp_agents.Learner):
-    def predict(self, candidates):
-        weights = np.exp([20.0, 0.0, 0.0, 0.0])
-        return np.einsum("k,...km->...m", weights / weights.sum(), candidates)
-
-    def update(self, candidates, message):
-        pass
-
-
 def test_a_callback_logs_scores():
     env = make_sb3_env("LDPDistBox-easy-v0", num_envs=4, horizon=8)
     callback = ScoreCallback()
@@ -116,3 +124,63 @@ def test_a_callback_logs_scores():
     assert [steps for steps, _ in callback.scores] == [32] * 4 + [64] * 4
     assert model.logger.name_to_value or np.isfinite([value for _, value in callback.scores]).all()
     assert len(model.ep_info_buffer) == 8, "returns are in SB3's logs"
+
+
+def played(model, venv, seed, rounds):
+    """The total KL of a policy in its own SB3 environment."""
+    venv.seed(seed)
+    observation = venv.reset()
+    state, begins, total = None, np.ones(venv.num_envs, dtype=bool), 0.0
+    for _ in range(rounds):
+        action, state = model.predict(observation, state=state, episode_start=begins, deterministic=True)
+        observation, _, begins, infos = venv.step(action)
+        total = total + np.array([info["kl"] for info in infos])
+    return total
+
+
+@pytest.mark.parametrize(
+    ("kind", "policy", "rules"),
+    [(PPO, "MlpPolicy", EASY), (PPO, "MlpPolicy", ADAPTIVE), (RecurrentPPO, "MlpLstmPolicy", EASY)],
+)
+def test_it_plays_as_in_its_own_environment(kind, policy, rules, tmp_path):
+    """Through evaluate, on the same seeds, to float32; and it keeps the contract, on its own game."""
+    env = make_sb3_env(num_envs=4, **rules) if rules is EASY else gym.make("LDPDistBox-v0", **rules)
+    model = kind(policy, env, **SHORT).learn(64)
+    save(model, tmp_path)
+    with pytest.raises(UntrustedCodeError, match="trust=True, or --trust"):
+        load(tmp_path)
+    learner = load(tmp_path, trust=True)
+    venv = model.get_env()
+    ours = ldp_gym.evaluate(learner, rules, episodes=venv.num_envs, seed=3).kl[:, -1]
+    np.testing.assert_allclose(ours, played(model, venv, 3, rules["horizon"]), rtol=1e-3)
+    check_learner(learner)
+    with pytest.raises(ldp_agents.IncompatibleChannelError, match=r"T \d+ \(not 50\)"):
+        learner(Scenario(**{**rules, "horizon": 50}).game)
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        (lambda: VecNormalize(make_sb3_env(num_envs=2, **EASY)), "cannot repeat VecNormalize"),
+        (lambda: make_sb3_env(num_envs=2, observation="message", **EASY), 'observation="evidence"'),
+        (lambda: gym.make("Pendulum-v1"), "trained on LDPDistBox-v0, got Pendulum-v1"),
+    ],
+)
+def test_what_a_learner_cannot_repeat_is_refused(env, message, tmp_path):
+    model = PPO("MlpPolicy", env(), **SHORT)
+    with pytest.raises(TypeError, match=message):
+        save(model, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_card_names_no_code(tmp_path):
+    env = make_sb3_env(num_envs=2, **EASY)
+    save(PPO("MlpPolicy", env, **SHORT), tmp_path)
+    card = (tmp_path / "model.json").read_text()
+    for name, message in (
+        ("split", "a file may not say what is imported"),
+        ("PPO", "unknown algorithm 'os:sys"),
+    ):
+        (tmp_path / "model.json").write_text(card.replace(f'"{name}"', '"os:system"'))
+        with pytest.raises(ValueError, match=message):
+            load(tmp_path, trust=True)(Scenario(**EASY).game)
