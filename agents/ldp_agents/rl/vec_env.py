@@ -176,7 +176,7 @@ class SB3VecEnv(VecEnv):
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: Any = None
     ) -> list[bool]:
-        """Whether a wrapper of this class is around the vector environment."""
+        """Tell if a wrapper of this class is around the vector environment."""
         env, found = self.envs, False
         while isinstance(env, gym.vector.VectorWrapper):
             found, env = found or isinstance(env, wrapper_class), env.env
