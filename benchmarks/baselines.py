@@ -4,7 +4,7 @@ Default networks; all other settings are in one dataclass per algorithm. docs/da
 learning curve of every run, a row per point; the last point is the score in the table. A finished run is
 written at once and is not run again. The table and the figure are made from that file.
 
-    python benchmarks/baselines.py                        # all of it: about 60 CPU minutes
+    python benchmarks/baselines.py                        # all of it: about 40 CPU minutes
     python benchmarks/baselines.py --algorithms ppo --games easy --seeds 1 --share 0.1 --out /tmp/try.csv
     python benchmarks/baselines.py --show                 # table and figure, no training
 """
@@ -49,7 +49,7 @@ class PPO:
     kind: ClassVar[Any] = stable_baselines3.PPO
     policy: ClassVar[str] = "MlpPolicy"
     num_envs: ClassVar[int] = 64
-    steps: ClassVar[int] = 250_000
+    steps: ClassVar[int] = 150_000
     gamma: float = 0.0
     n_steps: int = 64
     batch_size: int = 1024
@@ -64,7 +64,7 @@ class A2C:
     kind: ClassVar[Any] = stable_baselines3.A2C
     policy: ClassVar[str] = "MlpPolicy"
     num_envs: ClassVar[int] = 64
-    steps: ClassVar[int] = 500_000
+    steps: ClassVar[int] = 300_000
     gamma: float = 0.0
     n_steps: int = 16
 
@@ -76,7 +76,7 @@ class SAC:
     kind: ClassVar[Any] = stable_baselines3.SAC
     policy: ClassVar[str] = "MlpPolicy"
     num_envs: ClassVar[int] = 16
-    steps: ClassVar[int] = 24_000
+    steps: ClassVar[int] = 12_000
     gamma: float = 0.0
     batch_size: int = 256
 
@@ -88,7 +88,7 @@ class TD3:
     kind: ClassVar[Any] = stable_baselines3.TD3
     policy: ClassVar[str] = "MlpPolicy"
     num_envs: ClassVar[int] = 16
-    steps: ClassVar[int] = 24_000
+    steps: ClassVar[int] = 12_000
     gamma: float = 0.0
     batch_size: int = 256
 
