@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 
 PYTEST := -m pytest -n 2 --dist loadscope -rs
 
-.PHONY: demo test pytest lint types layers docs perf scaling lines coverage audit learned baselines lowest core clean
+.PHONY: demo test pytest lint types layers docs tables perf scaling lines coverage audit learned baselines lowest core clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
@@ -31,13 +31,16 @@ types: .venv/.all
 docs: .venv/.all  ## the site, in build/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --site-dir build/site
 
+tables: .venv/.all  ## the generated blocks of README.md and docs/*.md, from docs/data and the registries
+	$(BIN)/python docs/tables.py
+
 perf: .venv/.all  ## speed, as ratios against references measured in the same run
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/perf.py
 
 lines: .venv/.all  ## lines of code, docstrings and blanks per room; AGAINST=REV adds an earlier revision
 	$(BIN)/python benchmarks/lines.py $(if $(AGAINST),--against $(AGAINST))
 
-scaling: .venv/.all  ## cost of a round as K and M grow, for every channel; draws the figure of docs/speed.md
+scaling: .venv/.all  ## cost of a round as K and M grow, for every channel
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/scaling.py
 
 .venv/.bench: pyproject.toml constraints.txt
@@ -55,8 +58,8 @@ coverage: .venv/.all  ## coverage and length of 95% intervals on the risks of th
 audit: .venv/.all  ## the full sweep: every pure channel on 20,000 adversarial classes
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/adversarial_classes.py
 
-learned: .venv/.all  ## train amortized and print the tables of docs/learned.md; about an hour
-	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/learned.py --out ldp-gym-results/learned --figure docs/pictures/learned.png
+learned: .venv/.all  ## train amortized and print its table of docs/measurements.md; about an hour
+	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/learned.py --out ldp-gym-results/learned
 
 baselines: .venv/.all  ## plain RL agents on the named games, for docs/train.md; at most 2 hours on two cores
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/baselines.py

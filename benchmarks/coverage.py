@@ -1,6 +1,6 @@
 """Coverage and length of the 95% intervals, on the risks of the package's games.
 
-python benchmarks/coverage.py                  # the table of docs/benchmark.md: about six minutes
+python benchmarks/coverage.py                  # the table of docs/measurements.md: about six minutes
 python benchmarks/coverage.py --held-out       # on games that had no say in the choice of the method
 
 Each row is a population of episodes. Samples of n episodes are drawn from it, with replacement, so that the

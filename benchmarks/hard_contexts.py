@@ -1,6 +1,6 @@
 """Risk of Bayes on hard contexts, relative to i.i.d. ones: the adversary over several pools, and searches.
 
-python benchmarks/hard_contexts.py      # the table of docs/results.md: about twenty minutes
+python benchmarks/hard_contexts.py      # the table of docs/measurements.md: about twenty minutes
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tables of docs/learned.md: `amortized` against the exact posterior, on the same episodes.
+"""The tables of docs/measurements.md: `amortized` against the exact posterior, on the same episodes.
 
 python benchmarks/learned.py --out ldp-gym-results/learned              # trains, then measures
 python benchmarks/learned.py --tables channels --episodes 128           # one table, roughly

@@ -64,7 +64,7 @@ def growth(costs: list[float], sizes: tuple[int, ...]) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--picture", type=Path, default=Path("docs/pictures/scaling.png"))
+    parser.add_argument("--picture", type=Path, help="file to draw the costs in")
     parser.add_argument("--channel", action="append", help="these alone")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", ldp_gym.NoPrivacyWarning)
@@ -86,7 +86,8 @@ def main() -> int:
         ]
         table.add_row(channel, *cells)
     Console(width=150).print(table, "Microseconds per round; K at M=16, M at K=8; growth 1 is linear.")
-    draw(by_hypotheses, by_labels, arguments.picture)
+    if arguments.picture:
+        draw(by_hypotheses, by_labels, arguments.picture)
     if steep:
         print(f"grows faster than K times M: {', '.join(steep)}")
     return int(bool(steep))

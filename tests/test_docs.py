@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import ldp_gym
+from ldp_gym.bench import SUITES
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAPER = (ROOT / "docs" / "paper.md").read_text()
-README = (ROOT / "README.md").read_text()
 REGISTRIES = {
     "classes": ldp_gym.HYPOTHESES,
     "natures": ldp_gym.NATURES,
@@ -67,21 +67,84 @@ def test_the_code_runs_and_prints_what_it_says(page, monkeypatch, tmp_path, caps
             names.update(example.globs)
 
 
-def test_the_readme_plays_a_game_and_prints_an_interval(capsys):
-    names = {}
-    for language, code in blocks(ROOT / "README.md"):
-        assert language == "python"
-        exec(code, names)
-    assert names["over"]
-    assert re.match(r"risk +[\d,.]+ nats over 10,000 rounds, 32 episodes, 95% int", capsys.readouterr().out)
+@pytest.fixture
+def tables(monkeypatch):
+    """The program that writes the generated blocks of the pages."""
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    try:
+        yield importlib.import_module("tables")
+    finally:
+        sys.modules.pop("tables", None)
 
 
-def test_every_name_in_the_readme_s_table_exists():
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_tables_findings_and_names_are_those_of_the_data(page, tables):
+    """`make tables` writes them."""
+    assert tables.written(page.read_text()) == page.read_text()
+
+
+def test_every_measured_table_is_on_a_page(tables):
+    shown = {
+        name
+        for page in PAGES
+        for name in re.findall(r"^<!-- table: ([\w-]+)", page.read_text(), re.MULTILINE)
+    }
+    assert shown == {path.stem for path in tables.DATA.glob("*.csv")}
+
+
+def test_a_block_that_fits_nothing_is_an_error(tables):
+    for wrong in ("table: limit | where channel = nobody", "findings: tv | about nothing of the kind"):
+        with pytest.raises(ValueError, match="nothing in docs/data fits"):
+            tables.written(f"<!-- {wrong} -->\n<!-- end -->")
+
+
+def test_every_registered_name_is_on_the_page_of_the_game():
     import ldp_agents  # noqa: F401
 
-    row = {line.split("|")[1].strip(): line for line in README.splitlines() if line.startswith("| ")}
+    page = (ROOT / "docs" / "game.md").read_text()
     for kind, registry in REGISTRIES.items():
-        assert set(registry.names()) == set(re.findall(r"`([a-z0-9-]+)`", row[kind])), kind
+        for name in registry.names():
+            assert f"[`{name}`](reference/{kind}/{name}.md)" in page, name
+
+
+def test_the_page_of_custom_parts_names_every_group_of_entry_points():
+    page = (ROOT / "docs" / "parts.md").read_text()
+    for registry in (*REGISTRIES.values(), SUITES):
+        assert registry.group in page
+
+
+def test_the_bounds_on_the_page_of_the_theory_are_those_of_the_functions():
+    page, theory = (ROOT / "docs" / "theory.md").read_text(), ldp_gym.theory
+    risk = theory.exp3_bound(16, 10_000, 1.0)
+    pairs = {
+        "KL-risk at most": (risk, theory.half_space_kl_bound(16, 10_000, 1.0)),
+        "averaged TV-risk at most": (
+            theory.tv_bound(risk, 10_000),
+            theory.half_space_tv_bound(16, 10_000, 1.0),
+        ),
+        "rounds to an averaged TV-risk of 0.1": (
+            theory.sample_complexity(16, 0.1, 1.0),
+            theory.half_space_sample_size(16, 0.1, 1.0),
+        ),
+        "KL-risk at least": (
+            theory.lower_bound(16, 10_000, 1.0),
+            theory.hadamard_lower_bound(8, 10_000, 1.0),
+        ),
+    }
+    for row, expected in pairs.items():
+        cells = re.search(rf"^\| {row} \| ([\d,.e]+)[^|]*\| ([\d,.e]+) \|", page, flags=re.MULTILINE)
+        assert [float(cell.replace(",", "")) for cell in cells.groups()] == pytest.approx(expected, rel=0.01)
+
+
+def test_readme_and_guides_stay_short():
+    """Words of prose: code and generated tables are not counted."""
+    menu = (ROOT / "mkdocs.yml").read_text()
+    guides = re.findall(r"([\w-]+\.md)", menu[menu.index("- Guides:") : menu.index("- Paper:")])
+    for page, most in {"README.md": 650, **{f"docs/{name}": 900 for name in guides}}.items():
+        text = re.sub(
+            r"^(```.*?^```|<!-- .*?<!-- end -->)$", "", (ROOT / page).read_text(), flags=re.DOTALL | re.M
+        )
+        assert len(re.findall(r"[^\s|]+", text)) <= most, page
 
 
 def resolve(path):
@@ -115,9 +178,11 @@ def test_the_paper_s_map_is_complete():
     for row in rows:
         code, measured = row.split("|")[2:4]
         assert re.search(r"`ldp_(gym|agents)\.", code), f"no code: {row}"
-        assert re.search(r"`(tests/|examples/|ldp_gym\.(testing|bench))", measured), (
+        assert re.search(r"`(tests/|examples/|ldp_gym\.testing|ldp-gym bench)", measured), (
             f"nothing measures: {row}"
         )
+        for suite in re.findall(r"`ldp-gym bench ([\w-]+)`", measured):
+            assert suite in SUITES
 
 
 @pytest.fixture
@@ -164,13 +229,13 @@ def test_links_from_outside_the_site_resolve(page):
 
 
 def test_every_script_in_examples_is_listed():
-    listed = (ROOT / "docs" / "examples.md").read_text()
+    listed = (ROOT / "docs" / "start.md").read_text()
     for script in (ROOT / "examples").glob("*.py"):
         assert f"`{script.name}`" in listed, script.name
 
 
 def test_the_menu_and_the_pages_have_the_same_titles():
-    menu = re.findall(r"^  - (.+): ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.MULTILINE)
+    menu = re.findall(r"^ +- (.+): ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.MULTILINE)
     assert {page for _, page in menu} == {page.name for page in (ROOT / "docs").glob("*.md")}
     for title, page in menu:
         heading = (ROOT / "docs" / page).read_text().partition("\n")[0]

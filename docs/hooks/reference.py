@@ -1,19 +1,22 @@
-"""The reference: a page for everything that has a name, made from the registries.
+"""Reference pages of every environment, registered part and module.
 
-A new channel appears in the documentation when it is registered; nothing has to be written twice.
+A new channel appears on the site when it is registered, and a new module when it is written.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import pkgutil
 import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import griffe
+import gymnasium as gym
 
 import ldp_agents
 import ldp_gym
@@ -21,66 +24,9 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.cli.listing import headings
 from ldp_gym.core.registry import Registry
 
-_SUITE_MODULES = ("paper", "learners", "own_game", "replay")
+sys.path.insert(0, str(Path(__file__).parent))
+import roles
 
-ENVIRONMENTS = {
-    "LDPDist-v0": "ldp_gym.envs.single.LDPDistEnv",
-    "LDPDist-v0 (vector)": "ldp_gym.envs.vector.LDPDistVectorEnv",
-}
-MODULES = {
-    "The environment's arguments": [
-        "ldp_gym.engine.rules.Rules",
-        "ldp_gym.engine.game.Game",
-        "ldp_gym.core.simplex.Simplex",
-    ],
-    "Wrappers for RL": ["ldp_gym.wrappers"],
-    "evaluate": ["ldp_gym.evaluation"],
-    "Estimates from a batch": ["ldp_gym.bench.batch"],
-    "Hard contexts": ["ldp_gym.bench.search"],
-    "Intervals": ["ldp_gym.core.intervals"],
-    "The benchmark": [
-        "ldp_gym.bench.runner",
-        "ldp_gym.bench.suites.base",
-        *[f"ldp_gym.bench.suites.{name}" for name in _SUITE_MODULES],
-        "ldp_gym.bench.experiment",
-        "ldp_gym.bench.results",
-        "ldp_gym.bench.statistics",
-        "ldp_gym.bench.findings",
-        "ldp_gym.bench.store",
-        "ldp_gym.bench.contained",
-    ],
-    "Learned baselines": [
-        "ldp_agents.rl",
-        "ldp_agents.rl.training",
-        "ldp_agents.rl.storage",
-        "ldp_agents.rl.policies",
-        "ldp_agents.rl.model",
-        "ldp_agents.rl.vec_env",
-    ],
-    "Splits and datasets": ["ldp_gym.bench.splits", "ldp_gym.datasets"],
-    "Bounds and limits": ["ldp_gym.theory"],
-    "Audits": ["ldp_gym.privacy"],
-    "Exact tables": ["ldp_gym.privacy.exact_table"],
-    "Contract checks": ["ldp_gym.testing"],
-    "Base classes": [
-        "ldp_gym.hypotheses.base.HypothesisClass",
-        "ldp_gym.natures.base",
-        "ldp_gym.truths.base",
-        "ldp_gym.channels.base.Channel",
-        "ldp_gym.core.errors",
-        "ldp_gym.engine.learners",
-        "ldp_agents.base",
-        "ldp_agents.likelihood",
-        "ldp_agents.make",
-    ],
-    "The mathematics": [
-        "ldp_gym.channels.clipping",
-        "ldp_gym.engine.posterior",
-        "ldp_gym.core.divergences",
-        "ldp_gym.channels.accounting",
-    ],
-    "Rendering": ["ldp_gym.envs.rendering"],
-}
 REGISTRIES: dict[str, tuple[Registry[Any], str]] = {
     "classes": (ldp_gym.HYPOTHESES, "hypotheses"),
     "natures": (ldp_gym.NATURES, "nature"),
@@ -101,19 +47,63 @@ UNNAMED = {
 def pages() -> Iterator[tuple[str, str, str, str]]:
     """Every generated page: its section, its title, its address and its text."""
     yield "Public names", "Public names", "reference/names.md", _names()
-    for title, path in ENVIRONMENTS.items():
-        yield "Environments", title, f"reference/environments/{_slug(title)}.md", _page(title, [path])
+    shown = set()  # objects that have their own pages
+    for path, ids in _environments().items():
+        title = ids[0] + (" (vector)" if "Vector" in path or "vector" in path else "")
+        facts = "By id: " + ", ".join(f"`{name}`" for name in ids) + "."
+        shown.add(path)
+        yield "Environments", title, f"reference/environments/{_slug(title)}.md", _page(title, [path], facts)
     for kind, (registry, argument) in REGISTRIES.items():
         makers = {name: registry[name] for name in registry.names()}
         makers = {name: maker for name, maker in makers.items() if maker.__module__.startswith("ldp_")}
         others = UNNAMED.get(kind, {})
         yield kind.capitalize(), kind.capitalize(), f"reference/{kind}/index.md", _index(kind, makers, others)
         for name, maker in {**makers, **others}.items():
+            path = f"{maker.__module__}.{maker.__qualname__}"
+            shown.add(path)
             facts = _facts(name, maker, argument) if name in makers else ""
-            text = _page(name, [f"{maker.__module__}.{maker.__qualname__}"], facts)
+            text = _page(name, [path], facts)
             yield kind.capitalize(), name, f"reference/{kind}/{_slug(name)}.md", text
-    for title, paths in MODULES.items():
-        yield "Modules", title, f"reference/modules/{_slug(title)}.md", _page(title, paths)
+    for room, modules in _rooms().items():
+        if paths := [path for module in modules for path in _documented(module, shown)]:
+            yield "Modules", room, f"reference/modules/{_slug(room)}.md", _page(room, paths)
+
+
+def _environments() -> dict[str, list[str]]:
+    """Ids by the environment that they make, as a dotted path; single ones and vector ones."""
+    found: dict[str, list[str]] = {}
+    for spec in gym.registry.values():
+        for entry in (spec.entry_point, spec.vector_entry_point):
+            if isinstance(entry, str) and entry.startswith("ldp_gym"):
+                found.setdefault(entry.replace(":", "."), []).append(spec.id)
+    return found
+
+
+def _rooms() -> dict[str, list[str]]:
+    """Packages, folders and single modules, each with all public modules in it."""
+    rooms: dict[str, list[str]] = {}
+    for package in (ldp_gym, ldp_agents):
+        root = package.__name__
+        rooms[root] = [root]
+        for module in pkgutil.walk_packages(package.__path__, f"{root}."):
+            if not any(part.startswith("_") for part in module.name.split(".")):
+                rooms.setdefault(".".join(module.name.split(".")[:2]), []).append(module.name)
+    return rooms
+
+
+def _documented(module: str, shown: set[str]) -> list[str]:
+    """What to show of a module: all of it, or the public objects that have no page of their own."""
+    found = importlib.import_module(module)
+    members = [
+        f"{module}.{name}"
+        for name, thing in vars(found).items()
+        if (inspect.isclass(thing) or inspect.isfunction(thing))
+        and thing.__module__ == module
+        and not name.startswith("_")
+    ]
+    if hasattr(found, "__path__") or shown.intersection(members):
+        return [path for path in members if path not in shown]
+    return [module]
 
 
 def _slug(title: str) -> str:
@@ -121,18 +111,9 @@ def _slug(title: str) -> str:
 
 
 def _page(title: str, paths: list[str], facts: str = "") -> str:
-    paths = [module for path in paths for module in _modules(path)]
     # The lines that implement an equation are often in a method that its base class documents.
     options = "    options:\n      show_if_no_docstring: true\n" if "channels." in paths[0] else ""
     return "\n".join([f"# {title}", "", facts, *[f"\n::: {path}\n{options}" for path in paths]])
-
-
-def _modules(path: str) -> list[str]:
-    """The modules of a package; anything else as it is."""
-    found = sys.modules.get(path)
-    if not hasattr(found, "__path__"):
-        return [path]
-    return [f"{path}.{module.name}" for module in pkgutil.iter_modules(found.__path__)]  # type: ignore[union-attr]
 
 
 def _names() -> str:
@@ -248,15 +229,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def _autoref(name: re.Match[str]) -> str:
-    package, first, *rest = name[1].split(".")
-    exported = getattr({"ldp_gym": ldp_gym, "ldp_agents": ldp_agents}[package], first, None)
-    path = name[1]
-    if isinstance(exported, type) or inspect.isfunction(exported):
-        path = ".".join([exported.__module__, exported.__qualname__, *rest])
-    elif rest and inspect.ismodule(exported) and isinstance(member := getattr(exported, rest[0], None), type):
-        path = ".".join([member.__module__, member.__qualname__, *rest[1:]])
-    shown = name[1].replace(".", ".<wbr>")  # where a narrow table may break it
-    return f'<autoref optional identifier="{path}"><code>{shown}</code></autoref>'
+    return roles.link(name[1], name[1].replace(".", ".<wbr>"))  # where a narrow table may break it
 
 
 def on_files(files: Any, config: Any) -> Any:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from typing import Any
 
 import griffe
 
-import ldp_agents
-import ldp_gym
+import ldp_agents  # noqa: F401  (its names are looked up)
+import ldp_gym  # noqa: F401
 
-ROLE = re.compile(r":(?:class|func|meth|attr|mod):`(~?)([\w.]+)`")
-
+ROLE = re.compile(r":(?:class|func|meth|attr|mod|data):`(~?)([\w.]+)`")
 TABLE = re.compile(r"^(=+(?: =+)+)\n(.*)\n\1\n((?:.*\n)*?)\1$", flags=re.MULTILINE)
+EXAMPLE = re.compile(r"^>>> (?:.+\n?)+", flags=re.MULTILINE)
 
 
 class Roles(griffe.Extension):
     """Rewrites the docstring of every object as it is loaded."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Replace roles by links, where they name an object in full, and by code elsewhere."""
+        """Replace roles by links, and mark tables and examples."""
         if obj.docstring is not None:
             text = ROLE.sub(_link, TABLE.sub(_table, obj.docstring.value))
+            text = EXAMPLE.sub(lambda block: f"```pycon\n{block[0].rstrip()}\n```\n", text)
             obj.docstring.value = re.sub(r"^(\s*)Example:$", r"\1Examples:", text, flags=re.MULTILINE)
 
 
@@ -38,15 +40,22 @@ def _table(table: re.Match[str]) -> str:
 
 def _link(role: re.Match[str]) -> str:
     short, path = role.groups()
+    return link(path, path.rpartition(".")[2] if short else path)
+
+
+def link(path: str, shown: str) -> str:
+    """Link to the place of a name in the reference, if it has one."""
     if not path.startswith(("ldp_gym.", "ldp_agents.")):
-        return f"`{path}`"
-    return f"[`{path.rpartition('.')[2] if short else path}`][{_home(path)}]"
+        return f"<code>{shown}</code>"
+    return f'<autoref optional identifier="{home(path)}"><code>{shown}</code></autoref>'
 
 
-def _home(path: str) -> str:
-    """Where what a package exports is defined: ``ldp_gym.Channel`` in ``ldp_gym.channels.base``."""
-    package, name, *rest = path.split(".")
-    exported = getattr({"ldp_gym": ldp_gym, "ldp_agents": ldp_agents}[package], name, None)
-    if not isinstance(exported, type):
+def home(path: str) -> str:
+    """Path of an object in the module that defines it, such as ``ldp_gym.channels.base.Channel``."""
+    try:
+        found = pkgutil.resolve_name(path)
+    except (AttributeError, ImportError, ValueError):
         return path
-    return ".".join([exported.__module__, exported.__qualname__, *rest])
+    if hasattr(found, "__qualname__") and str(getattr(found, "__module__", "")).startswith("ldp_"):
+        return f"{found.__module__}.{found.__qualname__}"
+    return path

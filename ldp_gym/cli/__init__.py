@@ -81,7 +81,7 @@ def _command(name: str, function: Callable[..., Any], **options: Any) -> Any:
 
 app = typer.Typer(
     cls=Commands,
-    help="Benchmark learners, audit channels and train agents for learning from private labels.",
+    help="Ask users about hypotheses, not labels: benchmark learners, audit channels, train agents.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

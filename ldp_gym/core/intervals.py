@@ -13,7 +13,7 @@ quantiles of ``(mean* - mean) / error*`` in place of Student's. Three things are
   there: paired differences have outliers on both sides. So no quantile is less than Student's of the
   requested level, and the interval holds Student's.
 
-``make coverage`` measures the coverage, and docs/benchmark.md has the table.
+``make coverage`` measures the coverage, and docs/measurements.md has the table.
 
 A sample without a rare disaster knows nothing of it, and no method can: see :class:`Interval`.
 

@@ -56,7 +56,7 @@ Track = Literal["informed", "uninformed"]
 *uninformed*: only messages, public candidates and eps, in whatever form the messages come.
 """
 
-LEARNERS: Registry[Learner] = Registry("learner", group="ldp_gym.engine.learners")
+LEARNERS: Registry[Learner] = Registry("learner", group="ldp_gym.learners")
 
 LOADERS: Registry[MakeLearner] = Registry("loader of trained models", group="ldp_gym.loaders")
 """Functions that load a trained model from its directory."""

@@ -14,7 +14,7 @@ from ldp_gym.bench import Store, report
 PLUGIN = """
 [ldp_gym.commands]
 broken = bad_plugin:command
-[ldp_gym.engine.learners]
+[ldp_gym.learners]
 bad = bad_plugin:Learner
 [ldp_gym.channels]
 bad = bad_plugin:Channel

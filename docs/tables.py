@@ -1,0 +1,167 @@
+"""Write the tables, findings and lists of names of the pages, from docs/data and the registries.
+
+A number has one home, a file in docs/data. A page shows it between two comments, and this program writes what
+stands between them:
+
+    <!-- table: limit -->                                      all of docs/data/limit.csv
+    <!-- table: any-truth | where channel = split | only truth, bayes, robust -->
+    <!-- findings: tv | about slope -->                        from docs/data/findings.json
+    <!-- names: channels -->                                   every registered name, with its page
+    <!-- end -->
+
+Run it after a change of data, or after a run of the benchmark:
+
+    python docs/tables.py                                      # rewrite README.md and docs/*.md
+    python docs/tables.py --results ldp-gym-results            # take findings and figures from there first
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT / "docs" / "data"
+FIGURES = ROOT / "docs" / "pictures" / "results"
+BLOCK = re.compile(
+    r"^<!-- (table|findings|names): (.+?) -->\n.*?^<!-- end -->$", flags=re.DOTALL | re.MULTILINE
+)
+NUMBER = re.compile(r"-$|-?\d")
+
+
+def pages() -> list[Path]:
+    """Pages that may have blocks."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def written(text: str) -> str:
+    """Text of a page with every block written from the data."""
+    return BLOCK.sub(_block, text)
+
+
+def _block(block: re.Match[str]) -> str:
+    kind, description = block.groups()
+    name, *options = (part.strip() for part in description.split("|"))
+    lines = KINDS[kind](name, options)
+    if not lines:
+        raise ValueError(f"nothing in docs/data fits <!-- {kind}: {description} -->")
+    return "\n".join([f"<!-- {kind}: {description} -->", "", *lines, "", "<!-- end -->"])
+
+
+def _table(name: str, options: list[str]) -> list[str]:
+    """Lines of a Markdown table; columns of numbers are aligned to the right."""
+    with (DATA / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    columns = list(rows[0])
+    for option in options:
+        word, _, rest = option.partition(" ")
+        if word == "where":
+            column, _, values = (part.strip() for part in rest.partition(" = "))
+            wanted = values.split(", ")
+            rows = [row for row in rows if row[column] in wanted]
+            columns = [name for name in columns if name != column or len(wanted) > 1]
+        elif word == "only":
+            columns = rest.split(", ")
+        else:
+            raise ValueError(f"a table takes 'where column = value' and 'only columns', got {option!r}")
+    if not rows:
+        return []
+    numeric = [all(NUMBER.match(row[column] or "-") for row in rows) for column in columns]
+    return [
+        _line(columns),
+        "|" + "|".join("--:" if number else "---" for number in numeric) + "|",
+        *(_line([_unbroken(row[column]) for column in columns]) for row in rows),
+    ]
+
+
+def _line(cells: list[str]) -> str:
+    return f"|{'|'.join(cells)}|"
+
+
+def _unbroken(cell: str) -> str:
+    """Cell whose numbers, an estimate with its error or interval, stay on one line of the page."""
+    return cell.replace(" ", "\u00a0") if NUMBER.match(cell) and len(cell) < 24 else cell
+
+
+def _findings(name: str, options: list[str]) -> list[str]:
+    """Findings of a suite, those that hold a text if the block asks for it."""
+    found = json.loads((DATA / "findings.json").read_text(encoding="utf-8"))[name]["findings"]
+    for option in options:
+        word, _, text = option.partition(" ")
+        if word != "about":
+            raise ValueError(f"findings take 'about text', got {option!r}")
+        found = [finding for finding in found if text in finding["text"]]
+    return [f"- {finding['mark']} {finding['text']}" for finding in found]
+
+
+def _names(kind: str, _: list[str]) -> list[str]:
+    """One line with the names of a kind of part that this package registers."""
+    import ldp_agents  # noqa: F401  (registers the learners)
+    import ldp_gym
+
+    registry = {
+        "classes": ldp_gym.HYPOTHESES,
+        "natures": ldp_gym.NATURES,
+        "truths": ldp_gym.TRUTHS,
+        "channels": ldp_gym.CHANNELS,
+        "learners": ldp_gym.LEARNERS,
+    }[kind]
+    names = [name for name in registry.names() if registry[name].__module__.startswith("ldp_")]
+    return [", ".join(f"[`{name}`](reference/{kind}/{name}.md)" for name in names) + "."]
+
+
+KINDS: dict[str, Callable[[str, list[str]], list[str]]] = {
+    "table": _table,
+    "findings": _findings,
+    "names": _names,
+}
+
+
+def take_results(directory: Path) -> None:
+    """Copy the findings and figures of a run into docs, and the risks of the suite ``quick``."""
+    from ldp_gym.bench import report, tables
+
+    path = DATA / "findings.json"
+    known = json.loads(path.read_text(encoding="utf-8"))
+    report.write(directory)
+    for section in report.read(directory):
+        if section.suite is None or section.results is None:
+            continue
+        name = section.suite.name
+        judged = [
+            {"mark": verdict.mark if verdict else "·", "text": finding.text}
+            for finding, verdict in section.findings
+        ]
+        known[name] = {"title": section.suite.title, "claim": section.suite.claim, "findings": judged}
+        shutil.copy(directory / "figures" / f"{section.slug}.png", FIGURES / f"{name}.png")
+        if name == "quick" and (grid := tables.grid(section.results)) is not None:
+            bayes = {result.channel: str(result.risk) for result in section.results.select(learner="bayes")}
+            grid = grid.rename(columns={"Channel": "channel"})
+            grid["bayes"] = grid["channel"].map(bayes)  # with its interval
+            grid.to_csv(DATA / "leaderboard.csv", index=False, lineterminator="\n")
+    path.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Rewrite the pages, and print those that changed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--results", type=Path, help="directory that `ldp-gym bench` wrote to")
+    arguments = parser.parse_args()
+    if arguments.results:
+        take_results(arguments.results)
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        if (new := written(text)) != text:
+            page.write_text(new, encoding="utf-8")
+            print(page.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()

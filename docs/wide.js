@@ -1,0 +1,7 @@
+// Marks tables that are wider than the page, so that style.css can say that they scroll.
+function markWideTables() {
+  for (const wrap of document.querySelectorAll(".md-typeset__scrollwrap")) {
+    wrap.classList.toggle("wide", wrap.scrollWidth > wrap.clientWidth + 1);
+  }
+}
+for (const event of ["load", "resize", "toggle"]) addEventListener(event, markWideTables, true);
