@@ -1,8 +1,8 @@
 """`make baselines`: plain agents of stable-baselines3 and sb3-contrib on the named games.
 
-Default networks; all other settings are in one dataclass per algorithm. docs/data/baselines.csv has the
-learning curve of every run, a row per point; the last point is the score in the table. A finished run is
-written at once and is not run again. The table and the figure are made from that file.
+Default networks; all other settings are in one dataclass per algorithm. docs/data/baselines-curves.csv has
+the learning curve of every run, a row per point. A finished run is written at once and is not run again. The
+table docs/data/baselines.csv, which has the last point of each run, and the figure are made from that file.
 
     python benchmarks/baselines.py                        # all of it: about 40 CPU minutes
     python benchmarks/baselines.py --algorithms ppo --games easy --seeds 1 --share 0.1 --out /tmp/try.csv
@@ -132,17 +132,21 @@ def train(name: str, game: str, seed: int, share: float) -> pd.DataFrame:
     return pd.DataFrame(points, columns=["algorithm", "game", "seed", "rounds", "cpu_seconds", "score"])
 
 
-def table(points: pd.DataFrame) -> str:
-    """Mean, least and largest last score of every algorithm and game and mean CPU seconds, as Markdown."""
-    last = points.groupby(["algorithm", "game", "seed"]).last()
-    lines = ["| algorithm | " + " | ".join(GAMES) + " | CPU seconds |", "|---|" + "---|" * (len(GAMES) + 1)]
-    for name in ALGORITHMS:
-        runs = last[last.index.get_level_values("algorithm") == name]
-        if len(runs):
-            scores = runs["score"].groupby("game").agg(["mean", "min", "max"]).reindex(list(GAMES))
-            cells = [f"{r['mean']:.2f} ({r['min']:.2f} to {r['max']:.2f})" for _, r in scores.iterrows()]
-            lines.append(f"| {name} | " + " | ".join(cells) + f" | {runs['cpu_seconds'].mean():.0f} |")
-    return "\n".join(lines)
+def table(points: pd.DataFrame) -> pd.DataFrame:
+    """Last scores, a row per algorithm: mean and range over seeds in each game, runs, mean CPU seconds."""
+    last = points.groupby(["algorithm", "game", "seed"]).last().reset_index()
+    rows = []
+    for name, runs in last.groupby("algorithm"):
+        scores = {game: runs["score"][runs["game"] == game] for game in GAMES}
+        cells = {
+            game: f"{one.mean():.2f} ({one.min():.2f} to {one.max():.2f})" if len(one) else "-"
+            for game, one in scores.items()
+        }
+        seconds = round(runs["cpu_seconds"].mean())
+        rows.append({"algorithm": name, **cells, "runs": len(runs), "CPU seconds": seconds})
+    return (
+        pd.DataFrame(rows).set_index("algorithm").sort_index(key=lambda names: names.map([*ALGORITHMS].index))
+    )
 
 
 def draw(points: pd.DataFrame, path: Path) -> None:
@@ -157,9 +161,9 @@ def draw(points: pd.DataFrame, path: Path) -> None:
             for _, run in runs.groupby("seed"):
                 panel.plot([0, *run["cpu_seconds"]], [0, *run["score"]], color=f"C{i}", lw=1)
         panel.axhline(1.0, color="0.6", lw=0.8, ls="--")
-        panel.set(title=game, xlabel="CPU seconds", ylim=(-0.5, 1.05))
+        panel.set(title=game, xlabel="CPU seconds", ylim=(-0.6, 1.05))
     panels[0].set_ylabel("score (0 uniform, 1 Bayes)")
-    panels[-1].legend(fontsize=8)
+    panels[list(GAMES).index("hard")].legend(fontsize=8, loc="upper right")
     figure.savefig(path, dpi=110)
 
 
@@ -173,7 +177,7 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="share of the rounds (default 1)")
     parser.add_argument("--jobs", type=int, default=2, help="number of processes (default 2)")
     parser.add_argument(
-        "--out", type=Path, default=DOCS / "data" / "baselines.csv", help="file of the results"
+        "--out", type=Path, default=DOCS / "data" / "baselines-curves.csv", help="file of the results"
     )
     parser.add_argument(
         "--figure", type=Path, default=DOCS / "pictures" / "baselines.png", help="file of the figure"
@@ -194,7 +198,9 @@ def main() -> None:
         points.to_csv(options.out, index=False)
         print(run.tail(1).to_string(index=False, header=False), flush=True)
     if kept:
-        print(table(pd.concat(kept)))
+        made = table(pd.concat(kept))
+        made.to_csv(options.out.with_name("baselines.csv"))
+        print(made.to_string())
         draw(pd.concat(kept), options.figure)
 
 
