@@ -2,6 +2,7 @@
 
 python benchmarks/coverage.py                  # the table of docs/measurements.md: about six minutes
 python benchmarks/coverage.py --held-out       # on games that had no say in the choice of the method
+python benchmarks/coverage.py --rare           # on a game whose disasters most samples do not show
 
 Each row is a population of episodes. Samples of n episodes are drawn from it, with replacement, so that the
 population's mean is what an interval has to cover. Next to our interval stands Student's on the same samples.
@@ -57,6 +58,15 @@ GAMES: dict[str, dict[str, Any]] = {
     "tables, adaptive split, T = 300": {**TABLES, "channel": "adaptive-split", "horizon": 300},
     "drift, one-bit": {"nature": "drift", "channel": "one-bit"},
 }
+RARE: dict[str, Any] = {
+    "hypotheses": "disjoint",
+    "num_hypotheses": 8,
+    "num_labels": 8,
+    "channel": "randomized-response",
+    "epsilon": 8.0,
+    "horizon": 300,
+}
+"""A game in which all episodes cost nearly log 8, but for rare ones: Bayes on it."""
 Risks = tuple[tuple[str, str], ...]
 Differences = tuple[tuple[str, str, str], ...]
 RISKS: Risks = (
@@ -129,6 +139,20 @@ def measure(population: FloatArray, count: int, trials: int, seed: int) -> Cover
     )
 
 
+def measure_rare(episodes: int, trials: int) -> None:
+    """Print how many samples of :data:`RARE` warn of rare failures, and how many of the others cover."""
+    population = ldp_gym.evaluate("bayes", RARE, episodes=episodes).kl[:, -1]
+    mean = population.mean()
+    print(f"skewness {stats.skew(population):.1f}, mean {mean:.4f}, median {np.median(population):.4f}")
+    for count in LONGEST:
+        samples = np.random.default_rng(count).choice(population, size=(trials, count))
+        intervals = [mean_interval(sample, CONFIDENCE) for sample in samples]
+        plain = [interval for interval in intervals if interval.unseen == 0.0]
+        covered = np.mean([low <= mean <= high for low, high in plain]) if plain else np.nan
+        warned = 1.0 - len(plain) / trials
+        print(f"n = {count}: {warned:.1%} of the samples warn; of the other intervals {covered:.1%} cover")
+
+
 def populations(
     risks: Risks, differences: Differences, episodes: int, progress: Callable[[], None]
 ) -> Iterator[tuple[str, FloatArray]]:
@@ -153,7 +177,11 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=4000, help="of each population")
     parser.add_argument("--trials", type=int, default=4000, help="samples of each population and n")
     parser.add_argument("--held-out", action="store_true", help="the games that the method was not chosen on")
+    parser.add_argument("--rare", action="store_true", help="a game of rare disasters, and nothing else")
     options = parser.parse_args()
+    if options.rare:
+        measure_rare(options.episodes, options.trials)
+        return
     risks, differences = HELD_OUT if options.held_out else (RISKS, DIFFERENCES)
     games = {(learner, game) for learner, game in risks}
     games |= {(learner, game) for *learners, game in differences for learner in learners}

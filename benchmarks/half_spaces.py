@@ -2,11 +2,13 @@
 
 python benchmarks/half_spaces.py table      # the table of docs/theory.md: about five minutes
 python benchmarks/half_spaces.py figure     # docs/pictures/bounds.png: about two minutes
+python benchmarks/half_spaces.py channels --episodes 512   # docs/data/which_channel.csv: about ten minutes
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -39,6 +41,18 @@ CHANNELS: dict[str, Any] = {
     **{f"A^(-{power}/2)": {"power": power} for power in (0.75, 0.5, 0.25, 0.0)},
     **{f"half-space, {share} split": {"share": share} for share in (0.25, 0.5, 0.75)},
 }
+
+
+NEVER_BLIND = {
+    **dict.fromkeys(("split", "vote", "wheel", "adaptive-wheel"), "no"),
+    **dict.fromkeys(("adaptive-split", "adaptive-groups"), "not proved"),
+}
+"""Channels that are blind on :data:`BLIND`, or are not known to see every pair. All others are never blind.
+
+A label channel's matrix has a left inverse. A coordinate of the log-likelihoods tells f and g apart, as
+``sum_y (f - g)(log f - log g) > 0``. Scheffe's question about a pair is asked with positive probability; a
+design that misses a pair has an infinite cost; docs/theory.md has the proof for half-spaces.
+"""
 
 
 class Between(HalfSpace):
@@ -117,6 +131,41 @@ def print_table(episodes: int) -> None:
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
+def write_channels(path: Path, episodes: int) -> None:
+    """Write the mean total KL of Bayes on every pure channel, with its standard error over the episodes.
+
+    The tables of a setting and their truths share the episodes. All channels play the same seeds, from 0 on.
+    """
+    settings: dict[str, tuple[list[dict[str, Any]], int | str]] = {
+        "8 tables M = 16": ([make_rules("", t, 1500) for t in random_tables(16, 8)], "all"),
+        "4 tables M = 64": ([make_rules("", t, 1500) for t in random_tables(64, 4)], "all"),
+        "default game": ([{"horizon": 1000}], "all"),
+        "blind table": ([make_rules("", BLIND, 4000)], 0),
+    }
+    classes = {name: made for name, made in ldp_gym.CHANNELS.own.items() if name != "identity" and made.pure}
+    channels: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in classes}
+    channels["half-space, turned=1/2"] = ("half-space", {"turned": 0.5})
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["setting", "channel", "adaptive", "never_blind", "episodes", "risk", "standard_error"])
+        for setting, (games, truth) in settings.items():
+            each = episodes // (len(games) * (8 if truth == "all" else 1))
+            for title, (name, options) in sorted(channels.items()):
+                if name == "designed" and "hypotheses" not in games[0]:
+                    continue  # it is made for few tables
+                played = [{**game, "channel": name, "channel_kwargs": options} for game in games]
+                totals = [
+                    ldp_gym.evaluate("bayes", g, episodes=each, truth=truth).kl[..., -1] for g in played
+                ]
+                groups = np.concatenate([np.atleast_2d(some) for some in totals])  # by table and truth
+                error = np.sqrt((groups.var(axis=1, ddof=1) / each).sum()) / len(groups)
+                kind = "yes" if classes[name].adaptive else "no"
+                row = [setting, title, kind, NEVER_BLIND.get(name, "yes"), groups.size]
+                rows.writerow([*row, f"{groups.mean():.2f}", f"{error:.2f}"])
+                file.flush()
+
+
 def draw_figure(path: Path, episodes: int) -> None:
     """Bounds on the KL-risk against T for eight Hadamard pairs, eps = 1, and what Bayes pays there."""
     import matplotlib
@@ -146,14 +195,16 @@ def draw_figure(path: Path, episodes: int) -> None:
 def main() -> None:
     """Print the table, or draw the figure."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("what", choices=["table", "figure"])
-    parser.add_argument("--episodes", type=int, default=200)
-    parser.add_argument("--out", type=Path, default=Path("docs/pictures/bounds.png"))
+    parser.add_argument("what", choices=["table", "figure", "channels"])
+    parser.add_argument("--episodes", type=int, default=200, help="512 for channels")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.what == "table":
         print_table(options.episodes)
+    elif options.what == "channels":
+        write_channels(options.out or Path("docs/data/which_channel.csv"), options.episodes)
     else:
-        draw_figure(options.out, options.episodes)
+        draw_figure(options.out or Path("docs/pictures/bounds.png"), options.episodes)
 
 
 if __name__ == "__main__":

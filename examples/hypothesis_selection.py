@@ -35,7 +35,7 @@ import numpy as np
 
 import ldp_gym
 from ldp_gym import HYPOTHESES, theory
-from ldp_gym.bench import batch
+from ldp_gym.bench import online_to_batch
 from ldp_gym.core.divergences import tv
 
 NUM_LABELS = 16  # M
@@ -178,7 +178,10 @@ def main() -> None:
         for users in arguments.users:
             rules = {"hypotheses": table, "channel": channel, "horizon": users, "epsilon": epsilon}
             estimates = np.stack(
-                [batch.estimates(learner, rules, episodes=episodes, seed=1000 * j, truth=j) for j in range(8)]
+                [
+                    online_to_batch.estimates(learner, rules, episodes=episodes, seed=1000 * j, truth=j)
+                    for j in range(8)
+                ]
             )
             distance = tv(table[:, None], estimates)
             half = 1.96 * distance.std(ddof=1) / np.sqrt(distance.size)

@@ -11,7 +11,7 @@ import gymnasium as _gym
 
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.core import VERSION as _VERSION
-from ldp_gym.core.errors import BrokenPromiseWarning, NoPrivacyWarning
+from ldp_gym.core.errors import BlindChannelWarning, BrokenPromiseWarning, NoPrivacyWarning
 from ldp_gym.core.simplex import Simplex
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LEARNERS
@@ -30,6 +30,7 @@ __all__ = [
     "LEARNERS",
     "NATURES",
     "TRUTHS",
+    "BlindChannelWarning",
     "BrokenPromiseWarning",
     "Channel",
     "Evaluation",
@@ -44,6 +45,7 @@ __all__ = [
     "audit",
     "evaluate",
     "hardest_contexts",
+    "select",
 ]
 __version__ = _VERSION
 
@@ -63,7 +65,7 @@ for _name, _game in {"": {}, **{f"{_name}-": _game for _name, _game in _NAMED_GA
     )
 
 
-_LAZY = {"bench", "hardest_contexts", "testing", "wrappers"}
+_LAZY = {"bench", "hardest_contexts", "select", "testing", "wrappers"}
 """Names that are imported when they are first used, as ``ldp_gym.bench``."""
 
 
@@ -77,6 +79,10 @@ def __getattr__(name: str) -> _Any:
             from ldp_gym.bench.search import hardest_contexts
 
             return hardest_contexts
+        case "select":
+            from ldp_gym.selection import select
+
+            return select
         case "testing":
             import ldp_gym.testing
 

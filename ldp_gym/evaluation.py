@@ -16,9 +16,11 @@ import numpy as np
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.core.divergences import kl, kl_to_each, tv
-from ldp_gym.core.intervals import largest_mean_interval
+from ldp_gym.core.intervals import Interval, largest_mean_interval
+from ldp_gym.engine.blindness import warn_of_blind_pairs
 from ldp_gym.engine.game import Game, copy_game
-from ldp_gym.engine.learners import Learner, begin_episodes, build_learner, play_block, plays_blocks
+from ldp_gym.engine.learners import LearnerProtocol, begin_episodes, build_learner, play_block, plays_blocks
+from ldp_gym.engine.rules import DEFAULTS
 from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.envs.single import LDPDistEnv
@@ -26,8 +28,8 @@ from ldp_gym.privacy.certificate import warn_of_broken_promise
 from ldp_gym.processes import count_jobs, one_thread, share_out
 from ldp_gym.truths.base import NO_MEMBER
 
-_BLOCK_FLOATS = 600_000
-"""Largest block of tape, in floats: 5 MiB, which mostly stays in a processor's cache."""
+_BLOCK_FLOATS = 1_200_000
+"""Largest block of tape, in floats: 10 MiB."""
 
 _KEPT_BYTES = 2**26
 """Largest part of a game's tape that is kept for its next learner."""
@@ -54,6 +56,7 @@ class Evaluation:
         average_prediction: ``mean_t p_hat_t``, ``(episodes, M)``; None unless asked for.
         leaders: hypothesis of the heaviest weight at each checkpoint, ``(episodes, len(rounds))``; -1 for a
             tie. None unless asked for, and if the learner has no weights.
+        tv_squared: cumulative squares of the total variation, in the shape of ``tv``.
     """
 
     rounds: IntArray
@@ -63,6 +66,7 @@ class Evaluation:
     weights: FloatArray | None = None
     average_prediction: FloatArray | None = None
     leaders: IntArray | None = None
+    tv_squared: FloatArray | None = None
 
     @property
     def risk(self) -> float:
@@ -111,7 +115,7 @@ class Evaluation:
             return None
         return float((_heaviest(self.weights) == self.best).mean())
 
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+    def interval(self, confidence: float = 0.95) -> Interval:
         """Confidence interval of :attr:`risk`, over the episodes."""
         confidence = validation.fraction("confidence", confidence)
         totals = self.kl[..., -1]
@@ -128,8 +132,10 @@ class Evaluation:
         if self.kl.ndim == 3:
             lines[0] += f", worst truth {self.worst_truth} of {len(self.kl)}"
         if episodes > 1 and np.isfinite(self.kl[..., -1]).all():
-            low, high = self.interval()
-            if np.isfinite(low):
+            low, high = interval = self.interval()
+            if unseen := interval.warning(horizon * DEFAULTS["max_loss"]):
+                lines.append(f"unseen  {unseen}")
+            elif np.isfinite(low):
                 lines[0] += f", 95% interval [{low:,.2f}, {high:,.2f}]"
         played = self.at_worst_truth()  # of which the risk is
         infinite = ~np.isfinite(played.opt)
@@ -154,7 +160,7 @@ def join_episodes(parts: Sequence[Evaluation]) -> Evaluation:
 
 
 def evaluate(
-    learner: str | Callable[[Game], Learner],
+    learner: str | Callable[[Game], LearnerProtocol],
     env: Mapping[str, Any] | gym.Env[Any, Any] | Recording,
     *,
     episodes: int,
@@ -181,12 +187,10 @@ def evaluate(
         truth: index of a member for every episode, "all" to play the episodes once with each member, or
             None for the truth of the rules. An error if the rules name a truth outside the class.
         checkpoints: rounds at which to keep the sums; log-spaced by default.
-        averages: whether to keep the episodes' average predictions too, of a class without contexts.
-        leaders: whether to keep the hypothesis of the heaviest weight at each checkpoint too.
-        jobs: number of processes, -1 for one per core; the numbers are the same for any. Worth it from
-            some seconds of work on.
-        progress: called with the number of rounds played after each block, or after each piece of work
-            that another process has done.
+        averages: keep the episodes' average predictions too, of a class without contexts.
+        leaders: keep the hypothesis of the heaviest weight at each checkpoint too.
+        jobs: number of processes, -1 for one per core; the numbers are the same for any.
+        progress: callback with the number of rounds played since the last call.
 
     Example:
         >>> import ldp_agents
@@ -206,9 +210,10 @@ def evaluate(
         raise ValueError(f"average predictions need a class without contexts, got {scenario.hypotheses!r}")
     contexts = np.zeros(scenario.hypotheses.context_dim)
     warn_of_broken_promise(scenario.channel, scenario.hypotheses(contexts))
+    warn_of_blind_pairs(scenario)
     members = _members(scenario, truth)
     made = build_learner(learner, copy_game(scenario.game))
-    numbers = 3 * len(rounds) + 2 * scenario.hypotheses.num_hypotheses + scenario.hypotheses.num_labels
+    numbers = 4 * len(rounds) + 2 * scenario.hypotheses.num_hypotheses + scenario.hypotheses.num_labels
     validation.fits_memory("episodes", count, len(members) * numbers, "results")
     plays = [(seed + i, member) for member in members for i in range(count)]
     together = _episodes_at_a_time(scenario, plays_blocks(made) and not scenario.channel.adaptive, len(plays))
@@ -245,7 +250,7 @@ def _members(scenario: Scenario, truth: int | str | None) -> list[int | None]:
 def as_scenario(env: object) -> Scenario:
     """The scenario of keyword arguments, or of an environment."""
     if isinstance(env, Mapping):
-        env = validation.options("env", env)
+        env = validation.options_dict("env", env)
         return Scenario(**{name: value for name, value in env.items() if name != "render_mode"})
     if isinstance(env, gym.Env) and isinstance(env.unwrapped, LDPDistEnv):
         return env.unwrapped.scenario
@@ -268,10 +273,9 @@ def _checkpoints(horizon: int, given: Sequence[int] | None) -> IntArray:
 
 
 def _episodes_at_a_time(scenario: Scenario, in_blocks: bool, total: int) -> int:
-    """Number of episodes that are played together.
+    """Number of episodes that are played together: few enough to give several processes some each.
 
-    Fewer than memory has room for if that gives several processes a piece of work each. It does not depend
-    on the number of processes: the episodes played together can decide the last bit of a loss.
+    It does not depend on the number of processes: the last bit of a loss may depend on it.
     """
     rounds = _BLOCK_FLOATS // scenario.footprint
     most, least = (rounds // 256, rounds // scenario.horizon) if in_blocks else (rounds, _LEAST_STEPPED)
@@ -282,14 +286,14 @@ def _episodes_at_a_time(scenario: Scenario, in_blocks: bool, total: int) -> int:
 class _Work:
     """Play pieces of the episodes, given by seeds and truths; it can be sent to a process."""
 
-    learner: str | Callable[[Game], Learner]
+    learner: str | Callable[[Game], LearnerProtocol]
     scenario: Scenario
     checkpoints: IntArray
     averages: bool
     leaders: bool
 
     @cached_property
-    def _made(self) -> Learner:
+    def _made(self) -> LearnerProtocol:
         return build_learner(self.learner, copy_game(self.scenario.game))
 
     def __call__(self, plays: Sequence[tuple[int, int | None]]) -> Evaluation:
@@ -298,7 +302,7 @@ class _Work:
 
     def play(
         self,
-        learner: Learner,
+        learner: LearnerProtocol,
         recording: Recording,
         plays: Sequence[tuple[int, int | None]],
         report: Callable[[int], None],
@@ -306,22 +310,20 @@ class _Work:
         """Play some of the episodes together."""
         scenario, checkpoints = self.scenario, self.checkpoints
         total_prediction = np.zeros((len(plays), scenario.game.num_labels)) if self.averages else None
-        sums = np.zeros((2, len(plays), len(checkpoints)))
+        sums = np.zeros((3, len(plays), len(checkpoints)))
         comparator = np.zeros((len(plays), scenario.game.num_hypotheses))
         leading: list[IntArray] = []
         stops = checkpoints if self.leaders else None
         begin_episodes(learner, [first_generator(seed) for seed, _ in plays])
         for start, tape, charged in recording.blocks(plays, stops):
-            predictions = _predict_block(learner, scenario, tape, start)
+            predictions = _predict_block(learner, tape, start)
             rounds = predictions.shape[1]
             # The block's rounds fall into segments that end at checkpoints.
             first, last = np.searchsorted(checkpoints, (start, start + rounds - 1), side="right")
             edges = np.append(0, checkpoints[first:last] - start)
-            losses = (
-                kl(tape.distributions, predictions, tape.negentropies),
-                tv(tape.distributions, predictions),
-            )
-            for total, loss in zip(sums, losses, strict=True):
+            charge = kl(tape.distributions, predictions, tape.negentropies)
+            distance = tv(tape.distributions, predictions)
+            for total, loss in zip(sums, (charge, distance, np.square(distance)), strict=True):
                 total[:, first : last + 1] += np.add.reduceat(loss, edges, axis=1)
             if total_prediction is not None:
                 total_prediction += predictions.sum(axis=1)
@@ -330,17 +332,17 @@ class _Work:
             if self.leaders and weights is not None and start + rounds == checkpoints[last]:
                 leading.append(_heaviest(weights))
             report(rounds * len(plays))
-        kl_sums, tv_sums = np.cumsum(sums, axis=-1)
+        kl_sums, tv_sums, squares = np.cumsum(sums, axis=-1)
         average = None if total_prediction is None else total_prediction / scenario.horizon
         led = np.stack(leading, axis=-1) if leading else None
-        return Evaluation(checkpoints, kl_sums, tv_sums, comparator, weights, average, led)
+        return Evaluation(checkpoints, kl_sums, tv_sums, comparator, weights, average, led, squares)
 
 
 def _no_report(rounds: int) -> None:
     """Default progress callback: does nothing."""
 
 
-def _weights(learner: Learner, shape: tuple[int, ...]) -> FloatArray | None:
+def _weights(learner: LearnerProtocol, shape: tuple[int, ...]) -> FloatArray | None:
     """A learner's weights ``(B, K)`` of the hypotheses; None if its attribute has another shape."""
     try:
         weights = np.asarray(getattr(learner, "weights", None), dtype=np.float64)
@@ -400,7 +402,6 @@ class Recording:
             seconds += time.perf_counter() - began
             size += block.num_bytes
             if size <= self._bytes_left:
-                block.tape.candidates.flags.writeable = False
                 kept.append(block)
             else:
                 kept.clear()
@@ -419,29 +420,16 @@ class Recording:
         ends.update(() if stops is None else stops.tolist())
         for start, end in pairwise([0, *sorted(ends)]):
             tape = tapes.play(end - start)
+            for handed in (tape.candidates, tape.messages, tape.log_likelihoods):
+                if handed is not None:
+                    handed.flags.writeable = False  # a learner that changes them in place gets an error
             yield Block(start, tape, kl_to_each(tape.distributions, tape.candidates, tape.negentropies))
 
 
-def _predict_block(learner: Learner, scenario: Scenario, tape: Tape, start: int) -> FloatArray:
-    """The learner's predictions ``(B, n, M)``. It gets copies, which it may change."""
-    candidates = tape.candidates if _is_free(scenario, tape) else tape.candidates.copy(order="K")
-    log_likelihoods = None if tape.log_likelihoods is None else tape.log_likelihoods.copy()
-    predictions = play_block(learner, candidates, tape.messages.copy(), log_likelihoods)
-    return _validated(predictions, (*tape.labels.shape, scenario.game.num_labels), start)
-
-
-def _is_free(scenario: Scenario, tape: Tape) -> bool:
-    """True if nothing else needs a tape's candidates: copying them would take a tenth of the time."""
-    return (
-        tape.candidates.flags.writeable
-        and "candidates" not in scenario.constant_fields
-        and tape.candidates.base is None
-        and not np.may_share_memory(tape.candidates, tape.distributions)
-    )
-
-
-def _validated(predictions: FloatArray, shape: tuple[int, ...], start: int) -> FloatArray:
-    """Predictions ``(B, n, M)`` as the environment would take them."""
+def _predict_block(learner: LearnerProtocol, tape: Tape, start: int) -> FloatArray:
+    """The learner's predictions ``(B, n, M)``, checked as the environment would check them."""
+    predictions = play_block(learner, tape.candidates, tape.messages, tape.log_likelihoods)
+    shape = (*tape.labels.shape, tape.candidates.shape[-1])
     if predictions.shape != shape:
         raise ValueError(f"predictions of a block must have shape {shape} (B, n, M), got {predictions.shape}")
     return game_arrays.predictions(

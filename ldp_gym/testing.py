@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,9 +20,9 @@ from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, at_round
 from ldp_gym.core.errors import OutsideTrainingWarning
 from ldp_gym.core.sampling import open_uniforms
-from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import (
-    Learner,
+    LearnerProtocol,
+    MakeLearner,
     as_make_learner,
     begin_episodes,
     build_learner,
@@ -35,13 +35,13 @@ from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.hypotheses.families import SoftmaxLinear
 from ldp_gym.natures.base import Nature, NatureView
-from ldp_gym.privacy.fit import LEAST_SAMPLES, find_misfit
+from ldp_gym.privacy.misfit import LEAST_SAMPLES, find_misfit
 from ldp_gym.theory.information import MessageInformation
 from ldp_gym.truths.base import Truth, TruthView, pick
 
 _MADE = "(made, not its class or name)"
 
-_SMALL = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 12, "nature": "cycle"}
+_CHECK_GAME = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 12, "nature": "cycle"}
 """Game on which a learner without ``example_rules`` is checked."""
 
 _MOST_ROUNDS = 40
@@ -52,24 +52,16 @@ def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
     """Check that candidates are distributions, deterministic, and the same for one context and a batch."""
     seed = validation.seed("seed", seed)
     hypotheses = validation.instance("hypotheses", hypotheses, HypothesisClass, f"a HypothesisClass {_MADE}")
-    num_hypotheses, labels, dim = hypotheses.num_hypotheses, hypotheses.num_labels, hypotheses.context_dim
-    _require(
-        num_hypotheses >= 2 and labels >= 2 and dim >= 1, f"K >= 2, M >= 2 and d >= 1, got {hypotheses!r}"
-    )
+    shape, dim = (hypotheses.num_hypotheses, hypotheses.num_labels), hypotheses.context_dim
+    _require(min(shape) >= 2 and dim >= 1, f"K >= 2, M >= 2 and d >= 1, got {hypotheses!r}")
     contexts = np.random.default_rng(seed).standard_normal((2, 3, dim))
     candidates = hypotheses(contexts)
-    expected = (num_hypotheses, labels) if hypotheses.constant else (2, 3, num_hypotheses, labels)
-    _require_array("candidates", candidates, expected)
+    _require_array("candidates", candidates, shape if hypotheses.constant else (2, 3, *shape))
     _require(candidates.dtype == np.float64, f"float64 candidates, got {candidates.dtype}")
     _require_distributions("rows", candidates)
-    again = hypotheses(contexts)
-    _require(np.array_equal(candidates, again), "the same candidates when asked twice")
-    alone = hypotheses(contexts[1, 2])
-    _require(
-        alone.shape == (num_hypotheses, labels),
-        f"candidates of one context of shape (K, M), got {alone.shape}",
-    )
-    batched = candidates if hypotheses.constant else candidates[1, 2]
+    _require(np.array_equal(candidates, hypotheses(contexts)), "the same candidates when asked twice")
+    alone, batched = hypotheses(contexts[1, 2]), candidates if hypotheses.constant else candidates[1, 2]
+    _require_array("candidates of one context", alone, shape)
     _require_close(alone, batched, "the same candidates alone and in a batch")
 
 
@@ -91,25 +83,18 @@ def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed
         for start in range(0, rounds, length):
             numbers = uniforms[games, start : start + length]
             indices = np.broadcast_to(np.arange(start, start + numbers.shape[1]), numbers.shape[:2])
-            part = nature.contexts(
-                NatureView(
-                    numbers,
-                    indices,
-                    previous,
-                    hypotheses,
-                    public[games] if nature.adaptive else None,
-                    rounds - start if nature.adaptive else None,
-                    prepared if nature.adaptive else None,
-                    (lambda _, candidates: pick(candidates, members[games])) if nature.leaks_truth else None,
-                )
-            )
+            leak = (lambda _, candidates: pick(candidates, members[games])) if nature.leaks_truth else None
+            view = NatureView(numbers, indices, previous, hypotheses, truth=leak)
+            if nature.adaptive:
+                view = replace(view, posterior=public[games], rounds_left=rounds - start, prepared=prepared)
+            part = nature.contexts(view)
             _require_array("contexts", part, (*numbers.shape[:2], dim))
             previous = part[:, -1]
             parts.append(part)
         return np.concatenate(parts, axis=1)
 
     one_by_one = play(slice(None), 1)
-    _require(bool(np.isfinite(one_by_one).all()), "finite contexts")
+    _require(np.isfinite(one_by_one).all(), "finite contexts")
     if not nature.adaptive:
         _require_close(one_by_one, play(slice(None), rounds), "the same contexts in blocks")
     for game in range(batch):
@@ -135,20 +120,13 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
     contexts = rng.standard_normal((batch, rounds, hypotheses.context_dim))
     shape = (batch, rounds, hypotheses.num_hypotheses, hypotheses.num_labels)
     candidates = np.broadcast_to(hypotheses(contexts), shape)
-    episode = truth.draw_episode(drawn)
+    episode, every_round = truth.draw_episode(drawn), np.broadcast_to(np.arange(rounds), (batch, rounds))
     _require(len(episode) == batch, f"draw_episode() to give one row per episode, got shape {episode.shape}")
 
     def view(games: slice, part: slice) -> TruthView:
-        indices = np.broadcast_to(
-            np.arange(rounds)[part], (len(range(batch)[games]), len(range(rounds)[part]))
-        )
-        return TruthView(
-            truth.draw_episode(drawn[games]),
-            uniforms[games, part],
-            indices,
-            contexts[games, part],
-            candidates[games, part],
-        )
+        episode, indices = truth.draw_episode(drawn[games]), every_round[games, part]
+        now = uniforms[games, part], indices, contexts[games, part], candidates[games, part]
+        return TruthView(episode, *now)
 
     everything = view(slice(None), slice(None))
     at_once = truth.distributions(everything)
@@ -156,7 +134,7 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
     at_once = np.broadcast_to(at_once, (batch, rounds, shape[-1]))
     _require_distributions("distributions", at_once)
     members = np.broadcast_to(truth.members(everything), shape[:2])
-    _require(bool((members < shape[2]).all()), f"members in 0..{shape[2] - 1} or -1, got {members.max()}")
+    _require((members < shape[2]).all(), f"members in 0..{shape[2] - 1} or -1, got {members.max()}")
     is_member = members >= 0
     named = pick(candidates, np.maximum(members, 0))
     what = "the distribution of the member that members() names"
@@ -175,8 +153,8 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
 def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -> None:
     """Check that messages follow ``log_density``, and that batches agree with single draws.
 
-    The statistical part (:mod:`ldp_gym.privacy.fit`) fails a correct channel with probability at most 1e-6.
-    Whether the density keeps the promised eps is for the exact audit, ``ldp_gym.audit.certify``.
+    It fails a correct channel with probability at most 1e-6 (:mod:`ldp_gym.privacy.misfit`). Whether the
+    density keeps the promised eps is for the exact audit, ``ldp_gym.audit.certify``.
 
     Args:
         channel: the channel.
@@ -204,7 +182,7 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     _require_array("log_likelihood", log_likelihood, (4, 5, size))
     losses = channel.loss_estimates(messages, *public)
     _require_array("loss_estimates", losses, (4, 5, size))
-    _require(bool(np.isfinite(losses).all()), f"finite loss_estimates, got {losses}")
+    _require(np.isfinite(losses).all(), f"finite loss_estimates, got {losses}")
     for name, was, now in zip(("labels", "candidates", "uniforms", "posterior"), before, drawn, strict=True):
         _require(was is None or np.array_equal(was, now), f"{name} left as they were")
     for i in np.ndindex(4, 5):
@@ -217,14 +195,11 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
         _require_close(single, log_density[i], "the same log_density alone and in a batch")
     copies = np.broadcast_to(pair[0], (4, 5, size, num_labels))
     shared = None if posterior is None else posterior[0, 0]
-    spread = None if posterior is None else np.broadcast_to(posterior[0, 0], (4, 5, size))
+    spread = None if shared is None else np.broadcast_to(shared, (4, 5, size))
     expected = channel.encode(labels, pair[0], uniforms, shared)
     for table, own in ((copies, shared), (pair[0], spread), (copies, spread)):
-        _require_close(
-            channel.encode(labels, table, uniforms, own),
-            expected,
-            "the same message for a table, or a posterior, and for its copies in every round",
-        )
+        again = channel.encode(labels, table, uniforms, own)
+        _require_close(again, expected, "the same message for a table or posterior and for its copies")
     sent, likelihood_sent = channel.send(*drawn)
     _require_close(sent, messages, "the same messages from send() and encode()")
     _require_close(likelihood_sent, log_likelihood, "the same from send() and log_likelihood()")
@@ -233,13 +208,11 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     _require_close(log_likelihood, by_hand, "log_likelihood equal to log sum_y f_k[y] q(z | y)")
     misfit = find_misfit(channel, samples, seed)
     _require(misfit is None, str(misfit))
-    _require(
-        np.array_equal(channel.encode(*drawn), messages),
-        "the same message from the same label and uniforms, however many messages there were before",
-    )
+    again = channel.encode(*drawn)
+    _require(np.array_equal(again, messages), "the same message from the same label and uniforms, later on")
 
 
-def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rules: Any) -> None:
+def check_learner(learner: str | MakeLearner, seed: int = 0, **rules: Any) -> None:
     """Check that a learner predicts distributions, the same alone, in a batch and on a tape.
 
     Args:
@@ -261,10 +234,10 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rul
     tape = Episodes(scenario, starts).play(rounds)
     shared = tape.candidates.ndim == 2
 
-    def begin(made: Learner, games: Sequence[int]) -> None:
+    def begin(made: LearnerProtocol, games: Sequence[int]) -> None:
         begin_episodes(made, [starts[game].generator for game in games])
 
-    def predict_stepwise(made: Learner, games: list[int]) -> FloatArray:
+    def predict_stepwise(made: LearnerProtocol, games: list[int]) -> FloatArray:
         begin(made, games)
         predictions = []
         for t in range(rounds):
@@ -280,13 +253,13 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rul
             _require(np.array_equal(heard, messages), "the messages left as they were")
         return np.stack(predictions, axis=1)
 
-    def new_learner() -> Learner:
+    def new_learner() -> LearnerProtocol:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutsideTrainingWarning)  # the contract holds there too
             return build_learner(make_learner, scenario.game)
 
     made = new_learner()
-    _require(isinstance(made, Learner), f"a learner, with reset, predict and update; got {made!r}")
+    _require(isinstance(made, LearnerProtocol), f"a learner, with reset, predict and update; got {made!r}")
     together = predict_stepwise(made, list(range(batch)))
     _require_distributions("predictions", together, tolerance=1e-6)
     again = predict_stepwise(made, list(range(batch)))
@@ -296,29 +269,22 @@ def check_learner(learner: str | Callable[[Game], Learner], seed: int = 0, **rul
         _require_close(alone, together[one], "the same predictions alone and in a batch", 1e-5)
     if plays_blocks(made):
         begin(made, range(batch))
-        half = rounds // 2
-        parts = [
-            made.play(  # type: ignore[attr-defined]
-                tape.candidates if shared or tape.candidates.shape[1] == 1 else tape.candidates[:, part],
-                tape.messages[:, part],
-                None if tape.log_likelihoods is None else tape.log_likelihoods[:, part],
-            )
-            for part in (slice(0, half), slice(half, None))
-        ]
-        from_tape = np.concatenate(parts, axis=1)
+        predictions, still = [], shared or tape.candidates.shape[1] == 1
+        for part in (slice(0, rounds // 2), slice(rounds // 2, None)):
+            candidates = tape.candidates if still else tape.candidates[:, part]
+            told = None if tape.log_likelihoods is None else tape.log_likelihoods[:, part]
+            predictions.append(made.play(candidates, tape.messages[:, part], told))  # type: ignore[attr-defined]
+        from_tape = np.concatenate(predictions, axis=1)
         _require_close(from_tape, together, "play() to predict as stepping does", 1e-5)
     if hasattr(made, "act") and not getattr(made, "randomized", False):
         _check_acting(made, scenario, tape, together)
 
 
-def _rules_of_check(make_learner: Callable[[Game], Learner], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The given rules, completed by the learner's example or by a small game.
-
-    A given class comes with its own size, a given channel with its own options.
-    """
+def _rules_of_check(make_learner: MakeLearner, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The given rules, completed by the learner's example or by a small game."""
     if "hypotheses" in given:
         return dict(given)
-    rules = example_rules(make_learner) or _SMALL
+    rules = example_rules(make_learner) or _CHECK_GAME
     if "channel" in given:
         rules = {name: value for name, value in rules.items() if name not in ("channel_kwargs", "delta")}
     return {**rules, **given}
@@ -328,9 +294,7 @@ def _check_acting(learner: Any, scenario: Scenario, tape: Tape, expected: FloatA
     """Check that ``act`` predicts as stepping does, and that ``restart`` starts some games over."""
     batch, rounds = expected.shape[:2]
     nothing = np.broadcast_to(scenario.channel.placeholder, tape.messages[:, 0].shape)
-    every = np.broadcast_to(
-        tape.candidates, (batch, rounds, scenario.game.num_hypotheses, scenario.game.num_labels)
-    )
+    every = np.broadcast_to(tape.candidates, (batch, rounds, *tape.candidates.shape[-2:]))
 
     def observation(t: int) -> dict[str, Any]:
         message = nothing if t == 0 else tape.messages[:, t - 1]
@@ -340,14 +304,13 @@ def _check_acting(learner: Any, scenario: Scenario, tape: Tape, expected: FloatA
     for t in range(rounds):
         acted = learner.act(observation(t))
         _require_close(acted, expected[:, t], "act() to predict as stepping does", 1e-5)
-    again = np.arange(batch) % 2 == 0
-    # Some games start over, the others go on.
+    again = np.arange(batch) % 2 == 0  # these games start over, the others go on
     reached = np.where(again, 0, rounds)[:, None]
     fresh = learner.act({"round": reached, "message": tape.messages[:, -1], "candidates": every[:, 0]})
     _require_close(fresh[again], expected[again, 0], "restart() to forget the games it names", 1e-5)
 
 
-def _require(condition: bool, what: str) -> None:
+def _require(condition: bool | np.bool_, what: str) -> None:
     if not condition:
         raise AssertionError(f"expected {what}")
 
@@ -364,7 +327,7 @@ def _require_array(what: str, array: object, *shapes: tuple[int, ...]) -> None:
 
 
 def _require_distributions(what: str, rows: FloatArray, tolerance: float = 1e-9) -> None:
-    _require(bool(np.isfinite(rows).all()), f"finite {what}")
-    _require(bool((rows >= 0.0).all()), f"no negative probability, got {rows.min()}")
+    _require(np.isfinite(rows).all(), f"finite {what}")
+    _require((rows >= 0.0).all(), f"no negative probability, got {rows.min()}")
     off = np.abs(rows.sum(axis=-1) - 1.0).max()
     _require(off <= tolerance, f"{what} that sum to one, off by up to {off:.3g}")

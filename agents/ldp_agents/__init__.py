@@ -64,8 +64,6 @@ def make(
 
     Raises:
         IncompatibleChannelError: if it does not understand the messages of the game's channel.
-        TypeError: for an option that it does not take, or if ``env`` is something else.
-        ValueError: if there is no learner of that name; the message suggests the nearest.
     """
     return build_learner(name, game_of(env), options)  # type: ignore[return-value]
 

@@ -20,16 +20,14 @@ from ldp_gym.engine.learners import Track, play_stepwise
 class Learner(ABC):
     """A learner of the game: it sees only the public rules, contexts and messages.
 
-    Define :meth:`predict`, :meth:`update` and, where there is a state, :meth:`reset` and :meth:`restart`;
-    :meth:`act` and ``ldp_gym.evaluate`` follow.
-    ``ldp_gym.testing.check_learner`` holds a learner to this contract.
+    Define :meth:`predict`, :meth:`update` and, where there is a state, :meth:`reset` and :meth:`restart`.
+    ``ldp_gym.testing.check_learner`` checks a learner.
 
     Args:
         game: the public rules.
 
     Attributes:
-        track: its sources of information, :data:`ldp_gym.engine.learners.Track`. A learner that never asks
-            the channel about its messages may declare that it is uninformed.
+        track: its sources of information, :data:`ldp_gym.engine.learners.Track`.
         randomized: True if :meth:`reset` also takes ``generators``, one for each game.
         play: method that predicts and learns many rounds at once; None for a learner that is stepped.
         spec: name and options, for a learner that was made by name.
@@ -73,12 +71,15 @@ class Learner(ABC):
     def act(self, observation: Mapping[str, Any]) -> FloatArray:
         """Learn from the observation's message, then predict: the learner as a Gymnasium agent.
 
-        Where the observation's round is 0 there is no message yet: an episode begins, and the learner starts
-        over in these games of the batch. A message is learned from once, however often it is shown. The
-        candidates come from the observation when it has them, else from the game's class.
+        Games of the batch that are in round 0 start over. A message is learned from once, however often it
+        is shown. The candidates come from the observation when it has them, else from the game's class.
         """
-        _check_observation(observation)
-        candidates, rounds = self._candidates(observation), _rounds(observation["round"])
+        if not isinstance(observation, Mapping) or not {"round", "message"} <= observation.keys():
+            raise TypeError(
+                f"act() takes an observation of LDPDist-v0, a dict of round, context and message, as it is; "
+                f"got {validation.describe(observation)}"
+            )
+        candidates, rounds = self._candidates(observation), np.array(observation["round"])[..., 0]
         begins = rounds == 0
         if begins.all():
             self.reset(begins.shape)
@@ -106,33 +107,15 @@ class Learner(ABC):
                 "the class is redrawn each episode: act() needs the candidates in the observation "
                 "(observe_candidates=True)"
             )
-        contexts = validation.numbers("context", observation["context"])
-        dim = self.game.hypotheses.context_dim
-        if contexts.shape[-1:] != (dim,) or not np.isfinite(contexts).all():
-            raise ValueError(f"a context is {dim} finite numbers, got {contexts!r}")
-        return self.game.hypotheses(contexts)
-
-
-def _check_observation(observation: object) -> None:
-    if not isinstance(observation, Mapping) or not {"round", "message"} <= observation.keys():
-        raise TypeError(
-            f"act() takes an observation of LDPDist-v0, a dict of round, context and message, as it is; got "
-            f"{validation.describe(observation)}"
-        )
-
-
-def _rounds(values: Any) -> IntArray:
-    """Copy of the rounds ``(...)`` of an observation."""
-    rounds = np.array(values)
-    if rounds.dtype.kind not in "iu" or rounds.shape[-1:] != (1,) or (rounds < 0).any():
-        raise ValueError(f"the observation's round is a whole number of shape (..., 1), got {values!r}")
-    return rounds[..., 0]
+        return self.game.hypotheses(validation.numbers("context", observation["context"]))
 
 
 class MixtureLearner(Learner):
     """Predicts a mixture of the candidates by :attr:`weights` of the hypotheses, which it learns.
 
     It can read the likelihood of a message under every hypothesis, on adaptive channels too.
+
+    Its state is one array ``(..., N)``, which begins as :attr:`_prior` in every game.
 
     Attributes:
         posterior: on an adaptive channel, the public posterior ``(..., K)`` before the messages it reads.
@@ -150,6 +133,11 @@ class MixtureLearner(Learner):
     def weights(self) -> FloatArray:
         """The weights ``(..., K)`` of the hypotheses, summing to one."""
 
+    @property
+    @abstractmethod
+    def _prior(self) -> FloatArray:
+        """State ``(N,)`` before the first message."""
+
     @abstractmethod
     def _learn(self, candidates: FloatArray, message: Messages) -> None:
         """Learn from a round's messages."""
@@ -165,13 +153,15 @@ class MixtureLearner(Learner):
         return self.game.channel.log_likelihood(messages, candidates, self.posterior)
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
-        """Begin with no message."""
+        """Begin with the prior."""
         super().reset(batch_shape)
+        self._state = np.broadcast_to(self._prior, (*batch_shape, self._prior.size)).copy()
         self._public = self.game.public_posterior(batch_shape) if self.game.channel.adaptive else None
 
     def restart(self, mask: BoolArray) -> None:
-        """Forget the messages of the games of ``mask``."""
+        """Begin with the prior in the games of ``mask``."""
         super().restart(mask)
+        self._state[mask] = self._prior
         if self._public is not None:
             self._public.restart(mask)
 
@@ -210,8 +200,7 @@ class MixtureLearner(Learner):
 class ExponentialWeights(MixtureLearner):
     """Weights ``w_j`` proportional to ``exp(-rate * L_j)``, where ``L_j`` sums up a loss estimate.
 
-    WMA, EXP3 and Bayes differ only in :meth:`losses` and :attr:`rate`. The weights live in log space, so no
-    horizon overflows them. As messages do not depend on predictions, a block of tape is a cumulative sum.
+    WMA, EXP3 and Bayes differ only in :meth:`losses` and :attr:`rate`.
 
     Attributes:
         rate: the learning rate ``eta`` of all rounds.
@@ -225,25 +214,15 @@ class ExponentialWeights(MixtureLearner):
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """Each hypothesis' loss estimate ``(..., K)`` from messages ``(..., *message_shape)``."""
 
-    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
-        """Begin with equal weights."""
-        super().reset(batch_shape)
-        self._total = np.zeros((*batch_shape, self._num_totals))
-
-    def restart(self, mask: BoolArray) -> None:
-        """Begin with equal weights in the games of ``mask``."""
-        super().restart(mask)
-        self._total[mask] = 0.0
-
     @property
-    def _num_totals(self) -> int:
-        """Length of the last axis of :meth:`losses`: K, or more if a learner sums up further numbers."""
-        return self.game.num_hypotheses
+    def _prior(self) -> FloatArray:
+        """Summed losses before the first message, one for each entry of :meth:`losses`."""
+        return np.zeros(self.game.num_hypotheses)
 
     @property
     def weights(self) -> FloatArray:
         """The weights ``(..., K)``, summing to one."""
-        return self._weigh(self._total.copy(), -1)
+        return self._weigh(self._state.copy(), -1)
 
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
         """The weights that summed losses make, along the given axis. It may overwrite the totals."""
@@ -251,16 +230,16 @@ class ExponentialWeights(MixtureLearner):
         return softmax(totals, axis=axis, out=totals)
 
     def _learn(self, candidates: FloatArray, message: Messages) -> None:
-        self._total = self._total + self.losses(message, candidates)
+        self._state = self._state + self.losses(message, candidates)
 
     def _learn_along(self, candidates: FloatArray, messages: Messages) -> FloatArray:
         # Rounds on the last axis: sums over hypotheses and over rounds are fastest that way.
         losses = np.swapaxes(self.losses(messages, candidates), -1, -2)
         totals = np.empty(losses.shape)
-        totals[..., 0] = self._total
+        totals[..., 0] = self._state
         totals[..., 1:] = losses[..., :-1]
         np.cumsum(totals, axis=-1, out=totals)
-        self._total = totals[..., -1] + losses[..., -1]
+        self._state = totals[..., -1] + losses[..., -1]
         return np.swapaxes(self._weigh(totals, -2), -1, -2)
 
 

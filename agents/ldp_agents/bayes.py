@@ -9,7 +9,7 @@ from ldp_agents.base import ExponentialWeights
 from ldp_agents.likelihood import log_evidence
 from ldp_gym import Game
 from ldp_gym.core import game_arrays, validation
-from ldp_gym.core.arrays import BoolArray, FloatArray, Messages
+from ldp_gym.core.arrays import FloatArray, Messages
 from ldp_gym.engine.game import as_game
 from ldp_gym.engine.posterior import evidence
 
@@ -36,22 +36,16 @@ class Bayes(ExponentialWeights):
         as_game(game)
         if rate is not None:
             self.rate = validation.positive("rate", rate)
-        # Initial losses: the evidence that turns equal weights into the prior.
-        self._start = np.zeros(())
+        self._start = np.zeros(game.num_hypotheses)
         if prior is not None:
             weights = game_arrays.row("prior", prior, game.num_hypotheses, "hypothesis")
             self._start = -log_evidence(weights) / self.rate
         super().__init__(game)
 
-    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
-        """Begin with the prior."""
-        super().reset(batch_shape)
-        self._total += self._start
-
-    def restart(self, mask: BoolArray) -> None:
-        """Begin with the prior in the games of ``mask``."""
-        super().restart(mask)
-        self._total[mask] = self._start
+    @property
+    def _prior(self) -> FloatArray:
+        """Initial losses: the evidence that turns equal weights into the prior."""
+        return self._start
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """``-log sum_y f_k[y] q(z | y)``."""

@@ -14,8 +14,8 @@ class EXP3(LiteralLearner):
     Its rate is ``eta = sqrt(2 K log K / T)``.
 
     The offset c' makes every loss that its own channel, ``laplace-single``, reveals close to 1/2 whatever the
-    label, so that *which* coordinate was revealed drowns the signal: at horizons below about 10^6 it is no
-    better there than not learning. On channels without an offset, such as ``one-bit``, it learns.
+    label, so that *which* coordinate was revealed drowns the signal. On channels without an offset, such as
+    ``one-bit``, it learns.
 
     Args:
         game: the public rules.

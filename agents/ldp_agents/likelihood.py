@@ -7,10 +7,10 @@ from abc import abstractmethod
 import numpy as np
 
 from ldp_agents.base import MixtureLearner
-from ldp_gym.core.arrays import BoolArray, FloatArray, Messages, uniform_distribution
+from ldp_gym.core.arrays import FloatArray, Messages, uniform_distribution
 from ldp_gym.engine.posterior import evidence
 
-_LEAST_WEIGHT = 1e-300
+_WEIGHT_FLOOR = 1e-300
 """Least weight of a hypothesis, so that a later message can bring it back."""
 
 
@@ -19,7 +19,7 @@ class LikelihoodLearner(MixtureLearner):
 
     The law of a message is linear in the law of the label: a mixture of hypotheses with weights w gives a
     message the likelihood ``sum_k w_k L_k``. So a learner of this kind needs nothing but the ``L_k``, and
-    reads every channel. It defines :attr:`weights`, :meth:`learn`, :meth:`reset` and :meth:`restart`.
+    reads every channel.
     """
 
     @abstractmethod
@@ -44,23 +44,17 @@ class LinearWeights(LikelihoodLearner):
     @property
     def weights(self) -> FloatArray:
         """The weights ``(..., K)`` of the hypotheses, summing to one."""
-        return self._weights.copy()
+        return self._state.copy()
 
-    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
-        """Begin with equal weights."""
-        super().reset(batch_shape)
-        self._weights = uniform_distribution(*batch_shape, self.game.num_hypotheses)
-
-    def restart(self, mask: BoolArray) -> None:
-        """Begin with equal weights in the games of ``mask``."""
-        super().restart(mask)
-        self._weights[mask] = 1.0 / self.game.num_hypotheses
+    @property
+    def _prior(self) -> FloatArray:
+        return uniform_distribution(self.game.num_hypotheses)
 
     def learn(self, likelihoods: FloatArray) -> None:
         """Take the weights that follow, summing to one."""
-        weights = np.maximum(self.advance(self._weights, likelihoods), _LEAST_WEIGHT)
+        weights = np.maximum(self.advance(self._state, likelihoods), _WEIGHT_FLOOR)
         weights /= np.add.reduce(weights, axis=-1, keepdims=True)
-        self._weights = weights
+        self._state = weights
 
     @abstractmethod
     def advance(self, weights: FloatArray, likelihoods: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ import numpy as np
 from ldp_agents.likelihood import LikelihoodLearner, bayes_rule
 from ldp_gym import Game
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import BoolArray, FloatArray, softmax
+from ldp_gym.core.arrays import FloatArray, softmax
 from ldp_gym.engine.game import as_game
 
 _SHARES = tuple(n / 6 for n in range(1, 6))
@@ -28,9 +28,6 @@ class Pairs(LikelihoodLearner):
     Args:
         game: the public rules, of at most 128 hypotheses.
         members: the prior probability, in (0, 1], that the truth is a member. At 1 there are no pairs.
-
-    Raises:
-        ValueError: if there are more hypotheses.
     """
 
     def __init__(self, game: Game, members: float = 0.5) -> None:
@@ -48,30 +45,20 @@ class Pairs(LikelihoodLearner):
     @property
     def weights(self) -> FloatArray:
         """The weights ``(..., K)`` of the hypotheses in the posterior mean."""
-        mean: FloatArray = softmax(self._log_weights) @ self._mixtures
+        mean: FloatArray = softmax(self._state) @ self._mixtures
         return mean
 
-    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
-        """Begin with the prior."""
-        super().reset(batch_shape)
-        self._log_weights = np.broadcast_to(self._log_prior, (*batch_shape, len(self._log_prior))).copy()
-
-    def restart(self, mask: BoolArray) -> None:
-        """Begin with the prior in the games of ``mask``."""
-        super().restart(mask)
-        self._log_weights[mask] = self._log_prior
+    @property
+    def _prior(self) -> FloatArray:
+        return self._log_prior
 
     def learn(self, likelihoods: FloatArray) -> None:
         """Bayes' rule: a mixture has the mixture of the likelihoods."""
-        self._log_weights = bayes_rule(self._log_weights, likelihoods @ self._mixtures.T)
+        self._state = bayes_rule(self._state, likelihoods @ self._mixtures.T)
 
 
 def mixtures_of_two(num_hypotheses: int) -> FloatArray:
-    """Five mixtures of every pair of hypotheses: weights ``(N, K)``.
-
-    Raises:
-        ValueError: if there are more than 128.
-    """
+    """Five mixtures of every pair of hypotheses: weights ``(N, K)``."""
     if num_hypotheses > _MOST_HYPOTHESES:
         raise ValueError(
             f"'pairs' keeps {len(_SHARES)} mixtures of every pair of hypotheses, and takes at most "

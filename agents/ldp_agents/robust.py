@@ -26,8 +26,7 @@ class Robust(LikelihoodLearner):
     - :class:`~ldp_agents.fixed_share.FixedShare` expects members that switch;
     - :class:`~ldp_agents.soft_bayes.SoftBayes` expects a mixture of many.
 
-    In their log-loss it pays at most ``log(1 / prior)`` more than any of
-    its experts, on every sequence of messages.
+    In the log-loss of messages it pays at most ``log(1 / prior)`` more than any of its experts.
 
     Args:
         game: the public rules. With more than 32 hypotheses the first expert expects only members.
@@ -47,26 +46,28 @@ class Robust(LikelihoodLearner):
     @property
     def trust(self) -> FloatArray:
         """Weights ``(..., 3)`` of the experts, summing to one."""
-        return softmax(self._log_weights)
+        return softmax(self._state)
+
+    @property
+    def _prior(self) -> FloatArray:
+        return np.log(PRIOR)
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
         """Begin with the prior over experts, and each expert with its own."""
         super().reset(batch_shape)
-        self._log_weights = np.broadcast_to(np.log(PRIOR), (*batch_shape, len(PRIOR))).copy()
         for expert in self._experts:
             expert.reset(batch_shape)
 
     def restart(self, mask: BoolArray) -> None:
         """Begin with the priors in the games of ``mask``."""
         super().restart(mask)
-        self._log_weights[mask] = np.log(PRIOR)
         for expert in self._experts:
             expert.restart(mask)
 
     def learn(self, likelihoods: FloatArray) -> None:
         """Bayes' rule over the experts, who learn in their own ways."""
         predicted = np.einsum("...ek,...k->...e", self._expert_weights(), likelihoods)
-        self._log_weights = bayes_rule(self._log_weights, predicted)
+        self._state = bayes_rule(self._state, predicted)
         for expert in self._experts:
             expert.learn(likelihoods)
 

@@ -25,8 +25,8 @@ class SoftBayes(LinearWeights):
 
     Args:
         game: the public rules.
-        rate: in (0, 1); ``sqrt(log K / T)``, at most 1/2, when not given. It was measured to do well at eps
-            from 1 to 4; the bound is least at ``sqrt(log K / T) / (e^eps - 1)``.
+        rate: in (0, 1); ``sqrt(log K / T)``, at most 1/2, when not given. The bound is least at
+            ``sqrt(log K / T) / (e^eps - 1)``.
 
     References:
         Orseau, L., Lattimore, T. and Legg, S. (2017). Soft-Bayes: prod for mixtures of experts with

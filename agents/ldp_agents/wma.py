@@ -8,8 +8,6 @@ from ldp_agents.base import LiteralLearner
 from ldp_gym import Game
 from ldp_gym.core import validation
 
-RATES = ("lemma", "box")
-
 
 class WMA(LiteralLearner):
     """The paper's weighted majority algorithm (Algorithm 1), to the letter but for one slip in its box.
@@ -23,7 +21,7 @@ class WMA(LiteralLearner):
     """
 
     def __init__(self, game: Game, rate: str = "lemma") -> None:
-        rate = validation.choice("rate", rate, RATES)
+        rate = validation.choice("rate", rate, ("lemma", "box"))
         super().__init__(game)
         factor = game.num_hypotheses if rate == "box" else 1
         self.rate = math.sqrt(2.0 * factor * math.log(game.num_hypotheses) / game.horizon)

@@ -21,7 +21,7 @@ import gymnasium as gym
 import ldp_agents
 import ldp_gym
 from ldp_gym.channels.base import Channel
-from ldp_gym.cli.listing import headings
+from ldp_gym.cli.catalogue import headings
 from ldp_gym.core.registry import Registry
 
 sys.path.insert(0, str(Path(__file__).parent))

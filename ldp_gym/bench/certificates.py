@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 
 from ldp_gym.bench.experiment import CHANNEL_RULES, Experiment, GameRules, canonical, make_scenario
 from ldp_gym.core.errors import summarize
@@ -18,21 +18,13 @@ LARGEST = 4096
 
 @dataclass(frozen=True)
 class ChannelAudit:
-    """A channel in a game, and its certificate.
-
-    Attributes:
-        channel: its name.
-        horizon: T of the game that it was audited in.
-        hypotheses: that game's class, with K and M.
-        certificate: the certificate; None if it was not audited.
-        note: why it was not.
-    """
+    """A channel in a game, with its certificate, or a note why it has none."""
 
     channel: str
     horizon: int
     hypotheses: str
     certificate: Certificate | None
-    note: str = ""
+    note: str
 
     @property
     def broken(self) -> bool:
@@ -41,7 +33,7 @@ class ChannelAudit:
 
     def __str__(self) -> str:
         if self.certificate is None:
-            return f"{self.channel}: {self.note}"
+            return f"{self.channel}: not audited, {self.note}"
         found, claimed = self.certificate.epsilon, self.certificate.claimed_epsilon
         what = f"promises ε = {claimed:g} and has ε = {found:.6g}"
         if found <= claimed:
@@ -50,27 +42,14 @@ class ChannelAudit:
 
 
 def audit_channels(experiments: Iterable[Experiment]) -> dict[str, ChannelAudit]:
-    """Audit the experiments' channels: once per promise and kind of class, in the smallest game.
+    """Audit the experiments' channels once per promise and kind of class, by :func:`certificate_key`.
 
-    The largest game within :data:`LARGEST` is audited too, and shown if the promise is broken there.
-
-    Returns:
-        The audits by :func:`certificate_key`.
+    The game audited is the largest within :data:`LARGEST`.
     """
     groups: dict[str, list[Experiment]] = {}
     for experiment in experiments:
         groups.setdefault(certificate_key(experiment), []).append(experiment)
-    return {key: _audit_group(group) for key, group in groups.items()}
-
-
-def _audit_group(group: list[Experiment]) -> ChannelAudit:
-    smallest, *others = sorted(group, key=_table_entries)
-    audit = _audit(smallest)
-    within = [other for other in others if _table_entries(smallest) < _table_entries(other) <= LARGEST]
-    if audit.broken or not within:
-        return audit
-    larger = _audit(within[-1])
-    return larger if larger.broken else audit
+    return {key: _audit(group) for key, group in groups.items()}
 
 
 def certificate_key(experiment: Experiment) -> str:
@@ -78,16 +57,11 @@ def certificate_key(experiment: Experiment) -> str:
     return canonical([rule_value(experiment.rules, name) for name in (*CHANNEL_RULES, "hypotheses")])
 
 
-def _table_entries(experiment: Experiment) -> int:
-    return experiment.num_hypotheses * experiment.num_labels
-
-
-def _audit(experiment: Experiment) -> ChannelAudit:
-    audit = partial(ChannelAudit, experiment.channel, experiment.horizon, experiment.hypotheses)
-    if _table_entries(experiment) > LARGEST:
-        return audit(None, "not audited here, its table is large: run ldp-gym audit")
-    certificate, note = _certify(GameRules(experiment.rules))
-    return audit(certificate, note)
+def _audit(group: list[Experiment]) -> ChannelAudit:
+    small = [e for e in group if e.num_hypotheses * e.num_labels <= LARGEST]
+    audited = max(small or group, key=lambda e: e.num_hypotheses * e.num_labels)
+    found = _certify(GameRules(audited.rules)) if small else (None, "its table is large: run ldp-gym audit")
+    return ChannelAudit(audited.channel, audited.horizon, audited.hypotheses, *found)
 
 
 @cache
@@ -99,4 +73,4 @@ def _certify(game: GameRules) -> tuple[Certificate | None, str]:
         context = stream(Purpose.CERTIFICATE, 0).standard_normal(hypotheses.context_dim)
         return certify(channel, hypotheses(context), uniform_posterior(channel)), ""
     except Exception as error:  # of a third-party channel; its cells report it
-        return None, f"not audited: {summarize(error)}"
+        return None, summarize(error)

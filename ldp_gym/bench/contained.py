@@ -60,8 +60,7 @@ def call_contained(
 
     Raises:
         IncompatibleChannelError: if the call raises it.
-        LearnerFailedError: if the call raises another error, or its process ends early. The first line of
-            the message says how.
+        LearnerFailedError: if the call raises another error, or its process ends early.
     """
     with tempfile.TemporaryDirectory() as folder:
         request, answer, log = (Path(folder) / name for name in ("request", "answer", "log"))
@@ -87,8 +86,8 @@ def call_contained(
             _end_group(process)
         if not answer.exists():
             last = printable(log.read_text("utf-8", "replace")[-2000:])
-            by_signal = f"was ended by {signal.Signals(-status).name}" if status < 0 else None
-            how = by_signal or f"ended with status {status}"
+            ended = f"was ended by {signal.Signals(-status).name}" if status < 0 else None
+            how = ended or f"ended with status {status}"
             raise LearnerFailedError(f"the process of {learner} {how}\n\n{last}".rstrip())
         error, result = pickle.loads(answer.read_bytes())
     if error is not None:
@@ -99,10 +98,7 @@ def call_contained(
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     """End a subprocess and the processes that it started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
+        os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
     process.wait()
 
 
@@ -111,16 +107,15 @@ def _serve() -> None:
     folder = Path(sys.argv[1])
     function, arguments, limits = pickle.loads((folder / "request").read_bytes())
     _set_limits(limits)
-    error: Exception | None = None
-    result = None
+    answer: tuple[Exception | None, object]
     try:
-        result = function(*arguments)
+        answer = None, function(*arguments)
     except IncompatibleChannelError as refusal:
-        error = IncompatibleChannelError(str(refusal))
+        answer = IncompatibleChannelError(str(refusal)), None
     except BaseException as failure:  # sys.exit and running out of memory are failures of the learner
-        error = LearnerFailedError(f"{summarize(failure)}\n\n{printable(traceback.format_exc())}")
+        answer = LearnerFailedError(f"{summarize(failure)}\n\n{printable(traceback.format_exc())}"), None
     with replacing(folder / "answer") as part:
-        part.write_bytes(pickle.dumps((error, result)))
+        part.write_bytes(pickle.dumps(answer))
     os._exit(0)  # a thread that the learner left behind is not waited for
 
 

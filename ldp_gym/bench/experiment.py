@@ -26,11 +26,11 @@ from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.natures.base import NATURES
 from ldp_gym.truths.base import TRUTHS
 
-BLOCK = 25
-"""Default number of episodes of a cell."""
+_CELL_ROUNDS = 10**6
+"""Largest number of rounds of a cell with more than one episode."""
 
 CHANNEL_RULES = ("channel", "channel_kwargs", "epsilon", "delta")
-"""The rules that are about the channel."""
+"""Rules about the channel."""
 
 PARTIES: dict[str, Registry[Any]] = {
     "hypotheses": HYPOTHESES,
@@ -50,10 +50,8 @@ class Experiment:
         learner: a learner's name, ``module:Class``, or a trained model's directory.
         options: the learner's options.
         episodes: number of episodes; episode i has seed ``seed + i``, for every learner.
-        truth: as in :func:`ldp_gym.evaluate`.
-        averages: whether to keep the average predictions too, as in :func:`ldp_gym.evaluate`.
-        leaders: whether to keep the leader at each checkpoint too, as in :func:`ldp_gym.evaluate`.
-        block: number of episodes of a cell.
+        truth, leaders: as in :func:`ldp_gym.evaluate`.
+        block: largest number of episodes of a cell; long games have fewer.
     """
 
     rules: Mapping[str, Any]
@@ -61,53 +59,56 @@ class Experiment:
     options: Mapping[str, Any] = field(default_factory=dict)
     episodes: int = 32
     truth: int | str | None = None
-    averages: bool = False
     leaders: bool = False
-    block: int = BLOCK
+    block: int = 32
 
     def __post_init__(self) -> None:
         """Check what does not depend on the game."""
         as_rules("rules", self.rules)
         validation.text("learner", self.learner)
-        validation.options("options", validation.instance("options", self.options, Mapping, "a dict"))
+        validation.options_dict("options", self.options)
         if self.truth is not None and not isinstance(self.truth, str):
             validation.whole("truth", self.truth, least=0)
-        validation.whole("episodes", self.episodes, least=1)
-        validation.whole("block", self.block, least=1)
-        validation.flag("averages", self.averages)
+        for count in ("episodes", "block"):
+            validation.whole(count, getattr(self, count), least=1)
         validation.flag("leaders", self.leaders)
 
     @property
     def channel(self) -> str:
-        """The channel's name."""
         return str(rule_value(self.rules, "channel"))
 
     @property
+    def channel_rules(self) -> dict[str, Any]:
+        """The rules about the channel, as far as they are given."""
+        return {name: self.rules[name] for name in CHANNEL_RULES if name in self.rules}
+
+    @property
+    def epsilon(self) -> float:
+        return float(rule_value(self.rules, "epsilon"))
+
+    @property
     def num_hypotheses(self) -> int:
-        """K."""
         return self._size[0]
 
     @property
     def num_labels(self) -> int:
-        """M."""
         return self._size[1]
 
     @property
     def horizon(self) -> int:
-        """T."""
         given = self.rules.get("horizon")
         return self._size[2] if given is None else int(given)
 
     @cached_property
     def _size(self) -> tuple[int, int, int]:
-        scenario = self._class_scenario
-        return scenario.hypotheses.num_hypotheses, scenario.hypotheses.num_labels, scenario.horizon
+        hypotheses = self.class_scenario.hypotheses
+        return hypotheses.num_hypotheses, hypotheses.num_labels, self.class_scenario.horizon
 
     @property
-    def _class_scenario(self) -> Scenario:
-        """The game on a channel that fits every class and eps: experiments on several channels share it."""
-        rules = {name: value for name, value in self.rules.items() if name not in CHANNEL_RULES[:2]}
-        return make_scenario(**{**rules, "channel": "randomized-response", "delta": 0.0})
+    def class_scenario(self) -> Scenario:
+        """The game on a channel that fits every class: experiments on several channels share it."""
+        rules = {name: value for name, value in self.rules.items() if name not in CHANNEL_RULES}
+        return make_scenario(**rules, channel="randomized-response")
 
     @property
     def has_member_truth(self) -> bool:
@@ -116,19 +117,15 @@ class Experiment:
         return truth == "uniform" or isinstance(truth, int)
 
     @property
+    def family(self) -> str:
+        """Name of the class of hypotheses; "table" if it has none."""
+        name = rule_value(self.rules, "hypotheses")
+        return name if isinstance(name, str) else "table"
+
+    @property
     def hypotheses(self) -> str:
         """The class of the game in words, with K and M."""
-        name = rule_value(self.rules, "hypotheses")
-        family = name if isinstance(name, str) else "table"
-        return f"{family}, K = {self.num_hypotheses}, M = {self.num_labels:,}"
-
-    def describe_hypothesis(self, index: int) -> str:
-        """A hypothesis in words: its index, and its kind if it is a fitted classifier."""
-        models = getattr(self._class_scenario.hypotheses, "models", None)
-        if models is None:
-            return f"hypothesis {index}"
-        last = getattr(models[index], "steps", [(None, models[index])])[-1][1]  # of a pipeline
-        return f"hypothesis {index} ({type(last).__name__})"
+        return f"{self.family}, K = {self.num_hypotheses}, M = {self.num_labels:,}"
 
     @cached_property
     def canonical_rules(self) -> str:
@@ -141,16 +138,15 @@ class Experiment:
     @property
     def setup(self) -> dict[str, Any]:
         """Everything but the number of episodes and their blocks."""
-        names = ("learner", "truth", "averages", "leaders")
-        game = {"rules": json.loads(self.canonical_rules), "options": dict(self.options)}
-        return game | {name: getattr(self, name) for name in names}
+        played = {"learner": self.learner, "truth": self.truth, "leaders": self.leaders}
+        return {"rules": json.loads(self.canonical_rules), "options": dict(self.options), **played}
 
     def cells(self, seed: int) -> list[Cell]:
         """Its episodes in blocks, which are the same for every learner."""
-        sources = _sources(self)
+        sources, block = _sources(self), max(1, min(self.block, _CELL_ROUNDS // self.horizon))
         return [
-            Cell(replace(self, episodes=min(self.block, self.episodes - start)), seed + start, sources)
-            for start in range(0, self.episodes, self.block)
+            Cell(replace(self, episodes=min(block, self.episodes - start)), seed + start, sources)
+            for start in range(0, self.episodes, block)
         ]
 
     def __str__(self) -> str:
@@ -159,10 +155,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Cell:
-    """A block of an experiment's episodes, from a seed on: the unit of work, of storage and of resumption.
-
-    ``sources`` are fingerprints of the code, data and models that play it, by name.
-    """
+    """A block of an experiment's episodes, from a seed on, with fingerprints of the code that plays it."""
 
     experiment: Experiment
     seed: int
@@ -192,7 +185,7 @@ class Cell:
 
 
 class GameRules:
-    """Rules that can be the key of a cache: they are equal if their canonical JSON is."""
+    """Rules as the key of a cache: equal if their canonical JSON is."""
 
     def __init__(self, rules: Mapping[str, Any]) -> None:
         self.rules, self._text = rules, canonical(rules)
@@ -222,22 +215,14 @@ def canonical(value: Any) -> str:
 
 
 def spec_of(party: Any) -> Any:
-    """An array, class or object as JSON: shape and hash, address, or address and constructor's options.
-
-    Example:
-        >>> from ldp_gym.natures import NATURES
-        >>> spec_of(NATURES.build("drift", {"context_dim": 2}, {"rate": 0.5}))["options"]["rate"]
-        0.5
-    """
+    """An array, class or object as JSON: shape and hash, address, or address and constructor's options."""
     if hasattr(party, "__array__"):
         array = np.asarray(party)
         content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
         return {"shape": list(array.shape), "hash": _hash(content)}
     if isinstance(party, type) or inspect.isroutine(party):
         if "<" in party.__qualname__:
-            raise TypeError(
-                f"{party!r} has no name to know it by: put it into a module, and give it as 'module:object'"
-            )
+            raise TypeError(f"{party!r} has no name: put it into a module, and give it as 'module:object'")
         return f"{party.__module__}:{party.__qualname__}"
     makers = [vars(cls)["__init__"] for cls in type(party).__mro__[:-1] if "__init__" in vars(cls)]
     names = sorted({name for maker in makers for name in inspect.signature(maker).parameters})
@@ -250,6 +235,10 @@ def spec_of(party: Any) -> Any:
 
 def _sources(experiment: Experiment) -> dict[str, str]:
     """Fingerprints of this package, and of the modules, data and models that an experiment names."""
+
+    def described(value: Any) -> Any:  # fitted models and the like by their class
+        return spec_of(value if hasattr(value, "__array__") else type(value))
+
     sources = {"ldp-gym": own_code(), experiment.learner: learner_code(experiment.learner)}
     for party, registry in PARTIES.items():
         name = rule_value(experiment.rules, party)
@@ -259,30 +248,23 @@ def _sources(experiment: Experiment) -> dict[str, str]:
         for address in filter(is_address, (name, *options.values())):
             data = import_object(address, "data")
             if hasattr(data, "__array__") or isinstance(data, list | tuple):
-                sources[f"values of {address}"] = _hash(json.dumps(data, default=_data_spec).encode())
+                sources[f"values of {address}"] = _hash(json.dumps(data, default=described).encode())
             sources[address] = _part_code(registry, address)
     return {name: code for name, code in sources.items() if code != own_code() or name == "ldp-gym"}
-
-
-def _data_spec(value: Any) -> Any:
-    """Arrays in a list of data by their values, other objects (such as fitted models) by their class."""
-    return spec_of(value) if hasattr(value, "__array__") else spec_of(type(value))
 
 
 @cache  # it stays as it was imported
 def own_code() -> str:
     """Fingerprint of this package, and of the weights that come with it."""
     folders = [folder for package in PACKAGES for folder in _places(package)]
-    without_effect = {folder / name for folder in folders for name in ("bench", "cli", "rendering")}
+    without_effect = {folder / name for folder in folders for name in ("bench", "cli", "envs/rendering")}
     files = [path for folder in folders for path in folder.rglob("*") if path.suffix != ".pyc"]
     return _files_hash(path for path in files if not without_effect & set(path.parents))
 
 
 def learner_code(learner: str) -> str:
     """Fingerprint of a learner's package, which is not imported, or of a trained model's files."""
-    if is_directory(learner):
-        return _files_hash(Path(learner).iterdir())
-    return _part_code(LEARNERS, learner)
+    return _files_hash(Path(learner).iterdir()) if is_directory(learner) else _part_code(LEARNERS, learner)
 
 
 def _part_code(registry: Registry[Any], name: str) -> str:
@@ -291,14 +273,10 @@ def _part_code(registry: Registry[Any], name: str) -> str:
     if package in PACKAGES:
         return own_code()
     try:
-        return _files_hash(_code_files(package))
+        places = _places(package)
+        return _files_hash(path for place in places for path in (place, *place.rglob("*.py")))
     except (ImportError, ValueError) as error:
         raise ValueError(f"cannot import {registry.kind} {name!r}: {error}") from error
-
-
-def _code_files(package: str) -> list[Path]:
-    places = _places(package)
-    return [path for place in places for path in ([place] if place.is_file() else place.rglob("*.py"))]
 
 
 def _places(package: str) -> list[Path]:

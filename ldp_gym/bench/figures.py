@@ -1,4 +1,4 @@
-"""Style of the figures, and the three kinds that suites share: lines, rows and heat maps."""
+"""Style of the figures, and the two kinds that suites share: lines and rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from ldp_gym.core.files import replacing
 if TYPE_CHECKING:  # imported where it draws: playing does not need it
     from matplotlib.axes import Axes as Axes
     from matplotlib.figure import Figure as Figure
-    from pandas import DataFrame
 
 STYLE: Any = {
     "font.size": 9,
@@ -52,6 +51,10 @@ _OTHERS = (
 """Colours of other names, by position."""
 
 
+Panels = dict[str, dict[str, dict[str, Estimate]]]
+"""Estimates by the panel's title, by series and by row."""
+
+
 @dataclass(frozen=True)
 class Line:
     """A line of a figure: estimates along x (style "-"), or a curve without points (":" or "--")."""
@@ -71,7 +74,7 @@ def in_style(draw: Callable[[Results], Figure], results: Results) -> Figure:
         return draw(results)
 
 
-def save(drawing: Figure, path: Path) -> str:
+def save_figure(drawing: Figure, path: Path) -> str:
     """Save a figure as ``path.svg`` and ``path.png``; return the SVG."""
     from matplotlib import rc_context
 
@@ -125,8 +128,7 @@ def draw_lines(
 ) -> Figure:
     """Draw panels of lines with 95% intervals, by title, and one legend at the right.
 
-    ``size`` is the width and height in inches of a row of ``columns`` panels. Quantities that may be negative
-    need the scale "symlog".
+    ``size`` is the width and height in inches of a row of panels. Negative quantities need "symlog".
     """
     columns = columns or len(panels)
     rows = -(-len(panels) // columns)
@@ -167,16 +169,6 @@ def _draw_line(panel: Axes, line: Line, place: float) -> None:
             panel.vlines(*np.transpose(bounded), color=line.colour, linewidth=1)
 
 
-def slope_label(found: Estimate) -> str:
-    """Text of a slope, for a legend.
-
-    Example:
-        >>> slope_label(Estimate(0.5, 0.4, 0.6))
-        'slope 0.50 ± 0.10'
-    """
-    return f"slope {found.value:z.2f}" + (f" ± {found.half:.2f}" if math.isfinite(found.low) else "")
-
-
 def risk_lines(results: Results, position: Callable[[Experiment], float], fitted: int = 0) -> list[Line]:
     """Make a line of risks for each learner on each channel, with its slope, and its theorem's bound.
 
@@ -187,8 +179,9 @@ def risk_lines(results: Results, position: Callable[[Experiment], float], fitted
         line, hue = results.line(learner, channel, position), pair_colour(learner, channel, i)
         x, label = [position(r.experiment) for r in line], f"{learner} on {channel}"
         if len(line) > 1:
-            found = statistics.slope(x[-fitted:], [r.totals for r in line[-fitted:]])
-            label += f"\n{slope_label(found)}" + (" at the end" if fitted else "")
+            slope = statistics.slope(x[-fitted:], [r.totals for r in line[-fitted:]])
+            error = f" ± {slope.half:.2f}" if math.isfinite(slope.low) else ""
+            label += f"\nslope {slope.value:z.2f}{error}" + (" at the end" if fitted else "")
         lines.append(Line(label, x, [r.risk for r in line], hue))
         if math.isfinite(line[0].bound) and len(line) > 1:
             bounds = [Estimate(r.bound) for r in line]
@@ -200,21 +193,17 @@ def risk_lines(results: Results, position: Callable[[Experiment], float], fitted
 
 
 def draw_rows(
-    panels: Mapping[str, Mapping[str, Mapping[str, Estimate]]],
+    panels: Panels,
     *,
     xlabel: str,
     references: Mapping[str, float] | None = None,
     bars: str | None = None,
     log: bool = True,
 ) -> Figure:
-    """Draw a row per name with a dot and 95% interval for each series.
+    """Draw a row per name with a dot and 95% interval for each series; the first one decides the order.
 
-    Args:
-        panels: estimates by the panel's title, by series and by row; the first series decides the order.
-        xlabel: label of the x-axis.
-        references: a dotted vertical line in the panel of this title.
-        bars: the series that is drawn as bars, with its values at the left.
-        log: whether x is logarithmic.
+    ``references`` has dotted vertical lines by the panel's title; the series ``bars`` is drawn as bars, with
+    its values at the left; x is logarithmic if ``log`` is set.
     """
     names = list(dict.fromkeys(row for panel in panels.values() for rows in panel.values() for row in rows))
     series = list(dict.fromkeys(name for panel in panels.values() for name in panel))
@@ -239,13 +228,10 @@ def draw_rows(
                     panel.text(0.01, place, estimate.short, transform=at, va="center", weight="bold")
             else:
                 panel.plot(values, places, "o", color=hue, label=label)
-            bounded = [
-                (p, e.low, e.high)
-                for p, e in zip(places, estimates.values(), strict=True)
-                if np.isfinite(e.low)
-            ]
-            if bounded:
-                panel.hlines(*np.transpose(bounded), color=hue, linewidth=1)
+            low, high = (np.array([getattr(e, end) for e in estimates.values()]) for end in ("low", "high"))
+            known = np.isfinite(low)
+            if known.any():
+                panel.hlines(np.array(places)[known], low[known], high[known], color=hue, linewidth=1)
         if references and title in references:
             panel.axvline(references[title], color="black", linestyle=":")
         panel.set_title(title)
@@ -258,28 +244,6 @@ def draw_rows(
     drawing.supxlabel(xlabel)
     if len(series) > 1:
         add_legend(drawing)
-    return drawing
-
-
-# -- Heat maps ----------------------------------------------------------------------------------------------
-
-
-def draw_heat(panels: Mapping[str, DataFrame], *, xlabel: str, label: str) -> Figure:
-    """Draw shares between 0 and 1 as heat maps, by title; rows and columns are those of the data frames."""
-    rows, columns = (max(frame.shape[axis] for frame in panels.values()) for axis in (0, 1))
-    drawing, axes = new_figure(len(panels), width=max(3.4, 2.0 + 0.6 * columns), height=1.3 + 0.3 * rows)
-    for panel, (title, frame) in zip(axes.flat, panels.items(), strict=True):
-        image = panel.imshow(frame.to_numpy(float), cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
-        for (i, j), share in np.ndenumerate(frame.to_numpy(float)):
-            if np.isfinite(share):
-                panel.text(
-                    j, i, f"{share:.0%}", ha="center", va="center", size=8, color="w" if share > 0.6 else "k"
-                )
-        panel.set_xticks(range(frame.shape[1]), frame.columns)
-        panel.set_yticks(range(frame.shape[0]), frame.index)
-        panel.set(title=title, xlabel=xlabel)
-        panel.grid(visible=False)
-    drawing.colorbar(image, ax=axes, label=label)
     return drawing
 
 

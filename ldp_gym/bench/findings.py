@@ -53,26 +53,22 @@ def above(samples: FloatArray, value: float) -> Evidence:
         >>> above(np.arange(100.0), 40.0).p_for < 0.01 < above(np.arange(100.0), 40.0).p_against
         True
     """
-    samples, value = _samples(samples), validation.real("value", value)
+    samples = validation.numbers("samples", samples)
+    if samples.ndim not in (1, 2) or np.isnan(samples).any():
+        raise ValueError(f"samples must be numbers of shape (n,) or (K, n), got {samples}")
+    value = validation.real("value", value)
     return Evidence(p_above(samples, value), p_below(samples, value))
 
 
 def below(samples: FloatArray, value: float) -> Evidence:
     """Test that an expectation is below a value; see :func:`above`."""
-    samples, value = _samples(samples), validation.real("value", value)
-    return Evidence(p_below(samples, value), p_above(samples, value))
-
-
-def _samples(values: FloatArray) -> FloatArray:
-    samples = validation.numbers("samples", values)
-    if samples.ndim not in (1, 2) or np.isnan(samples).any():
-        raise ValueError(f"samples must be numbers of shape (n,) or (K, n), got {samples}")
-    return samples
+    opposite = above(samples, value)
+    return Evidence(opposite.p_against, opposite.p_for)
 
 
 def certain(holds: bool) -> Evidence:
     """Evidence of a claim about the computed numbers themselves, in which there is no chance."""
-    return Evidence(0.0, 1.0) if validation.flag("holds", holds) else Evidence(1.0, 0.0)
+    return Evidence(0.0, 1.0) if holds else Evidence(1.0, 0.0)
 
 
 def every(parts: Iterable[Evidence]) -> Evidence:
@@ -81,8 +77,7 @@ def every(parts: Iterable[Evidence]) -> Evidence:
     All are shown when the least clear of them is. That one of n is false must be clearer than the least lucky
     of n true ones may look by chance (Bonferroni).
     """
-    parts = [validation.instance("parts", part, Evidence, "evidence, of one claim each") for part in parts]
-    if not parts:
+    if not (parts := list(parts)):
         return Evidence(1.0, 1.0)
     against = min(1.0, len(parts) * min(part.p_against for part in parts))
     return Evidence(max(part.p_for for part in parts), against)
@@ -90,19 +85,13 @@ def every(parts: Iterable[Evidence]) -> Evidence:
 
 @dataclass(frozen=True)
 class Finding:
-    """A conclusion computed from results.
-
-    Attributes:
-        text: the conclusion, with its numbers.
-        evidence: tests of what is claimed; None if nothing is.
-    """
+    """A conclusion computed from results, and the tests of its claim; None if it claims nothing."""
 
     text: str
     evidence: Evidence | None = None
 
     def __post_init__(self) -> None:
         """Reject evidence of another type, such as a truth value."""
-        validation.text("text", self.text)
         if self.evidence is not None:
             validation.instance("evidence", self.evidence, Evidence, "evidence, such as above() returns")
 
@@ -110,8 +99,8 @@ class Finding:
 def find_least_risk(place: str, results: Sequence[ExperimentResult]) -> Finding:
     """Compare learners that played the same tapes; the claim is that none has less risk than Bayes.
 
-    A learner whose paired difference to Bayes has an interval that holds 0 is level with Bayes, and is never
-    named as the best. The intervals of all learners hold together with 95% confidence.
+    Level with Bayes is a learner whose paired difference has an interval that holds 0. The intervals of all
+    learners hold together with 95% confidence.
     """
     ranked = sorted(results, key=lambda result: result.risk.value)
     bayes = next((result for result in results if result.learner == "bayes"), None)
@@ -140,8 +129,6 @@ def judge(findings: Sequence[Finding]) -> list[tuple[Finding, Verdict | None]]:
         >>> [verdict.value for _, verdict in judge([clear, less_clear, unclear])]
         ['shown', 'not contradicted', 'not contradicted']
     """
-    for finding in validation.list_of("findings", findings, "findings"):
-        validation.instance("findings", finding, Finding, "a list of findings")
     claims = [finding.evidence for finding in findings if finding.evidence is not None]
     shown = holm([evidence.p_for for evidence in claims]) <= 1.0 - CONFIDENCE
     contradicted = holm([evidence.p_against for evidence in claims]) <= 1.0 - CONFIDENCE

@@ -23,8 +23,7 @@ from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Outcome, Store, join_outcomes
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import extra
-from ldp_gym.core.registry import is_address
-from ldp_gym.engine.learners import LEARNERS, Track, as_make_learner, track_of
+from ldp_gym.engine.learners import LEARNERS, Track, track_of
 from ldp_gym.engine.rules import rule_value
 from ldp_gym.evaluation import Evaluation
 
@@ -36,13 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ExperimentResult:
-    """Episodes of an experiment, all of its cells together.
-
-    Attributes:
-        experiment: what was played.
-        evaluation: its losses.
-        seconds: time of its cells together.
-    """
+    """Losses of an experiment, all of its cells together, and the seconds that they took."""
 
     experiment: Experiment
     evaluation: Evaluation
@@ -70,7 +63,7 @@ class ExperimentResult:
         """Mean total KL with its 95% interval; over the worst truth, where every truth was played."""
         return statistics.largest_mean(np.atleast_2d(self.evaluation.kl[..., -1]))
 
-    @cached_property
+    @property
     def regret(self) -> Estimate:
         """Mean of the risk less that of the best hypothesis in hindsight; NaN where every one is infinite."""
         if self.experiment.has_member_truth:
@@ -83,18 +76,17 @@ class ExperimentResult:
     def bound(self) -> float:
         """Theorem's bound on the risk; NaN for all but the paper's pairs without options, and members."""
         experiment = self.experiment
-        epsilon, delta = (float(rule_value(experiment.rules, name)) for name in ("epsilon", "delta"))
         if experiment.options or experiment.rules.get("channel_kwargs") or not experiment.has_member_truth:
             return math.nan
+        game = experiment.num_hypotheses, self.horizon, experiment.epsilon
         match self.learner, self.channel:
             case "exp3", "laplace-single":
-                return theory.exp3_bound(experiment.num_hypotheses, self.horizon, epsilon)
+                return theory.exp3_bound(*game)
             case "wma", "laplace-vector":
-                return theory.wma_bound(experiment.num_hypotheses, self.horizon, epsilon, delta)
+                return theory.wma_bound(*game, float(rule_value(experiment.rules, "delta")))
             case "bayes", "identity":
                 return theory.nonprivate_bound(experiment.num_hypotheses)
-            case _:
-                return math.nan
+        return math.nan
 
 
 @dataclass(frozen=True)
@@ -110,11 +102,10 @@ class Failure:
 
 
 def by_summary(failures: Iterable[Failure]) -> list[tuple[Failure, str]]:
-    """First failure of each kind, with the number of the others; the channel makes no other kind."""
+    """First failure of each kind, and its experiment with the number of the others in words."""
     kinds: dict[str, list[Failure]] = {}
-    for failure in failures:
-        kind = re.sub(r"\w+\(K=[^)]*\)", "a channel", failure.summary)
-        kinds.setdefault(kind, []).append(failure)
+    for failure in failures:  # the same on another channel is of the same kind
+        kinds.setdefault(re.sub(r"\w+\(K=[^)]*\)", "", failure.summary), []).append(failure)
     return [
         (first, f"{first.experiment} and {len(others)} more" if others else str(first.experiment))
         for first, *others in kinds.values()
@@ -126,11 +117,9 @@ class Results:
 
     Args:
         store: store of the cells.
-        experiments: experiments to look up. A learner that is a model's directory is called by that
-            directory's name from here on.
+        experiments: experiments to look up. A trained model goes by its directory's name from here on.
         seed: seed of the first episode.
-        tracks: tracks of further learners, by name, as they declared them when the suite was run.
-        suite: name of the suite, for the data frame.
+        tracks: tracks that further learners declared when the suite was run.
 
     Attributes:
         successes: experiments that were played to the end, in the suite's order.
@@ -138,6 +127,7 @@ class Results:
         failures: experiments of which a cell failed, or whose cells ended differently.
         refusals: experiments that the learner does not play, such as on a channel that it cannot read.
         missing: experiments of which a cell has not been played yet.
+        audits: audits of the channels.
     """
 
     def __init__(
@@ -146,15 +136,12 @@ class Results:
         experiments: Sequence[Experiment],
         seed: int,
         tracks: Mapping[str, Track] | None = None,
-        suite: str = "",
     ) -> None:
         names = _names([*(experiment.learner for experiment in experiments), *(tracks or {})])
-        self._addresses = {name: learner for learner, name in names.items()}
         self._tracks = {names[learner]: track for learner, track in (tracks or {}).items()}
         self.experiments = [
             replace(experiment, learner=names[experiment.learner]) for experiment in experiments
         ]
-        self.seed, self.suite = seed, suite
         self.audits = audit_channels(self.experiments)
         self.successes: list[ExperimentResult] = []
         self.broken: list[ExperimentResult] = []
@@ -183,10 +170,7 @@ class Results:
 
     def track(self, learner: str) -> Track:
         """Track of a learner: informed or uninformed."""
-        if learner not in self._tracks:
-            address = self._addresses.get(learner, learner)
-            self._tracks[learner] = "informed" if is_address(address) else track_of(as_make_learner(address))
-        return self._tracks[learner]
+        return self._tracks.get(learner) or track_of(LEARNERS.get(learner))
 
     @property
     def broken_promises(self) -> list[ChannelAudit]:
@@ -226,27 +210,16 @@ class Results:
         """Pairs of learner and channel that have results, in the suite's order."""
         return list(self.group(lambda experiment: (experiment.learner, experiment.channel)))
 
-    def same_tapes(self, experiment: Experiment, learner: str) -> ExperimentResult | None:
-        """Result of another learner in the same game on the same seeds, if it has played."""
-        return next(
-            (
-                result
-                for result in self.select(learner=learner)
-                if _tapes(result.experiment) == _tapes(experiment)
-            ),
-            None,
-        )
-
     @cached_property
     def frame(self) -> DataFrame:
-        """One row per experiment that was played to the end.
+        """One row per experiment that was played to the end; a number that does not apply is NaN.
 
-        Risks are in nats. ``risk``, ``regret`` and ``over_bayes`` have the ends of their 95% intervals next
-        to them as ``..._low`` and ``..._high``; ``tv`` is per round; ``uniform`` and ``bayes`` are the risks
-        of these two learners on the same episodes, ``over_bayes`` the paired difference to the second, and
-        ``score`` is (uniform - risk) / (uniform - bayes). ``right`` is the share of episodes in which the
-        heaviest weight is on the best hypothesis. ``best`` marks Bayes and what is level with it, or else
-        the least risk of the game. A number that does not apply is NaN.
+        Risks are in nats. ``risk``, ``regret`` and ``over_bayes``, the paired difference to Bayes, have the
+        ends of their 95% intervals as ``..._low`` and ``..._high``, and as ``..._unseen`` the share of
+        episodes, 3/n, in which failures may be unseen where all episodes are nearly alike; ``tv`` is per
+        round; ``score`` is (uniform - risk) / (uniform - Bayes); ``right`` is the share of episodes in which
+        the heaviest weight is on the best hypothesis. ``best`` marks Bayes and what is level with it, or else
+        the least risk.
         """
         with extra("bench", "Results.frame"):
             from pandas import DataFrame
@@ -257,33 +230,27 @@ class Results:
         return DataFrame([*rows, *(self._row(result, []) for result in self.broken)])
 
     def _row(self, result: ExperimentResult, others: Sequence[ExperimentResult]) -> dict[str, Any]:
-        experiment, rules = result.experiment, result.experiment.rules
+        experiment, rules, audit = result.experiment, result.experiment.rules, self.audit(result.experiment)
         same = {other.learner: other for other in others if not other.experiment.options}
         uniform, bayes = same.get("uniform"), same.get("bayes")
+        gap, score = Estimate(math.nan), None
         # Where every truth was played the worst truths of two learners differ: nothing is paired.
         paired = bayes is not None and experiment.truth != "all" and np.isfinite(bayes.totals).all()
-        gap = Estimate(math.nan)
         if paired and bayes:  # the intervals of a game hold together
             gap = statistics.difference(result.totals, bayes.totals, max(1, len(others) - 1))
-        score = None
-        if paired and bayes and uniform and experiment.has_member_truth:
-            score = score_totals(uniform.totals, result.totals, bayes.totals)
-        hypotheses = rule_value(rules, "hypotheses")
-        truth = rule_value(rules, "truth") if experiment.truth is None else experiment.truth
+            if uniform and experiment.has_member_truth:
+                score = score_totals(uniform.totals, result.totals, bayes.totals)
         return {
-            "suite": self.suite,
             "learner": result.learner,
             "options": ", ".join(f"{name}={value}" for name, value in experiment.options.items()),
             "track": self.track(result.learner),
             "channel": result.channel,
-            "epsilon": math.inf if result.channel == "identity" else float(rule_value(rules, "epsilon")),
+            "epsilon": math.inf if result.channel == "identity" else experiment.epsilon,
             "delta": float(rule_value(rules, "delta")),
-            "hypotheses": hypotheses if isinstance(hypotheses, str) else "table",
+            "hypotheses": experiment.family,
             "K": experiment.num_hypotheses,
             "M": experiment.num_labels,
             "T": result.horizon,
-            "nature": str(rule_value(rules, "nature")),
-            "truth": truth if isinstance(truth, str) else f"{truth}" if isinstance(truth, int) else "given",
             "member": experiment.has_member_truth,
             "game": describe_game(experiment),
             "episodes": experiment.episodes,
@@ -291,25 +258,22 @@ class Results:
             "worst_truth": result.evaluation.worst_truth if experiment.truth == "all" else math.nan,
             "tv": float(result.evaluation.at_worst_truth().tv[:, -1].mean()) / result.horizon,
             **_columns("regret", result.regret),
-            "uniform": uniform.risk.value if uniform else math.nan,
-            "bayes": bayes.risk.value if bayes else math.nan,
             **_columns("over_bayes", gap),
-            # Bayes and what is level with it; without Bayes, the least risk.
             "best": result is bayes or gap.contains(0.0) if paired else result in others[:1],
             "score": math.nan if score is None else score,
             "right": math.nan if result.evaluation.found is None else result.evaluation.found,
             "bound": result.bound,
             "seconds": result.seconds,
-            "broken": str(self.audit(experiment)) if self.audit(experiment).broken else "",
+            "broken": str(audit) if audit.broken else "",
         }
 
 
 def _columns(name: str, estimate: Estimate) -> dict[str, float]:
-    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    ends = {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    return {name: estimate.value, **ends, f"{name}_unseen": estimate.unseen}
 
 
 def _tapes(experiment: Experiment) -> tuple[str, object, int]:
-    """Everything that decides contexts, labels and messages."""
     return experiment.canonical_rules, experiment.truth, experiment.episodes
 
 
@@ -323,19 +287,14 @@ def describe_game(experiment: Experiment) -> str:
         facts.pop("observe_candidates", None)
         words += ["redrawn in every episode"]
     for key, value in facts.items():
-        options = value if isinstance(value, Mapping) else {key: value}
-        words += [f"{name} = {_short(option)}" for name, option in options.items()]
+        for name, option in (value if isinstance(value, Mapping) else {key: value}).items():
+            table = np.ndim(option) > 1
+            words.append(f"{name} = " + (f"table of shape {np.shape(option)}" if table else str(option)))
     return ", ".join(words)
-
-
-def _short(value: Any) -> str:
-    return str(value) if np.ndim(value) < 2 else " by ".join(map(str, np.shape(value))) + " table"
 
 
 def _names(learners: Iterable[str]) -> dict[str, str]:
     """Shown names: a model's is that of its directory, unless another learner has it."""
     names = {learner: Path(learner).name if Path(learner).is_absolute() else learner for learner in learners}
-    shared = Counter(names.values())
-    return {
-        learner: learner if shared[name] > 1 or name in LEARNERS else name for learner, name in names.items()
-    }
+    shared = Counter([*names.values(), *LEARNERS])
+    return {learner: name if shared[name] == 1 else learner for learner, name in names.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 import traceback
 import warnings
@@ -10,26 +9,18 @@ from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ldp_gym.bench.certificates import LARGEST, audit_channels
+from ldp_gym.bench.certificates import audit_channels
 from ldp_gym.bench.contained import LIMITS, Limits, call_contained
-from ldp_gym.bench.experiment import (
-    CHANNEL_RULES,
-    PARTIES,
-    Cell,
-    Experiment,
-    GameRules,
-    learner_code,
-    make_scenario,
-)
+from ldp_gym.bench.experiment import PARTIES, Cell, Experiment, GameRules, learner_code, make_scenario
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import DIRECTORY, Outcome, Store
 from ldp_gym.bench.suites import SUITES, Suite
 from ldp_gym.core import validation
 from ldp_gym.core.errors import (
+    BlindChannelWarning,
     BrokenPromiseError,
     BrokenPromiseWarning,
     IncompatibleChannelError,
@@ -40,6 +31,7 @@ from ldp_gym.core.errors import (
     summarize,
 )
 from ldp_gym.core.registry import is_address
+from ldp_gym.engine.blindness import warn_of_blind_pairs
 from ldp_gym.engine.learners import Track, as_make_learner, is_directory, track_of
 from ldp_gym.engine.rules import rule_value
 from ldp_gym.engine.scenario import Scenario, first_generator
@@ -48,9 +40,6 @@ from ldp_gym.evaluation import Evaluation, Recording, evaluate
 from ldp_gym.natures.base import IID
 from ldp_gym.processes import count_jobs, share_out
 from ldp_gym.testing import check_channel, check_hypotheses, check_learner, check_nature, check_truth
-
-_SMALL = 4, 6
-"""K and M of the game in which a channel is checked if its own table is large."""
 
 
 def run(
@@ -104,34 +93,29 @@ def run(
     learners = validation.texts("learners", learners, "learners' names")
     channels = validation.texts("channels", channels, "channels' names")
     strict, trust = validation.flag("strict", strict), validation.flag("trust", trust)
-    out = validation.path("out", out)
     dask = None if dask is None else validation.text("dask", dask)
     validation.function("on_start", on_start, "of three numbers of cells and rounds")
     validation.function("on_cell", on_cell, "of a cell and its outcome")
-    # By the whole path, so that a report finds a model from wherever it is written.
-    learners = [str(Path(name).resolve()) if is_directory(name) else name for name in learners]
     validation.seed("seed", seed)
     jobs = count_jobs(jobs)
+    # By the whole path, so that a report finds a model from wherever it is written.
+    learners = [str(Path(name).resolve()) if is_directory(name) else name for name in learners]
     tracks = {name: _find_track(name, limits, trust) for name in learners}
     experiments = suite.experiments(size, learners=learners, channels=channels, episodes=episodes)
     if strict and (broken := [str(audit) for audit in audit_channels(experiments).values() if audit.broken]):
         raise BrokenPromiseError(f"broken promise: {'; '.join(broken)}")
+    _warn_of_blind_games(experiments)
     store = Store(out)
     cells = list({cell.key: cell for experiment in experiments for cell in experiment.cells(seed)}.values())
     settings = {
-        "learners": learners,
-        "tracks": tracks,
-        "channels": channels,
-        "episodes": episodes,
-        "seed": seed,
-        "size": size,
-        "parameters": suite.parameters,
+        **{"learners": learners, "tracks": tracks, "channels": channels, "episodes": episodes},
+        **{"seed": seed, "size": size, "parameters": suite.parameters},
     }
     finished = store.finished()
     for fault in store.faults:
         warnings.warn(f"in {store.path}, {fault}", stacklevel=2)
     number = store.begin_run(suite.address, settings, [cell.key for cell in cells])
-    # The longest first: no core is left with a long one at the end. The learners of a game follow each other.
+    # The longest first, so that no core is left with a long one; the learners of a game follow each other.
     todo = sorted(
         (cell for cell in cells if cell.key not in finished),
         key=lambda cell: (-cell.rounds, cell.experiment.canonical_rules, cell.seed),
@@ -145,7 +129,18 @@ def run(
         if on_cell is not None:
             on_cell(todo[index], outcome)
     store.end_run(number)
-    return Results(store, experiments, seed, tracks, suite.name)
+    return Results(store, experiments, seed, tracks)
+
+
+def _warn_of_blind_games(experiments: Sequence[Experiment]) -> None:
+    """Warn once of each game whose channel never tells two hypotheses apart."""
+    shared = [e for e in experiments if not rule_value(e.rules, "redraw_hypotheses")]
+    for game in dict.fromkeys(GameRules(experiment.rules) for experiment in shared):
+        try:
+            scenario = make_scenario(**game.rules)
+        except Exception:  # its cells report it
+            continue
+        warn_of_blind_pairs(scenario, stacklevel=3)
 
 
 def _find_track(learner: str, limits: Limits, trust: bool) -> Track:
@@ -171,6 +166,7 @@ def play(cell: Cell, limits: Limits = LIMITS, trust: bool = False) -> Outcome:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoPrivacyWarning)  # it is the reference here
             warnings.simplefilter("ignore", BrokenPromiseWarning)  # the results say so themselves
+            warnings.simplefilter("ignore", BlindChannelWarning)  # the run has said so
             warnings.simplefilter("ignore", OutsideTrainingWarning)  # its score says how it does there
             _check_parties(cell.experiment)
             if is_address(learner):
@@ -190,10 +186,9 @@ def play(cell: Cell, limits: Limits = LIMITS, trust: bool = False) -> Outcome:
 def _check_and_evaluate(cell: Cell) -> tuple[Evaluation, float]:
     """Hold a learner to the contract on the same channel, and play it."""
     experiment = cell.experiment
-    rules = {name: experiment.rules[name] for name in CHANNEL_RULES if name in experiment.rules}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check_learner(as_make_learner(experiment.learner, experiment.options), **rules)
+        check_learner(as_make_learner(experiment.learner, experiment.options), **experiment.channel_rules)
         return _evaluate(cell)
 
 
@@ -208,7 +203,6 @@ def _evaluate(cell: Cell, trust: bool = False) -> tuple[Evaluation, float]:
         episodes=experiment.episodes,
         seed=cell.seed,
         truth=experiment.truth,
-        averages=experiment.averages,
         leaders=experiment.leaders,
     )
     return evaluation, time.perf_counter() - start + recording.seconds_saved - saved
@@ -226,45 +220,32 @@ class _PartyFailedError(Exception):
     """A third-party class, nature, truth or channel breaks its contract."""
 
 
-_NUMBERS = (int, list, tuple, np.ndarray)
-"""Rules that are data: an index, a table or a row."""
-
-
 def _check_parties(experiment: Experiment) -> None:
-    """Hold the parties of a game to their contracts, those of this package aside."""
-    rules = experiment.rules
+    """Hold the parties of a game to their contracts; those of this package and tables need no check."""
+    size = {"num_hypotheses": experiment.num_hypotheses, "num_labels": experiment.num_labels}
+    table = {"hypotheses": "dirichlet", **size, "horizon": experiment.horizon, **experiment.channel_rules}
     for party, registry in PARTIES.items():
-        name = rule_value(rules, party)
-        ours = name in registry.own if isinstance(name, str) else isinstance(name, _NUMBERS)
-        if ours:
+        name = rule_value(experiment.rules, party)
+        if isinstance(name, int | list | tuple | np.ndarray) or name in registry.own:
             continue
-        game = rules if party != "channel" else _game_of_channel(experiment)
-        fault = _find_fault(party, GameRules(game))
+        fault = _find_fault(party, GameRules(table if party == "channel" else experiment.rules))
         if fault is not None:
             raise _PartyFailedError(f"the {party} {name!r} fails its check: {fault}")
-
-
-def _game_of_channel(experiment: Experiment) -> dict[str, Any]:
-    """A game of the same size on the same channel, or a small one if that is large."""
-    shape = experiment.num_hypotheses, experiment.num_labels
-    if math.prod(shape) > LARGEST and isinstance(rule_value(experiment.rules, "channel"), str):
-        shape = _SMALL
-    rules = {name: experiment.rules[name] for name in CHANNEL_RULES if name in experiment.rules}
-    size = {"num_hypotheses": shape[0], "num_labels": shape[1], "horizon": experiment.horizon}
-    return {"hypotheses": "dirichlet", **size, **rules}
 
 
 @cache
 def _find_fault(party: str, game: GameRules) -> str | None:
     """The breach of contract of a party, in one line."""
-    checks: dict[str, Callable[[Scenario], None]] = {
-        "hypotheses": _check_class,
-        "nature": lambda scenario: check_nature(scenario.nature, scenario.hypotheses),
-        "truth": lambda scenario: check_truth(scenario.truth, scenario.hypotheses),
-        "channel": lambda scenario: check_channel(scenario.channel),
-    }
     try:
-        checks[party](make_scenario(**game.rules))
+        scenario = make_scenario(**game.rules)
+        if party == "hypotheses":
+            _check_class(scenario)
+        elif party == "nature":
+            check_nature(scenario.nature, scenario.hypotheses)
+        elif party == "truth":
+            check_truth(scenario.truth, scenario.hypotheses)
+        else:
+            check_channel(scenario.channel)
     except IncompatibleChannelError:
         raise
     except Exception as error:

@@ -6,7 +6,6 @@ sequences that repeat one context or a few in turn. Its result is a lower bound 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -19,16 +18,13 @@ from ldp_gym.core.arrays import FloatArray, mixture, uniform_distribution
 from ldp_gym.core.divergences import negentropy
 from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.engine.game import Game
-from ldp_gym.engine.learners import Learner
+from ldp_gym.engine.learners import LearnerProtocol
 from ldp_gym.engine.rules import as_rules
 from ldp_gym.evaluation import Evaluation, as_scenario, evaluate
 from ldp_gym.theory.information import MessageInformation
 
 _SMALLEST, _LARGEST = 0.3, 3.0
 """Range of the scale of the first contexts, in units of an i.i.d. context."""
-
-_MOST = 100_000
-"""Largest number of sequences, episodes, generations or contexts of a search."""
 
 _LEAST_TOLD = 1e-9
 """Least information of a message, in nats: smaller values are rounding."""
@@ -60,7 +56,7 @@ class HardContexts:
 
 def hardest_contexts(
     rules: Mapping[str, Any],
-    learner: str | Callable[[Game], Learner] = "bayes",
+    learner: str | Callable[[Game], LearnerProtocol] = "bayes",
     *,
     length: int = 1,
     sequences: int = 96,
@@ -68,7 +64,6 @@ def hardest_contexts(
     generations: int = 8,
     fresh: int = 4000,
     seed: int = 0,
-    progress: Callable[[float], None] | None = None,
 ) -> HardContexts:
     """Search for the repeated contexts on which a learner's risk is largest.
 
@@ -85,7 +80,6 @@ def hardest_contexts(
         generations: number of times to vary the best ones.
         fresh: number of episodes that the winner plays in the end.
         seed: seed of the search and of its first episode.
-        progress: called with the share that is done; by default a bar on a terminal's standard error.
 
     Example:
         >>> rules = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 50}
@@ -94,16 +88,12 @@ def hardest_contexts(
         ((1, 2), 'cycle')
     """
     for name, value in (("length", length), ("sequences", sequences), ("episodes", episodes)):
-        validation.whole(name, value, least=1, most=_MOST)
-    validation.whole("generations", generations, least=0, most=_MOST)
+        validation.whole(name, value, least=1, most=100_000)
+    validation.whole("generations", generations, least=0, most=100_000)
     validation.fits_memory("fresh", validation.whole("fresh", fresh, least=1), 100, "results")
-    validation.seed("seed", seed)
-    validation.function("progress", progress, "of the share that is done")
     second = -(-sequences // 4)
     parents = min(_PARENTS, second)
-    family = parents * (1 + _CHILDREN)
-    total = episodes * (sequences + 4 * second + 4 * generations * family) + fresh
-    search = _Search(rules, learner, seed, total, progress or _bar)
+    search = _Search(rules, learner, validation.seed("seed", seed))
     drawn = [search.draw(length, _PROPOSALS if i % 2 else 1) for i in range(sequences)]
     pool = search.play(drawn, episodes)[:second]
     pool = search.play(pool, 4 * episodes)[:parents]
@@ -129,19 +119,16 @@ class _Sequence:
 
 
 class _Search:
-    """State of a search: its generator, unused seeds, and progress."""
+    """State of a search: its generator and unused seeds."""
 
-    def __init__(
-        self, rules: Mapping[str, Any], learner: Any, seed: int, total: int, progress: Callable[[float], None]
-    ) -> None:
-        self._rules, self._learner, self._progress = as_rules("rules", rules), learner, progress
+    def __init__(self, rules: Mapping[str, Any], learner: Any, seed: int) -> None:
+        self._rules, self._learner = as_rules("rules", rules), learner
         self._scenario = as_scenario(rules)
         hypotheses = self._scenario.hypotheses
         if hypotheses.constant:
             raise ValueError(f"no context is harder than another: {hypotheses!r} does not depend on it")
         self._rng = stream(Purpose.SEARCH, seed)
         self.seeds: Iterator[int] = count(seed, 2**20)  # far enough apart for the episodes of one call
-        self._total, self._played = total, 0
 
     def draw(self, length: int, proposals: int) -> _Sequence:
         """The most promising of some random sequences of at most ``length`` contexts."""
@@ -180,20 +167,8 @@ class _Search:
 
     def evaluate(self, contexts: FloatArray, episodes: int, seed: int) -> Evaluation:
         """Play the learner in the game with these contexts."""
-        result = evaluate(self._learner, self.rules_at(contexts), episodes=episodes, seed=seed)
-        self._played += episodes
-        self._progress(self._played / self._total)
-        return result
+        return evaluate(self._learner, self.rules_at(contexts), episodes=episodes, seed=seed)
 
     def rules_at(self, contexts: FloatArray) -> dict[str, Any]:
         """The game that repeats these contexts."""
         return {**self._rules, "nature": "cycle", "nature_kwargs": {"contexts": contexts.tolist()}}
-
-
-def _bar(share: float) -> None:
-    """Draw a progress bar on standard error, if that is a terminal."""
-    if sys.stderr.isatty():
-        filled = round(40 * share)
-        line = f"\rsearching for hard contexts {'━' * filled}{' ' * (40 - filled)} {share:4.0%}"
-        sys.stderr.write(line + ("\n" if share >= 1.0 else ""))
-        sys.stderr.flush()

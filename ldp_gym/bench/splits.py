@@ -21,12 +21,9 @@ from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.intervals import p_above, p_below
 from ldp_gym.engine.game import Game
-from ldp_gym.engine.learners import Learner
+from ldp_gym.engine.learners import LearnerProtocol
 from ldp_gym.engine.rules import as_rules
 from ldp_gym.evaluation import evaluate
-
-REFERENCES = ("uniform", "bayes")
-"""Learners with the scores 0 and 1."""
 
 TRAIN_SEED = 10**6
 """First seed of training episodes; scores are taken on smaller seeds."""
@@ -122,25 +119,16 @@ class SplitScore:
     @property
     def mean(self) -> float:
         """Mean over the games that have a score; NaN if none has."""
-        return float(np.mean(self._known)) if self._known else np.nan
-
-    @property
-    def least(self) -> float:
-        """Score of the worst game; NaN if none has a score."""
-        return min(self._known, default=np.nan)
-
-    @property
-    def _known(self) -> list[float]:
-        return [score for score in self.games.values() if score is not None]
+        known = [score for score in self.games.values() if score is not None]
+        return float(np.mean(known)) if known else np.nan
 
 
 def score(
-    learner: str | Callable[[Game], Learner],
+    learner: str | Callable[[Game], LearnerProtocol],
     split: str | GameSplit,
     *,
     episodes: int = 100,
     seed: int = 0,
-    progress: Callable[[str], None] | None = None,
 ) -> SplitScore:
     """Score a learner on a split: 0 is the uniform mixture, 1 is Bayes, on the same episodes.
 
@@ -149,7 +137,6 @@ def score(
         split: a split, or its name.
         episodes: number of episodes of each game.
         seed: seed of the first episode; all seeds must be below :data:`TRAIN_SEED`.
-        progress: called with the title of each game, before it is played.
 
     Example:
         >>> found = score("centred-exp3", "memory", episodes=32)
@@ -157,24 +144,18 @@ def score(
         True
     """
     scores = {}
-    validation.function("progress", progress, "of a game's title")
+    if not isinstance(split, GameSplit):
+        split = SPLITS[validation.choice("the name of a split", split, tuple(SPLITS))]
     last = validation.seed("seed", seed) + validation.whole("episodes", episodes, least=1) - 1
     if last >= TRAIN_SEED:
         raise ValueError(f"seeds from {TRAIN_SEED:,} on are for training, got {last:,} for the last episode")
-    for title, rules in split if isinstance(split, GameSplit) else split_of(split):
-        if progress is not None:
-            progress(title)
+    for title, rules in split:
         uniform, totals, bayes = (
             evaluate(who, rules, episodes=episodes, seed=seed).kl[:, -1]
-            for who in (REFERENCES[0], learner, REFERENCES[1])
+            for who in ("uniform", learner, "bayes")
         )
         scores[title] = score_totals(uniform, totals, bayes)
     return SplitScore(scores)
-
-
-def split_of(name: str) -> GameSplit:
-    """The split of a name."""
-    return SPLITS[validation.choice("the name of a split", name, tuple(SPLITS))]
 
 
 def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> float | None:
@@ -186,10 +167,6 @@ def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> 
         >>> score_totals(np.array([9.0, 11.0]), np.array([5.0, 7.0]), np.array([2.0, 4.0]))
         0.5714285714285714
     """
-    uniform, totals, bayes = (np.asarray(values, dtype=np.float64) for values in (uniform, totals, bayes))
-    if uniform.ndim != 1 or not uniform.shape == totals.shape == bayes.shape:
-        shapes = f"{uniform.shape}, {totals.shape} and {bayes.shape}"
-        raise ValueError(f"uniform, totals and bayes must be totals (n,) of the same episodes, got {shapes}")
     if not np.isfinite([uniform, bayes]).all():
         return None
     gain = uniform - bayes

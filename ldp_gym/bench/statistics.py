@@ -8,36 +8,38 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.core.intervals import largest_mean_interval, mean_interval
+from ldp_gym.core.intervals import Interval, largest_mean_interval, mean_interval
 
 CONFIDENCE = 0.95
 """Confidence of every interval of the benchmark."""
 
 ALIKE = "episodes alike: rare failures may be unseen"
-"""Text in place of an interval without length: such a sample says nothing about rare events."""
+"""Text in place of an interval where the episodes are nearly alike: they say nothing about rare events."""
 
 
 @dataclass(frozen=True)
 class Estimate:
     """A number with its interval, whose ends are infinite if it is not known.
 
+    ``unseen`` is :attr:`ldp_gym.core.intervals.Interval.unseen`: 3/n where n episodes are nearly alike.
+
     Example:
         >>> print(Estimate(12.345, 11.0, 14.0))
         12.3 [11.0, 14.0]
-        >>> print(Estimate(2.08179, 2.08179, 2.08180))
-        2.082 (episodes alike: rare failures may be unseen)
+        >>> print(Estimate(2.08179, 2.08179, 2.08180, unseen=3 / 32))
+        2.082 (episodes alike: rare failures may be unseen, in up to 9.4% of them)
     """
 
     value: float
     low: float = -np.inf
     high: float = np.inf
+    unseen: float = 0.0
 
     def contains(self, value: float) -> bool:
-        """Return True if the value lies in the interval."""
         return self.low <= value <= self.high
 
     def __truediv__(self, scale: float) -> Estimate:
-        return Estimate(self.value / scale, self.low / scale, self.high / scale)
+        return Estimate(self.value / scale, self.low / scale, self.high / scale, self.unseen)
 
     @property
     def half(self) -> float:
@@ -51,7 +53,9 @@ class Estimate:
 
     @property
     def interval(self) -> str:
-        """The interval in brackets, :data:`ALIKE` where it has no length, or nothing."""
+        """The interval in brackets, :data:`ALIKE` where the episodes are nearly alike, or nothing."""
+        if self.unseen > 0.0:
+            return f"{ALIKE}, in up to {min(self.unseen, 1.0):.1%} of them"
         if not np.isfinite([self.low, self.high]).all():
             return ""
         low, high = self._format(self.low), self._format(self.high)
@@ -62,7 +66,7 @@ class Estimate:
         return f"{number:z,.{digits}f}"
 
     def __str__(self) -> str:
-        interval = f"({ALIKE})" if self.interval == ALIKE else self.interval
+        interval = f"({self.interval})" if self.interval.startswith(ALIKE) else self.interval
         return f"{self.short} {interval}".rstrip()
 
 
@@ -74,9 +78,9 @@ def mean(samples: FloatArray) -> Estimate:
         >>> estimate.value, estimate.contains(49.5)
         (49.5, True)
         >>> mean(np.array([3.0, 3.0, 3.0]))
-        Estimate(value=3.0, low=-inf, high=inf)
+        Estimate(value=3.0, low=-inf, high=inf, unseen=1.0)
     """
-    return Estimate(float(np.mean(samples)), *mean_interval(samples, CONFIDENCE))
+    return _estimate(float(np.mean(samples)), mean_interval(samples, CONFIDENCE))
 
 
 def largest_mean(samples: FloatArray) -> Estimate:
@@ -86,7 +90,7 @@ def largest_mean(samples: FloatArray) -> Estimate:
         >>> largest_mean(np.array([[1.0, 3.0], [5.0, 5.0]])).value
         5.0
     """
-    return Estimate(float(samples.mean(axis=-1).max()), *largest_mean_interval(samples, CONFIDENCE))
+    return _estimate(float(samples.mean(axis=-1).max()), largest_mean_interval(samples, CONFIDENCE))
 
 
 def difference(samples: FloatArray, others: FloatArray, comparisons: int = 1) -> Estimate:
@@ -94,19 +98,20 @@ def difference(samples: FloatArray, others: FloatArray, comparisons: int = 1) ->
 
     With several comparisons all intervals hold together with 95% confidence (Bonferroni).
     """
-    if len(samples) != len(others):
-        raise ValueError(f"pairs need as many episodes on both sides, got {len(samples)} and {len(others)}")
     with np.errstate(invalid="ignore"):  # two infinite risks have no difference
         pairs = np.asarray(samples) - np.asarray(others)
-        return Estimate(float(pairs.mean()), *mean_interval(pairs, 1.0 - (1.0 - CONFIDENCE) / comparisons))
+        return _estimate(float(pairs.mean()), mean_interval(pairs, 1.0 - (1.0 - CONFIDENCE) / comparisons))
+
+
+def _estimate(value: float, interval: Interval) -> Estimate:
+    return Estimate(value, *interval, interval.unseen)
 
 
 def slope(positions: Sequence[float], samples: Sequence[FloatArray]) -> Estimate:
     """Least-squares slope of log mean against log position, with its interval.
 
-    Sample i of every position must have the same seed, as in a suite (the first ones, where some positions
-    have more): the episodes' contributions to the slope are averaged, so that whatever the positions have in
-    common cancels.
+    Sample i of every position has the same seed; positions may have further ones. The episodes' contributions
+    to the slope are averaged, so that whatever the positions have in common cancels.
 
     Example:
         >>> found = slope([1, 10], [np.array([2.0, 2.2]), np.array([20.5, 21.5])])

@@ -11,7 +11,7 @@ import json
 import platform
 import sqlite3
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ DIRECTORY = Path("ldp-gym-results")
 
 FILE = "results.sqlite"
 
-COLUMNS = ("learner", "options", "channel", "rules", "version", "truth", "seed", "round", "kl", "tv")
+EXPORTED = ("learner", "options", "channel", "rules", "version", "truth", "seed", "round", "kl", "tv")
 """Columns of an export: one row per episode and checkpoint."""
 
 _TABLES = {
@@ -42,14 +42,6 @@ _TABLES = {
     "command TEXT NOT NULL, machine TEXT NOT NULL, versions TEXT NOT NULL, started TEXT NOT NULL, "
     "finished TEXT",
 }
-
-_SETTINGS = ("learners", "channels", "episodes", "seed", "size", "parameters")
-"""Settings that every run has."""
-
-STATUSES = ("done", "incompatible", "failed")
-
-_MOST_BYTES = 2**30
-"""Most bytes that the results of a cell may unpack to."""
 
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """Errors of reading a damaged row."""
@@ -62,7 +54,7 @@ class Outcome:
     Attributes:
         status: "done", "incompatible" (the learner does not understand the channel), or "failed".
         evaluation: its results, if it is done.
-        message: why it has none, in short in the first line.
+        message: the reason why it has none; its first line is the short one.
         seconds: duration.
     """
 
@@ -76,17 +68,15 @@ def join_outcomes(outcomes: Sequence[Outcome]) -> Outcome:
     """The outcome of an experiment from those of its cells: if they end differently, it has failed."""
     seconds = sum(outcome.seconds for outcome in outcomes)
     first = {outcome.status: outcome for outcome in reversed(outcomes)}
-    if "failed" in first:
-        return Outcome("failed", None, first["failed"].message or "no message", seconds)
-    if len(first) > 1:
+    if "failed" not in first and len(first) > 1:
         refused = sum(outcome.status == "incompatible" for outcome in outcomes)
-        reason = first["incompatible"].message or "no message"
-        message = f"it refused {refused} of {len(outcomes)} cells, and played the others: {reason}"
-        return Outcome("failed", None, message, seconds)
+        reason = f"it refused {refused} of {len(outcomes)} cells, and played the others: "
+        return Outcome("failed", None, f"{reason}{first['incompatible'].message}", seconds)
     evaluations = [outcome.evaluation for outcome in outcomes if outcome.evaluation is not None]
-    if evaluations:
+    if "failed" not in first and evaluations:
         return Outcome("done", join_episodes(evaluations), None, seconds)
-    return Outcome("incompatible", None, outcomes[0].message or "no message", seconds)
+    end = first.get("failed", outcomes[0])
+    return Outcome(end.status, None, end.message, seconds)
 
 
 class Store:
@@ -107,8 +97,6 @@ class Store:
     def __init__(self, directory: str | Path, *, read_only: bool = False) -> None:
         self.path = validation.path("directory", directory) / FILE
         self.faults: list[str] = []
-        mode = "rw" if validation.flag("read_only", read_only) else "rwc"
-        self._address = f"{self.path.absolute().as_uri()}?mode={mode}"
         if not read_only:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         elif not self.path.exists():
@@ -118,12 +106,12 @@ class Store:
         with self._open() as database:
             if not read_only:
                 database.execute("BEGIN IMMEDIATE")  # all tables or none, should this process be killed
-            tables = _tables(database)
-            if not tables and not read_only:
-                for table, columns in _TABLES.items():
-                    database.execute(f"CREATE TABLE {table} ({columns})")
-            elif tables and not tables.items() >= _columns().items():
-                raise self._refusal("it is another program's database")
+            for table, columns in _TABLES.items():
+                if not read_only:
+                    database.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+                found = [row["name"] for row in database.execute(f"PRAGMA table_info({table})")]
+                if found != [column.split()[0] for column in columns.split(",")]:
+                    raise self._refusal("it is another program's database")
 
     def _refusal(self, reason: object) -> DamagedStoreError:
         return DamagedStoreError(
@@ -134,7 +122,7 @@ class Store:
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         try:
-            with closing(sqlite3.connect(self._address, timeout=60.0, uri=True)) as database, database:
+            with closing(sqlite3.connect(self.path, timeout=60.0)) as database, database:
                 database.row_factory = sqlite3.Row
                 database.text_factory = lambda text: text.decode(errors="backslashreplace")
                 yield database
@@ -143,12 +131,9 @@ class Store:
         except sqlite3.DatabaseError as error:
             raise self._refusal(error) from error
 
-    def _select(self, table: str, rest: str, *values: str) -> list[sqlite3.Row]:
-        """Rows of a table; none while another process is still making the file."""
+    def _select(self, query: str, *values: str) -> list[sqlite3.Row]:
         with self._open() as database:
-            if table not in _tables(database):
-                return []
-            return database.execute(f"SELECT * FROM {table} {rest}", values).fetchall()
+            return database.execute(f"SELECT * FROM {query}", values).fetchall()
 
     def _note(self, fault: str) -> None:
         if fault not in self.faults:
@@ -159,8 +144,7 @@ class Store:
     def save(self, cell: Cell, outcome: Outcome) -> None:
         """Keep a cell's outcome, in one transaction."""
         blob = None if outcome.evaluation is None else _pack(outcome.evaluation)
-        message = None if outcome.message is None else printable(outcome.message)
-        row = (cell.key, cell.configuration, outcome.status, message, blob, outcome.seconds, _now())
+        row = (cell.key, cell.configuration, outcome.status, outcome.message, blob, outcome.seconds, _now())
         with self._open() as database:
             database.execute("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
@@ -176,11 +160,10 @@ class Store:
 
     def _cells(self, where: str = "", *values: str) -> Iterator[tuple[str, dict[str, Any], Outcome]]:
         """The key, configuration and outcome of every cell that can be read."""
-        for row in self._select("cells", f"{where} ORDER BY configuration", *values):
+        for row in self._select(f"cells {where} ORDER BY configuration", *values):
             try:
-                if row["status"] not in STATUSES:
-                    raise ValueError(f"its status is {row['status']!r}")
-                evaluation = _unpack(row["evaluation"]) if row["status"] == "done" else None
+                blob = io.BytesIO(row["evaluation"]) if row["status"] == "done" else None
+                evaluation = Evaluation(**read_arrays(blob)) if blob else None
                 outcome = Outcome(row["status"], evaluation, row["message"], float(row["seconds"]))
                 yield row["key"], json.loads(row["configuration"]), outcome
             except _UNREADABLE as error:
@@ -209,24 +192,20 @@ class Store:
     def runs(self) -> list[dict[str, Any]]:
         """The runs that can be read, in order, with their settings."""
         found = []
-        for row in self._select("runs", "ORDER BY id"):
+        for row in self._select("runs ORDER BY id"):
             try:
-                run = dict(row) | {name: json.loads(row[name]) for name in ("settings", "keys", "versions")}
-                run["settings"].setdefault("parameters", {})
-                lacks = [name for name in _SETTINGS if name not in run["settings"]]
-                if lacks:
-                    raise ValueError(f"its settings lack {', '.join(lacks)}")
-                found.append(run)
+                read = {name: json.loads(row[name]) for name in ("settings", "keys", "versions")}
+                found.append(dict(row) | read)
             except _UNREADABLE as error:
                 self._note(f"the record of run {row['id']} cannot be read ({error}): run it again")
         return found
 
     # -- Export -------------------------------------------------------------------------------------------
 
-    def rows(self, keys: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
-        """One row per episode and checkpoint of every cell that is done, or of those with the given keys."""
-        for key, configuration, outcome in self._cells():
-            if outcome.evaluation is None or (keys is not None and key not in keys):
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One row per episode and checkpoint of every cell that is done."""
+        for _, configuration, outcome in self._cells():
+            if outcome.evaluation is None:
                 continue
             shared = {name: configuration[name] for name in ("learner", "version")}
             shared |= {name: json.dumps(configuration[name], sort_keys=True) for name in ("options", "rules")}
@@ -248,21 +227,10 @@ class Store:
             raise ValueError(f"an export ends in .csv or .parquet, got {path.name!r}")
         with extra("bench", "an export"):
             import pandas as pd
-        frame = pd.DataFrame(self.rows(), columns=COLUMNS)
+        frame = pd.DataFrame(self.rows(), columns=EXPORTED)
         with replacing(path) as part:
             frame.to_csv(part, index=False) if path.suffix == ".csv" else frame.to_parquet(part)
         return len(frame)
-
-
-def _tables(database: sqlite3.Connection) -> dict[str, list[str]]:
-    """The columns of every table."""
-    names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    return {name: [row["name"] for row in database.execute(f"PRAGMA table_info({name!r})")] for name in names}
-
-
-def _columns() -> dict[str, list[str]]:
-    """The columns that the tables should have."""
-    return {table: [part.split()[0] for part in columns.split(",")] for table, columns in _TABLES.items()}
 
 
 def _pack(evaluation: Evaluation) -> bytes:
@@ -271,10 +239,6 @@ def _pack(evaluation: Evaluation) -> bytes:
     arrays = {name: array for name, array in found.items() if array is not None}
     np.savez(buffer, allow_pickle=False, **arrays)  # losses hardly compress
     return buffer.getvalue()
-
-
-def _unpack(blob: bytes) -> Evaluation:
-    return Evaluation(**read_arrays(io.BytesIO(blob), _MOST_BYTES))
 
 
 def _now() -> str:

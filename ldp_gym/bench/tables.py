@@ -16,48 +16,49 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+Row = Mapping[str, Any]
+"""Row of :attr:`Results.frame`."""
+
+
 class Best(str):
     """Text that is set in bold: the least risk of its game, or one that is level with it."""
 
     __slots__ = ()
 
 
-def _estimate(row: Mapping[str, Any], name: str) -> Estimate:
-    return Estimate(*(row[key] for key in (name, f"{name}_low", f"{name}_high")))
+def _estimate(row: Row, name: str) -> Estimate:
+    return Estimate(*(row[key] for key in (name, f"{name}_low", f"{name}_high", f"{name}_unseen")))
 
 
-def _risk(row: Mapping[str, Any]) -> str:
+def _risk(row: Row) -> str:
     text = _estimate(row, "risk").short
     return Best(text) if row["best"] else text
 
 
-def _privacy(row: Mapping[str, Any]) -> str:
+def _privacy(row: Row) -> str:
     if row["broken"]:
         return "broken promise"
     delta = f", δ = {row['delta']:g}" if row["delta"] else ""
     return "none" if math.isinf(row["epsilon"]) else f"ε = {row['epsilon']:g}{delta}"
 
 
-def _over_bayes(row: Mapping[str, Any]) -> str:
+def _over_bayes(row: Row) -> str:
     gap = _estimate(row, "over_bayes")
     if row["learner"] == "bayes" or math.isnan(gap.value):
         return ""
     return "level" if gap.contains(0.0) and math.isfinite(gap.low) else gap.short
 
 
-def _number(key: str, form: str) -> Callable[[Mapping[str, Any]], str]:
+def _number(key: str, form: str) -> Callable[[Row], str]:
     return lambda row: "" if math.isnan(row[key]) else format(row[key], form)
 
 
-COLUMNS: dict[str, tuple[Callable[[Mapping[str, Any]], str], str]] = {
+LEADERBOARD: dict[str, tuple[Callable[[Row], str], str]] = {
     "Game": (lambda row: row["game"], "class of hypotheses, and every rule that is not the default"),
     "T": (_number("T", ",.0f"), "number of rounds"),
     "Privacy": (_privacy, "promise of the channel"),
     "Channel": (lambda row: row["channel"], "how users privatize"),
-    "Learner": (
-        lambda row: f"{row['learner']} ({row['options']})" if row["options"] else row["learner"],
-        "who predicts",
-    ),
+    "Learner": (lambda row: row["learner"] + (f" ({o})" if (o := row["options"]) else ""), "who predicts"),
     "Track": (lambda row: row["track"], "informed: may use the channel's likelihood"),
     "Risk": (_risk, "mean total KL in nats; bold: Bayes and what is level with it, else the least"),
     "Risk, 95%": (lambda row: _estimate(row, "risk").interval, "its interval"),
@@ -91,7 +92,7 @@ def leaderboard(results: Results) -> tuple[str, DataFrame]:
     from pandas import DataFrame
 
     rows = results.frame.to_dict("records")
-    texts = {title: [text(row) for row in rows] for title, (text, _) in COLUMNS.items()}
+    texts = {title: [text(row) for row in rows] for title, (text, _) in LEADERBOARD.items()}
     table = DataFrame(texts, dtype=object)  # which keeps what is in bold
     same = [title for title in _SHARED if table[title].nunique() == 1 and table[title].iloc[0]]
     shared = "; ".join(f"{title}: {table[title].iloc[0]}" for title in same)
@@ -112,7 +113,7 @@ def grid(results: Results) -> DataFrame | None:
     return DataFrame({"Channel": channels, **columns}, dtype=object)
 
 
-def certificates(audits: Iterable[ChannelAudit]) -> DataFrame:
+def certificate_table(audits: Iterable[ChannelAudit]) -> DataFrame:
     """A table of the channels' audits."""
     from pandas import DataFrame
 
@@ -120,32 +121,27 @@ def certificates(audits: Iterable[ChannelAudit]) -> DataFrame:
     for audit in audits:
         row = {"Channel": audit.channel, "Class": audit.hypotheses, "T": f"{audit.horizon:,}"}
         found = audit.certificate
-        if found is not None:
-            names = ("claimed_epsilon", "epsilon", "claimed_delta", "delta")
-            titles = ("Promised ε", "Found ε", "Promised δ", "Found δ")
-            numbers = (float(getattr(found, name)) for name in names)
-            row |= {t: "∞" if math.isinf(n) else f"{n:.6g}" for t, n in zip(titles, numbers, strict=True)}
-        verdict = audit.note if found is None else found.verdict
-        row |= {"Verdict": verdict, "Method": found.method if found else ""}
-        rows.append(row)
+        if found is None:
+            row["Verdict"] = f"not audited: {audit.note}"
+        else:
+            row |= {"Promised ε": f"{found.claimed_epsilon:.6g}", "Found ε": f"{found.epsilon:.6g}"}
+            row |= {"Promised δ": f"{found.claimed_delta:.6g}", "Found δ": f"{found.delta:.6g}"}
+            row |= {"Verdict": found.verdict, "Method": found.method}
+        rows.append({title: "∞" if text == "inf" else text for title, text in row.items()})
     return DataFrame(rows).fillna("")
 
 
 def to_html(table: DataFrame, identifier: str) -> str:
     """A table as HTML that a click on a header sorts; every text is escaped."""
     from markupsafe import Markup, escape
-    from pandas import DataFrame, option_context
+    from pandas import option_context
 
     def cell(value: object) -> str:
         return Markup("<b>{}</b>").format(value) if isinstance(value, Best) else escape(value)
 
-    cells = [[cell(value) for value in row] for row in table.itertuples(index=False)]
-    shown = DataFrame(cells, columns=[escape(title) for title in table.columns], dtype=object)
+    shown, options = table.map(cell).rename(columns=escape), {"classes": "sortable", "table_id": identifier}
     with option_context("display.max_colwidth", None):
-        html = shown.to_html(
-            escape=False, index=False, border=0, justify="left", classes="sortable", table_id=identifier
-        )
-    return Markup(html)
+        return Markup(shown.to_html(escape=False, index=False, border=0, justify="left", **options))
 
 
 def print_table(console: Console, title: str, table: DataFrame) -> None:
@@ -153,22 +149,19 @@ def print_table(console: Console, title: str, table: DataFrame) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    widths = [max(len(str(name)), *map(len, table[name])) + 1 for name in table.columns]
-    blocks: list[list[int]] = [[]]
-    for column, width in list(enumerate(widths))[1:]:
-        if blocks[-1] and widths[0] + sum(widths[i] for i in blocks[-1]) + width - 1 > console.width:
-            blocks.append([])
-        blocks[-1].append(column)
+    first, *others = table.columns
+    width = {name: max(len(name), *map(len, table[name])) + 1 for name in table}
+    blocks = [[first]]
+    for name in others:
+        if len(blocks[-1]) > 1 and sum(width[known] for known in [*blocks[-1], name]) > console.width + 1:
+            blocks.append([first])
+        blocks[-1].append(name)
     console.print(Text(title), highlight=False)
     for block in blocks:
         shown = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-        for i in (0, *block):
-            numeric = all(text[:1] in "0123456789-[l" for text in table.iloc[:, i])
-            shown.add_column(
-                Text(str(table.columns[i])), justify="right" if numeric else "left", no_wrap=True
-            )
-        for row in table.itertuples(index=False):
-            texts = [row[i] for i in (0, *block)]
-            cells = [Text(printable(text), "bold" if isinstance(text, Best) else "") for text in texts]
-            shown.add_row(*cells)
+        for name in block:
+            numeric = all(text[:1] in "0123456789-[l" for text in table[name])
+            shown.add_column(Text(name), justify="right" if numeric else "left", no_wrap=True)
+        for row in table[block].itertuples(index=False):
+            shown.add_row(*(Text(printable(text), "bold" if isinstance(text, Best) else "") for text in row))
         console.print(shown, "", sep="\n", highlight=False)

@@ -14,14 +14,12 @@ from ldp_gym.channels.comparison import AdaptiveScheffe, AdaptiveSplit, Scheffe,
 from ldp_gym.channels.designed import Designed
 from ldp_gym.channels.hadamard_response import HadamardResponse
 from ldp_gym.channels.half_space import HalfSpace
-from ldp_gym.channels.hybrid import Hybrid
 from ldp_gym.channels.laplace_single import LaplaceSingle
 from ldp_gym.channels.local_hashing import LocalHashing
-from ldp_gym.channels.one_bit import OneBit
+from ldp_gym.channels.one_bit import Hybrid, OneBit
 from ldp_gym.channels.randomized_response import Identity, RandomizedResponse
-from ldp_gym.channels.subset_selection import SubsetSelection
-from ldp_gym.channels.unary_encoding import UnaryEncoding
-from ldp_gym.channels.vector import GaussianVector, LaplaceVector
+from ldp_gym.channels.subset_selection import SubsetSelection, UnaryEncoding
+from ldp_gym.channels.vector_noise import GaussianVector, LaplaceVector
 from ldp_gym.channels.vote import Vote
 from ldp_gym.channels.wheel import AdaptiveWheel, Wheel
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,8 +45,6 @@ def vector_noise_scale(num_hypotheses: int, horizon: int, epsilon: float, delta:
 
 def advanced_composition(num_coordinates: int, epsilon: float, delta: float) -> float:
     """``2 sqrt(2K ln(1/delta)) + sqrt(K eps)``: eps times the scale that hides K coordinates of range 1."""
-    num_coordinates = validation.whole("num_coordinates", num_coordinates, least=1)
-    epsilon = validation.positive("epsilon", epsilon)
     log_delta = -math.log(validation.fraction("delta", delta))
     return 2.0 * math.sqrt(2.0 * num_coordinates * log_delta) + math.sqrt(num_coordinates * epsilon)
 
@@ -78,22 +76,13 @@ def resolved_gamma(gamma: float | None, horizon: int) -> float:
 # -- Laplace ------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=256)
 def laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> float:
     """The least scale s, in units of a coordinate's range, that makes K coordinates (eps, delta)-private.
 
     The least of K / eps, which is pure composition, of the paper's advanced composition, and of the
     numerically accounted composition, found by bisection to a relative 1e-6 from above.
     """
-    return _laplace_vector_scale(*_validated(num_coordinates, epsilon, delta))
-
-
-def _validated(num_coordinates: int, epsilon: float, delta: float) -> tuple[int, float, float]:
-    count = validation.whole("num_coordinates", num_coordinates, least=1)
-    return count, validation.positive("epsilon", epsilon), validation.fraction("delta", delta)
-
-
-@lru_cache(maxsize=256)
-def _laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> float:
     high = min(num_coordinates, advanced_composition(num_coordinates, epsilon, delta)) / epsilon
     if epsilon > _LARGE:
         return high
@@ -108,12 +97,7 @@ def _laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) ->
 
 
 def laplace_delta(shifts: FloatArray, epsilon: float) -> DeltaBounds:
-    """The least delta of K coordinates with Laplace noise of unit scale that move by ``shifts``."""
-    shifts = validation.numeric("shifts", shifts)
-    if shifts.ndim != 1 or not shifts.size or not (shifts >= 0.0).all() or not np.isfinite(shifts).all():
-        raise ValueError(f"shifts must be nonnegative and finite, one per coordinate, got {shifts}")
-    validation.fits_memory("shifts", len(shifts), 1000, "privacy losses")
-    epsilon = validation.positive("epsilon", epsilon)
+    """The least delta of K coordinates with Laplace noise of unit scale that move by ``shifts`` ``(K,)``."""
     return DeltaBounds(*(_laplace_delta(shifts, epsilon, pessimistic=side) for side in (False, True)))
 
 
@@ -121,60 +105,20 @@ def _laplace_delta(shifts: FloatArray, epsilon: float, *, pessimistic: bool) -> 
     moving = np.sort(shifts[shifts > 0.0])
     if moving.sum() <= epsilon:
         return 0.0  # pure composition
-    pld = _privacy_loss_distribution()
-    step = moving[-1] / _POINTS
+    with extra("privacy", "accounting for vectors of Laplace noise"):
+        from dp_accounting.pld import privacy_loss_distribution
     composed = None
     for shift, count in zip(*np.unique(moving, return_counts=True), strict=True):
-        one = pld.from_laplace_mechanism(
+        one = privacy_loss_distribution.from_laplace_mechanism(
             1.0 / shift,
             pessimistic_estimate=pessimistic,
-            value_discretization_interval=step,
+            value_discretization_interval=moving[-1] / _POINTS,
             use_connect_dots=pessimistic,
         )
         many = one.self_compose(int(count)) if count > 1 else one
         composed = many if composed is None else composed.compose(many)
     assert composed is not None
     return float(composed.get_delta_for_epsilon(epsilon))
-
-
-def _privacy_loss_distribution() -> Any:
-    with extra("privacy", "accounting for vectors of Laplace noise"):
-        from dp_accounting.pld import privacy_loss_distribution
-    return privacy_loss_distribution
-
-
-# -- Many answers of one user ---------------------------------------------------------------------------
-
-
-def composed_epsilon(epsilon: float, count: int, delta: float = 0.0) -> float:
-    """The eps of ``count`` eps-private answers of one user, if a delta is allowed: at most their sum.
-
-    Pure composition is the sum. With a delta it is the composition of randomized responses, which are the
-    worst that an eps-private answer can be (Kairouz, Oh and Viswanath 2015), by ``dp-accounting`` where that
-    is installed.
-
-    Example:
-        >>> composed_epsilon(0.5, 8)
-        4.0
-    """
-    epsilon = validation.positive("epsilon", epsilon)
-    count = validation.whole("count", count, least=0, most=10**9)
-    total = epsilon * count
-    delta = validation.probability_below_one("delta", delta)
-    return total if delta == 0.0 or count < 2 else min(total, _composed_epsilon(epsilon, count, delta))
-
-
-@lru_cache(maxsize=256)
-def _composed_epsilon(epsilon: float, count: int, delta: float) -> float:
-    """The eps of composed randomized responses; infinite where ``dp-accounting`` is not installed."""
-    try:
-        pld = _privacy_loss_distribution()
-        from dp_accounting.pld.common import DifferentialPrivacyParameters
-    except ImportError:
-        return math.inf
-    # The two losses, eps and -eps, are whole steps: nothing is rounded.
-    one = pld.from_privacy_parameters(DifferentialPrivacyParameters(epsilon, 0.0), epsilon / 2.0)
-    return float(one.self_compose(count).get_epsilon_for_delta(delta))
 
 
 # -- Gaussian -----------------------------------------------------------------------------------------
@@ -187,8 +131,6 @@ def gaussian_delta(shift: float, epsilon: float) -> float:
     """
     from scipy.special import log_ndtr
 
-    shift = validation.nonnegative("shift", shift)
-    epsilon = validation.positive("epsilon", epsilon)
     if shift == 0.0:
         return 0.0
     gain = log_ndtr(shift / 2.0 - epsilon / shift)
@@ -196,18 +138,15 @@ def gaussian_delta(shift: float, epsilon: float) -> float:
     return float(math.exp(gain) * -math.expm1(min(loss - gain, 0.0)))
 
 
+@lru_cache(maxsize=256)
 def gaussian_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> float:
     """The least standard deviation, in units of a range, that makes K coordinates (eps, delta)-private.
 
     The analytic Gaussian mechanism: K coordinates of range 1 move by at most sqrt(K).
     """
-    epsilon = validation.positive("epsilon", epsilon, most=1e15)
-    return _gaussian_vector_scale(*_validated(num_coordinates, epsilon, delta))
-
-
-@lru_cache(maxsize=256)
-def _gaussian_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> float:
     from scipy.optimize import brentq
+
+    validation.positive("epsilon", epsilon, most=1e15)
 
     def excess(log_scale: float) -> float:
         return gaussian_delta(math.sqrt(num_coordinates) * math.exp(-log_scale), epsilon) - delta

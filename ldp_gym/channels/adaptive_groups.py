@@ -1,7 +1,6 @@
 """Groups: the hypotheses in a few groups of equal posterior, and which of them likes the label best.
 
-On disjoint supports all that counts of a channel is a family of sets of hypotheses, each message ``e^eps``
-times likelier for those in its set. It tells most if its set has the share r* of the posterior
+On disjoint supports a message tells most if its group has the share r* of the posterior
 (:func:`ldp_gym.theory.best_share`), so there are about ``1 / r*`` groups, and fewer when one hypothesis has
 more than that.
 
@@ -22,7 +21,7 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import AdaptiveChannel, Posterior
+from ldp_gym.channels.base import AdaptiveChannel, Public
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
 from ldp_gym.channels.two_level import TwoLevelChannel, best_share, quadratic_losses
 from ldp_gym.core.arrays import (
@@ -36,7 +35,7 @@ from ldp_gym.core.arrays import (
     uniform_distribution,
 )
 
-_LEAST = 1e-6
+_LEAST_WEIGHT = 1e-6
 """Least weight of a hypothesis, so that every group has a mean."""
 
 _EQUAL_MEANS = 1e-9
@@ -47,9 +46,9 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
     """The group of hypotheses that likes the label best, out of a few groups of equal posterior.
 
     The hypotheses are dealt into g groups, the likely ones first, each to the group with the least of the
-    public posterior so far. The user works out which group gives the label the largest posterior-weighted
-    mean probability and names it through randomized response: the right one with probability
-    ``e^eps / (e^eps + g - 1)``. The message has each hypothesis' group, and at its end the group named.
+    public posterior so far. The user names the group that gives the label the largest posterior-weighted mean
+    probability, with probability ``e^eps / (e^eps + g - 1)``, or any other. The message has each hypothesis'
+    group, and at its end the group named.
 
     Example:
         K = 3, eps = 1, posterior (0.6, 0.25, 0.15): two groups, {1} and {2, 3}. The weighted mean of the
@@ -91,7 +90,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         return gym.spaces.MultiDiscrete([self.sizes[-1]] * (self.num_hypotheses + 1))
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
         groups = self._divide(uniforms[..., :-3], posterior)
         liked = masses(candidates, np.asarray(labels))
@@ -109,12 +108,10 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         """The log probability of the right group, by the number of all groups, from 0."""
         return -np.log1p(np.maximum(np.arange(self.sizes[-1] + 1) - 1, 1) * math.exp(-self.epsilon))
 
-    def _weights(self, posterior: Posterior) -> FloatArray:
-        return np.maximum(self._public(posterior), _LEAST)
+    def _weights(self, posterior: Public) -> FloatArray:
+        return np.maximum(self._public(posterior), _LEAST_WEIGHT)
 
-    # -- The groups -------------------------------------------------------------------------------
-
-    def _divide(self, coins: FloatArray, posterior: Posterior) -> IntArray:
+    def _divide(self, coins: FloatArray, posterior: Public) -> IntArray:
         """Group of each hypothesis, ``(..., K)``, when uniforms ``(..., K)`` blur the order of turns.
 
         Of the possible numbers of groups the one after which the posterior is expected to be most certain.
@@ -144,9 +141,8 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         """The expected sum of the square roots of the next posterior, if supports are disjoint, ``(B,)``.
 
         That is ``sum_g sqrt(p_g) sum_k sqrt(w_k q_g(k))``, where group g is named with probability ``q_g(k)``
-        if k is the truth, and with ``p_g`` on average. It is least, 1, where the truth is known. Entropy in
-        its place asks too much about the likeliest hypothesis, and is slow to find another when that
-        one is wrong.
+        if k is the truth, and with ``p_g`` on average. Entropy in its place asks too much about the likeliest
+        hypothesis.
         """
         ratio, root = math.exp(-self.epsilon), math.exp(-self.epsilon / 2.0)
         spread = (1.0 - root) * np.einsum("kb,gkb->gb", roots, members)
@@ -155,17 +151,15 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         uncertainty: FloatArray = np.add.reduce(spread, axis=0)
         return uncertainty * math.exp(self._log_right[len(load)])
 
-    def _shares(self, groups: IntArray, posterior: Posterior) -> FloatArray:
+    def _shares(self, groups: IntArray, posterior: Public) -> FloatArray:
         """Weight of each hypothesis in the mean of each group, ``(groups, ..., K)``."""
         numbers = np.arange(self.sizes[-1]).reshape(-1, *[1] * groups.ndim)
         shares = self._weights(posterior) * (groups == numbers)
-        shares /= np.maximum(np.add.reduce(shares, axis=-1, keepdims=True), _LEAST)
+        shares /= np.maximum(np.add.reduce(shares, axis=-1, keepdims=True), _LEAST_WEIGHT)
         return shares
 
-    # -- What a message tells ---------------------------------------------------------------------
-
     def _votes(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior
+        self, messages: Messages, candidates: FloatArray, posterior: Public
     ) -> tuple[FloatArray, FloatArray]:
         """Each group's share of labels' votes, ``(groups, ..., M)``; 1 for the named ``(groups, ..., 1)``."""
         groups = messages[..., :-1]
@@ -175,19 +169,17 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         named = np.arange(len(winners)).reshape(-1, *[1] * groups.ndim) == messages[..., -1:]
         return winners, named.astype(np.float64)
 
-    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> FloatArray:
+    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
         """The log probability of naming the right one of a message's groups, ``(..., 1)``."""
         count = np.maximum.reduce(messages[..., :-1], axis=-1, keepdims=True) + 1
         return self._log_right[count]
 
-    def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
+    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         winners, named = self._votes(messages, candidates, posterior)
         return np.add.reduce(winners * named, axis=0)
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         winners, named = self._votes(messages, candidates, posterior)
         chances = np.stack([expectations(candidates, group) for group in winners])
@@ -195,7 +187,7 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         squares = right * np.add.reduce(np.square(chances), axis=0)
         return quadratic_losses(np.add.reduce(chances * named, axis=0), squares, self.epsilon)
 
-    def list_messages(self, candidates: FloatArray, posterior: Posterior = None) -> MessageList:
+    def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """All divisions, or random ones, with each group named."""
         weights, num_hypotheses = self._weights(posterior), self.num_hypotheses
         if num_hypotheses <= MOST_ORDERED:
@@ -217,12 +209,12 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         return self.num_hypotheses
 
     def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: Posterior = None
+        self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
         """Each group of the division named."""
         return _name_each(self._divide(coins, posterior)[None])[0]
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """A hundred divisions, each group named: a density takes two values, so any ratio is eps or 0."""
         coins = np.random.default_rng(0).random((100, self.num_hypotheses))
         return _name_each(np.unique(self._divide(coins, posterior), axis=0))[0]
@@ -264,9 +256,8 @@ def _name_each(divisions: IntArray) -> tuple[IntArray, IntArray]:
 def _order_chances(orders: IntArray, weights: FloatArray) -> FloatArray:
     """Probability of each order ``(n, K)`` of independent numbers, uniform in ``[w_k / 2, 3 w_k / 2]``.
 
-    Between two of all these ends a number is uniform, and those in one such interval come in any order with
-    equal probability. So an order is cut in all ways into what lies in the highest interval, the next, and
-    so on.
+    Numbers between two neighbouring ends come in any order with equal probability. So an order is cut in all
+    ways into what lies in the highest interval, the next, and so on.
     """
     num_hypotheses = len(weights)
     ends = np.unique(np.concatenate([weights / 2.0, weights * 1.5]))[::-1]

@@ -21,7 +21,7 @@ from ldp_gym.core.sampling import open_uniforms
 
 CHANNELS: Registry[Channel] = Registry("channel", group="ldp_gym.channels")
 
-Posterior = FloatArray | None
+Public = FloatArray | None
 """The public posterior ``(..., K)``; None where a channel does not read it."""
 
 _SINGULAR = 1e12
@@ -32,9 +32,8 @@ class Channel(ABC):
     """An (eps, delta)-locally differentially private map ``R_t`` from labels to messages.
 
     A custom channel defines :attr:`message_space`, :attr:`num_uniforms`, :meth:`encode` and
-    :meth:`log_density`; the exact likelihood of every hypothesis, and with it the Bayes learner, follow, and
-    so does the exact audit if the messages are finite (else define :meth:`worst_case_messages` too).
-    ``ldp_gym.testing.check_channel`` holds it to this contract.
+    :meth:`log_density`; the likelihoods, the Bayes learner and, if the messages are finite, the exact audit
+    follow (else define :meth:`worst_case_messages` too). ``ldp_gym.testing.check_channel`` checks it.
 
     Labels are indices ``0..M-1``. Every point of the message space may be a message.
 
@@ -47,17 +46,14 @@ class Channel(ABC):
 
     Attributes:
         adaptive: whether the message depends on the public posterior.
-        reveals_losses: whether a message is a noisy log-likelihood of each hypothesis, as a loss: what the
-            paper's own learners read.
+        reveals_losses: whether a message is a noisy log-likelihood of each hypothesis, which the paper's own
+            learners read as a loss.
         most_tables: largest number of tables of candidates in a game, if there is a limit.
         most_labels: largest M, if there is a limit.
         most_hypotheses: largest K, if there is a limit.
         pure: whether the channel promises delta = 0.
-        free_of_num_labels: whether cutting every label into equal parts changes no message's law, whatever M.
-        resolution: the largest probability that counts as 0 when a message is drawn; 2^-53, a uniform's step.
-        posterior_rate: the rate at which the public posterior learns from a message; 1 is Bayes' rule.
-        posterior_share: the share of its weight that the public posterior spreads over all hypotheses in
-            every round.
+        free_of_num_labels: whether cutting every label into equal parts changes no message's law.
+        posterior_rate: see :class:`AdaptiveChannel`, as for ``posterior_share``.
     """
 
     adaptive: ClassVar[bool] = False
@@ -67,7 +63,6 @@ class Channel(ABC):
     most_hypotheses: ClassVar[int | None] = None
     pure: ClassVar[bool] = True
     free_of_num_labels: ClassVar[bool] = False
-    resolution: ClassVar[float] = 2.0**-53
     posterior_rate: float = 1.0
     posterior_share: float = 0.0
 
@@ -120,35 +115,34 @@ class Channel(ABC):
     @cached_property
     def placeholder(self) -> Messages:
         """Message shown in round 0: zeros, or the point of the space next to them."""
-        low, high, _ = self._message_range
         zeros = np.zeros(self.message_shape, dtype=self.message_space.dtype)
+        if zeros in self.message_space:
+            return zeros
+        low, high, _ = self._message_range
         return np.clip(zeros, low, high).astype(zeros.dtype)
 
     @abstractmethod
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
         """The messages ``(..., *message_shape)`` of labels ``(...)``, as a function of their uniforms.
 
         Args:
             labels: the users' labels.
             candidates: the public ``f_j(x_t)``, ``(..., K, M)``.
-            uniforms: ``(..., num_uniforms)``, the private coins.
+            uniforms: ``(..., num_uniforms)``.
             posterior: the public posterior ``(..., K)``, if the channel is adaptive.
         """
 
     @abstractmethod
-    def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
+    def log_density(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         """The normalised log density ``log q(z | y)`` of messages given each label, ``(..., M)``.
 
-        The base measure is the channel's own: it counts, or is a law or Lebesgue's, so that no message has
-        more probability than density.
+        Each channel has its own base measure, which its docstring names.
         """
 
     def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         """``log sum_y f_k[y] q(z | y)`` of every hypothesis, ``(..., K)``."""
         log_density = self.log_density(messages, candidates, posterior)
@@ -159,22 +153,19 @@ class Channel(ABC):
             return np.log(likelihood) + peak[..., None]
 
     def send(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> tuple[Messages, FloatArray]:
         """The messages of :meth:`encode` with their log-likelihoods."""
         messages = self.encode(labels, candidates, uniforms, posterior)
         return messages, self.log_likelihood(messages, candidates, posterior)
 
-    def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
+    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         """Agreement of labels with messages, from 0 to 1, ``(..., M)``: a feature for learned agents.
 
-        1 for a label that the message names, holds, covers or favours, 0 for any other, and a share where a
-        private coin decides. It says what a message is about, not how far it is to be trusted.
+        1 for a label that the message names or favours, 0 for another, a share where a private coin decides.
 
         Raises:
-            IncompatibleChannelError: if the channel does not say.
+            IncompatibleChannelError: if the channel does not define it.
         """
         raise IncompatibleChannelError(
             f"{type(self).__name__} does not say how far a label agrees with a message: define agreement(), "
@@ -182,7 +173,7 @@ class Channel(ABC):
         )
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         """Losses ``(..., K)`` for a learner that averages: in expectation under any member its own is least.
 
@@ -205,37 +196,30 @@ class Channel(ABC):
         return squares - 2.0 * np.exp(log_likelihood - here[..., None])
 
     def unbiased_losses(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         """Estimates ``(..., K)`` of the clipped log-loss of the user's label, unbiased given the label.
 
-        The expectation over messages given label y is ``-log pbar_k(y)`` with the density ``pbar`` of
-        :class:`~ldp_gym.channels.clipping.Clipping` (Section 4, eq. (6)) at this horizon, whatever the truth:
-        :meth:`Clipping.label_losses`. A learner that averages them has a regret against the best hypothesis
-        in the clipped log-loss of labels, even if no hypothesis is right.
+        The expectation over messages given label y is ``-log pbar_k(y)``, Section 4, eq. (6), whatever the
+        truth: :meth:`Clipping.label_losses`. A learner that averages them competes with the best hypothesis
+        in this loss, even if no hypothesis is right.
 
         By default the channel matrix is inverted: with ``m(z)`` the mean over labels of ``q(z | y)`` and
         ``G = sum_z q(z | .) q(z | .) / m(z)``, the estimate is ``sum_y q(z | y) / m(z) (G^-1 loss_k)[y]``.
 
         Raises:
-            IncompatibleChannelError: if the messages cannot be listed, or their laws are linearly dependent,
-                so that some losses have no unbiased estimate.
+            IncompatibleChannelError: if the messages cannot be listed, or do not tell all labels apart.
         """
         shape = np.broadcast_shapes(candidates.shape[:-2], () if posterior is None else posterior.shape[:-1])
         inverted = np.empty((*shape, self.num_hypotheses, self.num_labels))
-        known: dict[tuple[bytes, bytes], FloatArray] = {}
         tables = np.broadcast_to(candidates, inverted.shape)
         publics = None if posterior is None else np.broadcast_to(posterior, inverted.shape[:-1])
         for i in np.ndindex(shape):
-            public = None if publics is None else publics[i]
-            key = tables[i].tobytes(), b"" if public is None else public.tobytes()
-            if key not in known:
-                known[key] = self._inverted(tables[i], public)
-            inverted[i] = known[key]
+            inverted[i] = self._inverted(tables[i], None if publics is None else publics[i])
         density = np.exp(self.log_density(messages, candidates, posterior))
         return np.einsum("...km,...m->...k", inverted, density / density.mean(axis=-1, keepdims=True))
 
-    def _inverted(self, candidates: FloatArray, posterior: Posterior) -> FloatArray:
+    def _inverted(self, candidates: FloatArray, posterior: Public) -> FloatArray:
         """``G^-1 loss_k`` of :meth:`unbiased_losses` at one table, ``(K, M)``."""
         try:
             listed = self.list_messages(candidates, posterior)
@@ -256,35 +240,25 @@ class Channel(ABC):
         return np.linalg.solve(products, Clipping(self.horizon).label_losses(candidates).T).T
 
     def loss_variance(self, candidates: FloatArray) -> FloatArray:
-        """A public bound ``(...)`` on the spread of :meth:`loss_estimates` around public centres.
-
-        Squared, on average over hypotheses and messages; 1 for a quadratic score.
-        """
+        """A public bound ``(...)`` on the mean square of :meth:`loss_estimates` around public centres."""
         return np.ones(candidates.shape[:-2])
 
-    def list_messages(self, candidates: FloatArray, posterior: Posterior = None) -> MessageList:
+    def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """Messages at candidates ``(K, M)`` such that sums over them stand for sums over all.
 
-        All messages, if there are few: by default the points of a finite message space, whose densities are
-        probabilities. Where public coins make too many, all messages given some draws of the coins.
-
-        Args:
-            candidates: the class at a context, ``(K, M)``.
-            posterior: the public posterior ``(K,)``, if the channel is adaptive.
-
-        Raises:
-            TypeError: if the messages cannot be listed.
+        All messages, if they are few. Where public coins make too many, all messages given some draws of the
+        coins; a TypeError if they cannot be listed.
         """
-        return complete_list(self._every_message(f"the messages of {type(self).__name__} cannot be listed"))
+        return complete_list(self._every_message("list_messages()"))
 
-    def _every_message(self, otherwise: str) -> Messages:
-        """Every point of the message space, or a TypeError that says so where they cannot be listed."""
+    def _every_message(self, method: str) -> Messages:
+        """Every point of a finite message space; ``method`` is what a channel without one has to define."""
         messages = list_space(self.message_space)
         if messages is None:
-            raise TypeError(otherwise)
+            raise TypeError(
+                f"the messages of {type(self).__name__} are real numbers or too many to list: define {method}"
+            )
         return messages
-
-    # -- What an exact table needs ----------------------------------------------------------------
 
     @property
     def num_public_coins(self) -> int:
@@ -292,52 +266,25 @@ class Channel(ABC):
         return 0
 
     def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: Posterior = None
+        self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
         """All messages ``(n, *message_shape)`` that are left when the public coins are drawn.
 
-        The coins do not depend on the label, and of the messages that are left one is sent with a probability
-        in proportion to its density (``ldp_gym.privacy.ExactChannel``). A channel with a finite message space
-        needs no more than this default: all messages, and no coins.
-
-        Args:
-            coins: uniforms ``(num_public_coins,)``.
-            candidates: the class at a context, ``(K, M)``.
-            posterior: the public posterior ``(K,)``, if the channel is adaptive.
-
-        Raises:
-            TypeError: if the messages are not finitely many, or too many to list.
+        One of them is sent, with a probability in proportion to its density
+        (``ldp_gym.privacy.ExactChannel``). ``coins`` are ``num_public_coins`` uniforms that do not depend on
+        the label. By default all messages, and no coins; a TypeError if they cannot be listed.
         """
+        return self._every_message("messages_given_coins()")
+
+    def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
+        """Messages ``(S, *message_shape)`` among which the largest density ratio of all is found."""
         return self._every_message(
-            f"the messages of {type(self).__name__} are real numbers, or too many to list"
+            "worst_case_messages(), or audit its messages with ldp_gym.audit.estimate_epsilon"
         )
 
-    # -- What an audit needs ----------------------------------------------------------------------
-
-    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
-        """Messages ``(S, *message_shape)`` among which the largest density ratio of all is found.
-
-        All messages, if they are few; a channel with others says where it can lie.
-        """
-        return self._every_message(
-            f"{type(self).__name__} does not say where its density ratio is largest: define "
-            f"worst_case_messages(), or audit its messages with ldp_gym.audit.estimate_epsilon"
-        )
-
-    def delta_bounds(
-        self, candidates: FloatArray, epsilon: float, posterior: Posterior = None
-    ) -> DeltaBounds:
-        """Bounds on the least delta with which the channel is (eps, delta)-private at these candidates.
-
-        Args:
-            candidates: the class at a context, ``(K, M)``.
-            epsilon: eps.
-            posterior: the public posterior ``(K,)``, if the channel is adaptive.
-        """
-        messages = self._every_message(
-            f"{type(self).__name__} does not say how to account its delta: define delta_bounds()"
-        )
-        log_density = self.log_density(messages, candidates, posterior)
+    def delta_bounds(self, candidates: FloatArray, epsilon: float, posterior: Public = None) -> DeltaBounds:
+        """Bounds on the least delta of an (eps, delta)-private channel at candidates ``(K, M)``."""
+        log_density = self.log_density(self._every_message("delta_bounds()"), candidates, posterior)
         density, raised = np.exp(log_density), np.exp(np.minimum(log_density + epsilon, 700.0))
         # Label by label: how much of its messages' probability exceeds e^eps times another's.
         excess = [np.maximum(density[:, [y]] - raised, 0.0).sum(axis=0).max() for y in range(self.num_labels)]
@@ -349,13 +296,9 @@ class Channel(ABC):
         labels: IntArray,
         candidates: FloatArray,
         rng: np.random.Generator,
-        posterior: Posterior = None,
+        posterior: Public = None,
     ) -> Messages:
-        """The messages of labels ``(...)``, with coins from ``rng``.
-
-        Raises:
-            ValueError: if labels are out of range, or candidates or posterior are not distributions.
-        """
+        """The messages of labels ``(...)``, with coins from ``rng``; the arguments are checked."""
         rng = validation.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         labels = game_arrays.labels(labels, self.num_labels)
         candidates = game_arrays.candidates(candidates, self.num_hypotheses, self.num_labels)
@@ -365,11 +308,7 @@ class Channel(ABC):
         return self.encode(labels, candidates, uniforms, posterior)
 
     def check_messages(self, messages: Any) -> Messages:
-        """Messages ``(..., *message_shape)`` from a user, as an array.
-
-        Raises:
-            ValueError: if they have another shape, or are not points of the message space.
-        """
+        """Messages ``(..., *message_shape)`` from a user as an array, checked to be points of the space."""
         array = messages if type(messages) is np.ndarray else validation.numbers("message", messages)
         shape, (low, high, whole) = self.message_shape, self._message_range
         if array.shape[array.ndim - len(shape) :] != shape:
@@ -389,7 +328,6 @@ class Channel(ABC):
 
     @cached_property
     def _message_range(self) -> tuple[Any, Any, bool]:
-        """The least and the largest message, coordinate by coordinate, and whether they are whole numbers."""
         return message_range(self.message_space)
 
     def __repr__(self) -> str:
@@ -401,9 +339,8 @@ class Channel(ABC):
 class AdaptiveChannel(Channel):
     """A channel whose message depends on the public posterior.
 
-    The posterior assumes a member of the class. Where the truth is a mixture, or switches, it soon trusts
-    only one hypothesis, and the channel asks about little else. A posterior that shares a little of its
-    weight in every round goes on asking about all of them.
+    Where the truth is outside the class, or switches, the posterior soon trusts only one hypothesis, and the
+    channel asks about little else. With a ``posterior_share`` it goes on asking about all of them.
 
     The other arguments are those of every :class:`Channel`.
 
@@ -431,7 +368,7 @@ class AdaptiveChannel(Channel):
         self.posterior_rate = validation.positive("posterior_rate", posterior_rate, most=1.0)
         self.posterior_share = validation.probability_below_one("posterior_share", posterior_share)
 
-    def _public(self, posterior: Posterior) -> FloatArray:
+    def _public(self, posterior: Public) -> FloatArray:
         """The public posterior, or an error that says where to get it."""
         if posterior is None:
             raise IncompatibleChannelError(

@@ -93,9 +93,5 @@ class Clipping:
         return smooth
 
     def smooth(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
-        """The paper's prediction, ``p_hat[y] = sum_{y' in S_y} pbar_t[y']``, from weights ``(..., K)``.
-
-        That is ``(1 - 1/T) sum_j w_j f_j + (1/T) l / N'``, and as the weights sum to one, the mixture of the
-        smooth candidates: of a constant class these are one small table for all rounds.
-        """
+        """The paper's prediction, ``p_hat[y] = sum_{y' in S_y} pbar_t[y']``, from weights ``(..., K)``."""
         return mixture(weights, self.smooth_candidates(candidates))

@@ -2,8 +2,8 @@
 
 Public coins draw two sides A and B. The bit ``mean_{j in A} f_j(x)[y] > mean_{j in B} f_j(x)[y]`` goes
 through randomized response; where both means are equal a private coin decides. The message is -1 on the side
-that won, +1 on the other and 0 elsewhere. The signs are not losses: the truth need not be on the winning side
-more often than others are. What is scored is how well a hypothesis predicts the answer.
+that won, +1 on the other and 0 elsewhere. The signs are not losses: the truth need not win more often than
+others. What is scored is how well a hypothesis predicts the answer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import AdaptiveChannel, Posterior
+from ldp_gym.channels.base import AdaptiveChannel, Public
 from ldp_gym.channels.listing import (
     MOST_ORDERED,
     NUM_DRAWS,
@@ -26,12 +26,9 @@ from ldp_gym.channels.listing import (
 )
 from ldp_gym.channels.two_level import TwoLevelChannel, quadratic_losses
 from ldp_gym.core.arrays import (
-    BoolArray,
     FloatArray,
     IntArray,
     Messages,
-    along,
-    expectations,
     masses,
     mixture,
     uniform_distribution,
@@ -63,11 +60,11 @@ class Comparison(TwoLevelChannel):
         """Number of uniforms that draw the sides."""
 
     @abstractmethod
-    def _sides(self, coins: FloatArray, posterior: Posterior) -> FloatArray:
+    def _sides(self, coins: FloatArray, posterior: Public) -> FloatArray:
         """The sides that coins ``(..., num_coins)`` draw: +1 on A, -1 on B, 0 elsewhere, ``(..., K)``."""
 
     @abstractmethod
-    def _all_sides(self, posterior: Posterior) -> tuple[FloatArray, FloatArray] | None:
+    def _all_sides(self, posterior: Public) -> tuple[FloatArray, FloatArray] | None:
         """All sides ``(n, K)`` and their probabilities ``(n,)``, unless there are too many."""
 
     @property
@@ -80,68 +77,43 @@ class Comparison(TwoLevelChannel):
         return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
 
     @property
-    def _log_keep(self) -> float:
+    def _log_fit(self) -> float:
         """The log probability of the true answer."""
         return -math.log1p(math.exp(-self.epsilon))
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
         sides = self._sides(uniforms[..., :-1], posterior)
         liked = masses(candidates, np.asarray(labels))
         prefers = _preference(np.einsum("...k,...k->...", self._contrast(sides, posterior), liked))
-        return np.where(self._wins(prefers, uniforms[..., -1])[..., None], -sides, sides)
-
-    def _wins(self, prefers: FloatArray, coin: FloatArray) -> BoolArray:
-        """Mask of answers "A likes the label better", given that it does (1), does not (0) or ties (1/2)."""
-        truthful = coin < math.exp(self._log_keep)
-        return np.where(prefers == 0.5, coin < 0.5, (prefers > 0.5) == truthful)
+        coin = uniforms[..., -1]
+        truthful = coin < math.exp(self._log_fit)
+        won = np.where(prefers == 0.5, coin < 0.5, (prefers > 0.5) == truthful)
+        return np.where(won[..., None], -sides, sides)
 
     @abstractmethod
-    def _contrast(self, sides: FloatArray, posterior: Posterior) -> FloatArray:
+    def _contrast(self, sides: FloatArray, posterior: Public) -> FloatArray:
         """Coefficients ``(..., K)`` whose product with masses is the mean over A less the mean over B."""
 
-    @abstractmethod
-    def _lowest(self, messages: Messages) -> FloatArray:
-        """Sign of a message at the lowest hypothesis that is compared, ``(..., 1)``."""
-
-    def _prefers(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior
-    ) -> tuple[FloatArray, BoolArray]:
-        """Labels that A likes better, ``(..., M)``, and a mask of answers that it does, ``(..., 1)``."""
-        lowest = self._lowest(messages)
-        contrast = self._contrast(messages * lowest, posterior)
-        return _preference(mixture(contrast, candidates)), lowest < 0.0
-
-    def _chances(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> FloatArray:
-        """Probability under each hypothesis of the given answer before flipping, ``(..., K)``."""
-        prefers, won = self._prefers(messages, candidates, posterior)
-        chances = expectations(candidates, prefers)
-        return np.where(won, chances, 1.0 - chances)
-
-    def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
+    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         """1 for a label that the side that won likes better, 1/2 where both like it equally."""
-        prefers, won = self._prefers(messages, candidates, posterior)
-        return np.where(won, prefers, 1.0 - prefers)
-
-    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> float:
-        return self._log_keep
+        # The winning side has -1 in a message, and +1 in a contrast.
+        return _preference(mixture(self._contrast(-messages, posterior), candidates))
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         chances = self._chances(messages, candidates, posterior)
-        squares = math.exp(self._log_keep) * (np.square(chances) + np.square(1.0 - chances))
+        squares = math.exp(self._log_fit) * (np.square(chances) + np.square(1.0 - chances))
         return quadratic_losses(chances, squares, self.epsilon)
 
-    def list_messages(self, candidates: FloatArray, posterior: Posterior = None) -> MessageList:
+    def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """All sides with both answers; some random sides where there are too many."""
         sides, chances = self._all_sides(posterior) or (self._draw_sides(NUM_DRAWS, posterior), None)
         return list_by_coins(np.stack([sides, -sides], axis=1), chances)
 
-    def _draw_sides(self, count: int, posterior: Posterior) -> FloatArray:
+    def _draw_sides(self, count: int, posterior: Public) -> FloatArray:
         """Random sides, the same ones each time."""
         return self._sides(np.random.default_rng(0).random((count, self._num_coins)), posterior)
 
@@ -150,13 +122,13 @@ class Comparison(TwoLevelChannel):
         return self._num_coins
 
     def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: Posterior = None
+        self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
         """Both answers about the sides."""
         sides = self._sides(coins, posterior)
         return np.stack([sides, -sides])
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """A few hundred random sides with both answers: where no label ties, a ratio is eps or 0."""
         sides = np.unique(self._draw_sides(200, posterior), axis=0)
         return np.concatenate([sides, -sides])
@@ -168,19 +140,12 @@ def _preference(differences: FloatArray) -> FloatArray:
     return 0.5 * np.add(larger, as_large, dtype=np.float64)
 
 
-class Division(Comparison):
-    """All hypotheses on one side or the other; A has the first."""
-
-    def _lowest(self, messages: Messages) -> FloatArray:
-        return messages[..., :1]
-
-
-class Split(Division):
+class Split(Comparison):
     """A random half of the hypotheses against the rest: which side likes the label better?
 
-    Public coins draw a half A of the hypotheses; B is the rest. The user works out the bit "A gives my label
-    a larger mean probability than B". The bit is flipped with probability ``1 / (e^eps + 1)``; the message is
-    -1 on the side that won and +1 on the other.
+    Public coins draw a half A of the hypotheses; B is the rest. The bit "A gives my label a larger mean
+    probability than B" is flipped with probability ``1 / (e^eps + 1)``; the message is -1 on the side that
+    won and +1 on the other.
 
     Example:
         K = 3, eps = 1 (flip probability 0.269), A = {1}, B = {2, 3}. The means are (0.6, 0.3, 0.1) and
@@ -190,17 +155,15 @@ class Split(Division):
         >>> np.exp(Split(3, 3, 100).log_likelihood(np.array([-1.0, 1.0, 1.0]), table)).round(3).tolist()
         [0.685, 0.592, 0.361]
 
-    Privacy: the sides are public and do not depend on the label. The label only decides the bit before it is
-    flipped, so a message has probability ``e^eps / (e^eps + 1)`` or ``1 / (e^eps + 1)`` given the sides, and
-    the ratio for two labels is at most ``e^eps``.
+    Privacy: the sides do not depend on the label. Given the sides, a message has probability
+    ``e^eps / (e^eps + 1)`` or ``1 / (e^eps + 1)``, so the ratio for two labels is at most ``e^eps``.
 
-    When to use it: eps up to about 1, and any M: cutting labels into parts changes nothing. Above eps = 1 one
-    bit is too little; ``wheel`` says more.
+    When to use it: eps up to about 1, and any M. Above eps = 1 one bit is too little; ``wheel`` says more.
 
     When not: it can be blind. Where a third hypothesis dominates two labels, both always count for the same
     side, and two hypotheses that differ only in these labels are never told apart. On the table
     ``[[.2, 0, .8], [0, .2, .8], [.5, .5, 0]]`` with five rows ``[.04 - .005i, .04 - .005i, .92 + .01i]``
-    (i = 0..4), truth 0, eps = 1, Bayes pays 157 / 578 nats in 1,000 / 4,000 rounds, and goes on paying.
+    (i = 0..4), truth 0, eps = 1, Bayes pays 150 / 566 nats in 1,000 / 4,000 rounds, and goes on paying.
     ``half-space`` is never blind.
     """
 
@@ -212,12 +175,12 @@ class Split(Division):
     def _half(self) -> int:
         return self.num_hypotheses // 2
 
-    def _sides(self, coins: FloatArray, posterior: Posterior) -> FloatArray:
+    def _sides(self, coins: FloatArray, posterior: Public) -> FloatArray:
         last = np.partition(coins, self._half - 1, axis=-1)[..., self._half - 1, None]
         sides = np.copysign(1.0, last - coins)
         return sides * sides[..., :1]
 
-    def _all_sides(self, posterior: Posterior) -> tuple[FloatArray, FloatArray] | None:
+    def _all_sides(self, posterior: Public) -> tuple[FloatArray, FloatArray] | None:
         halves = all_subsets(self.num_hypotheses, self._half)
         if halves is None:
             return None
@@ -225,20 +188,19 @@ class Split(Division):
         sides, counts = np.unique(sides * sides[:, :1], axis=0, return_counts=True)
         return sides, counts / len(halves)
 
-    def _contrast(self, sides: FloatArray, posterior: Posterior) -> FloatArray:
+    def _contrast(self, sides: FloatArray, posterior: Public) -> FloatArray:
         if self.num_hypotheses == 2 * self._half:
             return sides / self._half
         members = (self.num_hypotheses + np.einsum("...k->...", sides)[..., None]) / 2.0  # of side A
         return sides / np.where(sides > 0.0, members, self.num_hypotheses - members)
 
 
-class AdaptiveSplit(AdaptiveChannel, Division):
+class AdaptiveSplit(AdaptiveChannel, Comparison):
     """Two sides of about equal posterior: which side likes the label better?
 
     The hypotheses are put in a public random order and cut where half of the public posterior is reached. The
     user compares the posterior-weighted mean probabilities of the label and answers with one bit, flipped
-    with probability ``1 / (e^eps + 1)``. As the posterior concentrates, the question becomes the likeliest
-    hypothesis against all others.
+    with probability ``1 / (e^eps + 1)``. In the end the likeliest hypothesis stands against all others.
 
     Example:
         K = 3, eps = 1, posterior (0.5, 0.3, 0.2): hypothesis 1 has half and stands against {2, 3}, whose
@@ -249,21 +211,22 @@ class AdaptiveSplit(AdaptiveChannel, Division):
         >>> np.exp(AdaptiveSplit(3, 3, 100).log_likelihood(message, table, posterior)).round(3).tolist()
         [0.685, 0.592, 0.361]
 
-    Privacy: the posterior and the sides are public, and the bit is randomized response: as in :class:`Split`.
+    Privacy: posterior and sides are public, and the bit is randomized response, as in :class:`Split`.
 
     When to use it: rounds may depend on earlier messages, and eps is small (0.5) or K is large (above 100).
-    When not: every user must wait for the posterior of the messages before; or at eps above 1, where
-    ``adaptive-groups`` says more than a bit.
+    When not: at eps above 1, where ``adaptive-groups`` says more than a bit.
     """
 
     @property
     def _num_coins(self) -> int:
         return self.num_hypotheses
 
-    def _sides(self, coins: FloatArray, posterior: Posterior) -> FloatArray:
+    def _sides(self, coins: FloatArray, posterior: Public) -> FloatArray:
         posterior = self._public(posterior)
         # A hypothesis that has half goes first and has its side for itself.
-        places = along(np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1))
+        order = np.where(posterior >= 0.5, -1.0, coins).argsort(axis=-1)
+        rows = np.arange(0, order.size, order.shape[-1])
+        places = order + rows.reshape(*order.shape[:-1], 1)  # indices into the flat array
         if posterior.shape != coins.shape:
             posterior = np.broadcast_to(posterior, coins.shape)
         weights = posterior.reshape(-1)[places]
@@ -276,14 +239,14 @@ class AdaptiveSplit(AdaptiveChannel, Division):
         sides.reshape(-1)[places] = first
         return np.where(sides == sides[..., :1], 1.0, -1.0)
 
-    def _all_sides(self, posterior: Posterior) -> tuple[FloatArray, FloatArray] | None:
+    def _all_sides(self, posterior: Public) -> tuple[FloatArray, FloatArray] | None:
         if self.num_hypotheses > MOST_ORDERED:
             return None
         orders = all_orders(self.num_hypotheses).astype(np.float64)  # coins that come in every order
         sides, counts = np.unique(self._sides(orders, posterior), axis=0, return_counts=True)
         return sides, counts / len(orders)
 
-    def _contrast(self, sides: FloatArray, posterior: Posterior) -> FloatArray:
+    def _contrast(self, sides: FloatArray, posterior: Public) -> FloatArray:
         posterior = self._public(posterior)
         weights, first = np.maximum(posterior, UNLIKELY), sides > 0.0
         of_first = np.where(first, weights, 0.0)
@@ -299,10 +262,10 @@ class Pair(Comparison):
     def _num_coins(self) -> int:
         return 2
 
-    def _contrast(self, sides: FloatArray, posterior: Posterior) -> FloatArray:
+    def _contrast(self, sides: FloatArray, posterior: Public) -> FloatArray:
         return sides
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """All pairs with both answers."""
         sides = self._pairs()
         return np.concatenate([sides, -sides])
@@ -310,9 +273,6 @@ class Pair(Comparison):
     def _pairs(self) -> FloatArray:
         """The sides of all pairs, ``(n, K)``."""
         return pair_sides(*np.triu_indices(self.num_hypotheses, 1), self.num_hypotheses)
-
-    def _lowest(self, messages: Messages) -> FloatArray:
-        return np.take_along_axis(messages, (messages != 0.0).argmax(axis=-1)[..., None], axis=-1)
 
 
 class Scheffe(Pair):
@@ -329,20 +289,19 @@ class Scheffe(Pair):
         >>> np.exp(Scheffe(3, 3, 100).log_likelihood(np.array([-1.0, 0.0, 1.0]), table)).round(3).tolist()
         [0.685, 0.592, 0.361]
 
-    Privacy: the pair does not depend on the label, and the answer is one bit through randomized response, so
-    the ratio for two labels is at most ``e^eps``.
+    Privacy: the pair does not depend on the label, and the bit is randomized response, ratio at most
+    ``e^eps``.
 
     When to use it: hypothesis selection as in the literature. It is never blind: every pair is compared with
-    probability ``2 / (K (K - 1))``. When not: that probability is small for large K, and ``split`` asks about
-    every hypothesis in every round.
+    probability ``2 / (K (K - 1))``. When not: for large K, where ``split`` asks about all in every round.
     """
 
-    def _sides(self, coins: FloatArray, posterior: Posterior) -> FloatArray:
+    def _sides(self, coins: FloatArray, posterior: Public) -> FloatArray:
         one = integers(self.num_hypotheses, coins[..., 0])
         other = integers(self.num_hypotheses - 1, coins[..., 1])
         return pair_sides(one, other + (other >= one), self.num_hypotheses)
 
-    def _all_sides(self, posterior: Posterior) -> tuple[FloatArray, FloatArray] | None:
+    def _all_sides(self, posterior: Public) -> tuple[FloatArray, FloatArray] | None:
         sides = self._pairs()
         return sides, uniform_distribution(len(sides))
 
@@ -351,8 +310,7 @@ class AdaptiveScheffe(AdaptiveChannel, Pair):
     """A pair of hypotheses that are both still likely: which one likes the label better?
 
     The pair is drawn from the public posterior, one after the other without replacement. The answer is a bit,
-    flipped with probability ``1 / (e^eps + 1)``. It is the question of Gopi et al. (2020), asked of those
-    that are still in the running.
+    flipped with probability ``1 / (e^eps + 1)``.
 
     Example:
         K = 3, posterior (0.5, 0.3, 0.2): the pair {1, 2} is drawn with probability
@@ -364,14 +322,14 @@ class AdaptiveScheffe(AdaptiveChannel, Pair):
     ``adaptive-split`` learns faster.
     """
 
-    def _sides(self, coins: FloatArray, posterior: Posterior) -> FloatArray:
+    def _sides(self, coins: FloatArray, posterior: Public) -> FloatArray:
         posterior = self._public(posterior)
         weights = np.broadcast_to(np.maximum(posterior, UNLIKELY), (*coins.shape[:-1], self.num_hypotheses))
         one = categorical(weights, coins[..., 0])
         others = np.where(np.arange(self.num_hypotheses) == one[..., None], 0.0, weights)
         return pair_sides(one, categorical(others, coins[..., 1]), self.num_hypotheses)
 
-    def _all_sides(self, posterior: Posterior) -> tuple[FloatArray, FloatArray] | None:
+    def _all_sides(self, posterior: Public) -> tuple[FloatArray, FloatArray] | None:
         weights = np.maximum(self._public(posterior), UNLIKELY)
         others = (1.0 - np.eye(self.num_hypotheses)) @ weights  # without the cancellation of 1 - w
         one, other = np.triu_indices(self.num_hypotheses, 1)

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Channel, Posterior
+from ldp_gym.channels.base import Channel, Public
 from ldp_gym.channels.two_level import best_share, log_mixture, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 from ldp_gym.core.divergences import kl
@@ -19,7 +19,7 @@ _STEEPEST = 10.0  # largest eps that masses are optimised for; a larger eps uses
 _ROUNDS, _STARTS, _KEPT = 5, 10, 200  # of the search: rounds, random covers of a shape, sets handed on
 _BARRIERS = (1.0, 0.1, 0.01, 1e-3)  # weights of the barrier, in turn, relative to the information's worth
 _EQUAL = 1e-12  # preferences, of the order of one, that differ by less are ties, which the first set wins
-_DIGITS = 12  # tables that agree to this number of digits share a design
+_DIGITS = 12  # tables that agree to this number of digits have one design
 
 
 class Design(NamedTuple):
@@ -36,12 +36,10 @@ class Designed(Channel):
 
     A message is the number of a set S of labels: a label in S sends it with probability ``c_S``, any other
     with ``e^-eps c_S``. Every eps-private channel is one of this kind with messages merged (Kairouz, Oh and
-    Viswanath 2016). The masses ``c_S`` minimise ``J = sum_{i != j} p_ij / (1/T + D_ij)``: with i the truth, a
-    message tells ``D_ij`` nats against j, so j stays in play for about ``1 / D_ij`` rounds, and one of them
-    costs ``p_ij = KL(f_i, (f_i + f_j) / 2)``.
-
-    J is convex. A small logarithmic barrier makes the problem strictly convex, and Newton's method solves it
-    to the last digits, so every processor finds the same design.
+    Viswanath 2016). The masses ``c_S`` minimise the convex ``J = sum_{i != j} p_ij / (1/T + D_ij)``: with i
+    the truth, a message tells ``D_ij`` nats against j, so j stays in play for about ``1 / D_ij`` rounds, and
+    one of them costs ``p_ij = KL(f_i, (f_i + f_j) / 2)``. Newton's method solves it, with a small barrier, to
+    the last digits, so every processor finds the same design.
 
     Example:
         K = 3 hypotheses on disjoint labels, eps = 1: nearly all mass is on the single labels, which is
@@ -51,15 +49,14 @@ class Designed(Channel):
         >>> design.sets[design.masses > 0.1].tolist()
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
 
-    Privacy: sets and masses depend on public things only. A set has one probability from the labels in it and
-    ``e^-eps`` times that from others, so the log ratio of two labels is 0, eps or -eps.
+    Privacy: sets and masses are public, and a set has one of two probabilities, ``e^eps`` apart.
 
-    Use it where messages may not depend on earlier ones, for a constant class or a finite pool of contexts.
-    Games with more than 64 labels, 32 hypotheses or 64 tables are refused. A table takes up to a few seconds
-    when it is first seen, and is kept. It is never blind to a pair: ``D_ij = 0`` would cost most.
+    When to use it: messages may not depend on earlier ones, and the class is constant or has a finite pool of
+    contexts. It is never blind to a pair. When not: more than 64 labels, 32 hypotheses or 64 tables, which
+    are refused. A table takes up to a few seconds when it is first seen.
 
-    The base measure of :meth:`log_density` counts numbers. A set may have several numbers: how many there are
-    is fixed by M, so that the message space is known before the candidates.
+    The base measure of :meth:`log_density` counts numbers, of which a set may have several: how many there
+    are is fixed by M, so that the message space is known before the candidates.
     """
 
     most_tables: ClassVar[int | None] = 64
@@ -79,7 +76,10 @@ class Designed(Channel):
 
     def design(self, candidates: FloatArray) -> Design:
         """The design for candidates ``(K, M)``."""
-        return _design(_key(np.round(candidates, _DIGITS)), self.epsilon, self.horizon, self.num_messages)
+        return self._plan(candidates).design
+
+    def _plan(self, table: FloatArray) -> _Plan:
+        return _make_plan(table.tobytes(), table.shape, self.epsilon, self.horizon, self.num_messages)
 
     def _look_up(self, field: str, candidates: FloatArray) -> tuple[FloatArray, IntArray]:
         """One field of the plans of all tables among the candidates, and each one's number, ``(...)``."""
@@ -88,15 +88,15 @@ class Designed(Channel):
         weights = np.random.default_rng(0).standard_normal(tables.shape[1:])
         marks = np.round(np.einsum("nkm,km->n", tables, weights), _DIGITS - 3)
         _, first, which = np.unique(marks, return_index=True, return_inverse=True)
-        plans = [_plan(_key(tables[i]), self.epsilon, self.horizon, self.num_messages) for i in first]
-        return np.stack([plan[field] for plan in plans]), which.reshape(candidates.shape[:-2])
+        values = np.stack([getattr(self._plan(tables[i]), field) for i in first])
+        return values, which.reshape(candidates.shape[:-2])
 
     def _say(self, field: str, messages: Messages, candidates: FloatArray) -> FloatArray:
         values, which = self._look_up(field, candidates)
         return values[which, np.asarray(messages)]
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
         cumulative, which = self._look_up("cumulative", candidates)
         rows = cumulative.reshape(-1, self.num_messages)
@@ -106,57 +106,50 @@ class Designed(Channel):
         found = np.searchsorted(ends, uniforms[..., 0] + row, side="right") - row * self.num_messages
         return np.clip(found, 0, self.num_messages - 1)
 
-    def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
+    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         return self._say("sets", messages, candidates)
 
-    def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
+    def log_density(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         return self._say("log_density", messages, candidates)
 
     def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         return self._say("log_likelihood", messages, candidates)
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         return self._say("losses", messages, candidates)
 
 
-_Key = tuple[tuple[int, ...], bytes]
+class _Plan(NamedTuple):
+    """A design, and by message number everything that the channel says at its table."""
 
-
-def _key(table: FloatArray) -> _Key:
-    """Shape and bytes of a table, for the caches."""
-    return table.shape, (table + 0.0).tobytes()  # no negative zero
+    design: Design
+    sets: FloatArray
+    cumulative: FloatArray
+    log_density: FloatArray
+    log_likelihood: FloatArray
+    losses: FloatArray
 
 
 @lru_cache(maxsize=128)
-def _plan(key: _Key, epsilon: float, horizon: int, num_messages: int) -> dict[str, FloatArray]:
-    """Everything that the channel says at one table, by message number."""
-    table = np.frombuffer(key[1]).reshape(key[0])
-    design = _design(_key(np.round(table, _DIGITS)), epsilon, horizon, num_messages)
+def _make_plan(data: bytes, shape: tuple[int, int], epsilon: float, horizon: int, num_messages: int) -> _Plan:
+    table = np.frombuffer(data).reshape(shape)
+    # Where two processors disagree on the last bits of a table, its design is the same.
+    design = _design(np.round(table, _DIGITS), epsilon, horizon, num_messages)
     numbers = np.arange(num_messages) % len(design.masses)  # a set has one number or more
     sets, masses = design.sets[numbers], (design.masses / np.bincount(numbers))[numbers]
     chances, log_masses = np.einsum("nm,km->nk", sets, table), np.log(masses)[:, None]
     squares, log_density = np.einsum("n,nk->k", masses, chances**2), log_mixture(sets, log_masses, epsilon)
     cumulative = np.cumsum(np.exp(log_density), axis=0).T
-    return {
-        "sets": sets,
-        "cumulative": cumulative / cumulative[:, -1:],
-        "log_density": log_density,
-        "log_likelihood": log_mixture(chances, log_masses, epsilon),
-        "losses": quadratic_losses(chances, squares, epsilon),
-    }
+    log_likelihood = log_mixture(chances, log_masses, epsilon)
+    losses = quadratic_losses(chances, squares, epsilon)
+    return _Plan(design, sets, cumulative / cumulative[:, -1:], log_density, log_likelihood, losses)
 
 
-@lru_cache(maxsize=128)
-def _design(key: _Key, epsilon: float, horizon: int, most_sets: int) -> Design:
-    whole = np.frombuffer(key[1]).reshape(key[0])
+def _design(whole: FloatArray, epsilon: float, horizon: int, most_sets: int) -> Design:
     # Labels that speak for the hypotheses alike join the first of their kind: nothing is lost.
     alike = whole / np.maximum(whole.sum(axis=0), 1e-300)
     first = (np.abs(alike[:, :, None] - alike[:, None, :]).max(axis=0) < 1e-9).argmax(axis=0)
@@ -165,11 +158,7 @@ def _design(key: _Key, epsilon: float, horizon: int, most_sets: int) -> Design:
         kinds = group = np.arange(whole.shape[1])
     table, proved = np.einsum("km,mg->kg", whole, np.eye(len(kinds))[group]), len(kinds) <= _FEW_LABELS
     problem, low = _Problem(table, math.exp(-min(epsilon, _STEEPEST)), horizon), math.exp(-epsilon)
-    if proved:
-        numbers = np.arange(1, 2 ** len(kinds) - 1)
-        pool = _tidy(((numbers[:, None] >> np.arange(len(kinds))) & 1).astype(np.float64))
-    else:
-        pool = problem.search(epsilon)
+    pool = problem.search(epsilon)
     masses, slack = problem.solve(pool, _BARRIERS)
     least = problem.cost(pool, masses) - slack
     if len(pool) > most_sets:
@@ -210,9 +199,8 @@ class _Problem:
     def solve(self, sets: FloatArray, barriers: tuple[float, ...]) -> tuple[FloatArray, float]:
         """Masses of sets ``(n, M)``, of which the first M are singletons, and how far J is above the least.
 
-        Newton's method on ``J - mu sum_S w_S log c_S`` where masses cover every label once. J is then at most
-        ``mu sum_S w_S`` above the least. The fixed weights w give sets that are equally good different
-        masses.
+        Newton's method on ``J - mu sum_S w_S log c_S`` where masses cover every label once; J is then at most
+        ``mu sum_S w_S`` above the least. Unequal fixed weights w decide between sets that are equally good.
         """
         told, labels = self.information(sets), sets.shape[1]
         # The first label is covered once and the others as often: this form keeps its digits at a small eps.
@@ -247,14 +235,16 @@ class _Problem:
         return masses, barriers[-1] * worth
 
     def search(self, epsilon: float) -> FloatArray:
-        """Sets of many labels, ``(n, M)``: those of covers that tell most at the slopes of the best so far.
+        """All sets of few labels, ``(n, M)``; of many, those of covers that tell most at the best's slopes.
 
-        A cover has g sets, with every label in w of them. If each label moves to the w sets in which the
-        gradient of ``sum_ij u_ij D_ij``, ``u_ij = p_ij / (1/T + D_ij)^2``, is largest for it, the sum grows,
-        because it is convex.
+        A cover has g sets, with every label in w of them. The convex ``sum_ij u_ij D_ij``,
+        ``u_ij = p_ij / (1/T + D_ij)^2``, grows if each label moves to the w sets of its largest gradients.
         """
+        labels = self.table.shape[1]
+        if labels <= _FEW_LABELS:
+            return _tidy(np.indices([2] * labels).reshape(labels, -1).T.astype(np.float64))
         rng, slopes = np.random.default_rng(0), np.zeros((len(self.table), len(self.table)))
-        pool, worth = np.eye(self.table.shape[1]), self.prices
+        pool, worth = np.eye(labels), self.prices
         each = min(1.0 / max(best_share(epsilon), 1e-9), 64.0)  # sets at capacity have this share of labels
         shapes = {(round(w * each), w) for w in (1, 2, 3)} | {(math.floor(each) + i, 1) for i in range(3)}
         liked = self.table / np.maximum(self.table.sum(axis=0), 1e-300)
@@ -277,25 +267,20 @@ class _Problem:
 
 
 def _newton_step(
-    told: FloatArray,
-    covers: FloatArray,
-    slope: FloatArray,
-    pull: FloatArray,
-    curve: FloatArray,
-    missing: FloatArray,
+    told: FloatArray, sums: FloatArray, slope: FloatArray, pull: FloatArray, bend: FloatArray, due: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Minimise ``slope x + x (told^T curve told + pull) x / 2`` where ``covers x = missing``; multipliers."""
-    pairs, sets = told.shape
-    if pairs > sets:
-        hessian = (told.T * curve) @ told + np.diag(pull)
-        system = np.block([[hessian, covers.T], [covers, np.zeros((len(covers), len(covers)))]])
-        found = np.linalg.solve(system, np.append(-slope, missing))
-        return found[:sets], found[sets:]
-    rows = np.concatenate([told, covers])  # diagonal but for a row per pair: a small system
+    """Minimise ``slope x + x (told^T bend told + pull) x / 2`` where ``sums x = due``; multipliers."""
+    pairs, size = told.shape
+    if pairs > size:
+        hessian = (told.T * bend) @ told + np.diag(pull)
+        system = np.block([[hessian, sums.T], [sums, np.zeros((len(sums), len(sums)))]])
+        found = np.linalg.solve(system, np.append(-slope, due))
+        return found[:size], found[size:]
+    rows = np.concatenate([told, sums])  # diagonal but for a row per pair: a small system
     system = (rows / pull) @ rows.T
-    system[np.diag_indices(pairs)] += 1.0 / curve
+    system[np.diag_indices(pairs)] += 1.0 / bend
     norm = 1.0 / np.sqrt(np.diag(system))
-    right = -norm * ((rows / pull) @ slope + np.append(np.zeros(pairs), missing))
+    right = -norm * ((rows / pull) @ slope + np.append(np.zeros(pairs), due))
     found = norm * np.linalg.solve(system * norm[:, None] * norm, right)
     return -(slope + found @ rows) / pull, found[pairs:]
 

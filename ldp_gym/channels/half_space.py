@@ -108,7 +108,7 @@ class HalfSpace(TwoLevelChannel):
         return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
 
     @property
-    def _log_keep(self) -> float:
+    def _log_fit(self) -> float:
         """The log probability of the true answer."""
         return -math.log1p(math.exp(-self.epsilon))
 
@@ -135,11 +135,11 @@ class HalfSpace(TwoLevelChannel):
         sides = label_sides(contrast, candidates)
         answers = self._answers(at(sides, np.asarray(labels)), uniforms[..., -1])[..., None]
         chances = expectations(candidates, np.where(answers, sides, 1.0 - sides))
-        return np.where(answers, -contrast, contrast), log_mixture(chances, self._log_keep, self.epsilon)
+        return np.where(answers, -contrast, contrast), log_mixture(chances, self._log_fit, self.epsilon)
 
     def _answers(self, side: FloatArray, coin: FloatArray) -> BoolArray:
         """Whether the answer is the positive side; a private coin decides for labels on the plane."""
-        truthful = coin < math.exp(self._log_keep)
+        truthful = coin < math.exp(self._log_fit)
         return np.where(side == 0.5, coin < 0.5, (side > 0.5) == truthful)
 
     def _contrast(
@@ -176,14 +176,11 @@ class HalfSpace(TwoLevelChannel):
         """1 for a label on the answered side, 0 on the other, 1/2 on the plane."""
         return label_sides(-np.asarray(messages), candidates)
 
-    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None) -> float:
-        return self._log_keep
-
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
         chances = self._chances(messages, candidates, posterior)
-        squares = math.exp(self._log_keep) * (np.square(chances) + np.square(1.0 - chances))
+        squares = math.exp(self._log_fit) * (np.square(chances) + np.square(1.0 - chances))
         return quadratic_losses(chances, squares, self.epsilon)
 
     def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:

@@ -8,10 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldp_gym.channels.base import Posterior
-from ldp_gym.channels.clipped import importance_weighted_losses, revealed_coordinate
+from ldp_gym.channels.base import Public
+from ldp_gym.channels.clipped import (
+    LAPLACE,
+    NoiseLaw,
+    NoisyChannel,
+    importance_weighted_losses,
+    revealed_coordinate,
+)
 from ldp_gym.channels.clipping import Cells
-from ldp_gym.channels.noisy import LAPLACE, NoiseLaw, NoisyChannel
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, masses, one_hot
 
 
@@ -20,24 +25,20 @@ class LaplaceSingle(NoisyChannel):
 
     Public coins draw a hypothesis J, private coins h_t(y) by :class:`Clipping`. The message has
     ``-c (log pbar_J[h_t(y)] + Laplace noise + log M - c')`` at J and 0 elsewhere: a loss in about [0, 1]. The
-    noise scale is ``log(KT) / eps``; with ``calibration="tight"`` it is ``D_J(x_t) / eps``, from the range
-    that coordinate J really has.
+    noise scale is ``log(KT) / eps``, or ``D_J(x_t) / eps`` with ``calibration="tight"``.
 
     Example:
-        K = 3, T = 100, eps = 1: the paper's scale is log 300 = 5.70 for every hypothesis. The ranges of this
-        table need less:
+        K = 3, T = 100, eps = 1: the paper's scale is log 300 = 5.70. The ranges of this table need less:
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
-        >>> tight = LaplaceSingle(3, 3, 100, calibration="tight")
-        >>> tight.noise(table).scale.round(2).tolist()
+        >>> LaplaceSingle(3, 3, 100, calibration="tight").noise(table).scale.round(2).tolist()
         [2.04, 0.97, 1.76]
 
     Privacy: J does not depend on the label. The revealed log-likelihood has range at most ``log(KT)``,
-    Section 4, eq. (7), so Laplace noise of scale ``log(KT) / eps`` keeps the density ratio within ``e^eps``
-    (Lemma 6); h_t acts before the noise.
+    Section 4, eq. (7), so Laplace noise of scale ``log(KT) / eps`` keeps the ratio below ``e^eps`` (Lemma 6).
 
-    When to use it: to reproduce the paper, or for learners that need unbiased losses. When not: ``hybrid``
-    reveals the same with less noise at every eps, and comparisons tell far more.
+    When to use it: to reproduce the paper. When not: ``hybrid`` reveals the same with less noise at every
+    eps, and comparisons tell far more.
 
     The base measure of :meth:`log_density` counts coordinates and takes Lebesgue's within one.
     """
@@ -50,7 +51,7 @@ class LaplaceSingle(NoisyChannel):
         return 1.0 / self.epsilon
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
@@ -83,7 +84,7 @@ class LaplaceSingle(NoisyChannel):
         return self.law.log_kernel(distances), log_norm
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         """The importance-weighted estimate: public centres, and K-fold corrected what was revealed."""
         cells = self.clipping.cells(candidates)
@@ -94,35 +95,15 @@ class LaplaceSingle(NoisyChannel):
     def loss_variance(self, candidates: FloatArray) -> FloatArray:
         return self.num_hypotheses * self._coordinate_variance(candidates).mean(axis=-1)
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
-        """The message of each coordinate with the largest density ratio.
+    def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
+        """The messages without noise, from every label and coordinate.
 
         Between two breakpoints ``log pbar_j[y]`` a mixture of Laplace densities is ``A e^v + B e^-v``, so the
-        ratio of two is monotone there, and it is constant in the tails: it is largest at a breakpoint. There
-        the likeliest label is the one whose level it is, the unlikeliest the one farthest from it, and the
-        average over all cells, which h_t mixes in, is a pair of running sums over the sorted levels.
+        ratio of two is monotone there, and it is constant in the tails: it is largest at a breakpoint.
         """
-        cells, noise = self.clipping.cells(candidates), self.noise(candidates)
-        reachable = cells.lengths > 0.0
-        levels = self._levels(candidates, cells)[:, reachable]
-        order = np.argsort(levels, axis=-1)
-        levels = np.take_along_axis(levels, order, axis=-1) / noise.scale[:, None]
-        shares = cells.shares[reachable][order]
-        gaps = np.exp(-np.diff(levels, axis=-1))
-        average = (
-            _decaying_sums(shares, gaps) + _decaying_sums(shares[:, ::-1], gaps[:, ::-1])[:, ::-1] - shares
-        )
-        farthest = np.minimum(np.exp(levels[:, :1] - levels), np.exp(levels - levels[:, -1:]))
-        mixing = self.clipping.mixing
-        ratio = (1.0 - mixing + mixing * average) / ((1.0 - mixing) * farthest + mixing * average)
-        best = ratio.argmax(axis=-1)[:, None]
-        revealed = np.take_along_axis(levels, best, axis=-1)[:, 0] * noise.scale
-        return np.diag(self.to_loss(revealed, noise.offset, noise.slope))
-
-
-def _decaying_sums(shares: FloatArray, gaps: FloatArray) -> FloatArray:
-    """``sum_{i <= n} shares_i exp(-(level_n - level_i))``, from the decay between neighbours, ``(K, M)``."""
-    sums = np.array(shares)
-    for n in range(1, sums.shape[-1]):
-        sums[:, n] += gaps[:, n - 1] * sums[:, n - 1]
-    return sums
+        cells = self.clipping.cells(candidates)
+        noise = self.noise(candidates, cells)
+        levels = self._levels(candidates, cells)[:, cells.lengths > 0.0]
+        coordinates = np.repeat(np.arange(self.num_hypotheses), levels.shape[1])
+        losses = self.to_loss(levels.reshape(-1), noise.offset, noise.slope)
+        return one_hot(losses, coordinates, self.num_hypotheses)

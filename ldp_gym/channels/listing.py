@@ -73,7 +73,7 @@ def list_space(space: gym.Space[Any]) -> Messages | None:
 
 
 def list_by_coins(messages: Messages, chances: FloatArray | None) -> MessageList:
-    """Messages ``(n, N, *message_shape)``, those given each of n values of the public coins, as a list.
+    """List of messages ``(n, N, *message_shape)`` given n values of the public coins.
 
     The values have the given chances ``(n,)``, or are random draws.
     """
@@ -104,15 +104,10 @@ def all_subsets(num_names: int, size: int) -> FloatArray | None:
 
 
 def list_windows(num_names: int, sizes: IntArray, log_counts: FloatArray) -> MessageList:
-    """Sets of names, as zeros and ones, by draws of a random circle of all names: the windows on it.
+    """Sets of names, as zeros and ones: the windows on random circles of all N names.
 
-    Given a set, the circle says nothing about the user's name. So it may count as a public coin, and
-    the windows of one circle are all messages given that coin.
-
-    Args:
-        num_names: N.
-        sizes: number of names in a window, by draw.
-        log_counts: logarithm of the number of sets that the windows of a draw stand for, by draw.
+    Given a set, the circle says nothing about the user's name, so it counts as a public coin. Draw i has
+    windows of ``sizes[i]`` names, which stand for ``exp(log_counts[i])`` sets.
     """
     sets = draw_windows(np.random.default_rng(0).random((len(sizes), num_names)), sizes)
     log_weights = np.repeat(log_counts - math.log(num_names * len(sizes)), num_names)
@@ -122,11 +117,9 @@ def list_windows(num_names: int, sizes: IntArray, log_counts: FloatArray) -> Mes
 
 def draw_windows(coins: FloatArray, sizes: IntArray) -> FloatArray:
     """Windows ``(..., N, N)``, as zeros and ones, on circles that uniforms ``(..., N)`` order."""
-    places = coins.argsort(axis=-1)[..., None, :]
-    behind = (places - np.arange(coins.shape[-1])[:, None]) % coins.shape[
-        -1
-    ]  # behind the start of each window
-    return (behind < np.asarray(sizes)[..., None, None]).astype(np.float64)
+    places, size = coins.argsort(axis=-1)[..., None, :], coins.shape[-1]
+    behind_start = (places - np.arange(size)[:, None]) % size
+    return (behind_start < np.asarray(sizes)[..., None, None]).astype(np.float64)
 
 
 def num_circles(num_names: int) -> int:

@@ -8,7 +8,7 @@ from functools import cached_property
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Posterior
+from ldp_gym.channels.base import Public
 from ldp_gym.channels.listing import MOST_MESSAGES, NUM_DRAWS, MessageList, list_by_coins
 from ldp_gym.channels.two_level import LabelChannel, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, uniform_distribution
@@ -26,9 +26,8 @@ class LocalHashing(LabelChannel):
     other with ``e^-eps`` times that. The message is ``(a - 1, b, bucket)``.
 
     Two labels share a bucket with :attr:`collision_probability`, a little less than the 1/g of a universal
-    family: 0.0588 at g = 16. So the estimator of Wang et al. is biased here, by up to 0.005;
-    :attr:`agreement_rates` have the probabilities that make it unbiased, and :meth:`unbiased_losses` use
-    them.
+    family (0.0588 at g = 16), so the estimator of Wang et al. is biased here, by up to 0.005.
+    :meth:`unbiased_losses` use the :attr:`agreement_rates` that make it unbiased.
 
     Example:
         K = 3, M = 3, eps = 1: g = 3 buckets. Under ``a = 1, b = 0`` label y is in bucket y, and naming bucket
@@ -65,13 +64,13 @@ class LocalHashing(LabelChannel):
         return gym.spaces.MultiDiscrete([self.prime - 1, self.prime, self.num_buckets])
 
     @property
-    def _log_right(self) -> float:
+    def _log_fit(self) -> float:
         """The log probability of naming the right bucket."""
         return -math.log1p((self.num_buckets - 1) * math.exp(-self.epsilon))
 
     @property
     def collision_probability(self) -> float:
-        """Probability that a random hash puts two given labels into one bucket, a little below ``1 / g``.
+        """Probability that a random hash puts two given labels into one bucket.
 
         The hash makes two labels two different numbers below p, each pair equally often.
         """
@@ -80,7 +79,7 @@ class LocalHashing(LabelChannel):
 
     @property
     def agreement_rates(self) -> tuple[float, float]:
-        right, collide = math.exp(self._log_right), self.collision_probability
+        right, collide = math.exp(self._log_fit), self.collision_probability
         return right, collide * right + (1.0 - collide) * (1.0 - right) / (self.num_buckets - 1)
 
     def _buckets(self, messages: Messages, labels: IntArray) -> IntArray:
@@ -89,26 +88,21 @@ class LocalHashing(LabelChannel):
         return hashes % self.prime % self.num_buckets
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
         first, second = integers(self.prime - 1, uniforms[..., 0]), integers(self.prime, uniforms[..., 1])
         right = self._buckets(np.stack([first, second], axis=-1), np.asarray(labels))
         other = (right + 1 + integers(self.num_buckets - 1, uniforms[..., 3])) % self.num_buckets
-        named = np.where(uniforms[..., 2] < math.exp(self._log_right), right, other)
+        named = np.where(uniforms[..., 2] < math.exp(self._log_fit), right, other)
         return np.stack(np.broadcast_arrays(first, second, named), axis=-1)
 
-    def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
+    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         messages = np.asarray(messages)
         buckets = self._buckets(messages[..., None, :], np.arange(self.num_labels))
         return (buckets == messages[..., 2:]).astype(np.float64)
 
-    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> float:
-        return self._log_right
-
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         messages = np.asarray(messages)
         chances = self._chances(messages, candidates, posterior)
@@ -116,7 +110,7 @@ class LocalHashing(LabelChannel):
         for bucket in range(self.num_buckets):
             named = np.concatenate([messages[..., :2], np.full_like(messages[..., 2:], bucket)], axis=-1)
             squares += np.square(self._chances(named, candidates, posterior))
-        return quadratic_losses(chances, math.exp(self._log_right) * squares, self.epsilon)
+        return quadratic_losses(chances, math.exp(self._log_fit) * squares, self.epsilon)
 
     @property
     def num_public_coins(self) -> int:
@@ -124,7 +118,7 @@ class LocalHashing(LabelChannel):
         return 2
 
     def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: Posterior = None
+        self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
         """Every bucket of the hash."""
         return self._name_each(integers(self.prime - 1, coins[0]), integers(self.prime, coins[1]))
@@ -134,11 +128,11 @@ class LocalHashing(LabelChannel):
         buckets = np.arange(self.num_buckets)
         return np.stack(np.broadcast_arrays(first[..., None], second[..., None], buckets), axis=-1)
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """The hash y itself, the first bucket named: it holds the first label and not the second."""
         return np.array([[0, 0, 0]])
 
-    def list_messages(self, candidates: FloatArray, posterior: Posterior = None) -> MessageList:
+    def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """All hashes, or random ones, with each bucket named."""
         first, second = np.divmod(np.arange((self.prime - 1) * self.prime), self.prime)
         complete = len(first) * self.num_buckets <= 2 * MOST_MESSAGES

@@ -1,4 +1,4 @@
-"""One random coordinate of the clipped log-likelihoods, scaled to [-1, 1] and rounded to one bit."""
+"""One random coordinate of the clipped log-likelihoods, scaled to [-1, 1]: as one bit, and as a hybrid."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldp_gym.channels.base import Posterior
+from ldp_gym.channels.base import Public
 from ldp_gym.channels.clipped import (
     NEGLIGIBLE,
     ClippedChannel,
@@ -18,14 +18,11 @@ from ldp_gym.channels.clipped import (
 )
 from ldp_gym.channels.clipping import Cells
 from ldp_gym.channels.listing import MessageList, complete_list
-from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, one_hot
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at, one_hot
 from ldp_gym.core.sampling import integers
 
 _Scales = tuple[FloatArray, FloatArray, FloatArray]
-"""The public ranges of coordinates: centres and half widths ``(...)``, and ``pbar`` of labels ``(..., M)``.
-
-A half width is 0 where there is no range.
-"""
+"""Public ranges: centres and half widths (0 for no range) ``(...)``, and ``pbar`` of labels ``(..., M)``."""
 
 _LEAST_EPSILON = 1e-150
 """Least eps: the square of a report, about ``2 / eps``, is still a float."""
@@ -34,16 +31,14 @@ _LEAST_EPSILON = 1e-150
 class OneBit(ClippedChannel):
     """The log-likelihood of one random hypothesis, rounded to one random bit (Duchi et al. 2018).
 
-    A random coordinate of the clipped log-likelihoods is scaled by its public range to t in [-1, 1]. It
-    becomes +C with probability ``(1 + t / C) / 2`` and -C otherwise, ``C = (e^eps + 1) / (e^eps - 1)``, so
-    that its mean is t. The report is mapped back to log-likelihood units.
+    A random coordinate of the clipped log-likelihoods is scaled by its public range to t in [-1, 1], and
+    reported as +C with probability ``(1 + t / C) / 2``, else as -C, ``C = (e^eps + 1) / (e^eps - 1)``: its
+    mean is t. The report is mapped back to log-likelihood units.
 
     Example:
-        K = 3, eps = 1: C = 2.164. A label at the top of its range (t = 1) sends +C with probability 0.731,
-        one in the middle with 0.5.
+        K = 3, eps = 1: C = 2.164. The probability of +C from the top (t = 1) and the middle of the range:
 
-        >>> channel = OneBit(3, 3, 100)
-        >>> channel.report_density(np.array([1.0, 1.0]), np.array([1.0, 0.0])).round(3).tolist()
+        >>> OneBit(3, 3, 100).report_density(np.array([1.0, 1.0]), np.array([1.0, 0.0])).round(3).tolist()
         [0.731, 0.5]
 
     Privacy: the coordinate does not depend on the label, and the probability of a bit lies between
@@ -63,8 +58,6 @@ class OneBit(ClippedChannel):
         if epsilon < _LEAST_EPSILON:
             raise ValueError(f"epsilon={epsilon:g} would need reports beyond the floats: raise epsilon")
         return epsilon
-
-    # -- The mechanism for numbers in [-1, 1] -----------------------------------------------------
 
     _num_coins = 1
 
@@ -95,15 +88,13 @@ class OneBit(ClippedChannel):
         """A report for every piece on which the densities of values ``(M,)`` are constant, and its size."""
         return np.array([-self._bit, self._bit]), np.ones(2)
 
-    # -- The channel ------------------------------------------------------------------------------
-
     @property
     def num_uniforms(self) -> int:
         """Two for h_t, the coordinate, and the mechanism's."""
         return 3 + self._num_coins
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
         cells = self.clipping.cells(candidates)
         coordinate, level = self._one_level(labels, candidates, uniforms, cells)
@@ -114,8 +105,6 @@ class OneBit(ClippedChannel):
     def _reveal(self, log_likelihoods: FloatArray, coordinates: IntArray) -> Messages:
         """Messages that reveal reported log-likelihoods ``(...)`` of coordinates ``(...)``."""
         return one_hot(mark_revealed(-log_likelihoods), coordinates, self.num_hypotheses)
-
-    # -- The public ranges ------------------------------------------------------------------------
 
     def _scales(self, candidates: FloatArray, cells: Cells) -> _Scales:
         return self._scales_of(candidates, cells.lengths[..., None, :], cells.total[..., None])
@@ -132,8 +121,6 @@ class OneBit(ClippedChannel):
         half = (highest - lowest) / 2.0
         return (lowest + highest) / 2.0, np.where(half > NEGLIGIBLE, half, 0.0), density
 
-    # -- What a message tells ---------------------------------------------------------------------
-
     def _read(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -144,9 +131,7 @@ class OneBit(ClippedChannel):
         reports = _to_unit_range(-at(messages, coordinate)[..., None], centre, half)
         return reports, _values(np.log(density), centre, half), half
 
-    def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
+    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         """Agreement of the value of ``h_t(y) = y`` with the report."""
         cells = self.clipping.cells(candidates)
         reports, values, half = self._read(messages, candidates, cells)
@@ -163,7 +148,7 @@ class OneBit(ClippedChannel):
         return kernel, np.full(kernel.shape[:-1], -math.log(self.num_hypotheses))
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         """The importance-weighted estimate: public centres, and K-fold corrected what was revealed."""
         return importance_weighted_losses(
@@ -174,7 +159,7 @@ class OneBit(ClippedChannel):
         _, half, _ = self._scales(candidates, self.clipping.cells(candidates))
         return self.num_hypotheses * self.mean_square * np.square(half).mean(axis=-1)
 
-    def list_messages(self, candidates: FloatArray, posterior: Posterior = None) -> MessageList:
+    def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """In each coordinate, a report for every piece on which the density is constant."""
         cells = self.clipping.cells(candidates)
         scales, reached = self._scales(candidates, cells), cells.lengths > 0.0
@@ -187,11 +172,9 @@ class OneBit(ClippedChannel):
             weights.append(lengths)
         return complete_list(np.concatenate(messages), np.log(np.concatenate(weights)))
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """All pieces, as :meth:`list_messages` has them."""
         return self.list_messages(candidates, posterior).messages
-
-    # -- What an exact table needs ----------------------------------------------------------------
 
     @property
     def num_public_coins(self) -> int:
@@ -199,13 +182,106 @@ class OneBit(ClippedChannel):
         return 1
 
     def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: Posterior = None
+        self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
         """Both bits of the coordinate, or the one report where it has no range."""
         coordinate = integers(self.num_hypotheses, coins[0])
         centre, half, _ = self._scales_at(coordinate, candidates, self.clipping.cells(candidates))
         reports = centre + half * np.array([-self._bit, self._bit] if half > 0.0 else [0.0])
         return self._reveal(reports, np.full(len(reports), coordinate))
+
+
+class Hybrid(OneBit):
+    """The log-likelihood of one random hypothesis, with the least noise known (Wang et al. 2019).
+
+    With probability ``1 - e^(-eps/2)`` (0 below eps = 0.61) the report is a point of ``[-C', C']``, where
+    ``C' = (e^(eps/2) + 1) / (e^(eps/2) - 1)``, ``e^eps`` times denser on an interval of length C' - 1 around
+    t than elsewhere; otherwise it is the bit of :class:`OneBit`. Either way its mean is t.
+
+    Example:
+        K = 3, eps = 1: the piecewise mechanism is used with probability 0.393, C' = 4.083, and a value t = 0
+        makes the interval [-1.54, 1.54] denser. Its worst-case variance (one bit has 4.68):
+
+        >>> round(Hybrid(3, 3, 100).mean_square - 1.0, 2)
+        4.29
+
+    Privacy: which mechanism is used does not depend on the value, and both are eps-private.
+
+    When to use it: in place of ``laplace-single`` at any eps. When not: messages must be finite (take
+    ``one-bit``), or the learner can read any message (comparisons tell more).
+    """
+
+    _num_coins = 3  # which mechanism, inside or outside, and where; the one bit shares the last
+
+    @property
+    def _level(self) -> float:
+        """The piecewise mechanism's eps: beyond 20 its dense interval would run out of floats."""
+        return min(self.epsilon, 20.0)
+
+    @property
+    def _share(self) -> float:
+        """Probability of the piecewise mechanism."""
+        return -math.expm1(-self._level / 2.0) if self._level > 0.61 else 0.0
+
+    @property
+    def _reach(self) -> float:
+        """C'."""
+        return 1.0 / math.tanh(self._level / 4.0)
+
+    @property
+    def mean_square(self) -> float:
+        """Mean square at t = 1: the piecewise part grows with t (Wang et al. 2019), a bit's is constant."""
+        below = math.expm1(self._level / 2.0)
+        piecewise = 1.0 + 1.0 / below + (below + 4.0) / (3.0 * below**2)
+        return self._share * piecewise + (1.0 - self._share) * super().mean_square
+
+    def _interval(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ends of the interval on which the piecewise mechanism is denser."""
+        low = (self._reach + 1.0) / 2.0 * values - (self._reach - 1.0) / 2.0
+        return low, low + self._reach - 1.0
+
+    def randomize(self, values: FloatArray, coins: FloatArray) -> FloatArray:
+        low, high = self._interval(values)
+        inside = coins[..., 1] < 1.0 / (1.0 + math.exp(-self._level / 2.0))
+        where = coins[..., 2]
+        outside = where * (self._reach + 1.0) - self._reach  # the rest of [-C', C'], closed up
+        outside = outside + np.where(outside >= low, high - low, 0.0)
+        point = np.where(inside, low + where * (high - low), outside)
+        bit = super().randomize(values, coins[..., 2:])
+        return np.where(coins[..., 0] < self._share, point, bit)
+
+    def report_density(self, reports: FloatArray, values: FloatArray) -> FloatArray:
+        low, high = self._interval(values)
+        dense = 1.0 / ((1.0 + math.exp(-self._level / 2.0)) * (self._reach - 1.0))
+        piecewise = np.where((low <= reports) & (reports <= high), dense, dense * math.exp(-self._level))
+        bit = super().report_density(reports, values)
+        return np.where(self._is_bit(reports), (1.0 - self._share) * bit, self._share * piecewise)
+
+    def _is_bit(self, reports: FloatArray) -> BoolArray:
+        """Mask of reports from the one bit: a point is C with probability 0."""
+        return np.isclose(np.abs(reports), self._bit, rtol=1e-9, atol=0.0)
+
+    def report_agreement(self, reports: FloatArray, values: FloatArray) -> FloatArray:
+        """Agreement as of a bit; for a point, 1 inside the interval that the value makes denser."""
+        low, high = self._interval(values)
+        inside = ((low <= reports) & (reports <= high)).astype(np.float64)
+        return np.where(self._is_bit(reports), super().report_agreement(reports, values), inside)
+
+    def messages_given_coins(
+        self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
+    ) -> Messages:
+        """Refused: a point may be any of a continuum."""
+        raise TypeError(
+            "the messages of Hybrid are real numbers, not finitely many; 'one-bit' has finitely many"
+        )
+
+    def pieces(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Both bits, and a point between any two ends of intervals: the density is constant there."""
+        bits, counts = super().pieces(values)
+        if not self._share:
+            return bits, counts
+        ends = np.unique(np.concatenate([*self._interval(values), [-self._reach, self._reach]]))
+        return np.append(bits, (ends[:-1] + ends[1:]) / 2.0), np.append(counts, np.diff(ends))
 
 
 def _to_unit_range(levels: FloatArray, centre: FloatArray, half: FloatArray) -> FloatArray:

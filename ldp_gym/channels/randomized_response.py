@@ -9,8 +9,8 @@ from functools import cached_property
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Posterior
-from ldp_gym.channels.two_level import LabelChannel, quadratic_losses
+from ldp_gym.channels.base import Public
+from ldp_gym.channels.two_level import LabelChannel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, masses
 from ldp_gym.core.errors import NoPrivacyWarning
@@ -41,13 +41,13 @@ class RandomizedResponse(LabelChannel):
     num_uniforms = 2  # whether to keep the label, and which other to report
 
     @cached_property
-    def log_keep(self) -> float:
+    def _log_fit(self) -> float:
         """The log probability of reporting the label itself; divided through by e^eps, which overflows."""
         return -math.log1p((self.num_labels - 1) * math.exp(-self.epsilon))
 
     @property
     def agreement_rates(self) -> tuple[float, float]:
-        keep = math.exp(self.log_keep)
+        keep = math.exp(self._log_fit)
         return keep, (1.0 - keep) / (self.num_labels - 1)
 
     @property
@@ -56,32 +56,21 @@ class RandomizedResponse(LabelChannel):
         return gym.spaces.Discrete(self.num_labels)
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
         others = (labels + 1 + integers(self.num_labels - 1, uniforms[..., 1])) % self.num_labels
-        return np.where(uniforms[..., 0] < math.exp(self.log_keep), labels, others)
+        return np.where(uniforms[..., 0] < math.exp(self._log_fit), labels, others)
 
-    def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
+    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         reported = np.asarray(messages)[..., None] == np.arange(self.num_labels)
         return reported.astype(np.float64)
 
-    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> float:
-        return self.log_keep
-
-    def _chances(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> FloatArray:
+    def _chances(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
         return masses(candidates, np.asarray(messages))
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """The first message: all have the same ratio."""
         return np.array([0])
-
-    def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
-        squares = math.exp(self.log_keep) * np.square(candidates).sum(axis=-1)
-        return quadratic_losses(self._chances(messages, candidates, posterior), squares, self.epsilon)
 
 
 class Identity(RandomizedResponse):

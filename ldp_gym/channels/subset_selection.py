@@ -1,9 +1,4 @@
-"""Subset selection (Ye and Barg 2018): a random set of names that tends to hold the user's own.
-
-Out of N names the message is a set of w of them, where a set that holds the user's name is ``e^eps`` times
-likelier than one that does not. With w = N / (e^eps + 1), rounded, no pure channel estimates a distribution
-over N names better.
-"""
+"""Subset selection and unary encoding: a random set of names that tends to hold the user's own."""
 
 from __future__ import annotations
 
@@ -14,8 +9,9 @@ from functools import cached_property
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Posterior
+from ldp_gym.channels.base import Public
 from ldp_gym.channels.listing import (
+    MOST_MESSAGES,
     MessageList,
     all_subsets,
     complete_list,
@@ -23,16 +19,15 @@ from ldp_gym.channels.listing import (
     list_windows,
     num_circles,
 )
-from ldp_gym.channels.two_level import LabelChannel, TwoLevelChannel, quadratic_losses
+from ldp_gym.channels.two_level import LabelChannel, TwoLevelChannel
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 
 
 class SubsetChannel(TwoLevelChannel):
-    """A random subset of N names.
+    """A random set of w out of N names, ``e^eps`` times likelier if it holds the user's name.
 
-    Privacy: a set has one probability if it holds the user's name and ``e^-eps`` times that if it does not.
-
-    The base measure of :meth:`log_density` counts sets.
+    With w = N / (e^eps + 1), rounded, no pure channel estimates a distribution over N names better. The base
+    measure of :meth:`log_density` counts sets.
     """
 
     @property
@@ -48,14 +43,11 @@ class SubsetChannel(TwoLevelChannel):
 
     @property
     def holding(self) -> float:
-        """The probability that the set holds the name: ``e^eps w / (e^eps w + N - w)``.
-
-        There are ``w / (N - w)`` times as many sets with the name as without it.
-        """
+        """The probability that the set holds the name: ``e^eps w / (e^eps w + N - w)``."""
         return 1.0 / (1.0 + (self.num_names / self.size - 1.0) * math.exp(-self.epsilon))
 
     @cached_property
-    def _log_holds(self) -> float:
+    def _log_fit(self) -> float:
         """The log probability of one set that holds the name."""
         return math.log(self.holding) - log_binomial(self.num_names - 1, self.size - 1)
 
@@ -79,37 +71,23 @@ class SubsetChannel(TwoLevelChannel):
         last = np.partition(lots, self.size - 1, axis=-1)[..., self.size - 1, None]
         return (lots <= last).astype(np.float64)
 
-    def _log_fits(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior
-    ) -> FloatArray | float:
-        return self._log_holds
-
-    def _squares(self, laws: FloatArray) -> FloatArray:
-        """``sum_S L c_k(S)^2`` of hypotheses whose names have laws ``(..., K, N)``, up to a constant.
-
-        Two names are in the same set with one probability, whichever they are, and a name with itself more
-        often: by ``a - b``, where a set holds the own name with probability a and another with b.
-        """
-        hold = self.holding
-        other = (self.size - hold) / (self.num_names - 1)
-        squares: FloatArray = np.square(laws).sum(axis=-1)
-        return (hold - other) / -math.expm1(-self.epsilon) * squares
+    @property
+    def agreement_rates(self) -> tuple[float, float]:
+        """The probabilities that the set holds the user's own name, and another."""
+        return self.holding, (self.size - self.holding) / (self.num_names - 1)
 
     @property
     def num_public_coins(self) -> int:
-        """One for every name: their random circle, of which the sets are windows.
-
-        Given a set, the circle says nothing about the user's name.
-        """
+        """One for every name: their random circle, of which the sets are windows."""
         return self.num_names
 
     def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: Posterior = None
+        self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
         """The windows of the circle."""
         return self._write(draw_windows(coins, np.array(self.size)))
 
-    def list_messages(self, candidates: FloatArray, posterior: Posterior = None) -> MessageList:
+    def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """All sets, if they are few; else the windows of random circles."""
         names, size = self.num_names, self.size
         if (sets := all_subsets(names, size)) is not None:
@@ -120,12 +98,7 @@ class SubsetChannel(TwoLevelChannel):
 
 
 def log_binomial(n: int, k: int) -> float:
-    """The logarithm of n over k, by Stirling's formula for what differences of ``lgamma`` lose at large n.
-
-    Example:
-        >>> round(log_binomial(10, 3), 9) == round(math.log(120), 9)
-        True
-    """
+    """The logarithm of n over k, by Stirling's formula: differences of ``lgamma`` lose digits at large n."""
     if k in (0, n):
         return 0.0
     entropy = k * math.log(n / k) - (n - k) * math.log1p(-k / n)
@@ -145,8 +118,7 @@ class SubsetSelection(SubsetChannel, LabelChannel):
     """A random set of labels that probably holds the label (Ye and Barg 2018).
 
     The message is a set of ``w = M / (e^eps + 1)`` labels, rounded, as M zeros and ones. It holds the user's
-    label with probability ``e^eps w / (e^eps w + M - w)``, and is uniform otherwise. No pure channel
-    estimates a distribution over M labels better.
+    label with probability ``e^eps w / (e^eps w + M - w)``, and is uniform otherwise.
 
     Example:
         K = 3, M = 3, eps = 1: w = 1, which is randomized response. At M = 6, w = 2 and the set holds the
@@ -173,26 +145,106 @@ class SubsetSelection(SubsetChannel, LabelChannel):
     def _read(self, messages: Messages) -> FloatArray:
         return messages.astype(np.float64)
 
-    @property
-    def agreement_rates(self) -> tuple[float, float]:
-        return self.holding, (self.size - self.holding) / (self.num_names - 1)
-
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
         return self._write(self._draw(np.asarray(labels), uniforms))
 
-    def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
+    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         return self._read(messages)
 
-    def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
-        held = self._chances(messages, candidates, posterior)
-        return quadratic_losses(held, self._squares(candidates), self.epsilon)
-
-    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """The first labels: all sets have the same ratio."""
         return (np.arange(self.num_labels) < self.size).astype(np.int8)[None]
+
+
+class UnaryEncoding(LabelChannel):
+    """A noisy bit for every label (OUE, Wang et al. 2017).
+
+    The message is M independent bits: 1 with probability 1/2 for the user's own label and ``1 / (e^eps + 1)``
+    for the others. Given how many bits are 1, which says nothing about the label, it is subset selection.
+
+    Example:
+        K = 3, M = 3, eps = 1: the own bit is 1 with probability 0.5, another with 0.269. The message (1, 0,
+        0) has probability ``0.5 * 0.731^2 = 0.267`` from label 0 and ``0.5 * 0.269 * 0.731 = 0.098`` from
+        others.
+
+        >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
+        >>> np.exp(UnaryEncoding(3, 3, 100).log_density(np.array([1, 0, 0]), table)).round(3).tolist()
+        [0.267, 0.098, 0.098]
+
+    Privacy: a vector has ``e^eps`` times the probability from a label whose bit is 1 than from one whose bit
+    is 0; the other bits cancel.
+
+    When to use it: to compare with LDP libraries. When not: it is never better than ``subset-selection`` with
+    the best of the sizes.
+
+    The base measure of :meth:`log_density` counts vectors.
+    """
+
+    @property
+    def num_uniforms(self) -> int:
+        """One for each bit."""
+        return self.num_labels
+
+    @property
+    def agreement_rates(self) -> tuple[float, float]:
+        return 0.5, math.exp(self._log_zero - self.epsilon)
+
+    @property
+    def message_space(self) -> gym.spaces.MultiBinary:
+        """The bits."""
+        return gym.spaces.MultiBinary(self.num_labels)
+
+    @property
+    def _log_zero(self) -> float:
+        """``log (1 - q)``, of a bit of another label that is 0."""
+        return -math.log1p(math.exp(-self.epsilon))
+
+    def encode(
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
+    ) -> Messages:
+        own = np.arange(self.num_labels) == np.asarray(labels)[..., None]
+        return (uniforms < np.where(own, *self.agreement_rates)).astype(np.int8)
+
+    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
+        """The log probability of messages from a label whose bit is 1, ``(..., 1)``."""
+        others = messages.sum(axis=-1, keepdims=True, dtype=np.float64) - 1.0
+        return math.log(0.5) + (self.num_labels - 1) * self._log_zero - others * self.epsilon
+
+    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+        return messages.astype(np.float64)
+
+    def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
+        """Only the first bit is 1: the ratio does not depend on the other bits."""
+        return (np.arange(self.num_labels) == 0).astype(np.int8)[None]
+
+    @property
+    def num_public_coins(self) -> int:
+        """M for the number of ones, which says nothing about the label, and M for the labels' places."""
+        return 2 * self.num_labels
+
+    def messages_given_coins(
+        self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
+    ) -> Messages:
+        """Windows of labels on a random circle, as in subset selection."""
+        bits, coins = np.split(coins, 2)
+        size = np.count_nonzero(bits < np.where(np.arange(self.num_labels) == 0, *self.agreement_rates))
+        windows = draw_windows(coins, np.array(size)).astype(np.int8)
+        return windows if 0 < size < self.num_labels else windows[:1]
+
+    def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
+        """All vectors, if they are few; else those of random numbers of ones."""
+        labels = self.num_labels
+        if 2**labels <= MOST_MESSAGES:
+            return complete_list(((np.arange(2**labels)[:, None] >> np.arange(labels)) & 1).astype(np.int8))
+        draws = num_circles(labels)
+        rng = np.random.default_rng(1)
+        sizes = rng.binomial(labels - 1, self.agreement_rates[1], size=draws) + rng.integers(2, size=draws)
+        # The windows of a draw stand for a probability of one.
+        inside = sizes / labels
+        with np.errstate(divide="ignore"):
+            log_window = np.logaddexp(np.log(inside), np.log1p(-inside) - self.epsilon)
+        log_fits = math.log(0.5) + (labels - 1) * self._log_zero - (sizes - 1) * self.epsilon
+        listed = list_windows(labels, sizes, -(log_window + log_fits))
+        return listed._replace(messages=listed.messages.astype(np.int8))

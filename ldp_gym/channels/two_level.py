@@ -1,8 +1,4 @@
-"""Messages that fit a label or do not: two densities, e^eps apart.
-
-Most pure channels are of this kind, and the best ones are (Kairouz, Oh and Viswanath 2016). Message z has the
-density ``L(z)`` from a label that it fits, and ``e^-eps L(z)`` from any other.
-"""
+"""Messages that fit a label or do not: two densities, e^eps apart, as the best pure channels have them."""
 
 from __future__ import annotations
 
@@ -11,49 +7,49 @@ from abc import abstractmethod
 
 import numpy as np
 
-from ldp_gym.channels.base import Channel, Posterior
+from ldp_gym.channels.base import Channel, Public
 from ldp_gym.channels.clipping import Clipping
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages, expectations
 
 
 class TwoLevelChannel(Channel):
-    """A channel defined by what its messages fit, :meth:`agreement`, and by their density if they do.
+    """A channel whose message z has density ``L(z)`` from a label that it fits, ``e^-eps L(z)`` from others.
 
-    Privacy: a density takes two values, ``e^eps`` apart, so the logarithm of any ratio is at most eps.
+    Privacy: the logarithm of any ratio of two such densities is at most eps. The best pure channels are of
+    this kind (Kairouz, Oh and Viswanath 2016).
     """
 
     @abstractmethod
-    def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
+    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         """The chance that messages fit each label, ``(..., M)``: 0 or 1, unless a private coin decides."""
 
-    @abstractmethod
-    def _log_fits(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior
-    ) -> FloatArray | float:
-        """``log L(z)``, ``(..., 1)`` or a number."""
+    @property
+    def _log_fit(self) -> float:
+        """``log L(z)``, where it is the same for all messages."""
+        raise NotImplementedError
 
-    def _chances(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> FloatArray:
+    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray | float:
+        """``log L(z)``, ``(..., 1)`` or a number."""
+        return self._log_fit
+
+    def _chances(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
         """The chance ``c_k(z)`` that messages fit a label of each hypothesis, ``(..., K)``."""
         return expectations(candidates, self.agreement(messages, candidates, posterior))
 
-    def log_density(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
+    def log_density(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         agreement = self.agreement(messages, candidates, posterior)
         return log_mixture(agreement, self._log_fits(messages, candidates, posterior), self.epsilon)
 
     def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         chances = self._chances(messages, candidates, posterior)
         return log_mixture(chances, self._log_fits(messages, candidates, posterior), self.epsilon)
 
 
 class LabelChannel(TwoLevelChannel):
-    """A channel that treats all labels alike, so that the agreement of a label can be unbiased.
+    """A channel that treats all labels alike.
 
     A message agrees with the user's own label with one probability a, and with any other with another, b.
     """
@@ -63,8 +59,20 @@ class LabelChannel(TwoLevelChannel):
     def agreement_rates(self) -> tuple[float, float]:
         """The probabilities a and b that a message agrees with the user's own label, and with another."""
 
+    def loss_estimates(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
+        """The quadratic score, up to a constant ``(a - b) sum_y f_k[y]^2 - 2 c_k(z)``.
+
+        Two labels agree with a message together with one probability, whichever they are, and a label with
+        itself more often: under L, by ``(a - b) / (1 - e^-eps)``.
+        """
+        own, other = self.agreement_rates
+        squares = (own - other) * np.square(candidates).sum(axis=-1)
+        return squares - 2.0 * self._chances(messages, candidates, posterior)
+
     def unbiased_losses(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         """See :meth:`Channel.unbiased_losses`; the channel matrix, inverted by hand.
 
@@ -77,10 +85,7 @@ class LabelChannel(TwoLevelChannel):
 
 
 def log_mixture(chance: FloatArray, log_fits: FloatArray | float, epsilon: float) -> FloatArray:
-    """The log density of a message that fits with the given chance.
-
-    ``log_fits`` is that of a message that fits; one that does not has ``e^-eps`` times its density.
-    """
+    """The log density of a message that fits with the given chance, and has log density ``log_fits`` then."""
     chance, ratio = np.minimum(np.maximum(chance, 0.0), 1.0), math.exp(-epsilon)
     if epsilon < 700.0:
         density: FloatArray = np.multiply(chance, 1.0 - ratio, out=chance)
@@ -97,12 +102,7 @@ def quadratic_losses(chances: FloatArray, squares: FloatArray, epsilon: float) -
     ``sum_z' P_k(z')^2 / L(z') - 2 P_k(z) / L(z)`` has the expectation ``sum_z (P_k(z) - P(z))^2 / L(z)``, up
     to what does not depend on k: the least at ``P_k = P``. For every label probabilities sum to one, so
     ``sum_z L(z) c_k(z)`` is the same for all k, and up to a factor and a constant the score is
-    ``(1 - e^-eps) sum_z' L(z') c_k(z')^2 - 2 c_k(z)``.
-
-    Args:
-        chances: ``c_k(z)``, the chance that the message fits a label of k.
-        squares: ``sum_z' L(z') c_k(z')^2``, up to a constant that all hypotheses share.
-        epsilon: the privacy level.
+    ``(1 - e^-eps) sum_z' L(z') c_k(z')^2 - 2 c_k(z)``. ``squares`` is the sum, ``chances`` is ``c_k(z)``.
     """
     return -math.expm1(-epsilon) * squares - 2.0 * chances
 

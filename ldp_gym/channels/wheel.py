@@ -7,8 +7,7 @@ A worked example, K = 3, stretches (0.5, 0.3, 0.2), order 2, 1, 3, arc r = 0.4::
     place of 3: 0.90   stretch [0.8, 1)
 
 A user whose label votes for 1 covers it: the start of the arc is uniform in (0.15, 0.55], say 0.5. The
-message is how far behind 0.5 each stands: 1 at 0.05, 3 at 0.4, 2 at 0.65. Hypotheses 1 and 3, up to 0.4, are
-covered.
+message is how far behind 0.5 each stands: 1 at 0.05, 3 at 0.4, 2 at 0.65. It covers 1 and 3, up to 0.4.
 """
 
 from __future__ import annotations
@@ -18,20 +17,21 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import AdaptiveChannel, Posterior
+from ldp_gym.channels.base import AdaptiveChannel, Public
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
 from ldp_gym.channels.two_level import TwoLevelChannel, best_share, log_mixture, quadratic_losses
-from ldp_gym.channels.vote import (
-    cast_votes,
-    expected_votes,
-    vote_laws_of_winners,
-    vote_shares,
-    votes,
-    winners,
+from ldp_gym.channels.vote import cast_votes, vote_laws_of_winners, votes, winners
+from ldp_gym.core.arrays import (
+    FloatArray,
+    IntArray,
+    Messages,
+    at,
+    expectations,
+    mixture,
+    uniform_distribution,
 )
-from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, mixture, uniform_distribution
 
-_STEPS = 2.0**40
+_CIRCLE_STEPS = 2.0**40
 """Number of steps on the circle."""
 
 
@@ -42,12 +42,12 @@ class Wheel(TwoLevelChannel):
     as long as the public probability of a vote for it (``v(y) = argmax_j f_j(x)[y]``, as in ``vote``). The
     user reports an arc of length r, ``e^eps`` times likelier if it covers the hypothesis that the label votes
     for. The message says how far behind the start of the arc each hypothesis stands, in (0, 1]: those up to r
-    are covered. With ``r = r*`` on average, a message tells nearly ``C(eps)`` nats about the vote.
+    are covered.
 
     Example:
-        K = 3, eps = 1, labels 0, 1, 2 vote for 1, 2, 3. The uniform mixture has stretches (1/3, 0.27, 0.4),
-        so the arc is as long as the longest, 0.4. It covers the label's own hypothesis with probability ``0.4
-        e / (0.4 e + 0.6) = 0.644``. A message that covers only the first:
+        K = 3, eps = 1, labels 0, 1, 2 vote for 1, 2, 3. The uniform mixture has stretches (1/3, 0.27, 0.4)
+        and an arc of 0.4, which covers the label's own hypothesis with probability
+        ``0.4 e / (0.4 e + 0.6) = 0.644``. A message that covers only the first:
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
         >>> Wheel(3, 3, 100).agreement(np.array([0.2, 0.5, 0.9]), table).tolist()
@@ -59,11 +59,8 @@ class Wheel(TwoLevelChannel):
     When to use it: eps above 1, any M; on disjoint supports no other non-adaptive channel here comes as close
     to the information limit.
 
-    When not: it can be blind. Where a third hypothesis dominates two labels, both always count for the same
-    side, and two hypotheses that differ only in these labels are never told apart. On the table
-    ``[[.2, 0, .8], [0, .2, .8], [.5, .5, 0]]`` with five rows ``[.04 - .005i, .04 - .005i, .92 + .01i]``
-    (i = 0..4), truth 0, eps = 1, Bayes pays 154 / 571 nats in 1,000 / 4,000 rounds, and goes on paying.
-    ``half-space`` is never blind.
+    When not: it can be blind, as :class:`Split` is; on the table there Bayes pays 149 / 566 nats in
+    1,000 / 4,000 rounds.
 
     The base measure of :meth:`log_density` is the law of the order, times Lebesgue's for the arc's start.
     """
@@ -80,19 +77,18 @@ class Wheel(TwoLevelChannel):
         """Distance of each hypothesis behind the start of the arc."""
         return gym.spaces.Box(0.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
 
-    def _stretches(self, candidates: FloatArray, posterior: Posterior) -> FloatArray:
+    def _stretches(self, candidates: FloatArray, posterior: Public) -> FloatArray:
         """The public probability of a vote for each hypothesis, ``(..., K)``."""
-        return vote_shares(self._weights(posterior), candidates)
+        return expectations(votes(candidates), mixture(self._weights(posterior), candidates))
 
-    def _weights(self, posterior: Posterior) -> FloatArray:
+    def _weights(self, posterior: Public) -> FloatArray:
         """The weights of the hypotheses in the public mixture."""
         return uniform_distribution(self.num_hypotheses)
 
     def _arc(self, stretches: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The arc's length r, and the log density of an arc that covers: ``(..., 1)`` each.
 
-        ``r*``, unless one hypothesis has more than that: then so much, up to a half, where the wheel asks for
-        that one against the rest.
+        ``r*``, unless one hypothesis has more than that: then as much, up to a half.
         """
         longest = stretches.max(axis=-1, keepdims=True)
         arc = np.clip(longest, best_share(self.epsilon), 0.5)
@@ -107,7 +103,7 @@ class Wheel(TwoLevelChannel):
         return _on_grid(places)
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
         stretches = self._stretches(candidates, posterior)
         places = self._places(uniforms[..., :-3], stretches)
@@ -118,30 +114,22 @@ class Wheel(TwoLevelChannel):
         start = at(places, chosen) + np.where(covers, -arc, 1.0 - arc) * uniforms[..., -2]
         return _behind(places, _on_grid(start)[..., None])
 
-    def _coverage(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior
-    ) -> tuple[FloatArray, FloatArray]:
-        """Indicator of the covered hypotheses, ``(..., K)``, and the log density of the arc, ``(..., 1)``."""
-        arc, log_density = self._arc(self._stretches(candidates, posterior))
-        return (messages <= arc).astype(np.float64), log_density
+    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
+        arc, _ = self._arc(self._stretches(candidates, posterior))
+        return mixture((messages <= arc).astype(np.float64), votes(candidates))
 
-    def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
-    ) -> FloatArray:
-        covered, _ = self._coverage(messages, candidates, posterior)
-        return mixture(covered, votes(candidates))
-
-    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Posterior) -> FloatArray:
+    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
         return self._arc(self._stretches(candidates, posterior))[1]
 
     def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        covered, log_density = self._coverage(messages, candidates, posterior)
-        return log_mixture(expected_votes(candidates, covered), log_density, self.epsilon)
+        arc, log_density = self._arc(self._stretches(candidates, posterior))
+        covered = mixture((messages <= arc).astype(np.float64), votes(candidates))
+        return log_mixture(expectations(candidates, covered), log_density, self.epsilon)
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         laws, names = vote_laws_of_winners(candidates), winners(candidates)
         arc, log_density = self._arc(self._stretches(candidates, posterior))
@@ -151,10 +139,10 @@ class Wheel(TwoLevelChannel):
         # How many of the starts make an arc cover both of two hypotheses, (..., J, J).
         both = np.maximum(arc[..., None] - np.minimum(apart, 1.0 - apart), 0.0)
         squares = np.exp(log_density) * np.einsum("...kj,...kj->...k", laws, laws @ both)
-        covered = expected_votes(candidates, (messages <= arc).astype(np.float64))
-        return quadratic_losses(covered, squares, self.epsilon)
+        chances = self._chances(messages, candidates, posterior)
+        return quadratic_losses(chances, squares, self.epsilon)
 
-    def list_messages(self, candidates: FloatArray, posterior: Posterior = None) -> MessageList:
+    def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """For all orders, or random ones, an arc per interval of starts that cover the same hypotheses."""
         num_hypotheses, stretches = self.num_hypotheses, self._stretches(candidates, posterior)
         complete = num_hypotheses <= MOST_ORDERED
@@ -171,7 +159,7 @@ class Wheel(TwoLevelChannel):
         draws = np.repeat(np.arange(len(places)), 2 * num_hypotheses)
         return MessageList(messages.reshape(-1, num_hypotheses), log_weights.reshape(-1), draws, complete)
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: Posterior = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """An arc around each hypothesis: a density takes two values, so any ratio is eps or 0."""
         stretches = self._stretches(candidates, posterior)
         places = self._places(np.arange(self.num_hypotheses, dtype=np.float64), stretches)
@@ -181,9 +169,7 @@ class Wheel(TwoLevelChannel):
 class AdaptiveWheel(AdaptiveChannel, Wheel):
     """The wheel under the public posterior: likely hypotheses have much room on the circle.
 
-    As in :class:`Wheel`, with stretches from the posterior's mixture instead of the uniform one: unlikely
-    hypotheses stand close together, and one that has more than half of the posterior is asked about against
-    the rest.
+    As in :class:`Wheel`, with stretches from the posterior's mixture instead of the uniform one.
 
     Example:
         K = 3, disjoint supports, posterior (0.7, 0.2, 0.1): stretches (0.7, 0.2, 0.1), arc 0.5.
@@ -196,23 +182,17 @@ class AdaptiveWheel(AdaptiveChannel, Wheel):
 
     When to use it: disjoint supports, where it is close to ``adaptive-groups``.
 
-    When not: it can be blind. Where a third hypothesis dominates two labels, both always count for the same
-    side, and two hypotheses that differ only in these labels are never told apart. On the table
-    ``[[.2, 0, .8], [0, .2, .8], [.5, .5, 0]]`` with five rows ``[.04 - .005i, .04 - .005i, .92 + .01i]``
-    (i = 0..4), truth 0, eps = 1, Bayes pays 154 / 571 nats in 1,000 / 4,000 rounds, and goes on paying.
-    ``half-space`` is never blind.
+    When not: it can be blind, as :class:`Split` is; on the table there Bayes pays 149 / 566 nats in
+    1,000 / 4,000 rounds.
     """
 
-    def _weights(self, posterior: Posterior) -> FloatArray:
+    def _weights(self, posterior: Public) -> FloatArray:
         return self._public(posterior)
 
 
 def _on_grid(places: FloatArray) -> FloatArray:
-    """Places on the circle in whole steps: their differences are exact, whatever they are.
-
-    Otherwise the last bits of a message show how it was rounded, and with it whose place the arc was put at.
-    """
-    return np.floor(places * _STEPS) / _STEPS
+    """Places in whole steps, with exact differences: rounded ones would show whose place the arc is at."""
+    return np.floor(places * _CIRCLE_STEPS) / _CIRCLE_STEPS
 
 
 def _behind(places: FloatArray, start: FloatArray) -> FloatArray:

@@ -1,8 +1,4 @@
-"""The command ``ldp-gym``, one module per subcommand; commands of other packages are entry points.
-
-Its extra is ``bench``: where that is missing, the import raises an ImportError that says so, and the console
-script (:mod:`ldp_gym.__main__`) prints it.
-"""
+"""The command ``ldp-gym``; commands of other packages are entry points in ``ldp_gym.commands``."""
 
 from __future__ import annotations
 
@@ -20,9 +16,10 @@ with extra("bench", "the command ldp-gym"):
     from typer.core import TyperGroup
     from typer.main import get_command
 
-    from ldp_gym.cli.auditing import audit
-    from ldp_gym.cli.benchmarking import bench, export, report
-    from ldp_gym.cli.listing import catalogue
+    from ldp_gym.cli.auditing import audit_command
+    from ldp_gym.cli.benchmarking import bench_command, export_command, report_command
+    from ldp_gym.cli.catalogue import list_command
+    from ldp_gym.cli.selecting import select_command
 
 
 class Commands(TyperGroup):
@@ -88,24 +85,18 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+@app.callback(invoke_without_command=True)
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    if version:
         typer.echo(f"ldp-gym {VERSION}")
         raise typer.Exit
 
 
-@app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop."),
-    ] = False,
-) -> None:
-    pass
-
-
-app.command()(bench)
-app.command()(report)
-app.command()(export)
-app.command(name="list")(catalogue)
-app.command()(audit)
+app.command("bench")(bench_command)
+app.command("report")(report_command)
+app.command("export")(export_command)
+app.command("list")(list_command)
+app.command("audit")(audit_command)
+app.command("select")(select_command)

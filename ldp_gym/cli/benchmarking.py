@@ -11,16 +11,16 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from ldp_gym.bench import report as reports
 from ldp_gym.bench import tables
 from ldp_gym.bench.contained import LIMITS
 from ldp_gym.bench.experiment import Cell
 from ldp_gym.bench.findings import Verdict
+from ldp_gym.bench.report import Report, Section, texts_of
 from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.runner import run
 from ldp_gym.bench.store import DIRECTORY, Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, OwnGame, Suite
-from ldp_gym.cli.options import directory_of, json_of, option_of, search_here, told_in_a_line
+from ldp_gym.cli.arguments import directory_of, json_of, option_of, say, search_here, told_in_a_line
 from ldp_gym.core.errors import BrokenPromiseError, printable
 
 TRUST = "Load a trained model that holds a pickle, which can run any code."
@@ -28,7 +28,7 @@ TRUST = "Load a trained model that holds a pickle, which can run any code."
 Directory = Annotated[Path, typer.Argument(help="Directory that `ldp-gym bench` wrote to.")]
 
 
-def bench(
+def bench_command(
     suite: Annotated[
         list[str] | None,
         typer.Argument(help=f"One or more of {', '.join(SUITES.names())}; all; or module:Class."),
@@ -106,29 +106,24 @@ def bench(
                 )
         except typer.BadParameter as error:
             if isinstance(error.__cause__, ImportError) and "all" in (suite or []):  # the others go on
-                _say(console, f"{chosen.name} is left out: {error.__cause__}")
+                say(console, f"{chosen.name} is left out: {error.__cause__}")
                 continue
             if isinstance(error.__cause__, BrokenPromiseError):
-                _say(console, str(error.__cause__), "red")
+                say(console, str(error.__cause__), "red")
                 raise typer.Exit(1) from error
             raise
         except KeyboardInterrupt:
-            _say(console, f"Stopped. The same command goes on from what is in {out}.")
+            say(console, f"Stopped. The same command goes on from what is in {out}.")
             raise typer.Exit(130) from None
         played[chosen.address] = chosen, results
     # The report may use what this command itself names.
-    use = {text for made in suites for text in reports.texts_of(made.parameters)}
-    use |= {
-        *(suite or []),
-        *(channel or []),
-        *(learner or []),
-        *(str(Path(name).resolve()) for name in learner or []),
-    }
-    sections = reports.read(out, use=use, played=played)
-    for section in sections:
+    use = {text for made in suites for text in texts_of(made.parameters)} | {*(suite or []), *(channel or [])}
+    use |= {name for given in learner or [] for name in (given, str(Path(given).resolve()))}
+    written = Report(out, use=use, played=played)
+    for section in written.sections:
         if section.name in played:
             _print_section(console, section)
-    _say(console, f"report: {reports.write(out, sections=sections)}")
+    say(console, f"report: {written.write()}")
     found = [results for _, results in played.values()]
     raise typer.Exit(1 if any(results.failures or results.broken_promises for results in found) else 0)
 
@@ -155,14 +150,10 @@ def _suites(names: list[str], rules: dict[str, Any]) -> list[Suite]:
     if rules:
         return [OwnGame(rules)]
     every = [name for given in names for name in (SUITES.names() if given == "all" else [given])]
-    suites = {name: SUITES[name]() for name in every}
-    for name, made in suites.items():
-        if not isinstance(made, Suite):
-            raise TypeError(f"{name} must make a suite, got {type(made).__name__}")
-    return list(suites.values())
+    return [SUITES[name]() for name in dict.fromkeys(every)]
 
 
-def report(
+def report_command(
     directory: Directory = DIRECTORY,
     use: Annotated[
         list[str] | None,
@@ -178,11 +169,11 @@ def report(
     if use:
         search_here()
     with told_in_a_line():
-        path = reports.write(directory, use=use or ())
-    _say(Console(), f"report: {path}")
+        path = Report(directory, use=use or ()).write()
+    say(Console(), f"report: {path}")
 
 
-def export(
+def export_command(
     file: Annotated[Path, typer.Argument(help="A .csv or .parquet file to write.")],
     directory: Directory = DIRECTORY,
 ) -> None:
@@ -191,8 +182,8 @@ def export(
     with told_in_a_line():
         rows = store.export(file)
     for fault in store.faults:
-        _say(console, f" in {store.path}, {fault}", "red")
-    _say(console, f"{rows:,} rows: {file}")
+        say(console, f" in {store.path}, {fault}", "red")
+    say(console, f"{rows:,} rows: {file}")
     raise typer.Exit(1 if store.faults else 0)
 
 
@@ -224,34 +215,29 @@ class _Bar(Progress):
         self.update(self._task, description=text, cells=f"{self._done}/{self._cells} cells")
 
 
-def _say(console: Console, text: str, style: str = "", mark: Text | str = "") -> None:
-    """Print a text as it is, without markup or control characters."""
-    console.print(Text.assemble(mark, (printable(text), style)), highlight=False)
-
-
-def _print_section(console: Console, section: reports.Section) -> None:
+def _print_section(console: Console, section: Section) -> None:
     """Findings of a suite, then its tables, then what was not played."""
     suite, results = section.suite, section.results
     assert suite is not None
     assert results is not None
     console.rule(Text(f"{suite.name}: {suite.title}"))
     for audit in results.broken_promises:
-        _say(console, f" BROKEN PROMISE {audit}: left out of the ranking", "bold red")
+        say(console, f" BROKEN PROMISE {audit}: left out of the ranking", "bold red")
     colours = {Verdict.SHOWN: "green", Verdict.NOT_CONTRADICTED: "dim", Verdict.CONTRADICTED: "red"}
     for finding, verdict in section.findings:
         mark = Text(" · ") if verdict is None else Text(f" {verdict.mark} ", colours[verdict])
-        _say(console, finding.text, mark=mark)
+        say(console, finding.text, mark=mark)
     if results.successes or results.broken:
         for title, table in _printed_tables(suite, results):
             tables.print_table(console, title, table)
     for note in section.notes:
-        _say(console, f" {note}", "dim")
-    for word, style, failures in (
-        (" not played ", "dim", results.refusals),
-        (" failed ", "red", results.failures),
+        say(console, f" {note}", "dim")
+    for mark, failures in (
+        (Text(" not played ", "dim"), results.refusals),
+        (Text(" failed ", "red"), results.failures),
     ):
         for failure, which in by_summary(failures):
-            _say(console, f"{which}: {failure.summary}", mark=Text(word, style))
+            say(console, f"{which}: {failure.summary}", mark=mark)
 
 
 def _printed_tables(suite: Suite, results: Results) -> Sequence[tuple[str, Any]]:

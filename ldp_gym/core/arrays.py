@@ -24,13 +24,6 @@ def at(array: npt.NDArray[Any], *index: IntArray | slice) -> npt.NDArray[Any]:
 
     ``at(candidates, j, y)`` is the array of ``candidates[..., j, y]`` where ``j`` and ``y`` have the
     leading axes' shape, or one that broadcasts with it. Slices may stand at the end.
-
-    Example:
-        >>> table = np.array([[0.1, 0.9], [0.6, 0.4]])
-        >>> at(table, np.array([0, 1, 1]), np.array([1, 0, 1])).tolist()
-        [0.9, 0.6, 0.4]
-        >>> at(np.stack([table, table + 1]), np.array([1, 0]), slice(None)).tolist()
-        [[0.6, 0.4], [1.1, 1.9]]
     """
     leading = array.ndim - len(index)
     grid = tuple(
@@ -47,38 +40,19 @@ def masses(candidates: FloatArray, labels: IntArray) -> FloatArray:
     return at(np.swapaxes(candidates, -1, -2), labels, slice(None))
 
 
-def along(order: IntArray) -> IntArray:
-    """Indices ``(..., n)`` along the last axis, as indices into the flat array.
-
-    ``array.reshape(-1)[along(order)]`` takes each row in its order, in a third of ``take_along_axis``' time.
-    """
-    rows = np.arange(0, order.size, order.shape[-1])
-    return order + rows.reshape(*order.shape[:-1], 1)
-
-
 def one_hot(values: FloatArray, index: IntArray, size: int) -> FloatArray:
-    """Rows ``(..., size)`` with the values ``(...)`` at the given index, and 0 elsewhere.
-
-    Example:
-        >>> one_hot(np.array([0.5, 0.7]), np.array([2, 0]), 3).tolist()
-        [[0.0, 0.0, 0.5], [0.7, 0.0, 0.0]]
-    """
+    """Rows ``(..., size)`` with the values ``(...)`` at the given index, and 0 elsewhere."""
     rows = np.zeros((*values.shape, size))
     rows.reshape(-1)[np.arange(0, rows.size, size) + index.reshape(-1)] = values.reshape(-1)
     return rows
 
 
 def uniform_distribution(*shape: int) -> FloatArray:
-    """Uniform distributions of this shape, along the last axis.
-
-    Example:
-        >>> uniform_distribution(2, 4).tolist()
-        [[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]
-    """
+    """Uniform distributions of this shape, along the last axis."""
     return np.full(shape, 1.0 / shape[-1])
 
 
-_SHORT = 4096
+_SMALL_ARRAY = 4096
 """Size below which NumPy's overhead per call costs more than its work; picks between two forms below."""
 
 
@@ -87,7 +61,7 @@ def inner(a: FloatArray, b: FloatArray) -> FloatArray:
 
     The last bit may depend on the shape of a batch: never use it to decide a label or a message.
     """
-    if b.size < _SHORT:
+    if b.size < _SMALL_ARRAY:
         product: FloatArray = np.vecdot(a, b)
         return product
     if a.ndim == b.ndim > 1 and a.shape[-2] == 1:  # the same a in all rounds: a matrix product
@@ -98,7 +72,7 @@ def inner(a: FloatArray, b: FloatArray) -> FloatArray:
 def row_sums(array: FloatArray) -> FloatArray:
     """Sums along the last axis; the last bit may depend on the batch, as in :func:`inner`."""
     ones = _ones(array.shape[-1])  # a product with them takes a fraction of a reduction's time
-    return array @ ones if array.size >= _SHORT else array.dot(ones)
+    return array @ ones if array.size >= _SMALL_ARRAY else array.dot(ones)
 
 
 @lru_cache(maxsize=8)
@@ -108,7 +82,11 @@ def _ones(length: int) -> FloatArray:
 
 def least(array: FloatArray) -> float:
     """Smallest number of an array; NaN if it holds one."""
-    return array.item(array.argmin()) if array.size < _SHORT else float(np.minimum.reduce(array, axis=None))
+    return (
+        array.item(array.argmin())
+        if array.size < _SMALL_ARRAY
+        else float(np.minimum.reduce(array, axis=None))
+    )
 
 
 def has_zero(array: FloatArray) -> bool:
@@ -137,13 +115,13 @@ def expectations(candidates: FloatArray, values: FloatArray) -> FloatArray:
     return np.einsum("...km,...m->...k", candidates, np.ascontiguousarray(values))
 
 
-_FEW = 32
+_FEW_ROUNDS = 32
 """Rounds of a game up to which a product must not depend on the other rows of a batch."""
 
 
 def _products(matrix: FloatArray, vectors: FloatArray) -> FloatArray:
     """``matrix @ v`` of every vector ``(..., n)``."""
-    if vectors.ndim < 2 or vectors.shape[-2] <= _FEW:
+    if vectors.ndim < 2 or vectors.shape[-2] <= _FEW_ROUNDS:
         # The summed axis is never the fastest one, so that sums run in the order of the numbers.
         columns = np.ascontiguousarray(matrix.T)
         return np.einsum("nk,n...->k...", columns, vectors.T).T
@@ -155,10 +133,6 @@ def sums_in_order(array: FloatArray) -> FloatArray:
     """Sums along the last axis, which stays with length 1, by halves.
 
     Every operation is elementwise: unlike a reduction's, the last bit does not depend on the batch.
-
-    Example:
-        >>> sums_in_order(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])).tolist()
-        [[6.0], [15.0]]
     """
     while (size := array.shape[-1]) > 1:
         half = size // 2

@@ -42,12 +42,11 @@ def kl_to_each(p: FloatArray, candidates: FloatArray, negentropy_p: FloatArray) 
         >>> kl_to_each(p, table, negentropy(p)).round(3).tolist()
         [0.0, inf, 0.693]
     """
-    log_candidates = np.where(candidates > 0.0, candidates, 1.0)
-    np.log(log_candidates, out=log_candidates)
-    divergences = np.maximum(negentropy_p[..., None] - expectations(log_candidates, p), _ZERO)
-    if has_zero(candidates):
-        missed = expectations((candidates == 0.0).astype(np.float64), p)
-        divergences[missed > 0.0] = np.inf
+    if not has_zero(candidates):
+        return np.maximum(negentropy_p[..., None] - expectations(np.log(candidates), p), _ZERO)
+    zeros = candidates == 0.0
+    divergences = kl_to_each(p, np.where(zeros, 1.0, candidates), negentropy_p)
+    divergences[expectations(zeros.astype(np.float64), p) > 0.0] = np.inf
     return divergences
 
 

@@ -14,14 +14,11 @@ class MissingExtraError(ImportError, DependencyNotInstalled):
 
 @contextmanager
 def extra(name: str, purpose: str) -> Iterator[None]:
-    """Turn a failed import into an error that names the extra to install.
+    """Turn a failed import into a MissingExtraError that names the extra to install.
 
     Args:
         name: name of the extra in pyproject.toml.
         purpose: feature that needs it, for the error.
-
-    Raises:
-        MissingExtraError: if a package is missing.
 
     Example:
         >>> with extra("rl", "training"):
@@ -52,12 +49,12 @@ class BrokenPromiseWarning(UserWarning):
     """A channel does not keep the eps or delta that it promises: its results are not private."""
 
 
+class BlindChannelWarning(UserWarning):
+    """A channel tells two hypotheses apart in no round, so that learners pay for them for ever."""
+
+
 class BrokenPromiseError(ValueError):
     """A channel breaks its promise of eps or delta where only channels that keep it may play."""
-
-
-class ChannelFailedError(RuntimeError):
-    """A channel does not keep the contract, such as messages that follow the density it declares."""
 
 
 class DamagedStoreError(RuntimeError):
@@ -81,12 +78,7 @@ class UntrustedCodeError(ValueError):
 
 
 def summarize(error: BaseException) -> str:
-    """Describe an exception in one printable line.
-
-    Example:
-        >>> summarize(ValueError("no  such thing")), summarize(KeyboardInterrupt())
-        ('ValueError: no such thing', 'KeyboardInterrupt')
-    """
+    """Describe an exception in one printable line."""
     said = printable(" ".join(str(error).split()))
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 

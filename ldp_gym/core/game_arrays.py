@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.core.arrays import FloatArray, IntArray, least, row_sums
-from ldp_gym.core.validation import describe, numbers, numeric
+from ldp_gym.core.validation import describe, numbers
 
 ROW_TOLERANCE = 1e-5
 """Largest distance from one of the sum of a hypothesis' probabilities."""
@@ -20,23 +20,20 @@ PREDICTION_TOLERANCE = 1e-4
 _LARGEST_CONTEXT = 1e100
 """Largest coordinate of a context: beyond it the classes overflow."""
 
-_ROUNDING = 1e-12
+_SUM_ROUNDING = 1e-12
 """Distance from one of a sum that is due to rounding."""
 
 
 def distributions(
     values: npt.ArrayLike, name: str = "hypothesis", argument: str = "probabilities", place: str = "label"
 ) -> FloatArray:
-    """``values`` as distributions along the last axis, normalised to the last bit.
+    """``values`` as distributions ``(..., M)``, normalised to the last bit.
 
     Args:
-        values: ``(..., M)``.
+        values: the distributions.
         name: name of a row in an error, before the index of the axis before the last.
         argument: name of the whole array in an error.
         place: name of an entry of a row in an error.
-
-    Raises:
-        ValueError: saying which row is wrong, how, and by how much.
     """
     table, total = _rows(values, argument, name, place)
     normalised: FloatArray = table / total[..., None]
@@ -44,7 +41,7 @@ def distributions(
     return normalised
 
 
-def table(values: npt.ArrayLike, argument: str = "table", name: str = "hypothesis") -> FloatArray:
+def checked_table(values: npt.ArrayLike, argument: str = "table", name: str = "hypothesis") -> FloatArray:
     """Table ``(K, M)`` of distributions, normalised to the last bit."""
     rows = distributions(values, name, argument)
     if rows.ndim != 2:
@@ -54,7 +51,7 @@ def table(values: npt.ArrayLike, argument: str = "table", name: str = "hypothesi
 
 def row(name: str, values: npt.ArrayLike, length: int, place: str = "label") -> FloatArray:
     """``values`` as one distribution of the given length, read-only."""
-    found = numeric(name, values)
+    found = numbers(name, values)
     if found.shape != (length,):
         raise ValueError(f"{name} must be {length} probabilities that sum to one, got shape {found.shape}")
     normalised: FloatArray = distributions(found, name, place=place)
@@ -76,38 +73,28 @@ def _rows(
 
 
 def labels(values: object, num_labels: int) -> IntArray:
-    """Users' labels ``(...)`` as indices ``0..M-1``.
-
-    Raises:
-        TypeError: if they are not whole numbers.
-        ValueError: naming the first that is outside the range.
-    """
-    try:
-        array = np.asarray(values)
-    except Exception as error:  # whatever the __array__ of an object raises
-        raise ValueError(f"labels must form an array of whole numbers: {error}") from error
-    if array.dtype.kind not in "iu" or np.ma.isMaskedArray(values):
+    """Users' labels ``(...)`` as indices ``0..M-1``."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
         raise TypeError(f"labels must be whole numbers in 0..{num_labels - 1}, got {describe(values)}")
     wrong = (array < 0) | (array >= num_labels)
     if wrong.any():
-        place = tuple(int(i) for i in np.argwhere(wrong)[0])
-        where = f" at {list(place)}" if place else ""
-        raise ValueError(f"labels must lie in 0..{num_labels - 1}, got {array[place]}{where}")
+        raise ValueError(f"labels must lie in 0..{num_labels - 1}, got {array[wrong][0]}")
     return array.astype(np.int64, copy=False)
 
 
-def contexts(name: str, values: Any, context_dim: int) -> FloatArray:
+def checked_contexts(name: str, values: Any, context_dim: int) -> FloatArray:
     """``values`` as finite contexts ``(n, d)``, read-only; a list of numbers where d is 1."""
-    found = numeric(name, values, booleans=True)
+    found = np.array(numbers(name, values, booleans=True))
     if found.ndim == 1 and context_dim == 1:
         found = found[:, None]
     if found.ndim != 2 or found.shape[1] != context_dim or not len(found):
         raise ValueError(f"{name} must have shape (n, d) with d = {context_dim}, got {found.shape}")
-    sound = np.abs(found) <= _LARGEST_CONTEXT
-    if not sound.all():
-        where = tuple(int(i) for i in np.argwhere(~sound)[0])
+    wrong = ~(np.abs(found) <= _LARGEST_CONTEXT)
+    if wrong.any():
+        place = int(np.argwhere(wrong)[0, 0])
         raise ValueError(
-            f"{name} must be finite and within {_LARGEST_CONTEXT:g}, got {found[where]} in row {where[0]}"
+            f"{name} must be finite and within {_LARGEST_CONTEXT:g}, got {found[wrong][0]} in row {place}"
         )
     found.flags.writeable = False
     return found
@@ -135,10 +122,7 @@ def posteriors(values: npt.ArrayLike, num_hypotheses: int) -> FloatArray:
     """Posterior ``(..., K)``, checked and left as it is."""
     weights, _ = _rows(values, "posterior", "posterior", "hypothesis")
     if weights.shape[-1] != num_hypotheses:
-        raise ValueError(
-            f"a posterior has a weight for each of {num_hypotheses} hypotheses, shape "
-            f"(..., {num_hypotheses}), got {weights.shape}"
-        )
+        raise ValueError(f"a posterior has shape (..., K) with K = {num_hypotheses}, got {weights.shape}")
     return weights
 
 
@@ -158,7 +142,7 @@ def predictions(
 ) -> FloatArray:
     """Predictions ``(..., M)``, checked by :func:`row_totals` and renormalised."""
     total = row_totals(values, tolerance, name_row, advice)
-    if _off_one(total) < _ROUNDING:
+    if _off_one(total) < _SUM_ROUNDING:
         return values
     renormalised: FloatArray = np.divide(values, total[..., None])
     return renormalised
@@ -177,7 +161,7 @@ def row_totals(
         table: the rows.
         tolerance: largest distance of a sum from one.
         name_row: name of a row in the error, from its index.
-        advice: what to do instead, for the error.
+        advice: remedy that the error suggests.
         place: name of an entry of a row in the error.
 
     Raises:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -40,12 +40,6 @@ class Spec:
     Attributes:
         name: the registered name, or ``"module:Object"``.
         options: the part's own options, defaults included, without what the game decides.
-
-    Example:
-        >>> from ldp_gym import NATURES
-        >>> drift = NATURES.build("drift", {"context_dim": 2}, {"rate": 0.5})
-        >>> drift.spec.name, drift.spec.to_json()
-        ('drift', '{"name": "drift", "options": {"rate": 0.5}}')
     """
 
     name: str
@@ -68,8 +62,6 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
 
     Example:
         >>> from ldp_gym import NATURES
-        >>> "drift" in NATURES
-        True
         >>> NATURES.build("drift", {"context_dim": 2, "horizon": 7}, {"rate": 0.5}).rate
         0.5
         >>> NATURES["dirft"]
@@ -82,14 +74,13 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         self.kind = kind
         self.group = group
         self.own: dict[str, Callable[..., T]] = {}
-        self._signatures: dict[str, tuple[Any, tuple[dict[str, inspect.Parameter], bool]]] = {}
 
     @cached_property
     def _entry_points(self) -> dict[str, EntryPoint]:
         from importlib.metadata import entry_points  # it would double the time of `import ldp_gym`
 
         # This package's entry points win over others of the same name.
-        points = sorted(entry_points(group=self.group), key=lambda point: (point.name, is_own(point.module)))
+        points = sorted(entry_points(group=self.group), key=lambda point: _is_own(point.module))
         return {point.name: point for point in points}
 
     def __iter__(self) -> Iterator[str]:
@@ -101,9 +92,6 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
     def __contains__(self, name: object) -> bool:
         return name in self.own or name in self._entry_points
 
-    def __repr__(self) -> str:
-        return f"<registry of {self.group}: {', '.join(self)}>"
-
     def names(self) -> list[str]:
         """Every known name."""
         return list(self)
@@ -111,8 +99,10 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
     def __getitem__(self, name: str) -> Callable[..., T]:
         if not isinstance(name, str):
             raise TypeError(f"a {self.kind} goes by a name, got {name!r} of type {type(name).__name__}")
-        if name in self:
-            return self.get(name)
+        if name in self.own:
+            return self.own[name]
+        if name in self._entry_points:
+            return load_entry_point(self._entry_points[name], self.kind)
         if is_address(name):
             maker: Callable[..., T] = import_object(name, self.kind)
             return maker
@@ -122,20 +112,8 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
             f"unknown {self.kind} {name!r}{hint} Known: {', '.join(self)}. Your own goes by 'module:Object'."
         )
 
-    def get(self, name: str, default: Any = None) -> Any:
-        """The class or function of a registered name, or the default."""
-        if name in self.own:
-            return self.own[name]
-        if name not in self._entry_points:
-            return default
-        return load_entry_point(self._entry_points[name], self.kind)
-
     def class_of(self, name: str) -> type[T]:
-        """The class of that name, to read its class attributes.
-
-        Raises:
-            TypeError: if a function makes the part.
-        """
+        """The class of that name, to read its class attributes; a function is a TypeError."""
         maker = self[name]
         if not isinstance(maker, type):
             raise TypeError(f"the {self.kind} {name!r} must be a class, got {maker!r}")
@@ -144,16 +122,12 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
     def package_of(self, name: str) -> str:
         """The package, or top-level module, that offers ``name``; it is not imported."""
         if name in self.own:
-            return str(self.own[name].__module__).partition(".")[0]
-        if name in self._entry_points:
-            return self._entry_points[name].module.partition(".")[0]
-        if not is_address(name):
-            self[name]  # raises
-        return name.partition(":")[0].partition(".")[0]
-
-    def is_builtin(self, name: str) -> bool:
-        """Tell if ``name`` comes with this package; it is not imported."""
-        return is_own(self.package_of(name))
+            address = self.own[name].__module__
+        elif name in self._entry_points:
+            address = self._entry_points[name].module
+        else:
+            address = name if is_address(name) else str(self[name])  # an unknown name raises
+        return address.partition(":")[0].partition(".")[0]
 
     def makes(self, name: str) -> bool:
         """Tell if ``name`` is a class or a function; otherwise it is a finished part."""
@@ -170,10 +144,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
     def build(self, name: str, game_parameters: Mapping[str, Any], options: Mapping[str, Any]) -> T:
         """Make a part from the user's ``options`` and those ``game_parameters`` that it takes.
 
-        A game parameter that is None is left to the part. The part knows how it was made: its ``spec``.
-
-        Raises:
-            TypeError: for an option that the part does not take, that the game decides, or that is missing.
+        A game parameter that is None is left to the part, whose ``spec`` says how it was made.
         """
         maker = self[name]
         parameters, anything = self._parameters(name)
@@ -207,17 +178,10 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         maker = self[name]
         if not callable(maker):
             raise TypeError(f"the {self.kind} {name!r} must be a class or a function, got {maker!r}")
-        known = self._signatures.get(name)
-        if known is not None and known[0] is maker:  # reading a signature takes an eighth of gym.make's time
-            return known[1]
-        try:
-            read = _read_signature(maker)
-        except ValueError as error:
-            raise TypeError(f"the {self.kind} {name!r} has no signature: {error}") from error
-        self._signatures[name] = maker, read
-        return read
+        return _read_signature(maker)
 
 
+@lru_cache(maxsize=256)  # reading a signature takes an eighth of gym.make's time
 def _read_signature(maker: Callable[..., Any]) -> tuple[dict[str, inspect.Parameter], bool]:
     """Parameters by name; a class that takes ``**options`` takes those of its base too."""
     makers: list[Callable[..., Any]] = [maker]
@@ -236,20 +200,15 @@ def _read_signature(maker: Callable[..., Any]) -> tuple[dict[str, inspect.Parame
 
 def is_builtin(maker: Any) -> bool:
     """Tell if a class or function comes with this package."""
-    return is_own(str(getattr(maker, "__module__", "")))
+    return _is_own(str(maker.__module__))
 
 
-def is_own(address: str) -> bool:
-    """Tell if a module, or an object in one, comes with this package."""
-    return address.partition(".")[0] in PACKAGES
+def _is_own(module: str) -> bool:
+    return module.partition(".")[0] in PACKAGES
 
 
 def load_entry_point(point: EntryPoint, kind: str) -> Any:
-    """Import the object of an entry point.
-
-    Raises:
-        BrokenPluginError: if it cannot be imported.
-    """
+    """Import the object of an entry point, or raise a BrokenPluginError."""
     try:
         return point.load()
     except (Exception, SystemExit) as error:  # a module may raise anything
@@ -266,11 +225,7 @@ def first_sentence(found: Any) -> str:
 
 
 def import_object(address: str, kind: str) -> Any:
-    """Import the object that ``"module:object"`` names.
-
-    Raises:
-        ValueError: if it cannot be imported.
-    """
+    """Import the object that ``"module:object"`` names, or raise a ValueError."""
     module, _, attribute = address.partition(":")
     try:
         return getattr(import_module(module), attribute)
@@ -292,21 +247,7 @@ def is_address(value: object) -> bool:
 
 
 def refuse_addresses(value: Any, source: str) -> None:
-    """Refuse a ``"module:object"`` address anywhere in data that was read from a file.
-
-    Args:
-        value: rules, options or any other data.
-        source: the file, for the error.
-
-    Raises:
-        UntrustedCodeError: naming the address. Nothing is imported.
-
-    Example:
-        >>> refuse_addresses({"channel": "split", "truth_kwargs": {"contexts": "my_data:rows"}}, "a.json")
-        Traceback (most recent call last):
-        ...
-        ldp_gym.core.errors.UntrustedCodeError: a.json names code, 'my_data:rows', and a file may only ...
-    """
+    """Refuse a ``"module:object"`` address anywhere in data that was read from the file ``source``."""
     if is_address(value):
         raise UntrustedCodeError(
             f"{source} names code, {value!r}, and a file may only name registered parts: give the part in "
@@ -319,12 +260,7 @@ def refuse_addresses(value: Any, source: str) -> None:
 
 
 def resolve(value: Any, kind: str) -> Any:
-    """Data that ``"module:object"`` names, from a function by calling it; other values are returned.
-
-    Example:
-        >>> resolve("string:digits", "labels"), resolve([1, 2], "labels")
-        ('0123456789', [1, 2])
-    """
+    """Data that ``"module:object"`` names, from a function by calling it; other values are returned."""
     if not is_address(value):
         return value
     found = import_object(value, kind)

@@ -25,7 +25,7 @@ _BEYOND_EPISODES = 2**31
 class Purpose(Enum):
     """Purposes of random numbers other than episodes; the value is the spawn key below the seed.
 
-    With the seed as the only key, a class and a pool of the same seed would be made of the same numbers.
+    Without it a class and a pool of the same seed would be made of the same numbers.
     """
 
     CLASS = ()
@@ -41,14 +41,7 @@ class Purpose(Enum):
 
 
 def stream(purpose: Purpose, seed: int) -> np.random.Generator:
-    """Return the generator of a purpose under a seed.
-
-    Example:
-        >>> float(stream(Purpose.CLASS, 7).random()) == float(np.random.default_rng(7).random())
-        True
-        >>> float(stream(Purpose.POOL, 7).random()) == float(np.random.default_rng(7).random())
-        False
-    """
+    """Return the generator of a purpose under a seed."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=purpose.value))
 
 
@@ -56,13 +49,6 @@ def open_uniforms(rngs: Sequence[np.random.Generator], shape: tuple[int, ...]) -
     """Draw uniforms strictly inside (0, 1): ``shape`` from each generator, in row-major order.
 
     Because of that order a stream does not depend on how many rows are drawn at a time.
-
-    Example:
-        >>> at_once = open_uniforms([np.random.default_rng(0)], (4, 3))
-        >>> rng = np.random.default_rng(0)
-        >>> in_two = np.concatenate([open_uniforms([rng], (1, 3)), open_uniforms([rng], (3, 3))], axis=1)
-        >>> bool((at_once == in_two).all())
-        True
     """
     uniforms = np.empty((len(rngs), *shape))
     for rng, rows in zip(rngs, uniforms, strict=True):
@@ -107,12 +93,7 @@ def integers(bound: int, uniforms: FloatArray) -> IntArray:
 
 
 def laplace(uniforms: FloatArray) -> FloatArray:
-    """Inverse transform of the Laplace law with scale 1.
-
-    Example:
-        >>> laplace(np.array([0.25, 0.5, 0.75])).round(4).tolist()
-        [-0.6931, 0.0, 0.6931]
-    """
+    """Inverse transform of the Laplace law with scale 1."""
     tail = np.minimum(uniforms, 1.0 - uniforms)
     return np.copysign(np.log(2.0 * tail), uniforms - 0.5)
 

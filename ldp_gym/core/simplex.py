@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
-from gymnasium.error import Error
-from gymnasium.vector.utils import (
-    batch_differing_spaces,
-    batch_space,
-    concatenate,
-    create_empty_array,
-    iterate,
-)
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray
@@ -26,7 +18,6 @@ _ADVICE = (
     "an action is a distribution over the labels; ldp_gym.wrappers.MixtureAction and SoftmaxAction turn "
     'any agent\'s output into one, as the id "LDPDistBox-v0" does for RL libraries'
 )
-
 
 _HALF_TOLERANCE = 2.0 * float(np.finfo(np.float16).eps)
 """Tolerance for the sum of half-precision numbers: a softmax in them is off by up to 1.5 eps."""
@@ -55,21 +46,11 @@ class Simplex(spaces.Box):
         seed: int | np.random.Generator | None = None,
     ) -> None:
         num_labels = validation.whole("num_labels (M)", num_labels, least=1)
-        axes = validation.list_of("batch_shape", batch_shape, "lengths")
-        batch = tuple(validation.whole("batch_shape", length, least=0) for length in axes)
-        validation.fits_memory("num_labels", num_labels, math.prod(batch), "the space")
-        if seed is not None and not isinstance(seed, np.random.Generator):
-            seed = validation.seed("seed", seed)
-        super().__init__(0.0, 1.0, (*batch, num_labels), dtype=np.float64, seed=seed)
+        validation.fits_memory("num_labels", num_labels, math.prod(batch_shape), "the space")
+        super().__init__(0.0, 1.0, (*batch_shape, num_labels), dtype=np.float64, seed=seed)
 
     def sample(self, mask: None = None, probability: None = None) -> FloatArray:
-        """A uniform point of the simplex.
-
-        Raises:
-            gymnasium.error.Error: for a mask or probabilities, which belong to spaces of few points.
-        """
-        if mask is not None or probability is not None:
-            raise Error(f"Simplex.sample takes no mask and no probability, got {mask!r} and {probability!r}")
+        """A uniform point of the simplex. There are no masks: they belong to spaces of few points."""
         points = self.np_random.standard_exponential(self.shape)
         points /= np.add.reduce(points, axis=-1, keepdims=True)
         return points
@@ -112,14 +93,6 @@ def _name_action(row: list[int]) -> str:
 concatenate.register(Simplex, concatenate.registry[spaces.Box])
 create_empty_array.register(Simplex, create_empty_array.registry[spaces.Box])
 iterate.register(Simplex, iterate.registry[spaces.Box])
-
-
-@batch_differing_spaces.register(Simplex)
-def _batch_simplices(several: Sequence[Simplex]) -> Simplex:  # type: ignore[misc]
-    first = several[0]
-    if any(space != first for space in several):
-        raise ValueError(f"simplices are batched if they are of one shape, got {several}")
-    return _batch_simplex(first, len(several))
 
 
 @batch_space.register(Simplex)

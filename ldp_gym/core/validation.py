@@ -32,36 +32,39 @@ _SHORT.maxother = _SHORT.maxstring = 80
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxarray = 4
 
 
-# -- Numbers ------------------------------------------------------------------------------------------
-
-
 def describe(value: object) -> str:
     """Show a value in an error, in a few words.
 
     Example:
-        >>> describe("1"), describe(10**400), describe(True)
-        ("'1' of type str", 'a whole number of about 401 digits', 'True of type bool')
+        >>> describe("1"), describe(True)
+        ("'1' of type str", 'True of type bool')
     """
-    if isinstance(value, int) and value.bit_length() > 256:
-        return f"a whole number of about {math.floor(value.bit_length() * math.log10(2.0)) + 1} digits"
     return f"{_SHORT.repr(value)} of type {type(value).__name__}"
+
+
+# -- Numbers ------------------------------------------------------------------------------------------
 
 
 def whole(name: str, value: object, *, least: int, most: int = _LARGEST_COUNT) -> int:
     """``value`` as an int in ``least..most``."""
-    if not _is_number(value) or not isinstance(value, Integral):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number, got {describe(value)}")
     number = int(value)
     if number < least:
-        raise ValueError(f"{name} must be at least {least}, got {_plain(number)}")
+        raise ValueError(f"{name} must be at least {least}, got {_SHORT.repr(number)}")
     if number > most:
-        raise ValueError(f"{name} must be at most {_plain(most)}, got {_plain(number)}")
+        raise ValueError(f"{name} must be at most {_SHORT.repr(most)}, got {_SHORT.repr(number)}")
     return number
+
+
+def index(name: str, value: object, size: int) -> int:
+    """``value`` as an index into a sequence of the given size."""
+    return whole(name, value, least=0, most=size - 1)
 
 
 def seed(name: str, value: object) -> int:
     """``value`` as a seed: a nonnegative int of any size."""
-    return whole(name, value, least=0, most=2**100_000)
+    return whole(name, value, least=0, most=2**10_000)
 
 
 def seeds(name: str, value: object, num_games: int) -> list[int | None]:
@@ -77,19 +80,14 @@ def seeds(name: str, value: object, num_games: int) -> list[int | None]:
     return [first + game for game in range(num_games)]
 
 
-def index(name: str, value: object, size: int) -> int:
-    """``value`` as an index into a sequence of the given size."""
-    number = whole(name, value, least=0)
-    if number >= size:
-        raise ValueError(f"{name} must lie in 0..{size - 1}, got {number}")
-    return number
-
-
 def real(name: str, value: object) -> float:
-    """``value`` as a float other than NaN."""
-    if not _is_number(value) or not isinstance(value, Real):
+    """``value`` as a float other than NaN; infinite if it is too large for a float."""
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {describe(value)}")
-    number = _to_float(name, value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if math.isnan(number):
         raise ValueError(f"{name} must be a number, got NaN")
     return number
@@ -98,41 +96,37 @@ def real(name: str, value: object) -> float:
 def positive(name: str, value: object, *, most: float = sys.float_info.max) -> float:
     """``value`` as a finite float above zero, at most ``most``."""
     number = real(name, value)
-    if not 0.0 < number <= most:
-        limit = "finite" if most == sys.float_info.max else f"at most {most:g}"
-        raise ValueError(f"{name} must be positive and {limit}, got {number}")
-    return number
+    limit = "finite" if most == sys.float_info.max else f"at most {most:g}"
+    return _require(0.0 < number <= most, name, f"be positive and {limit}", number)
 
 
 def nonnegative(name: str, value: object) -> float:
     """``value`` as a finite float, zero or above."""
     number = real(name, value)
-    if not 0.0 <= number < math.inf:
-        raise ValueError(f"{name} must be nonnegative and finite, got {number}")
-    return number
+    return _require(0.0 <= number < math.inf, name, "be nonnegative and finite", number)
 
 
 def fraction(name: str, value: object) -> float:
     """``value`` as a float in (0, 1)."""
     number = real(name, value)
-    if not 0.0 < number < 1.0:
-        raise ValueError(f"{name} must lie in (0, 1), got {number}")
-    return number
+    return _require(0.0 < number < 1.0, name, "lie in (0, 1)", number)
 
 
 def probability_below_one(name: str, value: object) -> float:
     """``value`` as a float in [0, 1)."""
     number = real(name, value)
-    if not 0.0 <= number < 1.0:
-        raise ValueError(f"{name} must lie in [0, 1), got {number}")
-    return number
+    return _require(0.0 <= number < 1.0, name, "lie in [0, 1)", number)
 
 
 def probability(name: str, value: object) -> float:
     """``value`` as a float in [0, 1]."""
     number = real(name, value)
-    if not 0.0 <= number <= 1.0:
-        raise ValueError(f"{name} must lie in [0, 1], got {number}")
+    return _require(0.0 <= number <= 1.0, name, "lie in [0, 1]", number)
+
+
+def _require(sound: bool, name: str, must: str, number: float) -> float:
+    if not sound:
+        raise ValueError(f"{name} must {must}, got {number}")
     return number
 
 
@@ -152,22 +146,6 @@ def fits_memory(name: str, count: int, numbers_each: int, what: str) -> None:
         )
 
 
-def _is_number(value: object) -> bool:
-    """Tell numbers from bools, and from durations, which NumPy takes for integers."""
-    return not isinstance(value, bool | np.bool_ | np.timedelta64)
-
-
-def _to_float(name: str, value: Real) -> float:
-    try:
-        return float(value)
-    except OverflowError as error:
-        raise ValueError(f"{name} must be a float, got {describe(value)}, which is too large") from error
-
-
-def _plain(number: int) -> str:
-    return describe(number) if number.bit_length() > 256 else str(number)
-
-
 # -- Flags, names and objects --------------------------------------------------------------------------
 
 
@@ -178,15 +156,12 @@ def flag(name: str, value: object) -> bool:
     return bool(value)
 
 
-def options(name: str, value: object) -> dict[str, Any]:
+def options_dict(name: str, value: object) -> dict[str, Any]:
     """``value`` as a dict of options by name; empty for None."""
     if value is None:
         return {}
-    if not isinstance(value, Mapping):
-        raise TypeError(f"{name} must be a dict of options, got {describe(value)}")
-    for key in value:
-        if not isinstance(key, str):
-            raise TypeError(f"{name} must have the options' names as keys, got {describe(key)}")
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise TypeError(f"{name} must be a dict of options by name, got {describe(value)}")
     return dict(value)
 
 
@@ -226,7 +201,7 @@ def path(name: str, value: object) -> Path:
 
 def list_of(name: str, values: Any, what: str) -> list[Any]:
     """``values``, a list, a tuple or an array of one axis, as a list of ``what``."""
-    if isinstance(values, np.ndarray) and values.ndim == 1 and not np.ma.isMaskedArray(values):
+    if isinstance(values, np.ndarray) and values.ndim == 1:
         return list(values)
     if not isinstance(values, Sequence) or isinstance(values, str | bytes):
         raise TypeError(f"{name} must be a list of {what}, got {describe(values)}")
@@ -243,11 +218,6 @@ def indices(name: str, values: object, size: int) -> IntArray:
     return np.array([index(name, value, size) for value in list_of(name, values, "indices")], dtype=np.int64)
 
 
-def numeric(name: str, values: Any, *, booleans: bool = False) -> FloatArray:
-    """``values`` as a new array of floats (see :func:`numbers`)."""
-    return np.array(numbers(name, values, booleans=booleans), dtype=np.float64)
-
-
 def numbers(name: str, values: Any, *, booleans: bool = False) -> FloatArray:
     """``values`` as an array of floats; an array of floats is returned as it is.
 
@@ -257,8 +227,7 @@ def numbers(name: str, values: Any, *, booleans: bool = False) -> FloatArray:
         booleans: take True and False for 1 and 0, as in the features of a classifier.
 
     Raises:
-        ValueError: for text, bytes, dates, durations, complex numbers, booleans, missing or masked values,
-            rows of different lengths, and other objects.
+        ValueError: for anything but numbers, masked values, and rows of different lengths.
     """
     if type(values) is np.ndarray and values.dtype == _FLOAT:
         return values
@@ -268,16 +237,10 @@ def numbers(name: str, values: Any, *, booleans: bool = False) -> FloatArray:
         array = np.asarray(values)
     except Exception as error:  # whatever the __array__ of an object raises
         raise ValueError(f"{name} must form a rectangular array of numbers: {error}") from error
-    if array.dtype == object:
-        elements = [_element(name, value, booleans) for value in array.ravel()]
-        array = np.array(elements, dtype=np.float64).reshape(array.shape)
+    if array.dtype == object and all(isinstance(value, Real) for value in array.ravel()):
+        flags = any(isinstance(value, bool) for value in array.ravel())
+        array = array.astype(np.bool_ if flags and not booleans else np.float64)
     if array.dtype.kind not in ("iufb" if booleans else "iuf"):
         first = _SHORT.repr(array.ravel()[:1].tolist())
         raise ValueError(f"{name} must be numbers, got {array.dtype} such as {first}")
     return array.astype(np.float64, copy=False)
-
-
-def _element(name: str, value: object, booleans: bool) -> float:
-    if not isinstance(value, Real) or not (_is_number(value) or (booleans and isinstance(value, bool))):
-        raise ValueError(f"{name} must be numbers, got {describe(value)} among them")
-    return _to_float(name, value)

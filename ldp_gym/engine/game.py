@@ -24,17 +24,23 @@ class Game:
             candidates).
         channel: the channel by which users privatize their labels.
         horizon: T, the number of rounds.
+        batch: number of users who answer under one public posterior.
     """
 
     hypotheses: HypothesisClass | None
     channel: Channel
     horizon: int
+    batch: int = 1
 
     def public_posterior(self, batch_shape: tuple[int, ...] = ()) -> PublicPosterior:
         """The posterior of the public transcript before the first message."""
         channel = self.channel
         return PublicPosterior(
-            channel.num_hypotheses, batch_shape, rate=channel.posterior_rate, share=channel.posterior_share
+            channel.num_hypotheses,
+            batch_shape,
+            rate=channel.posterior_rate,
+            share=channel.posterior_share,
+            batch=self.batch,
         )
 
     @property

@@ -16,7 +16,7 @@ from ldp_gym.engine.game import Game
 
 
 @runtime_checkable
-class Learner(Protocol):
+class LearnerProtocol(Protocol):
     """An agent that predicts distributions from candidates and messages.
 
     A learner is made for a :class:`ldp_gym.Game` and sees only the public rules, the candidates ``f_j(x_t)``
@@ -46,7 +46,7 @@ class Learner(Protocol):
         """Learn from the round's messages ``(..., *message_shape)``."""
 
 
-MakeLearner = Callable[[Game], Learner]
+MakeLearner = Callable[[Game], LearnerProtocol]
 """Factory of a learner, such as its class."""
 
 Track = Literal["informed", "uninformed"]
@@ -56,7 +56,7 @@ Track = Literal["informed", "uninformed"]
 *uninformed*: only messages, public candidates and eps, in whatever form the messages come.
 """
 
-LEARNERS: Registry[Learner] = Registry("learner", group="ldp_gym.learners")
+LEARNERS: Registry[LearnerProtocol] = Registry("learner", group="ldp_gym.learners")
 
 LOADERS: Registry[MakeLearner] = Registry("loader of trained models", group="ldp_gym.loaders")
 """Functions that load a trained model from its directory."""
@@ -83,7 +83,7 @@ class _NamedLearner:
     name: str
     options: Mapping[str, Any]
 
-    def __call__(self, game: Game) -> Learner:
+    def __call__(self, game: Game) -> LearnerProtocol:
         return _as_learner(LEARNERS.build(self.name, {"game": game}, self.options), self.name)
 
     @property
@@ -104,10 +104,6 @@ def as_make_learner(
         name: name of the learner.
         options: options of the learner.
         trust: allow a model's files to run code when they are read.
-
-    Raises:
-        ValueError: if there is no such learner; the message suggests the nearest name.
-        UntrustedCodeError: if a model's files run code, and ``trust`` is not set.
     """
     if is_directory(name):
         return LOADERS.build("directory", {"directory": name, "trust": trust}, options or {})
@@ -117,7 +113,7 @@ def as_make_learner(
 
 def build_learner(
     learner: str | MakeLearner, game: Game, options: Mapping[str, Any] | None = None
-) -> Learner:
+) -> LearnerProtocol:
     """Make a learner for a game.
 
     Args:
@@ -139,8 +135,8 @@ def build_learner(
     return _as_learner(made, learner)
 
 
-def _as_learner(made: object, maker: object) -> Learner:
-    if not isinstance(made, Learner) or isinstance(made, type):
+def _as_learner(made: object, maker: object) -> LearnerProtocol:
+    if not isinstance(made, LearnerProtocol) or isinstance(made, type):
         raise TypeError(f"a learner has reset, predict and update; {describe(maker)} made {describe(made)}")
     return made
 
@@ -153,13 +149,11 @@ def is_directory(name: str) -> bool:
 # -- Playing a learner ------------------------------------------------------------------------------------
 
 
-def begin_episodes(learner: Learner, generators: Sequence[np.random.Generator]) -> None:
-    """Reset a learner for a batch of episodes.
+def begin_episodes(learner: LearnerProtocol, generators: Sequence[np.random.Generator]) -> None:
+    """Reset a learner for the episodes of these generators.
 
-    Args:
-        learner: the learner.
-        generators: the episodes' own generators. A randomized learner gets, for each, another generator with
-            a seed that is a hash of the episode's; nothing is drawn from the episode's.
+    A randomized learner gets, for each, another generator with a seed that is a hash of the episode's;
+    nothing is drawn from the episode's.
     """
     batch_shape = (len(generators),)
     if not getattr(learner, "randomized", False):
@@ -171,13 +165,16 @@ def begin_episodes(learner: Learner, generators: Sequence[np.random.Generator]) 
     learner.reset(batch_shape, generators=coins)  # type: ignore[call-arg]
 
 
-def plays_blocks(learner: Learner) -> bool:
+def plays_blocks(learner: LearnerProtocol) -> bool:
     """Tell if a learner plays many rounds at a time."""
     return getattr(learner, "play", None) is not None
 
 
 def play_block(
-    learner: Learner, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
+    learner: LearnerProtocol,
+    candidates: FloatArray,
+    messages: Messages,
+    log_likelihoods: FloatArray | None = None,
 ) -> FloatArray:
     """Predict and learn n rounds, messages ``(B, n, *message_shape)`` to predictions ``(B, n, M)``."""
     play: Any = getattr(learner, "play", None)
@@ -186,22 +183,18 @@ def play_block(
     return play(candidates, messages, log_likelihoods)
 
 
-def play_stepwise(learner: Learner, candidates: FloatArray, messages: Messages) -> FloatArray:
+def play_stepwise(learner: LearnerProtocol, candidates: FloatArray, messages: Messages) -> FloatArray:
     """Predict and learn n rounds, one by one."""
     predictions = []
     for t in range(messages.shape[1]):
-        now = candidates if candidates.ndim == 2 else at_round(candidates, t).copy()
+        now = candidates if candidates.ndim == 2 else at_round(candidates, t)
         predictions.append(predict_checked(learner, now, len(messages)))
-        learner.update(now, messages[:, t].copy())  # a view would lead to the messages to come
+        learner.update(now, messages[:, t])
     return np.stack(predictions, axis=1)
 
 
-def predict_checked(learner: Learner, candidates: FloatArray, games: int) -> FloatArray:
-    """Copy of a learner's predictions ``(games, M)``: a learner may use one buffer for all rounds.
-
-    Raises:
-        ValueError: if they have another shape.
-    """
+def predict_checked(learner: LearnerProtocol, candidates: FloatArray, games: int) -> FloatArray:
+    """Copy of a learner's predictions ``(games, M)``: a learner may use one buffer for all rounds."""
     predictions, shape = np.array(learner.predict(candidates)), (games, candidates.shape[-1])
     if predictions.shape != shape:
         raise ValueError(

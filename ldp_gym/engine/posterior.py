@@ -34,13 +34,17 @@ def weights_of(log_weights: FloatArray) -> FloatArray:
 
 
 class PublicPosterior:
-    """The posterior of a batch of games under a uniform prior, advanced message by message.
+    """The posterior of several games under a uniform prior, advanced message by message.
+
+    With ``batch=n`` the public sees it change after every n messages; in between it shows :attr:`weights` as
+    they were before the batch.
 
     Args:
         num_hypotheses: K.
         batch_shape: the games.
         rate: exponent of the likelihoods.
         share: share of the weight that is spread over all hypotheses after every message.
+        batch: number of users who answer under one public posterior.
 
     Example:
         >>> posterior = PublicPosterior(2)
@@ -56,25 +60,38 @@ class PublicPosterior:
         *,
         rate: float = 1.0,
         share: float = 0.0,
+        batch: int = 1,
     ) -> None:
-        self._rate, self._share = rate, share
+        self._rate, self._share, self._batch = rate, share, batch
         # Games are side by side in memory: elementwise work on the weights runs along them.
         self._log_weights = np.moveaxis(np.zeros((num_hypotheses, *batch_shape)), 0, -1)
+        self._shown = self._log_weights.copy()  # log weights before the batch
+        self._pending = np.zeros(batch_shape, dtype=np.int64)  # messages of the batch so far
 
     @property
     def weights(self) -> FloatArray:
-        """The weights ``(..., K)``, summing to one."""
+        """The public weights ``(..., K)``, summing to one: those before the current batch."""
+        return weights_of(self._log_weights if self._batch == 1 else self._shown)
+
+    @property
+    def latest_weights(self) -> FloatArray:
+        """The weights ``(..., K)`` after all messages, those of an incomplete batch included."""
         return weights_of(self._log_weights)
 
     def advance(self, log_likelihood: FloatArray) -> None:
         """Bayes' rule, for messages of the given log-likelihood ``(..., K)``, tempered and shared."""
         self._log_weights = self._log_weights_after(self._log_weights, self._relative(log_likelihood))
+        if self._batch > 1:
+            self._pending = (self._pending + 1) % self._batch
+            complete = (self._pending == 0)[..., None]
+            self._shown = np.where(complete, self._log_weights, self._shown)
 
     def along(self, log_likelihoods: FloatArray) -> FloatArray:
-        """The weights before each of n rounds ``(B, n, K)``; advances past them."""
+        """The public weights before each of n rounds ``(B, n, K)``; advances past them."""
         path = self.path(log_likelihoods)
-        self.move_to(path[:, -1])
-        return weights_of(path[:, :-1])
+        weights = weights_of(self.shown_on(path)[:, :-1])
+        self.move_along(path, path.shape[1] - 1)
+        return weights
 
     def path(self, log_likelihoods: FloatArray) -> FloatArray:
         """The log weights before each of n rounds and after the last, ``(B, n + 1, K)``, up to constants."""
@@ -88,9 +105,22 @@ class PublicPosterior:
             path[:, t] = self._log_weights_after(path[:, t - 1], path[:, t])
         return path
 
-    def move_to(self, log_weights: FloatArray) -> None:
-        """Go on from a point of a :meth:`path`, ``(..., K)``."""
-        np.copyto(self._log_weights, log_weights)
+    def shown_on(self, path: FloatArray) -> FloatArray:
+        """The public log weights before each round of a :meth:`path`, in its shape."""
+        if self._batch == 1:
+            return path
+        # Round t of a game shows the log weights of (pending + t) % batch rounds ago, or those shown now.
+        rounds = np.arange(path.shape[1])
+        since = rounds - (self._pending[:, None] + rounds) % self._batch
+        earlier = np.take_along_axis(path, np.maximum(since, 0)[..., None], axis=1)
+        return np.where((since < 0)[..., None], self._shown[:, None], earlier)
+
+    def move_along(self, path: FloatArray, rounds: int) -> None:
+        """Go on after the first rounds of a :meth:`path`."""
+        if self._batch > 1:
+            self._shown = self.shown_on(path)[:, rounds]
+            self._pending = (self._pending + rounds) % self._batch
+        np.copyto(self._log_weights, path[:, rounds])
 
     def _relative(self, log_likelihood: FloatArray) -> FloatArray:
         """Increments of the log weights: 0 for the likeliest hypothesis, so that sums stay small."""
@@ -107,11 +137,13 @@ class PublicPosterior:
 
     def restart(self, games: BoolArray | IntArray) -> None:
         """Go back to the prior in those games."""
-        self._log_weights[games] = 0.0
+        self._log_weights[games] = self._shown[games] = 0.0
+        self._pending[games] = 0
 
     def keep(self, games: BoolArray | IntArray) -> None:
         """Go on with only those games."""
-        self._log_weights = self._log_weights[games]
+        self._log_weights, self._shown = self._log_weights[games], self._shown[games]
+        self._pending = self._pending[games]
 
 
 def send_adaptively(
@@ -154,9 +186,9 @@ def send_adaptively(
         here = candidates[:, now] if changing else candidates
         messages, log_likelihoods = channel.send(labels[:, now], here, uniforms[:, now], guesses)
         path = posterior.path(log_likelihoods)
-        weights = weights_of(path)
+        weights = weights_of(posterior.shown_on(path))
         good = _count_right(guesses, weights)
-        posterior.move_to(path[:, good])
+        posterior.move_along(path, good)
         guesses = weights[:, good:]
         sent.append((messages[:, :good], log_likelihoods[:, :good]))
         played += good

@@ -25,10 +25,10 @@ _ZERO = np.zeros(())
 _BLOCK_NUMBERS = 2**20
 """Largest block of tape, in numbers: 8 MiB."""
 
-_LONGEST = 256
+_LONGEST_BLOCK = 256
 """Largest block of tape, in rounds: enough to make the cost of a block's calls vanish."""
 
-_FIRST = 2
+_FIRST_BLOCK = 2
 """Rounds of the first block of an adaptive game: reset() must not wait for many."""
 
 
@@ -128,7 +128,7 @@ class Playback:
         self.over = np.ones(num_games, dtype=np.bool_)
         self.rounds = np.zeros((num_games, 1), dtype=np.int64)
         self._num_games = num_games
-        self._block = min(_LONGEST, scenario.rounds_at_a_time(num_games, _BLOCK_NUMBERS))
+        self._block = min(_LONGEST_BLOCK, scenario.rounds_at_a_time(num_games, _BLOCK_NUMBERS))
         self._groups: list[ResetGroup] = []
         self._fields = ["contexts", "distributions", "negentropies", "members", "labels", "messages"]
         if (scenario.observe_candidates or make_notes) and not scenario.shares_table:
@@ -177,7 +177,7 @@ class Playback:
     def _record_block(self, group: ResetGroup) -> None:
         """Record a group's next rounds, over those that it has played."""
         # Blocks double from the first on: their length changes nothing in the stream.
-        most = max(_FIRST, group.recorded) if self.scenario.adaptive else self._block
+        most = max(_FIRST_BLOCK, group.recorded) if self.scenario.adaptive else self._block
         rounds = min(most, self._block, self.scenario.horizon - group.recorded)
         tape = group.episodes.play(rounds)
         group.recorded += rounds
@@ -204,8 +204,7 @@ class Playback:
     def now(self, name: str) -> npt.NDArray[Any]:
         """A field of :class:`ldp_gym.engine.tape.Tape` in the current round of each game, ``(B, ...)``.
 
-        It is a view of the record, to be copied before it is given away. A game that is over shows its last
-        round again.
+        It is a view of the record, to be copied before it is given away.
         """
         return self._record[name] if name in self._constant else self._record[name][self._now]
 
@@ -261,11 +260,7 @@ class Referee:
         return {"truth": self._playback.now("members").copy()} if self.scenario.reveal else {}
 
     def observe(self, game: int | EllipsisType = ...) -> dict[str, npt.NDArray[Any]]:
-        """Copies of the current observations: rounds, contexts, messages, candidates on request.
-
-        Args:
-            game: index of one game, or all.
-        """
+        """Copies of the current observations, of one game or of all."""
         playback = self._playback
         observations = {
             "round": playback.rounds[game].copy(),
@@ -321,7 +316,7 @@ class Referee:
 
 def member_option(scenario: Scenario, options: Mapping[str, Any] | None) -> int | None:
     """Member that ``reset(options={"truth": j})`` asks for, checked."""
-    options = validation.options("options", options)
+    options = validation.options_dict("options", options)
     unknown = set(options) - {"truth"}
     if unknown:
         raise ValueError(f"unknown reset options {sorted(unknown)}; the known one is 'truth'")

@@ -36,6 +36,8 @@ class Rules(TypedDict, total=False):
         truth_kwargs: further options of a named truth.
         observe_candidates: show the candidates ``f_j(x_t)`` in the observations.
         redraw_hypotheses: draw a new class of the named family in each episode.
+        batch: number of users who answer under one public posterior, which advances when the batch is
+            complete; 1 by default. Matters where a channel or nature is adaptive.
         reveal: put the truth and the labels into info. For debugging and analysis only.
         max_loss: cap of the KL in the reward, which is always finite.
     """
@@ -57,6 +59,7 @@ class Rules(TypedDict, total=False):
     truth_kwargs: Mapping[str, Any] | None
     observe_candidates: bool
     redraw_hypotheses: bool
+    batch: int
     reveal: bool
     max_loss: float
 
@@ -69,6 +72,7 @@ DEFAULTS: Rules = {
     "truth": "uniform",
     "observe_candidates": False,
     "redraw_hypotheses": False,
+    "batch": 1,
     "reveal": False,
     "max_loss": 100.0,
 }
@@ -112,7 +116,7 @@ def as_rules(name: str, value: object) -> dict[str, Any]:
         TypeError: if it is something else, or has an unknown rule.
     """
     validation.instance(name, value, Mapping, "a dict of what gym.make('LDPDist-v0', ...) takes")
-    rules = validation.options(name, value)
+    rules = validation.options_dict(name, value)
     complete_rules(rules)
     return rules
 

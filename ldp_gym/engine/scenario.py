@@ -48,8 +48,9 @@ class Scenario:
         self.observe_candidates = validation.flag("observe_candidates", given["observe_candidates"])
         self.reveal = validation.flag("reveal", given["reveal"])
         self.redraws = validation.flag("redraw_hypotheses", given["redraw_hypotheses"])
+        batch = validation.whole("batch", given["batch"], least=1)
         options = {
-            party: validation.options(f"{party}_kwargs", given[f"{party}_kwargs"])  # type: ignore[literal-required]
+            party: validation.options_dict(f"{party}_kwargs", given[f"{party}_kwargs"])  # type: ignore[literal-required]
             for party in ("hypotheses", "channel", "nature", "truth")
         }
         # The parts check their own numbers.
@@ -58,7 +59,7 @@ class Scenario:
             "num_hypotheses": given["num_hypotheses"],
             "num_labels": given["num_labels"],
             "context_dim": given["context_dim"],
-            "class_seed": given["class_seed"],
+            "class_seed": validation.seed("class_seed", given["class_seed"]),
             "epsilon": _known_epsilon(given["channel"], given["epsilon"]),
             "horizon": horizon,
         }
@@ -71,7 +72,7 @@ class Scenario:
         self.channel = self._channel(given["channel"], promise, options["channel"])
         self.nature = self._nature(given["nature"], options["nature"])
         self._check_tables()
-        self.game = Game(None if self.redraws else self.hypotheses, self.channel, self.horizon)
+        self.game = Game(None if self.redraws else self.hypotheses, self.channel, self.horizon, batch)
 
     # -- Making the parties ---------------------------------------------------------------------------
 
@@ -192,12 +193,7 @@ class Scenario:
         return validation.index("truth", truth, num_hypotheses)
 
     def start_episode(self, generator: np.random.Generator, member: int | None = None) -> EpisodeStart:
-        """Draw an episode's truth, and its class if it is redrawn.
-
-        Args:
-            generator: the episode's generator.
-            member: a chosen truth; nothing else changes with it.
-        """
+        """Draw an episode's truth (or take the given member), and its class if it is redrawn."""
         uniforms = open_uniforms([generator], (1, self.truth.num_episode_uniforms))[0]
         truth = self.truth.draw_episode(uniforms)[0]
         if member is not None:
@@ -280,11 +276,7 @@ class EpisodeStart:
 
 
 def episode_generator(root: np.random.Generator) -> np.random.Generator:
-    """Spawn the next episode's generator from the environment's.
-
-    It depends on the seed and on how many came before: not on how far earlier tapes were recorded, nor on
-    what a wrapper draws from the environment's generator.
-    """
+    """Spawn the next episode's generator from the environment's, whatever else was drawn from that."""
     return root.spawn(1)[0]
 
 

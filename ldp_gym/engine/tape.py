@@ -66,6 +66,7 @@ class Episodes:
         self._needs_contexts = (
             show_contexts or scenario.truth.needs_contexts or not scenario.hypotheses.constant
         )
+        self._nature_adapts = self._needs_contexts and scenario.nature.adaptive
         self.starts = list(starts)
         self._truth = np.stack([start.truth for start in self.starts])
         self._prepared: Any = None
@@ -101,11 +102,6 @@ class Episodes:
         tapes = [self._play(uniforms[:, t : t + 1]) for t in range(rounds)]
         return _concatenate(tapes, scenario.constant_fields)
 
-    @property
-    def _nature_adapts(self) -> bool:
-        """True if a context depends on the messages before it."""
-        return self._needs_contexts and self.scenario.nature.adaptive
-
     def _play(self, uniforms: FloatArray) -> Tape:
         """Play the rounds of the given uniforms ``(B, n, num_uniforms)``."""
         rounds = np.broadcast_to(self._round + np.arange(uniforms.shape[1]), uniforms.shape[:2])
@@ -137,10 +133,7 @@ class Episodes:
     def _laws(
         self, uniforms: FloatArray, rounds: IntArray, contexts: FloatArray | None
     ) -> tuple[dict[str, Any], FloatArray]:
-        """Fields of :class:`Tape` from which labels are drawn, and the cumulative distribution functions.
-
-        They are worked out once where nothing changes.
-        """
+        """Fields of :class:`Tape` from which labels are drawn, and the cumulative distribution functions."""
         if self._constant is not None:
             return self._constant
         candidates = self._hypotheses(self._context if contexts is None else contexts)
@@ -245,9 +238,9 @@ class ClassPerEpisode:
 
 
 def _check_shape(source: object, what: str, rows: object, shape: tuple[int, ...]) -> None:
-    if not isinstance(rows, np.ndarray) or rows.shape != shape:
-        got = rows.shape if isinstance(rows, np.ndarray) else f"an object of type {type(rows).__name__}"
-        raise ValueError(f"{source!r} must give {what} as an array of shape {shape}, got {got}")
+    found = getattr(rows, "shape", f"an object of type {type(rows).__name__}")
+    if found != shape:
+        raise ValueError(f"{source!r} must give {what} as an array of shape {shape}, got {found}")
 
 
 def _check_rows(source: object, what: str, rows: FloatArray, name_row: Callable[[list[int]], str]) -> None:

@@ -180,6 +180,7 @@ class LDPDistEnv(RefereedEnv, gym.Env[Observation, FloatArray]):
         truth_kwargs: Mapping[str, Any] | None = None,
         observe_candidates: bool = False,
         redraw_hypotheses: bool = False,
+        batch: int = 1,
         reveal: bool = False,
         max_loss: float = 100.0,
         **unknown: Any,

@@ -79,6 +79,7 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
         truth_kwargs: Mapping[str, Any] | None = None,
         observe_candidates: bool = False,
         redraw_hypotheses: bool = False,
+        batch: int = 1,
         reveal: bool = False,
         max_loss: float = 100.0,
         **unknown: Any,
@@ -107,7 +108,7 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
             seed: game i gets ``seed + i``, or the i-th of a list; without one, its next episode begins.
             options: ``{"truth": j}`` chooses the truth; ``{"reset_mask": mask}`` the games.
         """
-        options = validation.options("options", options)
+        options = validation.options_dict("options", options)
         mask = self._reset_mask(options.pop("reset_mask", None))
         infos = self._begin(
             mask, validation.seeds("seed", seed, self.num_envs), member_option(self.scenario, options)
@@ -142,7 +143,7 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
             raise ResetNeeded(
                 f"games {np.flatnonzero(resetting).tolist()} are over, or have not begun: reset them first"
             )
-        actions = validation.numeric("an action", actions)
+        actions = np.array(validation.numbers("an action", actions))
         if actions.shape == self._actions.shape:  # else the space has something to say
             actions[resetting] = 1.0 / actions.shape[-1]
         return actions
@@ -183,10 +184,8 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
         expected = f"reset_mask must be a boolean array of shape ({self.num_envs},)"
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
             raise TypeError(f"{expected}, got {mask!r}")
-        if mask.shape != (self.num_envs,):
-            raise ValueError(f"{expected}, got {mask!r}")
-        if not mask.any():
-            raise ValueError("reset_mask selects no game")
+        if mask.shape != (self.num_envs,) or not mask.any():
+            raise ValueError(f"{expected} that selects a game, got {mask!r}")
         return mask
 
     @property

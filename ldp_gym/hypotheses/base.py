@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -73,7 +73,7 @@ class Table(HypothesisClass):
     constant = True
 
     def __init__(self, table: npt.ArrayLike, context_dim: int = 1) -> None:
-        self.table = game_arrays.table(table)
+        self.table = game_arrays.checked_table(table)
         self.table.flags.writeable = False  # shared with every learner
         super().__init__(self.table.shape[0], self.table.shape[1], context_dim)
 
@@ -130,11 +130,7 @@ def batched_function(
 ) -> Callable[[FloatArray], Any]:
     """``function`` if it already maps batches row by row, else one that calls it on every row.
 
-    Args:
-        function: maps one context ``(d,)`` to a distribution ``(M,)``.
-        context_dim: d.
-        num_labels: M.
-        name: name of the function in an error.
+    It maps one context ``(d,)`` to a distribution ``(M,)``; an error calls it ``name``.
     """
     probe = _probe(context_dim)
     rows = np.stack([validation.numbers(f"what {name} returns", function(x)) for x in probe])
@@ -167,13 +163,6 @@ def _probe(context_dim: int) -> FloatArray:
 # -- Fitted classifiers -----------------------------------------------------------------------------------
 
 
-class Classifier(Protocol):
-    """A fitted classifier in the style of scikit-learn."""
-
-    def predict_proba(self, X: FloatArray) -> FloatArray:  # noqa: N803
-        """Class probabilities ``(n, M)`` of the rows of ``X (n, d)``."""
-
-
 class Classifiers(HypothesisClass):
     """K fitted classifiers. They have no default nature: contexts must be like those they were fitted on.
 
@@ -184,7 +173,7 @@ class Classifiers(HypothesisClass):
 
     default_nature: ClassVar[str | None] = None
 
-    def __init__(self, models: Sequence[Classifier], context_dim: int | None = None) -> None:
+    def __init__(self, models: Sequence[Any], context_dim: int | None = None) -> None:
         models = validation.list_of("models", models, "fitted classifiers")
         if len(models) < 2 or not all(hasattr(model, "predict_proba") for model in models):
             raise TypeError(
@@ -206,8 +195,8 @@ class Classifiers(HypothesisClass):
         for j, labels in enumerate(classes):
             if not np.array_equal(labels, classes[0]):
                 raise ValueError(
-                    f"the models must share their classes: hypothesis {j} has {name_classes(labels)}, "
-                    f"hypothesis 0 has {name_classes(classes[0])}"
+                    f"the models must be fitted on the same classes: hypothesis {j} has {labels}, "
+                    f"hypothesis 0 has {classes[0]}"
                 )
         self.models = models
         self.classes = None if classes[0] is None else np.asarray(classes[0])
@@ -218,18 +207,13 @@ class Classifiers(HypothesisClass):
         return game_arrays.distributions(np.stack(candidates, axis=-2))
 
 
-def probabilities_of(model: Classifier, contexts: FloatArray) -> FloatArray:
+def probabilities_of(model: Any, contexts: FloatArray) -> FloatArray:
     """``predict_proba`` at ``(..., d)``, without the warning about a data frame's column names."""
     rows = contexts.reshape(-1, contexts.shape[-1])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         probabilities = validation.numbers("what predict_proba returns", model.predict_proba(rows))
     return probabilities.reshape(*contexts.shape[:-1], *probabilities.shape[1:])
-
-
-def name_classes(classes: Any) -> str:
-    """A model's ``classes_``, for messages."""
-    return "no classes_ (is it fitted?)" if classes is None else str(classes)
 
 
 # -- From an argument of the user to a class ----------------------------------------------------------------
@@ -246,9 +230,6 @@ def as_hypotheses(
         game_parameters: values of the game (``num_hypotheses``, ``num_labels``, ``context_dim``,
             ``class_seed``, ``epsilon``, ``horizon``); ``None`` leaves the choice to the class.
         options: the named class's own options.
-
-    Raises:
-        ValueError: if the class cannot be made, or contradicts the game.
     """
     if isinstance(source, str) and not HYPOTHESES.makes(source):
         source = HYPOTHESES[source]  # "module:object": a table, models or a finished class
@@ -269,8 +250,7 @@ def as_hypotheses(
             raise ValueError("a list of callables needs context_dim, the length of their contexts")
         made = Callables(source, known["context_dim"])
     elif isinstance(source, Sequence) and any(hasattr(f, "predict") for f in source):
-        without = next(f for f in source if not hasattr(f, "predict_proba"))
-        raise TypeError(f"classifiers need predict_proba, which {describe(without)} does not have")
+        raise TypeError(f"classifiers need predict_proba, which some do not have: {describe(source)}")
     elif source is None or np.isscalar(source) or callable(source) or hasattr(source, "predict_proba"):
         raise TypeError(
             f"hypotheses must be a name, a (K, M) table, a list of two or more callables or fitted "

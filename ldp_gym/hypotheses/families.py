@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -82,27 +81,15 @@ class Disjoint(Table):
         num_hypotheses: K.
         num_labels: M, at least K; spread over the supports as evenly as possible. K when not given.
         context_dim: d; the contexts have no effect.
-        sizes: the number of labels of each support instead.
     """
 
-    def __init__(
-        self,
-        num_hypotheses: int | None = None,
-        num_labels: int | None = None,
-        context_dim: int = 1,
-        sizes: Sequence[int] | None = None,
-    ) -> None:
-        if sizes is None:
-            number = 8 if num_hypotheses is None else num_hypotheses
-            number, labels = check_size(number, number if num_labels is None else num_labels)
-            labels = validation.whole("num_labels (M)", labels, least=number)
-            sizes = [len(part) for part in np.array_split(np.arange(labels), number)]
-        sizes = validation.list_of("sizes", sizes, "numbers of labels")
-        widths = [validation.whole(f"sizes[{j}]", width, least=1) for j, width in enumerate(sizes)]
-        validation.fits_memory("sizes", sum(widths), len(widths), "the table")
-        owners = np.repeat(np.arange(len(widths)), widths)
-        supports = owners == np.arange(len(widths))[:, None]
-        super().__init__(supports / np.array(widths, dtype=np.float64)[:, None], context_dim)
+    def __init__(self, num_hypotheses: int = 8, num_labels: int | None = None, context_dim: int = 1) -> None:
+        hypotheses, labels = check_size(num_hypotheses, num_hypotheses if num_labels is None else num_labels)
+        validation.whole("num_labels (M)", labels, least=hypotheses)
+        table = np.zeros((hypotheses, labels))
+        for row, support in zip(table, np.array_split(np.arange(labels), hypotheses), strict=True):
+            row[support] = 1.0 / len(support)
+        super().__init__(table, context_dim)
 
 
 class Refined(HypothesisClass):

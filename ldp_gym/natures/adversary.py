@@ -49,9 +49,8 @@ class Adversary(WorstOfPool):
     ``E KL(x) = sum_k w_k KL(f_k(x), sum_j w_j f_j(x))`` in the round. ``I(x)`` is the expected information of
     the round's message: about ``H / I(x)`` such rounds reveal the truth.
 
-    It reads only the public transcript, so Bayes stays optimal and the information limit holds. It looks one
-    round ahead, and only at its pool: a strong heuristic, not the supremum over all sequences of contexts.
-    :func:`ldp_gym.bench.search.hardest_contexts` searches for that one, from below.
+    It reads only the public transcript, so Bayes stays optimal and the information limit holds. It is a
+    heuristic that looks one round ahead, not the supremum over all sequences of contexts.
     """
 
     def prepare(self, hypotheses: Callable[[FloatArray], FloatArray], information: Information) -> Any:
@@ -73,8 +72,8 @@ class Omniscient(WorstOfPool):
     """Knows the truth, and picks the context on which the public posterior's mixture pays most.
 
     It leaks the truth through the context, so Bayes' optimality and the information limit do not hold
-    against it. Nor is it the paper's worst case: it takes the largest loss of the round, and on such
-    contexts the messages tell most, so that Bayes pays less than on i.i.d. contexts. ``adversary`` is harder.
+    against it. On such contexts the messages tell most: Bayes pays less than on i.i.d. ones, and
+    ``adversary`` is harder.
     """
 
     leaks_truth: ClassVar[bool] = True

@@ -81,12 +81,7 @@ class Nature(ABC):
         """Number of uniforms per context."""
 
     def prepare(self, hypotheses: Callable[[FloatArray], FloatArray], information: Information) -> Any:
-        """Work out once for a class what an adaptive nature needs in every round.
-
-        Args:
-            hypotheses: the class, from contexts ``(..., d)`` to candidates ``(..., K, M)``.
-            information: information of a message at candidates, as a function of the posterior.
-        """
+        """Work out once for a class what an adaptive nature needs in every round."""
         return None
 
     @abstractmethod
@@ -162,7 +157,7 @@ class PoolNature(Nature):
             validation.fits_memory("pool_size", size, self.context_dim, "contexts")
             rng = stream(Purpose.POOL, validation.seed("pool_seed", pool_seed))
             pool = rng.standard_normal((size, self.context_dim))
-        self.pool = game_arrays.contexts(
+        self.pool = game_arrays.checked_contexts(
             "the contexts to pick from", resolve(pool, "contexts"), self.context_dim
         )
         self.num_contexts = len(self.pool)

@@ -19,29 +19,20 @@ from ldp_gym.privacy.exact import check_situation
 _CAUTION = 1e-6
 """Error rate at which the exploration compares events, so that chance is not taken for a leak."""
 
-_DEPTH = 10
-"""Largest number of questions that a decision tree asks about a message."""
+_DEPTH, _SMALLEST_CELL, _LEAST_SCORE = 10, 16, 12.0
+"""Limits of a decision tree: largest depth, least messages on either side, least chi-square statistic."""
 
-_CUTS = 64
-"""Number of thresholds of a coordinate or projection, and a few more near both ends of a coordinate."""
-
-_NEAR_THE_ENDS = np.array([1, 3, 10, 30, 100, 300])
-"""Ranks, from either end, of the further thresholds of a coordinate."""
+_CUTS, _NEAR_THE_ENDS = 64, np.array([1, 3, 10, 30, 100, 300])
+"""Number of thresholds of a coordinate or projection, and ranks, from either end, of further ones."""
 
 _FEW_VALUES = 64
 """A coordinate with at most this many values is also asked for each of them."""
 
-_MOST_COORDINATES, _MOST_PAIRED = 128, 24
+_MOST_ASKED, _MOST_PAIRED = 128, 24
 """Number of coordinates that are asked about, and of those that are compared with each other."""
 
-_KEPT, _KEPT_RARE = 6, 3
+_KEPT_QUESTIONS, _KEPT_RARE = 6, 3
 """Questions of a kind that a tree may ask: those that tell most of all messages, and of a few messages."""
-
-_SMALLEST_CELL = 16
-"""Smallest number of messages on either side of a question."""
-
-_LEAST_SCORE = 12.0
-"""Smallest chi-square statistic at which a tree goes on."""
 
 _PAIRS = 16
 """Number of label pairs whose events are compared: those whose messages differ most."""
@@ -98,10 +89,7 @@ def estimate_epsilon(
     A quarter of the messages, of all labels, chooses two labels; a quarter, of those two, chooses an event
     that tells them apart; half of them test it. As the event is fixed before the test, the Clopper-Pearson
     bounds on its two probabilities hold, and ``eps >= log((p_low - delta) / p'_high)`` with the given
-    confidence.
-
-    An event is a set of leaves of a decision tree: those in which the first label is likelier than the second
-    by more than some ratio (Neyman and Pearson).
+    confidence. An event is a set of leaves of a decision tree, those with the largest likelihood ratios.
 
     Args:
         channel: the channel.
@@ -187,9 +175,7 @@ def _pairs(counts: IntArray) -> list[tuple[int, int]]:
 def _best_cells(counts: IntArray, pair: tuple[int, int], each: int, delta: float) -> tuple[float, IntArray]:
     """The confident log ratio of two labels, and the cells in which it is reached."""
     one, other = counts[pair[0]], counts[pair[1]]
-    order = np.argsort(
-        (other + 0.5) / (one + 0.5), kind="stable"
-    )  # from likelier for the first to less likely
+    order = np.argsort((other + 0.5) / (one + 0.5), kind="stable")  # likelier for the first label first
     bounds = _epsilon_bound(np.cumsum(one[order]), np.cumsum(other[order]), each, _CAUTION, delta)
     best = int(bounds.argmax())
     return float(bounds[best]), order[: best + 1]
@@ -287,7 +273,7 @@ def _promising(messages: list[FloatArray], everything: FloatArray, labels: IntAr
         # The ratio of two labels' counts, each three standard deviations off: a rare leak has a large one.
         doubt = 3.0 * np.sqrt(sent)
         ratios = (sent - doubt).max(axis=-1) / (sent + doubt + 6.0).min(axis=-1)
-        best, rare = np.argsort(scores)[::-1][:_KEPT], np.argsort(ratios)[::-1][:_KEPT_RARE]
+        best, rare = np.argsort(scores)[::-1][:_KEPT_QUESTIONS], np.argsort(ratios)[::-1][:_KEPT_RARE]
         kept += [kind[i] for i in dict.fromkeys([*best.tolist(), *rare.tolist()]) if scores[i] > 0.0]
     return kept
 
@@ -295,7 +281,7 @@ def _promising(messages: list[FloatArray], everything: FloatArray, labels: IntAr
 def _kinds(messages: list[FloatArray], everything: FloatArray) -> Iterator[list[_Question]]:
     """Questions about each coordinate, about each with those before it, and about a projection."""
     columns = np.flatnonzero((everything != everything[:1]).any(axis=0)).tolist()
-    columns = columns[:: -(-len(columns) // _MOST_COORDINATES) or 1]
+    columns = columns[:: -(-len(columns) // _MOST_ASKED) or 1]
     for j in columns:
         yield _coordinate_questions(everything[:, j], j)
     for i, j in enumerate(columns[:_MOST_PAIRED]):

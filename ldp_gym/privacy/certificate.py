@@ -38,9 +38,9 @@ class Certificate:
         delta: the delta that holds with it.
         claimed_epsilon: the eps that the channel promises.
         claimed_delta: the delta that the channel promises.
-        method: how the figures were obtained.
-        labels: the pair of labels that is told apart best, if the method names one.
-        message: the message that tells them apart, if the method names one.
+        method: the audit that was made.
+        labels: the pair of labels that is told apart best, if the audit names one.
+        message: the message that tells them apart, if the audit names one.
         audit_floats: callback that computes :attr:`floats` when it is first read.
     """
 

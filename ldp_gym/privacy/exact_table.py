@@ -1,18 +1,14 @@
 """Exact integer tables: channels with finite messages, private in machine arithmetic.
 
-Once a channel's public coins are drawn, finitely many messages are left, and each label sends each of them
-with some probability: a column of a table per label. Here the entries are integers out of 2^64, so every
-probability is rational. A 64-bit integer from the operating system picks the message, so every probability
-is met exactly. The table depends on public values only; the label only decides which column is used.
+Once a channel's public coins are drawn, finitely many messages are left. A table has a column of integer
+probabilities out of 2^64 for each label: the channel's :meth:`~ldp_gym.Channel.log_density`, normalised over
+those messages. A 64-bit integer from the operating system picks the message, so every probability is met
+exactly. The table depends on public values only; the label only decides which column is used.
 
 **Privacy.** The eps of a table is the logarithm of the largest ratio of two labels' entries for one
 message. The ratio is compared, in integers, with a rational lower bound on ``e^eps``. Where the rounding of
 floats makes it too large, all columns are moved towards their mean, by a share of 10^-12 or more, until it
 fits.
-
-**Law.** Up to that share the entries are the channel's :meth:`~ldp_gym.Channel.log_density`, normalised
-over the messages that are left. So the channel's likelihoods read these messages as they read simulated
-ones.
 """
 
 from __future__ import annotations
@@ -41,14 +37,11 @@ TOTAL = 2**64
 _LEAST_SHARE, _MOST_SHARE = 2.0**-40, 2.0**-10
 """Smallest and largest share by which columns are moved towards their mean."""
 
-_RATIO_BITS = 48
-"""Fractional bits of a ratio before its logarithm is taken."""
-
 _LARGEST_EXPONENT = 700.0
 """Largest eps whose power is computed. A table of 2^64 cannot tell larger ones apart."""
 
-_EXP_BITS, _HALVINGS = 160, 10
-"""Fractional bits of the integer exponential, and how often its exponent is halved."""
+_RATIO_BITS, _EXP_BITS, _HALVINGS = 48, 160, 10
+"""Fractional bits of a ratio and of the integer exponential, and how often its exponent is halved."""
 
 NEAREST = {
     "laplace-single": "one-bit",
@@ -97,8 +90,7 @@ class ExactChannel:
         channel: the channel to sample exactly.
 
     Raises:
-        IncompatibleChannelError: if its messages are not finite or it hides nothing. The error names the
-            nearest channel that can be used instead.
+        IncompatibleChannelError: if its messages are not finite or it hides nothing.
 
     Example:
         >>> from ldp_gym.channels import RandomizedResponse
@@ -127,7 +119,7 @@ class ExactChannel:
             BrokenPromiseError: if the channel's declared density is not eps-private.
         """
         candidates, posterior = check_situation(self.channel, candidates, posterior)
-        coins, count = validation.numeric("coins", coins), self.channel.num_public_coins
+        coins, count = validation.numbers("coins", coins), self.channel.num_public_coins
         if coins.shape != (count,):
             raise ValueError(f"coins must be {count} uniforms, got shape {coins.shape}")
         return self._table(coins, candidates, posterior)

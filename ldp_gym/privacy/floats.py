@@ -1,12 +1,10 @@
 """Floating-point audit: which labels can have produced exactly this message (Mironov 2012).
 
-A channel with real-valued messages is private in real arithmetic. On a machine its noise is a function of a
-uniform out of 2^53 values, and the label shifts those values: some floats can be reached from one label only.
-The audit shows this on :class:`~ldp_gym.channels.LaplaceSingle`. For a message and a label it finds, by
-bisection, where the noise crosses the message, and looks whether one of the floats there hits it.
-
-Finite messages have no such gaps. They are judged by their probabilities: one below the step of a uniform is
-never drawn.
+On a machine, noise is a function of a uniform out of 2^53 values, and the label shifts those values: some
+floats can be reached from one label only. The audit shows this on :class:`~ldp_gym.channels.LaplaceSingle`.
+For a message and a label it finds, by bisection, where the noise crosses the message, and looks whether one
+of the floats there hits it. Finite messages have no such gaps: they are judged by their probabilities, of
+which one below the step of a uniform is never drawn.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.privacy.exact import check_situation
 
-_STEPS = 2**53
+_UNIFORM_STEPS = 2**53
 """Number of values of a uniform."""
 
 _AROUND = 4
@@ -123,7 +121,7 @@ def _judge_finite(
             law /= law.sum(axis=0)
         if np.isnan(law).any():
             return Reachability("not judged", "the density of its messages is not a number")
-        can = law > 1.0 / _STEPS
+        can = law > 1.0 / _UNIFORM_STEPS
         excluded |= not can[can.any(axis=1)].all()  # messages that nobody sends do not count
         lost += float((law * (can.sum(axis=1) == 1)[:, None]).sum(axis=0).mean())
         seen += len(messages)
@@ -143,17 +141,17 @@ def _judge_laplace(
     messages = channel.encode(labels, candidates, open_uniforms([rng], (count, 4))[0])
     every = np.tile(np.arange(channel.num_labels), (count, 1))
     coordinate = revealed_coordinate(messages)
-    frame = np.full((*every.shape, 4), 1.0 - 1.0 / _STEPS)  # h_t keeps every label
+    frame = np.full((*every.shape, 4), 1.0 - 1.0 / _UNIFORM_STEPS)  # h_t keeps every label
     frame[..., 2] = (coordinate[:, None] + 0.5) / channel.num_hypotheses
     wanted = messages[np.arange(count), coordinate][:, None]
 
     def value(numbers: IntArray) -> FloatArray:
         """The revealed loss where the noise is drawn from these uniforms, out of 2^53."""
-        frame[..., 3] = np.clip(numbers, 1, _STEPS - 1) / _STEPS
+        frame[..., 3] = np.clip(numbers, 1, _UNIFORM_STEPS - 1) / _UNIFORM_STEPS
         drawn = channel.encode(every, candidates, frame)
         return np.take_along_axis(drawn, coordinate[:, None, None], axis=-1)[..., 0]
 
-    low, high = np.ones(every.shape, dtype=np.int64), np.full(every.shape, _STEPS - 1)
+    low, high = np.ones(every.shape, dtype=np.int64), np.full(every.shape, _UNIFORM_STEPS - 1)
     while (high - low > 1).any():  # a loss falls as its noise rises
         middle = (low + high) // 2
         above = value(middle) >= wanted

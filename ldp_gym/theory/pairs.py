@@ -23,7 +23,7 @@ import numpy as np
 
 from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.core import game_arrays, validation
-from ldp_gym.core.arrays import FloatArray, uniform_distribution
+from ldp_gym.core.arrays import BoolArray, FloatArray, uniform_distribution
 from ldp_gym.core.sampling import Purpose, categorical, stream
 
 _RATIO_POINTS = 16
@@ -34,6 +34,9 @@ _LARGEST_LOG_RATIO = 30.0
 
 _PAIR_ROUNDING = 1e-11
 """Relative error that is taken off for rounding."""
+
+_SAMPLES = 20_000
+"""Default number of real-valued messages to draw."""
 
 
 def pair_floor(p: FloatArray, q: FloatArray, horizon: int, epsilon: float) -> float:
@@ -112,7 +115,7 @@ def _divergence(p: FloatArray, q: FloatArray, weights: FloatArray) -> FloatArray
 
 
 def pair_information(
-    channel: Channel, candidates: FloatArray, *, samples: int = 20_000, seed: int = 0
+    channel: Channel, candidates: FloatArray, *, samples: int = _SAMPLES, seed: int = 0
 ) -> FloatArray:
     """The information of one message about which of two hypotheses is the truth, pair by pair, ``(K, K)``.
 
@@ -136,10 +139,18 @@ def pair_information(
     size = as_channel(channel).num_hypotheses
     table = game_arrays.one_context(candidates, size, channel.num_labels)
     samples, seed = validation.whole("samples", samples, least=2), validation.seed("seed", seed)
+    return _information(channel, table, np.triu(np.ones((size, size), dtype=np.bool_), 1), samples, seed)
+
+
+def _information(
+    channel: Channel, table: FloatArray, wanted: BoolArray, samples: int, seed: int
+) -> FloatArray:
+    """The information ``(K, K)``; of an adaptive channel only about the wanted pairs, 0 elsewhere."""
     if not channel.adaptive:
         return _divergences(*_likelihoods(channel, table, None, samples, seed))
+    size = channel.num_hypotheses
     information = np.zeros((size, size))
-    for j, k in zip(*np.triu_indices(size, 1), strict=True):
+    for j, k in np.argwhere(wanted):
         public = np.zeros(size)
         public[[j, k]] = 0.5
         chances, ratios = _likelihoods(channel, table, public, samples, seed)
@@ -188,7 +199,12 @@ def _xlogx(x: FloatArray) -> FloatArray:
 
 
 def blind_pairs(
-    channel: Channel, tables: FloatArray, tolerance: float = 1e-12, *, distance: float = 0.01
+    channel: Channel,
+    tables: FloatArray,
+    tolerance: float = 1e-12,
+    *,
+    distance: float = 0.01,
+    among: BoolArray | None = None,
 ) -> list[tuple[int, int]]:
     """The pairs of hypotheses ``(j, k)``, j < k, that differ and that no table lets the channel tell apart.
 
@@ -199,6 +215,7 @@ def blind_pairs(
         tables: the class at one context, ``(K, M)``, or at several, ``(n, K, M)``.
         tolerance: largest information, in nats per message, that counts as none.
         distance: a pair counts if its total variation is above this in one of the tables.
+        among: pairs to look at, True in a ``(K, K)`` array; all when not given.
 
     Example:
         >>> from ldp_gym.channels import HalfSpace, Vote
@@ -210,8 +227,9 @@ def blind_pairs(
     tables = game_arrays.candidates(tables, size, channel.num_labels).reshape(-1, size, channel.num_labels)
     apart = np.maximum(tables[:, :, None] - tables[:, None], 0.0).sum(axis=-1).max(axis=0)
     unknown = np.triu(apart > validation.nonnegative("distance", distance), 1)
+    unknown &= True if among is None else among
     for table in tables:
         if not unknown.any():
             break
-        unknown &= pair_information(channel, table) <= tolerance
+        unknown &= _information(channel, table, unknown, _SAMPLES, 0) <= tolerance
     return [(int(j), int(k)) for j, k in np.argwhere(unknown)]

@@ -17,7 +17,7 @@ from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.core.registry import Registry, Spec
 from ldp_gym.core.sampling import integers
 from ldp_gym.core.validation import describe
-from ldp_gym.hypotheses.base import HypothesisClass, batched_function, name_classes, probabilities_of
+from ldp_gym.hypotheses.base import HypothesisClass, batched_function, probabilities_of
 from ldp_gym.natures.base import Nature
 
 TRUTHS: Registry[Truth] = Registry("truth", group="ldp_gym.truths")
@@ -134,11 +134,9 @@ class Fixed(Truth):
     def __init__(self, num_labels: int, row: npt.ArrayLike) -> None:
         try:
             self.row = game_arrays.row("truth", row, num_labels)
-        except ValueError as error:
-            raise ValueError(  # logged labels look alike
-                f'{error}. To replay logged labels: truth="replay" with '
-                'truth_kwargs={"contexts": X, "labels": y}'
-            ) from error
+        except ValueError as error:  # logged labels look alike
+            advice = 'to replay logged labels: truth="replay", truth_kwargs={"contexts": X, "labels": y}'
+            raise ValueError(f"{error}; {advice}") from error
 
     def distributions(self, view: TruthView) -> FloatArray:
         return np.broadcast_to(self.row, (len(view.episode), 1, len(self.row)))
@@ -173,10 +171,6 @@ def as_truth(
         hypotheses: the class that is played.
         horizon: T.
         options: options of a named truth.
-
-    Raises:
-        ValueError: if the truth cannot be made, saying why.
-        TypeError: if the source is something else.
     """
     num_labels, context_dim = hypotheses.num_labels, hypotheses.context_dim
     if isinstance(source, str):
@@ -193,14 +187,14 @@ def as_truth(
         raise TypeError(f"truth_kwargs {sorted(options)} go with a named truth, not with {describe(source)}")
     if isinstance(source, Truth):
         return source
-    if isinstance(source, Integral) and not isinstance(source, bool | np.bool_ | np.timedelta64):
+    if isinstance(source, Integral) and not isinstance(source, bool):
         return Member(hypotheses.num_hypotheses, int(source))
     if hasattr(source, "predict_proba"):
         classes: Any = getattr(source, "classes_", None)
         if hypotheses.classes is not None and not np.array_equal(classes, hypotheses.classes):
             raise ValueError(
-                f"the truth must share the classes of the hypotheses, {hypotheses.classes}; it has "
-                f"{name_classes(classes)}"
+                f"the truth must be fitted on the classes of the hypotheses, {hypotheses.classes}; it has "
+                f"{classes}"
             )
         return Function(num_labels, context_dim, partial(probabilities_of, source))
     if callable(source) and not isinstance(source, type):

@@ -42,7 +42,7 @@ class Replay(Truth):
     ) -> None:
         self.order = validation.choice("order", order, ("given", "shuffled"))
         self.num_labels = num_labels
-        self.contexts = game_arrays.contexts("contexts", resolve(contexts, "contexts"), context_dim)
+        self.contexts = game_arrays.checked_contexts("contexts", resolve(contexts, "contexts"), context_dim)
         self.labels = _label_indices(resolve(labels, "labels"), num_labels, classes)
         if len(self.contexts) != len(self.labels):
             raise ValueError(
@@ -90,24 +90,17 @@ class ReplayedContexts(Nature):
 
 def _label_indices(labels: Any, num_labels: int, classes: npt.NDArray[Any] | None) -> IntArray:
     """Labels as indices: by the classes' names if there are any, else they are indices already."""
-    try:
-        values = np.asarray(labels)
-    except Exception as error:  # whatever the __array__ of an object raises
-        raise ValueError(f"labels must be one per row: {error}") from error
-    if np.ma.isMaskedArray(labels):
-        raise ValueError("labels must be one per row, got a masked array: leave out what is masked")
+    values = np.asarray(labels)
     if values.ndim != 1:
         raise ValueError(f"labels must be one per row, of shape (n,), got shape {values.shape}")
-    if values.dtype.kind in "mM":
-        raise ValueError(f"labels must be classes or indices, got dates: {values[0]!r}")
     if classes is not None:
         return _by_name(values, classes)
-    if values.dtype.kind == "f" and np.isfinite(values).all() and (values == np.rint(values)).all():
+    if values.dtype.kind == "f" and (values == np.rint(values)).all():
         values = values.astype(np.int64)
     if values.dtype.kind not in "iu":
         raise ValueError(
-            f"labels must be indices in 0..{num_labels - 1}, got {_first_odd(values)!r}; names of labels go "
-            f"with a class of fitted classifiers, through their classes_"
+            f"labels must be indices in 0..{num_labels - 1}, got {validation.describe(values[:3].tolist())}; "
+            f"names of labels go with a class of fitted classifiers, through their classes_"
         )
     outside = (values < 0) | (values >= num_labels)
     if outside.any():
@@ -118,17 +111,8 @@ def _label_indices(labels: Any, num_labels: int, classes: npt.NDArray[Any] | Non
 
 def _by_name(values: npt.NDArray[Any], classes: npt.NDArray[Any]) -> IntArray:
     index = {name: i for i, name in enumerate(classes.tolist())}
-    found = [index.get(value, -1) if value == value else -1 for value in values.tolist()]
-    if -1 in found:
-        row, known = found.index(-1), ", ".join(map(repr, classes[:10].tolist()))
-        more = f", ... ({len(classes)} in all)" if len(classes) > 10 else ""
-        raise ValueError(
-            f"label {values.tolist()[row]!r} in row {row} is not among the classes: {known}{more}"
-        )
-    return np.array(found, dtype=np.int64)
-
-
-def _first_odd(values: npt.NDArray[Any]) -> Any:
-    return next(
-        (v for v in values.tolist() if not (isinstance(v, int | float) and v == v and v % 1 == 0)), values[:1]
-    )
+    for row, value in enumerate(values.tolist()):
+        if value not in index:
+            known = ", ".join(map(repr, classes[:10].tolist())) + (", ..." if len(classes) > 10 else "")
+            raise ValueError(f"label {value!r} in row {row} is not among the classes: {known}")
+    return np.array([index[value] for value in values.tolist()], dtype=np.int64)

@@ -103,22 +103,6 @@ class DeeperDoubter(Doubter):
     rate = 0.5
 
 
-class DoubtingShare(ldp_agents.FixedShare):
-    """The same doubt."""
-
-    def predict(self, candidates):
-        prediction = super().predict(candidates)
-        return 0.5 * prediction + 0.5 / prediction.shape[-1]
-
-
-class EagerRobust(ldp_agents.Robust):
-    """Thinks better of the first hypothesis with every message."""
-
-    def update(self, candidates, message):
-        super().update(candidates, message)
-        self.learn(np.array([1.0, *[0.5] * (self.game.num_hypotheses - 1)]))
-
-
 class Cautious(ldp_agents.Bayes):
     """Bayes that takes every message for less than it is."""
 
@@ -134,7 +118,7 @@ class Shifted(ldp_agents.Bayes):
         return np.roll(super().weights, 1, axis=-1)
 
 
-SUBCLASSES = [Doubter, DeeperDoubter, Sleeper, DoubtingShare, EagerRobust, Cautious, Shifted]
+SUBCLASSES = [Doubter, DeeperDoubter, Sleeper, Cautious, Shifted]
 
 
 @pytest.mark.parametrize("channel", ["laplace-single", "adaptive-split"])
@@ -261,10 +245,9 @@ def test_observations_in_one_buffer_are_read_in_time():
 
 
 @pytest.mark.parametrize("mask", [np.array([1, 0, 1]), [True, False, True], None])
-@pytest.mark.parametrize("name", ["bayes", "robust", "uniform"])
-def test_a_mask_of_numbers_is_no_mask(name, mask):
+def test_a_mask_of_numbers_is_no_mask(mask):
     game, _ = record(small_rules(), 1)
-    learner = LEARNERS[name](game)
+    learner = ldp_agents.Robust(game)
     learner.reset((3,))
     with pytest.raises(TypeError, match="mask must be a boolean array"):
         learner.restart(mask)
@@ -290,10 +273,8 @@ def test_candidates_come_from_the_observation_when_it_has_them():
 def test_wrong_games_and_options_are_named():
     with pytest.raises(ValueError, match="rate must be one of lemma, box, got 'fast'"):
         ldp_agents.make("wma", Scenario().game, rate="fast")
-    env = gym.make("LDPDist-v0")
-    for learner in (ldp_agents.Bayes, ldp_agents.EXP3, ldp_agents.WMA):
-        with pytest.raises(TypeError, match="the Game a learner is made for, such as env.unwrapped.game"):
-            learner(env)
+    with pytest.raises(TypeError, match="the Game a learner is made for, such as env.unwrapped.game"):
+        ldp_agents.Bayes(gym.make("LDPDist-v0"))
 
 
 @pytest.mark.parametrize("channel", ["laplace-single", "one-bit", "hybrid", "laplace-vector"])
@@ -382,17 +363,3 @@ def test_centring_learns_where_the_literal_learner_does_not():
     game = {"hypotheses": "dirichlet", "horizon": 10_000}
     risks = [ldp_gym.evaluate(name, game, episodes=40).kl[:, -1] for name in ("centred-exp3", "exp3")]
     assert stats.ttest_rel(*risks, alternative="less").pvalue < 1e-6
-
-
-@pytest.mark.parametrize("channel", ["randomized-response", "adaptive-split"])
-def test_follow_the_leader_follows(channel):
-    game, tape = record(small_rules(channel, epsilon=3.0), 40)
-    learners = ldp_agents.MLE(game), ldp_agents.Bayes(game)
-    for learner in learners:
-        learner.reset((1,))
-    for t in range(40):
-        for learner in learners:
-            learner.update(tape.candidates[:, t], tape.messages[:, t])
-        leader, posterior = (learner.weights[0] for learner in learners)
-        assert leader.max() == 1.0
-        assert leader.argmax() == posterior.argmax()

@@ -38,9 +38,3 @@ def test_a_trained_model_goes_by_its_directory(tmp_path):
     assert learner.act(env.reset(seed=0)[0]).shape == (6,)
     with pytest.raises(TypeError, match="takes no option 'rate'"):
         ldp_agents.make(str(tmp_path), env, rate=2.0)
-
-
-@pytest.mark.parametrize("other", [gym.make("CartPole-v1"), {"horizon": 5}, None])
-def test_what_plays_no_game_is_named(other):
-    with pytest.raises(TypeError, match="expected an environment of LDPDist-v0 or a Game, got"):
-        ldp_agents.make("bayes", other)

@@ -43,19 +43,6 @@ def test_it_plays_an_episode_in_the_same_way_wherever_it_plays():
     np.testing.assert_allclose(last, expected[2:], rtol=1e-9)
 
 
-def test_without_generators_it_draws_fresh_ones():
-    env = gym.make("LDPDist-v0", **RULES)
-    totals = []
-    for _ in range(2):
-        learner, total = ldp_agents.make("thompson", env), 0.0
-        observation, _ = env.reset(seed=5)
-        for _ in range(RULES["horizon"]):
-            observation, _, _, _, info = env.step(learner.act(observation))
-            total += info["kl"]
-        totals.append(total)
-    assert totals[0] != totals[1]
-
-
 def test_it_draws_from_the_posterior():
     """How often each hypothesis is played against Bayes' weights, after 3 messages; error rate 1e-6."""
     game = Scenario(**RULES).game
@@ -82,11 +69,6 @@ def test_its_mean_prediction_is_bayes_smoothed_alike():
     )
     gap = ours - bayes
     assert gap.mean() > norm.isf(ALPHA) * gap.std(ddof=1) / np.sqrt(len(gap))
-
-
-@pytest.mark.parametrize("channel", ["laplace-single", "split", "adaptive-split"])
-def test_the_contract_holds(channel):
-    check_learner("thompson", channel=channel)
 
 
 class Unseeded(ldp_agents.Thompson):

@@ -184,23 +184,11 @@ def test_a_simplex_goes_where_a_box_goes(space):
     assert again in space
 
 
-def test_spaces_that_differ_are_batched():
-    from gymnasium.vector.utils import batch_differing_spaces
-
-    batched = batch_differing_spaces([ldp_gym.Simplex(3), ldp_gym.Simplex(3)])
-    assert batched == ldp_gym.Simplex(3, (2,))
-    assert batched.sample() in batched
-
-
 @pytest.mark.parametrize("space", [ldp_gym.Simplex(3), ldp_gym.Simplex(3, (2, 4))], ids=str)
 def test_a_simplex_is_what_it_says(space):
     assert eval(repr(space), {"Simplex": ldp_gym.Simplex}) == space
     assert pickle.loads(pickle.dumps(space)) == space
     assert np.asarray(space.sample()).astype(str) not in space
-    with pytest.raises(gym.error.Error, match="takes no mask"):
-        space.sample(mask=np.ones(3))
-    with pytest.raises(gym.error.Error, match="takes no mask and no probability"):
-        space.sample(probability=np.ones(3))
 
 
 def test_half_precision_actions_are_taken():

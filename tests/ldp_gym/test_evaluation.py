@@ -55,7 +55,9 @@ def stepped(learner, game, seeds):
 GAMES = [
     (name, small_rules(channel, nature))
     for channel in CHANNELS
-    for nature in NATURES
+    for nature in (
+        NATURES if channel in ("laplace-single", "split", "adaptive-groups") else ["iid", "adversary"]
+    )
     for name in ("bayes", "exp3")
     if name == "bayes" or channel not in LOSSLESS
 ] + [
@@ -75,6 +77,8 @@ def test_evaluate_gives_the_losses_of_stepping_the_environment(name, game):
     kl, tv = stepped(learner, game, range(20, 23))
     np.testing.assert_allclose(result.kl, kl[:, result.rounds - 1], rtol=1e-9)
     np.testing.assert_allclose(result.tv, tv[:, result.rounds - 1], rtol=1e-9)
+    squares = np.square(np.diff(tv, axis=-1, prepend=0.0)).cumsum(axis=-1)
+    np.testing.assert_allclose(result.tv_squared, squares[:, result.rounds - 1], rtol=1e-7)
 
 
 @pytest.mark.parametrize("block", [1, 3, 40])
@@ -110,36 +114,6 @@ def test_unsound_predictions_are_refused(prediction, message):
 
     with pytest.raises(ValueError, match=message):
         evaluate(Unsound, small_rules(), episodes=3)
-
-
-def test_a_learner_may_use_one_buffer_for_all_its_predictions():
-    class Buffered:
-        def __init__(self, game):
-            self.bayes = ldp_agents.Bayes(game)
-
-        def reset(self, batch_shape=()):
-            self.bayes.reset(batch_shape)
-            self.buffer = np.empty((*batch_shape, self.bayes.game.num_labels))
-
-        def predict(self, candidates):
-            self.buffer[...] = self.bayes.predict(candidates)
-            return self.buffer
-
-        def update(self, candidates, message):
-            self.bayes.update(candidates, message)
-
-    game = {"hypotheses": "dirichlet", "channel": "split", "horizon": 60}
-    ours, plain = (ldp_gym.evaluate(learner, game, episodes=3).kl for learner in (Buffered, ldp_agents.Bayes))
-    np.testing.assert_allclose(ours, plain, rtol=1e-9)
-
-
-def test_predictions_within_the_tolerance_are_renormalised_as_in_the_environment():
-    class Slack(Stepper):
-        def predict(self, candidates):
-            return super().predict(candidates) * (1 + 9e-5)
-
-    ours, exact = (evaluate(learner, small_rules(), episodes=3) for learner in (Slack, Stepper))
-    np.testing.assert_allclose(ours.kl, exact.kl, rtol=1e-9)
 
 
 class Quiet(ldp_gym.Channel):
@@ -184,17 +158,6 @@ def test_a_message_of_zeros_is_a_message(name):
     np.testing.assert_allclose(totals, result.kl[:, -1], rtol=1e-9)
 
 
-def test_a_learner_goes_by_its_name():
-    by_name, by_class = (
-        evaluate(learner, small_rules(), episodes=2) for learner in ("exp3", ldp_agents.EXP3)
-    )
-    np.testing.assert_array_equal(by_name.kl, by_class.kl)
-    with pytest.raises(TypeError, match="make a learner from a game"):
-        evaluate(ldp_agents.EXP3(Scenario().game), small_rules(), episodes=2)
-    with pytest.raises(TypeError, match="such as env.unwrapped.game"):
-        ldp_agents.EXP3(gym.make("LDPDist-v0"))
-
-
 def test_every_truth_and_the_worst():
     game = small_rules("randomized-response")
     result = evaluate(ldp_agents.Bayes, game, episodes=3, seed=5, truth="all")
@@ -228,24 +191,12 @@ def test_the_interval_covers():
         _ = result.worst_truth
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"episodes": 0}, ValueError, "episodes must be at least 1, got 0"),
-        ({"truth": 9}, ValueError, "truth must lie in 0..3, got 9"),
-        ({"truth": "every"}, ValueError, "got 'every'"),
-        ({"checkpoints": [0, 5]}, ValueError, "checkpoints must be at least 1, got 0"),
-        ({"checkpoints": [1.9]}, TypeError, "checkpoints must be a whole number, got 1.9"),
-        ({"checkpoints": [50]}, ValueError, "must lie in 1..40, got 50"),
-        ({"seed": "x"}, TypeError, "seed must be a whole number, got 'x'"),
-        ({"seed": -2}, ValueError, "seed must be at least 0, got -2"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, error, message):
-    with pytest.raises(error, match=message):
-        evaluate(ldp_agents.Uniform, small_rules(), **{"episodes": 2, **arguments})
-    with pytest.raises(TypeError, match="env must be a dict"):
-        evaluate(ldp_agents.Uniform, gym.make("CartPole-v1"), episodes=1)
+def test_nearly_equal_episodes_have_a_warning_instead_of_an_interval():
+    """Disjoint supports at eps = 8: no disaster in 32 episodes, though they raise the mean to 2.10."""
+    rules = {"hypotheses": "disjoint", "num_labels": 8, "epsilon": 8.0, "horizon": 300}
+    played = evaluate(ldp_agents.Bayes, {**rules, "channel": "randomized-response"}, episodes=32)
+    assert "interval" not in str(played)
+    assert "rare failures may be unseen: up to 9.4% of the episodes, at most 30000 each" in str(played)
 
 
 def test_memory_does_not_grow_with_the_horizon():
@@ -325,14 +276,9 @@ def test_leaders_are_those_of_the_summed_log_likelihoods():
     assert uniform.found == 0.0
 
 
-class OtherWeights(Stepwise):
-    """What it calls weights is its own business."""
-
-    weights = {"linear": np.zeros((3, 7))}
-
-
 def test_weights_that_are_not_of_hypotheses_are_left_alone():
-    assert ldp_gym.evaluate(OtherWeights, small_rules(), episodes=2).weights is None
+    other = type("OtherWeights", (Stepwise,), {"weights": {"linear": np.zeros((3, 7))}})
+    assert ldp_gym.evaluate(other, small_rules(), episodes=2).weights is None
 
 
 def test_where_opt_is_infinite_nothing_is_found_and_the_regret_says_so():
@@ -343,6 +289,7 @@ def test_where_opt_is_infinite_nothing_is_found_and_the_regret_says_so():
     assert np.isnan(result.regret).all()
     assert result.found == 0.0
     assert "found" not in str(result)
+    assert "OPT is infinite in 4 of 4 episodes" in str(result)
 
 
 @pytest.mark.parametrize(
@@ -367,7 +314,7 @@ def test_what_is_printed_of_all_truths_is_that_of_the_worst():
     assert f"regret  {result.risk:.2f} over the best hypothesis, OPT 0.00" in str(result)
 
 
-# -- A learner may change what it is handed ----------------------------------------------------------------
+# -- A learner cannot change what the referee keeps ---------------------------------------------------------
 
 HANDED = [
     {"hypotheses": "dirichlet", "horizon": 40},
@@ -378,27 +325,27 @@ HANDED = [
 ]
 
 
-class Changes(Stepwise):
-    """Changes its arrays in place, once it has predicted."""
-
-    def predict(self, candidates):
-        if candidates.any():
-            self.first = super().predict(candidates)
-        return self.first
-
+class ChangesCandidates(Stepwise):
     def update(self, candidates, message):
-        candidates[...] = 0
+        candidates *= 2.0
+
+
+class ChangesMessages(Stepwise):
+    def update(self, candidates, message):
         message[...] = 0
 
 
 class ChangesTape(ldp_agents.Uniform):
-    """Changes a block of tape in place, once it has predicted."""
-
     def play(self, candidates, messages, log_likelihoods=None):
-        predictions = super().play(candidates, messages, log_likelihoods).copy()
-        candidates[...] = 0
         messages[...] = 0
-        return predictions
+        return super().play(candidates, messages, log_likelihoods)
+
+
+@pytest.mark.parametrize("rules", HANDED)
+@pytest.mark.parametrize("learner", [ChangesCandidates, ChangesMessages, ChangesTape])
+def test_a_learner_that_changes_its_arrays_in_place_is_stopped(rules, learner):
+    with pytest.raises(ValueError, match="read-only"):
+        evaluate(learner, rules, episodes=3)
 
 
 class ChangesGame(Stepwise):
@@ -411,19 +358,10 @@ class ChangesGame(Stepwise):
             vars(game.hypotheses).clear()
 
 
-@pytest.mark.parametrize("rules", HANDED)
-@pytest.mark.parametrize("learner", [Changes, ChangesTape, ChangesGame])
-def test_what_a_learner_does_to_its_arrays_changes_nothing(rules, learner):
-    expected = evaluate(Stepwise, rules, episodes=3)
-    env = ldp_gym.LDPDistEnv(**rules)
-    context = np.ones(env.scenario.hypotheses.context_dim)
-    table = env.scenario.hypotheses(context).copy()
-    recording = Recording(env.scenario)
-    for _ in range(2):  # recorded, and from the recording
-        found = evaluate(learner, recording, episodes=3)
-        np.testing.assert_allclose(found.kl, expected.kl, rtol=1e-12)
-        np.testing.assert_allclose(found.comparator, expected.comparator, rtol=1e-12)
-    np.testing.assert_array_equal(env.scenario.hypotheses(context), table)
+def test_a_learner_has_its_own_copy_of_the_game():
+    for rules in HANDED[:2]:
+        expected, found = (evaluate(learner, rules, episodes=3) for learner in (Stepwise, ChangesGame))
+        np.testing.assert_array_equal(found.kl, expected.kl)
 
 
 class Uncopyable(ldp_gym.HypothesisClass):

@@ -1,4 +1,4 @@
-"""Work shared out among processes: the same results, and clear words where it cannot be."""
+"""Work shared among processes: the same results, and clear errors."""
 
 import os
 import subprocess
@@ -37,15 +37,13 @@ def test_any_number_of_processes_gives_the_same_numbers(learner):
         np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
     assert sum(rounds) == 2 * 8 * 25_000
     assert len(rounds) > 2
+    if learner == "exp3":
+        one, two = (ldp_gym.evaluate("uniform", RULES, episodes=4, truth="all", jobs=j) for j in (1, 2))
+        assert two.kl.shape[:2] == (2, 4)
+        np.testing.assert_array_equal(one.kl, two.kl)
 
 
-def test_every_truth_in_several_processes():
-    one, two = (ldp_gym.evaluate("uniform", RULES, episodes=4, truth="all", jobs=jobs) for jobs in (1, 2))
-    assert two.kl.shape[:2] == (2, 4)
-    np.testing.assert_array_equal(one.kl, two.kl)
-
-
-def test_what_cannot_be_sent_says_so():
+def test_a_learner_that_cannot_be_sent_says_so():
     lock = threading.Lock()
     with pytest.raises(TypeError, match=r"jobs=2 .* sent to other processes.*lock.*class or its name"):
         ldp_gym.evaluate(lambda game: lock and ldp_agents.Bayes(game), RULES, episodes=8, jobs=2)
@@ -120,12 +118,6 @@ def test_products_of_matrices_use_one_thread():
         ldp_gym.evaluate(Looks, {"horizon": 5}, episodes=1)
     assert seen
     assert set(seen) == {1}
-
-
-@pytest.mark.parametrize("jobs", [0, -2, 1.5, True])
-def test_a_wrong_number_of_jobs_is_refused(jobs):
-    with pytest.raises((TypeError, ValueError), match="jobs"):
-        ldp_gym.evaluate("uniform", {"horizon": 5}, episodes=1, jobs=jobs)
 
 
 def test_all_cores():

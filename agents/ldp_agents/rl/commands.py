@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ldp_gym.bench.store import DIRECTORY
-from ldp_gym.cli.options import option_of, search_here
+from ldp_gym.cli.arguments import option_of, search_here
 from ldp_gym.core.errors import MissingExtraError, extra
 
 with extra("bench", "the command ldp-gym"):

@@ -98,9 +98,8 @@ def describe_outside(trained_on: Mapping[str, Any], game: Game) -> str:
             found.append(f"{symbol} = {number:g}, trained on {least:g} to {largest:g}")
     families = trained_on.get("classes")
     if families is not None and game.hypotheses is not None:  # the public rules hide a redrawn class's family
-        names = [name for name in HYPOTHESES.names() if HYPOTHESES.is_builtin(name)]
-        known = {HYPOTHESES[name]: name for name in names}
-        family = known.get(type(game.hypotheses), type(game.hypotheses).__name__)
+        names = [name for name, maker in HYPOTHESES.own.items() if maker is type(game.hypotheses)]
+        family = names[0] if names else type(game.hypotheses).__name__
         if family not in families:
             found.append(f"class family {family!r}, trained on {', '.join(families)}")
     return "; ".join(found)

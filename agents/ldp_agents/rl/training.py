@@ -87,7 +87,9 @@ class Config:
         rules = as_rules("rules", self.rules)
         shown = {"observe_candidates": True} if rules.get("redraw_hypotheses") else {}
         object.__setattr__(self, "rules", _through_json({**rules, **shown}))
-        object.__setattr__(self, "settings", _through_json(validation.options("settings", self.settings)))
+        object.__setattr__(
+            self, "settings", _through_json(validation.options_dict("settings", self.settings))
+        )
 
     def read(self, kind: type[Any]) -> Any:
         """The settings of the algorithm, completed by its defaults."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ldp_gym.bench import figures, statistics
@@ -16,7 +15,6 @@ from ldp_gym.bench.results import Results
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.core import validation
 from ldp_gym.core.registry import Registry
-from ldp_gym.engine.rules import rule_value
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -34,15 +32,11 @@ TABLES = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 16}
 DELTA = 1e-5
 """Delta of the channels that need one."""
 
-_LONGEST = 100_000
+_LONGEST_ADDED = 100_000
 """Longest horizon that learners added by a user play: stepping through more would take hours."""
 
-_AXES: dict[str, Callable[[Experiment], float]] = {
-    "T": attrgetter("horizon"),
-    "K": attrgetter("num_hypotheses"),
-    "M": attrgetter("num_labels"),
-    "eps": lambda experiment: float(rule_value(experiment.rules, "epsilon")),
-}
+_AXES = {"T": "horizon", "K": "num_hypotheses", "M": "num_labels", "eps": "epsilon"}
+"""Attributes of an experiment, by the symbol of an axis."""
 
 
 class Suite(ABC):
@@ -55,7 +49,6 @@ class Suite(ABC):
         name: name on the command line.
         title: one line about the suite.
         claim: statement of the paper or of theory that is measured.
-        order: place among the suites of a report, the smallest first.
         ranks_learners: whether its table is a leaderboard, to be printed too.
         axis: quantity of the x-axis: "T", "K", "M" or "eps"; "" for none.
         predicted: predicted slope in log-log and its reason, by learner and channel.
@@ -65,7 +58,6 @@ class Suite(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     claim: ClassVar[str]
-    order: ClassVar[int] = 100
     ranks_learners: ClassVar[bool] = False
     axis: ClassVar[str] = ""
     predicted: ClassVar[Mapping[tuple[str, str], tuple[float, str]]] = {}
@@ -75,8 +67,7 @@ class Suite(ABC):
     def address(self) -> str:
         """Name in a store: the suite's name if it is registered, else ``module:Class``."""
         maker = type(self)
-        known = self.name in SUITES and SUITES[self.name] is maker
-        return self.name if known else f"{maker.__module__}:{maker.__qualname__}"
+        return self.name if SUITES.get(self.name) is maker else f"{maker.__module__}:{maker.__qualname__}"
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -96,12 +87,9 @@ class Suite(ABC):
                 x = [self.position(r.experiment) for r in line]
                 slope = statistics.slope(x, [r.totals for r in line])
                 value, why = self.predicted.get((learner, channel), (None, ""))
-                found.append(
-                    Finding(
-                        f"{learner} on {channel}: the risk has slope {slope} in {self.axis} from {x[0]:,g} "
-                        f"to {x[-1]:,g}" + ("." if value is None else f"; predicted {value:+g} ({why}).")
-                    )
-                )
+                end = "." if value is None else f"; predicted {value:+g} ({why})."
+                span = f"in {self.axis} from {x[0]:,g} to {x[-1]:,g}"
+                found.append(Finding(f"{learner} on {channel}: the risk has slope {slope} {span}{end}"))
         return found
 
     def draw(self, results: Results) -> figures.Figure:
@@ -116,7 +104,7 @@ class Suite(ABC):
 
     def position(self, experiment: Experiment) -> float:
         """Place of an experiment on the axis."""
-        return _AXES[self.axis](experiment)
+        return float(getattr(experiment, _AXES[self.axis]))
 
     def tables(self, results: Results) -> dict[str, DataFrame]:
         """Further tables by title; most suites have none."""
@@ -131,24 +119,17 @@ class Suite(ABC):
         episodes: int | None = None,
     ) -> list[Experiment]:
         """Experiments of the suite, with further learners and channels in its games."""
-        experiments = self.own_experiments(small=validation.choice("size", size, SIZES) == "small")
+        every = self.own_experiments(small=validation.choice("size", size, SIZES) == "small")
         if episodes is not None:
             count = validation.whole("episodes", episodes, least=1)
-            experiments = [replace(experiment, episodes=count) for experiment in experiments]
-        experiments += [
-            replace(e, rules={**e.rules, "channel_kwargs": {}, "delta": 0.0, **channel_rules(channel)})
-            for channel in channels
-            for e in experiments
-        ]
-        experiments += [
-            replace(experiment, learner=learner, options={})
-            for learner in learners
-            for experiment in experiments
-            if experiment.horizon <= _LONGEST
-        ]
+            every = [replace(e, episodes=count) for e in every]
+        given = [{"channel_kwargs": {}, "delta": 0.0, **channel_rules(channel)} for channel in channels]
+        every += [replace(e, rules={**e.rules, **rules}) for rules in given for e in every]
+        short = [e for e in every if e.horizon <= _LONGEST_ADDED]
+        every += [replace(e, learner=learner, options={}) for learner in learners for e in short]
         unique: dict[str, Experiment] = {}  # two that play the same count once
-        for experiment in experiments:
-            unique.setdefault(json.dumps(experiment.setup, sort_keys=True), experiment)
+        for e in every:
+            unique.setdefault(json.dumps(e.setup, sort_keys=True), e)
         return list(unique.values())
 
 

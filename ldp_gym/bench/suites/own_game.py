@@ -20,11 +20,12 @@ from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import CHANNEL_RULES, Experiment, make_scenario
 from ldp_gym.bench.findings import Finding
 from ldp_gym.bench.results import ExperimentResult, Results
+from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.suites.base import Suite, channel_rules
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core import validation
 from ldp_gym.engine.learners import LEARNERS
-from ldp_gym.engine.rules import complete_rules, rule_value
+from ldp_gym.engine.rules import complete_rules
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -33,25 +34,28 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0)
 """Privacy levels of a game whose rules name none."""
 
 
-class Selection(Suite):
+class SelectionSuite(Suite):
     """Learners as judges of models: the pick is the model of the heaviest weight after all rounds."""
 
     def findings(self, results: Results) -> list[Finding]:
         return [find_right_model(label, played) for label, played in results.group(_label).items()]
 
     def tables(self, results: Results) -> dict[str, DataFrame]:
-        found = {
-            title: shares.map("{:.0%}".format).replace("nan%", "")
-            for title, shares in _shares(results).items()
-        }
         what = "how often the right model is picked, by eps"
+        found = {title: shares.map("{:.0%}".format) for title, shares in _shares(results).items()}
         return {f"{title}: {what}": table.reset_index(names="channel") for title, table in found.items()}
 
     def draw(self, results: Results) -> figures.Figure:
-        panels = _shares(results)
+        panels = {
+            title: {
+                f"eps = {eps}": {row: Estimate(share) for row, share in of.items()}
+                for eps, of in table.items()
+            }
+            for title, table in _shares(results).items()
+        }
         if not panels:  # no learner that played has weights to pick by
             return super().draw(results)
-        return figures.draw_heat(panels, xlabel="eps", label="right model picked,\nshare of episodes")
+        return figures.draw_rows(panels, xlabel="right model picked, share of episodes", log=False)
 
 
 def find_right_model(label: str, of_game: Sequence[ExperimentResult]) -> Finding:
@@ -66,15 +70,14 @@ def find_right_model(label: str, of_game: Sequence[ExperimentResult]) -> Finding
     model, times = Counter(evaluation.best.tolist()).most_common(1)[0]
     best, second = np.sort(evaluation.comparator.mean(axis=0))[:2] / experiment.horizon
     return Finding(
-        f"{label}: the right model is {experiment.describe_hypothesis(model)}, in {times} of {episodes} "
-        f"episodes: {best:.3f} nats per user, the next {second:.3f}; {experiment.horizon:,} users."
+        f"{label}: the right model is hypothesis {model}, in {times} of {episodes} episodes: {best:.3f} nats "
+        f"per user, the next {second:.3f}; {experiment.horizon:,} users."
     )
 
 
 def _label(experiment: Experiment) -> str:
     """Name of a game: that of its class."""
-    name = rule_value(experiment.rules, "hypotheses")
-    return str(name).rpartition(":")[2] if isinstance(name, str) else "table"
+    return experiment.family.rpartition(":")[2]
 
 
 def _shares(results: Results) -> dict[str, DataFrame]:
@@ -93,15 +96,12 @@ def _shares(results: Results) -> dict[str, DataFrame]:
     return found
 
 
-class OwnGame(Selection):
+class OwnGame(SelectionSuite):
     """A game by its rules, on all channels and with all learners unless some are named.
 
     Args:
         rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``: names, numbers and lists; models and data
             by ``"module:object"``. ``epsilon`` may be a list.
-
-    Raises:
-        TypeError: for an unknown rule, or one that is not a name, a number or a list.
     """
 
     name = address = "own-game"
@@ -111,7 +111,6 @@ class OwnGame(Selection):
         "heaviest weight when all users have sent their message. An episode repeats the game with new "
         "private coins: the findings speak of these rules, and of these users where they are replayed."
     )
-    order = 0
 
     def __init__(self, rules: Mapping[str, Any]) -> None:
         complete_rules(rules)
@@ -141,28 +140,19 @@ class OwnGame(Selection):
         if not channels:
             make_scenario(**self._rules_on("split", self.epsilons[0]))  # says why
         return [
-            Experiment(rules, learner, episodes=8 if small else 64, leaders=True, block=64)
+            Experiment(rules, learner, episodes=8 if small else 64, leaders=True)
             for channel in channels
             for epsilon in (self.epsilons[:1] if channel == "identity" else self.epsilons)
             for rules in [self._rules_on(channel, epsilon)]
             for learner in LEARNERS
         ]
 
-    def experiments(
-        self,
-        size: str = "default",
-        *,
-        learners: Sequence[str] = (),
-        channels: Sequence[str] = (),
-        **options: Any,
-    ) -> list[Experiment]:
+    def experiments(self, size: str = "default", **options: Any) -> list[Experiment]:
         """Experiments; only of the learners and channels that are named, where some are."""
-        every = super().experiments(size, learners=learners, channels=channels, **options)
-        return [
-            e
-            for e in every
-            if e.learner in (learners or [e.learner]) and e.channel in (channels or [e.channel])
-        ]
+        learners, channels = options.get("learners"), options.get("channels")
+        every = super().experiments(size, **options)
+        heard = [e for e in every if not channels or e.channel in channels]
+        return [e for e in heard if not learners or e.learner in learners]
 
     def _rules_on(self, channel: str, epsilon: float) -> dict[str, Any]:
         return channel_rules(channel) | self.rules | {"channel": channel, "epsilon": epsilon}

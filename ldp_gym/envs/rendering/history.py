@@ -1,8 +1,4 @@
-"""The data of frames, kept round by round while the games are played.
-
-Frames show the hidden truth. Nothing kept here goes back into the game: observations, rewards and infos are
-the same with and without rendering.
-"""
+"""The data of frames, kept round by round while the games are played. They include the hidden truth."""
 
 from __future__ import annotations
 
@@ -139,7 +135,7 @@ class FrameHistory:
         """Contents of a game's frame now."""
         self._read()
         weights = None if self._weights is None else self._weights[game]
-        return replace(self._frames[game], posterior=self._posterior.weights[game], weights=weights)
+        return replace(self._frames[game], posterior=self._posterior.latest_weights[game], weights=weights)
 
 
 def _extended(sums: FloatArray, more: FloatArray) -> FloatArray:

@@ -3,7 +3,6 @@
 import pytest
 from command_line import run
 
-import ldp_gym
 from ldp_gym.bench import SUITES, Results, Store
 
 
@@ -48,39 +47,25 @@ def test_a_second_run_plays_nothing(directory):
     assert grid(output) == grid(first)
 
 
-def test_the_report_is_written(directory):
+def test_the_report_and_an_export_are_written(directory):
     out, output = directory
     assert "report.html" in output
     (out / "report.html").unlink()
     code, output = run("report", out)
     assert code == 0
     assert "bayes" in (out / "report.html").read_text()
-
-
-def test_an_export_has_rows(directory, tmp_path):
-    out, _ = directory
-    code, output = run("export", tmp_path / "results.csv", out)
+    code, output = run("export", out / "results.csv", out)
     assert code == 0
-    lines = (tmp_path / "results.csv").read_text().splitlines()
+    lines = (out / "results.csv").read_text().splitlines()
     assert f"{len(lines) - 1:,} rows" in output
 
 
-def test_a_third_party_learner_on_the_leaderboard(tmp_path):
-    arguments = ("bench", "upper", "--size", "small", "--episodes", 2, "--jobs", 2, "--out", tmp_path)
-    code, output = run(*arguments, "--learner", "third_party:Crasher")
+def test_a_third_party_learner_that_fails(tmp_path):
+    arguments = ("bench", "--rule", "horizon=20", "--channel", "split", "--epsilon", 1, "--out", tmp_path)
+    code, output = run(*arguments, "--learner", "third_party:Crasher", "--learner", "bayes")
     assert code == 1
     assert "third_party:Crasher" in output
     assert "ZeroDivisionError" in output
-
-
-def test_the_list_has_everything():
-    code, output = run("list")
-    assert code == 0
-    registries = (SUITES, ldp_gym.LEARNERS, ldp_gym.CHANNELS, ldp_gym.HYPOTHESES, ldp_gym.NATURES)
-    for registry in registries:
-        for name in registry.names():
-            assert name in output
-    assert "cannot be loaded" not in output
 
 
 @pytest.mark.parametrize(
@@ -96,7 +81,7 @@ def test_the_list_has_everything():
         (("export", "results.csv", "."), "there are no results in ."),
         (("bench", "quick", "--jobs", "0"), "jobs (-1: one per core)"),
         (("bench", "quick", "--channel", "builtins:dict"), "builtins:dict is not a channel"),
-        (("bench", "builtins:dict"), "builtins:dict must make a suite"),
+        (("bench", "builtins:dict"), "suite must be a suite (made, not its class), or its name"),
         (("bench", "--rule", "channel_kwargs=3"), "channel_kwargs must be"),
         (("bench", "--rule", "hypotheses=" + "[" * 50_000), "nested too deeply"),
         (("bench", "quick", "--learner", "\x1b[2Jbays"), "unknown learner"),

@@ -3,14 +3,15 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 from command_line import run_in_line as run
 
 import ldp_gym
 from ldp_gym import bench
-from ldp_gym.bench import Store, report
+from ldp_gym.bench import Store
+from ldp_gym.bench.report import Report
 
+RUN = {"channels": [], "learners": [], "episodes": 1, "seed": 0, "size": "small", "parameters": {}}
 PLUGIN = """
 [ldp_gym.commands]
 broken = bad_plugin:command
@@ -46,14 +47,13 @@ def test_a_broken_plugin_is_named_and_breaks_nothing(tmp_path):
 
 
 def test_brackets_are_text(tmp_path):
-    name = "a [/red] b"
-    out = tmp_path / name
+    out = tmp_path / "a [/red] b"
     code, output = run("bench", "limit", "--size", "small", "--episodes", 1, "--jobs", 1, "--out", out)
     assert code == 0, output
-    assert f"{name}/report.html" in output.replace(" ", "") or name in output
-    code, output = run("bench", "limit", "--learner", f"nowhere{name}:X", "--out", tmp_path / "other")
+    assert "a [/red] b" in output
+    code, output = run("bench", "limit", "--learner", "nowhere[/red]:X", "--out", tmp_path / "other")
     assert code == 2
-    assert "nowhere" in output
+    assert "nowhere[/red]" in output
 
 
 def test_a_store_that_names_a_module_runs_no_code(tmp_path):
@@ -61,12 +61,11 @@ def test_a_store_that_names_a_module_runs_no_code(tmp_path):
     trap.write_text(f"open({str(tmp_path / 'sprung')!r}, 'w').close()\n")
     for name in ("typer", "numpy", "rich"):  # nor does a module beside it that is called like one of ours
         (tmp_path / f"{name}.py").write_text(trap.read_text())
-    settings = {"channels": [], "learners": ["trap:L"], "episodes": 1, "seed": 0, "size": "small"}
+    settings = RUN | {"learners": ["trap:L"]}
     store = Store(tmp_path)
     store.begin_run("trap:Suite", settings, [])
     store.begin_run("limit", settings | {"channels": ["trap:Channel"]}, [])
-    store.begin_run("own-game", settings | {
-        "parameters": {"rules": {"hypotheses": "trap:models"}}}, [])  # fmt: skip
+    store.begin_run("own-game", settings | {"parameters": {"rules": {"hypotheses": "trap:models"}}}, [])
     code, output = call(tmp_path, "report", ".")
     assert code == 0, output
     assert "report.html" in output
@@ -77,7 +76,7 @@ def test_the_leaderboard_has_the_learners_of_earlier_runs(tmp_path):
     common = {"size": "small", "episodes": 1, "jobs": 1, "out": tmp_path}
     bench.run("limit", learners=["fixed-share"], **common)
     bench.run("limit", **common)
-    (section,) = report.read(tmp_path)
+    (section,) = Report(tmp_path).sections
     assert "fixed-share" in section.results.learners
 
 
@@ -87,12 +86,7 @@ def test_files_that_cannot_be_written_are_told_in_a_line(tmp_path):
         code, output = run("bench", "limit", "--size", "small", "--episodes", 1, "--out", out)
         assert code == 2, output
         assert "Traceback" not in output
-    code, output = run("audit", "split", "--picture", "/")
-    assert code == 2
-    assert "cannot save the picture" in output
-    Store(tmp_path).begin_run("limit", {
-        "channels": [], "learners": [], "episodes": 1, "seed": 0, "size": "small"}, [])  # fmt: skip
+    Store(tmp_path).begin_run("limit", RUN, [])
     code, output = run("export", "/proc/nowhere.csv", tmp_path)
     assert code == 2
     assert "/proc/" in output
-    assert not Path("/.png").exists()

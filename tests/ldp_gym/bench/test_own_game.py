@@ -1,4 +1,4 @@
-"""One's own game by its rules: how it is named, what is played, and what is recommended."""
+"""A user's game by its rules: names, experiments and findings."""
 
 import importlib
 import json
@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 from command_line import run_in_line
 
-from ldp_gym.bench import Experiment, ExperimentResult, report
+from ldp_gym.bench import Experiment, ExperimentResult
+from ldp_gym.bench.report import Report
 from ldp_gym.bench.suites.own_game import OwnGame, find_right_model
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.cli import benchmarking
@@ -60,22 +61,21 @@ def test_the_command_plays_it_and_says_what_is_picked(game):
     assert "channel 0.01 8" in output
     page = (game / "out" / "report.html").read_text()
     assert "the right model is hypothesis 1" in page
-    assert "--rule hypotheses=my_game:models" in page
+    assert "my_game:models" in page
     assert "no score and no bound" in page
     assert (game / "out" / "figures" / "own-game.svg").exists()
     sys.modules.pop("my_game")
-    assert "right model is" not in report.write(game / "out").read_text(), "the store names code"
+    assert "right model is" not in Report(game / "out").write().read_text(), "the store names code"
     assert "my_game" not in sys.modules
     use = ["my_game:models", "my_game:X", "my_game:y"]
-    assert "right model is" in report.write(game / "out", use=use).read_text()
+    assert "right model is" in Report(game / "out", use=use).write().read_text()
 
 
 def test_a_file_of_rules_is_the_same_game(game):
     (game / "game.json").write_text(json.dumps(RULES | {"epsilon": [8]}))
-    options = ["--learner", "bayes", "--channel", "split", "--episodes", 4, "--jobs", 1]
-    options += ["--out", game / "out"]
-    assert run("--rules", game / "game.json", *options)[0] == 0
-    code, output = run(*as_options(RULES), "--rule", "epsilon=8", *options)
+    narrow = ["--learner", "bayes", "--channel", "split", "--episodes", 4, "--jobs", 1, "--out", game / "out"]
+    assert run("--rules", game / "game.json", *narrow)[0] == 0
+    code, output = run(*as_options(RULES), "--rule", "epsilon=8", *narrow)
     assert code == 0
     assert "all in the store" in output
 
@@ -140,17 +140,6 @@ def test_other_data_is_another_configuration(game, change):
 # -- What follows from the picks ----------------------------------------------------------------------------
 
 
-def result(leaders, *, epsilon=1.0, channel="split", comparator=(5.0, 1.0, 9.0)):
-    """An experiment of 100 rounds in which hypothesis 1 is right."""
-    leaders = np.asarray(leaders)
-    rounds, zeros = np.array([1, 10, 50, 100]), np.zeros(leaders.shape)
-    charged = np.broadcast_to(comparator, (len(leaders), 3))
-    evaluation = Evaluation(rounds, zeros, zeros, charged, leaders=leaders)
-    rules = {"hypotheses": [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], "truth": [0.2, 0.7, 0.1]}
-    rules |= {"horizon": 100, "channel": channel, "epsilon": epsilon}
-    return ExperimentResult(Experiment(rules, "bayes", episodes=len(leaders)), evaluation, 1.0)
-
-
 def test_the_table_has_the_share_of_right_picks():
     columns = ["hypotheses", "learner", "channel", "epsilon", "right"]
     rows = [
@@ -168,7 +157,10 @@ def test_the_table_has_the_share_of_right_picks():
 
 
 def test_no_model_is_right_where_each_misses_a_label():
-    found = find_right_model("mine", [result([[1, 1, 1, 1]] * 4, comparator=(np.inf, np.inf, np.inf))])
+    rules = {"hypotheses": [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]], "truth": [0.2, 0.7, 0.1], "horizon": 100}
+    zeros = np.zeros((4, 1))
+    evaluation = Evaluation(np.array([100]), zeros, zeros, np.full((4, 2), np.inf))
+    found = find_right_model("mine", [ExperimentResult(Experiment(rules, "bayes"), evaluation, 1.0)])
     assert found.text.startswith("mine: no model is right: in 4 of 4 episodes")
 
 

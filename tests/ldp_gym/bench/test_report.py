@@ -1,85 +1,65 @@
-"""The report: what it says, that it says it safely, and that a browser shows it."""
+"""The report: its contents, escaped text, and how a browser shows it."""
 
 import json
 import os
+import re
 import shutil
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
+from html import unescape
 
 import numpy as np
 import pytest
 
 from ldp_gym import bench
 from ldp_gym.bench import SUITES, Results, Store, Verdict, judge, report
+from ldp_gym.bench.report import Report
 from ldp_gym.bench.store import Outcome
 
-EVIL = "hostile_learner:</td><script>window.hacked = 1</script>"
+EVIL = "<script>window.hacked = 1"
+"""Name of a trained model's directory."""
+
 TRACEBACK = (
     'Traceback\n  File "own.py", line 1\nValueError: </code></pre><img src=x onerror="window.hacked = 2">'
 )
-MODULE = f"from ldp_agents.uniform import Uniform\nglobals()[{EVIL.partition(':')[2]!r}] = Uniform\n"
 SETTINGS = {"size": "small", "episodes": 5}
+RUN = {"learners": [], "channels": [], "episodes": 5, "seed": 0, "size": "small", "parameters": {}}
 
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
     """Two suites' results, among them a learner of hostile name: played, failed, and not finished."""
     where = tmp_path_factory.mktemp("results")
+    model = where / EVIL
+    model.mkdir()
     with pytest.MonkeyPatch.context() as patch:
-        (where / "hostile_learner.py").write_text(MODULE)
-        patch.syspath_prepend(str(where))
         patch.setattr(sys, "argv", ["<b>ldp-gym</b>", "bench"])
         bench.run("lower", size="small", episodes=2, jobs=1, out=where)
-        store = Store(where)
-        settings = SETTINGS | {"learners": [], "channels": [], "seed": 0}
-        store.begin_run("quick", settings | {"episodes": 2}, [])
         bench.run("quick", **SETTINGS, jobs=1, out=where)
-        hostile = [experiment for experiment in quick(learners=[EVIL]) if experiment.learner == EVIL]
+        store = Store(where)
+        hostile = [e for e in quick(learners=[str(model)]) if e.learner == str(model)]
         for experiment in hostile[:2]:
             played = replace(experiment, learner="uniform").cells(0)[0].key
             store.save(experiment.cells(0)[0], store.outcomes([played])[played])
         store.save(hostile[2].cells(0)[0], Outcome("failed", None, TRACEBACK, 0.1))
         keys = [experiment.cells(0)[0].key for experiment in hostile]
-        store.end_run(store.begin_run("quick", settings | {"learners": [EVIL], "parameters": {}}, keys))
-        report.write(where, use=[EVIL])
-        yield where
-        sys.modules.pop("hostile_learner", None)
+        store.end_run(store.begin_run("quick", RUN | {"learners": [str(model)]}, keys))
+    Report(where, use=[str(model)]).write()
+    return where
 
 
 def quick(learners=()):
     return SUITES["quick"]().experiments(**SETTINGS, learners=learners)
 
 
-class Tables(HTMLParser):
+def tables_of(page):
     """The tables of a page: by id, their rows as title -> text."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tables, self.name, self.cell = {}, None, None
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        facts = dict(attributes)
-        if tag == "table":
-            self.name, self.titles, self.tables[facts["id"]] = facts["id"], [], []
-        elif tag == "tr":
-            self.row = []
-        elif tag in ("th", "td"):
-            self.cell = ""
-
-    def handle_data(self, data):
-        if self.cell is not None:
-            self.cell += data
-
-    def handle_endtag(self, tag):
-        if tag == "th":
-            self.titles.append(self.cell)
-        elif tag == "td":
-            self.row.append(self.cell)
-        elif tag == "tr" and self.row:
-            self.tables[self.name].append(dict(zip(self.titles, self.row, strict=True)))
-        self.cell = None if tag in ("th", "td") else self.cell
+    found = {}
+    for name, body in re.findall(r'<table[^>]* id="([^"]+)"[^>]*>(.*?)</table>', page, re.DOTALL):
+        rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in body.split("</tr>")[:-1]]
+        titles, *texts = ([unescape(re.sub("<[^>]*>", "", cell)) for cell in row] for row in rows)
+        found[name] = [dict(zip(titles, text, strict=True)) for text in texts]
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +69,7 @@ def page(directory):
 
 @pytest.fixture(scope="module")
 def tables(page):
-    return Tables(page).tables
+    return tables_of(page)
 
 
 # -- What it says -------------------------------------------------------------------------------------------
@@ -130,13 +110,13 @@ def test_the_channels_are_certified(tables):
     assert float(facts["split", "hadamard"]["Found ε"]) == pytest.approx(1.0)
 
 
-def test_it_says_how_to_repeat_it_and_on_what_it_was_made(directory, page, tables):
+def test_it_says_on_what_it_was_made_and_how_to_repeat_it(directory, page, tables):
     run = Store(directory).runs()[-1]
-    assert f"ldp-gym bench lower --episodes 2 --size small --seed 0 --out {directory.name}" in page
     assert run["machine"] in page
     assert f"numpy {np.__version__}" in page
-    assert "also run with other settings" in page
-    assert [row["Suite"] for row in tables["run-table"]] == ["lower", "quick", "quick", "quick"]
+    assert [row["Suite"] for row in tables["run-table"]] == ["lower", "quick", "quick"]
+    assert tables["run-table"][0]["Command line"] == "<b>ldp-gym</b> bench"
+    assert tables["run-table"][0]["Settings"] == '{"episodes": 2, "size": "small"}'
 
 
 def test_failures_and_what_is_missing_are_shown(page):
@@ -170,29 +150,28 @@ def test_figures_are_in_the_page_and_beside_it(directory, page):
 
 def test_the_same_store_gives_the_same_page(tmp_path):
     bench.run("limit", size="small", episodes=1, jobs=1, out=tmp_path)
-    first = report.write(tmp_path).read_bytes()
-    assert report.write(tmp_path).read_bytes() == first
-    row = Tables(first.decode()).tables["limit-experiments"][0]
+    first = Report(tmp_path).write().read_bytes()
+    assert Report(tmp_path).write().read_bytes() == first
+    row = tables_of(first.decode())["limit-experiments"][0]
     assert "Risk, 95%" not in row, "one episode has no interval"
     assert b"<nav" not in first, "one suite needs no table of contents"
 
 
 def test_a_directory_without_results_is_said_and_left_as_it_is(tmp_path):
     with pytest.raises(FileNotFoundError, match="run ldp-gym bench"):
-        report.write(tmp_path / "typo")
+        Report(tmp_path / "typo")
     assert not (tmp_path / "typo").exists()
     Store(tmp_path)
     with pytest.raises(FileNotFoundError, match="no runs yet"):
-        report.write(tmp_path)
+        Report(tmp_path)
 
 
 def test_runs_of_unknown_suites_other_versions_and_lost_learners_are_noted(tmp_path, monkeypatch):
     store = Store(tmp_path)
-    settings = {"learners": [], "channels": [], "episodes": 1, "seed": 0, "size": "small"}
-    store.begin_run("mine", settings, [])
-    store.begin_run("limit", settings | {"learners": ["/lost/model"], "channels": ["lost:Channel"]}, [])
+    store.begin_run("mine", RUN, [])
+    store.begin_run("limit", RUN | {"learners": ["/lost/model"], "channels": ["lost:Channel"]}, [])
     monkeypatch.setattr(report, "VERSION", "99.0")
-    page = report.write(tmp_path).read_text("utf-8")
+    page = Report(tmp_path).write().read_text("utf-8")
     assert "Its experiments are not known here: unknown suite &#39;mine&#39;" in page
     assert "is 99.0 (code " in page
     assert "results of another version or other code do not count" in page
@@ -225,22 +204,12 @@ def test_a_custom_suite_is_imported_only_where_the_caller_names_it(tmp_path, mon
     sys.modules.pop("own.suites")
     (tmp_path / "own" / "imported").unlink()
 
-    page = report.write(tmp_path).read_text("utf-8")
+    page = Report(tmp_path).write().read_text("utf-8")
     assert not (tmp_path / "own" / "imported").exists(), "what a file says is data"
     assert "My own title" not in page
     assert "ldp-gym report --use own.suites:Mine" in page
-    (row,) = Tables(page).tables["run-1-plain"]
-    played = bench.run(SUITES["own.suites:Mine"](), jobs=1, out=tmp_path)
-    assert float(row["mean total KL"]) == pytest.approx(played.frame["risk"][0], abs=1e-3)
-    assert (row["learner"], row["episodes"]) == ("uniform", "2")
-
-    page = report.write(tmp_path, use=["own.suites:Mine"]).read_text("utf-8")
-    for text in (
-        "My own title",
-        "My own claim.",
-        "1 experiment was played",
-        "bench own.suites:Mine --seed 0",
-    ):
+    page = Report(tmp_path, use=["own.suites:Mine"]).write().read_text("utf-8")
+    for text in ("My own title", "My own claim.", "1 experiment was played"):
         assert text in page
     assert (tmp_path / "figures" / "---mine.svg").exists()
 
@@ -248,19 +217,12 @@ def test_a_custom_suite_is_imported_only_where_the_caller_names_it(tmp_path, mon
 @pytest.mark.parametrize("parameters", [3, {"rules": 3}, {"rules": {"horizon": []}}, {"other": 1}])
 @pytest.mark.parametrize("suite", ["own-game", "limit"])
 def test_a_record_of_nonsense_is_noted(tmp_path, suite, parameters):
-    settings = {"learners": [3], "channels": [], "episodes": "x", "seed": 0, "size": "small"}
-    Store(tmp_path).begin_run(suite, settings | {"parameters": parameters}, [])
-    assert "Its experiments are not known here" in report.write(tmp_path).read_text("utf-8")
+    settings = RUN | {"learners": [3], "episodes": "x", "parameters": parameters}
+    Store(tmp_path).begin_run(suite, settings, [])
+    assert "Its experiments are not known here" in Report(tmp_path).write().read_text("utf-8")
 
 
 # -- In a browser -------------------------------------------------------------------------------------------
-
-
-def _left_out(reason):
-    """There is no browser to test with: a failure where one is demanded."""
-    if os.environ.get("LDP_GYM_DEMAND_BROWSER") == "1":
-        pytest.fail(reason)
-    pytest.skip(f"the report was not tested in a browser: {reason}")
 
 
 @pytest.fixture(scope="module")
@@ -269,11 +231,12 @@ def browser():
     try:
         from selenium import webdriver
     except ImportError:
-        _left_out("selenium is not installed: pip install 'ldp-gym[dev]'")
+        webdriver = None
     chromium = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chrome")
     driver = shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        _left_out("it needs chromium and chromedriver; on Debian: apt-get install chromium chromium-driver")
+    if webdriver is None or chromium is None or driver is None:
+        reason = "no browser to test with: it needs selenium, chromium and chromedriver"
+        pytest.fail(reason) if os.environ.get("LDP_GYM_DEMAND_BROWSER") == "1" else pytest.skip(reason)
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
@@ -330,40 +293,9 @@ def column(window, title, table="quick-experiments"):
     return headers[place], texts
 
 
-def test_a_click_sorts_by_number(opened):
-    header, _ = column(opened, "Risk")
-    # Numbers whose order as text is another, whatever the rules for text.
-    opened.execute_script(
-        """const cells = document.querySelectorAll("#quick-experiments td.number:nth-child(5)");
-        cells.forEach((cell, i) => { cell.textContent = arguments[0][i % arguments[0].length]; });""",
-        ["10.0", "9.25", "9.5", "1,000", "999.0", "-3.0", "-20.0", "0.25", "0.5", "1e-5"],
-    )
-    assert header.get_attribute("aria-sort") == "none"
-    for order in ("ascending", "descending"):
-        header.find_element("tag name", "button").click()
-        numbers = [float(text.replace(",", "")) for text in column(opened, "Risk")[1]]
-        assert {-20.0, 1000.0, 9.25} < set(numbers)
-        assert numbers == sorted(numbers, reverse=order == "descending")
-        assert header.get_attribute("aria-sort") == order
-    assert opened.get_log("browser") == []
-
-
-def test_the_keyboard_sorts_and_empty_cells_stay_last(opened):
+def test_a_click_or_a_key_sorts_by_number_or_text(opened):
     from selenium.webdriver.common.keys import Keys
 
-    header, _ = column(opened, "Score")
-    button = header.find_element("tag name", "button")
-    for key, order in ((Keys.ENTER, "ascending"), (Keys.SPACE, "descending")):
-        button.send_keys(key)
-        assert header.get_attribute("aria-sort") == order
-        texts = column(opened, "Score")[1]
-        known = [float(text) for text in texts if text]
-        assert 0 < len(known) < len(texts)
-        assert texts[len(known) :] == [""] * (len(texts) - len(known))
-        assert known == sorted(known, reverse=order == "descending")
-
-
-def test_text_is_sorted_as_text_and_rows_stay_whole(opened):
     def rows():
         return opened.execute_script(
             "return [...document.querySelectorAll('#quick-experiments tbody tr')].map(row => row.textContent)"
@@ -375,6 +307,29 @@ def test_text_is_sorted_as_text_and_rows_stay_whole(opened):
     learners = column(opened, "Learner")[1]
     assert learners != texts
     assert learners.index("bayes") < learners.index("exp3") < learners.index("wma")
-    assert sorted(rows()) == sorted(before)
+    assert sorted(rows()) == sorted(before), "rows stay whole"
     other, _ = column(opened, "Risk")
     assert (header.get_attribute("aria-sort"), other.get_attribute("aria-sort")) == ("ascending", "none")
+
+    header, _ = column(opened, "Score")  # empty cells stay at the end
+    for key, order in ((Keys.ENTER, "ascending"), (Keys.SPACE, "descending")):
+        header.find_element("tag name", "button").send_keys(key)
+        assert header.get_attribute("aria-sort") == order
+        texts = column(opened, "Score")[1]
+        known = [float(text) for text in texts if text]
+        assert 0 < len(known) < len(texts)
+        assert texts[len(known) :] == [""] * (len(texts) - len(known))
+        assert known == sorted(known, reverse=order == "descending")
+
+    header, _ = column(opened, "Risk")  # numbers whose order as text is another
+    opened.execute_script(
+        """const cells = document.querySelectorAll("#quick-experiments td.number:nth-child(5)");
+        cells.forEach((cell, i) => { cell.textContent = arguments[0][i % arguments[0].length]; });""",
+        ["10.0", "9.25", "9.5", "1,000", "999.0", "-3.0", "-20.0", "0.25", "0.5", "1e-5"],
+    )
+    for order in ("ascending", "descending"):
+        header.find_element("tag name", "button").click()
+        numbers = [float(text.replace(",", "")) for text in column(opened, "Risk")[1]]
+        assert {-20.0, 1000.0, 9.25} < set(numbers)
+        assert numbers == sorted(numbers, reverse=order == "descending")
+    assert opened.get_log("browser") == []

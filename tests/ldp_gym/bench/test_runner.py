@@ -1,4 +1,4 @@
-"""Runs: the same for any number of jobs, on a cluster, and after a kill; failures stay where they are."""
+"""Runs: the same for any number of jobs, on a cluster, and after a kill."""
 
 import contextlib
 import inspect
@@ -15,7 +15,7 @@ import third_party
 
 import ldp_gym
 from ldp_gym import bench
-from ldp_gym.bench import Experiment, Finding, Suite, runner
+from ldp_gym.bench import Experiment, ExperimentResult, Suite, runner
 from ldp_gym.bench.runner import play
 from ldp_gym.bench.store import Outcome
 from ldp_gym.cli import benchmarking
@@ -43,12 +43,6 @@ class Tiny(Suite):
             for learner in TINY_LEARNERS
         ]
 
-    def findings(self, results):
-        return [Finding("nothing")]
-
-    def draw(self, results):
-        raise NotImplementedError
-
 
 def table(results):
     """Everything that was measured, by what was played."""
@@ -70,18 +64,13 @@ def test_results_are_those_of_evaluate(expected):
     alone = ldp_gym.evaluate("bayes", game, episodes=12)
     np.testing.assert_array_equal(kl, alone.kl)
     np.testing.assert_array_equal(tv, alone.tv)
-
-
-def test_the_risk_has_the_interval_of_the_evaluation(tmp_path):
-    results = bench.run(Tiny(), jobs=1, out=tmp_path)
-    for result in results.successes:
-        assert (result.risk.low, result.risk.high) == result.evaluation.interval()
-        assert result.risk.value == result.evaluation.risk
+    result = ExperimentResult(Experiment(game, "bayes"), alone, 0.0)
+    assert (result.risk.value, result.risk.low, result.risk.high) == (alone.risk, *alone.interval())
 
 
 def test_the_command_has_the_same_defaults():
     here = inspect.signature(bench.run).parameters
-    command = inspect.signature(benchmarking.bench).parameters
+    command = inspect.signature(benchmarking.bench_command).parameters
     shared = set(here) & set(command) - {"suite"}
     assert shared >= {"episodes", "seed", "jobs", "out", "size", "dask", "time_limit"}
     assert {name: command[name].default for name in shared} == {name: here[name].default for name in shared}
@@ -100,7 +89,7 @@ def test_nothing_is_played_twice(tmp_path):
     assert len(again) == 6  # three more episodes of each experiment
 
 
-def test_what_failed_is_played_again(expected, tmp_path):
+def test_a_failed_cell_is_played_again(expected, tmp_path):
     cell = Tiny().experiments()[0].cells(0)[0]
     bench.Store(tmp_path).save(cell, Outcome("failed", None, "a disk was full", 0.1))
     results = bench.run(Tiny(), jobs=1, out=tmp_path)
@@ -211,30 +200,6 @@ def test_a_cluster_whose_worker_is_killed(expected, tmp_path):
     assert table(results) == expected
 
 
-def test_third_party_learners_are_contained(expected, tmp_path):
-    learners = [f"third_party:{name}" for name in ("Centred", "Crasher", "Negative")]
-    results = bench.run(Tiny(), out=tmp_path, learners=learners, size="small", jobs=1)
-    told = {failure.experiment.learner.partition(":")[2]: failure.message for failure in results.failures}
-    assert "ZeroDivisionError" in told.pop("Crasher")
-    assert "no negative probability" in told.pop("Negative")
-    assert not told
-    found = table(results)
-    assert {key: value for key, value in found.items() if "third_party" not in key} == expected
-    third_party, ours = (
-        results[f"{name} on split, T = 400"][0]
-        for results, name in ((found, "third_party:Centred"), (expected, "centred-exp3"))
-    )
-    np.testing.assert_allclose(third_party, ours, rtol=1e-9)
-
-
-def test_a_channel_that_breaks_fails_alone(expected, tmp_path):
-    results = bench.run(Tiny(), jobs=1, out=tmp_path, channels=["third_party:Broken"], size="small")
-    assert {failure.experiment.channel for failure in results.failures} == {"third_party:Broken"}
-    message = "the channel 'third_party:Broken' fails its check: RuntimeError: half of a pair: \\ud800"
-    assert {failure.message for failure in results.failures} == {message}
-    assert table(results) == expected
-
-
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
@@ -252,15 +217,9 @@ def test_third_party_classes_natures_and_truths_are_checked(rules, message):
     assert message in outcome.message
 
 
-@pytest.fixture
-def _moody(monkeypatch):
-    """A registered learner that refuses some blocks of a game."""
+def test_an_experiment_whose_cells_end_differently_has_failed(tmp_path, monkeypatch):
+    """A learner that refuses some blocks is not ranked on the others."""
     monkeypatch.setitem(LEARNERS.own, "moody", third_party.Moody)
-
-
-@pytest.mark.usefixtures("_moody")
-def test_an_experiment_whose_cells_end_differently_has_failed(tmp_path):
-    """A learner that refuses some blocks is not ranked on the others, and the report is still written."""
     results = bench.run(Tiny(), jobs=1, out=tmp_path, learners=["moody"])
     assert {failure.experiment.learner for failure in results.failures} == {"moody"}
     assert re.match(
@@ -269,18 +228,3 @@ def test_an_experiment_whose_cells_end_differently_has_failed(tmp_path):
     assert "moody" not in results.learners
     again = bench.run(Tiny(), jobs=1, out=tmp_path, learners=["moody"])
     assert len(again.failures) == len(results.failures)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"suite": "quik"}, "did you mean 'quick'"),
-        ({"learners": ["bayess"]}, "did you mean 'bayes'"),
-        ({"channels": ["spilt"]}, "did you mean 'split'"),
-        ({"learners": ["third_party:NoSuchLearner"]}, "cannot import learner 'third_party:NoSuchLearner'"),
-        ({"size": "huge"}, "size must be one of default, small, got 'huge'"),
-    ],
-)
-def test_wrong_names_say_what_is_allowed(tmp_path, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        bench.run(**{"suite": "quick", "out": tmp_path, **arguments})

@@ -17,16 +17,11 @@ def test_what_is_found_costs_more_than_iid_contexts_on_fresh_seeds():
     assert again.risk > 1.2 * iid.risk
 
 
-def test_a_search_is_a_function_of_its_seed_and_says_how_far_it_is():
-    shares = []
-    first = hardest_contexts(GAME, "uniform", length=3, progress=shares.append, **SMALL)
-    again = hardest_contexts(GAME, "uniform", length=3, progress=lambda share: None, **SMALL)
+def test_a_search_is_a_function_of_its_seed():
+    first, again = (hardest_contexts(GAME, "uniform", length=3, **SMALL) for _ in range(2))
     np.testing.assert_array_equal(first.contexts, again.contexts)
     np.testing.assert_array_equal(first.evaluation.kl, again.evaluation.kl)
     assert len(first.contexts) <= 3
-    assert shares == sorted(shares)
-    assert shares[-1] == 1.0
-    assert 0.0 < shares[0] < 0.1
     assert not np.array_equal(hardest_contexts(GAME, "uniform", seed=1, **SMALL).contexts, first.contexts)
 
 

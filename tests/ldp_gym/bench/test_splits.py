@@ -5,17 +5,15 @@ import pytest
 
 import ldp_gym
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.splits import SPLITS, TESTS, TRAIN, TRAIN_SEED, GameSplit, score, score_totals, split_of
+from ldp_gym.bench.splits import SPLITS, TESTS, TRAIN, TRAIN_SEED, GameSplit, score, score_totals
 from ldp_gym.engine.scenario import Scenario
 
-GAMES = [(name, title, rules) for name, split in SPLITS.items() for title, rules in split]
 
-
-@pytest.mark.parametrize(("name", "title", "rules"), GAMES, ids=[f"{n}-{t}" for n, t, _ in GAMES])
-def test_every_game_can_be_made(name, title, rules):
-    game = Scenario(**rules).game
-    assert game.horizon == rules["horizon"]
-    assert game.channel.epsilon == rules["epsilon"]
+@pytest.mark.parametrize("name", SPLITS)
+def test_every_game_can_be_made(name):
+    for title, rules in SPLITS[name]:
+        game = Scenario(**rules).game
+        assert (game.horizon, game.channel.epsilon) == (rules["horizon"], rules["epsilon"]), title
 
 
 def test_a_test_split_holds_what_was_not_trained_on_and_changes_one_thing():
@@ -43,14 +41,12 @@ def test_the_references_have_the_scores_zero_and_one():
     )
     assert score("uniform", easy, episodes=20).games == {"table": 0.0}
     assert score("bayes", easy, episodes=20).mean == pytest.approx(1.0)
-    titles = []
-    found = score("mle", easy, episodes=20, progress=titles.append)
-    assert titles == ["table"]
+    found = score("mle", easy, episodes=20)
     uniform, ours, bayes = (
         ldp_gym.evaluate(name, easy.games["table"], episodes=20).kl[:, -1].mean()
         for name in ("uniform", "mle", "bayes")
     )
-    assert found.mean == found.least == pytest.approx((uniform - ours) / (uniform - bayes))
+    assert found.mean == pytest.approx((uniform - ours) / (uniform - bayes))
 
 
 def test_the_score_is_blank_where_nobody_learns():
@@ -58,11 +54,6 @@ def test_the_score_is_blank_where_nobody_learns():
     uniform = 100.0 + rng.standard_normal(40)
     assert score_totals(uniform, uniform - 30.0, uniform - 60.0) == pytest.approx(0.5)
     assert score_totals(uniform, uniform - 30.0, uniform + rng.standard_normal(40)) is None
-
-
-def test_an_unknown_split_names_the_known_ones():
-    with pytest.raises(ValueError, match="split must be one of train, familiar, class"):
-        split_of("tests")
 
 
 class Sure:
@@ -84,13 +75,15 @@ class Sure:
 def test_an_infinite_risk_is_the_worst_score_and_no_score_is_none():
     easy = GameSplit("easy", "one game", {"game": {"hypotheses": [[0.9, 0.1], [0.1, 0.9]], "horizon": 200}})
     found = score(Sure, easy, episodes=30)
-    assert found.mean == found.least == -np.inf
+    assert found.mean == -np.inf
     hopeless = GameSplit("hopeless", "too private", {"game": {"epsilon": 0.001, "horizon": 5}})
     found = score("bayes", hopeless, episodes=2)
     assert found.games == {"game": None}
-    assert np.isnan([found.mean, found.least]).all()
+    assert np.isnan(found.mean)
 
 
-def test_no_score_is_taken_on_episodes_to_train_on():
+def test_unknown_splits_and_training_episodes_are_refused():
+    with pytest.raises(ValueError, match="split must be one of train, familiar, class"):
+        score("uniform", "tests")
     with pytest.raises(ValueError, match="from 1,000,000 on are for training, got 1,000,001"):
         score("uniform", "memory", seed=TRAIN_SEED - 2, episodes=4)

@@ -36,6 +36,18 @@ def test_the_paper_s_main_point(played):
     assert marks["split"] is Verdict.SHOWN
 
 
+def _changed(results, **change):
+    """The same results with arrays of their evaluations changed by functions."""
+    changed = results.__class__.__new__(results.__class__)
+    changed.__dict__ = dict(results.__dict__)
+    changed.successes = []
+    for r in results.successes:
+        arrays = {name: function(getattr(r.evaluation, name)) for name, function in change.items()}
+        evaluation = dataclasses.replace(r.evaluation, **arrays)
+        changed.successes.append(dataclasses.replace(r, evaluation=evaluation))
+    return changed
+
+
 def test_conclusions_follow_the_data(played):
     """With risks turned to nothing, what held does not hold any more."""
     lower = SUITES["lower"]()
@@ -44,13 +56,23 @@ def test_conclusions_follow_the_data(played):
         return {verdict for _, verdict in judge(lower.findings(results))}
 
     assert verdicts(played["lower"]) <= {Verdict.SHOWN, Verdict.NOT_CONTRADICTED}
-    cheated = played["lower"].__class__.__new__(played["lower"].__class__)
-    cheated.__dict__ = dict(played["lower"].__dict__)
-    cheated.successes = [
-        dataclasses.replace(r, evaluation=dataclasses.replace(r.evaluation, kl=r.evaluation.kl * 1e-9))
-        for r in cheated.successes
-    ]
-    assert verdicts(cheated) == {Verdict.CONTRADICTED}
+    assert verdicts(_changed(played["lower"], kl=lambda kl: kl * 1e-9)) == {Verdict.CONTRADICTED}
+
+
+def test_the_theorem_about_half_spaces_can_fail(played):
+    """Three claims, on tables and on contexts by two adversaries; sums above the bound contradict them."""
+    suite = SUITES["tv"]()
+
+    def verdicts(results):
+        judged = judge(suite.findings(results))
+        return [verdict for finding, verdict in judged if "half-space" in finding.text]
+
+    assert len(verdicts(played["tv"])) == 3
+    assert Verdict.CONTRADICTED not in verdicts(played["tv"])
+    above = _changed(played["tv"], tv_squared=lambda squares: squares + 1e9)
+    assert verdicts(above) == [Verdict.CONTRADICTED] * 3
+    played_games = [r.experiment for r in played["tv"].successes if r.experiment.truth == "all"]
+    assert [e.rules.get("nature") for e in played_games] == [None] * 8 + ["adversary", "omniscient"]
 
 
 def test_every_pure_channel_is_held_against_the_limit(played):

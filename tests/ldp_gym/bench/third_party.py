@@ -65,15 +65,6 @@ class Negative(ldp_agents.Uniform):
         return 2 * super()._predict(weights, candidates) - 1
 
 
-class Broken(RandomizedResponse):
-    """A channel that fails in games of more than 100 rounds."""
-
-    def encode(self, labels, candidates, uniforms, posterior=None):
-        if self.horizon > 100:
-            raise RuntimeError("half of a pair: \ud800")
-        return super().encode(labels, candidates, uniforms, posterior)
-
-
 class KillsOnce(RandomizedResponse):
     """A channel that ends the first worker process that uses it."""
 

@@ -70,22 +70,6 @@ def test_a_posterior_that_shares_serves_a_truth_that_switches():
     assert shared < 0.6 * plain
 
 
-@pytest.mark.parametrize("name", ["adaptive-split", "adaptive-scheffe"])
-def test_a_subclass_sends_what_it_encodes(name):
-    """The two halves of send() share their work, and a subclass may have its own of either."""
-
-    class Shifted(ldp_gym.CHANNELS[name]):
-        def encode(self, labels, candidates, uniforms, posterior=None):
-            return super().encode((labels + 1) % self.num_labels, candidates, uniforms, posterior)
-
-    rng = np.random.default_rng(0)
-    channel, table, public = Shifted(4, 5, 20), rng.dirichlet(np.ones(5), size=4), np.full(4, 0.25)
-    labels, uniforms = rng.integers(5, size=200), rng.random((200, channel.num_uniforms))
-    messages, log_likelihood = channel.send(labels, table, uniforms, public)
-    np.testing.assert_array_equal(messages, channel.encode(labels, table, uniforms, public))
-    np.testing.assert_array_equal(log_likelihood, channel.log_likelihood(messages, table, public))
-
-
 def test_a_missing_posterior_is_said_with_where_to_find_it():
     channel = make_channel("adaptive-split", 4, 5, 12)
     candidates = np.full((4, 5), 0.2)

@@ -8,16 +8,22 @@ from helpers import ALPHA, FREE_OF_NUM_LABELS, TABLE, make_channel
 from scipy import stats
 
 from ldp_gym import theory
-from ldp_gym.channels.vote import vote_laws, votes
+from ldp_gym.channels.vote import vote_laws_of_winners, votes
+
+NOISY = ["laplace-single", "laplace-vector", "gaussian-vector"]
 
 
-@pytest.mark.parametrize("name", FREE_OF_NUM_LABELS)
-def test_m_free_channels_do_not_see_that_labels_are_refined(name):
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [(name, {}) for name in (*FREE_OF_NUM_LABELS, *NOISY[1:])]
+    + [(n, {"calibration": "tight"}) for n in NOISY],
+)
+def test_m_free_channels_do_not_see_that_labels_are_refined(name, options):
     """With the same coins the message of a label is that of any of its parts, and so is its likelihood."""
     rng = np.random.default_rng(0)
     base = rng.dirichlet(np.full(6, 0.3), size=4)
     fine = np.repeat(base, 7, axis=-1) / 7
-    channels = [make_channel(name, *table.shape, 50) for table in (base, fine)]
+    channels = [make_channel(name, *table.shape, 50, **options) for table in (base, fine)]
     labels, coins = rng.integers(6, size=300), rng.random((300, channels[0].num_uniforms))
     public = rng.dirichlet(np.ones(4)) if channels[0].adaptive else None
     coarse = channels[0].encode(labels, base, coins, public)
@@ -186,16 +192,15 @@ def test_votes_are_kept_for_what_cannot_change_alone():
     fixed.flags.writeable = False
     shares = [[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]  # equals share the second label's vote
     assert votes(table).tolist() == votes(fixed).tolist() == shares
-    np.testing.assert_allclose(vote_laws(table), [[0.75, 0.25], [0.25, 0.75]])
-    assert vote_laws(fixed) is vote_laws(fixed)
+    np.testing.assert_allclose(vote_laws_of_winners(table), [[0.75, 0.25], [0.25, 0.75]])
+    assert votes(fixed) is votes(fixed)
     table[:] = table[::-1].copy()
     view = np.broadcast_to(table, (4, 2, 3))  # read-only, but what it shows may change
     assert votes(table).tolist() == shares[::-1]
     assert votes(view)[0].tolist() == shares[::-1]
     table[:] = table[::-1].copy()
     assert votes(table).tolist() == votes(view)[0].tolist() == shares
-    np.testing.assert_allclose(vote_laws(table), vote_laws(fixed))
-    assert not vote_laws(fixed).flags.writeable
+    assert not votes(fixed).flags.writeable
 
 
 def test_groups_by_hand():

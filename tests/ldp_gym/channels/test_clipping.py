@@ -95,8 +95,3 @@ def test_smoothing_is_the_sum_over_a_label_s_cells():
     cells = clipping.cells(table)
     mixed = weights @ clipping.density(table, cells.lengths, cells.total)
     np.testing.assert_allclose(clipping.smooth(weights, table), mixed * cells.lengths, rtol=1e-12)
-
-
-def test_an_unknown_rule_is_refused():
-    with pytest.raises(ValueError, match="continuous, paper, got 'round'"):
-        Clipping(10, "round")

@@ -8,7 +8,7 @@ import pytest
 
 import ldp_gym
 from ldp_gym import theory
-from ldp_gym.channels import listing, unary_encoding
+from ldp_gym.channels import listing, subset_selection
 from ldp_gym.channels.adaptive_groups import _order_chances
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.listing import all_orders, list_windows
@@ -115,7 +115,7 @@ def test_windows_on_a_circle_stand_for_all_sets(name, monkeypatch):
     channel = ldp_gym.CHANNELS[name](5, 9, 50, epsilon=1.0)
     exact, nothing = theory.information_rate(channel, TABLE, POSTERIOR)
     assert nothing == 0.0
-    for module in (listing, unary_encoding):
+    for module in (listing, subset_selection):
         monkeypatch.setattr(module, "MOST_MESSAGES", 3)
     listed = channel.list_messages(TABLE)
     density = np.exp(channel.log_density(listed.messages, TABLE) + listed.log_weights[:, None])

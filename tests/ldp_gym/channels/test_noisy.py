@@ -8,10 +8,10 @@ from adversarial_classes import draw_table
 from helpers import ALPHA, TABLE, make_channel
 from scipy import integrate, stats
 
+from ldp_gym.channels.clipped import CALIBRATIONS
 from ldp_gym.channels.clipping import RULES
 from ldp_gym.channels.laplace_single import LaplaceSingle
-from ldp_gym.channels.noisy import CALIBRATIONS
-from ldp_gym.channels.vector import LaplaceVector
+from ldp_gym.channels.vector_noise import LaplaceVector
 from ldp_gym.privacy import audit
 from ldp_gym.privacy.audit import certify
 
@@ -19,7 +19,7 @@ from ldp_gym.privacy.audit import certify
 @pytest.mark.parametrize("name", ["laplace-single", "laplace-vector", "gaussian-vector"])
 def test_tight_never_has_more_noise_than_paper(name):
     rng = np.random.default_rng(3)
-    for _ in range(10):
+    for _ in range(30):
         table = draw_table(rng)
         horizon, epsilon = int(10 ** rng.uniform(0.4, 5)), float(10 ** rng.uniform(-1, 1))
         scales = [
@@ -27,23 +27,6 @@ def test_tight_never_has_more_noise_than_paper(name):
             for c in ("tight", "paper")
         ]
         assert (scales[0] <= scales[1] * (1 + 1e-9)).all()
-
-
-@pytest.mark.parametrize("calibration", ["paper", "tight"])
-@pytest.mark.parametrize("name", ["laplace-single", "laplace-vector", "gaussian-vector"])
-def test_refining_the_labels_changes_no_message(name, calibration):
-    """With the same coins, the message of a label is that of any of its parts."""
-    rng = np.random.default_rng(0)
-    base = rng.dirichlet(np.full(6, 0.3), size=4)
-    fine = np.repeat(base, 5, axis=-1) / 5
-    coarse_channel, fine_channel = (
-        make_channel(name, *table.shape, 50, calibration=calibration) for table in (base, fine)
-    )
-    labels = rng.integers(6, size=200)
-    uniforms = rng.random((200, coarse_channel.num_uniforms))
-    coarse = coarse_channel.encode(labels, base, uniforms)
-    for part in range(5):
-        np.testing.assert_allclose(fine_channel.encode(5 * labels + part, fine, uniforms), coarse, rtol=1e-9)
 
 
 def test_the_rounding_of_equal_rows_is_hidden():
@@ -55,15 +38,8 @@ def test_the_rounding_of_equal_rows_is_hidden():
         channel = LaplaceSingle(2, 40, 10**6, calibration="tight", epsilon=0.05)
         assert (channel.noise(table).scale == 1.0).all()
         assert certify(channel, table).holds
-
-
-def test_a_coordinate_of_range_zero_takes_unit_scale():
-    table = np.array([[0.5, 0.5], [0.5, 0.5]])
-    channel = LaplaceSingle(2, 2, 100, calibration="tight")
-    assert channel.noise(table).scale.tolist() == [1.0, 1.0]
-    assert audit.exact_epsilon(channel, table).epsilon < 1e-12
-    with pytest.raises(ValueError, match="calibration must be one of paper, tight, got 'loose'"):
-        LaplaceSingle(2, 2, 100, calibration="loose")
+    flat = np.full((2, 2), 0.5)
+    assert audit.exact_epsilon(LaplaceSingle(2, 2, 100, calibration="tight"), flat).epsilon < 1e-12
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -89,23 +65,6 @@ def test_laplace_single_has_the_density_of_eq_12(rule):
             average = np.nansum(kernel * lengths) / total
             by_hand = [(1 - 1 / horizon) * k + average / horizon for k in kernel[:3]] + [average]
             np.testing.assert_allclose(np.exp(channel.log_density(message, TABLE)), by_hand, rtol=1e-10)
-
-
-def test_laplace_single_s_density_integrates_to_one():
-    channel = LaplaceSingle(3, 4, 6, epsilon=1.3)
-    for label in range(4):
-
-        def density(value, j, label=label):
-            message = np.zeros(3)
-            message[j] = value
-            return math.exp(channel.log_density(message, TABLE)[label])
-
-        parts = [
-            integrate.quad(density, *ends, args=(j,), limit=400)[0]
-            for j in range(3)
-            for ends in ((-20, 0), (0, 1), (1, 20))
-        ]
-        assert abs(sum(parts) - 1) < 1e-6
 
 
 def test_laplace_vector_has_the_density_of_eq_8():

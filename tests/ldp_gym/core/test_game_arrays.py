@@ -12,7 +12,6 @@ from ldp_gym.core import game_arrays
     ("check", "error", "message"),
     [
         (lambda: game_arrays.labels(-1, 4), ValueError, r"labels must lie in 0\.\.3, got -1$"),
-        (lambda: game_arrays.labels([[0, 1], [2, 4]], 4), ValueError, r"0\.\.3, got 4 at \[1, 1\]"),
         (lambda: game_arrays.labels(1.0, 4), TypeError, r"whole numbers in 0\.\.3, got 1\.0"),
         (lambda: game_arrays.labels([True], 4), TypeError, r"whole numbers in 0\.\.3, got \[True\]"),
         (
@@ -27,7 +26,7 @@ from ldp_gym.core import game_arrays
             r"one context, candidates of shape \(2, 2\); got \(3, 2, 2\)",
         ),
         (lambda: game_arrays.posteriors([0.5, math.nan], 2), ValueError, "a NaN probability at hypothesis 1"),
-        (lambda: game_arrays.posteriors([1.0], 2), ValueError, r"each of 2 hypotheses, .* got \(1,\)"),
+        (lambda: game_arrays.posteriors([1.0], 2), ValueError, r"with K = 2, got \(1,\)"),
         (lambda: game_arrays.posteriors(1.0, 2), ValueError, "at least one"),
         (
             lambda: game_arrays.one_posterior([[0.5, 0.5]], 2),
@@ -35,9 +34,17 @@ from ldp_gym.core import game_arrays
             r"one posterior, of shape \(2,\), got \(1, 2\)",
         ),
         (lambda: game_arrays.row("truth", [0.5, 0.5], 3), ValueError, r"truth must be 3 .* got shape \(2,\)"),
-        (lambda: game_arrays.table([0.5, 0.5]), ValueError, r"a table has shape \(K, M\), got \(2,\)"),
-        (lambda: game_arrays.contexts("pool", [[1.0], [2.0]], 2), ValueError, r"d = 2, got \(2, 1\)"),
-        (lambda: game_arrays.contexts("pool", [0.0, math.inf], 1), ValueError, "finite .* got inf in row 1"),
+        (
+            lambda: game_arrays.checked_table([0.5, 0.5]),
+            ValueError,
+            r"a table has shape \(K, M\), got \(2,\)",
+        ),
+        (lambda: game_arrays.checked_contexts("pool", [[1.0], [2.0]], 2), ValueError, r"d = 2, got \(2, 1\)"),
+        (
+            lambda: game_arrays.checked_contexts("pool", [0.0, math.inf], 1),
+            ValueError,
+            "finite .* got inf in row 1",
+        ),
     ],
 )
 def test_a_wrong_array_is_named_with_what_is_wrong(check, error, message):
@@ -55,16 +62,9 @@ def test_labels_candidates_and_posteriors_come_back_as_they_are():
 
 def test_hypotheses_are_normalised_to_the_last_bit():
     row = np.array([0.2, 0.3, 0.5]) * (1 + 0.9 * game_arrays.ROW_TOLERANCE)
-    table = game_arrays.distributions([row, [1, 0, 0]])
+    table = game_arrays.distributions([row, [1, 0, 0], [1.0, 5e-324, 0.0]])
     np.testing.assert_allclose(table.sum(axis=-1), 1.0, rtol=0, atol=1e-15)
-    assert table.dtype == np.float64
-    assert game_arrays.distributions([0.5, 0.5]).tolist() == [0.5, 0.5]
-
-
-def test_probabilities_without_a_reciprocal_are_none():
-    table = game_arrays.distributions([[1.0, 5e-324], [0.5, 0.5]])
-    assert table[0, 1] == 0.0
-    assert np.isfinite(1.0 / table[table > 0.0]).all()
+    assert table[2, 1] == 0.0  # too small to have a reciprocal
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,3 @@ def test_the_first_wrong_prediction_is_named_with_advice(games, prediction, mess
     values[1:] = prediction
     with pytest.raises(ValueError, match=message):
         game_arrays.predictions(values, name_row, "do better")
-
-
-def test_row_totals_are_the_sums():
-    rows = np.array([[0.5, 0.4], [0.5, 0.6]])
-    np.testing.assert_allclose(game_arrays.row_totals(rows, 0.2, name_row, "advice"), [0.9, 1.1])

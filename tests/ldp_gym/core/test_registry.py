@@ -51,19 +51,6 @@ def test_a_registry_is_a_mapping_from_names_to_makers(registry):
     assert len(registry) == len(names) > 0
     assert all(name in registry for name in names)
     assert "nobody" not in registry
-    assert dict(registry.items())[names[0]] is registry[names[0]]
-
-
-@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
-def test_what_no_registry_has_is_the_default(registry):
-    name = registry.names()[0]
-    assert registry.get(name) is registry[name]
-    assert registry.get("nothing of that name") is None
-    assert registry.get("nothing of that name", name) == name
-
-
-@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
-def test_every_registered_class_loads_and_is_ours(registry):
     for name, maker in registry.items():
         assert is_builtin(maker), name
         assert maker.__doc__, name
@@ -171,12 +158,7 @@ def test_a_part_knows_its_name_and_options():
 def test_rules_from_a_file_name_no_code(rules):
     with pytest.raises(UntrustedCodeError, match=r"rules.json names code, .*may only name registered parts"):
         refuse_addresses(rules, "rules.json")
-
-
-def test_rules_from_a_file_name_registered_parts():
-    refuse_addresses(
-        {"channel": "split", "truth_kwargs": {"labels": ["a: b", 1]}, "horizon": 5}, "rules.json"
-    )
+    refuse_addresses({"channel": "split", "truth_kwargs": {"labels": ["a: b", 1]}}, "rules.json")
 
 
 # -- Data by its address ------------------------------------------------------------------------------------
@@ -210,7 +192,3 @@ def test_contexts_by_their_address(name):
     assert Scenario(context_dim=2, truth="replay", truth_kwargs=rows).horizon == 2
     with pytest.raises(ValueError, match="cannot import contexts 'test_registry:NONE'"):
         Scenario(context_dim=2, truth="replay", truth_kwargs={**rows, "contexts": "test_registry:NONE"})
-
-
-def test_a_registry_shows_its_group_and_names():
-    assert repr(ldp_gym.NATURES).startswith("<registry of ldp_gym.natures: adversary, cycle, drift")

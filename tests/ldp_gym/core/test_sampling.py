@@ -77,16 +77,6 @@ def test_classes_keep_the_plain_seed():
     np.testing.assert_array_equal(SoftmaxLinear(class_seed=5).weights, weights)
 
 
-def test_the_environment_plays_the_first_stream_of_its_seed():
-    env = ldp_gym.LDPDistEnv(horizon=5, nature="iid", context_dim=2)
-    observation, _ = env.reset(seed=3)
-    from scipy.special import ndtri
-
-    generator = first_generator(3)
-    generator.random(1)  # the truth's
-    np.testing.assert_allclose(observation["context"], ndtri(generator.random(2)))
-
-
 def test_the_first_episode_s_generator_is_that_of_a_reset_environment():
     """Gymnasium's own seeding, then the first child."""
     from gymnasium.utils.seeding import np_random

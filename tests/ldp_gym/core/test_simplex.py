@@ -1,25 +1,7 @@
 import numpy as np
 import pytest
-from gymnasium.vector.utils import batch_space, create_empty_array, iterate
 
 from ldp_gym import Simplex
-
-
-def test_samples_lie_on_the_simplex():
-    space = Simplex(7, seed=0)
-    for _ in range(20):
-        sample = space.sample()
-        assert sample in space
-        assert np.isclose(sample.sum(), 1.0)
-
-
-def test_batching_keeps_the_simplex():
-    space = batch_space(Simplex(4, seed=0), 3)
-    assert isinstance(space, Simplex)
-    assert space.shape == (3, 4)
-    assert space.sample() in space
-    assert len(list(iterate(space, space.sample()))) == 3
-    assert create_empty_array(Simplex(4), 3).shape == (3, 4)
 
 
 def test_equality_knows_a_simplex_from_a_box():

@@ -7,14 +7,10 @@ import pytest
 from helpers import record, small_rules
 
 import ldp_agents
-from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.engine.learners import (
-    Learner,
     as_make_learner,
     build_learner,
     is_directory,
-    play_stepwise,
-    plays_blocks,
     predict_checked,
 )
 
@@ -39,13 +35,6 @@ class Counter:
 @pytest.fixture
 def game():
     return record(small_rules(), 1)[0]
-
-
-def test_whoever_predicts_and_learns_is_a_learner(game):
-    assert isinstance(Counter(game), Learner)
-    assert not plays_blocks(Counter(game))
-    assert plays_blocks(ldp_agents.EXP3(game))
-    assert not isinstance(object(), Learner)
 
 
 def test_a_learner_goes_by_a_name_a_path_or_what_makes_it(game):
@@ -76,12 +65,6 @@ def test_an_unknown_name_is_an_error_before_there_is_a_game():
         as_make_learner("wma", {"speed": 2})(record(small_rules(), 1)[0])
 
 
-def test_a_learner_that_cannot_read_the_messages_says_so():
-    labels, _ = record(small_rules("randomized-response"), 1)
-    with pytest.raises(IncompatibleChannelError, match="EXP3 reads a noisy log-likelihood of each"):
-        build_learner("exp3", labels)
-
-
 def test_a_registered_name_is_no_directory(tmp_path, monkeypatch):
     (tmp_path / "bayes").mkdir()
     (tmp_path / "mine").mkdir()
@@ -100,24 +83,3 @@ def test_predictions_are_checked_and_the_caller_s_own(game):
     assert (predict_checked(learner, table, 3) == 1 / 6).all()
     with pytest.raises(ValueError, match=r"Uniform.predict\(\) must .* of shape \(2, 6\) .*, got \(3, 6\)"):
         predict_checked(learner, table, 2)
-
-
-@pytest.mark.parametrize("rules", [small_rules(), small_rules(hypotheses="dirichlet")], ids=str)
-def test_a_learner_without_a_tape_is_stepped_along_it(rules):
-    """In two blocks, against the first hypotheses' mean in each round."""
-    game, tape = record(rules, 7, episodes=2)
-    learner = Counter(game)
-    learner.reset((2,))
-    shared = tape.candidates.ndim == 2
-    blocks = [slice(0, 3), slice(3, 7)]
-    predictions = np.concatenate(
-        [
-            play_stepwise(learner, tape.candidates if shared else tape.candidates[:, s], tape.messages[:, s])
-            for s in blocks
-        ],
-        axis=1,
-    )
-    for t in range(7):
-        now = tape.candidates if shared else tape.candidates[:, t]
-        expected = now[..., : min(t, 3) + 1, :].mean(axis=-2)
-        np.testing.assert_allclose(predictions[:, t], np.broadcast_to(expected, (2, 6)), rtol=1e-12)

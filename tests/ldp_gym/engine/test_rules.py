@@ -37,14 +37,6 @@ def test_an_environment_s_signature_has_every_rule_with_its_default(env):
     assert set(parameters) - set(DEFAULTS) <= others
 
 
-def test_what_is_given_stands_beside_the_defaults():
-    rules = complete_rules({"horizon": 7, "epsilon": None})
-    assert rules == {**DEFAULTS, "horizon": 7}
-    assert complete_rules({}) == DEFAULTS
-    rules["horizon"] = 9
-    assert complete_rules({})["horizon"] is None, "the defaults are not handed out to be changed"
-
-
 @pytest.mark.parametrize(
     ("rules", "message"),
     [

@@ -85,7 +85,7 @@ def test_observations_depend_on_the_truth_only_through_the_message(channel, natu
 def test_the_game_holds_the_public_rules_alone():
     env = gym.make("LDPDist-v0", truth=3)
     env.reset(seed=0)
-    assert set(vars(env.unwrapped.game)) == {"hypotheses", "channel", "horizon"}
+    assert set(vars(env.unwrapped.game)) == {"hypotheses", "channel", "horizon", "batch"}
     assert not hasattr(env.unwrapped.game.channel, "truth")
     redrawn = gym.make("LDPDist-v0", hypotheses="dirichlet", redraw_hypotheses=True, observe_candidates=True)
     assert redrawn.unwrapped.game.hypotheses is None

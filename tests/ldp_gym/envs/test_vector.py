@@ -54,11 +54,6 @@ def test_single_sync_and_native_environments_play_the_same_game(game, actions):
             assert not steps[0][4]["_kl"].any()
 
 
-def test_vectors_are_native_by_id():
-    envs = gym.make_vec("LDPDist-v0", num_envs=4)
-    assert isinstance(envs.unwrapped, ldp_gym.LDPDistVectorEnv)
-
-
 def test_async_environments_work(actions):
     envs = gym.make_vec("LDPDist-v0", num_envs=2, vectorization_mode="async", **small_rules())
     single = gym.make("LDPDist-v0", **small_rules())
@@ -100,11 +95,6 @@ def test_games_go_on_as_they_were_when_others_begin_anew(game, actions, monkeypa
         steps = [env.step(actions[t, i]) for i, env in enumerate(singles)]
         alone = [step[0] for step in steps]
         np.testing.assert_allclose(rewards, [step[1] for step in steps], rtol=1e-9)
-
-
-def test_an_unknown_autoreset_mode_is_named():
-    with pytest.raises(ValueError, match="autoreset_mode must be one of .*SameStep.*, got 'same'"):
-        ldp_gym.LDPDistVectorEnv(2, autoreset_mode="same")
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=str)

@@ -8,7 +8,7 @@ from scipy.linalg import hadamard
 from scipy.special import softmax
 
 from ldp_gym import HYPOTHESES, theory
-from ldp_gym.hypotheses import Dirichlet, Disjoint, Hadamard, Refined, SoftmaxLinear, Table
+from ldp_gym.hypotheses import Disjoint, Hadamard, Refined, SoftmaxLinear, Table
 from ldp_gym.testing import check_hypotheses
 
 
@@ -21,11 +21,6 @@ def test_softmax_linear_is_the_softmax_of_its_logits():
     f = SoftmaxLinear(3, 5, 2, class_seed=4)
     x = np.array([0.3, -2.0])
     np.testing.assert_allclose(f(x), softmax(f.weights @ x, axis=-1), rtol=1e-13)
-
-
-def test_class_seed_decides_the_class():
-    assert np.array_equal(Dirichlet(class_seed=3).table, Dirichlet(class_seed=3).table)
-    assert not np.allclose(Dirichlet(class_seed=3).table, Dirichlet(class_seed=4).table)
 
 
 @pytest.mark.parametrize("pairs", [1, 2, 3, 4, 7, 8])
@@ -57,7 +52,6 @@ def test_disjoint_supports_do_not_meet():
     table = Disjoint(3, 8).table
     assert ((table > 0).sum(axis=0) == 1).all()
     assert sorted((table > 0).sum(axis=1)) == [2, 3, 3]
-    assert Disjoint(sizes=[1, 4]).table.tolist() == [[1, 0, 0, 0, 0], [0, 0.25, 0.25, 0.25, 0.25]]
 
 
 def test_refining_changes_m_and_nothing_else():
@@ -83,12 +77,6 @@ def test_refining_changes_m_and_nothing_else():
 def test_bad_tables_are_named(table, message):
     with pytest.raises(ValueError, match=message):
         Table(table)
-
-
-def test_a_table_cannot_be_changed_by_who_sees_it():
-    table = Dirichlet().table
-    with pytest.raises(ValueError, match="read-only"):
-        table[0, 0] = 1.0
 
 
 def test_the_gap_s_factor_stops_growing_at_log_2():

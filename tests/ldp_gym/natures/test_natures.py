@@ -63,14 +63,6 @@ def test_the_adversary_weighs_the_charge_against_what_a_message_tells(left):
         np.testing.assert_array_equal(x, nature.pool[np.argmax(scores)])
 
 
-def test_with_one_round_left_the_adversary_takes_the_largest_charge():
-    nature = Adversary(2, pool_size=9)
-    weights = np.random.default_rng(1).dirichlet(np.ones(4), size=1)
-    chosen = nature.contexts(stretch(nature, 1, 1, posterior=weights, rounds_left=1))
-    charges = [weights[0] @ rel_entr(f, weights[0] @ f).sum(axis=-1) for f in CLASS(nature.pool)]
-    np.testing.assert_array_equal(chosen[0, 0], nature.pool[np.argmax(charges)])
-
-
 @pytest.mark.parametrize("channel", ["split", "laplace-single"])
 def test_the_adversary_costs_bayes_more_than_iid_contexts(channel):
     """The default game at 300 rounds. The seeds are fixed, so the test cannot fail by chance."""

@@ -12,7 +12,7 @@ from helpers import make_channel
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.laplace_single import LaplaceSingle
 from ldp_gym.channels.randomized_response import Identity, RandomizedResponse
-from ldp_gym.channels.vector import GaussianVector, LaplaceVector
+from ldp_gym.channels.vector_noise import GaussianVector, LaplaceVector
 from ldp_gym.privacy import audit
 from ldp_gym.privacy.audit import certify
 from ldp_gym.testing import check_channel
@@ -26,7 +26,7 @@ HAIR[0, 0], HAIR[1, 1:] = 1.0, 1 / 31
 
 
 def test_every_pure_channel_keeps_its_promise_on_adversarial_classes():
-    assert audit_classes(50, seed=1) == []
+    assert audit_classes(100, seed=1) == []
 
 
 @pytest.mark.parametrize(("table", "horizon", "epsilon"), [(THREE, 100, 1.0167), (FIVE, 1000, 1.0333)])
@@ -138,7 +138,7 @@ def test_finite_deltas_exactly():
 @pytest.mark.parametrize("name", ["laplace-vector", "gaussian-vector"])
 def test_vector_channels_keep_their_delta_on_adversarial_classes(name, calibration):
     rng = np.random.default_rng(0)
-    for _ in range(5):
+    for _ in range(10):
         table = draw_table(rng)
         channel = make_channel(
             name,
@@ -220,12 +220,8 @@ def test_the_black_box_convicts_the_ceilings_and_not_the_cells():
     assert audit.estimate_epsilon(honest, HAIR, trials=10**5, confidence=0.99).epsilon <= 1.0
 
 
-def test_the_black_box_stays_below_the_truth():
+def test_the_black_box_grants_a_delta():
     """Its bound fails with probability 1e-6 at most."""
-    for name in ("laplace-single", "randomized-response"):
-        channel = make_channel(name, 2, 5, 1000, epsilon=1.0)
-        found = audit.estimate_epsilon(channel, FIVE, trials=10**5, confidence=1 - 1e-6)
-        assert 0.5 < found.epsilon <= audit.exact_epsilon(channel, FIVE).epsilon
     vector = LaplaceVector(2, 5, 1000, delta=1e-2, calibration="tight")
     assert audit.estimate_epsilon(vector, FIVE, trials=10**5, delta=1e-2, confidence=1 - 1e-6).epsilon <= 1.0
 

@@ -17,18 +17,12 @@ def judge(channel, table=TABLE, **options):
     return audit.reachable(channel, table, posterior, **options)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_laplace_noise_in_floats_excludes_labels(seed):
-    table = np.random.default_rng(seed).dirichlet(np.full(4, 0.5), size=3)
-    found = judge(make_channel("laplace-single", 3, 4, 100), table, messages=400, seed=seed)
-    assert found.verdict == "broken"
-    assert not found.labels.all()
-
-
 def test_three_in_a_hundred_messages_of_laplace_single_give_their_label_away():
     """The figure of the design: K = 2, M = 3, T = 100, eps = 1; 3.0%, and 98.7% of those the true one."""
     found = judge(make_channel("laplace-single", 2, 3, 100), messages=6000)
     assert found.judged == 6000
+    assert found.verdict == "broken"
+    assert not found.labels.all()
     assert 0.02 < found.share < 0.04
     assert 0.97 < found.correct <= 1.0
 

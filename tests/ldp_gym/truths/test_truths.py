@@ -147,16 +147,6 @@ def test_the_charge_of_a_replay_is_the_log_loss():
         assert -reward == info["kl"] == pytest.approx(-np.log(action[LOGGED[t]]))
 
 
-def test_a_label_that_was_ruled_out_costs_the_cap():
-    env = gym.make("LDPDist-v0", **rules_of("replay"), max_loss=7.0)
-    env.reset(seed=0)
-    action = np.zeros(LABELS)
-    action[(LOGGED[0] + 1) % LABELS] = 1.0
-    _, reward, _, _, info = env.step(action)
-    assert reward == -7.0
-    assert info["kl"] == np.inf
-
-
 def test_a_switch_comes_when_it_is_said_and_to_another_member():
     members = [info["truth"] for info in play_labels(rules_of("switches given"), 20, seed=0)]
     assert members == [0] * 5 + [3] * 4 + [0] * 11
@@ -226,12 +216,6 @@ def test_the_comparator_by_hand():
     assert "regret" in str(result)
 
 
-def test_an_infinite_opt_is_said():
-    table = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
-    rules = {"hypotheses": table, "truth": [0.2, 0.2, 0.6], "horizon": 5, "channel": "split"}
-    assert "OPT is infinite in 3 of 3 episodes" in str(ldp_gym.evaluate("centred-exp3", rules, episodes=3))
-
-
 def test_members_of_the_class_have_no_regret_but_their_risk():
     result = ldp_gym.evaluate("bayes", rules_of("drawn member"), episodes=3)
     np.testing.assert_allclose(result.opt, 0.0, atol=1e-12)
@@ -242,7 +226,7 @@ def test_members_of_the_class_have_no_regret_but_their_risk():
     ("more", "error", "message"),
     [
         ({"truth": "mixtur"}, ValueError, "did you mean 'mixture'"),
-        ({"truth": 4}, ValueError, r"truth must lie in 0..3, got 4"),
+        ({"truth": 4}, ValueError, r"truth must be at most 3, got 4"),
         (
             {"truth": [0.5, 0.5]},
             ValueError,
@@ -252,9 +236,9 @@ def test_members_of_the_class_have_no_regret_but_their_risk():
         (
             {"truth": [0, 1, 2, 1] * 3},
             ValueError,
-            'To replay logged labels: truth="replay" with truth_kwargs',
+            'to replay logged labels: truth="replay"',
         ),
-        ({"truth": ["cat"] * 9}, ValueError, 'To replay logged labels: truth="replay" with truth_kwargs'),
+        ({"truth": ["cat"] * 9}, ValueError, 'to replay logged labels: truth="replay"'),
         ({"truth": lambda x: [1.0]}, ValueError, "the truth must map a context"),
         ({"truth": None}, TypeError, "truth must be an index, a name"),
         ({"truth": 1, "truth_kwargs": {"rho": 1}}, TypeError, "go with a named truth"),
@@ -285,7 +269,6 @@ def test_bad_truths_are_named(more, error, message):
         ),
         ({"labels": LOGGED + 0.5}, {}, "labels must be indices in 0..4"),
         ({"labels": ["cat"] * ROWS}, {}, "names of labels go with a class of fitted classifiers"),
-        ({"labels": np.full(ROWS, np.datetime64("2020-01-01"))}, {}, "got dates"),
         ({"contexts": np.where(CONTEXTS > 2, np.nan, CONTEXTS)}, {}, "must be finite"),
         ({"contexts": CONTEXTS[:, :1]}, {}, r"shape \(n, d\) with d = 2, got \(50, 1\)"),
         ({"contexts": [["a", "b"]] * ROWS}, {}, "contexts must be numbers"),
@@ -300,8 +283,9 @@ def test_bad_logs_are_named(options, more, message):
         Scenario(**rules_of("replay", truth_kwargs=logs, **more))
 
 
-def test_a_member_cannot_be_chosen_beside_another_truth():
-    rules = rules_of("pair")
+@pytest.mark.parametrize("name", ["pair", "contaminated"])
+def test_a_member_cannot_be_chosen_beside_another_truth(name):
+    rules = rules_of(name)
     with pytest.raises(ValueError, match="another truth"):
         ldp_gym.evaluate("bayes", rules, episodes=1, truth="all")
     with pytest.raises(ValueError, match="another truth"):
@@ -405,11 +389,3 @@ def test_a_truth_that_only_says_that_it_is_constant_is_found(truth):
         check_truth(wrong, table)
     with pytest.raises(ValueError, match="constant = False"):
         ldp_gym.evaluate("bayes", {"hypotheses": table, "truth": wrong, "horizon": 12}, episodes=1)
-
-
-def test_what_is_made_of_a_member_is_none():
-    env = gym.make("LDPDist-v0", truth="contaminated", horizon=5)
-    with pytest.raises(ValueError, match="a member cannot be chosen"):
-        env.reset(options={"truth": 1})
-    with pytest.raises(ValueError, match="a member cannot be chosen"):
-        ldp_gym.evaluate("uniform", env, episodes=1, truth="all")

@@ -10,20 +10,16 @@ import numpy as np
 
 from ldp_gym.channels import accounting
 from ldp_gym.channels.accounting import DeltaBounds
-from ldp_gym.channels.base import Posterior
+from ldp_gym.channels.base import Public
+from ldp_gym.channels.clipped import GAUSS, LAPLACE, NoiseLaw, NoisyChannel
 from ldp_gym.channels.clipping import Cells
-from ldp_gym.channels.noisy import GAUSS, LAPLACE, NoiseLaw, NoisyChannel
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, masses
-
-_BLOCK = 2**14
-"""Largest block of distances, in floats: 128 KiB."""
 
 
 class VectorChannel(NoisyChannel):
-    """The losses of all hypotheses, each with noise of its own. Needs delta > 0.
+    """The losses of all hypotheses, each with independent noise. Needs delta > 0.
 
-    ``h_t(y)`` is drawn once and shared by all coordinates: a message is a randomization of it, so what hides
-    ``h_t(y)`` hides y.
+    ``h_t(y)`` is drawn once and shared by all coordinates, so what hides ``h_t(y)`` hides y.
     """
 
     pure: ClassVar[bool] = False
@@ -34,7 +30,7 @@ class VectorChannel(NoisyChannel):
         return 2 + self.num_hypotheses
 
     def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Posterior = None
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
         labels, uniforms = self._align(labels, candidates, uniforms)
         cells = self.clipping.cells(candidates)
@@ -46,35 +42,23 @@ class VectorChannel(NoisyChannel):
         return self.to_loss(noisy, noise.offset[..., None], noise.slope[..., None])
 
     def distances(self, messages: Messages, candidates: FloatArray, cells: Cells) -> Iterator[FloatArray]:
-        for block in self._distance_blocks(messages, candidates, cells):
-            yield from np.moveaxis(block, -2, 0)
-
-    def _distance_blocks(
-        self, messages: Messages, candidates: FloatArray, cells: Cells
-    ) -> Iterator[FloatArray]:
-        """The distances of a few coordinates at a time, ``(..., J, M)``, so that they stay in the cache."""
         noise = self.noise(candidates, cells)
         revealed = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None]) / noise.scale
         levels = self._levels(candidates, cells) / noise.scale[..., None]
-        few = max(1, _BLOCK // max(1, revealed[..., 0].size * self.num_labels))
-        for start in range(0, self.num_hypotheses, few):
-            now = slice(start, start + few)
-            yield levels[..., now, :] - revealed[..., now, None]
+        for j in range(self.num_hypotheses):
+            yield levels[..., j, :] - revealed[..., j, None]
 
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray]:
         kernel, noise = np.zeros((*messages.shape[:-1], self.num_labels)), self.noise(candidates, cells)
-        for distances in self._distance_blocks(messages, candidates, cells):
-            log_kernels = self.law.log_kernel(distances)
-            # Summed up in the order of the coordinates, so that the last bit does not depend on the blocks.
-            log_kernels[..., 0, :] += kernel
-            np.add.reduce(log_kernels, axis=-2, out=kernel)
+        for distances in self.distances(messages, candidates, cells):
+            kernel += self.law.log_kernel(distances)
         log_norm = self.law.log_norm - np.log(noise.scale * noise.slope[..., None])
         return kernel, np.broadcast_to(log_norm.sum(axis=-1), messages.shape[:-1])
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: Posterior = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         """The noisy log-likelihoods themselves, without the public offset."""
         noise = self.noise(candidates)
@@ -87,16 +71,13 @@ class VectorChannel(NoisyChannel):
     def _delta(self, shifts: FloatArray, epsilon: float) -> DeltaBounds:
         """The least delta of the noise when coordinates move by ``shifts`` ``(K,)``, in their scales."""
 
-    def delta_bounds(
-        self, candidates: FloatArray, epsilon: float, posterior: Posterior = None
-    ) -> DeltaBounds:
+    def delta_bounds(self, candidates: FloatArray, epsilon: float, posterior: Public = None) -> DeltaBounds:
         """Bounds on the least delta, from the noise's own accounting.
 
         Above: no two labels move a coordinate by more than its range, and mixing by h_t only helps. Below:
         two labels that are far apart, and the event S on which their kernels P and P' differ most. Mixed
         with a share mu = 1/T of the average A over all cells, they differ by at least
-        ``(1 - mu) delta - (e^eps - 1) mu A(S)``. With delta' the bound from above, any kernel has
-        ``P''(S) <= e^eps P'(S) + delta'``, and ``e^eps P' <= P`` on S, so that ``A(S) <= P(S) + delta'``.
+        ``(1 - mu) delta - (e^eps - 1) mu A(S)``, and ``A(S) <= P(S) + delta'`` with delta' the bound above.
         """
         cells = self.clipping.cells(candidates)
         levels = self._levels(candidates, cells)[:, cells.lengths > 0.0]
@@ -115,21 +96,19 @@ class VectorChannel(NoisyChannel):
 class LaplaceVector(VectorChannel):
     """The log-likelihoods of all hypotheses, each with Laplace noise (Algorithm 1, eq. (8)); needs delta > 0.
 
-    h_t(y) is drawn once, and every coordinate gets independent noise. The scale is
+    Every coordinate gets independent noise of scale
     ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``; with ``calibration="tight"`` the composition is
     accounted numerically, from the range that each coordinate really has.
 
     Example:
-        K = 3, T = 100, eps = 1, delta = 1e-5: the paper's scale is 105, pure composition of three coordinates
-        would need ``3 log 300 = 17``.
+        K = 3, T = 100, eps = 1, delta = 1e-5; pure composition would need ``3 log 300 = 17``.
 
         >>> table = np.full((3, 3), 1 / 3)
         >>> LaplaceVector(3, 3, 100, delta=1e-5).noise(table).scale.round(1).tolist()
         [104.7, 104.7, 104.7]
 
-    Privacy: each coordinate has range at most ``log(KT)`` and is eps'-private. Advanced composition over the
-    K of them makes the vector (eps, delta)-private (Lemma 3). h_t acts before the noise, so hiding h_t(y)
-    hides y.
+    Privacy: each coordinate has range at most ``log(KT)``, and advanced composition over the K of them makes
+    the vector (eps, delta)-private (Lemma 3).
 
     When to use it: to reproduce the paper. When not: K below about 100 with the paper's scale, which is
     larger than that of pure composition; pass ``calibration="tight"``, 3 to 4 times less noise.
@@ -150,9 +129,8 @@ class LaplaceVector(VectorChannel):
 class GaussianVector(VectorChannel):
     """The log-likelihoods of all hypotheses, each with Gaussian noise; needs delta > 0.
 
-    As :class:`LaplaceVector`, with normal noise: K coordinates, each scaled to its range, move by at most
-    sqrt(K) in Euclidean norm between two labels, and the analytic Gaussian mechanism (Balle and Wang 2018)
-    hides that with the least variance.
+    As :class:`LaplaceVector`, with normal noise: scaled to ranges of 1, K coordinates move by at most sqrt(K)
+    in Euclidean norm, which the analytic Gaussian mechanism (Balle and Wang 2018) hides.
 
     Example:
         K = 3, T = 100, eps = 1, delta = 1e-5: a standard deviation of 37 in log-likelihood units.

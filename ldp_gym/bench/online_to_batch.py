@@ -14,15 +14,15 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.core import game_arrays
-from ldp_gym.core.arrays import FloatArray, IntArray
+from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.divergences import tv
 from ldp_gym.engine.game import Game
-from ldp_gym.engine.learners import Learner
+from ldp_gym.engine.learners import LearnerProtocol
 from ldp_gym.evaluation import evaluate
 
 
 def estimates(
-    learner: str | Callable[[Game], Learner],
+    learner: str | Callable[[Game], LearnerProtocol],
     env: Mapping[str, Any] | gym.Env[Any, Any],
     *,
     episodes: int,
@@ -54,17 +54,6 @@ def median_run(runs: FloatArray) -> int:
         >>> median_run(np.array([[0.9, 0.1], [0.5, 0.5], [0.52, 0.48]]))
         1
     """
-    runs = game_arrays.table(runs, "table of runs", "run")
+    runs = game_arrays.checked_table(runs, "table of runs", "run")
     distances = tv(runs[:, None], runs[None])
     return int(np.median(distances, axis=1).argmin())
-
-
-def nearest_hypothesis(estimate: FloatArray, table: FloatArray) -> IntArray:
-    """Index of the hypothesis, of ``(K, M)``, nearest in TV to each of the estimates ``(..., M)``."""
-    table = game_arrays.table(table)
-    estimate = game_arrays.distributions(estimate, "estimate", "estimate")
-    if estimate.shape[-1] != table.shape[-1]:
-        raise ValueError(
-            f"an estimate has {table.shape[-1]} probabilities, as the table, got {estimate.shape}"
-        )
-    return tv(table, estimate[..., None, :]).argmin(axis=-1)

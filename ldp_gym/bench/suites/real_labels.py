@@ -1,6 +1,6 @@
 """Real labels: the suite ``replay``, on two data sets that come with scikit-learn.
 
-The models and the users are functions here, which rules name as ``"ldp_gym.bench.suites.replay:digits"``.
+Models and users are attributes of this module, such as ``digits``, ``digits_contexts`` and ``digits_labels``.
 """
 
 from __future__ import annotations
@@ -11,23 +11,12 @@ from typing import Any
 import numpy as np
 
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.suites.base import channel_rules
-from ldp_gym.bench.suites.own_game import EPSILONS, Selection
+from ldp_gym.bench.suites.own_game import EPSILONS, SelectionSuite
 from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.core.errors import extra
 
-_CHANNELS = (
-    "laplace-single",
-    "randomized-response",
-    "subset-selection",
-    "split",
-    "adaptive-split",
-    "identity",
-)
-_LEARNERS = ("uniform", "centred-exp3", "bayes", "fixed-share", "soft-bayes", "robust")
 
-
-class Replay(Selection):
+class RealLabels(SelectionSuite):
     """Fitted classifiers, and users whose own labels stay private."""
 
     name = "replay"
@@ -36,34 +25,33 @@ class Replay(Selection):
         "Logged labels are replayed in a new order in every episode, each user once; the charge is the "
         "log-loss, and the right model is the one that is charged least over all users. digits: eight "
         "models of handwritten digits, each fitted on pictures held in another way, and users who all hold "
-        "theirs in one of these ways. tumours: six models of breast tumours, from naive to good. With two "
-        "labels a comparison is randomized response on the label: there split, adaptive-split and "
-        "randomized-response are one channel in law, and their differences are chance."
+        "theirs in one of these ways. tumours: six models of breast tumours. With two labels a comparison "
+        "is randomized response on the label: there split, adaptive-split and randomized-response are one "
+        "channel in law, and their differences are chance."
     )
-    order = 96
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         with extra("examples", "the suite replay"):
             import sklearn  # noqa: F401 - its parts are imported where models are fitted
-        channels = ("laplace-single", "split", "identity") if small else _CHANNELS
+        pure = ("laplace-single", "split", "randomized-response", "subset-selection", "adaptive-split")
+        learners = ("uniform", "bayes", "robust", "centred-exp3", "fixed-share", "soft-bayes")
         experiments = []
         for game in ("digits", "tumours"):
             users = {part: f"{__name__}:{game}_{part}" for part in ("contexts", "labels")}
             rules: dict[str, Any] = {"hypotheses": f"{__name__}:{game}", "truth": "replay"}
             rules |= {"truth_kwargs": {**users, "order": "shuffled"}} | ({"horizon": 100} if small else {})
-            for channel in channels:
-                levels = EPSILONS[:1] if channel == "identity" else EPSILONS[::3] if small else EPSILONS
-                experiments += [
-                    Experiment(
-                        {**rules, **channel_rules(channel), "epsilon": epsilon},
-                        learner,
-                        episodes=8 if small else 64,
-                        leaders=True,
-                        block=64,
-                    )
-                    for epsilon in levels
-                    for learner in (("uniform", "bayes", "robust") if small else _LEARNERS)
-                ]
+            epsilons = EPSILONS[:: 3 if small else 1]
+            levels = [(channel, eps) for channel in pure[: 2 if small else None] for eps in epsilons]
+            experiments += [
+                Experiment(
+                    {**rules, "channel": channel, "epsilon": epsilon},
+                    learner,
+                    episodes=8 if small else 64,
+                    leaders=True,
+                )
+                for channel, epsilon in (*levels, ("identity", EPSILONS[0]))
+                for learner in learners[: 3 if small else None]
+            ]
         return experiments
 
 
@@ -118,31 +106,10 @@ def _tumours() -> tuple[list[Any], FloatArray, IntArray]:
     return [model.fit(measured[fitted], labels[fitted]) for model in models], measured[users], labels[users]
 
 
-def digits() -> list[Any]:
-    """Models of handwritten digits."""
-    return _digits()[0]
-
-
-def digits_contexts() -> FloatArray:
-    """Users' pictures."""
-    return _digits()[1]
-
-
-def digits_labels() -> IntArray:
-    """Users' digits."""
-    return _digits()[2]
-
-
-def tumours() -> list[Any]:
-    """Models of breast tumours."""
-    return _tumours()[0]
-
-
-def tumours_contexts() -> FloatArray:
-    """Users' measurements."""
-    return _tumours()[1]
-
-
-def tumours_labels() -> IntArray:
-    """Users' diagnoses."""
-    return _tumours()[2]
+def __getattr__(name: str) -> Any:
+    """Models, contexts and labels of a game, made when they are first asked for."""
+    game, _, part = name.partition("_")
+    if game not in ("digits", "tumours") or part not in ("", "contexts", "labels"):
+        raise AttributeError(f"{__name__} has no attribute {name!r}")
+    made = _digits() if game == "digits" else _tumours()
+    return made[("", "contexts", "labels").index(part)]

@@ -13,7 +13,7 @@ from rich.text import Text
 from ldp_gym.bench.suites import SUITES
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.errors import BrokenPluginError, printable
-from ldp_gym.core.registry import Registry, first_sentence
+from ldp_gym.core.registry import PACKAGES, Registry, first_sentence
 from ldp_gym.engine.learners import LEARNERS, track_of
 from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.natures.base import NATURES
@@ -27,7 +27,7 @@ REGISTRIES: dict[Kind, Registry[Any]] = dict(
 )
 
 
-def catalogue(kind: Annotated[Kind | None, typer.Argument(help="Show only these.")] = None) -> None:
+def list_command(kind: Annotated[Kind | None, typer.Argument(help="Show only these.")] = None) -> None:
     """Show every suite, learner, channel, truth, class of hypotheses and nature that is installed."""
     console = Console()
     for title, registry in REGISTRIES.items():
@@ -54,7 +54,7 @@ def headings(title: Kind, registry: Registry[Any]) -> dict[str, list[str]]:
 
 
 def _track(learner: str) -> str:
-    if not LEARNERS.is_builtin(learner):
+    if LEARNERS.package_of(learner) not in PACKAGES:
         return "of other packages"
     informed = track_of(LEARNERS[learner]) == "informed"
     return "that use the channel's likelihood (informed)" if informed else "that do not (uninformed)"

@@ -1,19 +1,15 @@
-"""Statistical check that a channel's messages follow its declared density.
+"""Statistical check that a channel's messages follow its declared density, at an error rate of 1e-6.
 
-Labels are drawn uniformly and their messages are sent under several tables of candidates. Then one of two
-tests is made:
+Labels are drawn uniformly and their messages are sent under several tables of candidates.
 
-- **Few messages**, so that a label sends each about 20 times or more: goodness of fit. The number of times is
-  binomial with the declared probability. It must lie in an exact (Clopper-Pearson) interval, at an error rate
-  of 1e-6 divided by the number of intervals (Bonferroni). Messages that are expected fewer than 5 times are
-  counted together.
+- **Few messages**: goodness of fit. How often a label sends a message is binomial with the declared
+  probability, which must lie in an exact (Clopper-Pearson) interval, at an error rate of 1e-6 divided by the
+  number of intervals (Bonferroni).
 - **Other messages**: classifiers. If the density is right, label y has the probability
   ``q(z | y) / sum_y' q(z | y')`` given message z, its *belief*. A classifier that learned from one half of
   the messages gives it another probability r. The product of r / belief over the true labels of the other
   half has mean 1, whatever was learned. So it exceeds 10^6 with probability at most 1e-6 (Markov's
   inequality), and so does the mean of such products over several classifiers.
-
-Either way a correct channel is reported with probability at most 1e-6.
 """
 
 from __future__ import annotations
@@ -31,7 +27,7 @@ from ldp_gym.core.intervals import largest_share, least_share
 from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.privacy.exact import exact_epsilon, log_densities, log_ratios
 
-ALPHA = 1e-6
+ERROR_RATE = 1e-6
 """Probability with which a correct channel is reported."""
 
 LEAST_SAMPLES = 1000
@@ -40,22 +36,16 @@ LEAST_SAMPLES = 1000
 _MOST_LABELS = 64
 """With more labels than this, check a random subset of this size."""
 
-_MOST_SAMPLES, _MOST_NUMBERS = 300_000, 20_000_000
-"""Default effort: limits on messages, and on their uniforms, coordinates and densities."""
+_MOST_SAMPLES, _MOST_NUMBERS, _MOST_BELIEFS = 300_000, 20_000_000, 4_000_000
+"""Default effort: limits on messages, on their numbers, and on messages times labels of the classifiers."""
 
-_MOST_BELIEFS = 4_000_000
-"""Default effort of the classifiers: limit on messages times labels."""
-
-_PER_CELL = 20
-"""Average number of messages per label and point of the message space that goodness of fit needs."""
-
-_LEAST_EXPECTED = 5.0
-"""Messages expected less often than this are counted together."""
+_PER_CELL, _LEAST_EXPECTED = 20, 5.0
+"""Goodness of fit: average count of a message that it needs; rarer ones than the second count together."""
 
 _BINS, _MOST_COORDINATES = 32, 32
 """Bins of a coordinate's histogram, and number of coordinates that have one."""
 
-_NEAR_THE_ENDS = np.array([1, 3, 10, 30])
+_RANKS = np.array([1, 3, 10, 30])
 """Ranks, from either end, of further bin edges: extreme values may tell a label."""
 
 _LEARNERS = ((1.0, 4.0), (100.0, 0.0), (1000.0, 0.0))
@@ -65,20 +55,12 @@ standard deviations by which a count must differ from the declared one to be bel
 _POWERS = (0.5, 0.8, 0.9, 1.1, 1.25, 1.5, 2.0, 4.0)
 """Powers of the declared density, for channels that tell more or less than they declare."""
 
-_ROUNDING = 1e-9
-"""Tolerance of sums of probabilities, and of differences of log densities, relative."""
+_SLACK = 1e-9
+"""Tolerance of probabilities and of log densities, relative."""
 
 
 class _Sample(NamedTuple):
-    """Messages of random labels under one table of candidates.
-
-    Attributes:
-        candidates: ``(K, M)``.
-        posterior: ``(K,)``, or None.
-        places: the column of each message's label in ``log_density``, ``(n,)``.
-        messages: ``(n, *message_shape)``.
-        log_density: declared log density given each checked label, ``(n, L)``.
-    """
+    """Messages of random labels under one table of candidates, and their log density given each label."""
 
     candidates: FloatArray
     posterior: FloatArray | None
@@ -95,8 +77,7 @@ def find_misfit(channel: Channel, samples: int | None = None, seed: int = 0) -> 
         samples: number of messages to draw; by default as many as take a second or two.
         seed: seed of every random draw.
     """
-    rng = np.random.default_rng(seed)
-    labels = np.arange(channel.num_labels)
+    rng, labels = np.random.default_rng(seed), np.arange(channel.num_labels)
     if len(labels) > _MOST_LABELS:
         labels = np.sort(rng.choice(labels, _MOST_LABELS, replace=False))
     every = list_space(channel.message_space)
@@ -106,8 +87,7 @@ def find_misfit(channel: Channel, samples: int | None = None, seed: int = 0) -> 
         samples = max(LEAST_SAMPLES, min(_MOST_SAMPLES, _MOST_NUMBERS // each))
         if cells > samples:
             samples = max(LEAST_SAMPLES, min(samples, _MOST_BELIEFS // len(labels)))
-    situations = list(_situations(channel, rng))
-    drawn = []
+    situations, drawn = _situations(channel, rng), []
     for candidates, posterior in situations:
         places = rng.integers(len(labels), size=samples // len(situations))
         uniforms = open_uniforms([rng], (len(places), channel.num_uniforms))[0]
@@ -120,8 +100,7 @@ def find_misfit(channel: Channel, samples: int | None = None, seed: int = 0) -> 
         parts = log_densities(channel, messages, candidates, posterior)
         log_density = np.concatenate([part[:, labels] for _, part in parts])
         drawn.append(_Sample(candidates, posterior, places, messages, log_density))
-        misfit = _impossible_message(drawn[-1], labels) or _larger_ratio(channel, drawn[-1])
-        if misfit:
+        if misfit := _wrong_density(channel, drawn[-1], labels):
             return misfit
     if cells <= samples:
         lists = [channel.list_messages(sample.candidates, sample.posterior) for sample in drawn]
@@ -130,8 +109,8 @@ def find_misfit(channel: Channel, samples: int | None = None, seed: int = 0) -> 
     return _classify(drawn)
 
 
-def _situations(channel: Channel, rng: np.random.Generator) -> Iterator[tuple[FloatArray, FloatArray | None]]:
-    """Tables of candidates that are sparse, flat, and partly zero, each with a public posterior."""
+def _situations(channel: Channel, rng: np.random.Generator) -> list[tuple[FloatArray, FloatArray | None]]:
+    """Tables that are sparse, flat, and partly zero, each with a public posterior."""
     size, num_labels = channel.num_hypotheses, channel.num_labels
     holes = rng.dirichlet(np.full(num_labels, 0.3), size=size) * (rng.random((size, num_labels)) < 0.5)
     holes[:, rng.integers(num_labels)] += 0.05
@@ -141,34 +120,27 @@ def _situations(channel: Channel, rng: np.random.Generator) -> Iterator[tuple[Fl
         holes / holes.sum(axis=-1, keepdims=True),
     ]
     posteriors = [rng.dirichlet(np.ones(size)), uniform_distribution(size), rng.dirichlet(np.full(size, 0.2))]
-    for table, posterior in zip(tables, posteriors, strict=True):
-        yield table, posterior if channel.adaptive else None
+    return [(table, p if channel.adaptive else None) for table, p in zip(tables, posteriors, strict=True)]
 
 
-def _impossible_message(sample: _Sample, labels: IntArray) -> str | None:
-    rows = np.arange(len(sample.places))
-    sent = sample.log_density[rows, sample.places]
-    wrong = np.flatnonzero((sent == -np.inf) | ~(sample.log_density < np.inf).all(axis=-1))
-    if not len(wrong):
-        return None
-    i = int(wrong[0])
-    return (
-        f"a positive density of every message that was sent: log_density of {sample.messages[i]!r}, sent for "
-        f"label {labels[sample.places[i]]}, is {sample.log_density[i]}"
-    )
-
-
-def _larger_ratio(channel: Channel, sample: _Sample) -> str | None:
-    """Describe a message whose density ratio exceeds that of every worst_case_messages()."""
-    if not channel.pure:
-        return None
+def _wrong_density(channel: Channel, sample: _Sample, labels: IntArray) -> str | None:
+    """Describe a message that was sent with density 0, or with a ratio beyond the worst case."""
+    log_density = sample.log_density
+    sent = log_density[np.arange(len(sample.places)), sample.places]
+    wrong = np.flatnonzero((sent == -np.inf) | ~(log_density < np.inf).all(axis=-1))
+    if len(wrong):
+        return (
+            f"a positive density of every message that was sent: log_density of "
+            f"{sample.messages[wrong[0]]!r}, sent for label {labels[sample.places[wrong[0]]]}, is "
+            f"{log_density[wrong[0]]}"
+        )
     try:
         worst = exact_epsilon(channel, sample.candidates, sample.posterior).epsilon
     except TypeError:  # it names no worst case: there is no exact audit
         return None
-    ratios = log_ratios(sample.log_density)
+    ratios = log_ratios(log_density)
     found = int(ratios.argmax())
-    if ratios[found] <= worst + _ROUNDING * (1.0 + worst):
+    if not channel.pure or ratios[found] <= worst + _SLACK * (1.0 + worst):
         return None
     return (
         f"worst_case_messages among which the density ratio is largest: it is {ratios[found]:.6g} at "
@@ -179,7 +151,6 @@ def _larger_ratio(channel: Channel, sample: _Sample) -> str | None:
 def _goodness_of_fit(
     channel: Channel, drawn: list[_Sample], lists: list[MessageList], labels: IntArray
 ) -> str | None:
-    """Compare how often each label sends each message with the declared probability."""
     # Two ends of an interval for each label and message, and for the rare ones together.
     tests = 2 * len(labels) * sum(len(listed.messages) + 1 for listed in lists)
     for sample, listed in zip(drawn, lists, strict=True):
@@ -196,11 +167,10 @@ def _goodness_of_fit(
         trials = counts.sum(axis=0)
         rare = law * trials < _LEAST_EXPECTED
         law, counts = (
-            np.vstack([np.where(rare, 0, array), np.where(rare, array, 0).sum(axis=0)])
-            for array in (law, counts)
+            np.vstack([np.where(rare, 0, a), np.where(rare, a, 0).sum(axis=0)]) for a in (law, counts)
         )
-        least, most = least_share(counts, trials, ALPHA / tests), largest_share(counts, trials, ALPHA / tests)
-        wrong = np.argwhere((law < least - _ROUNDING) | (law > most + _ROUNDING))
+        least, most = (share(counts, trials, ERROR_RATE / tests) for share in (least_share, largest_share))
+        wrong = np.argwhere((law < least - _SLACK) | (law > most + _SLACK))
         if len(wrong):
             cell, label = wrong[0]
             what = f"message {messages[cell]}" if cell < len(messages) else "a rare message"
@@ -213,13 +183,12 @@ def _goodness_of_fit(
 
 
 def _classify(drawn: list[_Sample]) -> str | None:
-    """Let classifiers that learned on half of each sample predict the labels of the other half."""
     gains: dict[str, float] = {}
     for sample in drawn:
         for name, gain in _log_gains(sample):
             gains[name] = gains.get(name, 0.0) + gain
     odds = float(np.logaddexp.reduce(list(gains.values()))) - math.log(len(gains))
-    if odds < -math.log(ALPHA):
+    if odds < -math.log(ERROR_RATE):
         return None
     best, count = max(gains, key=lambda name: gains[name]), sum(len(sample.messages) for sample in drawn)
     return (
@@ -259,7 +228,7 @@ def _histograms(messages: Messages, beliefs: FloatArray) -> Iterator[tuple[str, 
     step = -(-messages.shape[1] // _MOST_COORDINATES)
     for j in range(0, messages.shape[1], step):
         values = np.unique(messages[:, j])
-        inner = np.linspace(0, len(values), _BINS + 1), _NEAR_THE_ENDS, len(values) - _NEAR_THE_ENDS
+        inner = np.linspace(0, len(values), _BINS + 1), _RANKS, len(values) - _RANKS
         places = np.unique(np.concatenate(inner).astype(np.int64))
         edges = values[places[(places > 0) & (places < len(values))]]
         yield f"a histogram of coordinate {j}", np.searchsorted(edges, messages[:, j], side="right")

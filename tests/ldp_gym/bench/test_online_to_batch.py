@@ -1,18 +1,20 @@
-"""Estimates from a batch: what is averaged, which run is chosen, and which hypothesis."""
+"""Estimates from a batch: the average, the median run, and the nearest hypothesis."""
 
 import numpy as np
 import pytest
 
 import ldp_gym
-from ldp_gym.bench import batch
+from ldp_gym.bench import online_to_batch
 from ldp_gym.core.divergences import tv
 
 GAME = {"hypotheses": "dirichlet", "channel": "split", "horizon": 50}
 
 
 def test_an_estimate_is_the_mean_prediction_of_its_seed():
-    every = batch.estimates("bayes", GAME, episodes=5, seed=0)
-    np.testing.assert_allclose(batch.estimates("bayes", GAME, episodes=2, seed=3), every[3:], rtol=1e-12)
+    every = online_to_batch.estimates("bayes", GAME, episodes=5, seed=0)
+    np.testing.assert_allclose(
+        online_to_batch.estimates("bayes", GAME, episodes=2, seed=3), every[3:], rtol=1e-12
+    )
     env = ldp_gym.LDPDistEnv(**GAME)
     player = ldp_gym.LEARNERS["bayes"](env.game)
     observation, _ = env.reset(seed=3)
@@ -22,7 +24,7 @@ def test_an_estimate_is_the_mean_prediction_of_its_seed():
         observation, *_ = env.step(predictions[-1])
     np.testing.assert_allclose(every[3], np.mean(predictions, axis=0), rtol=1e-9)
     with pytest.raises(ValueError, match="seed must be at least 0, got -1"):
-        batch.estimates("bayes", GAME, episodes=2, seed=-1)
+        online_to_batch.estimates("bayes", GAME, episodes=2, seed=-1)
 
 
 def test_average_predictions_stand_beside_the_losses():
@@ -33,17 +35,12 @@ def test_average_predictions_stand_beside_the_losses():
     every = ldp_gym.evaluate("bayes", GAME, episodes=3, truth="all", averages=True)
     assert every.average_prediction.shape == (8, 3, 16)
     np.testing.assert_allclose(
-        every.average_prediction[5], batch.estimates("bayes", GAME, episodes=3, truth=5)
+        every.average_prediction[5], online_to_batch.estimates("bayes", GAME, episodes=3, truth=5)
     )
     worst = every.at_worst_truth()
     np.testing.assert_array_equal(worst.average_prediction, every.average_prediction[every.worst_truth])
     with pytest.raises(ValueError, match="class without contexts"):
         ldp_gym.evaluate("bayes", {"horizon": 10}, episodes=1, averages=True)
-
-
-def test_the_nearest_hypothesis_is_selected():
-    table = np.array([[0.5, 0.5], [0.9, 0.1]])
-    assert batch.nearest_hypothesis(np.array([[0.9, 0.1], [0.45, 0.55]]), table).tolist() == [1, 0]
 
 
 def test_the_median_run_is_within_three_alpha():
@@ -54,4 +51,4 @@ def test_the_median_run_is_within_three_alpha():
         far = 0.2 * truth + 0.8 * rng.dirichlet(np.full(6, 0.3))
         good = [(1 - alpha) * truth + alpha * rng.dirichlet(np.ones(6)) for _ in range(6)]
         runs = np.array(good + [far] * 4)[rng.permutation(10)]
-        assert tv(runs[batch.median_run(runs)], truth) <= 3 * alpha
+        assert tv(runs[online_to_batch.median_run(runs)], truth) <= 3 * alpha

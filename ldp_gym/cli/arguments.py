@@ -10,6 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from rich.console import Console
+from rich.text import Text
+
+from ldp_gym.core.errors import printable
 
 
 class NotJSONError(ValueError):
@@ -33,12 +37,13 @@ def told_in_a_line() -> Iterator[None]:
         raise typer.BadParameter(f"code of a module:Class ended the program, by {error!r}") from error
 
 
-def directory_of(text: str) -> Path:
-    """Directory to write to.
+def say(console: Console, text: str, style: str = "", mark: Text | str = "") -> None:
+    """Print a text as it is, without markup or control characters."""
+    console.print(Text.assemble(mark, (printable(text), style)), highlight=False)
 
-    Raises:
-        ValueError: if it has no name, or is a file.
-    """
+
+def directory_of(text: str) -> Path:
+    """Directory to write to."""
     path = Path(text)
     if not text or (path.exists() and not path.is_dir()):
         raise ValueError(f"a directory is needed, got {text!r}")
@@ -46,11 +51,7 @@ def directory_of(text: str) -> Path:
 
 
 def json_of(text: str) -> Any:
-    """Value of a JSON text.
-
-    Raises:
-        ValueError: if it is not JSON, or nested too deeply.
-    """
+    """Value of a JSON text."""
     try:
         return json.loads(text)
     except RecursionError:

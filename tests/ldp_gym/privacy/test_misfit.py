@@ -15,12 +15,11 @@ from broken_channels import (
     permuted,
     sharper,
 )
-from helpers import CHANNELS, make_channel
 
 import ldp_gym
 from ldp_gym.channels import GaussianVector, LaplaceSingle, RandomizedResponse
 from ldp_gym.privacy.audit import certify
-from ldp_gym.privacy.fit import ALPHA, _log_gains, _Sample, find_misfit
+from ldp_gym.privacy.misfit import ERROR_RATE, _log_gains, _Sample, find_misfit
 from ldp_gym.testing import check_channel
 
 TABLE = np.random.default_rng(0).dirichlet(np.full(5, 0.5), size=3)
@@ -94,14 +93,6 @@ def test_a_worst_case_that_is_not_the_worst_is_reported():
     assert "worst_case_messages among which" in find_misfit(Lopsided(3, 5, 50), samples=5_000)
 
 
-@pytest.mark.parametrize("name", CHANNELS)
-@pytest.mark.parametrize("shape", [(4, 6), (3, 70)])
-def test_shipped_channels_pass(name, shape):
-    """Fails with probability 1e-6 for each channel and seed."""
-    for seed in range(2):
-        assert find_misfit(make_channel(name, *shape, 50), samples=12_000, seed=seed) is None
-
-
 def test_the_error_rate_is_at_most_the_stated_one():
     """The classifiers' mean product exceeds 1/a with probability at most a: counted at a = 1/20.
 
@@ -117,7 +108,7 @@ def test_the_error_rate_is_at_most_the_stated_one():
         exceeded += np.logaddexp.reduce(gains) - math.log(len(gains)) >= math.log(20.0)
     from scipy.stats import binom
 
-    assert exceeded <= binom.isf(ALPHA, repeats, 1 / 20)
+    assert exceeded <= binom.isf(ERROR_RATE, repeats, 1 / 20)
 
 
 def test_samples_are_validated():

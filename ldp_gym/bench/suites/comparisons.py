@@ -9,7 +9,7 @@ from ldp_gym.bench import figures, statistics
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding, above, find_least_risk
 from ldp_gym.bench.results import ExperimentResult, Results
-from ldp_gym.bench.splits import REFERENCES, TESTS, SplitScore, score_totals
+from ldp_gym.bench.splits import TESTS, SplitScore, score_totals
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.suites.base import REDRAWN, Suite, channel_rules
 from ldp_gym.natures.base import NATURES
@@ -24,7 +24,6 @@ class Quick(Suite):
         "Under a uniform truth no learner has less risk than Bayes on the same channel. The row without "
         "privacy (identity) shows the price of privacy."
     )
-    order = 10
     ranks_learners = True
     story = {
         ("uniform", "laplace-single"): "without learning",
@@ -44,18 +43,13 @@ class Quick(Suite):
         ]
 
     def findings(self, results: Results) -> list[Finding]:
-        risks = {(r.learner, r.channel): r for r in results.successes}
-        numbers = [
-            f"{risks[pair].risk.value:.3g} {words} ({' on '.join(pair)})"
-            for pair, words in self.story.items()
-            if pair in risks
-        ]
+        risks = {(r.learner, r.channel): f"{r.risk.value:.3g}" for r in results.successes}
+        known = [pair for pair in self.story if pair in risks]
+        told = [f"{risks[pair]} {self.story[pair]} ({' on '.join(pair)})" for pair in known]
+        rounds = f"Loss in nats over {results.successes[0].horizon:,} rounds"
+        story = [Finding(f"{rounds}: {', '.join(told)}.")] if told else []
         channels = results.group(lambda experiment: experiment.channel)
-        found = [find_least_risk(channel, lines) for channel, lines in channels.items()]
-        if numbers:
-            rounds = f"Loss in nats over {results.successes[0].horizon:,} rounds"
-            found.insert(0, Finding(f"{rounds}: {', '.join(numbers)}."))
-        return found
+        return story + [find_least_risk(channel, played) for channel, played in channels.items()]
 
 
 class Contexts(Suite):
@@ -67,20 +61,17 @@ class Contexts(Suite):
         "The theorems hold for arbitrary contexts. The adversary weighs what Bayes is charged against what "
         "a message tells, on the public transcript only: Bayes stays optimal, and pays more than on i.i.d. "
         "contexts. The omniscient takes the largest charge from the truth at once: it leaks the truth, so "
-        "that neither Bayes' optimality nor the information limit holds, and it is not a worst case. "
-        "Softmax-linear class, K = 8, M = 16, eps = 1."
+        "that neither Bayes' optimality nor the information limit holds, and it is not a worst case."
     )
-    order = 90
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         horizon, episodes = (100, 8) if small else (1000, 64)
-        games = [
-            {"nature": nature, "channel": channel, "horizon": horizon}
+        return [
+            Experiment({"nature": nature, "channel": channel, "horizon": horizon}, learner, episodes=episodes)
             for nature in ("iid", "drift", "adversary", "omniscient")
             for channel in ("laplace-single", "split")
+            for learner in ("uniform", "exp3", "centred-exp3", "bayes")
         ]
-        learners = ("uniform", "exp3", "centred-exp3", "bayes")
-        return [Experiment(game, name, episodes=episodes, block=32) for game in games for name in learners]
 
     def findings(self, results: Results) -> list[Finding]:
         found = []
@@ -100,10 +91,9 @@ class Contexts(Suite):
         return found
 
     def draw(self, results: Results) -> figures.Figure:
-        panels: dict[str, dict[str, dict[str, Estimate]]] = {}
+        panels: figures.Panels = {}
         for r in results.successes:
-            series = panels.setdefault(r.channel, {}).setdefault(r.learner, {})
-            series[_nature(r.experiment)] = r.risk
+            panels.setdefault(r.channel, {}).setdefault(r.learner, {})[_nature(r.experiment)] = r.risk
         return figures.draw_rows(panels, xlabel="total KL (nats)")
 
 
@@ -112,44 +102,36 @@ def _nature(experiment: Experiment) -> str:
 
 
 class Splits(Suite):
-    """Agents on games that they were not trained on, scored between the uniform mixture and Bayes.
-
-    The games are the test splits of :mod:`ldp_gym.bench.splits`.
-    """
+    """Agents on the test splits of :mod:`ldp_gym.bench.splits`, scored between uniform mixture and Bayes."""
 
     name = "splits"
     title = "Agents on games that they were not trained on"
     claim = (
-        "The score is 0 for the uniform mixture, which never learns, and 1 for Bayes, on the same "
-        "episodes. Every split but 'familiar' and 'memory' changes one thing of the training games. On "
-        "'memory' the table is the same in every episode, so that a policy which reads raw messages can "
-        "play it too."
+        "The score is 0 for the uniform mixture, which never learns, and 1 for Bayes, on the same episodes. "
+        "Every split but 'familiar' and 'memory' changes one thing of the training games; on 'memory' the "
+        "table is the same in every episode, so that a policy which reads raw messages can play it too."
     )
-    order = 95
     ranks_learners = True
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         return [
-            Experiment(rules, learner, episodes=6 if small else 128, block=32)
+            Experiment(rules, learner, episodes=6 if small else 128)
             for rules in _games(small).values()
-            for learner in (*REFERENCES, "exp3", "centred-exp3", "amortized")
+            for learner in ("uniform", "bayes", "exp3", "centred-exp3", "amortized")
         ]
 
     def findings(self, results: Results) -> list[Finding]:
         found = []
         for learner, splits in _scores(results).items():
-            worst = min(splits, key=lambda name: splits[name].mean)
             mean = sum(score.mean for score in splits.values()) / len(splits)
-            text = f"mean score {mean:.3f} over {len(splits)} of {len(TESTS)} splits; least on '{worst}',"
-            who = f"{learner} ({results.track(learner)})"
-            found.append(Finding(f"{who}: {text} {splits[worst].mean:.3f}."))
+            worst = min(splits, key=lambda name: splits[name].mean)
+            text = f"{learner}: mean score {mean:.3f} over {len(splits)} of {len(TESTS)} splits;"
+            found.append(Finding(f"{text} least on '{worst}', {splits[worst].mean:.3f}."))
         return found
 
     def draw(self, results: Results) -> figures.Figure:
         series = {
-            f"{learner} ({results.track(learner)})": {
-                name: _span(splits[name]) for name in TESTS if name in splits
-            }
+            learner: {name: _span(splits[name]) for name in TESTS if name in splits}
             for learner, splits in _scores(results).items()
         }
         label = "score: 0 for uniform, 1 for Bayes (dotted); the line spans the split's games"
@@ -174,17 +156,15 @@ def _games(small: bool) -> dict[tuple[str, str], dict[str, Any]]:
 def _scores(results: Results) -> dict[str, dict[str, SplitScore]]:
     """Scores by learner and split, as far as there are some."""
     found: dict[str, dict[str, dict[str, float | None]]] = {}
-    games = results.group(lambda experiment: experiment.canonical_rules)
-    for small in (True, False):
-        for (split, title), rules in _games(small).items():
-            played = {r.learner: r for r in games.get(Experiment(rules, "bayes").canonical_rules, [])}
-            if not set(REFERENCES) <= set(played):
-                continue
-            uniform, bayes = (played.pop(name).totals for name in REFERENCES)
-            for learner, result in played.items():
-                value = score_totals(uniform, result.totals, bayes)
-                if value is not None:
-                    found.setdefault(learner, {}).setdefault(split, {})[title] = value
+    played = results.group(lambda experiment: experiment.canonical_rules)
+    for (split, title), rules in (*_games(small=True).items(), *_games(small=False).items()):
+        totals = {r.learner: r.totals for r in played.get(Experiment(rules, "bayes").canonical_rules, [])}
+        if not {"uniform", "bayes"} <= set(totals):
+            continue
+        uniform, bayes = totals.pop("uniform"), totals.pop("bayes")
+        for learner, own in totals.items():
+            if (score := score_totals(uniform, own, bayes)) is not None:
+                found.setdefault(learner, {}).setdefault(split, {})[title] = score
     return {name: {split: SplitScore(games) for split, games in of.items()} for name, of in found.items()}
 
 
@@ -195,15 +175,13 @@ class Violation(Suite):
 
     Attributes:
         kinds: names of the truths.
-        strengths: strengths of the violation; 0 is a member.
-        strength: strength at which T and eps are varied.
-        symbol: name of the strength in figures.
+        symbol: name of the strength of the violation in figures.
+        strengths: the strength at which T and eps are varied, and others; 0 is a member.
     """
 
     kinds: ClassVar[tuple[str, ...]]
-    strengths: ClassVar[tuple[float, ...]]
-    strength: ClassVar[float]
     symbol: ClassVar[str]
+    strengths: ClassVar[tuple[float, ...]]
 
     @abstractmethod
     def truth(self, kind: str, strength: float) -> dict[str, Any]:
@@ -211,11 +189,10 @@ class Violation(Suite):
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         horizon, episodes = (100, 6) if small else (1000, 64)
-        points = [
-            *((strength, horizon, 4.0) for strength in self.strengths),
-            *((self.strength, other, 4.0) for other in ((50, 100) if small else (100, 300, 1000, 3000))),
-            *((self.strength, horizon, epsilon) for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)),
-        ]
+        usual, horizons = self.strengths[0], (50, 100) if small else (100, 300, 1000, 3000)
+        points = [(strength, horizon, 4.0) for strength in self.strengths]
+        points += [(usual, other, 4.0) for other in horizons]
+        points += [(usual, horizon, epsilon) for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)]
         games: list[dict[str, Any]] = [
             {"hypotheses": "dirichlet", **REDRAWN, "channel": channel, "horizon": rounds, "epsilon": epsilon}
             | ({"truth": kind, "truth_kwargs": self.truth(kind, strength)} if strength else {})
@@ -224,13 +201,13 @@ class Violation(Suite):
             for strength, rounds, epsilon in points
         ]
         learners = ("uniform", "bayes", "fixed-share", "soft-bayes", "robust")
-        return [Experiment(game, name, episodes=episodes, block=64) for name in learners for game in games]
+        return [Experiment(game, name, episodes=episodes) for name in learners for game in games]
 
     def varied(self, experiment: Experiment) -> dict[str, float]:
         """Quantities that are varied, by their symbols."""
         options = experiment.rules.get("truth_kwargs")
         same = (s for kind in self.kinds for s in self.strengths if self.truth(kind, s) == options)
-        return {self.symbol: next(same, 0.0), "T": experiment.horizon, "eps": experiment.rules["epsilon"]}
+        return {self.symbol: next(same, 0.0), "T": experiment.horizon, "eps": experiment.epsilon}
 
     def _places(self, results: Results) -> dict[str, list[ExperimentResult]]:
         """Results by kind and channel. A member belongs to every kind, as its strength 0."""
@@ -247,41 +224,39 @@ class Violation(Suite):
             if members := [r for r in played if r.experiment.has_member_truth]:
                 found.append(find_least_risk(f"{place}, a member", members))
             others = [r for r in played if not r.experiment.has_member_truth]
-            behind = []
-            for r in others:
-                uniform = results.same_tapes(r.experiment, "uniform") if r.learner == "bayes" else None
-                if uniform is not None and statistics.difference(r.totals, uniform.totals).low > 0.0:
-                    behind.append(_words(self.varied(r.experiment)))
+            uniform = {r.experiment.canonical_rules: r.totals for r in others if r.learner == "uniform"}
+            pairs = [(r, uniform.get(r.experiment.canonical_rules)) for r in others if r.learner == "bayes"]
+            behind = [
+                _words(self.varied(bayes.experiment))
+                for bayes, totals in pairs
+                if totals is not None and statistics.difference(bayes.totals, totals).low > 0.0
+            ]
             if others:
-                listed = f" ({'; '.join(behind)})" if behind else ""
-                text = f"games in which Bayes falls behind uniform, beyond the error: {len(behind)}{listed}"
-                found.append(Finding(f"{place}: {text}."))
+                text = f"{place}: games in which Bayes falls behind uniform, beyond the error: {len(behind)}"
+                found.append(Finding(text + (f" ({'; '.join(behind)})." if behind else ".")))
                 last = max(others, key=lambda r: (r.horizon, *self.varied(r.experiment).values())).experiment
                 same = [r for r in others if r.experiment.canonical_rules == last.canonical_rules]
                 regrets = [f"{r.learner} {r.regret}" for r in sorted(same, key=lambda r: r.risk.value)]
-                at = _words(self.varied(last))
-                found.append(Finding(f"{place}: regret at {at}: {', '.join(regrets)}."))
+                text = f"regret at {_words(self.varied(last))}: {', '.join(regrets)}"
+                found.append(Finding(f"{place}: {text}."))
         return found
 
     def draw(self, results: Results) -> figures.Figure:
         """Regret along the strength, T and eps; of several kinds on the channel split only."""
-        rounds = [e.horizon for e in results.experiments if self.varied(e)[self.symbol] != self.strength]
-        usual = {self.symbol: self.strength, "T": max(rounds), "eps": 4.0}
-        panels: dict[str, list[figures.Line]] = {}
+        others = [e.horizon for e in results.experiments if self.varied(e)[self.symbol] != self.strengths[0]]
+        usual = {self.symbol: self.strengths[0], "T": max(others), "eps": 4.0}
         places = self._places(results)
         shown = [place for place in places if len(places) < 3 or place.endswith("split")] or list(places)
-        for place in shown[:2]:
-            for symbol in usual:
-                lines = panels[f"{place}: {symbol}"] = []
-                fixed = {name: value for name, value in usual.items() if name != symbol}.items()
-                for i, learner in enumerate(results.learners):
-                    played = [r for r in places[place] if r.learner == learner]
-                    own = [(self.varied(r.experiment), r.regret) for r in played]
-                    along = {at[symbol]: regret for at, regret in own if fixed <= at.items()}
-                    y = [along[x] for x in sorted(along)]
-                    lines.append(figures.Line(learner, sorted(along), y, figures.colour(learner, i)))
-        label = "regret over the\nbest member (nats)"
-        labels = [*usual] * len(shown)
+        panels: dict[str, list[figures.Line]] = {}
+        for place, symbol in [(place, symbol) for place in shown[:2] for symbol in usual]:
+            lines = panels[f"{place}: {symbol}"] = []
+            fixed = {name: value for name, value in usual.items() if name != symbol}.items()
+            for i, learner in enumerate(results.learners):
+                own = [(self.varied(r.experiment), r) for r in places[place] if r.learner == learner]
+                along = {at[symbol]: r.regret for at, r in own if fixed <= at.items()}
+                x = sorted(along)
+                lines.append(figures.Line(learner, x, [along[at] for at in x], figures.colour(learner, i)))
+        label, labels = "regret over the\nbest member (nats)", [*usual] * len(shown)
         return figures.draw_lines(panels, labels, label, columns=3, scale="symlog", size=(8.4, 2.7))
 
 
@@ -296,34 +271,28 @@ class Misspecified(Violation):
     title = "A truth outside the class"
     claim = (
         "Bayes' optimality and the theorems speak of members only. Here a share of the labels comes from a "
-        "second member (mixture), or from the uniform distribution (contaminated); at share 0 the truth is "
-        "a member. Regret is over the member that is best in hindsight, and is negative where a mixture of "
-        "members beats each of them. K = 8, M = 16; T = 1,000, eps = 4, half of the labels, unless varied."
+        "second member (mixture), or from the uniform distribution (contaminated). Regret is over the member "
+        "that is best in hindsight, and is negative where a mixture of members beats each of them. T = "
+        "1,000, eps = 4, half of the labels, unless varied."
     )
-    order = 92
-    kinds = ("mixture", "contaminated")
-    strengths = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
-    strength, symbol = 0.5, "share"
+    kinds, symbol = ("mixture", "contaminated"), "share"
+    strengths = (0.5, 0.0, 0.1, 0.2, 0.3, 0.4)
 
     def truth(self, kind: str, strength: float) -> dict[str, Any]:
         return {"weights": [1.0 - strength, strength]} if kind == "mixture" else {"rho": strength}
 
 
-class Switching(Violation):
+class Moving(Violation):
     """Redrawn Dirichlet(0.3) tables; the truth changes to another member now and then."""
 
     name = "switching"
     title = "A truth that moves"
     claim = (
         "Bayes' optimality and the theorems speak of one member throughout. Here it changes to another at "
-        "rounds that the learner does not know. Regret is over the single member that is best in hindsight, "
-        "and is negative for a learner that follows the switches. K = 8, M = 16; T = 1,000, eps = 4, one "
-        "switch, unless varied."
+        "unknown rounds. Regret is over the single member that is best in hindsight, and is negative for a "
+        "learner that follows the switches. T = 1,000, eps = 4, one switch, unless varied."
     )
-    order = 94
-    kinds = ("switching",)
-    strengths = (0, 1, 2, 4, 8)
-    strength, symbol = 1, "switches"
+    kinds, symbol, strengths = ("switching",), "switches", (1, 0, 2, 4, 8)
 
     def truth(self, kind: str, strength: float) -> dict[str, Any]:
         return {"num_switches": int(strength)}

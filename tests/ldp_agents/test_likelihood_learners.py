@@ -1,0 +1,303 @@
+"""Learners that read likelihoods: each line by line, and its bound on the log-loss of messages."""
+
+import itertools
+
+import numpy as np
+import pytest
+from helpers import ALPHA, record
+from scipy import stats
+
+import ldp_agents
+import ldp_gym
+from ldp_agents.robust import MEMBER, PAIR, PRIOR
+from ldp_gym import theory
+from ldp_gym.testing import check_learner
+
+
+def record_all(rules, episodes=1):
+    """A game, and a tape of all its rounds."""
+    return record(rules, rules["horizon"], episodes)
+
+
+def likelihoods(game, tape):
+    """Of each hypothesis and message, ``(B, T, K)``; of a channel that is not adaptive."""
+    return np.exp(game.channel.log_likelihood(tape.messages, tape.candidates))
+
+
+def message_losses(weights, likelihood):
+    """The log-loss of messages, summed over rounds: weights ``(B, T, K)`` to ``(B,)``."""
+    return -np.log(np.einsum("btk,btk->bt", weights, likelihood)).sum(axis=1)
+
+
+def weights_along(learner, tape):
+    """The learner's weights before each round, ``(B, T, K)``."""
+    learner.reset((len(tape.messages),))
+    along = []
+    for t in range(tape.messages.shape[1]):
+        along.append(np.array(learner.weights))
+        candidates = (
+            tape.candidates if tape.candidates.ndim == 2 else tape.candidates[:, t % tape.candidates.shape[1]]
+        )
+        learner.update(candidates, tape.messages[:, t])
+    return np.stack(along, axis=1)
+
+
+# -- Bayes --------------------------------------------------------------------------------------------
+
+
+GAME = {"num_hypotheses": 4, "num_labels": 6, "context_dim": 2, "horizon": 40}
+WEIGHTS = (0.1, 0.2, 0.3, 0.4)
+
+
+@pytest.mark.parametrize("rate", [0.25, 1.0])
+def test_weights_are_the_prior_times_the_tempered_likelihoods(rate):
+    game, tape = record_all(GAME)
+    learner = ldp_agents.Bayes(game, rate=rate, prior=WEIGHTS)
+    learner.reset((1,))
+    played = learner.play(tape.candidates, tape.messages)[0]
+    weights = np.array(WEIGHTS)
+    for t in range(40):
+        f = tape.candidates[0, t]
+        np.testing.assert_allclose(played[t], weights @ f, rtol=1e-9)
+        weights = weights * np.exp(game.channel.log_likelihood(tape.messages[0, t], f)) ** rate
+        weights /= weights.sum()
+
+
+def test_it_keeps_the_contract_with_options():
+    check_learner(lambda game: ldp_agents.Bayes(game, rate=0.5, prior=WEIGHTS))
+    check_learner(lambda game: ldp_agents.Bayes(game, prior=(0.5, 0.0, 0.5, 0.0)), channel="adaptive-split")
+
+
+def test_a_prior_of_zero_rules_out():
+    game, tape = record_all(GAME)
+    learner = ldp_agents.Bayes(game, prior=(0.5, 0.0, 0.5, 0.0))
+    learner.reset((1,))
+    learner.play(tape.candidates, tape.messages)
+    assert (learner.weights[0, [1, 3]] == 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ("learner", "options", "message"),
+    [
+        ("bayes", {"rate": 0.0}, "rate must be positive"),
+        ("bayes", {"prior": [0.5, 0.5]}, "prior must be 4 probabilities"),
+        ("bayes", {"prior": [0.5, 0.5, 0.5, 0.5]}, "prior sums to 2"),
+        ("fixed-share", {"share": 1.0}, "share must lie in"),
+        ("soft-bayes", {"rate": 0.0}, "rate must lie in"),
+    ],
+)
+def test_wrong_options_are_refused(learner, options, message):
+    with pytest.raises(ValueError, match=message):
+        ldp_agents.make(learner, record_all(GAME)[0], **options)
+
+
+@pytest.mark.parametrize("name", ["bayes", "mle", "fixed-share", "soft-bayes", "pairs", "robust"])
+def test_labels_that_every_hypothesis_rules_out_leave_predictions(name):
+    """Without privacy, a mixture of disjoint members rules each of them out, one by one."""
+    rules = {
+        "hypotheses": "disjoint",
+        "channel": "identity",
+        "epsilon": float("inf"),
+        "truth": "mixture",
+        "horizon": 30,
+    }
+    result = ldp_gym.evaluate(name, rules, episodes=2)
+    assert not np.isnan(result.kl).any()
+    assert np.isfinite(result.weights).all()
+
+
+# -- Fixed share --------------------------------------------------------------------------------------
+
+
+SMALL = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 6, "epsilon": 3.0}
+
+
+def test_it_is_the_posterior_over_all_sequences_of_hypotheses():
+    """The law of the next hypothesis, by listing all 3^6 sequences with their prior."""
+    game, tape = record_all(SMALL)
+    share, likelihood = 0.2, likelihoods(game, tape)[0]
+    weights = weights_along(ldp_agents.FixedShare(game, share=share), tape)[0]
+    for t in range(6):
+        expected = np.zeros(3)
+        for path in itertools.product(range(3), repeat=t + 1):
+            chance = 1.0 / 3.0
+            for before, after in itertools.pairwise(path):
+                chance *= share / 3.0 + (1.0 - share) * (before == after)
+            expected[path[-1]] += chance * np.prod([likelihood[s, path[s]] for s in range(t)])
+        np.testing.assert_allclose(weights[t], expected / expected.sum(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("switches", [0, 1, 3])
+def test_no_sequence_of_hypotheses_beats_it_by_more_than_the_bound(switches):
+    """The best sequence with so many switches, by dynamic programming, on messages of a switching truth."""
+    rules = {**SMALL, "horizon": 200, "truth": "switching", "truth_kwargs": {"num_switches": 3}}
+    game, tape = record_all(rules, episodes=4)
+    likelihood, share = likelihoods(game, tape), 0.02
+    paid = message_losses(weights_along(ldp_agents.FixedShare(game, share=share), tape), likelihood)
+    bound = theory.fixed_share_bound(3, 200, switches, share)
+    for one, total in enumerate(paid):
+        losses = -np.log(likelihood[one])
+        best = np.full((switches + 1, 3), np.inf)  # by switches so far and hypothesis now
+        best[0] = losses[0]
+        for loss in losses[1:]:
+            moved = np.vstack([np.full(3, np.inf), np.tile(best[:-1].min(axis=1, keepdims=True), 3)])
+            best = np.minimum(best, moved) + loss
+        assert total <= best.min() + bound
+
+
+def test_the_share_is_one_switch_per_episode_unless_given():
+    game, _ = record_all(SMALL)
+    assert ldp_agents.FixedShare(game).share == pytest.approx(1 / 6)
+
+
+# -- Pairs --------------------------------------------------------------------------------------------
+
+
+OF_PAIRS = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 60, "epsilon": 3.0}
+
+
+def test_it_is_bayes_rule_over_members_and_pairs():
+    game, tape = record_all(OF_PAIRS)
+    likelihood = likelihoods(game, tape)[0]
+    along = weights_along(ldp_agents.Pairs(game, members=0.7), tape)[0]
+    mixtures = [(0.7 / 3, np.eye(3)[k]) for k in range(3)]
+    for i, j in itertools.combinations(range(3), 2):
+        for n in range(1, 6):
+            mixtures.append((0.3 / 15, n / 6 * np.eye(3)[i] + (6 - n) / 6 * np.eye(3)[j]))
+    for t in range(60):
+        posterior = np.array([prior * np.prod(likelihood[:t] @ mix) for prior, mix in mixtures])
+        expected = posterior @ np.array([mix for _, mix in mixtures]) / posterior.sum()
+        np.testing.assert_allclose(along[t], expected, rtol=1e-9)
+
+
+def test_without_pairs_it_is_bayes():
+    game, tape = record_all(OF_PAIRS)
+    ours, bayes = ldp_agents.Pairs(game, members=1.0), ldp_agents.Bayes(game)
+    np.testing.assert_allclose(weights_along(ours, tape), weights_along(bayes, tape), rtol=1e-9)
+
+
+def test_too_many_hypotheses_are_refused():
+    game, _ = record_all({"hypotheses": "disjoint", "num_hypotheses": 129, "horizon": 2})
+    with pytest.raises(ValueError, match="at most 128 hypotheses, got 129; 'robust'"):
+        ldp_agents.Pairs(game)
+
+
+# -- Soft-Bayes ---------------------------------------------------------------------------------------
+
+
+OF_MIXTURES = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 300}
+
+
+def test_it_steps_towards_bayes_rule():
+    game, tape = record_all(OF_MIXTURES)
+    likelihood = likelihoods(game, tape)[0]
+    along = weights_along(ldp_agents.SoftBayes(game, rate=0.3), tape)[0]
+    weights = np.full(4, 0.25)
+    for t in range(300):
+        np.testing.assert_allclose(along[t], weights, rtol=1e-9)
+        posterior = weights * likelihood[t] / (weights @ likelihood[t])
+        weights = 0.7 * weights + 0.3 * posterior
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+@pytest.mark.parametrize("channel", ["laplace-single", "split", "randomized-response"])
+def test_no_mixture_beats_it_by_more_than_the_bound(channel, epsilon):
+    """The best mixture by the EM algorithm, which climbs the concave likelihood; it is near, or worse."""
+    rules = {
+        **OF_MIXTURES,
+        "channel": channel,
+        "epsilon": epsilon,
+        "truth": "mixture",
+        "truth_kwargs": {"num_members": 3},
+    }
+    game, tape = record_all(rules, episodes=4)
+    likelihood, rate = likelihoods(game, tape), 0.05
+    assert (likelihood.max(axis=-1) <= np.exp(epsilon) * likelihood.min(axis=-1) * (1 + 1e-9)).all()
+    paid = message_losses(weights_along(ldp_agents.SoftBayes(game, rate=rate), tape), likelihood)
+    best = np.full((4, 4), 0.25)
+    for _ in range(500):
+        share = best[:, None] * likelihood
+        best = (share / share.sum(axis=-1, keepdims=True)).mean(axis=1)
+    least = message_losses(np.broadcast_to(best[:, None], likelihood.shape), likelihood)
+    bound = theory.soft_bayes_bound(4, 300, epsilon, rate)
+    assert (paid <= least + bound).all()
+
+
+def test_the_rate_fits_the_horizon_unless_given():
+    game, _ = record_all(OF_MIXTURES)
+    assert ldp_agents.SoftBayes(game).rate == pytest.approx(np.sqrt(np.log(4) / 300))
+    assert ldp_agents.SoftBayes(record_all({**OF_MIXTURES, "horizon": 2})[0]).rate == 0.5
+
+
+# -- Robust -------------------------------------------------------------------------------------------
+
+
+TABLES = {
+    "hypotheses": "dirichlet",
+    "redraw_hypotheses": True,
+    "observe_candidates": True,
+    "num_hypotheses": 8,
+}
+TABLES |= {"num_labels": 16, "horizon": 1000}
+
+
+@pytest.mark.parametrize("truth", ["uniform", "mixture", "switching"])
+def test_it_pays_for_messages_what_any_expert_pays_and_the_log_of_its_prior(truth):
+    rules = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 200, "truth": truth}
+    game, tape = record_all(rules, episodes=4)
+    likelihood = likelihoods(game, tape)
+    paid = message_losses(weights_along(ldp_agents.Robust(game), tape), likelihood)
+    experts = [
+        ldp_agents.Pairs(game, members=MEMBER / (MEMBER + PAIR)),
+        ldp_agents.FixedShare(game),
+        ldp_agents.SoftBayes(game),
+    ]
+    each = [message_losses(weights_along(expert, tape), likelihood) for expert in experts]
+    for expert, prior in zip(each, PRIOR, strict=True):
+        assert (paid <= expert - np.log(prior) + 1e-9).all()
+    # Bayes over experts to the letter: the likelihoods add up, weighed by the prior.
+    mixed = -np.log(sum(prior * np.exp(-expert) for expert, prior in zip(each, PRIOR, strict=True)))
+    np.testing.assert_allclose(paid, mixed, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("truth", "options", "expert"),
+    [("uniform", {}, 0), ("switching", {"switches": [500]}, 1), ("mixture", {"num_members": 8}, 2)],
+)
+def test_it_trusts_the_expert_that_expects_the_truth(truth, options, expert):
+    rules = {**TABLES, "channel": "split", "epsilon": 4.0, "truth": truth, "truth_kwargs": options}
+    game, tape = record_all(rules, episodes=8)
+    learner = ldp_agents.Robust(game)
+    learner.reset((8,))
+    learner.play(tape.candidates, tape.messages)
+    assert (learner.trust.mean(axis=0).argmax()) == expert
+
+
+def test_no_truth_makes_it_fall_far_behind():
+    """Its risk is not shown, with an error rate of 1e-6, to be above 1.8 times that of any other.
+
+    The tables are of other seeds than any it was tuned on.
+    """
+    episodes, others = 16, ("uniform", "bayes", "fixed-share", "soft-bayes", "pairs")
+    truths = {
+        "uniform": {},
+        "mixture": {"num_members": 2, "weights": [0.5, 0.5]},
+        "switching": {"switches": [500]},
+    }
+    for truth, options in truths.items():
+        rules = {**TABLES, "channel": "split", "epsilon": 4.0, "truth": truth, "truth_kwargs": options}
+        robust, *rest = (
+            ldp_gym.evaluate(name, rules, episodes=episodes, seed=900).kl[:, -1]
+            for name in ("robust", *others)
+        )
+        strictest = stats.t.isf(ALPHA / (len(truths) * len(others)), episodes - 1)
+        for name, totals in zip(others, rest, strict=True):
+            excess = robust - 1.8 * totals
+            assert excess.mean() <= strictest * stats.sem(excess), (truth, name, robust.mean(), totals.mean())
+
+
+def test_of_many_hypotheses_the_first_expert_is_bayes():
+    game, tape = record_all({"hypotheses": "disjoint", "num_hypotheses": 40, "num_labels": 80, "horizon": 5})
+    learner = ldp_agents.Robust(game)
+    learner.reset((1,))
+    assert learner.play(tape.candidates, tape.messages).shape == (1, 5, 80)

@@ -1,0 +1,71 @@
+"""Warnings about games in which the channel never tells two hypotheses apart."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import ldp_gym
+from ldp_gym import bench
+from ldp_gym.bench.suites import OwnGame
+from ldp_gym.engine.blindness import warn_of_blind_pairs
+from ldp_gym.engine.scenario import Scenario
+
+BLIND = [[0.2, 0.0, 0.8], [0.0, 0.2, 0.8], [0.5, 0.5, 0.0]] + [
+    [0.04 - 0.005 * i, 0.04 - 0.005 * i, 0.92 + 0.01 * i] for i in range(5)
+]
+
+
+@pytest.mark.parametrize("channel", ["split", "vote", "wheel", "adaptive-wheel"])
+def test_a_blind_channel_is_named_with_the_pair_its_cost_and_a_remedy(channel):
+    rules = {"hypotheses": BLIND, "channel": channel, "horizon": 30}
+    cost = 0.2 * np.log(2.0)  # KL from one of the two to their middle
+    said = rf"never tells hypotheses 0 and 1 apart: .* {cost:.3g} nats .* {30 * cost:.4g} .*'half-space'"
+    with pytest.warns(ldp_gym.BlindChannelWarning, match=said) as caught:
+        played = ldp_gym.evaluate("bayes", rules, episodes=2, truth=0)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert played.risk > 0.9 * 30 * cost  # so it is
+
+
+@pytest.mark.parametrize("channel", ["half-space", "adaptive-half-space", "randomized-response", "scheffe"])
+def test_other_channels_are_not(channel):
+    """Pytest turns warnings into errors here."""
+    ldp_gym.evaluate("bayes", {"hypotheses": BLIND, "channel": channel, "horizon": 30}, episodes=1)
+
+
+def test_a_game_is_looked_at_once():
+    scenario = Scenario(hypotheses=BLIND, channel="vote", horizon=30)
+    with pytest.warns(ldp_gym.BlindChannelWarning):
+        warn_of_blind_pairs(scenario)
+    warn_of_blind_pairs(scenario)
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_one_context_that_tells_a_pair_apart_is_enough(shift):
+    """Two tables, by the sign of the context: the same one twice, or one that hides another pair."""
+    tables = np.stack([BLIND, np.roll(BLIND, shift, axis=0)])
+    models = [lambda x, k=k: tables[(x[..., 0] > 0.0).astype(int), k] for k in range(8)]
+    scenario = Scenario(hypotheses=models, context_dim=1, channel="split", horizon=30)
+    if shift == 0:
+        with pytest.warns(ldp_gym.BlindChannelWarning, match="0 and 1"):
+            warn_of_blind_pairs(scenario)
+    else:
+        warn_of_blind_pairs(scenario)
+
+
+def test_games_that_are_skipped():
+    rules = {"hypotheses": "dirichlet", "num_hypotheses": 3, "channel": "split"}
+    warn_of_blind_pairs(Scenario(**rules, redraw_hypotheses=True, observe_candidates=True))
+    warn_of_blind_pairs(Scenario(hypotheses=BLIND, channel="split", horizon=5))
+    many = np.concatenate([BLIND, np.full((57, 3), 1 / 3)])
+    warn_of_blind_pairs(Scenario(hypotheses=many, channel="split"))
+
+
+def test_the_benchmark_warns_once_of_each_game(tmp_path):
+    game = OwnGame({"hypotheses": BLIND, "horizon": 30, "epsilon": [1.0]})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        bench.run(game, learners=["bayes", "uniform"], channels=["split"], episodes=2, jobs=1, out=tmp_path)
+    said = [str(w.message) for w in caught if w.category is ldp_gym.BlindChannelWarning]
+    assert len(said) == len(set(said))
+    assert any(text.startswith("Split(") for text in said)
