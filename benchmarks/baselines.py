@@ -1,11 +1,11 @@
 """`make baselines`: plain agents of stable-baselines3 and sb3-contrib on the named games.
 
-Default networks; all other settings are in one dataclass per algorithm. docs/data/baselines-curves.csv has
+Default networks; all other settings are in one dataclass per algorithm. docs/data/curves/baselines.csv has
 the learning curve of every run, a row per point. A finished run is written at once and is not run again. The
 table docs/data/baselines.csv, which has the last point of each run, and the figure are made from that file.
 
     python benchmarks/baselines.py                        # all of it: about 40 CPU minutes
-    python benchmarks/baselines.py --algorithms ppo --games easy --seeds 1 --share 0.1 --out /tmp/try.csv
+    python benchmarks/baselines.py --algorithms ppo --games easy --seeds 1 --share 0.1 --out /tmp/try
     python benchmarks/baselines.py --show                 # table and figure, no training
 """
 
@@ -176,32 +176,29 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="number of training seeds (default 5)")
     parser.add_argument("--share", type=float, default=1.0, help="share of the rounds (default 1)")
     parser.add_argument("--jobs", type=int, default=2, help="number of processes (default 2)")
-    parser.add_argument(
-        "--out", type=Path, default=DOCS / "data" / "baselines-curves.csv", help="file of the results"
-    )
-    parser.add_argument(
-        "--figure", type=Path, default=DOCS / "pictures" / "baselines.png", help="file of the figure"
-    )
+    parser.add_argument("--out", type=Path, default=DOCS, help="directory of data and pictures")
     parser.add_argument("--show", action="store_true", help="only print the table and draw the figure")
     options = parser.parse_args()
-    kept = [pd.read_csv(options.out)] if options.out.exists() else []
+    curves, pictures = options.out / "data" / "curves" / "baselines.csv", options.out / "pictures"
+    kept = [pd.read_csv(curves)] if curves.exists() else []
     done = {tuple(run) for points in kept for run in points[["algorithm", "game", "seed"]].to_numpy()}
     wanted = [(a, g, s) for s in range(options.seeds) for g in options.games for a in options.algorithms]
     missing = [] if options.show else [run for run in wanted if run not in done]
-    options.out.parent.mkdir(parents=True, exist_ok=True)
+    curves.parent.mkdir(parents=True, exist_ok=True)
+    pictures.mkdir(exist_ok=True)
     runs = joblib.Parallel(options.jobs, return_as="generator_unordered")(
         joblib.delayed(train)(*run, options.share) for run in missing
     )
     for run in runs:
         kept.append(run)
         points = pd.concat(kept).sort_values(["game", "algorithm", "seed", "rounds"])
-        points.to_csv(options.out, index=False)
+        points.to_csv(curves, index=False)
         print(run.tail(1).to_string(index=False, header=False), flush=True)
     if kept:
         made = table(pd.concat(kept))
-        made.to_csv(options.out.with_name("baselines.csv"))
+        made.to_csv(options.out / "data" / "baselines.csv")
         print(made.to_string())
-        draw(pd.concat(kept), options.figure)
+        draw(pd.concat(kept), pictures / "baselines.png")
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ def test_a_card_names_no_code(tmp_path):
     save(PPO("MlpPolicy", env, **SHORT), tmp_path)
     card = (tmp_path / "model.json").read_text()
     (tmp_path / "model.json").write_text(card.replace('"split"', '"os:system"'))
-    with pytest.raises(ValueError, match="a file may not say what is imported"):
+    with pytest.raises(ValueError, match="model.json names code, 'os:system'"):
         load(tmp_path, trust=True)(Scenario(**EASY).game)
     (tmp_path / "model.json").write_text(card.replace('"policy": "PPO"', '"policy": "os:system"'))
     with pytest.raises(ValueError, match="unknown algorithm 'os:system'; known: A2C"):

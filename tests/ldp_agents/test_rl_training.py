@@ -108,7 +108,7 @@ def test_a_resumed_run_imports_nothing_that_its_file_names(tmp_path):
     assert "os:system" in (tmp_path / "config.json").read_text()
     code, output = run("train", "amortized", "--resume", "--out", str(tmp_path), "--steps", "9000")
     assert code == 2
-    assert "a file may not say what is imported: give it again, such as --channel os:system" in output
+    assert "config.json names code, 'os:system', and a file may only name registered parts" in output
 
 
 def test_what_is_not_a_model_is_refused(tmp_path):

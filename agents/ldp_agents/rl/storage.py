@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -18,6 +17,7 @@ from ldp_agents.rl.policies import PolicyLearner, algorithm_class, game_paramete
 from ldp_gym.core import validation
 from ldp_gym.core.errors import UntrustedCodeError
 from ldp_gym.core.files import read_arrays, replacing, write_text
+from ldp_gym.core.registry import refuse_addresses
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import MakeLearner, Track
 from ldp_gym.engine.rules import DEFAULTS
@@ -143,20 +143,10 @@ def read_card(directory: Path) -> dict[str, Any]:
         card = json.loads((directory / CARD).read_text("utf-8"))
         if not isinstance(card["trained_on"], dict):
             raise ValueError("trained_on is not a dict")
-        check_stored_rules(card.get("config", {}).get("rules", {}))
+        refuse_addresses(card.get("config", {}).get("rules", {}), CARD)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{directory / CARD} is not the card of a model: {error}") from error
     return dict(card)
-
-
-def check_stored_rules(rules: Mapping[str, Any]) -> None:
-    """Check that rules from a file name only registered parts: a file never says what is imported."""
-    for name in ("hypotheses", "channel", "nature", "truth"):
-        if isinstance(value := rules.get(name), str) and ":" in value:
-            raise ValueError(
-                f"its rules have {name}={value!r}, and a file may not say what is imported: give it again, "
-                f"such as --{name} {value}"
-            )
 
 
 def versions() -> dict[str, str]:

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import ldp_gym
 from ldp_agents.rl import amortized, ppo
 from ldp_agents.rl.policies import differences
-from ldp_agents.rl.storage import check_stored_rules, load, require_trust, save, versions
+from ldp_agents.rl.storage import load, require_trust, save, versions
 from ldp_gym.core import validation
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, extra
 from ldp_gym.core.files import replacing, write_text
+from ldp_gym.core.registry import refuse_addresses
 from ldp_gym.engine.learners import MakeLearner
 from ldp_gym.engine.rules import as_rules
 
@@ -129,7 +130,7 @@ def read_config(directory: Path) -> dict[str, Any]:
 def stored_config(directory: Path) -> Config:
     """The configuration of the run in a directory, to go on with; it may not name code."""
     config = Config(**read_config(directory))
-    check_stored_rules(config.rules)
+    refuse_addresses(config.rules, CONFIG)
     return config
 
 
