@@ -1,35 +1,31 @@
 """`make baselines`: plain agents of stable-baselines3 and sb3-contrib on the named games.
 
-Default networks; all other settings are in one dataclass per algorithm. Every run is one row of
-benchmarks/data/baselines.json: algorithm, game, seed, score, CPU seconds, learning curve. A run that is there
-already is not run again. The table and the figure are made from that file.
+Default networks; all other settings are in one dataclass per algorithm. docs/data/curves/baselines.csv has
+the learning curve of every run, a row per point. A finished run is written at once and is not run again. The
+table docs/data/baselines.csv, which has the last point of each run, and the figure are made from that file.
 
-    python benchmarks/baselines.py                                  # all of it: at most 2 hours on two cores
-    python benchmarks/baselines.py --algorithms ppo --games easy --seeds 1 --share 0.1 --out /tmp/try.json
-    python benchmarks/baselines.py --show                           # table and figure, no training
+    python benchmarks/baselines.py                        # all of it: about 40 CPU minutes
+    python benchmarks/baselines.py --algorithms ppo --games easy --seeds 1 --share 0.1 --out /tmp/try
+    python benchmarks/baselines.py --show                 # table and figure, no training
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import joblib
-import numpy as np
+import pandas as pd
 import sb3_contrib
 import stable_baselines3
 import torch
 
 from ldp_agents.rl import make_sb3_env, score_policy
-from ldp_gym.core.files import write_text
 
-DATA = Path(__file__).parent / "data" / "baselines.json"
-FIGURE = Path(__file__).parent.parent / "docs" / "pictures" / "baselines.png"
+DOCS = Path(__file__).parent.parent / "docs"
 
 GAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "easy": ("LDPDistBox-easy-v0", {}),
@@ -39,8 +35,11 @@ GAMES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Id and rules of each game."""
 
-POINTS = 5
-"""Number of points of a learning curve."""
+CURVE = (32, 32, 32, 32, 128)
+"""Number of episodes that score each point of a learning curve. The last has other episodes."""
+
+CURVE_SEED, LAST_SEED = 10**6, 2 * 10**6
+"""Seed of the first episode that scores a point of a learning curve, and its last point."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class PPO:
     kind: ClassVar[Any] = stable_baselines3.PPO
     policy: ClassVar[str] = "MlpPolicy"
     num_envs: ClassVar[int] = 64
-    steps: ClassVar[int] = 300_000
+    steps: ClassVar[int] = 150_000
     gamma: float = 0.0
     n_steps: int = 64
     batch_size: int = 1024
@@ -65,7 +64,7 @@ class A2C:
     kind: ClassVar[Any] = stable_baselines3.A2C
     policy: ClassVar[str] = "MlpPolicy"
     num_envs: ClassVar[int] = 64
-    steps: ClassVar[int] = 600_000
+    steps: ClassVar[int] = 300_000
     gamma: float = 0.0
     n_steps: int = 16
 
@@ -77,7 +76,7 @@ class SAC:
     kind: ClassVar[Any] = stable_baselines3.SAC
     policy: ClassVar[str] = "MlpPolicy"
     num_envs: ClassVar[int] = 16
-    steps: ClassVar[int] = 100_000
+    steps: ClassVar[int] = 12_000
     gamma: float = 0.0
     batch_size: int = 256
 
@@ -89,7 +88,7 @@ class TD3:
     kind: ClassVar[Any] = stable_baselines3.TD3
     policy: ClassVar[str] = "MlpPolicy"
     num_envs: ClassVar[int] = 16
-    steps: ClassVar[int] = 100_000
+    steps: ClassVar[int] = 12_000
     gamma: float = 0.0
     batch_size: int = 256
 
@@ -101,7 +100,7 @@ class RecurrentPPO:
     kind: ClassVar[Any] = sb3_contrib.RecurrentPPO
     policy: ClassVar[str] = "MlpLstmPolicy"
     num_envs: ClassVar[int] = 64
-    steps: ClassVar[int] = 150_000
+    steps: ClassVar[int] = 80_000
     gamma: float = 0.0
     n_steps: int = 64
     batch_size: int = 1024
@@ -112,8 +111,8 @@ class RecurrentPPO:
 ALGORITHMS = {"ppo": PPO, "a2c": A2C, "sac": SAC, "td3": TD3, "recurrent-ppo": RecurrentPPO}
 
 
-def train(name: str, game: str, seed: int, share: float) -> dict[str, Any]:
-    """One run: its score, CPU seconds and learning curve."""
+def train(name: str, game: str, seed: int, share: float) -> pd.DataFrame:
+    """Learning curve of one run: rounds, CPU seconds and score of each point."""
     torch.set_num_threads(1)
     settings = ALGORITHMS[name]()
     env_id, rules = GAMES[game]
@@ -122,49 +121,49 @@ def train(name: str, game: str, seed: int, share: float) -> dict[str, Any]:
     env = make_sb3_env(env_id, settings.num_envs, **rules)
     env.seed(10**7 * (seed + 1))
     model = settings.kind(settings.policy, env, seed=seed, device="cpu", **asdict(settings))
-    curve, seconds = [], 0.0
-    for _ in range(POINTS):
+    points, seconds = [], 0.0
+    for i, episodes in enumerate(CURVE):
         start = time.process_time()
-        model.learn(int(share * settings.steps / POINTS), reset_num_timesteps=not curve)
+        model.learn(int(share * settings.steps / len(CURVE)), reset_num_timesteps=i == 0)
         seconds += time.process_time() - start
-        curve.append((model.num_timesteps, round(score_policy(model, env_id, episodes=32, **rules), 4)))
-    final = score_policy(model, env_id, episodes=128, seed=2 * 10**6, **rules)
-    run = {"algorithm": name, "game": game, "seed": seed, "score": round(final, 4)}
-    return {**run, "cpu_seconds": round(seconds, 1), "curve": curve}
+        first = CURVE_SEED if i + 1 < len(CURVE) else LAST_SEED
+        score = score_policy(model, env_id, episodes=episodes, seed=first, **rules)
+        points.append((name, game, seed, model.num_timesteps, round(seconds, 1), round(score, 4)))
+    return pd.DataFrame(points, columns=["algorithm", "game", "seed", "rounds", "cpu_seconds", "score"])
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> None:
-    ordered = sorted(rows, key=lambda row: (row["game"], row["algorithm"], row["seed"]))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, "[\n" + ",\n".join(json.dumps(row) for row in ordered) + "\n]\n")
+def table(points: pd.DataFrame) -> pd.DataFrame:
+    """Last scores, a row per algorithm: mean and range over seeds in each game, runs, mean CPU seconds."""
+    last = points.groupby(["algorithm", "game", "seed"]).last().reset_index()
+    rows = []
+    for name, runs in last.groupby("algorithm"):
+        scores = {game: runs["score"][runs["game"] == game] for game in GAMES}
+        cells = {
+            game: f"{one.mean():.2f} ({one.min():.2f} to {one.max():.2f})" if len(one) else "-"
+            for game, one in scores.items()
+        }
+        seconds = round(runs["cpu_seconds"].mean())
+        rows.append({"algorithm": name, **cells, "runs": len(runs), "CPU seconds": seconds})
+    return (
+        pd.DataFrame(rows).set_index("algorithm").sort_index(key=lambda names: names.map([*ALGORITHMS].index))
+    )
 
 
-def table(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Mean score, spread over seeds and CPU seconds of every algorithm and game, as Markdown."""
-    yield "| algorithm | " + " | ".join(GAMES) + " | CPU seconds |\n|---|" + "---|" * (len(GAMES) + 1)
-    for name in ALGORITHMS:
-        cells, seconds = [], [row["cpu_seconds"] for row in rows if row["algorithm"] == name]
-        for game in GAMES:
-            found = [row["score"] for row in rows if (row["algorithm"], row["game"]) == (name, game)]
-            cells.append(f"{np.mean(found):.2f} ({min(found):.2f} to {max(found):.2f})" if found else "")
-        if seconds:
-            yield f"| {name} | " + " | ".join(cells) + f" | {np.mean(seconds):.0f} |"
-
-
-def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """Learning curves, one panel per game: score against rounds, a line per seed."""
+def draw(points: pd.DataFrame, path: Path) -> None:
+    """Learning curves, one panel per game: score against CPU seconds, a line per seed."""
     import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(1, len(GAMES), figsize=(14, 3.4), sharey=True, layout="constrained")
     for panel, game in zip(panels, GAMES, strict=True):
         for i, name in enumerate(ALGORITHMS):
             panel.plot([], [], color=f"C{i}", label=name)
-            for row in [row for row in rows if (row["algorithm"], row["game"]) == (name, game)]:
-                panel.plot(*zip(*row["curve"], strict=True), color=f"C{i}", lw=1)
+            runs = points[(points["algorithm"] == name) & (points["game"] == game)]
+            for _, run in runs.groupby("seed"):
+                panel.plot([0, *run["cpu_seconds"]], [0, *run["score"]], color=f"C{i}", lw=1)
         panel.axhline(1.0, color="0.6", lw=0.8, ls="--")
-        panel.set(title=game, xlabel="rounds", xlim=(1e3, 1e6), ylim=(-0.5, 1.05), xscale="log")
+        panel.set(title=game, xlabel="CPU seconds", ylim=(-0.6, 1.05))
     panels[0].set_ylabel("score (0 uniform, 1 Bayes)")
-    panels[0].legend(fontsize=8)
+    panels[list(GAMES).index("hard")].legend(fontsize=8, loc="upper right")
     figure.savefig(path, dpi=110)
 
 
@@ -177,23 +176,29 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="number of training seeds (default 5)")
     parser.add_argument("--share", type=float, default=1.0, help="share of the rounds (default 1)")
     parser.add_argument("--jobs", type=int, default=2, help="number of processes (default 2)")
-    parser.add_argument("--out", type=Path, default=DATA, help="file of the results")
-    parser.add_argument("--figure", type=Path, default=FIGURE, help="file of the figure")
+    parser.add_argument("--out", type=Path, default=DOCS, help="directory of data and pictures")
     parser.add_argument("--show", action="store_true", help="only print the table and draw the figure")
     options = parser.parse_args()
-    rows = json.loads(options.out.read_text("utf-8")) if options.out.exists() else []
-    done = {(row["algorithm"], row["game"], row["seed"]) for row in rows}
+    curves, pictures = options.out / "data" / "curves" / "baselines.csv", options.out / "pictures"
+    kept = [pd.read_csv(curves)] if curves.exists() else []
+    done = {tuple(run) for points in kept for run in points[["algorithm", "game", "seed"]].to_numpy()}
     wanted = [(a, g, s) for s in range(options.seeds) for g in options.games for a in options.algorithms]
     missing = [] if options.show else [run for run in wanted if run not in done]
+    curves.parent.mkdir(parents=True, exist_ok=True)
+    pictures.mkdir(exist_ok=True)
     runs = joblib.Parallel(options.jobs, return_as="generator_unordered")(
         joblib.delayed(train)(*run, options.share) for run in missing
     )
-    for row in runs:
-        rows.append(row)
-        write(options.out, rows)
-        print({key: value for key, value in row.items() if key != "curve"}, flush=True)
-    print("\n".join(table(rows)))
-    draw(rows, options.figure)
+    for run in runs:
+        kept.append(run)
+        points = pd.concat(kept).sort_values(["game", "algorithm", "seed", "rounds"])
+        points.to_csv(curves, index=False)
+        print(run.tail(1).to_string(index=False, header=False), flush=True)
+    if kept:
+        made = table(pd.concat(kept))
+        made.to_csv(options.out / "data" / "baselines.csv")
+        print(made.to_string())
+        draw(pd.concat(kept), pictures / "baselines.png")
 
 
 if __name__ == "__main__":

@@ -22,11 +22,9 @@ from rich.console import Console
 
 import ldp_gym
 from ldp_agents.rl import Model, load, network
-from ldp_agents.rl.amortized import STEPS
-from ldp_agents.rl.games import CLASSES, make_rules
-from ldp_agents.rl.relations import Relation
+from ldp_agents.rl.amortized import CLASSES, make_rules
 from ldp_agents.rl.storage import CARD
-from ldp_agents.rl.training import SCORES, Config, train_agent
+from ldp_agents.rl.training import ALGORITHMS, SCORES, Config, train_agent
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.evaluation import Recording
@@ -132,7 +130,7 @@ def draw_figure(model: Model, path: Path) -> None:
     for axis, channel in zip(axes, ("split", "laplace-single", "gaussian-vector"), strict=True):
         for i, epsilon in enumerate(EPSILONS):
             made = Scenario(**make_rules("dirichlet(0.3)", channel, epsilon, 8, 16, 1000)).channel
-            relation = Relation(made)
+            relation = network.Relation(made)
             points = relation.nodes
             shown = points <= 5.0
             learned = network.learned_weights(model.parameters, made)
@@ -176,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("ldp-gym-results/learned"), help="for the models")
     parser.add_argument("--episodes", type=int, default=512, help="paired episodes per cell (default 512)")
     parser.add_argument("--seeds", type=int, default=3, help="training seeds (default 3)")
-    parser.add_argument("--steps", type=int, default=STEPS, help="rounds of training")
+    parser.add_argument("--steps", type=int, default=ALGORITHMS["amortized"].steps, help="rounds of training")
     parser.add_argument("--tables", nargs="+", default=TABLES, help="some of them; all by default")
     parser.add_argument("--figure", type=Path, help="file for a figure of the learned weights")
     options = parser.parse_args(arguments)

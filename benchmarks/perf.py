@@ -29,7 +29,7 @@ import ldp_agents
 import ldp_gym
 from ldp_gym import audit, bench
 from ldp_gym.core import arrays
-from ldp_gym.engine import lookahead
+from ldp_gym.engine import posterior
 
 PLAIN = "EXP3 by hand"
 ADAPTIVE = {"adaptive-split": 0.4, "adaptive-scheffe": 0.36, "adaptive-wheel": 0.25, "adaptive-groups": 0.22}
@@ -225,7 +225,7 @@ def measure() -> Iterator[tuple[str, float, float, str]]:
     yield "benchmark suite quick, one job", ratio, 1.3, "evaluate, learner by learner"
 
     ours = partial(single_steps, gym.make("LDPDist-v0", channel="adaptive-wheel"), UNIFORM, 3000)
-    yield "gain of rounds ahead, single adaptive-wheel", gain(ours, lookahead, "_AHEAD", 1), 1.5, "in turn"
+    yield "gain of rounds ahead, single adaptive-wheel", gain(ours, posterior, "_AHEAD", 1), 1.5, "in turn"
     plain_sum = partial(np.add.reduce, axis=-1)
     yield "gain of products with ones", gain(sum_rows, arrays, "row_sums", plain_sum), 1.5, "sums along rows"
 

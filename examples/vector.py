@@ -1,7 +1,7 @@
 """Many games in lock step: the vector environment at full speed, against the same games one by one.
 
 Game i of the vector environment under seed s is the single environment's under seed s + i, so all three ways
-of playing below charge the same losses and differ in speed alone. ``evaluate`` is the fastest: messages do
+of playing below charge the same losses and differ only in speed. ``evaluate`` is the fastest: messages do
 not depend on predictions, so it plays whole blocks of rounds at once.
 
     python examples/vector.py --games 1024 --horizon 1000

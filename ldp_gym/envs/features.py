@@ -23,7 +23,7 @@ FloatRow = npt.NDArray[np.float32]
 DEFAULT_LOGIT_RANGE = 5.0
 """Default bound on a logit. Two hypotheses can then be e^10 apart: the others cost 3e-4 nats at K = 8."""
 
-_LEAST_EVIDENCE = -30.0
+_LEAST_LOG_RATIO = -30.0
 """Lower bound on one message's log-likelihood, relative to the likeliest hypothesis. A message of a private
 channel stays above -eps; without privacy it keeps a hypothesis that was ruled out from hiding the others."""
 
@@ -66,7 +66,7 @@ class RunningEvidence:
     def along(self, log_likelihoods: FloatArray) -> FloatRow:
         """Features after each of n messages, ``(..., n, K + 1)``, from log-likelihoods ``(..., n, K)``."""
         told = log_likelihoods - np.maximum.reduce(log_likelihoods, axis=-1, keepdims=True)
-        np.maximum(told, _LEAST_EVIDENCE, out=told)
+        np.maximum(told, _LEAST_LOG_RATIO, out=told)
         told -= np.add.reduce(told, axis=-1, keepdims=True) / told.shape[-1]
         spread = np.einsum("...k,...k->...", told, told) / told.shape[-1]
         told[..., 0, :] += self._sums

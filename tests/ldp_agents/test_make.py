@@ -6,7 +6,7 @@ from helpers import small_rules
 from rl_helpers import untrained
 
 import ldp_agents
-from ldp_agents.rl import EvidenceLearner
+from ldp_agents.rl import EvidenceLearner, save
 from ldp_gym.wrappers import EvidenceObservation, MixtureAction, VectorMixtureAction
 
 
@@ -32,7 +32,7 @@ def test_a_learner_is_made_for_an_environment_or_its_game():
 
 def test_a_trained_model_goes_by_its_directory(tmp_path):
     env = gym.make("LDPDist-v0", **small_rules())
-    untrained().save(tmp_path)
+    save(untrained(), tmp_path)
     learner = ldp_agents.make(str(tmp_path), env)
     assert isinstance(learner, EvidenceLearner)
     assert learner.act(env.reset(seed=0)[0]).shape == (6,)

@@ -11,10 +11,10 @@ from rl_helpers import untrained
 
 import ldp_agents
 import ldp_gym
-from ldp_agents.rl import EvidenceLearner, Model, load, network
+from ldp_agents.rl import EvidenceLearner, Model, load, network, save
 from ldp_agents.rl.amortized import TorchNetwork, label_evidence, simulate, total_kl
 from ldp_agents.rl.model import _warn, describe_outside
-from ldp_agents.rl.relations import LabelEvidence, Relation
+from ldp_agents.rl.network import LabelEvidence, Relation
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning
 from ldp_gym.engine.learners import track_of
 from ldp_gym.engine.scenario import Scenario
@@ -126,7 +126,7 @@ def test_a_model_smooths_its_mixture_a_little():
 def test_a_stored_model_is_the_model(tmp_path):
     rules = small_rules()
     model = untrained()
-    model.save(tmp_path)
+    save(model, tmp_path)
     for stored in (load(tmp_path), pickle.loads(pickle.dumps(load(str(tmp_path))))):
         assert isinstance(stored(Scenario(**rules).game), EvidenceLearner)
         theirs, ours = (ldp_gym.evaluate(factory, rules, episodes=2).kl for factory in (stored, model))
@@ -147,7 +147,6 @@ TRAINED_ON = {
     "K": [2, 64],
     "M": [2, 128],
     "T": [100, 3000],
-    "channels": ["split", "laplace-single"],
     "classes": ["dirichlet", "softmax-linear"],
 }
 
@@ -156,24 +155,27 @@ TRAINED_ON = {
     ("rules", "expected"),
     [
         ({}, ""),
-        ({"epsilon": 9.0}, "eps = 9, trained on 0.25 to 8 (nothing was measured there)"),
-        ({"num_hypotheses": 65}, "K = 65, trained on 2 to 64 (measured: 1.1 times Bayes at K = 128)"),
-        ({"num_labels": 129}, "M = 129, trained on 2 to 128 (nothing was measured there)"),
-        ({"horizon": 99}, "T = 99, trained on 100 to 3000 (nothing was measured there)"),
-        ({"channel": "wheel"}, "channel 'wheel', trained on split, laplace-single (nothing was"),
-        ({"hypotheses": "disjoint"}, "class family 'disjoint', trained on dirichlet, softmax-linear (noth"),
-        ({"hypotheses": [[0.5, 0.5], [0.1, 0.9]]}, "class family 'Table', trained on dirichlet"),
+        ({"epsilon": 9.0}, "eps = 9, trained on 0.25 to 8"),
+        ({"num_hypotheses": 65}, "K = 65, trained on 2 to 64"),
+        ({"num_labels": 129}, "M = 129, trained on 2 to 128"),
+        ({"horizon": 99}, "T = 99, trained on 100 to 3000"),
+        ({"hypotheses": "disjoint"}, "class family 'disjoint', trained on dirichlet, softmax-linear"),
+        (
+            {"hypotheses": [[0.5, 0.5], [0.1, 0.9]]},
+            "class family 'Table', trained on dirichlet, softmax-linear",
+        ),
+        (
+            {"epsilon": 9.0, "horizon": 99},
+            "eps = 9, trained on 0.25 to 8; T = 99, trained on 100 to 3000",
+        ),
         (
             {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True, "horizon": 10},
-            "T = 10, trained on 100 to 3000 (nothing was measured there)",
+            "T = 10, trained on 100 to 3000",
         ),
     ],
 )
-def test_it_says_which_and_what_was_measured(rules, expected):
-    measured = {"K": "1.1 times Bayes at K = 128"}
-    found = describe_outside(TRAINED_ON, measured, Scenario(**rules).game)
-    assert found.startswith(expected)
-    assert bool(found) == bool(expected)
+def test_it_says_in_which_respects_a_game_is_outside_of_the_training(rules, expected):
+    assert describe_outside(TRAINED_ON, Scenario(**rules).game) == expected
 
 
 def test_a_model_outside_of_its_training_says_so_once():

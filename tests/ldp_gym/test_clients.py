@@ -121,6 +121,28 @@ def test_vector_wrappers_hand_on_when_games_begin_again():
     assert envs.autoreset_mode is AutoresetMode.SAME_STEP
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("NormalizeObservation", {}),
+        ("NormalizeReward", {"gamma": 0.0}),
+        ("ClipAction", {}),
+        ("RescaleAction", {"min_action": np.float32(-1.0), "max_action": np.float32(1.0)}),
+        ("RescaleObservation", {"min_obs": np.float32(-1.0), "max_obs": np.float32(1.0)}),
+        ("FlattenObservation", {}),
+    ],
+)
+def test_gymnasium_s_vector_wrappers_go_around_the_vector_environment(name, options):
+    envs = gym.wrappers.vector.RecordEpisodeStatistics(gym.make_vec("LDPDistBox-v0", 3, **RULES))
+    envs = getattr(gym.wrappers.vector, name)(envs, **options)
+    envs.reset(seed=0)
+    for _ in range(6):
+        observations, *_, infos = envs.step(np.zeros((3, 3), dtype=np.float32))
+    assert observations in envs.observation_space
+    np.testing.assert_allclose(infos["episode"]["r"], 0.0, atol=1e-9)  # the uniform mixture gains nothing
+    np.testing.assert_allclose(infos["score"], 0.0, atol=1e-9)
+
+
 def test_a_wrapper_names_the_one_to_use_instead():
     envs, env = gym.make_vec("LDPDist-v0", num_envs=2, **RULES), gym.make("LDPDist-v0", **RULES)
     with pytest.raises(TypeError, match="around a vector environment goes VectorMixtureAction"):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ldp_agents.rl.model import EvidenceLearner, Model
-from ldp_agents.rl.policies import PolicyLearner, save
-from ldp_agents.rl.storage import load
+from ldp_agents.rl.policies import PolicyLearner
+from ldp_agents.rl.storage import load, save
 
 if TYPE_CHECKING:
     from ldp_agents.rl.vec_env import SB3VecEnv as SB3VecEnv

@@ -2,12 +2,12 @@
 
 This is supervised learning through the simulator, not reinforcement learning. The loss is differentiable and
 messages do not depend on the learner, so episodes are simulated, and the gradient of the KL goes through
-whole episodes: log-weights are running sums of label evidence.
+whole episodes: log-weights are running sums of label evidence. Every batch is another random game.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,11 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ldp_agents.rl import network
-from ldp_agents.rl.games import DRAWN_GAMES, describe_split, draw_from_split, draw_rules
 from ldp_agents.rl.model import Model, smoothing_of
-from ldp_agents.rl.relations import Relation
-from ldp_agents.rl.storage import ProgressCallback
-from ldp_gym.bench.splits import SPLITS
 from ldp_gym.channels.base import Channel
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import extra
@@ -27,14 +23,38 @@ from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes
 
 if TYPE_CHECKING:
-    from ldp_agents.rl.training import Config
+    from ldp_agents.rl.training import Config, ProgressCallback
 
 with extra("rl", "training"):
     import torch
 
 
-STEPS = 30_000_000
-"""Default number of rounds."""
+CLASSES: dict[str, dict[str, Any]] = {
+    "dirichlet(0.05)": {"hypotheses": "dirichlet", "hypotheses_kwargs": {"concentration": 0.05}},
+    "dirichlet(0.3)": {"hypotheses": "dirichlet", "hypotheses_kwargs": {"concentration": 0.3}},
+    "dirichlet(1)": {"hypotheses": "dirichlet", "hypotheses_kwargs": {"concentration": 1.0}},
+    "softmax-linear": {"hypotheses": "softmax-linear"},
+    "disjoint": {"hypotheses": "disjoint"},
+    "hadamard": {"hypotheses": "hadamard"},
+}
+"""Class families by name, as keyword arguments of ``gym.make``."""
+
+RANGES: dict[str, tuple[float, float]] = {
+    "epsilon": (0.25, 8.0),
+    "K": (2, 64),
+    "M": (2, 128),
+    "T": (100, 3000),
+}
+"""Least and largest numbers of the games."""
+
+DRAWN_GAMES = {
+    "classes": sorted({str(rules["hypotheses"]) for rules in CLASSES.values()}),
+    **{key: list(ends) for key, ends in RANGES.items()},
+}
+"""The games of :func:`draw_rules` as a model's ``trained_on`` has them."""
+
+_REDRAWN = ("dirichlet", "softmax-linear")
+"""Families from which every episode draws another class."""
 
 _LARGEST_NORM = 1.0
 """Length to which a longer gradient is cut."""
@@ -42,11 +62,9 @@ _LARGEST_NORM = 1.0
 
 @dataclass(frozen=True)
 class AmortizedSettings:
-    """AmortizedSettings of amortized inference.
+    """Settings of the training of ``amortized``.
 
     Attributes:
-        split: split of ``ldp_gym.bench.splits`` to train on; if empty, games are drawn from all
-            class families and the ranges of ``ldp_agents.rl.games``.
         channels: channels of the games that are drawn.
         hidden: widths of the hidden layers.
         cells: most numbers of a batch, over its episodes, rounds, labels and hypotheses; a game with more in
@@ -55,27 +73,17 @@ class AmortizedSettings:
         learning_rate: learning rate at the start; it falls linearly to zero.
     """
 
-    split: str = ""
     channels: tuple[str, ...] = ("laplace-single", "gaussian-vector", "split", "one-bit", "hybrid")
     hidden: tuple[int, ...] = (64, 64)
     cells: int = 1_000_000
     episodes: int = 32
     learning_rate: float = 4e-3
 
-    def __post_init__(self) -> None:
-        """Check that the split exists."""
-        if self.split and self.split not in SPLITS:
-            raise ValueError(f"unknown split {self.split!r}; known: {', '.join(SPLITS)}")
-
 
 def fit_amortized(
-    config: Config,
-    settings: AmortizedSettings,
-    card: Mapping[str, Any],
-    checkpoint: Path | None,
-    progress: ProgressCallback,
+    config: Config, settings: AmortizedSettings, checkpoint: Path | None, progress: ProgressCallback
 ) -> Model:
-    """Train, or go on from a checkpoint. ``card`` goes with the model."""
+    """Train, or go on from a checkpoint."""
     torch.set_num_threads(1)
     rng = np.random.default_rng(config.seed)
     net = TorchNetwork(network.make_parameters(network.NODE_INPUTS, settings.hidden, 1, rng))
@@ -86,13 +94,11 @@ def fit_amortized(
         net.load_state_dict(state["network"])
         optimizer.load_state_dict(state["optimizer"])
         steps = state["steps"]
-    split = settings.split
-    trained_on = describe_split(split) if split else DRAWN_GAMES
 
     def make_model() -> Model:
-        return Model(net.numpy(), trained_on, card)
+        return Model(net.numpy(), DRAWN_GAMES, config.card(settings))
 
-    def save(path: Path) -> None:
+    def save_checkpoint(path: Path) -> None:
         torch.save({"network": net.state_dict(), "optimizer": optimizer.state_dict(), "steps": steps}, path)
 
     while steps < config.steps:
@@ -105,7 +111,7 @@ def fit_amortized(
         torch.nn.utils.clip_grad_norm_(net.parameters(), _LARGEST_NORM)
         optimizer.step()
         steps += batch.num_rounds
-        progress(steps, make_model, save)
+        progress(steps, lambda game: make_model()(game), save_checkpoint)
     return make_model()
 
 
@@ -151,11 +157,37 @@ class Batch(NamedTuple):
         return self.relations[0].below.shape[:2].numel()
 
 
+def make_rules(
+    family: str, channel: str, epsilon: float, num_hypotheses: int, num_labels: int, horizon: int
+) -> dict[str, Any]:
+    """The rules of a game, with M as near to the given one as the family allows."""
+    rules = {
+        **CLASSES[family],
+        "num_hypotheses": num_hypotheses,
+        "channel": channel,
+        "epsilon": epsilon,
+        "delta": 1e-5 if channel.endswith("-vector") else 0.0,
+        "horizon": horizon,
+    }
+    if rules["hypotheses"] in _REDRAWN:
+        return {**rules, "num_labels": num_labels, "redraw_hypotheses": True, "observe_candidates": True}
+    if family == "disjoint":
+        return {**rules, "num_labels": max(num_hypotheses, num_labels)}
+    return {**rules, "num_hypotheses": num_hypotheses + num_hypotheses % 2}  # pairs, which determine M
+
+
+def draw_rules(rng: np.random.Generator, channels: Sequence[str]) -> dict[str, Any]:
+    """The rules of a random game: family and channel uniform, numbers log-uniform in :data:`RANGES`."""
+    epsilon, *sizes = (float(np.exp(rng.uniform(*np.log(ends)))) for ends in RANGES.values())
+    num_hypotheses, num_labels, horizon = map(round, sizes)
+    family, channel = rng.choice(list(CLASSES)), rng.choice(list(channels))
+    return make_rules(str(family), str(channel), epsilon, num_hypotheses, num_labels, horizon)
+
+
 def draw_batch(settings: AmortizedSettings, rng: np.random.Generator) -> Batch:
     """Draw a random game and simulate episodes of it."""
     while True:
-        split = settings.split
-        rules = draw_from_split(rng, split) if split else draw_rules(rng, settings.channels)
+        rules = draw_rules(rng, settings.channels)
         labels = rules.get("num_labels", 2 * rules["num_hypotheses"])
         vary = rules["hypotheses"] == "softmax-linear" or rules["channel"].endswith("-vector")
         cells = rules["horizon"] * labels * (rules["num_hypotheses"] if vary else 8)
@@ -170,7 +202,7 @@ def simulate(rules: dict[str, Any], episodes: int, rng: np.random.Generator) -> 
     seeds = rng.integers(2**62, size=episodes).tolist()
     starts = [scenario.start_episode(first_generator(seed)) for seed in seeds]
     tape = Episodes(scenario, starts, show_contexts=False).play(scenario.horizon)
-    relation = Relation(scenario.channel)
+    relation = network.Relation(scenario.channel)
     points = relation.nodes
     relations = []
     for values in relation.read(tape.messages, tape.candidates):
@@ -194,7 +226,7 @@ def _tensor(array: FloatArray) -> torch.Tensor:
 def label_evidence(net: TorchNetwork, batch: Batch) -> torch.Tensor:
     """``log sum_y f_k[y] exp(q_y)``, ``(B, n, K)``, up to a constant of each round."""
     outputs = net(_tensor(network.describe_nodes(batch.channel)))[:, 0]
-    table = network.weights_of(outputs, batch.channel, torch.logaddexp)
+    table = network.node_weights(outputs, batch.channel, torch.logaddexp)
     step = torch.diff(table)
     weights = sum((table[below] + share * step[below] for below, share in batch.relations), torch.zeros(()))
     likelihood = torch.exp(weights - weights.detach().amax(dim=-1, keepdim=True))

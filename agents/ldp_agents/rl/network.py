@@ -1,23 +1,35 @@
-"""The network of ``amortized``: small, with operations that NumPy and PyTorch share.
+"""Label evidence with learned weights: what ``amortized`` computes from a transcript.
 
-What is trained is therefore what is played, and a trained model plays where PyTorch is not installed.
+Two message formats cover all channels. Either a message names, holds, covers or favours some labels: its
+relation to a label is the *agreement*, from 0 to 1. Or it reveals a log-likelihood with noise: its relation
+to a label is the *distance* of the label's level from it, in scales of the noise. Neither says how far a
+message can be trusted: a network learns that, as a weight ``q(r)`` of a relation r. The *label evidence* of
+hypothesis k is ``log sum_y f_k[y] exp(q(r_y))``. With the channel's own log density as the weight it would be
+the log-likelihood. The network uses only operations that NumPy and PyTorch share: what is trained is what is
+played, also where PyTorch is not installed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from ldp_agents.rl.relations import KINDS, Relation
 from ldp_gym.channels.base import Channel
-from ldp_gym.core.arrays import FloatArray
+from ldp_gym.channels.clipped import GAUSS, ClippedChannel, NoisyChannel
+from ldp_gym.core.arrays import FloatArray, Messages, expectations
 from ldp_gym.core.errors import IncompatibleChannelError
 
-Parameters = Mapping[str, Any]
-"""Arrays or tensors by name: ``w0``, ``b0`` of the first layer, and so on; ``w``, ``b`` of the last."""
+KINDS = ("agreement", "laplace", "gauss")
+"""Kinds of relations: agreements, and distances under two kinds of noise."""
+
+_NODES = {"agreement": 65, "laplace": 129, "gauss": 129}
+"""Number of points at which a weight is known, by kind of relation; between them it is linear."""
+
+_REACH = 16.0
+"""Largest distance, in scales of the noise; larger ones are cut to it."""
 
 _CHANNEL_INPUTS = len(KINDS) + 2
 """Number of inputs that describe a channel."""
@@ -28,28 +40,81 @@ NODE_INPUTS = _CHANNEL_INPUTS + 3 * len(KINDS)
 _DISTANCE = 4.0
 """Divisor of distances, so that a layer sees numbers of size one."""
 
+Parameters = Mapping[str, Any]
+"""Arrays or tensors by name: ``w0``, ``b0`` of the first layer, and so on; ``w``, ``b`` of the last."""
 
-def describe_channel(channel: Channel) -> FloatArray:
-    """Inputs that describe a private channel, ``(5,)``: the kind of its relation, eps, and its logarithm."""
+
+class Relation:
+    """Relation of a channel's messages to labels: its ``kind``, and the ``nodes`` of a weight."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.kind, reach = "agreement", 1.0
+        if isinstance(channel, NoisyChannel):
+            self.kind, reach = "gauss" if channel.law is GAUSS else "laplace", _REACH
+        self.nodes: FloatArray = np.linspace(0.0, reach, _NODES[self.kind])
+
+    def read(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> Iterator[FloatArray]:
+        """The relations ``(..., M)`` of messages to labels, one array for each number that is revealed."""
+        if isinstance(self.channel, NoisyChannel):
+            cells = self.channel.clipping.cells(candidates)
+            for distances in self.channel.distances(messages, candidates, cells):
+                yield np.minimum(np.abs(distances), _REACH)
+        else:
+            yield self.channel.agreement(messages, candidates, posterior)
+
+    def laws(self, candidates: FloatArray) -> FloatArray:
+        """Each hypothesis' law of the label that a message is about, ``(..., K, M)``.
+
+        This is the user's own label, or ``h_t(y)`` where the channel clips (Section 4, eq. (5)).
+        """
+        if isinstance(self.channel, ClippedChannel):
+            return self.channel.clipping.smooth_candidates(candidates)
+        return candidates
+
+
+class LabelEvidence:
+    """Label evidence of every hypothesis under one weight.
+
+    Args:
+        channel: the channel whose messages are read.
+        weights: the weight at the nodes of the channel's relation, ``(nodes,)``.
+    """
+
+    def __init__(self, channel: Channel, weights: FloatArray) -> None:
+        self.relation = Relation(channel)
+        self._weights = weights
+
+    def __call__(
+        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+    ) -> FloatArray:
+        """The evidence ``(..., K)`` of messages at candidates ``(..., K, M)``."""
+        total: FloatArray = np.zeros(())
+        for relation in self.relation.read(messages, candidates, posterior):
+            total = total + np.interp(relation, self.relation.nodes, self._weights)
+        peak = total.max(axis=-1, keepdims=True)
+        return np.log(expectations(self.relation.laws(candidates), np.exp(total - peak))) + peak
+
+
+def describe_nodes(channel: Channel) -> FloatArray:
+    """Inputs of the network for each node of the channel's relation, ``(nodes, 14)``.
+
+    The first five describe the channel: the kind of its relation, eps / 4 and log eps. Then follow, in the
+    places of its kind, the relation, its root and its square: a weight may be steep at 0, and grow as fast as
+    a squared distance.
+    """
     if not math.isfinite(channel.epsilon):
         raise IncompatibleChannelError(
             f"a learned agent reads private messages, and {channel!r} sends labels; "
             f"the learner 'bayes' reads every channel"
         )
-    kind = np.equal(KINDS, Relation(channel).kind).astype(np.float64)
-    return np.append(kind, [channel.epsilon / 4.0, math.log(channel.epsilon)])
-
-
-def describe_nodes(channel: Channel) -> FloatArray:
-    """Inputs that describe each node of the channel's relation, ``(nodes, 14)``.
-
-    The first five describe the channel. Then follow, in the places of its kind, the relation, its root and
-    its square: a weight may be steep at 0, and grow as fast as a squared distance.
-    """
     relation = Relation(channel)
     points = relation.nodes / (1.0 if relation.kind == "agreement" else _DISTANCE)
     rows = np.zeros((len(points), NODE_INPUTS))
-    rows[:, :_CHANNEL_INPUTS] = describe_channel(channel)
+    rows[:, : len(KINDS)] = np.equal(KINDS, relation.kind)
+    rows[:, len(KINDS) : _CHANNEL_INPUTS] = channel.epsilon / 4.0, math.log(channel.epsilon)
     first = _CHANNEL_INPUTS + 3 * KINDS.index(relation.kind)
     rows[:, first : first + 3] = np.column_stack([points, np.sqrt(points), np.square(points) / 4.0])
     return rows
@@ -77,7 +142,7 @@ def apply_network(parameters: Parameters, rows: Any) -> Any:
     return layer @ parameters["w"] + parameters["b"]
 
 
-def weights_of(outputs: Any, channel: Channel, logaddexp: Callable[[Any, Any], Any]) -> Any:
+def node_weights(outputs: Any, channel: Channel, logaddexp: Callable[[Any, Any], Any]) -> Any:
     """The weights ``(nodes,)`` of label evidence, from one output for each node.
 
     A label that agrees with a message by r agrees with the opposite message by 1 - r. One of the two is
@@ -93,5 +158,5 @@ def weights_of(outputs: Any, channel: Channel, logaddexp: Callable[[Any, Any], A
 def learned_weights(parameters: Parameters, channel: Channel) -> FloatArray:
     """The weight of label evidence at the nodes of the channel's relation, ``(nodes,)``."""
     outputs = apply_network(parameters, describe_nodes(channel))[:, 0]
-    weights: FloatArray = weights_of(outputs, channel, np.logaddexp)
+    weights: FloatArray = node_weights(outputs, channel, np.logaddexp)
     return weights

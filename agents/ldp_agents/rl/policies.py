@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ldp_agents.base import Learner
-from ldp_agents.rl.storage import POLICY, read_card, versions, write_card
 from ldp_gym import Game
-from ldp_gym.core import validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, Messages, mixture, softmax
 from ldp_gym.core.errors import IncompatibleChannelError, extra
-from ldp_gym.core.files import replacing
-from ldp_gym.engine.learners import Track
-from ldp_gym.engine.rules import DEFAULTS
-from ldp_gym.engine.scenario import Scenario
 from ldp_gym.envs.features import RunningEvidence
 
 _ALGORITHMS = {
@@ -31,7 +21,8 @@ _ALGORITHMS = {
 """Names of the algorithms that can be stored, by package. A card names one of them, never code."""
 
 
-def _algorithm_class(name: str) -> Any:
+def algorithm_class(name: str) -> Any:
+    """The class of an algorithm of stable-baselines3 or sb3-contrib."""
     for package, names in _ALGORITHMS.items():
         if name in names:
             with extra("rl", "a policy of stable-baselines3"):
@@ -125,83 +116,3 @@ class PolicyLearner(Learner):
         """Take in the message."""
         self._evidence.update(candidates, message)
         self._weights = None
-
-
-@dataclass(frozen=True)
-class TrainedPolicy:
-    """A trained SB3 model; called with a game, it makes a learner.
-
-    Attributes:
-        algorithm: the SB3 model.
-        card: the configuration and the versions that made it.
-    """
-
-    track: ClassVar[Track] = "informed"
-
-    algorithm: Any
-    card: Mapping[str, Any]
-
-    @cached_property
-    def _trained_on(self) -> dict[str, Any]:
-        return game_parameters(Scenario(**self.card["config"]["rules"]).game)
-
-    def __call__(self, game: Game) -> PolicyLearner:
-        return PolicyLearner(game, self.algorithm, self._trained_on)
-
-    def save(self, directory: Path) -> None:
-        """Write the policy and its card."""
-        name = type(self.algorithm).__name__
-        if type(self.algorithm) is not _algorithm_class(name):
-            raise ValueError(f"only the algorithms of the libraries can be stored, got a custom {name}")
-        directory.mkdir(parents=True, exist_ok=True)
-        with replacing(directory / POLICY) as part:
-            self.algorithm.save(part)
-        write_card(directory, {"policy": name, "trained_on": self._trained_on, **self.card})
-
-
-@dataclass(frozen=True)
-class StoredPolicy:
-    """A policy in a directory, read when it makes a learner: it can be sent to another process."""
-
-    track: ClassVar[Track] = "informed"
-    runs_stored_code: ClassVar[bool] = True
-
-    directory: Path
-
-    @property
-    def example_rules(self) -> dict[str, Any]:
-        """The rules of the game that it was trained on."""
-        return dict(read_card(self.directory)["config"]["rules"])
-
-    def __call__(self, game: Game) -> PolicyLearner:
-        card = read_card(self.directory)
-        algorithm = _algorithm_class(card["policy"]).load(self.directory / POLICY, device="cpu")
-        return PolicyLearner(game, algorithm, card["trained_on"])
-
-
-def save(model: Any, directory: str | Path) -> None:
-    """Store an SB3 model that was trained on LDPDistBox-v0: ``evaluate`` and the benchmark then play it.
-
-    Args:
-        model: a trained algorithm of stable-baselines3 or sb3-contrib.
-        directory: where its files go.
-
-    Raises:
-        TypeError: if its environment is not LDPDistBox-v0, shows raw messages, or normalizes observations.
-        ValueError: if rules of the game cannot be written as JSON.
-    """
-    path, env = validation.path("directory", directory), model.get_env()
-    if model.get_vec_normalize_env() is not None:
-        raise TypeError("a learner cannot repeat VecNormalize: train without it, the features are scaled")
-    spec = None if env is None else env.get_attr("spec")[0]
-    if spec is None or not spec.id.startswith("LDPDistBox"):
-        raise TypeError(f"the model must have been trained on LDPDistBox-v0, got {spec and spec.id}")
-    if spec.kwargs.get("observation", "evidence") != "evidence":
-        raise TypeError('a learner gets no contexts: train with observation="evidence"')
-    rules = {name: value for name, value in spec.kwargs.items() if name in DEFAULTS}
-    try:
-        rules = json.loads(json.dumps(rules))
-    except TypeError as error:
-        raise ValueError(f"rules must be names, numbers and lists to be stored: {error}") from error
-    config = {"algorithm": type(model).__name__, "rules": rules, "steps": int(model.num_timesteps)}
-    TrainedPolicy(model, {"config": config, "versions": versions()}).save(path)

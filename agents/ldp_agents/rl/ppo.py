@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ldp_agents.rl.policies import TrainedPolicy
-from ldp_agents.rl.storage import ProgressCallback
+from ldp_agents.rl.policies import PolicyLearner, game_parameters
 from ldp_agents.rl.vec_env import ScoreCallback, make_sb3_env
 from ldp_gym.core.errors import extra
+from ldp_gym.engine.game import Game
 
 if TYPE_CHECKING:
-    from ldp_agents.rl.training import Config
+    from ldp_agents.rl.training import Config, ProgressCallback
 
 with extra("rl", "training"):
     import torch
     from stable_baselines3 import PPO
 
 
-STEPS = 300_000
-"""Default number of rounds."""
-
-
 @dataclass(frozen=True)
 class PPOSettings:
-    """PPOSettings of PPO; everything else is SB3's default.
+    """Settings of PPO; everything else is SB3's default.
 
     Attributes:
         num_envs: number of games in lock step.
@@ -48,47 +43,36 @@ class PPOSettings:
 
 
 def fit_ppo(
-    config: Config,
-    settings: PPOSettings,
-    card: Mapping[str, Any],
-    checkpoint: Path | None,
-    progress: ProgressCallback,
-) -> TrainedPolicy:
-    """Train, or go on from a checkpoint. ``card`` goes with the model."""
+    config: Config, settings: PPOSettings, checkpoint: Path | None, progress: ProgressCallback
+) -> PPO:
+    """Train, or go on from a checkpoint."""
     torch.set_num_threads(1)
     env = make_sb3_env("LDPDistBox-v0", settings.num_envs, **config.rules)
     if checkpoint is None:
-        model = PPO(
-            "MlpPolicy",
-            env,
-            learning_rate=settings.learning_rate,
-            n_steps=settings.n_steps,
-            batch_size=settings.batch_size,
-            n_epochs=settings.n_epochs,
-            gamma=settings.gamma,
-            seed=config.seed,
-            device="cpu",
-        )
+        options = {name: value for name, value in asdict(settings).items() if name != "num_envs"}
+        model = PPO("MlpPolicy", env, seed=config.seed, device="cpu", **options)
     else:
         model = PPO.load(checkpoint, env, device="cpu")
         model.set_random_seed(config.seed + model.num_timesteps)
     state = np.random.SeedSequence([config.seed, model.num_timesteps]).generate_state(1, np.uint64)
     env.seed(int(state[0] >> np.uint64(2)))  # far from the seeds of evaluations
-    policy = TrainedPolicy(model, card)
     model.learn(
         config.steps - model.num_timesteps,
-        callback=_Report(progress, policy),
+        callback=_Report(progress),
         reset_num_timesteps=model.num_timesteps == 0,
     )
-    return policy
+    return model
 
 
 class _Report(ScoreCallback):
     """Reports progress after every rollout."""
 
-    def __init__(self, progress: ProgressCallback, policy: TrainedPolicy) -> None:
+    def __init__(self, progress: ProgressCallback) -> None:
         super().__init__()
-        self._progress, self._policy = progress, policy
+        self._progress = progress
 
     def _on_rollout_end(self) -> None:
-        self._progress(self.num_timesteps, lambda: self._policy, self.model.save)
+        self._progress(self.num_timesteps, self._learner, self.model.save)
+
+    def _learner(self, game: Game) -> PolicyLearner:
+        return PolicyLearner(game, self.model, game_parameters(game))

@@ -1,39 +1,69 @@
-"""Directories of trained models: their files, and the one function that loads them."""
+"""Directories of trained models: one function that saves them, and one that loads them."""
 
 from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
+
+from ldp_agents.rl.model import Model
+from ldp_agents.rl.policies import PolicyLearner, algorithm_class, game_parameters
 from ldp_gym.core import validation
 from ldp_gym.core.errors import UntrustedCodeError
-from ldp_gym.core.files import write_text
-from ldp_gym.engine.learners import MakeLearner
+from ldp_gym.core.files import read_arrays, replacing, write_text
+from ldp_gym.core.registry import refuse_addresses
+from ldp_gym.engine.game import Game
+from ldp_gym.engine.learners import MakeLearner, Track
+from ldp_gym.engine.rules import DEFAULTS
+from ldp_gym.engine.scenario import Scenario
 
 CARD, WEIGHTS, POLICY = "model.json", "weights.npz", "policy.zip"
 """Files of a model: its card, and either arrays or a policy of stable-baselines3 (which is a pickle)."""
 
-ProgressCallback = Callable[[int, Callable[[], MakeLearner], Callable[[Path], None]], None]
-"""Callback of a training run: rounds played, function that gives the current model, function that saves a
-checkpoint."""
-
 _PACKAGES = ("ldp-gym", "numpy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
+
+
+def save(model: Any, directory: str | Path) -> None:
+    """Store a trained model: ``evaluate`` and the benchmark then play it.
+
+    Args:
+        model: a :class:`Model`, or an algorithm of stable-baselines3 or sb3-contrib that was trained on
+            LDPDistBox-v0.
+        directory: where its files go.
+
+    Raises:
+        TypeError: if its environment is not LDPDistBox-v0, shows raw messages, or normalizes observations.
+        ValueError: if rules of the game cannot be written as JSON, or the algorithm is a custom one.
+    """
+    path = validation.path("directory", directory)
+    card = model.card if isinstance(model, Model) else _policy_card(model)
+    path.mkdir(parents=True, exist_ok=True)
+    with replacing(path / (WEIGHTS if isinstance(model, Model) else POLICY)) as part:
+        if isinstance(model, Model):
+            arrays: dict[str, Any] = {name: np.float32(array) for name, array in model.parameters.items()}
+            np.savez_compressed(part, **arrays)
+            card = {"trained_on": dict(model.trained_on), **card}
+        else:
+            model.save(part)
+    write_text(path / CARD, json.dumps(card, indent=2) + "\n")
 
 
 def load(directory: str | Path, *, trust: bool = False) -> MakeLearner:
     """Load a trained model: a picklable function from Game to Learner.
 
     Args:
-        directory: directory that ``ldp-gym train`` or :func:`ldp_agents.rl.save` has written.
+        directory: directory that ``ldp-gym train`` or :func:`save` has written.
         trust: whether to read a policy of stable-baselines3, which runs whatever code it holds.
 
     Raises:
         FileNotFoundError: if there is no model in the directory.
+        ValueError: if its files are damaged, or the weights unpack to more than 256 MiB.
         UntrustedCodeError: if it holds such a policy, and ``trust`` is not set.
     """
     path, trust = validation.path("directory", directory), validation.flag("trust", trust)
@@ -41,14 +71,61 @@ def load(directory: str | Path, *, trust: bool = False) -> MakeLearner:
         raise FileNotFoundError(
             f"no trained model in {path}: it has no {CARD}; 'ldp-gym train --out' makes one"
         )
-    if (path / WEIGHTS).exists():
-        from ldp_agents.rl.model import Model
+    if not (path / WEIGHTS).exists():
+        require_trust(path / POLICY, trust)
+        return StoredPolicy(path)
+    card = read_card(path)
+    try:
+        arrays = read_arrays(path / WEIGHTS)
+    except ValueError as error:
+        raise ValueError(f"{path / WEIGHTS} does not hold a model's weights: {error}") from error
+    parameters = {name: array.astype(np.float64) for name, array in arrays.items()}
+    return Model(parameters, card.pop("trained_on"), card)
 
-        return Model.read(path)
-    require_trust(path / POLICY, trust)
-    from ldp_agents.rl.policies import StoredPolicy
 
-    return StoredPolicy(path)
+@dataclass(frozen=True)
+class StoredPolicy:
+    """A policy in a directory, read when it makes a learner: it can be sent to another process."""
+
+    track: ClassVar[Track] = "informed"
+    runs_stored_code: ClassVar[bool] = True
+
+    directory: Path
+
+    @property
+    def example_rules(self) -> dict[str, Any]:
+        """The rules of the game that it was trained on."""
+        return dict(read_card(self.directory)["config"]["rules"])
+
+    def __call__(self, game: Game) -> PolicyLearner:
+        card = read_card(self.directory)
+        algorithm = algorithm_class(card["policy"]).load(self.directory / POLICY, device="cpu")
+        return PolicyLearner(game, algorithm, card["trained_on"])
+
+
+def _policy_card(model: Any) -> dict[str, Any]:
+    """The card of an SB3 model: its game, from the environment that it was trained in."""
+    name, env = type(model).__name__, model.get_env()
+    if type(model) is not algorithm_class(name):
+        raise ValueError(f"only the algorithms of the libraries can be stored, got a custom {name}")
+    if model.get_vec_normalize_env() is not None:
+        raise TypeError("a learner cannot repeat VecNormalize: train without it, the features are scaled")
+    spec = None if env is None else env.get_attr("spec")[0]
+    if spec is None or not spec.id.startswith("LDPDistBox"):
+        raise TypeError(f"the model must have been trained on LDPDistBox-v0, got {spec and spec.id}")
+    if spec.kwargs.get("observation", "evidence") != "evidence":
+        raise TypeError('a learner gets no contexts: train with observation="evidence"')
+    rules = {name: value for name, value in spec.kwargs.items() if name in DEFAULTS}
+    try:
+        rules = json.loads(json.dumps(rules))
+    except TypeError as error:
+        raise ValueError(f"rules must be names, numbers and lists to be stored: {error}") from error
+    return {
+        "policy": name,
+        "trained_on": game_parameters(Scenario(**rules).game),
+        "config": {"algorithm": name, "rules": rules, "steps": int(model.num_timesteps)},
+        "versions": versions(),
+    }
 
 
 def require_trust(file: Path, trust: bool) -> None:
@@ -66,25 +143,10 @@ def read_card(directory: Path) -> dict[str, Any]:
         card = json.loads((directory / CARD).read_text("utf-8"))
         if not isinstance(card["trained_on"], dict):
             raise ValueError("trained_on is not a dict")
-        check_stored_rules(card.get("config", {}).get("rules", {}))
+        refuse_addresses(card.get("config", {}).get("rules", {}), CARD)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{directory / CARD} is not the card of a model: {error}") from error
     return dict(card)
-
-
-def write_card(directory: Path, card: Mapping[str, Any]) -> None:
-    """Write the card of a model."""
-    write_text(directory / CARD, json.dumps(card, indent=2) + "\n")
-
-
-def check_stored_rules(rules: Mapping[str, Any]) -> None:
-    """Check that rules from a file name only registered parts: a file never says what is imported."""
-    for name in ("hypotheses", "channel", "nature", "truth"):
-        if isinstance(value := rules.get(name), str) and ":" in value:
-            raise ValueError(
-                f"its rules have {name}={value!r}, and a file may not say what is imported: give it again, "
-                f"such as --{name} {value}"
-            )
 
 
 def versions() -> dict[str, str]:

@@ -13,16 +13,22 @@ from typing import Any, NamedTuple
 import ldp_gym
 from ldp_agents.rl import amortized, ppo
 from ldp_agents.rl.policies import differences
-from ldp_agents.rl.storage import check_stored_rules, require_trust, versions
+from ldp_agents.rl.storage import load, require_trust, save, versions
 from ldp_gym.core import validation
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, extra
 from ldp_gym.core.files import replacing, write_text
+from ldp_gym.core.registry import refuse_addresses
 from ldp_gym.engine.learners import MakeLearner
 from ldp_gym.engine.rules import as_rules
 
 with extra("rl", "training"):
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+ProgressCallback = Callable[[int, MakeLearner, Callable[[Path], None]], None]
+"""Callback of a training run: rounds played, the current model as a factory of learners, and a function that
+saves a checkpoint."""
 
 
 class Algorithm(NamedTuple):
@@ -35,11 +41,11 @@ class Algorithm(NamedTuple):
 
 
 ALGORITHMS = {
-    "ppo": Algorithm(ppo.PPOSettings, ppo.fit_ppo, ppo.STEPS, True),
-    "amortized": Algorithm(amortized.AmortizedSettings, amortized.fit_amortized, amortized.STEPS, False),
+    "ppo": Algorithm(ppo.PPOSettings, ppo.fit_ppo, 300_000, True),
+    "amortized": Algorithm(amortized.AmortizedSettings, amortized.fit_amortized, 30_000_000, False),
 }
 
-REFERENCES = ("uniform", "exp3", "bayes")
+COMPARED = ("uniform", "exp3", "bayes")
 """Learners whose total KL is shown next to that of the agent."""
 
 CONFIG, CHECKPOINT, SCORES = "config.json", "checkpoint.zip", "scores.jsonl"
@@ -124,7 +130,7 @@ def read_config(directory: Path) -> dict[str, Any]:
 def stored_config(directory: Path) -> Config:
     """The configuration of the run in a directory, to go on with; it may not name code."""
     config = Config(**read_config(directory))
-    check_stored_rules(config.rules)
+    refuse_addresses(config.rules, CONFIG)
     return config
 
 
@@ -141,8 +147,8 @@ def train_agent(
     console: Console | None = None,
     scores: int = 20,
     episodes: int = 64,
-) -> Any:
-    """Train an agent and leave it in a directory.
+) -> MakeLearner:
+    """Train an agent, leave it in a directory, and load it from there.
 
     The directory gets the model, which :func:`ldp_agents.rl.load` reads; ``config.json`` with the versions;
     ``scores.jsonl``, total KL on held-out episodes during training; the last checkpoint.
@@ -167,7 +173,7 @@ def train_agent(
     checkpoint = _checkpoint(card["config"], out, resume)
     if checkpoint is not None and algorithm.pickles:
         require_trust(checkpoint, trust)
-    references = {name: _risk(name, config.rules, episodes) for name in REFERENCES}
+    references = {name: _risk(name, config.rules, episodes) for name in COMPARED}
     out.mkdir(parents=True, exist_ok=True)
     write_text(out / CONFIG, json.dumps(card, indent=2) + "\n")
     bar = Progress(
@@ -181,8 +187,8 @@ def train_agent(
     with bar:
         task = bar.add_task(config.algorithm, total=config.steps, score=_score_text(None, references))
         progress = _Recorder(config, out, scores, episodes, references, bar, task)
-        model = algorithm.fit(config, settings, card, checkpoint, progress)
-        model.save(out)
+        save(algorithm.fit(config, settings, checkpoint, progress), out)
+        model = load(out, trust=True)  # it was written here
         progress.score(config.steps, model)
     return model
 
@@ -234,7 +240,7 @@ class _Recorder:
         self.start_time = time.process_time() - spent
 
     def __call__(
-        self, steps: int, make_model: Callable[[], MakeLearner], save: Callable[[Path], None]
+        self, steps: int, make_learner: MakeLearner, save_checkpoint: Callable[[Path], None]
     ) -> None:
         self.bar.update(self.task, completed=min(steps, self.config.steps))
         due = steps * self.scores // self.config.steps
@@ -243,9 +249,9 @@ class _Recorder:
         if due > self.num_scored:
             self.num_scored = due
             with replacing(self.out / CHECKPOINT) as part:
-                save(part)
+                save_checkpoint(part)
             if steps < self.config.steps:
-                self.score(steps, make_model())
+                self.score(steps, make_learner)
 
     def score(self, steps: int, model: MakeLearner) -> None:
         """Play held-out episodes, and write down their total KL."""

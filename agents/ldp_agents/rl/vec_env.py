@@ -91,14 +91,6 @@ class SB3VecEnv(VecEnv):
     Args:
         envs: ``gym.make_vec("LDPDistBox-v0", num_envs=B, autoreset_mode="SameStep")``, or LDPDist-v0 with
             any of the vector wrappers around it.
-
-    Example:
-        >>> import gymnasium as gym, ldp_gym
-        >>> env = SB3VecEnv(gym.make_vec("LDPDistBox-v0", num_envs=4, autoreset_mode="SameStep"))
-        >>> env.seed(0)
-        [0, 1, 2, 3]
-        >>> env.reset().shape
-        (4, 9)
     """
 
     def __init__(self, envs: gym.vector.VectorEnv[Any, Any, Any]) -> None:
@@ -176,7 +168,7 @@ class SB3VecEnv(VecEnv):
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: Any = None
     ) -> list[bool]:
-        """Whether a wrapper of this class is around the vector environment."""
+        """Tell if a wrapper of this class is around the vector environment."""
         env, found = self.envs, False
         while isinstance(env, gym.vector.VectorWrapper):
             found, env = found or isinstance(env, wrapper_class), env.env

@@ -1,4 +1,9 @@
-"""Views of the observation for RL agents, as one float32 row."""
+"""Views of LDPDist-v0 for RL agents, each for the single and for the vector environment.
+
+``MixtureAction`` and ``SoftmaxAction`` turn logits into distributions. ``EvidenceObservation`` shows an agent
+without a memory the evidence so far, ``MessageObservation`` shows an agent with a memory the last message.
+None of them sees the label, the truth or the reward. LDPDistBox-v0 is faster, and has all of this built in.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +15,131 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector.utils import batch_space
 
-from ldp_gym.core.arrays import BoolArray, FloatArray
+from ldp_gym.core.arrays import BoolArray, FloatArray, mixture
+from ldp_gym.core.simplex import Simplex
+from ldp_gym.core.validation import describe
 from ldp_gym.engine.game import game_of
-from ldp_gym.envs.features import FloatRow, RawRow, RunningEvidence
-from ldp_gym.wrappers.sources import VectorView, single_env, vector_env
+from ldp_gym.envs.features import DEFAULT_LOGIT_RANGE, FloatRow, Logits, RawRow, RunningEvidence
+
+__all__ = [
+    "EvidenceObservation",
+    "MessageObservation",
+    "MixtureAction",
+    "SoftmaxAction",
+    "VectorEvidenceObservation",
+    "VectorMessageObservation",
+    "VectorMixtureAction",
+    "VectorSoftmaxAction",
+]
 
 Observation = Mapping[str, npt.NDArray[Any]]
+
+
+class _VectorView(gym.vector.VectorWrapper):
+    """Vector wrapper that hands on ``autoreset_mode``, which Gymnasium's own wrappers do not."""
+
+    @property
+    def autoreset_mode(self) -> gym.vector.AutoresetMode:
+        """When a game that is over begins again."""
+        return self.env.unwrapped.autoreset_mode  # type: ignore[attr-defined]
+
+
+def _checked(wrapper: object, env: Any, kind: type[Any]) -> Any:
+    """``env``, checked to be an environment of LDPDist-v0 of this kind, single or vector."""
+    if not isinstance(env, kind):
+        name = type(wrapper).__name__.removeprefix("Vector")
+        raise TypeError(
+            f"around a single environment goes {name}, around a vector environment goes Vector{name}; "
+            f"{type(wrapper).__name__} got {describe(env)}"
+        )
+    game_of(env)
+    return env
+
+
+# -- Actions ------------------------------------------------------------------------------------------------
+
+
+def _require_distributions(env: Any, space: gym.Space[Any]) -> None:
+    if not isinstance(space, Simplex):
+        raise TypeError(f"a view of the action goes around what takes distributions; {env} takes {space}")
+
+
+class SoftmaxAction(gym.ActionWrapper[Any, Any, Any], gym.utils.RecordConstructorArgs):
+    """Action wrapper: M logits of the labels.
+
+    Args:
+        env: an LDPDist environment.
+        logit_range: bound of the action space; a larger logit is accepted.
+    """
+
+    def __init__(self, env: gym.Env[Any, Any], logit_range: float = DEFAULT_LOGIT_RANGE) -> None:
+        gym.utils.RecordConstructorArgs.__init__(self, logit_range=logit_range)
+        gym.ActionWrapper.__init__(self, _checked(self, env, gym.Env))
+        _require_distributions(env, env.action_space)
+        self._logits = Logits(self._num_logits(), logit_range)
+        self.action_space = self._logits.space
+
+    def _num_logits(self) -> int:
+        return game_of(self.env).num_labels
+
+    def action(self, action: npt.ArrayLike) -> FloatArray:
+        """The distribution over the labels that an action stands for."""
+        return self._logits.distribution(action)
+
+
+class MixtureAction(SoftmaxAction):
+    """Action wrapper: K logits of a mixture of the hypotheses. 0 is the uniform mixture.
+
+    Args:
+        env: an LDPDist environment.
+        logit_range: bound of the action space; a larger logit is accepted.
+
+    Example:
+        >>> import gymnasium as gym, ldp_gym
+        >>> env = MixtureAction(gym.make("LDPDist-v0"))
+        >>> env.action_space
+        Box(-5.0, 5.0, (8,), float32)
+    """
+
+    def _num_logits(self) -> int:
+        return game_of(self.env).num_hypotheses
+
+    def action(self, action: npt.ArrayLike) -> FloatArray:
+        """The mixture that an action stands for."""
+        return mixture(super().action(action), self.unwrapped.candidates)  # type: ignore[attr-defined]
+
+
+class VectorSoftmaxAction(_VectorView, gym.vector.VectorActionWrapper):
+    """:class:`SoftmaxAction` for the vector environment."""
+
+    def __init__(
+        self, env: gym.vector.VectorEnv[Any, Any, Any], logit_range: float = DEFAULT_LOGIT_RANGE
+    ) -> None:
+        super().__init__(_checked(self, env, gym.vector.VectorEnv))
+        _require_distributions(env, env.single_action_space)
+        self._logits = Logits(self._num_logits(), logit_range, (env.num_envs,))
+        self.single_action_space, self.action_space = self._logits.space, self._logits.batched_space
+
+    def _num_logits(self) -> int:
+        return game_of(self.env).num_labels
+
+    def actions(self, actions: npt.ArrayLike) -> FloatArray:
+        """The distributions over the labels that actions stand for."""
+        return self._logits.distribution(actions)
+
+
+class VectorMixtureAction(VectorSoftmaxAction):
+    """:class:`MixtureAction` for the vector environment."""
+
+    def _num_logits(self) -> int:
+        return game_of(self.env).num_hypotheses
+
+    def actions(self, actions: npt.ArrayLike) -> FloatArray:
+        """The mixtures that actions stand for."""
+        return mixture(super().actions(actions), self.env.unwrapped.candidates)  # type: ignore[attr-defined]
+
+
+# -- Observations -------------------------------------------------------------------------------------------
 
 
 class _MessageView:
@@ -93,7 +217,7 @@ class MessageObservation(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstr
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         gym.utils.RecordConstructorArgs.__init__(self)
-        gym.Wrapper.__init__(self, single_env(self, env))
+        gym.Wrapper.__init__(self, _checked(self, env, gym.Env))
         self._view = self._view_type(env)
         self.observation_space = self._view.space
 
@@ -127,13 +251,13 @@ class EvidenceObservation(MessageObservation):
     _view_type = _EvidenceView
 
 
-class VectorMessageObservation(VectorView):
+class VectorMessageObservation(_VectorView):
     """:class:`MessageObservation` for the vector environment."""
 
     _view_type: type[_MessageView] = _MessageView
 
     def __init__(self, env: gym.vector.VectorEnv[Any, Any, Any]) -> None:
-        super().__init__(vector_env(self, env))
+        super().__init__(_checked(self, env, gym.vector.VectorEnv))
         self._view = self._view_type(env)
         self.single_observation_space = self._view.space
         self.observation_space = batch_space(self._view.space, env.num_envs)
