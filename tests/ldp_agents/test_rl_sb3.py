@@ -178,7 +178,7 @@ def test_a_card_names_no_code(tmp_path):
     save(PPO("MlpPolicy", env, **SHORT), tmp_path)
     card = (tmp_path / "model.json").read_text()
     for name, message in (
-        ("split", "a file may not say what is imported"),
+        ("split", "model.json names code, 'os:system'"),
         ("PPO", "unknown algorithm 'os:sys"),
     ):
         (tmp_path / "model.json").write_text(card.replace(f'"{name}"', '"os:system"'))
