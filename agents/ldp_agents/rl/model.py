@@ -110,21 +110,21 @@ def _warn(text: str) -> None:
     warnings.warn(text, OutsideTrainingWarning, stacklevel=4)
 
 
-class ShippedModel:
+class Amortized(EvidenceLearner):
     """Network trained on simulated games: how far to trust what messages say about labels; close to Bayes.
 
     ``ldp-gym train amortized`` makes it; docs/learned.md says what it was trained on.
+
+    Args:
+        game: the public rules.
     """
 
-    track: ClassVar[Track] = "uninformed"
-
-    def __call__(self, game: Game) -> EvidenceLearner:
-        """Make the learner of a game."""
-        return EvidenceLearner(game, _read_shipped())
+    def __init__(self, game: Game) -> None:
+        super().__init__(game, _read_shipped())
 
 
-amortized = ShippedModel()
-"""Factory of the learner ``amortized``."""
+amortized = Amortized
+"""Name of the class in the entry point."""
 
 
 @cache
