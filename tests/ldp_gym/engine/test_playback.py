@@ -19,7 +19,7 @@ RULES = [
     small_rules(hypotheses="dirichlet", observe_candidates=True),
     small_rules(hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True),
 ]
-FIELDS = ["contexts", "distributions", "negentropies", "labels", "messages"]
+FIELDS = ["members", "contexts", "distributions", "negentropies", "labels", "messages"]
 
 
 def begin(scenario, seeds):
@@ -47,27 +47,10 @@ def _blocks(request, monkeypatch):
 
 @pytest.mark.usefixtures("_blocks")
 @pytest.mark.parametrize("rules", RULES, ids=str)
-def test_games_show_the_rounds_of_their_tapes(rules):
-    scenario = Scenario(**{**rules, "horizon": 8})
-    player = Playback(scenario, 3)
-    assert player.over.all()
-    player.begin(np.arange(3), begin(scenario, [5, 6, 7]))
-    tapes = [tape_of(scenario, seed) for seed in (5, 6, 7)]
-    for t in range(8):
-        assert not player.over.any()
-        for game in range(3):
-            assert_shows(player, game, tapes[game], t)
-        player.advance()
-    assert player.over.all()
-    for game in range(3):
-        assert_shows(player, game, tapes[game], 7)
-
-
-@pytest.mark.usefixtures("_blocks")
-@pytest.mark.parametrize("rules", RULES, ids=str)
 def test_games_that_begin_at_different_times_are_each_in_their_round(rules):
     scenario = Scenario(**{**rules, "horizon": 8})
     player = Playback(scenario, 3)
+    assert player.over.all()
     player.begin(np.arange(3), begin(scenario, [5, 6, 7]))
     seeds, ages = [5, 6, 7], [0, 0, 0]
     for t in range(20):
@@ -83,18 +66,6 @@ def test_games_that_begin_at_different_times_are_each_in_their_round(rules):
             assert_shows(player, game, tape, min(ages[game], 7))
         player.advance()
         ages = [age + 1 for age in ages]
-
-
-def test_members_are_those_of_the_episodes():
-    scenario = Scenario(**small_rules())
-    player = Playback(scenario, 4)
-    starts = begin(scenario, range(4))
-    player.begin(np.arange(4), starts)
-    assert player.now("members").tolist() == [start.truth.item() for start in starts]
-    other = [scenario.start_episode(np.random.default_rng(9), member) for member in (3, 2)]
-    player.begin(np.array([2, 0]), other)
-    assert player.now("members")[[2, 0]].tolist() == [3, 2]
-    assert player.now("members")[[1, 3]].tolist() == [starts[i].truth.item() for i in (1, 3)]
 
 
 def test_many_partial_resets_leave_no_episodes_behind():

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
 
 from ldp_gym.engine.posterior import PublicPosterior
 
@@ -27,46 +26,6 @@ def test_a_hypothesis_that_is_ruled_out_stays_out():
     posterior.advance(np.array([-np.inf, -1.0, -2.0]))
     posterior.advance(np.array([0.0, -1.0, -1.0]))
     np.testing.assert_allclose(posterior.weights, np.array([0.0, 1.0, np.exp(-1.0)]) / (1 + np.exp(-1.0)))
-
-
-@pytest.fixture
-def log_likelihoods():
-    return np.log(np.random.default_rng(0).random((3, 7, 4)))
-
-
-def test_along_a_tape_it_is_what_it_was_before_each_round(log_likelihoods):
-    """Against explicit sums, in blocks of three and four rounds."""
-    posterior = PublicPosterior(4, (3,))
-    along = np.concatenate(
-        [posterior.along(log_likelihoods[:, :3]), posterior.along(log_likelihoods[:, 3:])], axis=1
-    )
-    for t in range(7):
-        total = log_likelihoods[:, :t].sum(axis=1)
-        np.testing.assert_allclose(along[:, t], np.exp(total - logsumexp(total, axis=-1, keepdims=True)))
-    stepped = PublicPosterior(4, (3,))
-    for t in range(7):
-        stepped.advance(log_likelihoods[:, t])
-    np.testing.assert_allclose(posterior.weights, stepped.weights, rtol=1e-12)
-
-
-def test_some_games_start_over(log_likelihoods):
-    posterior = PublicPosterior(4, (3,))
-    posterior.advance(log_likelihoods[:, 0])
-    before = posterior.weights
-    posterior.restart(np.array([False, True, False]))
-    np.testing.assert_array_equal(posterior.weights, [before[0], [0.25] * 4, before[2]])
-    posterior.restart(np.array([2]))
-    np.testing.assert_array_equal(posterior.weights[1:], np.full((2, 4), 0.25))
-
-
-def test_some_games_go_on_alone(log_likelihoods):
-    posterior = PublicPosterior(4, (3,))
-    posterior.advance(log_likelihoods[:, 0])
-    before = posterior.weights
-    posterior.keep(np.array([2, 0]))
-    np.testing.assert_array_equal(posterior.weights, before[[2, 0]])
-    posterior.advance(log_likelihoods[[2, 0], 1])
-    assert posterior.weights.shape == (2, 4)
 
 
 @pytest.mark.parametrize(("rate", "share"), [(1.0, 0.0), (0.3, 0.0), (1.0, 0.1), (0.5, 0.02)])

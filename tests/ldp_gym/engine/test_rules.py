@@ -6,7 +6,7 @@ import typing
 import pytest
 
 import ldp_gym
-from ldp_gym.engine.rules import DEFAULTS, Rules, complete_rules, rule_value
+from ldp_gym.engine.rules import DEFAULTS, Rules, complete_rules
 from ldp_gym.engine.scenario import Scenario
 
 
@@ -50,11 +50,3 @@ def test_a_rule_that_there_is_not_is_named(rules, message):
         complete_rules(rules)
     with pytest.raises(TypeError, match=message):
         ldp_gym.LDPDistEnv(**rules)
-
-
-def test_the_value_of_a_rule_is_what_is_played():
-    assert rule_value({"epsilon": 3.0}, "epsilon") == 3.0
-    assert (rule_value({}, "epsilon"), rule_value({"epsilon": None}, "epsilon")) == (1.0, 1.0)
-    assert (rule_value({}, "delta"), rule_value({}, "channel")) == (0.0, "laplace-single")
-    for name in ("epsilon", "delta", "horizon"):
-        assert rule_value({}, name) == getattr(Scenario().channel, name)

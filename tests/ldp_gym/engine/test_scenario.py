@@ -65,14 +65,6 @@ def test_bad_arguments_are_named(game, error, message):
         ldp_gym.LDPDistEnv(**game)
 
 
-def test_a_party_made_for_another_game_is_refused():
-    channel = ldp_gym.CHANNELS["laplace-single"](4, 6, 10)
-    with pytest.raises(ValueError, match="made for horizon=10, not for the game.s 40"):
-        ldp_gym.LDPDistEnv(channel=channel, num_hypotheses=4, num_labels=6, horizon=40)
-    with pytest.raises(ValueError, match="made for context_dim=2, not for 4"):
-        ldp_gym.LDPDistEnv(nature=ldp_gym.NATURES["iid"](2))
-
-
 def test_a_channel_s_own_promise_is_not_contradicted():
     channel = ldp_gym.CHANNELS["split"](4, 6, 40, epsilon=2.0)
     game = {"num_hypotheses": 4, "num_labels": 6, "horizon": 40}
@@ -167,11 +159,3 @@ def test_a_redrawn_class_is_the_episode_s_own():
     assert scenario.game.hypotheses is None
     plain = Scenario(**small_rules())
     assert plain.start_episode(np.random.default_rng(1)).hypotheses is plain.hypotheses
-
-
-def test_blocks_fit_the_memory_that_is_given():
-    scenario = Scenario(**small_rules(horizon=1000))
-    assert scenario.rounds_at_a_time(1, 10**9) == 1000, "no more than the horizon"
-    assert scenario.rounds_at_a_time(10**6, 10) == 1, "and at least one"
-    rounds = scenario.rounds_at_a_time(5, 10_000)
-    assert rounds * 5 * scenario.footprint <= 10_000 < (rounds + 1) * 5 * scenario.footprint

@@ -3,6 +3,7 @@
 import gymnasium as gym
 import numpy as np
 import pytest
+from helpers import total_kl
 
 import ldp_agents
 import ldp_gym
@@ -91,9 +92,9 @@ def test_single_vector_and_tape_play_agree(name, more):
     rules = rules_of(name, **more)
     evaluated = ldp_gym.evaluate("bayes", rules, episodes=2, seed=7)
     env = gym.make("LDPDist-v0", **rules)
-    learner = ldp_agents.make("bayes", env.unwrapped.game)
+    learner = ldp_agents.make("bayes", env)
     for episode in range(2):
-        observation, info = env.reset(seed=7 + episode)
+        observation, _ = env.reset(seed=7 + episode)
         total, comparator = 0.0, 0.0
         for _ in range(20):
             observation, _, over, _, info = env.step(learner.act(observation))
@@ -101,14 +102,8 @@ def test_single_vector_and_tape_play_agree(name, more):
         assert over
         assert total == pytest.approx(evaluated.kl[episode, -1], rel=1e-9)
         np.testing.assert_allclose(comparator, evaluated.comparator[episode], rtol=1e-9, atol=1e-9)
-    envs = gym.make_vec("LDPDist-v0", num_envs=2, **rules)
-    learner = ldp_agents.make("bayes", envs.unwrapped.game)
-    observations, _ = envs.reset(seed=7)
-    totals = np.zeros(2)
-    for _ in range(20):
-        observations, _, _, _, infos = envs.step(learner.act(observations))
-        totals += infos["kl"]
-    np.testing.assert_allclose(totals, evaluated.kl[:, -1], rtol=1e-9)
+    together = total_kl("bayes", gym.make_vec("LDPDist-v0", num_envs=2, **rules), seed=7)
+    np.testing.assert_allclose(together, evaluated.kl[:, -1], rtol=1e-9)
 
 
 def play_labels(rules, rounds, seed):
@@ -359,26 +354,10 @@ class ByContext(Truth):
 
 @pytest.mark.parametrize("truth", [Turns, ByContext])
 def test_a_truth_that_promises_nothing_is_asked_in_every_round(truth):
-    rules = {"hypotheses": [[0.8, 0.2], [0.2, 0.8]], "truth": truth(), "horizon": 12, "channel": "split"}
-    env = gym.make("LDPDist-v0", **rules)
-    env.reset(seed=3)
-    total = sum(env.step([0.3, 0.7])[4]["kl"] for _ in range(12))
-    played = ldp_gym.evaluate(lambda game: _Constant(), rules, episodes=1, seed=3)
-    assert played.kl[0, -1] == pytest.approx(total, rel=1e-9)
+    rules = {"hypotheses": [[0.6, 0.4], [0.2, 0.8]], "truth": truth(), "horizon": 12, "channel": "split"}
+    total = total_kl("uniform", gym.make("LDPDist-v0", **rules), seed=3)
+    assert ldp_gym.evaluate("uniform", rules, episodes=1, seed=3).kl[0, -1] == pytest.approx(total, rel=1e-9)
     check_truth(truth(), Table([[0.8, 0.2], [0.2, 0.8]]))
-
-
-class _Constant:
-    """Predicts one distribution."""
-
-    def reset(self, batch_shape=()):
-        self.batch_shape = batch_shape
-
-    def predict(self, candidates):
-        return np.broadcast_to([0.3, 0.7], (*self.batch_shape, 2))
-
-    def update(self, candidates, message):
-        pass
 
 
 @pytest.mark.parametrize("truth", [Turns, ByContext])
