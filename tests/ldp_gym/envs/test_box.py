@@ -176,18 +176,12 @@ def test_a_label_that_no_hypothesis_allows_costs_max_loss():
 
 
 def test_named_games_are_fixed():
-    assert NAMED_GAMES == {
-        "easy": {
-            "hypotheses": "dirichlet",
-            "num_hypotheses": 4,
-            "num_labels": 8,
-            "channel": "split",
-            "epsilon": 4.0,
-            "horizon": 200,
-        },
+    size = {"num_hypotheses": 4, "num_labels": 8, "horizon": 200}
+    assert {
+        "easy": {"hypotheses": "dirichlet", "channel": "split", "epsilon": 4.0, **size},
         "medium": {},
         "hard": {"channel": "split", "observation": "message"},
-    }
+    } == NAMED_GAMES
     shapes = {name: gym.make(f"LDPDistBox-{name}-v0").observation_space.shape for name in NAMED_GAMES}
     assert shapes == {"easy": (5,), "medium": (9,), "hard": (13,)}
 
