@@ -191,26 +191,18 @@ def test_acting_starts_over_by_itself(name, channel):
 
 @pytest.mark.parametrize("name", ["bayes", "robust"])
 def test_a_message_is_learned_from_once_however_often_it_is_shown(name):
-    env = gym.make("LDPDist-v0", **small_rules())
-    once, often = ldp_agents.make(name, env), ldp_agents.make(name, env)
-    observation, _ = env.reset(seed=0)
+    """Also when another game starts over after acting."""
+    envs = gym.make_vec("LDPDist-v0", num_envs=3, **small_rules())
+    once, often = ldp_agents.make(name, envs), ldp_agents.make(name, envs)
+    observation, _ = envs.reset(seed=0)
     for _ in range(8):
         often.act(observation)
         action = once.act(observation)
         np.testing.assert_array_equal(often.act(observation), action)
-        observation, *_ = env.step(action)
-
-
-def test_games_that_start_over_after_acting_teach_the_others_nothing_twice():
-    envs = gym.make_vec("LDPDist-v0", num_envs=3, **small_rules())
-    learner = ldp_agents.make("bayes", envs)
-    observation, _ = envs.reset(seed=0)
-    for _ in range(4):
-        action = learner.act(observation)
         observation, *_ = envs.step(action)
-    action = learner.act(observation)
+    action = once.act(observation)
     observation, _ = envs.reset(options={"reset_mask": np.array([True, False, False])})
-    np.testing.assert_array_equal(learner.act(observation)[1:], action[1:])
+    np.testing.assert_array_equal(once.act(observation)[1:], action[1:])
 
 
 def test_observations_in_one_buffer_are_read_in_time():

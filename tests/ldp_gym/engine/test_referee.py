@@ -1,11 +1,14 @@
 """The referee: what is shown, what is charged, and who watches."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from helpers import small_rules
 
 from ldp_gym.core.divergences import kl, tv
-from ldp_gym.engine.referee import Referee
+from ldp_gym.engine.referee import Playback, Referee
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.tape import Episodes
 
@@ -68,3 +71,42 @@ def test_a_perfect_prediction_costs_nothing():
     rewards, _ = referee.judge(np.array([[0.25, 0.75]]))
     assert rewards[0] == 0.0
     assert not np.signbit(rewards[0])
+
+
+def test_many_partial_resets_leave_no_episodes_behind():
+    """Only the episodes that are played are kept in memory."""
+    scenario = Scenario(**small_rules(hypotheses="dirichlet"))
+    player, rng, episodes = Playback(scenario, 4), np.random.default_rng(0), []
+
+    def begin_in(games, seeds):
+        starts = [scenario.start_episode(rng) for rng in generators(*seeds)]
+        episodes.extend(weakref.ref(start) for start in starts)
+        player.begin(games, starts)
+
+    begin_in(np.arange(4), range(4))
+    for t in range(200):
+        games = np.flatnonzero(rng.random(4) < 0.5)
+        if games.size:
+            begin_in(games, 1000 * t + games)
+        player.advance()
+    gc.collect()
+    assert len(episodes) > 200
+    assert sum(episode() is not None for episode in episodes) == 4
+
+
+@pytest.mark.parametrize(
+    ("rules", "lengths"),
+    [
+        (small_rules("adaptive-split"), [2, 2, 4, 8, 16, 8]),
+        (small_rules("split", "adversary"), [2, 2, 4, 8, 16, 8]),
+        (small_rules("split"), [40]),
+    ],
+)
+def test_an_episode_starts_with_few_rounds_where_they_depend_on_each_other(rules, lengths, monkeypatch):
+    recorded, play = [], Episodes.play
+    monkeypatch.setattr(Episodes, "play", lambda self, rounds: recorded.append(rounds) or play(self, rounds))
+    player = Playback(scenario := Scenario(**rules), 1)
+    player.begin(np.arange(1), [scenario.start_episode(rng) for rng in generators(5)])
+    for _ in range(scenario.horizon):
+        player.advance()
+    assert recorded == lengths

@@ -1,6 +1,8 @@
 """From rules to parties: who is made how, and what is refused."""
 
+import inspect
 import math
+import typing
 
 import gymnasium as gym
 import numpy as np
@@ -9,7 +11,36 @@ from helpers import ALPHA, small_rules
 from scipy import stats
 
 import ldp_gym
+from ldp_gym.engine.rules import DEFAULTS, Rules
 from ldp_gym.engine.scenario import Scenario
+
+
+def test_the_default_game_is_the_design_s():
+    """Section 1 of the design: K = 8, M = 16, d = 4, laplace-single at eps = 1, T = 1000."""
+    scenario = Scenario()
+    f, channel = scenario.hypotheses, scenario.channel
+    assert (f.num_hypotheses, f.num_labels, f.context_dim) == (8, 16, 4)
+    assert type(channel) is ldp_gym.CHANNELS["laplace-single"]
+    assert type(f) is ldp_gym.HYPOTHESES["softmax-linear"]
+    assert type(scenario.nature) is ldp_gym.NATURES["iid"]
+    assert (channel.epsilon, channel.delta, scenario.horizon) == (1.0, 0.0, 1000)
+    assert (repr(scenario.truth), scenario.max_loss) == ("Member(drawn)", 100.0)
+    assert (scenario.observe_candidates, scenario.redraws, scenario.reveal) == (False, False, False)
+
+
+def test_every_rule_has_a_type_a_default_and_a_word():
+    assert set(DEFAULTS) == set(typing.get_type_hints(Rules, localns=vars(ldp_gym)))
+    for name in DEFAULTS:
+        assert f"\n    {name}: " in inspect.getdoc(Rules), name
+
+
+@pytest.mark.parametrize("env", [ldp_gym.LDPDistEnv, ldp_gym.LDPDistVectorEnv])
+def test_an_environment_s_signature_has_every_rule_with_its_default(env):
+    parameters = inspect.signature(env).parameters
+    assert {name: parameters[name].default for name in DEFAULTS} == DEFAULTS
+    others = {"render_mode", "num_envs", "autoreset_mode", "unknown"}
+    assert set(parameters) - set(DEFAULTS) <= others
+
 
 REDRAWN = {"redraw_hypotheses": True, "observe_candidates": True}
 ROWS = [[0.5, 0.5], [0.9, 0.1]]
@@ -18,6 +49,8 @@ ROWS = [[0.5, 0.5], [0.9, 0.1]]
 @pytest.mark.parametrize(
     ("game", "error", "message"),
     [
+        ({"horzion": 5}, TypeError, "'horzion'; did you mean 'horizon'"),
+        ({"zzz": 5}, TypeError, "argument 'zzz'. It takes hypotheses, num_hypotheses, .*max_loss"),
         ({"hypotheses": "softmax-liner"}, ValueError, "did you mean 'softmax-linear'"),
         ({"channel": "nowhere:Channel"}, ValueError, "cannot import channel 'nowhere:Channel'"),
         ({"num_labels": 2.5}, TypeError, "must be a whole number, got 2.5"),

@@ -187,15 +187,13 @@ def test_named_games_are_fixed():
 
 
 def test_wrong_arguments_and_actions_say_what_is_wrong():
-    with pytest.raises(ValueError, match="observation must be one of"):
-        gym.make("LDPDistBox-v0", observation="label")
-    with pytest.raises(ValueError, match="logit_range must be"):
-        gym.make("LDPDistBox-v0", logit_range=0.0)
+    for name, value in (("observation", "label"), ("logit_range", 0.0)):
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            gym.make("LDPDistBox-v0", **{name: value})
     env = gym.make("LDPDistBox-v0", **small_rules())
     with pytest.raises(gym.error.ResetNeeded, match="call reset"):
         env.step(np.zeros(4))
     env.reset(seed=0)
-    with pytest.raises(ValueError, match=r"finite logits of shape \(4,\), got shape \(3,\)"):
-        env.step(np.zeros(3))
-    with pytest.raises(ValueError, match="finite logits"):
-        env.step(np.full(4, np.nan))
+    for action in (np.zeros(3), np.full(4, np.nan)):
+        with pytest.raises(ValueError, match=r"finite logits of shape \(4,\), got"):
+            env.step(action)

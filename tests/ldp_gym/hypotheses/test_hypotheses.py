@@ -67,15 +67,12 @@ def test_refining_changes_m_and_nothing_else():
         Refined("dirichlet", parts=3, num_labels=10)
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
+def test_bad_tables_are_named():
+    for table, message in (
         ([[0.5, 0.5], [0.5, 0.6]], r"hypothesis 1 sums to 1.1, off one by \+0.1"),
         ([[0.5, 0.5]], r"num_hypotheses \(K\) must be at least 2, got 1"),
         ([[1.0], [1.0]], r"num_labels \(M\) must be at least 2, got 1"),
         ([0.5, 0.5], r"shape \(K, M\)"),
-    ],
-)
-def test_bad_tables_are_named(table, message):
-    with pytest.raises(ValueError, match=message):
-        Table(table)
+    ):
+        with pytest.raises(ValueError, match=message):
+            Table(table)

@@ -97,18 +97,6 @@ def test_watching_does_not_change_the_game_and_it_can_be_copied(mode):
         each.close()
 
 
-def test_before_the_first_round_there_is_no_prediction():
-    env = gym.make("LDPDist-v0", render_mode="ansi")
-    with pytest.raises(ResetNeeded):
-        env.unwrapped.render()
-    for seed in (0, 1):
-        env.reset(seed=seed)
-        assert "round 0 of" in env.render()
-        assert "prediction" not in env.render()
-        env.step(np.full(16, 1 / 16))
-        assert "prediction" in env.render()
-
-
 def test_nobody_watches_without_a_render_mode(monkeypatch):
     def fail(*_):
         raise AssertionError("a spectator was asked to watch")
@@ -122,7 +110,10 @@ def test_nobody_watches_without_a_render_mode(monkeypatch):
 
 def test_weights_to_show_are_checked():
     env = gym.make("LDPDist-v0", render_mode="ansi")
+    with pytest.raises(ResetNeeded):
+        env.unwrapped.render()
     env.reset(seed=0)
+    assert "prediction" not in env.render()
     for weights in ([0.5, 0.5], np.full(8, 0.2), [-1.0, 2.0, 0, 0, 0, 0, 0, 0]):
         with pytest.raises(ValueError, match="weights"):
             env.unwrapped.show(weights)
