@@ -160,11 +160,8 @@ def test_drawn_weights_are_uniform_on_the_simplex():
     assert (weights[:, 2:] == 0.0).all()
     assert abs(weights[:, 0].mean() - 0.5) < 5 * np.sqrt(1 / 12 / 20_000)
     assert abs((weights[:, 0] < 0.1).mean() - 0.1) < 5 * np.sqrt(0.09 / 20_000)
-
-
-def test_the_weights_of_a_member_that_comes_twice_add_up():
-    truth = as_truth("mixture", CLASS, 20, {"members": [2, 0, 2], "weights": [0.25, 0.5, 0.25]})
-    weights = truth.draw_episode(np.random.default_rng(0).random((3, truth.num_episode_uniforms)))
+    twice = as_truth("mixture", CLASS, 20, {"members": [2, 0, 2], "weights": [0.25, 0.5, 0.25]})
+    weights = twice.draw_episode(np.random.default_rng(0).random((3, twice.num_episode_uniforms)))
     assert weights.tolist() == [[0.5, 0.0, 0.5, 0.0]] * 3
 
 
