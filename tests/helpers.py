@@ -10,7 +10,8 @@ import numpy as np
 import ldp_gym
 from ldp_gym.channels.base import Channel
 from ldp_gym.engine.game import Game
-from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.learners import build_learner
+from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.privacy.exact_table import NEAREST
 
@@ -110,10 +111,21 @@ def play(
     return observations, np.array(rewards), infos
 
 
+def total_kl(learner: Any, env: Any, seed: int) -> Any:
+    """The total KL of a learner that acts on the observations of an environment, single or vector."""
+    game = env.unwrapped.game
+    player, total = build_learner(learner, game), 0.0
+    observation, _ = env.reset(seed=seed)
+    for _ in range(game.horizon):
+        observation, _, _, _, info = env.step(player.act(observation))
+        total = total + info["kl"]
+    return total
+
+
 def make_episodes(rules: dict[str, Any], episodes: int = 1, seed: int = 0) -> Episodes:
-    """Episodes of a game, the first with the generator of the given seed."""
+    """The first episodes of environments that are reset with seed, seed + 1, ..."""
     scenario = Scenario(**rules)
-    generators = [np.random.default_rng(seed + i) for i in range(episodes)]
+    generators = [first_generator(seed + i) for i in range(episodes)]
     return Episodes(scenario, [scenario.start_episode(generator) for generator in generators])
 
 

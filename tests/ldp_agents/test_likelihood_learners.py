@@ -42,9 +42,6 @@ def weights_along(learner, tape):
     return np.stack(along, axis=1)
 
 
-# -- Bayes --------------------------------------------------------------------------------------------
-
-
 GAME = {"num_hypotheses": 4, "num_labels": 6, "context_dim": 2, "horizon": 40}
 WEIGHTS = (0.1, 0.2, 0.3, 0.4)
 
@@ -63,17 +60,15 @@ def test_weights_are_the_prior_times_the_tempered_likelihoods(rate):
         weights /= weights.sum()
 
 
-def test_it_keeps_the_contract_with_options():
-    check_learner(lambda game: ldp_agents.Bayes(game, rate=0.5, prior=WEIGHTS))
-    check_learner(lambda game: ldp_agents.Bayes(game, prior=(0.5, 0.0, 0.5, 0.0)), channel="adaptive-split")
-
-
 def test_a_prior_of_zero_rules_out():
+    prior = (0.5, 0.0, 0.5, 0.0)
     game, tape = record_all(GAME)
-    learner = ldp_agents.Bayes(game, prior=(0.5, 0.0, 0.5, 0.0))
+    learner = ldp_agents.Bayes(game, prior=prior)
     learner.reset((1,))
     learner.play(tape.candidates, tape.messages)
     assert (learner.weights[0, [1, 3]] == 0.0).all()
+    check_learner(lambda game: ldp_agents.Bayes(game, rate=0.5, prior=WEIGHTS))
+    check_learner(lambda game: ldp_agents.Bayes(game, prior=prior), channel="adaptive-split")
 
 
 @pytest.mark.parametrize(
@@ -82,6 +77,7 @@ def test_a_prior_of_zero_rules_out():
         ("bayes", {"rate": 0.0}, "rate must be positive"),
         ("bayes", {"prior": [0.5, 0.5]}, "prior must be 4 probabilities"),
         ("bayes", {"prior": [0.5, 0.5, 0.5, 0.5]}, "prior sums to 2"),
+        ("wma", {"rate": "fast"}, "rate must be one of lemma, box, got 'fast'"),
         ("fixed-share", {"share": 1.0}, "share must lie in"),
         ("soft-bayes", {"rate": 0.0}, "rate must lie in"),
     ],
@@ -97,16 +93,13 @@ def test_labels_that_every_hypothesis_rules_out_leave_predictions(name):
     rules = {
         "hypotheses": "disjoint",
         "channel": "identity",
-        "epsilon": float("inf"),
+        "epsilon": np.inf,
         "truth": "mixture",
         "horizon": 30,
     }
     result = ldp_gym.evaluate(name, rules, episodes=2)
     assert not np.isnan(result.kl).any()
     assert np.isfinite(result.weights).all()
-
-
-# -- Fixed share --------------------------------------------------------------------------------------
 
 
 SMALL = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 6, "epsilon": 3.0}
@@ -145,14 +138,6 @@ def test_no_sequence_of_hypotheses_beats_it_by_more_than_the_bound(switches):
         assert total <= best.min() + bound
 
 
-def test_the_share_is_one_switch_per_episode_unless_given():
-    game, _ = record_all(SMALL)
-    assert ldp_agents.FixedShare(game).share == pytest.approx(1 / 6)
-
-
-# -- Pairs --------------------------------------------------------------------------------------------
-
-
 OF_PAIRS = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 60, "epsilon": 3.0}
 
 
@@ -170,19 +155,13 @@ def test_it_is_bayes_rule_over_members_and_pairs():
         np.testing.assert_allclose(along[t], expected, rtol=1e-9)
 
 
-def test_without_pairs_it_is_bayes():
+def test_without_pairs_it_is_bayes_and_too_many_hypotheses_are_refused():
     game, tape = record_all(OF_PAIRS)
     ours, bayes = ldp_agents.Pairs(game, members=1.0), ldp_agents.Bayes(game)
     np.testing.assert_allclose(weights_along(ours, tape), weights_along(bayes, tape), rtol=1e-9)
-
-
-def test_too_many_hypotheses_are_refused():
     game, _ = record_all({"hypotheses": "disjoint", "num_hypotheses": 129, "horizon": 2})
     with pytest.raises(ValueError, match="at most 128 hypotheses, got 129; 'robust'"):
         ldp_agents.Pairs(game)
-
-
-# -- Soft-Bayes ---------------------------------------------------------------------------------------
 
 
 OF_MIXTURES = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 300}
@@ -203,13 +182,8 @@ def test_it_steps_towards_bayes_rule():
 @pytest.mark.parametrize("channel", ["laplace-single", "split", "randomized-response"])
 def test_no_mixture_beats_it_by_more_than_the_bound(channel, epsilon):
     """The best mixture by the EM algorithm, which climbs the concave likelihood; it is near, or worse."""
-    rules = {
-        **OF_MIXTURES,
-        "channel": channel,
-        "epsilon": epsilon,
-        "truth": "mixture",
-        "truth_kwargs": {"num_members": 3},
-    }
+    rules = {**OF_MIXTURES, "channel": channel, "epsilon": epsilon}
+    rules |= {"truth": "mixture", "truth_kwargs": {"num_members": 3}}
     game, tape = record_all(rules, episodes=4)
     likelihood, rate = likelihoods(game, tape), 0.05
     assert (likelihood.max(axis=-1) <= np.exp(epsilon) * likelihood.min(axis=-1) * (1 + 1e-9)).all()
@@ -223,22 +197,15 @@ def test_no_mixture_beats_it_by_more_than_the_bound(channel, epsilon):
     assert (paid <= least + bound).all()
 
 
-def test_the_rate_fits_the_horizon_unless_given():
-    game, _ = record_all(OF_MIXTURES)
-    assert ldp_agents.SoftBayes(game).rate == pytest.approx(np.sqrt(np.log(4) / 300))
+def test_rate_and_share_fit_the_horizon_unless_given():
+    """The share is one switch per episode."""
+    assert ldp_agents.FixedShare(record_all(SMALL)[0]).share == pytest.approx(1 / 6)
+    assert ldp_agents.SoftBayes(record_all(OF_MIXTURES)[0]).rate == pytest.approx(np.sqrt(np.log(4) / 300))
     assert ldp_agents.SoftBayes(record_all({**OF_MIXTURES, "horizon": 2})[0]).rate == 0.5
 
 
-# -- Robust -------------------------------------------------------------------------------------------
-
-
-TABLES = {
-    "hypotheses": "dirichlet",
-    "redraw_hypotheses": True,
-    "observe_candidates": True,
-    "num_hypotheses": 8,
-}
-TABLES |= {"num_labels": 16, "horizon": 1000}
+TABLES = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True}
+TABLES |= {"num_hypotheses": 8, "num_labels": 16, "horizon": 1000, "channel": "split", "epsilon": 4.0}
 
 
 @pytest.mark.parametrize("truth", ["uniform", "mixture", "switching"])
@@ -265,7 +232,7 @@ def test_it_pays_for_messages_what_any_expert_pays_and_the_log_of_its_prior(trut
     [("uniform", {}, 0), ("switching", {"switches": [500]}, 1), ("mixture", {"num_members": 8}, 2)],
 )
 def test_it_trusts_the_expert_that_expects_the_truth(truth, options, expert):
-    rules = {**TABLES, "channel": "split", "epsilon": 4.0, "truth": truth, "truth_kwargs": options}
+    rules = {**TABLES, "truth": truth, "truth_kwargs": options}
     game, tape = record_all(rules, episodes=8)
     learner = ldp_agents.Robust(game)
     learner.reset((8,))
@@ -285,7 +252,7 @@ def test_no_truth_makes_it_fall_far_behind():
         "switching": {"switches": [500]},
     }
     for truth, options in truths.items():
-        rules = {**TABLES, "channel": "split", "epsilon": 4.0, "truth": truth, "truth_kwargs": options}
+        rules = {**TABLES, "truth": truth, "truth_kwargs": options}
         robust, *rest = (
             ldp_gym.evaluate(name, rules, episodes=episodes, seed=900).kl[:, -1]
             for name in ("robust", *others)

@@ -7,27 +7,20 @@ from rl_helpers import untrained
 
 import ldp_agents
 from ldp_agents.rl import EvidenceLearner, save
+from ldp_gym.engine.game import Game
 from ldp_gym.wrappers import EvidenceObservation, MixtureAction, VectorMixtureAction
 
 
-def environments():
+def test_a_learner_is_made_for_an_environment_or_its_game():
     single = gym.make("LDPDist-v0", **small_rules())
     vector = gym.make_vec("LDPDist-v0", num_envs=2, **small_rules())
-    return (
-        single,
-        single.unwrapped,
-        EvidenceObservation(MixtureAction(single)),
-        vector,
-        VectorMixtureAction(vector),
-    )
-
-
-def test_a_learner_is_made_for_an_environment_or_its_game():
-    for env in environments():
-        assert ldp_agents.make("bayes", env).game is env.unwrapped.game
-    game = env.unwrapped.game
-    assert ldp_agents.make("exp3", game).game is game
-    assert repr(ldp_agents.make("exp3", game)) == f"EXP3({game.channel!r})"
+    wrapped = (EvidenceObservation(MixtureAction(single)), VectorMixtureAction(vector))
+    for env in (single, single.unwrapped, vector, *wrapped):
+        game = env.unwrapped.game
+        assert ldp_agents.make("bayes", env).game is ldp_agents.make("exp3", game).game is game
+    for other in (gym.make("CartPole-v1"), None, "split", Game):
+        with pytest.raises(TypeError, match="expected an environment of LDPDist-v0 or a Game, got"):
+            ldp_agents.make("bayes", other)
 
 
 def test_a_trained_model_goes_by_its_directory(tmp_path):

@@ -6,61 +6,10 @@ from scipy import special
 
 from ldp_gym.core import arrays
 
-BATCHES = [(), (3,), (2, 5), (40, 60)]
-"""Below and above the size at which some sums change their method."""
-
 
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
-
-
-@pytest.mark.parametrize("batch", [(4,), (2, 3)])
-def test_trailing_axes_are_indexed_elementwise(batch, rng):
-    array = rng.random((*batch, 5, 6))
-    rows, columns = rng.integers(5, size=batch), rng.integers(6, size=batch)
-    both, one = arrays.at(array, rows, columns), arrays.at(array, rows, slice(None))
-    for i in np.ndindex(batch):
-        assert both[i] == array[(*i, rows[i], columns[i])]
-        np.testing.assert_array_equal(one[i], array[(*i, rows[i])])
-
-
-def test_an_index_broadcasts_over_a_table_and_over_rounds(rng):
-    table, labels = rng.random((3, 6)), rng.integers(6, size=(2, 4))
-    assert arrays.at(table, np.array([[2], [0]]), labels).tolist() == [
-        [table[2, y] for y in labels[0]],
-        [table[0, y] for y in labels[1]],
-    ]
-    rounds = rng.random((2, 1, 3, 6))  # a round axis of 1: the same in all rounds
-    found = arrays.at(rounds, np.ones((2, 4), dtype=int), labels)
-    assert found.tolist() == [[rounds[b, 0, 1, y] for y in labels[b]] for b in range(2)]
-
-
-@pytest.mark.parametrize("shared", [True, False])
-def test_masses_are_what_every_hypothesis_gives_to_the_label(shared, rng):
-    candidates = rng.random((3, 6)) if shared else rng.random((2, 4, 3, 6))
-    labels = rng.integers(6, size=(2, 4))
-    found = arrays.masses(candidates, labels)
-    for b, t in np.ndindex(2, 4):
-        table = candidates if shared else candidates[b, t]
-        np.testing.assert_array_equal(found[b, t], table[:, labels[b, t]])
-
-
-@pytest.mark.parametrize("batch", BATCHES)
-def test_sums_along_the_last_axis(batch, rng):
-    a, b = rng.random((*batch, 7)), rng.random((*batch, 7))
-    np.testing.assert_allclose(arrays.inner(a, b), (a * b).sum(axis=-1), rtol=1e-12)
-    np.testing.assert_allclose(arrays.row_sums(a), a.sum(axis=-1), rtol=1e-12)
-    if len(batch) == 2:
-        np.testing.assert_allclose(arrays.inner(a[:, :1], b), (a[:, :1] * b).sum(axis=-1), rtol=1e-12)
-
-
-@pytest.mark.parametrize("batch", BATCHES)
-def test_a_single_zero_is_found(batch, rng):
-    array = rng.random((*batch, 7)) + 0.1
-    assert not arrays.has_zero(array)
-    array[..., 3] = 0.0
-    assert arrays.has_zero(array)
 
 
 @pytest.mark.parametrize("batch", [(), (4,), (4, 1), (2, 5)])

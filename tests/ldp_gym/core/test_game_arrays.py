@@ -4,7 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from gymnasium.spaces import Box
 
+from ldp_gym import Simplex
 from ldp_gym.core import game_arrays
 
 
@@ -14,37 +16,14 @@ from ldp_gym.core import game_arrays
         (lambda: game_arrays.labels(-1, 4), ValueError, r"labels must lie in 0\.\.3, got -1$"),
         (lambda: game_arrays.labels(1.0, 4), TypeError, r"whole numbers in 0\.\.3, got 1\.0"),
         (lambda: game_arrays.labels([True], 4), TypeError, r"whole numbers in 0\.\.3, got \[True\]"),
-        (
-            lambda: game_arrays.candidates([[0.5, 0.5]], 2, 2),
-            ValueError,
-            r"candidates must have shape \(\.\.\., 2, 2\), got \(1, 2\)",
-        ),
+        (lambda: game_arrays.candidates([[0.5, 0.5]], 2, 2), ValueError, r"2, 2\), got \(1, 2\)"),
         (lambda: game_arrays.candidates([[0.5, 0.5], [1, 1]], 2, 2), ValueError, "hypothesis 1 sums to 2"),
-        (
-            lambda: game_arrays.one_context(np.full((3, 2, 2), 0.5), 2, 2),
-            ValueError,
-            r"one context, candidates of shape \(2, 2\); got \(3, 2, 2\)",
-        ),
+        (lambda: game_arrays.one_context(np.full((3, 2, 2), 0.5), 2, 2), ValueError, "one context"),
         (lambda: game_arrays.posteriors([0.5, math.nan], 2), ValueError, "a NaN probability at hypothesis 1"),
         (lambda: game_arrays.posteriors([1.0], 2), ValueError, r"with K = 2, got \(1,\)"),
         (lambda: game_arrays.posteriors(1.0, 2), ValueError, "at least one"),
-        (
-            lambda: game_arrays.one_posterior([[0.5, 0.5]], 2),
-            ValueError,
-            r"one posterior, of shape \(2,\), got \(1, 2\)",
-        ),
-        (lambda: game_arrays.row("truth", [0.5, 0.5], 3), ValueError, r"truth must be 3 .* got shape \(2,\)"),
-        (
-            lambda: game_arrays.checked_table([0.5, 0.5]),
-            ValueError,
-            r"a table has shape \(K, M\), got \(2,\)",
-        ),
-        (lambda: game_arrays.checked_contexts("pool", [[1.0], [2.0]], 2), ValueError, r"d = 2, got \(2, 1\)"),
-        (
-            lambda: game_arrays.checked_contexts("pool", [0.0, math.inf], 1),
-            ValueError,
-            "finite .* got inf in row 1",
-        ),
+        (lambda: game_arrays.one_posterior([[0.5, 0.5]], 2), ValueError, "one posterior"),
+        (lambda: game_arrays.checked_contexts("pool", [0.0, math.inf], 1), ValueError, "got inf in row 1"),
     ],
 )
 def test_a_wrong_array_is_named_with_what_is_wrong(check, error, message):
@@ -91,12 +70,9 @@ def name_row(row):
     return f"the prediction of game {row}"
 
 
-def test_predictions_within_rounding_are_left_as_they_are():
-    values = np.array([[0.1, 0.2, 0.7]])
-    assert game_arrays.predictions(values, name_row, "advice") is values
-
-
-def test_predictions_within_the_tolerance_are_renormalised():
+def test_predictions_are_left_as_they_are_or_renormalised():
+    exact = np.array([[0.1, 0.2, 0.7]])
+    assert game_arrays.predictions(exact, name_row, "advice") is exact
     values = np.array([[0.25, 0.75], [0.5, 0.5]]) * (1 + 0.9 * game_arrays.PREDICTION_TOLERANCE)
     checked = game_arrays.predictions(values, name_row, "advice")
     np.testing.assert_allclose(checked, [[0.25, 0.75], [0.5, 0.5]], rtol=1e-12)
@@ -118,3 +94,24 @@ def test_the_first_wrong_prediction_is_named_with_advice(games, prediction, mess
     values[1:] = prediction
     with pytest.raises(ValueError, match=message):
         game_arrays.predictions(values, name_row, "do better")
+
+
+def test_equality_knows_a_simplex_from_a_box():
+    assert Simplex(4) == Simplex(4)
+    assert Simplex(4) != Simplex(5)
+    assert Simplex(4) != Box(0.0, 1.0, (4,), dtype=np.float64)
+
+
+def test_what_is_wrong_is_said():
+    """With the game's number in a batch; the words are those of predictions."""
+    with pytest.raises(ValueError, match=r"shape \(3,\), got \(2,\).*MixtureAction and SoftmaxAction"):
+        Simplex(3).distribution([0.5, 0.5])
+    for action in ([0.5, 0.5], [0.5, np.nan, 0.5], [0.6, 0.6, -0.2], [0.5, 0.3, 0.3], [np.inf, 0.0, 0.0]):
+        assert action not in Simplex(3)
+    with pytest.raises(ValueError, match="the action of game 1 sums to 1.4"):
+        Simplex(2, (3,)).distribution([[0.5, 0.5], [0.7, 0.7], [0.5, 0.5]])
+
+
+def test_nearly_right_is_renormalised():
+    action = np.array([0.3, 0.3, 0.4], dtype=np.float32) * np.float32(1 + 5e-5)
+    assert np.isclose(Simplex(3).distribution(action).sum(), 1.0, rtol=0, atol=1e-15)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import ldp_gym
-from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.errors import UntrustedCodeError
 from ldp_gym.core.registry import Registry, Spec, is_builtin, refuse_addresses
 from ldp_gym.engine.learners import LEARNERS
@@ -14,34 +13,6 @@ from ldp_gym.engine.scenario import Scenario
 from ldp_gym.hypotheses import Table
 
 REGISTRIES = [ldp_gym.CHANNELS, ldp_gym.HYPOTHESES, ldp_gym.NATURES, ldp_gym.TRUTHS, ldp_gym.LEARNERS]
-
-
-class Chair:
-    """Something to make: it takes a size from the game, and options of its own."""
-
-    def __init__(self, size, *, legs=4, colour):
-        self.size, self.legs, self.colour = size, legs, colour
-
-
-class Armchair(Chair):
-    """Hands on what it does not know."""
-
-    def __init__(self, *args, arms=2, **options):
-        super().__init__(*args, **options)
-        self.arms = arms
-
-
-def make_stool(size, legs=3):
-    return size, legs
-
-
-def make_anything(**options):
-    return options
-
-
-@pytest.fixture
-def chairs():
-    return Registry("chair", group="test_ldp_gym.chairs")
 
 
 @pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
@@ -69,66 +40,6 @@ def test_another_package_offers_its_own_by_an_entry_point(tmp_path, monkeypatch)
     bench = chairs.build("bench", {"size": 3}, {})
     assert bench.size == 3
     assert not is_builtin(type(bench))
-
-
-def test_your_own_goes_by_its_module(chairs):
-    assert chairs[f"{__name__}:Chair"] is Chair
-    with pytest.raises(ValueError, match="cannot import chair 'nowhere:Chair': .*No module named 'nowhere'"):
-        chairs["nowhere:Chair"]
-    with pytest.raises(ValueError, match=f"cannot import chair '{__name__}:Sofa'.*Sofa"):
-        chairs[f"{__name__}:Sofa"]
-
-
-def test_an_unknown_name_gets_the_nearest_and_all_others():
-    with pytest.raises(ValueError, match="unknown channel 'splitt'; did you mean 'split'") as error:
-        CHANNELS["splitt"]
-    assert all(name in str(error.value) for name in CHANNELS)
-    assert "'module:Object'" in str(error.value)
-    with pytest.raises(ValueError, match=r"unknown learner 'xyzzy'\. Known: "):
-        LEARNERS["xyzzy"]
-
-
-def test_the_game_gives_what_a_maker_takes(chairs):
-    chair = chairs.build(f"{__name__}:Chair", {"size": 7, "horizon": 10}, {"colour": "red"})
-    assert (chair.size, chair.legs, chair.colour) == (7, 4, "red")
-    assert chairs.build(f"{__name__}:make_stool", {"size": 7, "horizon": 10}, {}) == (7, 3)
-
-
-def test_what_a_subclass_hands_on_is_an_option_of_it(chairs):
-    chair = chairs.build(f"{__name__}:Armchair", {"size": 7, "horizon": 10}, {"colour": "red", "arms": 1})
-    assert (chair.size, chair.colour, chair.arms) == (7, "red", 1)
-    with pytest.raises(TypeError, match="takes no option 'wheels'; its options: arms, legs, colour"):
-        chairs.build(f"{__name__}:Armchair", {"size": 7}, {"colour": "red", "wheels": 4})
-
-
-def test_a_maker_of_anything_gets_everything(chairs):
-    made = chairs.build(f"{__name__}:make_anything", {"size": 7}, {"wheels": 4})
-    assert made == {"size": 7, "wheels": 4}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"colour": "red", "weight": 2}, "takes no option 'weight'; its options: legs, colour"),
-        ({"colour": "red", "size": 2}, "the game decides 'size', .*the game has size=7"),
-        ({}, "needs the option 'colour'"),
-    ],
-)
-def test_wrong_options_are_named(chairs, options, message):
-    with pytest.raises(TypeError, match=message):
-        chairs.build(f"{__name__}:Chair", {"size": 7}, options)
-
-
-def test_what_a_maker_takes_can_be_asked(chairs):
-    for maker, option, takes in [
-        ("Chair", "legs", True),
-        ("Chair", "arms", False),
-        ("Armchair", "legs", True),
-        ("make_stool", "legs", True),
-        ("make_stool", "colour", False),
-        ("make_anything", "colour", True),
-    ]:
-        assert chairs.takes(f"{__name__}:{maker}", option) is takes, (maker, option)
 
 
 def test_a_part_knows_its_name_and_options():

@@ -1,6 +1,7 @@
 """What an argument must satisfy, and what is said when it does not."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -33,33 +34,23 @@ def test_what_is_right_comes_back_in_its_type(check, value, result):
 
 
 @pytest.mark.parametrize(
-    ("check", "error", "message"),
+    ("check", "error", "values"),
     [
-        (lambda: v.whole("n", 1, least=2), ValueError, "n must be at least 2, got 1"),
-        (lambda: v.whole("n", 2.0, least=2), TypeError, "a whole number, got 2.0 of type float"),
-        (lambda: v.whole("n", True, least=0), TypeError, "n must be a whole number, got True"),
-        (lambda: v.flag("f", "False"), TypeError, "True or False, got 'False' of type str"),
-        (lambda: v.flag("f", 1), TypeError, "f must be True or False, got 1"),
-        (lambda: v.options_dict("o", [1]), TypeError, r"o must be a dict of options by name, got \[1\] of"),
-        (lambda: v.real("x", "1"), TypeError, "x must be a number, got '1' of type str"),
-        (lambda: v.real("x", True), TypeError, "x must be a number, got True"),
-        (lambda: v.real("x", math.nan), ValueError, "x must be a number, got NaN"),
-        (lambda: v.positive("x", 0), ValueError, "x must be positive and finite, got 0"),
-        (lambda: v.positive("x", math.inf), ValueError, "x must be positive and finite, got inf"),
-        (lambda: v.positive("x", 4, most=3.0), ValueError, "positive and at most 3, got 4"),
-        (lambda: v.fraction("x", 1), ValueError, r"x must lie in \(0, 1\), got 1"),
-        (lambda: v.fraction("x", 0), ValueError, r"x must lie in \(0, 1\), got 0"),
-        (lambda: v.probability_below_one("x", 1), ValueError, r"x must lie in \[0, 1\), got 1"),
-        (lambda: v.probability_below_one("x", -0.1), ValueError, r"\[0, 1\), got -0.1"),
-        (lambda: v.index("i", 4, 4), ValueError, "i must be at most 3, got 4"),
-        (lambda: v.index("i", -1, 4), ValueError, "i must be at least 0, got -1"),
-        (
-            lambda: v.choice("render_mode", "tv", ["ansi", "human"]),
-            ValueError,
-            "render_mode must be one of ansi, human, got 'tv'",
-        ),
+        (lambda x: v.whole("it", x, least=0), TypeError, (2.0, True, "1")),
+        (lambda x: v.whole("it", x, least=2), ValueError, (1,)),
+        (lambda x: v.flag("it", x), TypeError, ("False", 1)),
+        (lambda x: v.options_dict("it", x), TypeError, ([1],)),
+        (lambda x: v.real("it", x), TypeError, ("1", True)),
+        (lambda x: v.real("it", x), ValueError, (math.nan,)),
+        (lambda x: v.positive("it", x), ValueError, (0, math.inf)),
+        (lambda x: v.positive("it", x, most=3.0), ValueError, (4,)),
+        (lambda x: v.fraction("it", x), ValueError, (1, 0)),
+        (lambda x: v.probability_below_one("it", x), ValueError, (1, -0.1)),
+        (lambda x: v.index("it", x, 4), ValueError, (4, -1)),
+        (lambda x: v.choice("it", x, ["ansi", "human"]), ValueError, ("tv",)),
     ],
 )
-def test_what_is_wrong_is_named_with_its_value(check, error, message):
-    with pytest.raises(error, match=message):
-        check()
+def test_what_is_wrong_is_named_with_its_value(check, error, values):
+    for value in values:
+        with pytest.raises(error, match=f"(?i)it must .*got {re.escape(repr(value))}"):
+            check(value)

@@ -3,21 +3,17 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import NATURES, small_rules
+from helpers import CHANNELS, NATURES, make_episodes, record, small_rules, total_kl
 
-import ldp_agents
 import ldp_gym
 from ldp_gym.engine.posterior import PublicPosterior
-from ldp_gym.engine.scenario import Scenario, first_generator
-from ldp_gym.engine.tape import Episodes
 
 BATCHES = (1, 3, 7)
 ADAPTIVE = [("adaptive-split", "iid"), ("adaptive-wheel", "iid"), ("split", "adversary")]
 
 
 def tape_of(rules, blocks=(40,)):
-    scenario = Scenario(**rules)
-    episodes = Episodes(scenario, [scenario.start_episode(first_generator(seed)) for seed in range(3)])
+    episodes = make_episodes(rules, 3)
     return np.concatenate([episodes.play(rounds).messages for rounds in blocks], axis=1)
 
 
@@ -56,18 +52,29 @@ def test_a_game_that_starts_over_starts_a_batch():
     assert posterior.weights.shape == (1, 4)
 
 
-@pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize(("channel", "nature"), ADAPTIVE)
-def test_single_vector_and_tape_send_the_same_messages(channel, nature, batch):
-    rules = small_rules(channel, nature, batch=batch)
-    tape = tape_of(rules)
-    np.testing.assert_array_equal(tape_of(rules, (1, 12, 2, 25)), tape)
+SIZED = [
+    {"channel": name, "hypotheses": rows, "num_hypotheses": size, "num_labels": labels, "horizon": 40}
+    for name in CHANNELS
+    if ldp_gym.CHANNELS[name].adaptive
+    for rows in ("dirichlet", "softmax-linear")
+    for size, labels in ((2, 2), (5, 3), (33, 20))
+]
+
+
+@pytest.mark.parametrize(
+    "rules", SIZED + [small_rules(*pair, batch=batch) for pair in ADAPTIVE for batch in BATCHES], ids=str
+)
+def test_single_vector_and_tape_send_the_same_messages(rules):
+    """To the last bit: alone, three together, and 40 on a tape, in blocks of any length."""
+    tape = make_episodes(rules, 40).play(40).messages
+    np.testing.assert_array_equal(tape_of(rules, (1, 12, 2, 25)), tape[:3])
     envs, env = gym.make_vec("LDPDist-v0", num_envs=3, **rules), gym.make("LDPDist-v0", **rules)
     envs.reset(seed=0)
     env.reset(seed=2)
+    uniform = np.full((3, rules["num_labels"]), 1 / rules["num_labels"])
     for t in range(40):
-        np.testing.assert_array_equal(envs.step(np.full((3, 6), 1 / 6))[0]["message"], tape[:, t])
-        np.testing.assert_array_equal(env.step(np.full(6, 1 / 6))[0]["message"], tape[2, t])
+        np.testing.assert_array_equal(envs.step(uniform)[0]["message"], tape[:3, t])
+        np.testing.assert_array_equal(env.step(uniform[0])[0]["message"], tape[2, t])
 
 
 @pytest.mark.parametrize("batch", BATCHES)
@@ -76,12 +83,7 @@ def test_learners_read_the_messages_of_a_batch_with_its_posterior(name, batch):
     """``evaluate`` plays a tape with its likelihoods; stepped, a learner works them out by itself."""
     rules = small_rules("adaptive-split", batch=batch)
     evaluation = ldp_gym.evaluate(name, rules, episodes=3)
-    envs = gym.make_vec("LDPDist-v0", num_envs=3, **rules)
-    learner, total = ldp_agents.make(name, envs.unwrapped.game), np.zeros(3)
-    observations, _ = envs.reset(seed=0)
-    for _ in range(40):
-        observations, _, _, _, infos = envs.step(learner.act(observations))
-        total += infos["kl"]
+    total = total_kl(name, gym.make_vec("LDPDist-v0", num_envs=3, **rules), seed=0)
     np.testing.assert_allclose(evaluation.kl[:, -1], total, rtol=1e-9)
 
 
@@ -91,11 +93,8 @@ def test_a_batch_of_all_users_never_advances(channel, nature):
     np.testing.assert_array_equal(tape_of(small_rules(channel, nature, batch=10**6)), never)
     assert (tape_of(small_rules(channel, nature)) != never).any()
     if nature == "iid":
-        scenario = Scenario(**small_rules(channel, batch=40))
-        uniform = np.full((3, 40, 4), 0.25)
-        episodes = Episodes(scenario, [scenario.start_episode(first_generator(seed)) for seed in range(3)])
-        tape = episodes.play(40)
-        told = scenario.channel.log_likelihood(tape.messages, tape.candidates, uniform)
+        game, tape = record(small_rules(channel, batch=40), 40, episodes=3)
+        told = game.channel.log_likelihood(tape.messages, tape.candidates, np.full((3, 40, 4), 0.25))
         np.testing.assert_allclose(tape.log_likelihoods, told, rtol=1e-12)
 
 

@@ -1,10 +1,13 @@
-"""The public posterior is Bayes' rule; on request it is tempered, or shares its weight."""
+"""The public posterior is Bayes' rule, tempered or shared on request, and rounds are worked out ahead."""
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
+from helpers import CHANNELS, make_channel, make_episodes
 
-from ldp_gym.engine.posterior import PublicPosterior
+import ldp_gym
+from ldp_gym.engine.posterior import PublicPosterior, send_adaptively
+
+ADAPTIVE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].adaptive]
 
 
 def test_the_posterior_is_bayes_rule():
@@ -29,46 +32,6 @@ def test_a_hypothesis_that_is_ruled_out_stays_out():
     np.testing.assert_allclose(posterior.weights, np.array([0.0, 1.0, np.exp(-1.0)]) / (1 + np.exp(-1.0)))
 
 
-@pytest.fixture
-def log_likelihoods():
-    return np.log(np.random.default_rng(0).random((3, 7, 4)))
-
-
-def test_along_a_tape_it_is_what_it_was_before_each_round(log_likelihoods):
-    """Against explicit sums, in blocks of three and four rounds."""
-    posterior = PublicPosterior(4, (3,))
-    along = np.concatenate(
-        [posterior.along(log_likelihoods[:, :3]), posterior.along(log_likelihoods[:, 3:])], axis=1
-    )
-    for t in range(7):
-        total = log_likelihoods[:, :t].sum(axis=1)
-        np.testing.assert_allclose(along[:, t], np.exp(total - logsumexp(total, axis=-1, keepdims=True)))
-    stepped = PublicPosterior(4, (3,))
-    for t in range(7):
-        stepped.advance(log_likelihoods[:, t])
-    np.testing.assert_allclose(posterior.weights, stepped.weights, rtol=1e-12)
-
-
-def test_some_games_start_over(log_likelihoods):
-    posterior = PublicPosterior(4, (3,))
-    posterior.advance(log_likelihoods[:, 0])
-    before = posterior.weights
-    posterior.restart(np.array([False, True, False]))
-    np.testing.assert_array_equal(posterior.weights, [before[0], [0.25] * 4, before[2]])
-    posterior.restart(np.array([2]))
-    np.testing.assert_array_equal(posterior.weights[1:], np.full((2, 4), 0.25))
-
-
-def test_some_games_go_on_alone(log_likelihoods):
-    posterior = PublicPosterior(4, (3,))
-    posterior.advance(log_likelihoods[:, 0])
-    before = posterior.weights
-    posterior.keep(np.array([2, 0]))
-    np.testing.assert_array_equal(posterior.weights, before[[2, 0]])
-    posterior.advance(log_likelihoods[[2, 0], 1])
-    assert posterior.weights.shape == (2, 4)
-
-
 @pytest.mark.parametrize(("rate", "share"), [(1.0, 0.0), (0.3, 0.0), (1.0, 0.1), (0.5, 0.02)])
 def test_weights_are_tempered_and_shared_in_linear_space(rate, share):
     likelihoods = np.random.default_rng(0).random((3, 20, 4))
@@ -89,3 +52,45 @@ def test_a_message_that_all_rule_out_tells_nothing():
         with np.errstate(divide="ignore"):
             posterior.advance(np.log(ruled_out))
     np.testing.assert_allclose(posterior.weights, 0.5)
+
+
+def in_turn(channel, posterior, labels, candidates, uniforms):
+    """Round by round, as the channel's contract has it."""
+    messages, log_likelihoods = [], []
+    for t in range(labels.shape[1]):
+        now = slice(t, t + 1)
+        here = candidates if candidates.ndim == 2 else candidates[:, now]
+        public = posterior.weights[:, None]
+        messages.append(channel.encode(labels[:, now], here, uniforms[:, now], public))
+        log_likelihoods.append(channel.log_likelihood(messages[-1], here, public))
+        posterior.advance(log_likelihoods[-1][:, 0])
+    return np.concatenate(messages, axis=1), np.concatenate(log_likelihoods, axis=1)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05])
+@pytest.mark.parametrize("contexts", [False, True])
+@pytest.mark.parametrize("games", [1, 3])
+@pytest.mark.parametrize("name", ADAPTIVE)
+def test_guesses_change_nothing(name, games, contexts, share):
+    rng, rounds = np.random.default_rng(4), 70
+    channel = make_channel(name, 9, 7, 100, posterior_share=share)
+    shape = (games, rounds) if contexts else ()
+    candidates = rng.dirichlet(np.full(7, 0.3), (*shape, 9))
+    labels = rng.integers(7, size=(games, rounds))
+    uniforms = rng.random((games, rounds, channel.num_uniforms))
+    results = []
+    for play in (send_adaptively, in_turn):
+        posterior = PublicPosterior(9, (games,), rate=channel.posterior_rate, share=share)
+        results.append((*play(channel, posterior, labels, candidates, uniforms), posterior.weights))
+    for ahead, turn in zip(*results, strict=True):
+        np.testing.assert_array_equal(ahead, turn)
+
+
+def test_guesses_save_calls(monkeypatch):
+    """In a quiet game a call serves many rounds; in the worst case it serves one."""
+    episodes = make_episodes({"channel": "adaptive-wheel", "horizon": 400})
+    channel, calls = episodes.scenario.channel, []
+    send = channel.send
+    monkeypatch.setattr(channel, "send", lambda *given: calls.append(given) or send(*given))
+    assert episodes.play(400).messages.shape[1] == 400
+    assert 400 / 32 <= len(calls) < 100

@@ -1,30 +1,20 @@
 """The referee: what is shown, what is charged, and who watches."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from helpers import small_rules
 
 from ldp_gym.core.divergences import kl, tv
-from ldp_gym.engine.referee import Referee, member_option
+from ldp_gym.engine.referee import Playback, Referee
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.engine.tape import Episodes
 
 
 def generators(*seeds):
     return [np.random.default_rng(seed) for seed in seeds]
-
-
-class Witness:
-    """Keeps what it is shown."""
-
-    def __init__(self):
-        self.begun, self.rounds = [], []
-
-    def begin(self, games, truths, distributions):
-        self.begun.append((games.tolist(), truths.copy(), distributions.copy()))
-
-    def watch(self, round_):
-        self.rounds.append(round_)
 
 
 @pytest.mark.parametrize("channel", ["laplace-single", "randomized-response", "adaptive-groups"])
@@ -83,33 +73,40 @@ def test_a_perfect_prediction_costs_nothing():
     assert not np.signbit(rewards[0])
 
 
-def test_a_spectator_sees_all_and_changes_nothing(actions):
-    scenario, witness = Scenario(**small_rules(horizon=5)), Witness()
-    watched, alone = Referee(scenario, 2, witness), Referee(scenario, 2)
-    for referee in (watched, alone):
-        referee.begin(np.arange(2), generators(1, 2), member=3)
-    ((games, truths, distributions),) = witness.begun
-    assert games == [0, 1]
-    assert truths.tolist() == [3, 3]
-    np.testing.assert_allclose(distributions, watched.candidates[:, 3], rtol=1e-12)
-    for t in range(5):
-        before = watched.observe()
-        (rewards, info), (plain, _) = watched.judge(actions[t, :2]), alone.judge(actions[t, :2])
-        np.testing.assert_array_equal(rewards, plain)
-        seen = witness.rounds[t]
-        np.testing.assert_array_equal(seen.seen, before["context"])
-        np.testing.assert_array_equal(seen.predictions, actions[t, :2])
-        np.testing.assert_array_equal(seen.losses, info["kl"])
-        np.testing.assert_array_equal(seen.messages, watched.observe()["message"])
-        np.testing.assert_allclose(kl(seen.distributions, seen.predictions), seen.losses, rtol=1e-12)
+def test_many_partial_resets_leave_no_episodes_behind():
+    """Only the episodes that are played are kept in memory."""
+    scenario = Scenario(**small_rules(hypotheses="dirichlet"))
+    player, rng, episodes = Playback(scenario, 4), np.random.default_rng(0), []
+
+    def begin_in(games, seeds):
+        starts = [scenario.start_episode(rng) for rng in generators(*seeds)]
+        episodes.extend(weakref.ref(start) for start in starts)
+        player.begin(games, starts)
+
+    begin_in(np.arange(4), range(4))
+    for t in range(200):
+        games = np.flatnonzero(rng.random(4) < 0.5)
+        if games.size:
+            begin_in(games, 1000 * t + games)
+        player.advance()
+    gc.collect()
+    assert len(episodes) > 200
+    assert sum(episode() is not None for episode in episodes) == 4
 
 
-def test_the_truth_can_be_chosen_by_an_option():
-    scenario = Scenario(**small_rules())
-    assert member_option(scenario, None) is None
-    assert member_option(scenario, {}) is None
-    assert member_option(scenario, {"truth": np.int64(3)}) == 3
-    with pytest.raises(ValueError, match=r"truth must be at most 3, got 4"):
-        member_option(scenario, {"truth": 4})
-    with pytest.raises(ValueError, match=r"unknown reset options \['seed'\]; the known one is 'truth'"):
-        member_option(scenario, {"truth": 1, "seed": 2})
+@pytest.mark.parametrize(
+    ("rules", "lengths"),
+    [
+        (small_rules("adaptive-split"), [2, 2, 4, 8, 16, 8]),
+        (small_rules("split", "adversary"), [2, 2, 4, 8, 16, 8]),
+        (small_rules("split"), [40]),
+    ],
+)
+def test_an_episode_starts_with_few_rounds_where_they_depend_on_each_other(rules, lengths, monkeypatch):
+    recorded, play = [], Episodes.play
+    monkeypatch.setattr(Episodes, "play", lambda self, rounds: recorded.append(rounds) or play(self, rounds))
+    player = Playback(scenario := Scenario(**rules), 1)
+    player.begin(np.arange(1), [scenario.start_episode(rng) for rng in generators(5)])
+    for _ in range(scenario.horizon):
+        player.advance()
+    assert recorded == lengths

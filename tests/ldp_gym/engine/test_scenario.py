@@ -1,6 +1,8 @@
 """From rules to parties: who is made how, and what is refused."""
 
+import inspect
 import math
+import typing
 
 import gymnasium as gym
 import numpy as np
@@ -9,55 +11,67 @@ from helpers import ALPHA, small_rules
 from scipy import stats
 
 import ldp_gym
+from ldp_gym.engine.rules import DEFAULTS, Rules
 from ldp_gym.engine.scenario import Scenario
+
+
+def test_the_default_game_is_the_design_s():
+    """Section 1 of the design: K = 8, M = 16, d = 4, laplace-single at eps = 1, T = 1000."""
+    scenario = Scenario()
+    f, channel = scenario.hypotheses, scenario.channel
+    assert (f.num_hypotheses, f.num_labels, f.context_dim) == (8, 16, 4)
+    assert type(channel) is ldp_gym.CHANNELS["laplace-single"]
+    assert type(f) is ldp_gym.HYPOTHESES["softmax-linear"]
+    assert type(scenario.nature) is ldp_gym.NATURES["iid"]
+    assert (channel.epsilon, channel.delta, scenario.horizon) == (1.0, 0.0, 1000)
+    assert (repr(scenario.truth), scenario.max_loss) == ("Member(drawn)", 100.0)
+    assert (scenario.observe_candidates, scenario.redraws, scenario.reveal) == (False, False, False)
+
+
+def test_every_rule_has_a_type_a_default_and_a_word():
+    assert set(DEFAULTS) == set(typing.get_type_hints(Rules, localns=vars(ldp_gym)))
+    for name in DEFAULTS:
+        assert f"\n    {name}: " in inspect.getdoc(Rules), name
+
+
+@pytest.mark.parametrize("env", [ldp_gym.LDPDistEnv, ldp_gym.LDPDistVectorEnv])
+def test_an_environment_s_signature_has_every_rule_with_its_default(env):
+    parameters = inspect.signature(env).parameters
+    assert {name: parameters[name].default for name in DEFAULTS} == DEFAULTS
+    others = {"render_mode", "num_envs", "autoreset_mode", "unknown"}
+    assert set(parameters) - set(DEFAULTS) <= others
+
+
+REDRAWN = {"redraw_hypotheses": True, "observe_candidates": True}
+ROWS = [[0.5, 0.5], [0.9, 0.1]]
 
 
 @pytest.mark.parametrize(
     ("game", "error", "message"),
     [
+        ({"horzion": 5}, TypeError, "'horzion'; did you mean 'horizon'"),
+        ({"zzz": 5}, TypeError, "argument 'zzz'. It takes hypotheses, num_hypotheses, .*max_loss"),
         ({"hypotheses": "softmax-liner"}, ValueError, "did you mean 'softmax-linear'"),
-        ({"channel": "laplace"}, ValueError, "did you mean 'laplace-"),
-        ({"nature": "idd"}, ValueError, "did you mean 'iid'"),
         ({"channel": "nowhere:Channel"}, ValueError, "cannot import channel 'nowhere:Channel'"),
         ({"num_labels": 2.5}, TypeError, "must be a whole number, got 2.5"),
         ({"channel": "laplace-vector"}, ValueError, "needs delta > 0"),
         ({"nature": "sequence"}, TypeError, "nature 'sequence' needs the option 'contexts'"),
         ({"redraw_hypotheses": True}, ValueError, "needs observe_candidates=True"),
+        ({"hypotheses": "hadamard", **REDRAWN}, ValueError, "needs a random class by its name"),
         (
-            {"redraw_hypotheses": True, "hypotheses": "hadamard", "observe_candidates": True},
-            ValueError,
-            "needs a random class by its name",
-        ),
-        ({"channel_kwargs": {"gama": 1}}, TypeError, "takes no option 'gama'"),
-        ({"channel_kwargs": {"num_labels": 3}}, TypeError, "the game decides 'num_labels'"),
-        ({"channel": None}, TypeError, "channel must be a name or a Channel"),
-        ({"nature": ldp_gym.NATURES["iid"]}, TypeError, "nature must be a name or a Nature"),
-        ({"hypotheses": None}, TypeError, "hypotheses must be a name"),
-        ({"hypotheses": "hadamard", "epsilon": math.nan}, ValueError, "epsilon must be a number, got NaN"),
-        ({"epsilon": 1e-308}, ValueError, "beyond the floats"),
-        (
-            {
-                "hypotheses": "refined",
-                "hypotheses_kwargs": {"base": [[0.5, 0.5], [0.9, 0.1]]},
-                "redraw_hypotheses": True,
-                "observe_candidates": True,
-            },
+            {"hypotheses": "refined", "hypotheses_kwargs": {"base": ROWS}, **REDRAWN},
             ValueError,
             "another seed gives another class",
         ),
-        ({"render_mode": "disco"}, ValueError, "disco"),
+        ({"channel_kwargs": {"gama": 1}}, TypeError, "takes no option 'gama'"),
+        ({"channel_kwargs": {"num_labels": 3}}, TypeError, "the game decides 'num_labels'"),
         ({"channel": "split", "channel_kwargs": {"x": 1}}, TypeError, "no option 'x'; its options: none"),
-        (
-            {"nature": "cycle", "nature_kwargs": {"contexts": "abc"}},
-            ValueError,
-            "the contexts to pick from must be numbers, .*'abc'",
-        ),
-        (
-            {"nature": "cycle", "nature_kwargs": {"pool_seed": "x"}},
-            TypeError,
-            "pool_seed must be a whole number",
-        ),
-        ({"hypotheses": 3}, TypeError, r"must be a name, a \(K, M\) table, .*; got 3"),
+        ({"hypotheses": "hadamard", "epsilon": math.nan}, ValueError, "epsilon must be a number, got NaN"),
+        ({"epsilon": 1e-308}, ValueError, "beyond the floats"),
+        ({"render_mode": "disco"}, ValueError, "disco"),
+        ({"nature": "cycle", "nature_kwargs": {"contexts": "abc"}}, ValueError, "contexts .*'abc'"),
+        ({"nature": "cycle", "nature_kwargs": {"pool_seed": "x"}}, TypeError, "pool_seed must be a whole"),
+        ({"nature": ldp_gym.NATURES["iid"](2)}, ValueError, "made for context_dim=2, not for 4"),
     ],
 )
 def test_bad_arguments_are_named(game, error, message):
@@ -65,28 +79,20 @@ def test_bad_arguments_are_named(game, error, message):
         ldp_gym.LDPDistEnv(**game)
 
 
-def test_a_party_made_for_another_game_is_refused():
-    channel = ldp_gym.CHANNELS["laplace-single"](4, 6, 10)
-    with pytest.raises(ValueError, match="made for horizon=10, not for the game.s 40"):
-        ldp_gym.LDPDistEnv(channel=channel, num_hypotheses=4, num_labels=6, horizon=40)
-    with pytest.raises(ValueError, match="made for context_dim=2, not for 4"):
-        ldp_gym.LDPDistEnv(nature=ldp_gym.NATURES["iid"](2))
-
-
 def test_a_channel_s_own_promise_is_not_contradicted():
     channel = ldp_gym.CHANNELS["split"](4, 6, 40, epsilon=2.0)
     game = {"num_hypotheses": 4, "num_labels": 6, "horizon": 40}
-    with pytest.raises(ValueError, match="made for epsilon=2.0, not for the game's 0.01"):
-        ldp_gym.LDPDistEnv(channel=channel, epsilon=0.01, **game)
-    with pytest.raises(ValueError, match="made for delta=0.0, not for the game's 0.1"):
-        ldp_gym.LDPDistEnv(channel=channel, delta=0.1, **game)
+    for name, value in (("epsilon", 0.01), ("delta", 0.1), ("horizon", 10)):
+        message = f"made for {name}={getattr(channel, name)}, not for the game's {value}"
+        with pytest.raises(ValueError, match=message):
+            ldp_gym.LDPDistEnv(channel=channel, **{**game, name: value})
     assert ldp_gym.LDPDistEnv(channel=channel, **game).game.channel.epsilon == 2.0
+    made = ldp_gym.CHANNELS["split"](8, 8, 1000, epsilon=2.0)
     hadamard = {"hypotheses": "hadamard", "num_hypotheses": 8, "horizon": 1000}
-    made = [
-        ldp_gym.LDPDistEnv(channel=ldp_gym.CHANNELS["split"](8, 8, 1000, epsilon=2.0), **hadamard),
-        ldp_gym.LDPDistEnv(channel="split", epsilon=2.0, **hadamard),
+    tables = [
+        Scenario(**rules, **hadamard).hypotheses.table
+        for rules in ({"channel": made}, {"channel": "split", "epsilon": 2.0})
     ]
-    tables = [env.game.hypotheses(np.zeros(1)) for env in made]
     assert np.array_equal(*tables), "the class is made for the channel's epsilon"
 
 
@@ -123,8 +129,7 @@ def test_what_a_subclass_hands_on_comes_from_the_game():
         for seed in (1, 2)
     ]
     assert not np.array_equal(*tables)
-    redrawn = {"hypotheses": f"{__name__}:Seeded", "redraw_hypotheses": True, "observe_candidates": True}
-    ldp_gym.LDPDistEnv(**redrawn).reset(seed=0)
+    ldp_gym.LDPDistEnv(hypotheses=f"{__name__}:Seeded", **REDRAWN).reset(seed=0)
 
 
 def test_a_scenario_says_what_is_seen_and_done():
@@ -159,19 +164,10 @@ def test_every_truth_is_as_likely():
 
 
 def test_a_redrawn_class_is_the_episode_s_own():
-    rules = small_rules(hypotheses="dirichlet", redraw_hypotheses=True, observe_candidates=True)
-    scenario = Scenario(**rules)
+    scenario = Scenario(**small_rules(hypotheses="dirichlet", **REDRAWN))
     tables = [scenario.start_episode(np.random.default_rng(s)).hypotheses.table for s in (1, 1, 2)]
     np.testing.assert_array_equal(tables[0], tables[1])
     assert not np.array_equal(tables[0], tables[2])
     assert scenario.game.hypotheses is None
     plain = Scenario(**small_rules())
     assert plain.start_episode(np.random.default_rng(1)).hypotheses is plain.hypotheses
-
-
-def test_blocks_fit_the_memory_that_is_given():
-    scenario = Scenario(**small_rules(horizon=1000))
-    assert scenario.rounds_at_a_time(1, 10**9) == 1000, "no more than the horizon"
-    assert scenario.rounds_at_a_time(10**6, 10) == 1, "and at least one"
-    rounds = scenario.rounds_at_a_time(5, 10_000)
-    assert rounds * 5 * scenario.footprint <= 10_000 < (rounds + 1) * 5 * scenario.footprint

@@ -102,7 +102,7 @@ def test_a_nature_looks_at_the_class_that_is_played(nature):
         assert np.array_equal(*contexts)
 
 
-def test_stepping_out_of_turn_and_wrong_seeds_are_errors(actions):
+def test_stepping_out_of_turn_and_wrong_resets_are_errors(actions):
     env = ldp_gym.LDPDistEnv(**small_rules(horizon=2))
     with pytest.raises(gym.error.ResetNeeded, match="call reset"):
         env.step(actions[0, 0])
@@ -111,10 +111,6 @@ def test_stepping_out_of_turn_and_wrong_seeds_are_errors(actions):
     env.step(actions[0, 0])
     with pytest.raises(gym.error.ResetNeeded, match="the game is over"):
         env.step(actions[0, 0])
-    with pytest.raises(TypeError, match="seed must be a whole number, got 1.5 of type float"):
-        env.reset(seed=1.5)
-    with pytest.raises(ValueError, match="seed must be at least 0, got -3"):
-        env.reset(seed=-3)
     with pytest.raises(ValueError, match=r"unknown reset options \['truht'\]"):
         env.reset(options={"truht": 1})
     envs = ldp_gym.LDPDistVectorEnv(2, autoreset_mode="Disabled", **small_rules(horizon=2))
@@ -142,7 +138,6 @@ def test_extreme_epsilons_make_every_class(hypotheses, epsilon):
 @pytest.mark.parametrize("epsilon", [1e-6, 800.0])
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_extreme_epsilons_play(channel, epsilon, actions):
-    _, rewards, _ = play(
-        gym.make("LDPDist-v0", **small_rules(channel, epsilon=epsilon)), actions[:, 0], seed=0
-    )
+    env = gym.make("LDPDist-v0", **small_rules(channel, epsilon=epsilon))
+    _, rewards, _ = play(env, actions[:, 0], seed=0)
     assert np.isfinite(rewards).all()

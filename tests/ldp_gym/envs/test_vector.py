@@ -67,17 +67,18 @@ def test_async_environments_work(actions):
 STAGGERED = [
     small_rules(channel="adaptive-split"),
     small_rules(channel="adaptive-groups", hypotheses="dirichlet"),
-    small_rules(nature="adversary", nature_kwargs={"pool_size": 4}),
+    small_rules(**NEAR),
     small_rules(nature="drift"),
-    small_rules(hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True),
-    small_rules("adaptive-wheel", hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True),
+    small_rules(hypotheses="dirichlet", **REDRAWN),
+    small_rules("adaptive-wheel", hypotheses="dirichlet", **REDRAWN),
 ]
 
 
+@pytest.mark.parametrize("block", [1, 4])
 @pytest.mark.parametrize("game", STAGGERED, ids=str)
-def test_games_go_on_as_they_were_when_others_begin_anew(game, actions, monkeypatch):
-    """With blocks of four rounds: what is kept of those that stay decides all later blocks."""
-    monkeypatch.setattr(Scenario, "rounds_at_a_time", lambda self, episodes, cells: 4)
+def test_games_go_on_as_they_were_when_others_begin_anew(game, block, actions, monkeypatch):
+    """What is kept of those that stay decides all later blocks."""
+    monkeypatch.setattr(Scenario, "rounds_at_a_time", lambda self, episodes, cells: block)
     envs = ldp_gym.LDPDistVectorEnv(4, autoreset_mode="Disabled", **game)
     singles = [ldp_gym.LDPDistEnv(**game) for _ in range(4)]
     shown, _ = envs.reset(seed=21)

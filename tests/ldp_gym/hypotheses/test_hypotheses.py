@@ -37,9 +37,11 @@ def test_hadamard_is_appendix_a(pairs):
 
 
 def test_hadamard_takes_its_gap_from_the_theorem():
-    f = Hadamard(8, epsilon=0.5, horizon=500)
-    a = math.sqrt(4 / (9 * 500 * min((math.exp(0.5) - 1) ** 2, 1) * math.exp(0.5)))
-    assert math.isclose(f.gap, a)
+    """The factor ``min{(e^eps - 1)^2, 1} e^eps``: the minimum is 1 from eps = log 2 on."""
+    for epsilon, factor in ((0.1, math.expm1(0.1) ** 2), (math.log(2), 1.0), (1.0, 1.0), (3.0, 1.0)):
+        expected = math.sqrt(4 / (9 * 1000 * factor * math.exp(epsilon)))
+        assert math.isclose(theory.hadamard_gap(8, 1000, epsilon), expected, rel_tol=1e-12)
+        assert math.isclose(Hadamard(8, epsilon=epsilon, horizon=1000).gap, expected, rel_tol=1e-12)
     with pytest.raises(ValueError, match=r"raise the horizon to at least \d+"):
         Hadamard(64, epsilon=0.01, horizon=10)
     least = theory.hadamard_horizon(64, 0.01)
@@ -65,22 +67,12 @@ def test_refining_changes_m_and_nothing_else():
         Refined("dirichlet", parts=3, num_labels=10)
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
+def test_bad_tables_are_named():
+    for table, message in (
         ([[0.5, 0.5], [0.5, 0.6]], r"hypothesis 1 sums to 1.1, off one by \+0.1"),
         ([[0.5, 0.5]], r"num_hypotheses \(K\) must be at least 2, got 1"),
         ([[1.0], [1.0]], r"num_labels \(M\) must be at least 2, got 1"),
         ([0.5, 0.5], r"shape \(K, M\)"),
-    ],
-)
-def test_bad_tables_are_named(table, message):
-    with pytest.raises(ValueError, match=message):
-        Table(table)
-
-
-def test_the_gap_s_factor_stops_growing_at_log_2():
-    """``min{(e^eps - 1)^2, 1} e^eps``: the minimum is 1 from eps = log 2 on."""
-    for epsilon, factor in ((0.1, math.expm1(0.1) ** 2), (math.log(2), 1.0), (1.0, 1.0), (3.0, 1.0)):
-        expected = math.sqrt(4 / (9 * 1000 * factor * math.exp(epsilon)))
-        assert math.isclose(theory.hadamard_gap(8, 1000, epsilon), expected, rel_tol=1e-12)
+    ):
+        with pytest.raises(ValueError, match=message):
+            Table(table)

@@ -3,6 +3,7 @@
 import gymnasium as gym
 import numpy as np
 import pytest
+from helpers import total_kl
 
 import ldp_agents
 import ldp_gym
@@ -50,10 +51,7 @@ TRUTHS = {
     "function": (tilted, {}),
     "own": (Alternating(), {}),
     "replay": ("replay", {"contexts": CONTEXTS, "labels": LOGGED}),
-    "shuffled replay": (
-        "replay",
-        {"contexts": CONTEXTS.tolist(), "labels": LOGGED.tolist(), "order": "shuffled"},
-    ),
+    "shuffled replay": ("replay", {"contexts": CONTEXTS, "labels": LOGGED.tolist(), "order": "shuffled"}),
 }
 
 
@@ -91,9 +89,9 @@ def test_single_vector_and_tape_play_agree(name, more):
     rules = rules_of(name, **more)
     evaluated = ldp_gym.evaluate("bayes", rules, episodes=2, seed=7)
     env = gym.make("LDPDist-v0", **rules)
-    learner = ldp_agents.make("bayes", env.unwrapped.game)
+    learner = ldp_agents.make("bayes", env)
     for episode in range(2):
-        observation, info = env.reset(seed=7 + episode)
+        observation, _ = env.reset(seed=7 + episode)
         total, comparator = 0.0, 0.0
         for _ in range(20):
             observation, _, over, _, info = env.step(learner.act(observation))
@@ -101,57 +99,44 @@ def test_single_vector_and_tape_play_agree(name, more):
         assert over
         assert total == pytest.approx(evaluated.kl[episode, -1], rel=1e-9)
         np.testing.assert_allclose(comparator, evaluated.comparator[episode], rtol=1e-9, atol=1e-9)
-    envs = gym.make_vec("LDPDist-v0", num_envs=2, **rules)
-    learner = ldp_agents.make("bayes", envs.unwrapped.game)
-    observations, _ = envs.reset(seed=7)
-    totals = np.zeros(2)
-    for _ in range(20):
-        observations, _, _, _, infos = envs.step(learner.act(observations))
-        totals += infos["kl"]
-    np.testing.assert_allclose(totals, evaluated.kl[:, -1], rtol=1e-9)
+    together = total_kl("bayes", gym.make_vec("LDPDist-v0", num_envs=2, **rules), seed=7)
+    np.testing.assert_allclose(together, evaluated.kl[:, -1], rtol=1e-9)
 
 
-def play_labels(rules, rounds, seed):
+def play_infos(rules, rounds, seed):
     env = gym.make("LDPDist-v0", **rules)
     env.reset(seed=seed)
-    action = np.full(env.unwrapped.game.num_labels, 1.0 / env.unwrapped.game.num_labels)
-    return [env.step(action)[-1] for _ in range(rounds)]
+    labels = env.unwrapped.game.num_labels
+    return [env.step(np.full(labels, 1 / labels))[-1] for _ in range(rounds)]
 
 
 def test_a_replay_plays_every_row_once():
     rules = rules_of("replay", horizon=None)
     assert Scenario(**rules).horizon == ROWS
-    assert [info["label"] for info in play_labels(rules, ROWS, seed=3)] == LOGGED.tolist()
+    assert [info["label"] for info in play_infos(rules, ROWS, seed=3)] == LOGGED.tolist()
     shuffled = rules_of("shuffled replay", horizon=None)
-    orders = [[info["label"] for info in play_labels(shuffled, ROWS, seed)] for seed in (3, 3, 4)]
+    orders = [[info["label"] for info in play_infos(shuffled, ROWS, seed)] for seed in (3, 3, 4)]
     assert orders[0] == orders[1] != orders[2]
     assert sorted(orders[0]) == sorted(orders[2]) == sorted(LOGGED.tolist())
 
 
-def test_a_replay_shows_contexts_and_labels_together():
+def test_a_replay_shows_contexts_with_their_labels_and_charges_the_log_loss():
     env = gym.make("LDPDist-v0", **rules_of("shuffled replay", horizon=None))
     observation, _ = env.reset(seed=0)
+    action = np.array([0.1, 0.2, 0.3, 0.35, 0.05])
     for _ in range(ROWS):
         row = np.flatnonzero((observation["context"] == CONTEXTS).all(axis=1)).item()
-        observation, _, _, _, info = env.step(np.full(LABELS, 1 / LABELS))
+        observation, reward, _, _, info = env.step(action)
         assert info["label"] == LOGGED[row]
         assert info["truth"] == NO_MEMBER
-
-
-def test_the_charge_of_a_replay_is_the_log_loss():
-    env = gym.make("LDPDist-v0", **rules_of("replay"))
-    env.reset(seed=0)
-    action = np.array([0.1, 0.2, 0.3, 0.35, 0.05])
-    for t in range(20):
-        _, reward, _, _, info = env.step(action)
-        assert -reward == info["kl"] == pytest.approx(-np.log(action[LOGGED[t]]))
+        assert -reward == info["kl"] == pytest.approx(-np.log(action[LOGGED[row]]))
 
 
 def test_a_switch_comes_when_it_is_said_and_to_another_member():
-    members = [info["truth"] for info in play_labels(rules_of("switches given"), 20, seed=0)]
+    members = [info["truth"] for info in play_infos(rules_of("switches given"), 20, seed=0)]
     assert members == [0] * 5 + [3] * 4 + [0] * 11
     for seed in range(30):
-        members = np.array([info["truth"] for info in play_labels(rules_of("three switches"), 20, seed)])
+        members = np.array([info["truth"] for info in play_infos(rules_of("three switches"), 20, seed)])
         assert np.count_nonzero(np.diff(members)) == 3
 
 
@@ -175,11 +160,8 @@ def test_drawn_weights_are_uniform_on_the_simplex():
     assert (weights[:, 2:] == 0.0).all()
     assert abs(weights[:, 0].mean() - 0.5) < 5 * np.sqrt(1 / 12 / 20_000)
     assert abs((weights[:, 0] < 0.1).mean() - 0.1) < 5 * np.sqrt(0.09 / 20_000)
-
-
-def test_the_weights_of_a_member_that_comes_twice_add_up():
-    truth = as_truth("mixture", CLASS, 20, {"members": [2, 0, 2], "weights": [0.25, 0.5, 0.25]})
-    weights = truth.draw_episode(np.random.default_rng(0).random((3, truth.num_episode_uniforms)))
+    twice = as_truth("mixture", CLASS, 20, {"members": [2, 0, 2], "weights": [0.25, 0.5, 0.25]})
+    weights = twice.draw_episode(np.random.default_rng(0).random((3, twice.num_episode_uniforms)))
     assert weights.tolist() == [[0.5, 0.0, 0.5, 0.0]] * 3
 
 
@@ -206,67 +188,46 @@ def test_a_truth_that_equals_a_member_is_reported_as_it(name, options, expected)
 
 def test_the_comparator_by_hand():
     table = [[0.5, 0.5], [0.9, 0.1]]
-    result = ldp_gym.evaluate(
-        "uniform", {"hypotheses": table, "truth": [0.7, 0.3], "horizon": 10, "channel": "split"}, episodes=2
-    )
+    rules = {"hypotheses": table, "truth": [0.7, 0.3], "horizon": 10, "channel": "split"}
+    result = ldp_gym.evaluate("uniform", rules, episodes=2)
     by_hand = [10 * sum(p * np.log(p / q) for p, q in zip((0.7, 0.3), row, strict=True)) for row in table]
     np.testing.assert_allclose(result.comparator, [by_hand, by_hand])
     np.testing.assert_allclose(result.opt, min(by_hand))
     np.testing.assert_allclose(result.regret, result.kl[:, -1] - min(by_hand))
     assert "regret" in str(result)
-
-
-def test_members_of_the_class_have_no_regret_but_their_risk():
-    result = ldp_gym.evaluate("bayes", rules_of("drawn member"), episodes=3)
-    np.testing.assert_allclose(result.opt, 0.0, atol=1e-12)
-    np.testing.assert_allclose(result.regret, result.kl[:, -1], rtol=1e-12)
+    member = ldp_gym.evaluate("bayes", rules_of("drawn member"), episodes=3)
+    np.testing.assert_allclose(member.opt, 0.0, atol=1e-12)
+    np.testing.assert_allclose(member.regret, member.kl[:, -1], rtol=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("more", "error", "message"),
+    ("truth", "options", "error", "message"),
     [
-        ({"truth": "mixtur"}, ValueError, "did you mean 'mixture'"),
-        ({"truth": 4}, ValueError, r"truth must be at most 3, got 4"),
-        (
-            {"truth": [0.5, 0.5]},
-            ValueError,
-            r"truth must be 5 probabilities that sum to one, got shape \(2,\)",
-        ),
-        ({"truth": [0.5, 0.5, 0.5, 0, 0]}, ValueError, r"truth sums to 1.5"),
-        (
-            {"truth": [0, 1, 2, 1] * 3},
-            ValueError,
-            'to replay logged labels: truth="replay"',
-        ),
-        ({"truth": ["cat"] * 9}, ValueError, 'to replay logged labels: truth="replay"'),
-        ({"truth": lambda x: [1.0]}, ValueError, "the truth must map a context"),
-        ({"truth": None}, TypeError, "truth must be an index, a name"),
-        ({"truth": 1, "truth_kwargs": {"rho": 1}}, TypeError, "go with a named truth"),
-        ({"truth": "mixture", "truth_kwargs": {"num_members": 5}}, ValueError, "at most K = 4, got 5"),
-        ({"truth": "mixture", "truth_kwargs": {"weights": [0.5, 0.6]}}, ValueError, "weights sums to 1.1"),
-        (
-            {"truth": "contaminated", "truth_kwargs": {"rho": 2}},
-            ValueError,
-            r"rho must lie in \[0, 1\], got 2",
-        ),
-        ({"truth": "switching", "truth_kwargs": {"switches": [9, 3]}}, ValueError, "switches must increase"),
-        ({"truth": "switching", "truth_kwargs": {"num_switches": 20}}, ValueError, "below the horizon 20"),
+        ("mixtur", None, ValueError, "did you mean 'mixture'"),
+        ([0.5, 0.5], None, ValueError, r"truth must be 5 probabilities that sum to one, got shape \(2,\)"),
+        ([0.5, 0.5, 0.5, 0, 0], None, ValueError, "truth sums to 1.5"),
+        ([0, 1, 2, 1] * 3, None, ValueError, 'to replay logged labels: truth="replay"'),
+        (["cat"] * 9, None, ValueError, 'to replay logged labels: truth="replay"'),
+        (lambda x: [1.0], None, ValueError, "the truth must map a context"),
+        (None, None, TypeError, "truth must be an index, a name"),
+        (1, {"rho": 1}, TypeError, "go with a named truth"),
+        ("mixture", {"num_members": 5}, ValueError, "at most K = 4, got 5"),
+        ("mixture", {"weights": [0.5, 0.6]}, ValueError, "weights sums to 1.1"),
+        ("contaminated", {"rho": 2}, ValueError, r"rho must lie in \[0, 1\], got 2"),
+        ("switching", {"switches": [9, 3]}, ValueError, "switches must increase"),
+        ("switching", {"num_switches": 20}, ValueError, "below the horizon 20"),
     ],
 )
-def test_bad_truths_are_named(more, error, message):
+def test_bad_truths_are_named(truth, options, error, message):
     with pytest.raises(error, match=message):
-        Scenario(**rules_of("drawn member", **{"truth_kwargs": None, **more}))
+        Scenario(**rules_of("drawn member", truth=truth, truth_kwargs=options))
 
 
 @pytest.mark.parametrize(
     ("options", "more", "message"),
     [
         ({"labels": LOGGED[:-1]}, {}, "49 labels and 50 contexts"),
-        (
-            {"labels": np.where(np.arange(ROWS) == 7, 9, LOGGED)},
-            {},
-            "labels must lie in 0..4, got 9 in row 7",
-        ),
+        ({"labels": np.where(np.arange(ROWS) == 7, 9, LOGGED)}, {}, "must lie in 0..4, got 9 in row 7"),
         ({"labels": LOGGED + 0.5}, {}, "labels must be indices in 0..4"),
         ({"labels": ["cat"] * ROWS}, {}, "names of labels go with a class of fitted classifiers"),
         ({"contexts": np.where(CONTEXTS > 2, np.nan, CONTEXTS)}, {}, "must be finite"),
@@ -329,7 +290,7 @@ def test_labels_go_by_the_classifiers_names():
     names = np.array(["ant", "bee", "cow"])[LOGGED % 3]
     logs = {"contexts": CONTEXTS, "labels": names}
     rules = {"hypotheses": [Model(0), Model(1)], "truth": "replay", "truth_kwargs": logs, "reveal": True}
-    played = [info["label"] for info in play_labels({**rules, "channel": "split"}, ROWS, seed=0)]
+    played = [info["label"] for info in play_infos({**rules, "channel": "split"}, ROWS, seed=0)]
     assert played == (LOGGED % 3).tolist()
     with pytest.raises(ValueError, match="'dog' in row 0 is not among the classes: 'ant', 'bee', 'cow'"):
         Scenario(**{**rules, "truth_kwargs": {**logs, "labels": ["dog", *names[1:]]}})
@@ -359,26 +320,10 @@ class ByContext(Truth):
 
 @pytest.mark.parametrize("truth", [Turns, ByContext])
 def test_a_truth_that_promises_nothing_is_asked_in_every_round(truth):
-    rules = {"hypotheses": [[0.8, 0.2], [0.2, 0.8]], "truth": truth(), "horizon": 12, "channel": "split"}
-    env = gym.make("LDPDist-v0", **rules)
-    env.reset(seed=3)
-    total = sum(env.step([0.3, 0.7])[4]["kl"] for _ in range(12))
-    played = ldp_gym.evaluate(lambda game: _Constant(), rules, episodes=1, seed=3)
-    assert played.kl[0, -1] == pytest.approx(total, rel=1e-9)
+    rules = {"hypotheses": [[0.6, 0.4], [0.2, 0.8]], "truth": truth(), "horizon": 12, "channel": "split"}
+    total = total_kl("uniform", gym.make("LDPDist-v0", **rules), seed=3)
+    assert ldp_gym.evaluate("uniform", rules, episodes=1, seed=3).kl[0, -1] == pytest.approx(total, rel=1e-9)
     check_truth(truth(), Table([[0.8, 0.2], [0.2, 0.8]]))
-
-
-class _Constant:
-    """Predicts one distribution."""
-
-    def reset(self, batch_shape=()):
-        self.batch_shape = batch_shape
-
-    def predict(self, candidates):
-        return np.broadcast_to([0.3, 0.7], (*self.batch_shape, 2))
-
-    def update(self, candidates, message):
-        pass
 
 
 @pytest.mark.parametrize("truth", [Turns, ByContext])

@@ -84,8 +84,9 @@ def test_bars_have_the_heights_of_the_masses():
 
 
 @pytest.mark.parametrize("mode", ["rgb_array", "human", "ansi"])
-def test_an_environment_that_was_drawn_can_be_copied(mode):
-    env, _, _ = played(5, render_mode=mode)
+def test_watching_does_not_change_the_game_and_it_can_be_copied(mode):
+    env, _, watched = played(5, render_mode=mode)
+    assert watched == played(5)[2]
     env.render()
     copies = [copy.deepcopy(env), pickle.loads(pickle.dumps(env))]
     after = [each.step(np.full(16, 1 / 16))[1] for each in (env, *copies)]
@@ -94,29 +95,6 @@ def test_an_environment_that_was_drawn_can_be_copied(mode):
     assert all(np.array_equal(pictures[0], picture) for picture in pictures[1:])
     for each in (env, *copies):
         each.close()
-
-
-def test_before_the_first_round_there_is_no_prediction():
-    env = gym.make("LDPDist-v0", render_mode="ansi")
-    with pytest.raises(ResetNeeded):
-        env.unwrapped.render()
-    env.reset(seed=0)
-    shown = env.render()
-    assert "none yet" in shown
-    assert "prediction" not in shown
-    env.step(np.full(16, 1 / 16))
-    assert "prediction" in env.render()
-    env.reset(seed=1)
-    assert "prediction" not in env.render()
-    assert "round 0 of" in env.render()
-
-
-@pytest.mark.parametrize("mode", ["human", "rgb_array", "ansi"])
-def test_watching_does_not_change_the_game(mode):
-    _, _, plain = played(15)
-    env, _, watched = played(15, render_mode=mode)
-    assert plain == watched
-    env.close()
 
 
 def test_nobody_watches_without_a_render_mode(monkeypatch):
@@ -130,31 +108,29 @@ def test_nobody_watches_without_a_render_mode(monkeypatch):
         assert env.unwrapped.render() is None
 
 
-@pytest.mark.parametrize(
-    ("weights", "says"),
-    [([0.5, 0.5], "K = 8"), (np.full(8, 0.2), "sum to one"), ([-1.0, 2.0, 0, 0, 0, 0, 0, 0], "a negative")],
-)
-def test_weights_to_show_are_checked(weights, says):
+def test_weights_to_show_are_checked():
     env = gym.make("LDPDist-v0", render_mode="ansi")
+    with pytest.raises(ResetNeeded):
+        env.unwrapped.render()
     env.reset(seed=0)
-    with pytest.raises(ValueError, match=says):
-        env.unwrapped.show(weights)
+    assert "prediction" not in env.render()
+    for weights in ([0.5, 0.5], np.full(8, 0.2), [-1.0, 2.0, 0, 0, 0, 0, 0, 0]):
+        with pytest.raises(ValueError, match="weights"):
+            env.unwrapped.show(weights)
 
 
 def test_the_vector_environment_shows_every_game():
     single, _, _ = played(7, learner="uniform", render_mode="ansi", horizon=50)
     envs = gym.make_vec("LDPDist-v0", num_envs=3, render_mode="ansi", horizon=50)
-    player = ldp_agents.make("uniform", envs.unwrapped.game)
-    player.reset((3,))
+    player = ldp_agents.make("uniform", envs)
     observations, _ = envs.reset(seed=0)
     for _ in range(7):
         prediction = player.act(observations)
         envs.unwrapped.show(player.weights)
         observations, *_ = envs.step(prediction)
-    frames = envs.render()
-    assert len(frames) == 3
-    assert frames[0] == single.render()
-    assert len(set(frames)) == 3
+    shown = envs.render()
+    assert shown[0] == single.render()
+    assert len(set(shown)) == len(shown) == 3
 
 
 def test_videos_are_recorded(tmp_path):
@@ -181,12 +157,7 @@ def test_without_pygame_the_error_says_what_to_install(monkeypatch):
 
 @pytest.mark.parametrize("mode", ["rgb_array", "ansi"])
 def test_a_message_of_zeros_is_shown(mode):
-    rules = {
-        "channel": "unary-encoding",
-        "epsilon": 6.0,
-        "hypotheses": [[0.5, 0.5], [0.5, 0.5]],
-        "horizon": 2,
-    }
+    rules = {"channel": "unary-encoding", "epsilon": 6.0, "hypotheses": [[0.5, 0.5]] * 2}
     env = gym.make("LDPDist-v0", render_mode=mode, **rules)
     env.reset(seed=0)
     while env.step([0.5, 0.5])[0]["message"].any():
