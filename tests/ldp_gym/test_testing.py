@@ -22,7 +22,6 @@ import ldp_agents
 import ldp_gym
 from ldp_gym.channels import GaussianVector, LaplaceSingle, RandomizedResponse
 from ldp_gym.hypotheses import SoftmaxLinear
-from ldp_gym.privacy.audit import certify
 from ldp_gym.privacy.misfit import ERROR_RATE, _log_gains, _Sample, find_misfit
 from ldp_gym.testing import check_channel, check_hypotheses, check_learner
 
@@ -148,17 +147,10 @@ def test_messages_outside_of_the_space_or_of_density_zero_are_reported(kind, rea
 
 def test_check_channel_says_so_at_the_default_effort():
     """Other channels: tests/ldp_gym/privacy/test_audit.py."""
-    for channel in (FlatReal(3, 5, 50, epsilon=0.5), less_noise(GaussianVector, 0.7)(3, 5, 50, delta=1e-5)):
+    quiet = less_noise(GaussianVector, 0.7)(3, 5, 50, epsilon=0.5, delta=1e-5)
+    for channel in (FlatReal(3, 5, 50, epsilon=0.5), quiet):
         with pytest.raises(AssertionError, match="expected messages that follow log_density: "):
             check_channel(channel)
-
-
-def test_a_density_of_twice_the_promised_eps_is_found_by_the_exact_audit():
-    channel = sharper(RandomizedResponse, 2.0, 2.0)(3, 5, 50, epsilon=1.0)
-    check_channel(channel, samples=20_000)
-    certificate = certify(channel, TABLE)
-    assert not certificate.holds
-    assert certificate.epsilon == pytest.approx(2.0)
 
 
 def test_a_worst_case_that_is_not_the_worst_is_reported():

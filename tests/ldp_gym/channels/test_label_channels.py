@@ -21,8 +21,7 @@ def test_randomized_response_sums_to_one_and_keeps_as_section_3_says():
     np.testing.assert_allclose(density.sum(axis=0), 1.0, rtol=1e-12)
     keep = math.exp(1.5) / (math.exp(1.5) + 3)
     np.testing.assert_allclose(np.diag(density), keep, rtol=1e-12)
-    others = density[~np.eye(4, dtype=bool)]
-    np.testing.assert_allclose(others, 1 / (math.exp(1.5) + 3), rtol=1e-12)
+    np.testing.assert_allclose(density[~np.eye(4, dtype=bool)], 1 / (math.exp(1.5) + 3), rtol=1e-12)
 
 
 def test_the_identity_says_loudly_that_it_gives_no_privacy():
@@ -153,7 +152,7 @@ def test_reports_are_unbiased_and_have_their_worst_case_variance(name, epsilon, 
     grid = (grid[1:] + grid[:-1]) / 2
     cell = 2 * reach / 400_000
     found = []
-    for value in np.linspace(-1, 1, 21):
+    for value in np.linspace(-1, 1, 11):
         weights = channel.report_density(atoms, np.full(2, value))
         moments = [weights.sum(), weights @ atoms, weights @ atoms**2]
         if piecewise:

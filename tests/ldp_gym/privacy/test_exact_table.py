@@ -4,7 +4,6 @@ import itertools
 import math
 from collections import defaultdict
 from decimal import Decimal, getcontext
-from fractions import Fraction
 
 import gymnasium as gym
 import numpy as np
@@ -18,7 +17,7 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.core.errors import BrokenPromiseError, IncompatibleChannelError
 from ldp_gym.privacy import ExactChannel
-from ldp_gym.privacy.exact_table import _EXP_BITS, NEAREST, TOTAL, _exp_below, _log_above
+from ldp_gym.privacy.exact_table import NEAREST, TOTAL
 
 
 def public(name, size, rng):
@@ -34,7 +33,7 @@ def test_a_channel_that_sends_reals_or_hides_nothing_is_refused_with_the_nearest
 
 
 @pytest.mark.parametrize("name", FINITE)
-@pytest.mark.parametrize("epsilon", [1e-6, 0.3, 1.0, 5.0, 60.0])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.3, 1.0, 5.0, 60.0, 700.0])
 def test_the_eps_of_every_table_is_a_fraction_at_most_e_to_the_eps_asked_for(name, epsilon):
     rng = np.random.default_rng(0)
     getcontext().prec = 60
@@ -124,18 +123,6 @@ def test_tables_by_hand():
     table = exact.table(np.linspace(0.1, 0.9, 4), np.full((4, 3), 1 / 3))
     assert table.ratio == 1
     assert table.epsilon == 0.0
-
-
-def test_the_bounds_of_e_to_the_eps_are_bounds():
-    getcontext().prec = 80
-    for epsilon in (1e-12, 0.1, 1.0, 17.3, 700.0):
-        power = Decimal(_exp_below(epsilon)) / 2**_EXP_BITS
-        assert power < Decimal(epsilon).exp()
-        assert power > Decimal(epsilon).exp() * (1 - Decimal(10) ** -40)
-    for ratio in (Fraction(3, 2), Fraction(2718281828, 10**9), Fraction(2**40)):
-        found = _log_above(int(ratio * 2**48))
-        assert Decimal(found).exp() >= Decimal(int(ratio * 2**48)) / 2**48
-        assert found <= math.log(ratio) * (1 + 1e-15) + 1e-15
 
 
 def test_a_channel_that_breaks_its_promise_answers_nothing():
