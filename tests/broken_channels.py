@@ -87,9 +87,7 @@ def sharper(kind, drawn=2.0, declared=1.0):
 class TooFar(LaplaceSingle):
     """Sends messages beyond its message space."""
 
-    @property
-    def message_space(self):
-        return gym.spaces.Box(0.0, 0.5, (self.num_hypotheses,), dtype=np.float64)
+    message_space = gym.spaces.Box(0.0, 0.5, (3,), dtype=np.float64)
 
 
 class Denied(LaplaceSingle):

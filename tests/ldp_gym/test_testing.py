@@ -2,53 +2,38 @@
 
 import math
 
-import gymnasium as gym
 import numpy as np
 import pytest
+from broken_channels import (
+    ClearText,
+    Denied,
+    FlatClearText,
+    FlatReal,
+    Nameless,
+    TooFar,
+    less_noise,
+    permuted,
+    sharper,
+)
+from scipy.stats import binom
+from third_party_learners import Picky
 
 import ldp_agents
 import ldp_gym
-from ldp_gym.channels.base import Channel
+from ldp_gym.channels import GaussianVector, LaplaceSingle, RandomizedResponse
 from ldp_gym.hypotheses import SoftmaxLinear
+from ldp_gym.privacy.misfit import ERROR_RATE, _log_gains, _Sample, find_misfit
 from ldp_gym.testing import check_channel, check_hypotheses, check_learner
 
 
-class Leaky(Channel):
-    """A user's channel: the parity of the label, flipped at random; its density is wrong on demand."""
-
-    num_uniforms = 1
-    claimed = 1.0
-
-    @property
-    def message_space(self):
-
-        return gym.spaces.Discrete(2)
-
-    def encode(self, labels, candidates, uniforms, posterior=None):
-        keep = uniforms[..., 0] < 1 / (1 + math.exp(-self.epsilon))
-        return np.where(keep, labels % 2, 1 - labels % 2)
-
-    def log_density(self, messages, candidates, posterior=None):
-        same = np.asarray(messages)[..., None] == np.arange(self.num_labels) % 2
-        return -np.logaddexp(0, np.where(same, -1, 1) * self.epsilon * self.claimed)
-
-
-def test_check_channel_passes_a_user_s_channel_and_catches_a_wrong_density():
-    check_channel(Leaky(3, 4, 10))
-    wrong = Leaky(3, 4, 10)
-    wrong.claimed = 1.5
-    with pytest.raises(AssertionError, match="follow log_density"):
-        check_channel(wrong)
-
-
 def test_check_channel_catches_a_channel_that_remembers():
-    class Late(Leaky):
+    class Late(RandomizedResponse):
         sent = 0
 
         def encode(self, labels, candidates, uniforms, posterior=None):
             self.sent += 1
             messages = super().encode(labels, candidates, uniforms, posterior)
-            return messages if self.sent < 30 else np.broadcast_to(labels % 2, messages.shape)
+            return messages if self.sent < 30 else np.broadcast_to(labels, messages.shape)
 
     with pytest.raises(AssertionError, match="the same message from the same label|follow log_density"):
         check_channel(Late(3, 4, 10), samples=1_000)
@@ -65,8 +50,6 @@ def test_check_hypotheses_says_what_broke():
 
 
 class Peeking(ldp_agents.EXP3):
-    """Reads the messages of rounds to come."""
-
     def play(self, candidates, messages, log_likelihoods=None):
         return super().play(candidates, messages[:, ::-1], log_likelihoods)
 
@@ -82,8 +65,6 @@ class Forgetful(ldp_agents.EXP3):
 
 
 class Single(ldp_agents.EXP3):
-    """Thinks that there is one game."""
-
     def predict(self, candidates):
         return super().predict(candidates)[0]
 
@@ -109,26 +90,98 @@ def test_check_learner_says_what_broke(learner, message):
 
 
 def test_misuse_of_the_checks_and_of_evaluate_is_said():
-    check_learner("bayes", channel="split")
-    with pytest.raises(TypeError, match="a learner has reset, predict and update"):
-        check_learner(lambda game: 7)
     with pytest.raises(TypeError, match="did you mean 'channel'"):
         check_learner("bayes", chanel="split")
-    with pytest.raises(TypeError, match=r"made, not its class or name\), got 'split'"):
-        check_channel("split")
-    with pytest.raises(TypeError, match="a learner has reset, predict and update"):
-        ldp_gym.evaluate(lambda game: 7, {}, episodes=1)
-    with pytest.raises(TypeError, match="checkpoints must be a list of rounds, got 5"):
-        ldp_gym.evaluate("bayes", {}, episodes=1, checkpoints=5)
+    for call in (check_learner, lambda learner: ldp_gym.evaluate(learner, {}, episodes=1)):
+        with pytest.raises(TypeError, match="a learner has reset, predict and update"):
+            call(lambda game: 7)
     with pytest.raises(ValueError, match=r"Single.predict\(\) must return .* of shape \(2, 16\)"):
         ldp_gym.evaluate(Single, {}, episodes=2)
+    with pytest.raises(ValueError, match="samples must be at least 1000, got 10"):
+        check_channel(RandomizedResponse(2, 5, 10), samples=10)
 
 
 def test_a_learner_is_checked_on_a_game_that_it_says_it_can_play():
     """Its K and M, at most 40 of its rounds, on the channel that is asked for."""
-    from third_party_learners import Picky
-
     check_learner(Picky)
     check_learner("third_party_learners:Picky", channel="split", epsilon=2.0)
     with pytest.raises(ldp_agents.IncompatibleChannelError, match="trained for K = 8 and M = 3"):
         check_learner(lambda game: Picky(game))
+
+
+TABLE = np.random.default_rng(0).dirichlet(np.full(5, 0.5), size=3)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        FlatClearText,
+        FlatReal,
+        ClearText,
+        permuted(RandomizedResponse),
+        permuted(LaplaceSingle),
+        less_noise(LaplaceSingle, 0.7),
+        *[sharper(ldp_gym.CHANNELS[name]) for name in ("randomized-response", "split", "one-bit", "wheel")],
+        sharper(RandomizedResponse, 1.0, 2.0),
+    ],
+    ids=lambda kind: f"{kind.__name__}({kind.__base__.__name__})",
+)
+def test_messages_that_do_not_follow_the_density_are_reported(kind):
+    """At the smallest effort that shows it with any seed; see below for the default effort."""
+    for seed in range(3):
+        assert "follow log_density" in find_misfit(kind(3, 5, 50), samples=30_000, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (TooFar, "expected messages in Box"),
+        (Denied, "a positive density of every message"),
+        (Nameless, "NaN"),
+    ],
+)
+def test_messages_outside_of_the_space_or_of_density_zero_are_reported(kind, reason):
+    with pytest.raises(AssertionError, match=reason):
+        check_channel(kind(3, 5, 50, epsilon=0.1), samples=5_000)
+
+
+def test_check_channel_says_so_at_the_default_effort():
+    """Other channels: tests/ldp_gym/privacy/test_audit.py."""
+    quiet = less_noise(GaussianVector, 0.7)(3, 5, 50, epsilon=0.5, delta=1e-5)
+    for channel in (FlatReal(3, 5, 50, epsilon=0.5), quiet):
+        with pytest.raises(AssertionError, match="expected messages that follow log_density: "):
+            check_channel(channel)
+
+
+def test_a_worst_case_that_is_not_the_worst_is_reported():
+    class Lopsided(RandomizedResponse):
+        """Message 0 tells the least; it is the only one that worst_case_messages() names."""
+
+        def encode(self, labels, candidates, uniforms, posterior=None):
+            other = np.where(uniforms[..., 1] < 0.5, labels, self.num_labels - 1)
+            return np.where(uniforms[..., 0] < 0.5, 0, other)
+
+        def log_density(self, messages, candidates, posterior=None):
+            messages = np.asarray(messages)[..., None]
+            same = messages == np.arange(self.num_labels)
+            density = 0.5 * (messages == 0) + 0.25 * same + 0.25 * (messages == self.num_labels - 1)
+            with np.errstate(divide="ignore"):
+                return np.log(density)
+
+        def worst_case_messages(self, candidates, posterior=None):
+            return np.zeros(1, dtype=np.int64)
+
+    assert "worst_case_messages among which" in find_misfit(Lopsided(3, 5, 50), samples=5_000)
+
+
+def test_the_error_rate_is_at_most_the_stated_one():
+    """The classifiers' mean product exceeds 1/a with probability at most a: counted at a = 1/20."""
+    rng, exceeded, repeats = np.random.default_rng(0), 0, 1500
+    law = rng.dirichlet(np.ones(4), size=3)  # three labels, four messages
+    for _ in range(repeats):
+        places = rng.integers(3, size=60)
+        messages = (rng.random(60)[:, None] > law.cumsum(axis=1)[places]).sum(axis=1)
+        sample = _Sample(TABLE, None, places, messages, np.log(law.T[messages]))
+        gains = [gain for _, gain in _log_gains(sample)]
+        exceeded += np.logaddexp.reduce(gains) - math.log(len(gains)) >= math.log(20.0)
+    assert exceeded <= binom.isf(ERROR_RATE, repeats, 1 / 20)

@@ -1,10 +1,12 @@
-"""Noise scales and deltas against direct integrals and the design's table."""
+"""Noise scales, deltas, C(eps) and r*, against direct integrals and the design's table."""
 
 import math
 
 import numpy as np
 import pytest
 from scipy import integrate
+from scipy.optimize import minimize_scalar
+from scipy.stats import norm
 
 from ldp_gym import theory
 from ldp_gym.channels import accounting
@@ -28,20 +30,13 @@ def test_laplace_delta_against_a_direct_integral():
     assert accounting.laplace_delta(shifts, 1.3).upper == 0.0
 
 
-def test_gaussian_delta_against_a_direct_integral():
-    from scipy.stats import norm
+@pytest.mark.parametrize(("shift", "epsilon"), [(0.5, 0.3), (2.0, 1.0), (0.1, 1.0)])
+def test_gaussian_delta_against_a_direct_integral(shift, epsilon):
+    def excess(x):
+        return max(norm.pdf(x) - math.exp(epsilon) * norm.pdf(x, shift), 0.0)
 
-    for shift, epsilon in ((0.5, 0.3), (2.0, 1.0), (0.1, 1.0)):
-        exact, _ = integrate.quad(
-            lambda x, shift=shift, epsilon=epsilon: max(
-                norm.pdf(x) - math.exp(epsilon) * norm.pdf(x, shift), 0.0
-            ),
-            -40,
-            10,
-            limit=500,
-            points=[shift / 2 - epsilon / shift],
-        )
-        assert math.isclose(accounting.gaussian_delta(shift, epsilon), exact, rel_tol=1e-6, abs_tol=1e-14)
+    exact, _ = integrate.quad(excess, -40, 10, limit=500, points=[shift / 2 - epsilon / shift])
+    assert math.isclose(accounting.gaussian_delta(shift, epsilon), exact, rel_tol=1e-6, abs_tol=1e-14)
     assert 0 <= accounting.gaussian_delta(0.01, 800.0) < 1e-300
 
 
@@ -52,9 +47,8 @@ def test_gaussian_delta_against_a_direct_integral():
 def test_the_calibration_table(size, paper, pure, tight, gauss):
     """Noise standard deviation per coordinate in units of log(KT), delta = 1e-5, eps = 1; within 1%."""
     literal = LaplaceVector(size, 4, 1000, delta=1e-5)
-    assert math.isclose(
-        math.sqrt(2) * literal.noise(np.full((size, 4), 0.25)).scale[0] / literal.log_kt, paper, rel_tol=0.01
-    )
+    scale = literal.noise(np.full((size, 4), 0.25)).scale[0] / literal.log_kt
+    assert math.isclose(math.sqrt(2) * scale, paper, rel_tol=0.01)
     assert math.isclose(math.sqrt(2) * size, pure, rel_tol=0.01)
     assert math.isclose(math.sqrt(2) * accounting.laplace_vector_scale(size, 1.0, 1e-5), tight, rel_tol=0.01)
     assert math.isclose(accounting.gaussian_vector_scale(size, 1.0, 1e-5), gauss, rel_tol=0.01)
@@ -63,10 +57,32 @@ def test_the_calibration_table(size, paper, pure, tight, gauss):
 
 def test_raising_eps_never_raises_the_noise():
     """Across the eps at which closed forms take over, and for a delta beyond the numerical accounting."""
-    scales = [
-        accounting.laplace_vector_scale(200, epsilon, 1e-5) for epsilon in (1.0, 10.0, 49.0, 51.0, 100.0)
-    ]
-    paper = [theory.vector_noise_scale(200, 1000, e, 1e-5) / math.log(200_000) for e in (1.0, 51.0)]
+    scales = [accounting.laplace_vector_scale(64, epsilon, 1e-5) for epsilon in (1.0, 10.0, 49.0, 51.0)]
+    paper = [theory.vector_noise_scale(64, 1000, e, 1e-5) / math.log(64_000) for e in (1.0, 51.0)]
     assert np.all(np.diff(scales[:3]) < 0)
     assert scales[0] <= paper[0]
     assert scales[3] <= paper[1] * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 10.0])
+def test_capacity_is_the_maximum_it_is_said_to_be(epsilon):
+    def negative(r):
+        total = r * math.exp(epsilon) + 1 - r
+        return math.log(total) - r * math.exp(epsilon) * epsilon / total
+
+    best = minimize_scalar(negative, bounds=(0, 1), method="bounded", options={"xatol": 1e-12})
+    assert math.isclose(theory.capacity(epsilon), -best.fun, rel_tol=1e-6, abs_tol=1e-12)
+    assert math.isclose(theory.best_share(epsilon), best.x, rel_tol=1e-3)
+
+
+def test_capacity_at_the_ends():
+    assert math.isclose(theory.capacity(1e-6), 1e-12 / 8, rel_tol=1e-5)  # (D - 1)^2 / 2 with D - 1 = eps / 2
+    assert math.isclose(theory.capacity(800.0), 799 - math.log(800.0), rel_tol=1e-12)
+    left, right = theory.capacity(0.0199), theory.capacity(0.0201)  # across the change of formula
+    assert math.isclose(right / left, (0.0201 / 0.0199) ** 2, rel_tol=1e-4)
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-200, 1e-9])
+def test_the_share_is_a_half_where_eps_is_next_to_nothing(epsilon):
+    assert theory.best_share(epsilon) == pytest.approx(0.5, rel=1e-7)
+    assert theory.capacity(epsilon) >= 0.0

@@ -31,27 +31,26 @@ def test_every_channel_keeps_the_contract(name, labels, epsilon):
 def test_what_a_user_hands_over_is_checked(name):
     channel = make_channel(name, 3, 4, 50)
     rng, public = np.random.default_rng(0), np.array([0.2, 0.5, 0.3])
-    for labels in (-1, 4, [0, 7], 1.5, True, "a"):
+    for labels in (-1, 4, [0, 7], 1.5):
         with pytest.raises((TypeError, ValueError), match="labels must"):
             channel.privatize(labels, TABLE, rng, public)
-    for candidates in (TABLE * 2.0, -TABLE, TABLE[:2], TABLE[:, :3], np.full((3, 4), math.nan)):
+    for candidates in (TABLE * 2.0, TABLE[:2], np.full((3, 4), math.nan)):
         with pytest.raises(ValueError, match="hypothesis 0|candidates must have shape"):
             channel.privatize(1, candidates, rng, public)
-    for posterior in (np.full(3, math.nan), [1.0], [0.5, 0.5, 0.5], [1.5, -0.5, 0.0], [math.inf, 0.0, 0.0]):
-        with pytest.raises(ValueError, match="posterior"):
-            channel.privatize(1, TABLE, rng, posterior)
-        if channel.pure:
+    calls = [
+        lambda posterior: channel.privatize(1, TABLE, rng, posterior),
+        lambda posterior: estimate_epsilon(channel, TABLE, 1000, posterior=posterior),
+        lambda posterior: theory.information_rate(channel, TABLE, posterior),
+    ]
+    for call in calls + [lambda posterior: certify(channel, TABLE, posterior)] * channel.pure:
+        for posterior in (np.full(3, math.nan), [1.0], [0.5, 0.5, 0.5], [1.5, -0.5, 0.0]):
             with pytest.raises(ValueError, match="posterior"):
-                certify(channel, TABLE, posterior)
-        with pytest.raises(ValueError, match="posterior"):
-            estimate_epsilon(channel, TABLE, 1000, posterior=posterior)
-        with pytest.raises(ValueError, match="posterior"):
-            theory.information_rate(channel, TABLE, posterior)
+                call(posterior)
     assert channel.privatize(np.uint8(1), TABLE, rng, public).shape == channel.message_shape
 
 
 @pytest.mark.parametrize("name", CHANNELS)
-def test_labels_candidates_and_coins_broadcast(name):
+def test_labels_candidates_coins_and_losses_broadcast(name):
     channel = make_channel(name, 3, 4, 50)
     rng = np.random.default_rng(0)
     coins = rng.random((6, 5, channel.num_uniforms))
@@ -60,6 +59,13 @@ def test_labels_candidates_and_coins_broadcast(name):
     expected = channel.encode(np.full((6, 5), 2), np.broadcast_to(TABLE, (6, 5, 3, 4)), coins, public)
     np.testing.assert_allclose(channel.encode(2, TABLE, coins, public), expected)
     np.testing.assert_allclose(channel.encode(np.full(5, 2), spread, coins, public), expected)
+    tables = np.random.default_rng(1).dirichlet(np.ones(4), size=(2, 3))
+    which = rng.integers(2, size=(6, 5))
+    messages = channel.encode(2, tables[which], coins, public)
+    losses = channel.loss_estimates(messages, tables[which], public)
+    for i in np.ndindex(6, 5):
+        alone = channel.loss_estimates(messages[i], tables[which[i]], public)
+        np.testing.assert_allclose(alone, losses[i], atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -67,13 +73,17 @@ def test_labels_candidates_and_coins_broadcast(name):
     [
         ("laplace-single", {"epsilon": 0.0}, "epsilon must be positive and finite, got 0"),
         ("laplace-single", {"epsilon": math.nan}, "epsilon must be a number, got NaN"),
-        ("laplace-single", {"epsilon": -1}, "got -1"),
         ("laplace-single", {"delta": 1e-5}, "pure channel: it takes delta=0 only, got 1e-05"),
         ("laplace-vector", {"delta": 0.0}, "needs delta > 0"),
         ("laplace-vector", {"delta": 1.0}, r"delta must lie in \[0, 1\), got 1"),
         ("laplace-single", {"gamma": -1.0}, "gamma must be positive"),
         ("laplace-single", {"calibration": "loose"}, "calibration must be one of paper, tight, got 'loose'"),
         ("laplace-single", {"clipping": "round"}, "continuous, paper, got 'round'"),
+        ("adaptive-groups", {"posterior_rate": 0.0}, "posterior_rate must be positive"),
+        ("adaptive-groups", {"posterior_share": 1.0}, "posterior_share must"),
+        ("one-bit", {"epsilon": 1e-310}, "beyond the floats: raise epsilon"),
+        ("hybrid", {"epsilon": 1e-310}, "beyond the floats: raise epsilon"),
+        ("gaussian-vector", {"epsilon": 1e18, "delta": 1e-5}, "epsilon must be positive and at most"),
         ("randomized-response", {"horizon": 1}, r"horizon \(T\) must be at least 2, got 1"),
         ("randomized-response", {"num_hypotheses": 1}, r"num_hypotheses \(K\) must be at least 2, got 1"),
     ],
@@ -82,14 +92,6 @@ def test_bad_parameters_are_named(name, options, message):
     facts = {"num_hypotheses": 3, "num_labels": 4, "horizon": 10, "delta": 0.0, **options}
     with pytest.raises(ValueError, match=message):
         ldp_gym.CHANNELS[name](**facts)
-
-
-def test_unknown_names_and_options_come_with_advice():
-    facts = {"num_hypotheses": 3, "num_labels": 4, "horizon": 10}
-    with pytest.raises(ValueError, match="did you mean 'laplace-single'"):
-        ldp_gym.CHANNELS.build("laplace-singel", facts, {})
-    with pytest.raises(TypeError, match="takes no option 'gama'; its options: .*gamma"):
-        ldp_gym.CHANNELS.build("laplace-single", facts, {"gama": 1.0})
 
 
 @pytest.mark.parametrize("name", [name for name in CHANNELS if ldp_gym.CHANNELS[name].reveals_losses])

@@ -1,23 +1,28 @@
-"""The channels that ask about hypotheses: what they ask, under which posterior, and that M is not seen."""
+"""Channels that ask about hypotheses: the questions, the posterior they go by, and that M is not seen."""
 
 import math
 
+import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import ALPHA, FREE_OF_NUM_LABELS, TABLE, make_channel
+from helpers import ALPHA, CHANNELS, FREE_OF_NUM_LABELS, TABLE, make_channel
 from scipy import stats
 
+import ldp_agents
+import ldp_gym
 from ldp_gym import theory
 from ldp_gym.channels.vote import vote_laws_of_winners, votes
+from ldp_gym.engine.learners import build_learner
+from ldp_gym.testing import check_channel, check_learner
 
 NOISY = ["laplace-single", "laplace-vector", "gaussian-vector"]
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [(name, {}) for name in (*FREE_OF_NUM_LABELS, *NOISY[1:])]
-    + [(n, {"calibration": "tight"}) for n in NOISY],
-)
+CASES = [(name, {}) for name in (*FREE_OF_NUM_LABELS, *NOISY[1:])]
+CASES += [(name, {"calibration": "tight"}) for name in NOISY]
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
 def test_m_free_channels_do_not_see_that_labels_are_refined(name, options):
     """With the same coins the message of a label is that of any of its parts, and so is its likelihood."""
     rng = np.random.default_rng(0)
@@ -32,9 +37,8 @@ def test_m_free_channels_do_not_see_that_labels_are_refined(name, options):
     for part in (0, 6):
         messages = channels[1].encode(7 * labels + part, fine, coins, public)
         shift = math.log(7) if name in ("one-bit", "hybrid") else 0.0  # their losses are log-likelihoods
-        np.testing.assert_allclose(
-            messages, np.where(coarse != 0.0, coarse + shift, 0.0), rtol=1e-7, atol=1e-9
-        )
+        expected = np.where(coarse != 0.0, coarse + shift, 0.0)
+        np.testing.assert_allclose(messages, expected, rtol=1e-7, atol=1e-9)
         refined = channels[1].log_likelihood(messages, fine, public)
         refined -= refined.max(axis=-1, keepdims=True)
         np.testing.assert_allclose(refined, likelihood, atol=1e-7)
@@ -51,28 +55,23 @@ def test_a_comparison_by_hand():
     chance = np.where(likes, keep, 1 - keep)
     chance[3] = 0.5  # nobody's label: a coin decides
     np.testing.assert_allclose(np.exp(channel.log_density(message, TABLE)), chance)
-    by_hand = [np.log(sum(row * np.where(likes, keep, 1 - keep))) for row in TABLE]
-    np.testing.assert_allclose(channel.log_likelihood(message, TABLE), by_hand)
-    np.testing.assert_allclose(
-        channel.log_likelihood(-message, TABLE)[0], np.log(0.3 * keep + 0.7 * (1 - keep))
-    )
-
-
-def sides_of(messages):
-    """The sides of comparisons, from the messages: 1 with the first hypothesis, -1 against it."""
-    return messages * messages[..., :1]
+    np.testing.assert_allclose(np.exp(channel.log_likelihood(message, TABLE)), TABLE @ chance)
+    other = np.exp(channel.log_likelihood(-message, TABLE)[0])
+    np.testing.assert_allclose(other, 0.3 * keep + 0.7 * (1 - keep))
 
 
 def test_adaptive_sides_hold_about_half_of_the_posterior():
     channel, rng = make_channel("adaptive-split", 6, 4, 50), np.random.default_rng(0)
     table, labels = rng.dirichlet(np.ones(4), size=6), rng.integers(4, size=500)
     weights = np.array([0.1, 0.05, 0.3, 0.25, 0.2, 0.1])
-    sides = sides_of(channel.privatize(labels, table, rng, weights))
+    messages = channel.privatize(labels, table, rng, weights)
+    sides = messages * messages[:, :1]  # 1 with the first hypothesis, -1 against it
     assert set(np.unique(sides)) == {-1.0, 1.0}
     share = (sides > 0) @ weights
     assert np.abs(share - 0.5).max() <= 0.15 + 1e-9  # half of the heaviest
     likely = np.array([0.9, 0.02, 0.02, 0.02, 0.02, 0.02])
-    assert (sides_of(channel.privatize(labels, table, rng, likely)) == [1, -1, -1, -1, -1, -1]).all()
+    messages = channel.privatize(labels, table, rng, likely)
+    assert (messages * messages[:, :1] == [1, -1, -1, -1, -1, -1]).all()
 
 
 def test_groups_hold_equal_shares_of_the_posterior():
@@ -111,23 +110,16 @@ def doubt(channel, groups, weights):
 
 @pytest.mark.parametrize("epsilon", [1.0, 1.7, 4.0])
 def test_the_groups_are_those_that_leave_least_doubt(epsilon):
-    """Of the deals to every number of groups, under random posteriors; not always the same number."""
+    """Of the deals to every number of groups, under random posteriors and equals, dealt in order."""
     channel, rng = make_channel("adaptive-groups", 7, 7, 50, epsilon=epsilon), np.random.default_rng(3)
     counts = set()
-    for _ in range(60):
-        weights, uniforms = rng.dirichlet(np.full(7, 0.7)), rng.random(channel.num_uniforms)
+    for weights in (np.full(7, 1 / 7), *rng.dirichlet(np.full(7, 0.7), size=60)):
+        uniforms = rng.random(channel.num_uniforms)
         deals = [deal(weights, uniforms, count) for count in channel.sizes]
         best = min(deals, key=lambda groups: doubt(channel, groups, weights))
         assert channel.encode(0, np.eye(7), uniforms, weights)[:-1].tolist() == best.tolist()
         counts.add(best.max() + 1)
     assert len(counts) > 1
-
-
-def test_equals_are_dealt_in_order():
-    channel = make_channel("adaptive-groups", 6, 6, 50, epsilon=1.0)
-    lots = np.append(np.linspace(0.9, 0.1, 6), [0.5, 0.5, 0.5])  # the first hypothesis' turn is first
-    message = channel.encode(0, np.eye(6), lots, np.full(6, 1 / 6))
-    assert message[:-1].tolist() == [0, 1, 2, 0, 1, 2]
 
 
 def test_a_pair_is_drawn_from_the_posterior():
@@ -151,10 +143,8 @@ def test_the_adaptive_wheel_s_stretches_are_the_posterior(public, arc):
     order = message.argsort()
     gaps = np.append(np.diff(message[order]), 1 - np.ptp(message))
     np.testing.assert_allclose(gaps, (weights[order] + weights[np.roll(order, -1)]) / 2, atol=1e-12)
-    covered, beyond = (
-        channel.log_density(np.array([place, 1.0, 1.0, 1.0]), np.eye(4), weights)[0]
-        for place in (arc - 1e-9, arc + 1e-9)
-    )
+    ends = np.array([[place, 1.0, 1.0, 1.0] for place in (arc - 1e-9, arc + 1e-9)])
+    covered, beyond = channel.log_density(ends, np.eye(4), weights)[:, 0]
     assert covered - beyond == pytest.approx(1.0)
 
 
@@ -194,13 +184,10 @@ def test_votes_are_kept_for_what_cannot_change_alone():
     assert votes(table).tolist() == votes(fixed).tolist() == shares
     np.testing.assert_allclose(vote_laws_of_winners(table), [[0.75, 0.25], [0.25, 0.75]])
     assert votes(fixed) is votes(fixed)
-    table[:] = table[::-1].copy()
     view = np.broadcast_to(table, (4, 2, 3))  # read-only, but what it shows may change
-    assert votes(table).tolist() == shares[::-1]
-    assert votes(view)[0].tolist() == shares[::-1]
-    table[:] = table[::-1].copy()
-    assert votes(table).tolist() == votes(view)[0].tolist() == shares
-    assert not votes(fixed).flags.writeable
+    for now in (shares, shares[::-1]):
+        assert votes(table).tolist() == votes(view)[0].tolist() == now
+        table[:] = table[::-1].copy()
 
 
 def test_groups_by_hand():
@@ -241,3 +228,59 @@ def test_the_wheel_s_last_bits_tell_nothing(name):
     public = np.array([0.2, 0.5, 0.3]) if channel.adaptive else None
     steps = channel.privatize(rng.integers(4, size=1000), TABLE, rng, public) * 2.0**40
     assert np.array_equal(steps, np.rint(steps))
+
+
+ADAPTIVE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].adaptive]
+OPTIONS = {"posterior_rate": 0.5, "posterior_share": 0.05}
+
+
+class Hedge(ldp_agents.ExponentialWeights):
+    """A learner that passes the public posterior to an adaptive channel."""
+
+    rate = 0.5
+
+    def losses(self, messages, candidates):
+        return -self.game.channel.log_likelihood(messages, candidates, self.posterior)
+
+
+@pytest.mark.parametrize("channel", ADAPTIVE)
+def test_adaptive_channels_take_the_options_and_keep_their_contract(channel):
+    check_channel(make_channel(channel, 4, 5, 12, **OPTIONS), samples=20_000)
+    for learner in ("bayes", "robust", "fixed-share", Hedge):
+        check_learner(learner, channel=channel, channel_kwargs=OPTIONS)
+
+
+@pytest.mark.parametrize("channel", ADAPTIVE)
+def test_a_channel_acts_on_the_posterior_that_it_names(channel):
+    """Environment, vector environment and tape agree, and differ from the plain posterior's messages."""
+    rules = {"hypotheses": "dirichlet", "channel": channel, "epsilon": 4.0, "horizon": 60, "truth": 1}
+    heard = []
+    for options in ({}, {"posterior_share": 0.2}):
+        game = {**rules, "channel_kwargs": options}
+        env = gym.make("LDPDist-v0", **game)
+        learner = build_learner("bayes", env.unwrapped.game)
+        observation, _ = env.reset(seed=3)
+        messages, total = [], 0.0
+        for _ in range(60):
+            observation, _, _, _, info = env.step(learner.act(observation))
+            messages.append(observation["message"])
+            total += info["kl"]
+        heard.append(messages)
+        assert ldp_gym.evaluate("bayes", game, episodes=1, seed=3).kl[0, -1] == pytest.approx(total, rel=1e-9)
+    assert not np.array_equal(*heard)
+
+
+def test_a_posterior_that_shares_serves_a_truth_that_switches():
+    """On these eight episodes."""
+    rules = {"hypotheses": "dirichlet", "channel": "adaptive-groups", "epsilon": 4.0, "horizon": 600}
+    rules |= {"truth": "switching", "truth_kwargs": {"switches": [300]}}
+    shared = {**rules, "channel_kwargs": {"posterior_share": 0.005}}
+    risks = [ldp_gym.evaluate("robust", game, episodes=8, seed=50).risk for game in (rules, shared)]
+    assert risks[1] < 0.6 * risks[0]
+
+
+def test_a_missing_posterior_is_said_with_where_to_find_it():
+    channel = make_channel("adaptive-split", 4, 5, 12)
+    candidates = np.full((4, 5), 0.2)
+    with pytest.raises(ValueError, match=r"has it as self\.posterior, and game\.public_posterior\(\) keeps"):
+        channel.log_likelihood(channel.message_space.sample(), candidates)

@@ -1,13 +1,14 @@
 """The audits: known answers, brute force, negative controls, and channels broken by hand."""
 
 import math
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from adversarial_classes import audit as audit_classes
 from adversarial_classes import draw_table
 from broken_channels import ClearText, less_noise
-from helpers import make_channel
+from helpers import PURE, make_channel
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.laplace_single import LaplaceSingle
@@ -21,8 +22,6 @@ THREE = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]])
 FIVE = np.array([[0, 0, 0, 1, 0], [2 / 9, 2 / 9, 3 / 9, 0, 2 / 9]])
 HAIR = np.zeros((2, 32))  # a one-hot row against a nearly uniform one: 94 of the paper's cells, not 64
 HAIR[0, 0], HAIR[1, 1:] = 1.0, 1 / 31
-
-# -- Exact --------------------------------------------------------------------------------------------
 
 
 def test_every_pure_channel_keeps_its_promise_on_adversarial_classes():
@@ -45,14 +44,9 @@ def test_the_extrema_are_those_of_all_breakpoints_tails_and_a_fine_grid(seed, ca
     table = draw_table(rng)[:5]
     if len(table) < 2:
         table = np.stack([table[0], table[0]])
-    rule = str(rng.choice(["continuous", "paper"]))
-    channel = LaplaceSingle(
-        *table.shape,
-        int(rng.integers(2, 500)),
-        epsilon=float(rng.uniform(0.1, 8)),
-        clipping=rule,
-        calibration=calibration,
-    )
+    options = {"clipping": str(rng.choice(["continuous", "paper"])), "calibration": calibration}
+    horizon, epsilon = int(rng.integers(2, 500)), float(rng.uniform(0.1, 8))
+    channel = LaplaceSingle(*table.shape, horizon, epsilon=epsilon, **options)
     found = audit.exact_epsilon(channel, table)
     cells, noise = channel.clipping.cells(table), channel.noise(table)
     levels = np.log(channel.clipping.density(table, cells.lengths, cells.total))[:, cells.lengths > 0]
@@ -70,7 +64,7 @@ def test_the_extrema_are_those_of_all_breakpoints_tails_and_a_fine_grid(seed, ca
     assert math.isclose(density[y] - density[other], found.epsilon, rel_tol=1e-12)
 
 
-@pytest.mark.parametrize("size", [4, 128, 256])
+@pytest.mark.parametrize("size", [4, 128])
 def test_a_pair_that_tells_is_always_found(size):
     """All hypotheses alike but one: the pairs without it tie."""
     for odd in (0, 1, size // 2, size - 1):
@@ -111,17 +105,6 @@ def test_an_audit_in_parts_finds_the_same():
     assert np.array_equal(found.message, messages[spread.argmax()])
 
 
-def test_the_second_column_is_as_telling_as_any():
-    channel = make_channel("hadamard-response", 2, 5, 10, epsilon=1.3)
-    density = channel.log_density(np.arange(channel.order), FIVE)
-    assert np.ptp(density, axis=-1).max() == pytest.approx(audit.exact_epsilon(channel, FIVE).epsilon)
-
-
-def test_label_channels_exactly():
-    assert math.isclose(audit.exact_epsilon(RandomizedResponse(2, 5, 10, epsilon=0.7), FIVE).epsilon, 0.7)
-    assert audit.exact_epsilon(Identity(2, 5, 10), FIVE).epsilon == math.inf
-
-
 def test_finite_deltas_exactly():
     """Randomized response at half its eps: the label's probability in excess of e^eps times another's."""
     channel = RandomizedResponse(2, 5, 10, epsilon=1.0)
@@ -129,9 +112,9 @@ def test_finite_deltas_exactly():
     expected = keep - math.exp(0.5) * keep / math.e
     assert math.isclose(audit.exact_delta(channel, FIVE, 0.5).upper, expected, rel_tol=1e-12)
     assert audit.exact_delta(channel, FIVE, 1.0).upper < 1e-15
-
-
-# -- Vectors ------------------------------------------------------------------------------------------
+    assert audit.exact_delta(RandomizedResponse(2, 5, 10, epsilon=800.0), FIVE, 800.0).upper < 1e-12
+    assert math.isclose(audit.exact_epsilon(channel, FIVE).epsilon, 1.0)
+    assert audit.exact_epsilon(Identity(2, 5, 10), FIVE).epsilon == math.inf
 
 
 @pytest.mark.parametrize("calibration", ["paper", "tight"])
@@ -139,40 +122,36 @@ def test_finite_deltas_exactly():
 def test_vector_channels_keep_their_delta_on_adversarial_classes(name, calibration):
     rng = np.random.default_rng(0)
     for _ in range(10):
-        table = draw_table(rng)
-        channel = make_channel(
-            name,
-            *table.shape,
-            int(rng.integers(2, 10**5)),
-            epsilon=rng.uniform(0.1, 4),
-            calibration=calibration,
-        )
-        certificate = certify(channel, table)
-        assert certificate.holds, channel
+        table, horizon = draw_table(rng), int(rng.integers(2, 10**5))
+        options = {"epsilon": rng.uniform(0.1, 4), "calibration": calibration}
+        channel = make_channel(name, *table.shape, horizon, **options)
+        assert certify(channel, table).holds, channel
         bounds = audit.exact_delta(channel, table, channel.epsilon)
         assert 0 <= bounds.lower <= bounds.upper
 
 
-@pytest.mark.parametrize("kind", [LaplaceVector, GaussianVector])
-def test_a_vector_with_half_the_noise_is_convicted(kind):
+def quieter(kind, factor):
+    """The channel with its noise divided by a factor, in its density too."""
+
     class Quiet(kind):
         def _unit_scale(self):
-            return super()._unit_scale() / 2.0
+            return super()._unit_scale() / factor
 
+    return Quiet
+
+
+@pytest.mark.parametrize("kind", [LaplaceVector, GaussianVector])
+def test_a_vector_with_half_the_noise_is_convicted(kind):
     table = np.array([[0.9, 0.1], [0.1, 0.9]])
     options = {"epsilon": 1.0, "delta": 1e-5, "calibration": "tight"}
     assert certify(kind(2, 2, 100, **options), table).holds
-    assert not certify(Quiet(2, 2, 100, **options), table).holds
+    assert not certify(quieter(kind, 2.0)(2, 2, 100, **options), table).holds
 
 
 def test_a_vector_whose_promise_cannot_be_shown_is_not_certified():
     """No pair of labels moves all three coordinates: the bounds are apart, and the upper one decides."""
-
-    class Quiet(GaussianVector):
-        def _unit_scale(self):
-            return super()._unit_scale() / 1.05
-
-    channel = Quiet(3, 3, 10_000, epsilon=1.0, delta=1e-5, calibration="tight")
+    options = {"epsilon": 1.0, "delta": 1e-5, "calibration": "tight"}
+    channel = quieter(GaussianVector, 1.05)(3, 3, 10_000, **options)
     table = np.full((3, 3), 0.05) + 0.85 * np.eye(3)
     bounds = channel.delta_bounds(table, 1.0)
     assert bounds.lower < 1e-5 < bounds.upper
@@ -205,9 +184,6 @@ def test_the_bounds_on_delta_meet_where_one_pair_has_every_range():
         channel = cls(2, 2, 10**6, epsilon=0.5, delta=1e-3, calibration="tight")
         lower, upper = audit.exact_delta(channel, np.eye(2), 0.5)
         assert 0.98 * upper < lower <= upper <= 1e-3 * (1 + 1e-9)
-
-
-# -- The black box, and channels broken by hand -------------------------------------------------------
 
 
 def test_the_black_box_convicts_the_ceilings_and_not_the_cells():
@@ -260,29 +236,19 @@ def test_broken_channels_are_caught(channel, exact, contract):
     trials = 10**6 if isinstance(channel, Leak) else 10**5
     assert audit.estimate_epsilon(channel, FIVE, trials=trials).epsilon > 1.2
     assert certify(channel, FIVE).holds is not exact
-    if contract:
-        with pytest.raises(AssertionError, match="log_density"):
-            check_channel(channel)
-    else:
+    with pytest.raises(AssertionError, match="log_density") if contract else nullcontext():
         check_channel(channel)
 
 
 def test_bad_arguments_of_the_audits_are_named():
     channel = RandomizedResponse(2, 5, 10)
-    with pytest.raises(ValueError, match=r"confidence must lie in \(0, 1\), got 99"):
-        audit.estimate_epsilon(channel, FIVE, confidence=99)
-    with pytest.raises(ValueError, match="got -1"):
-        audit.estimate_epsilon(channel, FIVE, delta=-1.0)
-    with pytest.raises(ValueError, match="hypothesis 0 sums to 3"):
-        audit.exact_epsilon(channel, FIVE * 3)
-    with pytest.raises(ValueError, match=r"candidates of shape \(2, 5\); got \(2, 3\)"):
-        audit.exact_epsilon(channel, THREE)
-    with pytest.raises(ValueError, match="epsilon must be positive and at most 1e\\+15"):
-        GaussianVector(2, 5, 10, epsilon=1e18, delta=1e-5)
-    with pytest.raises(ValueError, match="trials must be at least 100, got 20"):
-        audit.estimate_epsilon(channel, FIVE, trials=20)
+    for wrong in ({"confidence": 99}, {"delta": -1.0}, {"trials": 20}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            audit.estimate_epsilon(channel, FIVE, **wrong)
+    for table in (FIVE * 3, THREE):
+        with pytest.raises(ValueError, match="hypothesis 0 sums to 3|candidates of shape"):
+            audit.exact_epsilon(channel, table)
     assert audit.estimate_epsilon(LaplaceVector(2, 5, 100, delta=1e-5), FIVE, trials=200).epsilon >= 0.0
-    assert audit.exact_delta(RandomizedResponse(2, 5, 10, epsilon=800.0), FIVE, 800.0).upper < 1e-12
 
 
 def test_a_channel_that_does_not_say_where_its_extrema_lie():
@@ -291,3 +257,45 @@ def test_a_channel_that_does_not_say_where_its_extrema_lie():
 
     with pytest.raises(TypeError, match="define worst_case_messages\\(\\), or audit its messages"):
         audit.exact_epsilon(Mute(2, 5, 10), FIVE)
+
+
+EIGHT = np.random.default_rng(0).dirichlet(np.full(16, 0.3), size=8)
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_the_black_box_finds_most_of_eps_and_never_more(name):
+    """True eps 1.5 (less for Laplace noise). The bound exceeds the truth with probability 1e-6 at most.
+
+    What a hash of the label says, only those can read who know the hash: docs/privacy.md says so.
+    """
+    channel = make_channel(name, 8, 16, 1000, epsilon=1.5)
+    public = audit.uniform_posterior(channel)
+    truth = audit.exact_epsilon(channel, EIGHT, public).epsilon
+    found = audit.estimate_epsilon(channel, EIGHT, 200_000, confidence=1 - 1e-6, posterior=public)
+    share = 0.2 if name == "local-hashing" else 0.75
+    assert share * truth < found.epsilon <= truth
+
+
+def test_it_says_what_became_of_the_messages():
+    channel = make_channel("randomized-response", 2, 5, 10)
+    found = audit.estimate_epsilon(channel, FIVE, 200_000)
+    assert found.trials == 200_000
+    assert found.explored + 2 * found.tested == found.trials
+    assert max(found.counts) <= found.tested == 50_000
+    few = audit.estimate_epsilon(channel, np.full((2, 5), 0.2), 107)
+    assert few.explored + 2 * few.tested == few.trials <= 107
+
+
+def test_an_event_that_needs_two_answers():
+    """The label's bit is the exclusive or of two signs: no coordinate tells it by itself."""
+
+    class Exclusive(type(make_channel("gaussian-vector", 2, 2, 10))):
+        def encode(self, labels, candidates, uniforms, posterior=None):
+            signs = np.where(uniforms[..., 2:3] < 0.5, -1.0, 1.0)
+            other = np.where(np.asarray(labels)[..., None] == 1, signs, -signs)
+            return np.concatenate([signs, other], axis=-1)
+
+    channel = Exclusive(2, 2, 10, epsilon=1.0, delta=1e-5)
+    found = audit.estimate_epsilon(channel, np.array([[0.9, 0.1], [0.2, 0.8]]), 20_000)
+    assert found.epsilon > 4.0
+    assert "coordinate" in found.event

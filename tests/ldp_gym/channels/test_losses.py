@@ -1,13 +1,17 @@
-"""Losses that are losses: in expectation under any member its own is least, by listing all messages."""
+"""Loss estimates: the truth has the least, and those of the label log-loss are unbiased."""
 
 import math
 
 import numpy as np
 import pytest
+from helpers import PURE, make_channel
 
 import ldp_gym
+from ldp_gym.channels import local_hashing
 from ldp_gym.channels.base import Channel
+from ldp_gym.channels.clipping import Clipping
 from ldp_gym.channels.randomized_response import RandomizedResponse
+from ldp_gym.core.errors import IncompatibleChannelError
 
 RANDOM = np.random.default_rng(3).dirichlet(np.full(6, 0.4), size=4)
 TABLES = {
@@ -31,14 +35,10 @@ POSTERIORS = {
     "confident": np.array([1e-9, 0.98, 0.02 - 2e-9, 1e-9]),
     "certain": np.array([0.0, 0.0, 1.0, 0.0]),
 }
-LISTED = [
-    name
-    for name in ldp_gym.CHANNELS
-    if "laplace" not in name and "gaussian" not in name and name != "identity"
-]
+LISTED = [name for name in PURE if name != "laplace-single"]
 
 
-def laws(channel: Channel, table: np.ndarray, posterior: np.ndarray):
+def laws(channel, table, posterior):
     """The listed messages, their probabilities under the hypotheses ``(N, K)``, and the losses ``(N, K)``."""
     public = posterior if channel.adaptive else None
     listed = channel.list_messages(table, public)
@@ -50,16 +50,12 @@ def laws(channel: Channel, table: np.ndarray, posterior: np.ndarray):
     return listed, likelihood, channel.loss_estimates(listed.messages, table, public)
 
 
-def cases(name: str):
-    return POSTERIORS if ldp_gym.CHANNELS[name].adaptive else ["uniform"]
-
-
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize("name", LISTED)
 def test_the_truth_has_the_least_loss_whatever_the_posterior(name, kind, epsilon):
     channel, table = ldp_gym.CHANNELS[name](4, 6, 100, epsilon=epsilon), TABLES[kind]
-    for posterior in cases(name):
+    for posterior in POSTERIORS if channel.adaptive else ["uniform"]:
         _, likelihood, losses = laws(channel, table, POSTERIORS[posterior])
         excess = likelihood.T @ losses
         excess = excess - np.diag(excess)[:, None]  # of hypothesis k over the truth, (truth, k)
@@ -122,6 +118,7 @@ class OwnResponse(RandomizedResponse):
     """A channel of one's own, without losses of its own."""
 
     loss_estimates = Channel.loss_estimates
+    unbiased_losses = Channel.unbiased_losses
 
 
 class OwnSets(ldp_gym.CHANNELS["subset-selection"]):
@@ -139,16 +136,10 @@ def test_a_channel_of_one_s_own_gets_losses(maker, kind):
     assert (excess - np.diag(excess)[:, None] >= -1e-12).all()
     rounds = np.broadcast_to(TABLES[kind], (3, 2, 4, 6))  # a table for every round
     messages = channel.privatize(np.zeros((3, 2), dtype=np.int64), rounds, np.random.default_rng(0))
-    np.testing.assert_allclose(
-        channel.loss_estimates(messages, rounds), channel.loss_estimates(messages, TABLES[kind])
-    )
-
-
-def test_the_logarithmic_score_is_bounded_by_the_privacy_level():
-    channel = OwnSets(4, 6, 100, epsilon=2.0)
-    messages = channel.list_messages(RANDOM).messages
-    losses = channel.loss_estimates(messages, RANDOM)
-    assert np.abs(losses).max() <= 2.0
+    alike = channel.loss_estimates(messages, TABLES[kind])
+    np.testing.assert_allclose(channel.loss_estimates(messages, rounds), alike)
+    if maker is OwnSets:  # the logarithmic score is bounded by the privacy level
+        assert np.abs(losses).max() <= 1.0 + 1e-12
 
 
 @pytest.mark.parametrize("channel", ["split", "scheffe", "vote", "wheel"])
@@ -159,22 +150,103 @@ def test_centred_exp3_finds_a_truth_that_signs_would_lose(channel):
     assert risk < 0.06 * ldp_gym.evaluate("uniform", rules, episodes=1).risk
 
 
-def test_the_literal_learners_refuse_what_is_no_log_likelihood():
-    import ldp_agents
+DENSE = np.array([[0.6, 0.3, 0.1, 0.0], [0.2, 0.2, 0.3, 0.3], [0.05, 0.8, 0.1, 0.05]])
+HORIZON = 40
 
-    for name in ldp_gym.CHANNELS:
-        rules = {
-            "hypotheses": "dirichlet",
-            "horizon": 20,
-            "channel": name,
-            "delta": 1e-5 * ("vector" in name),
-        }
-        game = ldp_gym.LDPDistEnv(**rules).game
-        reads = "laplace" in name or name in ("gaussian-vector", "one-bit", "hybrid")
-        for learner in (ldp_agents.WMA, ldp_agents.EXP3):
-            if reads:
-                learner(game)
-            else:
-                with pytest.raises(ldp_gym.core.errors.IncompatibleChannelError, match="centred-exp3"):
-                    learner(game)
-        ldp_agents.CentredEXP3(game)
+
+def clipped_losses(clipping="continuous"):
+    """``-log((1 - 1/T) f_k[y] / l_y + 1 / (T N'))`` by hand, ``(K, M)``."""
+    lengths = DENSE.shape[1] * DENSE.max(axis=0)
+    if clipping == "paper":
+        lengths = np.ceil(lengths)
+    return -np.log((1 - 1 / HORIZON) * DENSE / lengths + 1 / (HORIZON * lengths.sum()))
+
+
+@pytest.mark.parametrize("epsilon", [0.4, 3.0])
+@pytest.mark.parametrize(
+    "name",
+    ["randomized-response", "identity", "subset-selection", "hadamard-response", "unary-encoding",
+     "local-hashing", "one-bit", "hybrid", "designed"],
+)  # fmt: skip
+def test_losses_are_unbiased_given_each_label(name, epsilon, monkeypatch):
+    monkeypatch.setattr(local_hashing, "MOST_MESSAGES", 10**6)  # all hashes
+    channel = make_channel(name, 3, 4, HORIZON, epsilon=epsilon)
+    listed = channel.list_messages(DENSE)
+    assert listed.complete
+    density = np.exp(channel.log_density(listed.messages, DENSE) + listed.log_weights[:, None])
+    losses = channel.unbiased_losses(listed.messages, DENSE)
+    np.testing.assert_allclose(density.T @ losses, clipped_losses().T, rtol=1e-8)
+
+
+@pytest.mark.parametrize("clipping", ["continuous", "paper"])
+@pytest.mark.parametrize("calibration", ["paper", "tight"])
+def test_losses_of_laplace_noise_are_unbiased_given_each_label(calibration, clipping):
+    """By quadrature over each coordinate, whose message is a real number."""
+    options = {"epsilon": 2.0, "calibration": calibration, "clipping": clipping}
+    channel = make_channel("laplace-single", 3, 4, HORIZON, **options)
+    noise, total = channel.noise(DENSE), np.zeros((4, 3))
+    for j in range(3):
+        grid = np.linspace(-40.0, 40.0, 200_001) * noise.scale[j]
+        messages = np.zeros((len(grid), 3))
+        messages[:, j] = channel.to_loss(grid, noise.offset, noise.slope)
+        density = np.exp(channel.log_density(messages, DENSE)) * (grid[1] - grid[0]) * noise.slope
+        total += density.T @ channel.unbiased_losses(messages, DENSE)
+    np.testing.assert_allclose(total, clipped_losses(clipping).T, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["laplace-vector", "gaussian-vector"])
+def test_losses_of_vectors_are_unbiased_given_each_label(name):
+    """The noise is symmetric: averaged over pairs of messages with opposite noise, nothing of it is left."""
+    channel, rng = make_channel(name, 3, 4, HORIZON, epsilon=2.0), np.random.default_rng(0)
+    share = channel.clipping.cells(DENSE).shares
+    coins = rng.random((50, 3))
+    for y in range(4):
+        sums = np.zeros(3)
+        for moved in (False, True):  # h_t keeps the label, or moves it to a uniform point of all cells
+            for uniform, weight in zip(np.cumsum(share) - share / 2, share, strict=True):
+                h = np.broadcast_to([1 / HORIZON / 2 if moved else 0.5, uniform], (50, 2))
+                both = [
+                    channel.unbiased_losses(channel.encode(y, DENSE, np.concatenate([h, u], axis=1)), DENSE)
+                    for u in (coins, 1.0 - coins)
+                ]
+                mean = np.mean(both, axis=(0, 1))
+                sums += (1 / HORIZON if moved else 1 - 1 / HORIZON) * weight * mean
+        np.testing.assert_allclose(sums, clipped_losses()[:, y], rtol=1e-6)
+
+
+def test_a_custom_channel_gets_them_from_its_channel_matrix():
+    own, ours = (maker(3, 4, HORIZON) for maker in (OwnResponse, RandomizedResponse))
+    rounds = np.stack([DENSE, DENSE[::-1]])[:, None]  # a table for every row of messages
+    messages = np.arange(4) * np.ones((2, 1), dtype=np.int64)
+    found, expected = (channel.unbiased_losses(messages, rounds) for channel in (own, ours))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_an_adaptive_channel_that_tells_all_labels_apart_has_them():
+    channel = make_channel("adaptive-groups", 3, 3, 20, epsilon=1.0)
+    table, posterior = np.eye(3), np.full(3, 1 / 3)
+    listed = channel.list_messages(table, posterior)
+    density = np.exp(channel.log_density(listed.messages, table, posterior) + listed.log_weights[:, None])
+    losses = channel.unbiased_losses(listed.messages, table, posterior)
+    np.testing.assert_allclose(density.T @ losses, Clipping(20).label_losses(table).T, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["split", "wheel"])
+def test_a_channel_without_them_says_why(name):
+    blind = np.array([[0.2, 0.0, 0.8], [0.0, 0.2, 0.8], [0.5, 0.5, 0.0]])
+    channel = make_channel(name, 3, 3, HORIZON)
+    message = channel.list_messages(blind).messages[0]
+    with pytest.raises(IncompatibleChannelError, match="do not tell all labels apart"):
+        channel.unbiased_losses(message, blind)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.7])
+def test_two_labels_collide_as_often_as_local_hashing_says(epsilon):
+    channel = make_channel("local-hashing", 2, 30, 10, epsilon=epsilon)
+    p, g = channel.prime, channel.num_buckets
+    for one, other in ((0, 1), (3, 29)):
+        a, b = np.arange(1, p)[:, None], np.arange(p)
+        same = ((a * one + b) % p % g == (a * other + b) % p % g).mean()
+        assert same == pytest.approx(channel.collision_probability, rel=1e-12)
+    if epsilon == 2.7:
+        assert channel.collision_probability == pytest.approx(0.0588, abs=1e-4)
