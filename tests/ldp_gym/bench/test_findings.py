@@ -29,19 +29,11 @@ class Given:
 
 
 @pytest.mark.parametrize("name", ["quick", "contexts"])
-def test_nothing_is_claimed_of_bayes_where_it_did_not_play(name):
-    suite = SUITES[name]()
-    experiments = [e for e in suite.experiments("small", episodes=8) if e.learner != "bayes"]
-    findings = suite.findings(Results(Given(experiments, np.arange(8.0), "uniform", 0.0), experiments, 0))
-    assert findings
-    assert all(finding.evidence is None and "Bayes" not in finding.text for finding in findings)
-
-
-@pytest.mark.parametrize("name", ["quick", "contexts"])
 def test_bayes_is_beaten_only_beyond_the_error_of_the_pairs(name):
     suite = SUITES[name]()
     experiments = suite.experiments("small", episodes=8)
     bayes = np.linspace(10.0, 80.0, 8)
+    jitter = np.array([0.02, -0.01, 0.01, -0.02, 0.02, -0.01, 0.01, -0.02])
 
     def verdicts(shift):
         results = Results(Given(experiments, bayes, "uniform", shift), experiments, 0)
@@ -49,32 +41,32 @@ def test_bayes_is_beaten_only_beyond_the_error_of_the_pairs(name):
         texts = {f.text.partition("; ")[2].partition(".")[0] for f in findings if f.evidence}
         return {verdict for _, verdict in judge(findings)} - {None}, texts
 
-    assert verdicts(1.0) == ({Verdict.SHOWN}, {"above: uniform"})
+    assert verdicts(1.0 + jitter) == ({Verdict.SHOWN}, {"above: uniform"})
     # Less on average, by chance: the differences are as often above zero as below.
     by_chance = np.array([9.0, -10.0, 8.0, -9.0, 7.0, -8.0, 6.0, -9.0])
     assert verdicts(by_chance) == ({Verdict.NOT_CONTRADICTED}, {"level with Bayes: uniform"})
     # A little less in every episode: far within the episodes' spread, and yet certain.
-    assert verdicts(-0.5) == ({Verdict.CONTRADICTED}, {"below Bayes: uniform by 0"})
+    assert verdicts(-0.5 + jitter) == ({Verdict.CONTRADICTED}, {"below Bayes: uniform by 0"})
+
+    others = [e for e in experiments if e.learner != "bayes"]
+    findings = suite.findings(Results(Given(others, bayes, "uniform", 0.0), others, 0))
+    assert findings
+    assert all(f.evidence is None and "Bayes" not in f.text for f in findings), "it did not play"
 
 
-def test_of_many_false_claims_few_suites_show_one():
-    """Families of 10 claims of which each is false by nothing: at most 5% have a tick (error rate 1e-6)."""
+@pytest.mark.parametrize("choose", [False, True], ids=["ten claims", "the best of four learners"])
+def test_false_claims_are_rarely_shown(choose):
+    """Claims that are false by nothing: one is shown in at most 5% of 150 families (error rate 1e-6).
+
+    Either ten claims that a mean is above its value, or one that the luckiest of four equal learners is best.
+    """
     rng = np.random.default_rng(0)
-    families = 150
-    ticked = sum(
-        Verdict.SHOWN in {v for _, v in judge([Finding("", above(row, 0.0)) for row in samples])}
-        for samples in rng.standard_normal((families, 10, 24))
-    )
+    families, ticked = 150, 0
+    for samples in rng.standard_normal((families, 10, 24)):
+        if choose:
+            best, *others = sorted(samples[:4], key=np.mean)
+            claims = [every(below(best - other, 0.0) for other in others)]
+        else:
+            claims = [above(row, 0.0) for row in samples]
+        ticked += Verdict.SHOWN in {verdict for _, verdict in judge([Finding("", c) for c in claims])}
     assert ticked <= stats.binom.isf(ALPHA, families, 0.05)
-
-
-def test_the_best_of_several_is_tested_as_the_best_of_several():
-    """Four equal learners: the luckiest is not shown to be the best more often than in 5% of cases."""
-    rng = np.random.default_rng(1)
-    trials, shown = 150, 0
-    for _ in range(trials):
-        risks = rng.standard_normal((4, 24))
-        best, *others = risks[np.argsort(risks.mean(axis=1))]
-        evidence = every(below(best - other, 0.0) for other in others)
-        shown += judge([Finding("", evidence)])[0][1] is Verdict.SHOWN
-    assert shown <= stats.binom.isf(ALPHA, trials, 0.05)
