@@ -113,13 +113,6 @@ def test_an_error_names_the_argument(call, argument, value):
         call(**{argument: value})
 
 
-def test_gymnasium_adds_no_whole_models_to_our_errors():
-    models = [type("Model", (), {"__repr__": lambda self: "a whole model"})() for _ in range(2)]
-    with pytest.raises(TypeError, match="horizn") as caught:
-        gym.make("LDPDist-v0", hypotheses=[models, models], horizn=3)
-    assert "did you mean 'horizon'" in str(caught.value)
-
-
 def test_the_smallest_epsilon_is_a_number_like_others():
     """5e-324, whose half is 0: channels play it, or say that the noise would be beyond the floats."""
     for name in ldp_gym.CHANNELS:
