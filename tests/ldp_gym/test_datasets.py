@@ -12,14 +12,8 @@ from ldp_gym.engine.tape import Episodes
 
 pytest.importorskip("minari")
 
-RULES = {
-    "hypotheses": "dirichlet",
-    "num_hypotheses": 4,
-    "num_labels": 6,
-    "horizon": 12,
-    "redraw_hypotheses": True,
-    "observe_candidates": True,
-}
+RULES = {"hypotheses": "dirichlet", "num_hypotheses": 4, "num_labels": 6, "horizon": 12}
+RULES |= {"redraw_hypotheses": True, "observe_candidates": True}
 pytestmark = pytest.mark.filterwarnings("ignore:.*is set to None:UserWarning")
 
 
@@ -39,8 +33,7 @@ def test_it_holds_the_tape_that_any_policy_would_see(channel):
         np.testing.assert_array_equal(episode.observations["message"][1:], tape.messages[i])
         np.testing.assert_array_equal(episode.observations["round"][:, 0], np.arange(13))
         assert episode.terminations.tolist() == [False] * 11 + [True]
-    environment = dataset.recover_environment()
-    assert isinstance(environment.unwrapped, ldp_gym.LDPDistEnv)
+    assert isinstance(dataset.recover_environment().unwrapped, ldp_gym.LDPDistEnv)
 
 
 def test_nothing_of_truth_or_labels_is_in_it():
@@ -67,9 +60,7 @@ def test_any_policy_is_scored_exactly_on_episodes_that_another_has_played():
     logged = [episode.rewards.sum() for episode in dataset.iterate_episodes()]
     uniform = ldp_gym.evaluate("uniform", RULES, episodes=3, seed=TRAIN_SEED).kl[:, -1]
     np.testing.assert_allclose(-np.array(logged), uniform, rtol=1e-9)
-    with pytest.raises(
-        ValueError, match=r"must have shape \(3, 12, 6\) \(episodes, T, M\), got \(1, 12, 6\)"
-    ):
+    with pytest.raises(ValueError, match=r"must have shape \(3, 12, 6\) .*, got \(1, 12, 6\)"):
         score_predictions(predictions[:1], dataset)
     with pytest.raises(ValueError, match="seeds must follow one another"):
         evaluate_on_dataset("bayes", dataset.filter_episodes(lambda episode: episode.id != 1))

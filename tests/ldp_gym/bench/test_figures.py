@@ -98,33 +98,28 @@ def test_a_model_goes_by_the_name_of_its_directory_unless_somebody_else_does(tmp
     assert results.track("mine") == "uninformed"
 
 
-def test_no_two_of_the_references_share_a_colour():
-    learners = ["uniform", "wma", "exp3", "centred-exp3", "centred-exp3 on laplace-vector", "mle", "bayes"]
-    assert len({figures.colour(name) for name in learners}) == len(learners)
-    others = {figures.colour(f"own:{i}", i) for i in range(10)}
-    assert len(others) == 10
-    assert not others & {figures.colour(name) for name in learners}
+def test_no_two_learners_share_a_colour():
+    names = ["uniform", "wma", "exp3", "centred-exp3", "centred-exp3 on laplace-vector", "mle", "bayes"]
+    colours = [figures.colour(name) for name in names] + [figures.colour(f"own:{i}", i) for i in range(10)]
+    assert len(set(colours)) == len(colours)
 
 
 def test_a_logarithmic_axis_has_plain_numbers_at_the_ticks_it_is_given():
-    drawing, axes = figures.new_figure()
-    axes[0, 0].plot([16, 1024], [0.5, 2e6])
-    figures.set_log_scale(axes[0, 0], "x", [16, 128, 1024])
-    figures.set_log_scale(axes[0, 0], "y")
+    drawing, ((panel,),) = figures.new_figure()
+    panel.plot([16, 1024], [0.5, 2e6])
+    figures.set_log_scale(panel, "x", [16, 128, 1024])
+    figures.set_log_scale(panel, "y")
     drawing.draw_without_rendering()
-    assert [label.get_text() for label in axes[0, 0].get_xticklabels()] == ["16", "128", "1,024"]
-    shown = [label.get_text() for label in axes[0, 0].get_yticklabels()]
-    assert {"1", "1,000", "$10^{6}$"} <= set(shown)
+    assert [label.get_text() for label in panel.get_xticklabels()] == ["16", "128", "1,024"]
+    assert {"1", "1,000", "$10^{6}$"} <= {label.get_text() for label in panel.get_yticklabels()}
 
 
 def test_lines_and_rows_have_the_intervals_they_are_given():
     known, unknown = Estimate(2.0, 1.5, 3.0), Estimate(2.0)
-    drawing = figures.draw_lines({"": [figures.Line("a", [1.0], [known], "k")]}, xlabel="T")
-    (segments,) = drawing.axes[0].collections
-    assert segments.get_segments()[0][:, 1].tolist() == [1.5, 3.0]
-    drawing = figures.draw_rows({"": {"a": {"row": known, "other": unknown}}}, xlabel="x")
-    (segments,) = drawing.axes[0].collections
-    assert [segment[:, 0].tolist() for segment in segments.get_segments()] == [[1.5, 3.0]]
-    drawing = figures.draw_rows({"": {"a": {"row": unknown}}}, xlabel="x", references={"": 1.0})
-    assert not drawing.axes[0].collections
-    assert drawing.axes[0].get_xlim()[1] < 100.0
+    (panel,) = figures.draw_lines({"": [figures.Line("a", [1.0], [known], "k")]}, xlabel="T").axes
+    assert panel.collections[0].get_segments()[0][:, 1].tolist() == [1.5, 3.0]
+    (panel,) = figures.draw_rows({"": {"a": {"row": known, "other": unknown}}}, xlabel="x").axes
+    assert [part[:, 0].tolist() for part in panel.collections[0].get_segments()] == [[1.5, 3.0]]
+    (panel,) = figures.draw_rows({"": {"a": {"row": unknown}}}, xlabel="x", references={"": 1.0}).axes
+    assert not panel.collections
+    assert panel.get_xlim()[1] < 100.0
