@@ -11,7 +11,6 @@ from rich.console import Console
 import ldp_gym
 from ldp_gym import bench, theory
 from ldp_gym.bench import SUITES, Experiment, ExperimentResult, Results, Store, tables
-from ldp_gym.bench.results import describe_game
 
 
 def results_of(suite, directory, episodes):
@@ -116,9 +115,3 @@ def test_bounds_and_optimality_are_for_members(truth, holds):
     assert math.isfinite(result.bound) is holds
     assert (result.regret == result.risk) is holds
     assert result.regret.value == pytest.approx(played.regret.mean(), abs=1e-9)
-
-
-def test_a_class_that_is_redrawn_is_said_to_be():
-    rules = {"hypotheses": "dirichlet", "num_hypotheses": 4, "redraw_hypotheses": True}
-    experiment = Experiment(rules | {"observe_candidates": True, "nature": "drift"}, "bayes")
-    assert describe_game(experiment) == "dirichlet, K = 4, M = 16, redrawn in every episode, nature = drift"
