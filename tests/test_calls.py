@@ -49,6 +49,7 @@ def run(**arguments):
 
 
 CALLS = [
+    (make, "horizn", [3]),
     (make, "horizon", ["1", 1j, True, [1], 2.5, -1, 0]),
     (make, "epsilon", ["1", 1j, True, [1], object(), math.nan, 0.0, -1, 10**400]),
     (make, "delta", ["0", -0.1, 1.0, math.nan]),
@@ -99,7 +100,8 @@ CALLS = [
     (ldp_agents.Uniform, "game", [3, None, RULES, make()]),
 ]  # fmt: skip
 CASES = [(call, argument, value) for call, argument, values in CALLS for value in values]
-NAMES = {"hypotheses": "hypothes", "options": "truth|options", "learners": "learner", "channels": "channel",
+NAMES = {"horizn": "did you mean 'horizon'",
+         "hypotheses": "hypothes", "options": "truth|options", "learners": "learner", "channels": "channel",
          "runs": "run", "candidates": "candidates|hypothes|table", "game": "Game", "action": "action",
          "nature": "[Nn]ature", "env": "env|horizn", "channel": "[Cc]hannel", "split": "split"}  # fmt: skip
 
