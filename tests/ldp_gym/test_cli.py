@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from broken_channels import sharper
-from command_line import run
+from command_line import run, run_in_line
 
 import ldp_gym
 from ldp_gym.channels.base import Channel
@@ -54,10 +54,9 @@ VECTORS = ["--delta", "1e-5", "--hypotheses", "softmax-linear", "--contexts", "3
     ],
 )
 def test_an_audit_says_what_it_found(arguments, expected, messages):
-    code, output = run(*arguments)
+    code, output = run_in_line(*arguments)
     assert code == expected
-    for message in messages:
-        assert message in re.sub(r"[\s│]+", " ", output)
+    assert all(message in output for message in messages), output
 
 
 def test_the_certificate_is_that_of_the_worst_context():
@@ -92,15 +91,11 @@ class Mute(LaplaceSingle):
 
 
 class Crashing(RandomizedResponse):
-    """Cannot be run."""
-
     def encode(self, *args):
         raise KeyError("nobody home")
 
 
 class NeverMade(RandomizedResponse):
-    """Ends the program before there is anything to audit."""
-
     def __init__(self, *sizes, **options):
         raise SystemExit(0)
 
@@ -117,9 +112,9 @@ class NeverMade(RandomizedResponse):
     ],
 )
 def test_the_exit_status_says_what_was_found(channel, arguments, expected, message):
-    code, output = run("audit", f"{__name__}:{channel}", *SMALL, *arguments)
+    code, output = run_in_line("audit", f"{__name__}:{channel}", *SMALL, *arguments)
     assert code == expected
-    assert message in re.sub(r"[\s│]+", " ", output)
+    assert message in output
 
 
 @pytest.mark.parametrize(
@@ -140,9 +135,9 @@ def test_the_exit_status_says_what_was_found(channel, arguments, expected, messa
     ],
 )
 def test_bad_arguments_say_what_is_allowed(arguments, message):
-    code, output = run(*arguments)
+    code, output = run_in_line(*arguments)
     assert code == 2
-    assert message in re.sub(r"[\s│]+", " ", output)
+    assert message in output
 
 
 def test_list_has_a_sentence_for_everything_that_has_a_name():

@@ -1,4 +1,4 @@
-"""What `import ldp_gym` alone gives, by the names that the pages and errors use."""
+"""Imports: parts are loaded when they are used, and a missing extra is named."""
 
 import subprocess
 import sys
@@ -11,36 +11,59 @@ import ldp_gym
 
 def run(code):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "audit.certify",
-        "bench.run",
-        "testing.check_learner",
-        "theory.capacity",
-        "wrappers.MixtureAction",
-    ],
-)
-def test_a_part_needs_no_import_of_its_own(name):
-    run(f"import ldp_gym; assert '{name.partition('.')[0]}' in dir(ldp_gym); ldp_gym.{name}")
+PARTS = """
+import sys, ldp_gym, ldp_agents
+for part in ("ldp_gym.bench", "ldp_gym.testing", "ldp_gym.wrappers", "ldp_agents.rl"):
+    assert part not in sys.modules, part
+assert {"audit", "bench", "testing", "theory", "wrappers"} <= set(dir(ldp_gym))
+ldp_gym.audit.certify, ldp_gym.bench.run, ldp_gym.testing.check_learner, ldp_gym.theory.capacity
+ldp_gym.wrappers.MixtureAction, ldp_agents.rl.load
+"""
 
 
-def test_the_learned_agents_need_no_import_of_their_own():
-    assert run("import ldp_agents; print(ldp_agents.rl.load.__module__)") == "ldp_agents.rl.storage\n"
-
-
-def test_parts_are_not_imported_before_they_are_used():
-    loaded = "import sys, ldp_gym, ldp_agents; print(*(m for m in sys.modules if m.startswith('ldp_')))"
-    modules = run(loaded).split()
-    for part in ("ldp_gym.bench", "ldp_gym.testing", "ldp_gym.wrappers", "ldp_agents.rl"):
-        assert part not in modules
+def test_a_part_needs_no_import_of_its_own_and_is_not_imported_before_it_is_used():
+    run(PARTS)
 
 
 @pytest.mark.parametrize("package", [ldp_gym, ldp_agents])
-def test_what_is_not_there_is_an_attribute_error(package):
+def test_an_unknown_name_is_an_attribute_error(package):
     with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nothing'"):
         package.nothing  # noqa: B018
+
+
+BLOCKED = """
+import importlib, importlib.abc, pkgutil, sys
+
+EXTRAS = {"typer", "rich", "joblib", "matplotlib", "pyarrow", "torch", "stable_baselines3", "sb3_contrib",
+          "pygame", "tensorboard", "distributed", "dp_accounting", "sklearn", "pandas", "minari", "moviepy"}
+
+class Blocker(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in EXTRAS:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocker())
+import ldp_gym, ldp_agents
+from ldp_gym.core.errors import MissingExtraError
+named = 0
+for package in (ldp_gym, ldp_agents):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + ".", onerror=lambda name: None):
+        if module.name != "ldp_gym.__main__":
+            try:
+                importlib.import_module(module.name)
+            except MissingExtraError as error:
+                named += "pip install 'ldp-gym[" in str(error)
+assert named >= 5, named
+try:
+    ldp_agents.rl.SB3VecEnv
+except MissingExtraError as error:
+    print(error)
+"""
+
+
+def test_without_the_extras_every_module_is_imported_or_names_its_extra():
+    assert "SB3VecEnv needs stable_baselines3: pip install 'ldp-gym[rl]'" in run(BLOCKED)

@@ -1,58 +1,44 @@
-"""``ldp-gym bench``, ``report``, ``export`` and ``list``, as a user types them."""
+"""``ldp-gym bench``, ``report`` and ``export``, as a user types them."""
+
+import os
+import subprocess
+import sys
 
 import pytest
-from command_line import run
+from command_line import run, run_in_line
 
+import ldp_gym
+from ldp_gym import bench
 from ldp_gym.bench import SUITES, Results, Store
+from ldp_gym.bench.report import Report
+from ldp_gym.bench.suites import OwnGame
+
+RUN = {"channels": [], "learners": [], "episodes": 1, "seed": 0, "size": "small", "parameters": {}}
+SMALL = ("--size", "small", "--jobs", 1, "--episodes")
 
 
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("command")
-    code, output = run("bench", "quick", "--size", "small", "--episodes", 4, "--jobs", 1, "--out", directory)
-    assert code == 0, output
-    return directory, output
-
-
-def grid(output):
-    """The terminal's table: a row per channel, with a risk per learner."""
+def test_the_story_comes_first_and_the_leaderboard_has_every_channel_and_learner(played):
+    out, output = played
+    results = Results(Store(out), SUITES["quick"]().experiments("small", episodes=5), 0)
+    risks = {(r.learner, r.channel): r.risk for r in results.successes}
     lines = output.splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("Channel"))
-    rows = [line.split() for line in lines[first : lines.index("", first)]]
-    return {row[0]: dict(zip(rows[0][1:], row[1:], strict=True)) for row in rows[1:]}
-
-
-def test_the_story_comes_first_and_the_leaderboard_has_every_channel_and_learner(directory):
-    out, output = directory
-    results = Results(Store(out), SUITES["quick"]().experiments("small", episodes=4), 0)
-    risks = {(r.learner, r.channel): r.risk for r in results.successes}
-    shown = grid(output)
+    (_, *learners), *rows = (line.split() for line in lines[first : lines.index("", first)])
+    shown = {(name, row[0]): text for row in rows for name, text in zip(learners, row[1:], strict=True)}
     assert {place: risk.short for place, risk in risks.items()} == {
-        (learner, channel): text
-        for channel, row in shown.items()
-        for learner, text in row.items()
-        if text != "-"
+        place: text for place, text in shown.items() if text != "-"
     }
-    assert shown["randomized-response"]["exp3"] == "-", "it does not understand labels"
+    assert shown["exp3", "randomized-response"] == "-", "it does not understand labels"
     story = output.index(f"{risks['uniform', 'laplace-single'].value:.3g} without learning")
     assert story < output.index("level with Bayes") < output.index("In every row: Game: softmax-linear")
     assert "reads a noisy log-likelihood" in output
 
 
-def test_a_second_run_plays_nothing(directory):
-    out, first = directory
-    code, output = run("bench", "quick", "--size", "small", "--episodes", 4, "--jobs", 1, "--out", out)
-    assert code == 0
-    assert "all in the store" in output
-    assert grid(output) == grid(first)
-
-
-def test_the_report_and_an_export_are_written(directory):
-    out, output = directory
+def test_the_report_and_an_export_are_written(played):
+    out, output = played
     assert "report.html" in output
     (out / "report.html").unlink()
-    code, output = run("report", out)
-    assert code == 0
+    assert run("report", out)[0] == 0
     assert "bayes" in (out / "report.html").read_text()
     code, output = run("export", out / "results.csv", out)
     assert code == 0
@@ -68,36 +54,125 @@ def test_a_third_party_learner_that_fails(tmp_path):
     assert "ZeroDivisionError" in output
 
 
+def test_the_leaderboard_shows_tracks(tmp_path):
+    learners = ["third_party_learners:Picky", "bayes", "uniform"]
+    game = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 3, "horizon": 20, "epsilon": 1.0}
+    suite = OwnGame(game | {"channel": "split"})
+    results = bench.run(suite, learners=learners, episodes=2, out=tmp_path, jobs=1)
+    assert not results.failures, results.failures
+    tracks = results.frame.set_index("learner")["track"]
+    assert tracks[learners].tolist() == ["uninformed", "informed", "uninformed"]
+    assert "uninformed" in Report(tmp_path).write().read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("bench",), "name a suite, or describe your game"),
         (("bench", "quik"), "did you mean 'quick'"),
+        (("bench", "builtins:dict"), "suite must be a suite (made, not its class), or its name"),
         (("bench", "quick", "--learner", "bays"), "did you mean 'bayes'"),
         (("bench", "quick", "--learner", "nowhere:Learner"), "cannot import learner 'nowhere:Learner'"),
+        (("bench", "quick", "--learner", "nowhere[/red]:X"), "nowhere[/red]"),
+        (("bench", "quick", "--learner", "\x1b[2Jbays"), "unknown learner"),
         (("bench", "quick", "--channel", "nowhere:Channel"), "cannot import channel"),
+        (("bench", "quick", "--channel", "builtins:dict"), "builtins:dict is not a channel"),
         (("bench", "quick", "--size", "huge"), "default, small"),
         (("bench", "quick", "--episodes", "0"), "Invalid value for '--episodes'"),
+        (("bench", "quick", "--jobs", "0"), "jobs (-1: one per core)"),
+        (("bench", "quick", "--rule", "horizon=10"), "not both"),
+        (("bench", "--rule", "horizn=10"), "did you mean 'horizon'"),
+        (("bench", "--rule", "horizon"), "an option is name=value"),
+        (("bench", "--rule", "hypotheses=nowhere:models"), "cannot import hypothesis class 'nowhere:models'"),
+        (("bench", "--rule", "hypotheses=math:nothing"), "has no attribute 'nothing'"),
+        (("bench", "--rule", "hypotheses=" + "[" * 50_000), "nested too deeply"),
+        (("bench", "--rule", "epsilon=[]"), "got an empty list"),
+        (("bench", "--rule", "epsilon=-1"), "epsilon must be positive"),
+        (("bench", "--rule", "channel_kwargs=3"), "channel_kwargs must be"),
+        (("bench", "--rules", "no-such-file.json"), "no-such-file.json"),
+        (("bench", "limit", *SMALL, 1, "--out", "file"), "file"),
+        (("bench", "limit", *SMALL, 1, "--out", "file/below"), "file"),
+        (("bench", "limit", *SMALL, 1, "--out", ""), "out"),
+        (("bench", "limit", *SMALL, 1, "--out", "/proc/nowhere"), "/proc/"),
         (("report", "no-such-place"), "there are no results in no-such-place"),
         (("export", "results.csv", "."), "there are no results in ."),
-        (("bench", "quick", "--jobs", "0"), "jobs (-1: one per core)"),
-        (("bench", "quick", "--channel", "builtins:dict"), "builtins:dict is not a channel"),
-        (("bench", "builtins:dict"), "suite must be a suite (made, not its class), or its name"),
-        (("bench", "--rule", "channel_kwargs=3"), "channel_kwargs must be"),
-        (("bench", "--rule", "hypotheses=" + "[" * 50_000), "nested too deeply"),
-        (("bench", "quick", "--learner", "\x1b[2Jbays"), "unknown learner"),
+        (("export", "/proc/nowhere.csv", "store"), "/proc/"),
     ],
 )
 def test_bad_arguments_say_what_is_allowed(arguments, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code, output = run(*arguments)
+    (tmp_path / "file").touch()
+    Store(tmp_path / "store").begin_run("limit", RUN, [])
+    code, output = run_in_line(*arguments)
     assert code == 2
-    assert message in " ".join(output.replace("│", " ").split())
+    assert message in output
     assert "Traceback" not in output
     assert "\x1b[2J" not in output
 
 
-@pytest.mark.parametrize("command", ["bench", "report", "export", "list", "audit"])
-def test_help_reads(command):
-    code, output = run(command, "--help")
+def test_brackets_in_a_path_are_text(tmp_path):
+    out = tmp_path / "a [/red] b"
+    code, output = run_in_line("bench", "limit", *SMALL, 1, "--out", out)
+    assert code == 0, output
+    assert "a [/red] b" in output
+
+
+def test_the_leaderboard_has_the_learners_of_earlier_runs(tmp_path):
+    for learners in (["fixed-share"], []):
+        bench.run("limit", learners=learners, size="small", episodes=1, jobs=1, out=tmp_path)
+    (section,) = Report(tmp_path).sections
+    assert "fixed-share" in section.results.learners
+
+
+# -- In a process of its own --------------------------------------------------------------------------------
+
+
+def call(directory, *arguments, path=()):
+    """The console script in a directory, with further places for modules."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, path), *sys.path[1:]])}
+    command = [sys.executable, "-P", "-c", "from ldp_gym.__main__ import main; main()", *map(str, arguments)]
+    done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True)
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+PLUGIN = """
+[ldp_gym.commands]
+broken = bad_plugin:command
+[ldp_gym.channels]
+bad = bad_plugin:Channel
+"""
+
+
+def test_a_broken_plugin_is_named_and_breaks_nothing(tmp_path):
+    information = tmp_path / "bad_plugin-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Name: bad-plugin\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text(PLUGIN)
+    (tmp_path / "bad_plugin.py").write_text("raise RuntimeError('[/red]')")
+    assert call(tmp_path, "--version", path=[tmp_path]) == (0, f"ldp-gym {ldp_gym.__version__}")
+    code, output = call(tmp_path, "list", "channels", path=[tmp_path])
     assert code == 0
-    assert "Usage:" in output
+    assert "channel 'bad' of bad-plugin cannot be loaded" in output
+    assert "split" in output
+    code, output = call(tmp_path, "broken", path=[tmp_path])
+    assert code == 2
+    assert "command 'broken' of bad-plugin cannot be loaded" in output
+
+
+def test_a_store_that_names_a_module_runs_no_code(tmp_path):
+    for name in (
+        "trap",
+        "typer",
+        "numpy",
+        "rich",
+    ):  # none hides an installed module
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w').close()\n")
+    settings = RUN | {"learners": ["trap:L"]}
+    store = Store(tmp_path)
+    store.begin_run("trap:Suite", settings, [])
+    store.begin_run("limit", settings | {"channels": ["trap:Channel"]}, [])
+    store.begin_run("own-game", settings | {"parameters": {"rules": {"hypotheses": "trap:models"}}}, [])
+    code, output = call(tmp_path, "report", ".")
+    assert code == 0, output
+    assert "report.html" in output
+    assert not (tmp_path / "sprung").exists()

@@ -35,7 +35,7 @@ def test_it_plays_as_it_would_here(learner, ours, game):
     np.testing.assert_allclose(played(learner, game).evaluation.kl, expected, rtol=1e-9)
 
 
-posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits as POSIX has them")
+posix = pytest.mark.posix_only("signals and limits of memory")
 
 
 @pytest.mark.parametrize(
@@ -68,19 +68,10 @@ def test_memory_is_limited():
     assert played("Hoarder", limits=Limits(600.0, 1.0)).message.startswith("MemoryError")
 
 
-def child_that_stays(path):
-    """Start a process that sleeps, and note its number."""
-    program = "import time; time.sleep(3600)"
-    child = subprocess.Popen([sys.executable, "-c", program])
+def start_a_child(path):
+    """Start a process that sleeps, and write down its number."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
     path.write_text(str(child.pid))
-
-
-@posix
-def test_processes_that_it_starts_are_ended_with_it(tmp_path):
-    call_contained("a learner", MINUTES, child_that_stays, tmp_path / "child")
-    child = int((tmp_path / "child").read_text())
-    while is_alive(child):  # a process outlives its signal by a moment
-        time.sleep(0.01)
 
 
 def is_alive(process):
@@ -89,6 +80,14 @@ def is_alive(process):
             return stat.read().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+@posix
+def test_processes_that_it_starts_are_ended_with_it(tmp_path):
+    call_contained("a learner", MINUTES, start_a_child, tmp_path / "child")
+    child = int((tmp_path / "child").read_text())
+    while is_alive(child):  # a process outlives its signal by a moment
+        time.sleep(0.01)
 
 
 def test_a_learner_that_does_not_understand_says_so():
@@ -103,7 +102,16 @@ def interrupt_the_parent():
     time.sleep(3600)
 
 
+@pytest.fixture
+def _interruptible():
+    """Handle SIGINT as Python does; it is ignored where a shell has started the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @posix
+@pytest.mark.usefixtures("_interruptible")
 def test_an_interrupt_ends_the_call_and_is_not_a_failure_of_the_learner():
     with pytest.raises(KeyboardInterrupt):
         call_contained("a learner", MINUTES, interrupt_the_parent)

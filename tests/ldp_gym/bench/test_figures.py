@@ -1,40 +1,48 @@
-"""Figures and findings of any part of a suite's results."""
+"""Figures of any part of a suite's results, and findings that follow from the data."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers import ALPHA
+from scipy import stats
 
-from ldp_gym.bench import SUITES, Results, figures
+from ldp_gym.bench import SUITES, Finding, Results, Verdict, figures, judge
+from ldp_gym.bench.findings import above, below, every
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Outcome
 from ldp_gym.evaluation import Evaluation
 
 
-class Invented:
-    """A store with results for some of the cells asked of it: positive and growing, and nothing more."""
+class Known(dict):
+    """A store of outcomes by the keys of cells."""
 
-    def __init__(self, experiments, share, rng):
-        self.known = {}
-        for experiment in experiments:
-            if rng.random() < share:
-                for cell in experiment.cells(0):
-                    self.known[cell.key] = self.outcome_of(cell.experiment, rng)
-
-    @staticmethod
-    def outcome_of(experiment, rng):
-        truths = (experiment.num_hypotheses,) if experiment.truth == "all" else ()
-        rounds = np.array([1, experiment.horizon // 2, experiment.horizon])
-        kl = rng.uniform(0.1, 1.0, (*truths, experiment.episodes, 3)).cumsum(axis=-1)
-        comparator = rng.uniform(0.1, 1.0, (*truths, experiment.episodes, experiment.num_hypotheses))
-        evaluation = Evaluation(rounds, kl, kl / 3.0, comparator, comparator, tv_squared=kl / 9.0)
-        if experiment.leaders:
-            leaders = rng.integers(experiment.num_hypotheses, size=(experiment.episodes, 3))
-            evaluation = replace(evaluation, leaders=leaders)
-        return Outcome("done", evaluation, None, 0.1)
+    def add(self, experiment, evaluation):
+        self.update({cell.key: Outcome("done", evaluation(), None, 0.1) for cell in experiment.cells(0)})
 
     def outcomes(self, keys):
-        return {key: self.known[key] for key in keys if key in self.known}
+        return {key: self[key] for key in keys if key in self}
+
+
+def invent(experiments, share, rng):
+    """A store with results of some experiments: positive and growing, and otherwise random."""
+    store = Known()
+    for experiment in experiments:
+        if rng.random() < share:
+            store.add(experiment, lambda e=experiment: invented_evaluation(e, rng))
+    return store
+
+
+def invented_evaluation(experiment, rng):
+    truths = (experiment.num_hypotheses,) if experiment.truth == "all" else ()
+    rounds = np.array([1, experiment.horizon // 2, experiment.horizon])
+    kl = rng.uniform(0.1, 1.0, (*truths, experiment.episodes, 3)).cumsum(axis=-1)
+    comparator = rng.uniform(0.1, 1.0, (*truths, experiment.episodes, experiment.num_hypotheses))
+    leaders = rng.integers(experiment.num_hypotheses, size=(experiment.episodes, 3))
+    return Evaluation(
+        rounds, kl, kl / 3.0, comparator, comparator, tv_squared=kl / 9.0,
+        leaders=leaders if experiment.leaders else None,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SUITES.names())
@@ -42,7 +50,7 @@ class Invented:
 def test_findings_and_figures_stand_on_any_part_of_the_results(name, episodes, share):
     suite = SUITES[name]()
     experiments = suite.experiments("small", episodes=episodes)
-    results = Results(Invented(experiments, share, np.random.default_rng(0)), experiments, 0)
+    results = Results(invent(experiments, share, np.random.default_rng(0)), experiments, 0)
     if results.successes:
         assert all(finding.text for finding in suite.findings(results))
         drawing = figures.in_style(suite.draw, results)
@@ -55,12 +63,12 @@ def test_findings_and_figures_stand_on_any_part_of_the_results(name, episodes, s
 def test_one_infinite_loss_leaves_the_others_their_figures_and_rows(name):
     rng, suite = np.random.default_rng(0), SUITES[name]()
     experiments = suite.experiments("small", episodes=3, learners=["mle"])
-    invented = Invented(experiments, 1.0, rng)
+    invented = invent(experiments, 1.0, rng)
     for cell in (cell for e in experiments if e.learner == "mle" for cell in e.cells(0)):
-        outcome = invented.known[cell.key]
+        outcome = invented[cell.key]
         kl = outcome.evaluation.kl.copy()
         kl[..., :2, 1:] = np.inf
-        invented.known[cell.key] = replace(outcome, evaluation=replace(outcome.evaluation, kl=kl))
+        invented[cell.key] = replace(outcome, evaluation=replace(outcome.evaluation, kl=kl))
     results = Results(invented, experiments, 0)
     assert all(finding.text for finding in suite.findings(results))
     figures.in_style(suite.draw, results).draw_without_rendering()
@@ -72,7 +80,7 @@ def test_every_suite_shows_a_learner_and_a_channel_that_were_added():
     for name in ("num-hypotheses", "upper", "tv", "num-labels", "quick", "contexts"):
         suite = SUITES[name]()
         experiments = suite.experiments("small", learners=["soft-bayes"], channels=["one-bit"])
-        drawing = figures.in_style(suite.draw, Results(Invented(experiments, 1.0, rng), experiments, 0))
+        drawing = figures.in_style(suite.draw, Results(invent(experiments, 1.0, rng), experiments, 0))
         drawing.draw_without_rendering()
         legends = [text for legend in drawing.legends for text in legend.get_texts()]
         labels = [*legends, *(text for panel in drawing.axes for text in panel.texts)]
@@ -93,38 +101,91 @@ def test_a_model_goes_by_the_name_of_its_directory_unless_somebody_else_does(tmp
         model.mkdir(parents=True)
     suite, rng, learners = SUITES["quick"](), np.random.default_rng(0), [str(model) for model in models]
     experiments = [replace(e, learner=name) for name in learners for e in suite.experiments("small")[:1]]
-    results = Results(Invented(experiments, 1.0, rng), experiments, 0, dict.fromkeys(learners, "uninformed"))
+    results = Results(invent(experiments, 1.0, rng), experiments, 0, dict.fromkeys(learners, "uninformed"))
     assert results.learners == ["mine", *learners[1:]]
     assert results.track("mine") == "uninformed"
 
 
-def test_no_two_of_the_references_share_a_colour():
-    learners = ["uniform", "wma", "exp3", "centred-exp3", "centred-exp3 on laplace-vector", "mle", "bayes"]
-    assert len({figures.colour(name) for name in learners}) == len(learners)
-    others = {figures.colour(f"own:{i}", i) for i in range(10)}
-    assert len(others) == 10
-    assert not others & {figures.colour(name) for name in learners}
+def test_no_two_learners_share_a_colour():
+    names = ["uniform", "wma", "exp3", "centred-exp3", "centred-exp3 on laplace-vector", "mle", "bayes"]
+    colours = [figures.colour(name) for name in names] + [figures.colour(f"own:{i}", i) for i in range(10)]
+    assert len(set(colours)) == len(colours)
 
 
 def test_a_logarithmic_axis_has_plain_numbers_at_the_ticks_it_is_given():
-    drawing, axes = figures.new_figure()
-    axes[0, 0].plot([16, 1024], [0.5, 2e6])
-    figures.set_log_scale(axes[0, 0], "x", [16, 128, 1024])
-    figures.set_log_scale(axes[0, 0], "y")
+    drawing, ((panel,),) = figures.new_figure()
+    panel.plot([16, 1024], [0.5, 2e6])
+    figures.set_log_scale(panel, "x", [16, 128, 1024])
+    figures.set_log_scale(panel, "y")
     drawing.draw_without_rendering()
-    assert [label.get_text() for label in axes[0, 0].get_xticklabels()] == ["16", "128", "1,024"]
-    shown = [label.get_text() for label in axes[0, 0].get_yticklabels()]
-    assert {"1", "1,000", "$10^{6}$"} <= set(shown)
+    assert [label.get_text() for label in panel.get_xticklabels()] == ["16", "128", "1,024"]
+    assert {"1", "1,000", "$10^{6}$"} <= {label.get_text() for label in panel.get_yticklabels()}
 
 
 def test_lines_and_rows_have_the_intervals_they_are_given():
     known, unknown = Estimate(2.0, 1.5, 3.0), Estimate(2.0)
-    drawing = figures.draw_lines({"": [figures.Line("a", [1.0], [known], "k")]}, xlabel="T")
-    (segments,) = drawing.axes[0].collections
-    assert segments.get_segments()[0][:, 1].tolist() == [1.5, 3.0]
-    drawing = figures.draw_rows({"": {"a": {"row": known, "other": unknown}}}, xlabel="x")
-    (segments,) = drawing.axes[0].collections
-    assert [segment[:, 0].tolist() for segment in segments.get_segments()] == [[1.5, 3.0]]
-    drawing = figures.draw_rows({"": {"a": {"row": unknown}}}, xlabel="x", references={"": 1.0})
-    assert not drawing.axes[0].collections
-    assert drawing.axes[0].get_xlim()[1] < 100.0
+    (panel,) = figures.draw_lines({"": [figures.Line("a", [1.0], [known], "k")]}, xlabel="T").axes
+    assert panel.collections[0].get_segments()[0][:, 1].tolist() == [1.5, 3.0]
+    (panel,) = figures.draw_rows({"": {"a": {"row": known, "other": unknown}}}, xlabel="x").axes
+    assert [part[:, 0].tolist() for part in panel.collections[0].get_segments()] == [[1.5, 3.0]]
+    (panel,) = figures.draw_rows({"": {"a": {"row": unknown}}}, xlabel="x", references={"": 1.0}).axes
+    assert not panel.collections
+    assert panel.get_xlim()[1] < 100.0
+
+
+# -- Findings -----------------------------------------------------------------------------------------------
+
+
+def given(experiments, bayes, shift):
+    """Results with given risks of Bayes, and risks of the learner uniform, shifted from them."""
+    store, none = Known(), np.zeros((len(bayes), 8))
+    for experiment in experiments:
+        if experiment.learner in ("bayes", "uniform"):
+            kl = (bayes + (shift if experiment.learner == "uniform" else 0.0))[:, None]
+            evaluation = Evaluation(np.array([experiment.horizon]), kl, kl, none)
+            store.add(experiment, lambda found=evaluation: found)
+    return Results(store, experiments, 0)
+
+
+@pytest.mark.parametrize("name", ["quick", "contexts"])
+def test_bayes_is_beaten_only_beyond_the_error_of_the_pairs(name):
+    suite = SUITES[name]()
+    experiments = suite.experiments("small", episodes=8)
+    bayes = np.linspace(10.0, 80.0, 8)
+    jitter = np.array([0.02, -0.01, 0.01, -0.02, 0.02, -0.01, 0.01, -0.02])
+
+    def verdicts(shift):
+        results = given(experiments, bayes, shift)
+        findings = [f for f in suite.findings(results) if "the adversary's is above" not in f.text]
+        texts = {f.text.partition("; ")[2].partition(".")[0] for f in findings if f.evidence}
+        return {verdict for _, verdict in judge(findings)} - {None}, texts
+
+    assert verdicts(1.0 + jitter) == ({Verdict.SHOWN}, {"above: uniform"})
+    # Less on average, by chance: the differences are as often above zero as below.
+    by_chance = np.array([9.0, -10.0, 8.0, -9.0, 7.0, -8.0, 6.0, -9.0])
+    assert verdicts(by_chance) == ({Verdict.NOT_CONTRADICTED}, {"level with Bayes: uniform"})
+    # A little less in every episode: far within the episodes' spread, and yet certain.
+    assert verdicts(-0.5 + jitter) == ({Verdict.CONTRADICTED}, {"below Bayes: uniform by 0"})
+
+    others = [e for e in experiments if e.learner != "bayes"]
+    findings = suite.findings(given(others, bayes, 0.0))
+    assert findings
+    assert all(f.evidence is None and "Bayes" not in f.text for f in findings), "it did not play"
+
+
+@pytest.mark.parametrize("choose", [False, True], ids=["ten claims", "the best of four learners"])
+def test_false_claims_are_rarely_shown(choose):
+    """Claims that are false by nothing: one is shown in at most 5% of 150 families (error rate 1e-6).
+
+    Either ten claims that a mean is above its value, or one that the luckiest of four equal learners is best.
+    """
+    rng = np.random.default_rng(0)
+    families, ticked = 150, 0
+    for samples in rng.standard_normal((families, 10, 24)):
+        if choose:
+            best, *others = sorted(samples[:4], key=np.mean)
+            claims = [every(below(best - other, 0.0) for other in others)]
+        else:
+            claims = [above(row, 0.0) for row in samples]
+        ticked += Verdict.SHOWN in {verdict for _, verdict in judge([Finding("", c) for c in claims])}
+    assert ticked <= stats.binom.isf(ALPHA, families, 0.05)

@@ -12,9 +12,8 @@ GAME = {"hypotheses": "dirichlet", "channel": "split", "horizon": 50}
 
 def test_an_estimate_is_the_mean_prediction_of_its_seed():
     every = online_to_batch.estimates("bayes", GAME, episodes=5, seed=0)
-    np.testing.assert_allclose(
-        online_to_batch.estimates("bayes", GAME, episodes=2, seed=3), every[3:], rtol=1e-12
-    )
+    later = online_to_batch.estimates("bayes", GAME, episodes=2, seed=3)
+    np.testing.assert_allclose(later, every[3:], rtol=1e-12)
     env = ldp_gym.LDPDistEnv(**GAME)
     player = ldp_gym.LEARNERS["bayes"](env.game)
     observation, _ = env.reset(seed=3)

@@ -10,10 +10,7 @@ from ldp_gym import bench
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.core.errors import BrokenPromiseError, BrokenPromiseWarning
 
-DOUBLE, CRASH = f"{__name__}:DoubleResponse", f"{__name__}:CrashingResponse"
-SHY = f"{__name__}:ShyResponse"
-
-
+DOUBLE, CRASH, SHY = (f"{__name__}:{name}Response" for name in ("Double", "Crashing", "Shy"))
 DoubleResponse = sharper(RandomizedResponse, 2.0, 2.0)
 
 
@@ -31,13 +28,9 @@ class ShyResponse(RandomizedResponse):
 
 
 @pytest.fixture(scope="module")
-def directory(tmp_path_factory):
-    return tmp_path_factory.mktemp("results")
-
-
-@pytest.fixture(scope="module")
-def results(directory):
-    return bench.run("quick", size="small", episodes=2, channels=[DOUBLE, CRASH], out=directory, jobs=1)
+def results(tmp_path_factory):
+    out = tmp_path_factory.mktemp("results")
+    return bench.run("quick", size="small", episodes=2, channels=[DOUBLE, CRASH, SHY], out=out, jobs=1)
 
 
 def test_a_broken_promise_is_out_of_every_comparison(results):
@@ -54,22 +47,23 @@ def test_a_broken_promise_is_out_of_every_comparison(results):
     assert not any("DoubleResponse" in finding.text for finding in findings)
 
 
-def test_a_channel_that_fails_its_check_fails_its_own_cells(results):
-    assert {failure.experiment.channel for failure in results.failures} == {CRASH}
-    message = f"the channel {CRASH!r} fails its check: RuntimeError: no [bold]way[/bold] \\ud800"
-    assert {failure.message for failure in results.failures} == {message}
+def test_a_channel_that_fails_its_check_in_the_game_that_it_plays_fails_its_own_cells(results):
+    messages = {failure.experiment.channel: failure.message for failure in results.failures}
+    assert set(messages) == {CRASH, SHY}
+    expected = f"the channel {CRASH!r} fails its check: RuntimeError: no [bold]way[/bold] \\ud800"
+    assert messages[CRASH] == expected
     assert "split" in results.channels
 
 
-def test_the_command_says_so_and_ends_with_1(results, directory):
-    common = ("bench", "quick", "--size", "small", "--episodes", 2, "--jobs", 1, "--out", directory)
+def test_the_command_says_so_and_ends_with_1(tmp_path):
+    common = ("bench", "limit", "--size", "small", "--episodes", 1, "--jobs", 1, "--out", tmp_path)
     code, said = run_in_line(*common, "--channel", DOUBLE, "--channel", CRASH)
     assert code == 1
     assert "BROKEN PROMISE" in said
     assert "promises ε = 1 and has ε = 2" in said
     assert said.count("fails its check") == 1
     assert "no [bold]way[/bold]" in said
-    page = (directory / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
     assert page.index("Broken promise: ") < page.index("<main>")
 
 
@@ -87,8 +81,3 @@ def test_evaluate_warns():
     literal = {"hypotheses": [[1, 0, 0], [0, 0.5, 0.5]], "channel_kwargs": {"clipping": "paper"}}
     with pytest.warns(BrokenPromiseWarning, match="epsilon = 1.0"):
         ldp_gym.evaluate("bayes", {**literal, "horizon": 100}, episodes=1)
-
-
-def test_a_channel_is_checked_in_the_game_that_it_plays(tmp_path):
-    results = bench.run("quick", size="small", episodes=1, channels=[SHY], out=tmp_path, jobs=1)
-    assert {failure.experiment.channel for failure in results.failures} == {SHY}

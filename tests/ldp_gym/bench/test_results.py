@@ -10,13 +10,16 @@ from rich.console import Console
 
 import ldp_gym
 from ldp_gym import bench, theory
-from ldp_gym.bench import Experiment, ExperimentResult, tables
-from ldp_gym.bench.results import describe_game
+from ldp_gym.bench import SUITES, Experiment, ExperimentResult, Results, Store, tables
+
+
+def results_of(suite, directory, episodes):
+    return Results(Store(directory), SUITES[suite]().experiments("small", episodes=episodes), 0)
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    return bench.run("quick", size="small", episodes=5, jobs=1, out=tmp_path_factory.mktemp("results"))
+def results(played):
+    return results_of("quick", played[0], 5)
 
 
 def test_the_frame_has_the_numbers_of_the_games_themselves(results):
@@ -60,17 +63,13 @@ def test_nearly_equal_episodes_have_a_note_instead_of_an_interval(tmp_path):
     ]
 
 
-def test_what_is_level_with_bayes_is_marked_and_no_other(results):
+def test_the_leaderboard_says_shared_facts_once_and_marks_what_is_level_with_bayes(results):
     frame = results.frame
     bayes = frame["learner"] == "bayes"
     level = (frame["over_bayes_low"] <= 0) & (frame["over_bayes_high"] >= 0)
     assert (frame["best"] == (bayes | level)).all()
-    _, table = tables.leaderboard(results)
-    assert ((table["Over Bayes"] == "level") == (level & ~bayes)).all()
-
-
-def test_what_all_rows_share_is_said_once(results):
     shared, table = tables.leaderboard(results)
+    assert ((table["Over Bayes"] == "level") == (level & ~bayes)).all()
     assert shared == "In every row: Game: softmax-linear, K = 8, M = 16; T: 100; Episodes: 5."
     assert set(table["Privacy"]) == {"ε = 1", "ε = 1, δ = 1e-05", "none"}
     assert {"Game", "T", "Worst truth", "Regret"}.isdisjoint(table.columns)
@@ -91,14 +90,12 @@ def test_a_printed_table_never_breaks_a_name_or_a_number(results):
 def test_html_tables_are_escaped_and_whole():
     frame = pd.DataFrame({"<i>": ["<script>", tables.Best("5"), "x" * 200]}, dtype=object)
     html = tables.to_html(frame, "name")
-    assert "&lt;script&gt;" in html
-    assert "<b>5</b>" in html
-    assert "&lt;i&gt;" in html
-    assert "x" * 200 in html
+    for text in ("&lt;script&gt;", "<b>5</b>", "&lt;i&gt;", "x" * 200):
+        assert text in html
 
 
-def test_where_every_truth_is_played_the_row_is_the_worst_truths(tmp_path):
-    results = bench.run("lower", size="small", episodes=2, jobs=1, out=tmp_path)
+def test_where_every_truth_is_played_the_row_is_the_worst_truths(played):
+    results = results_of("lower", played[0], 2)
     row = results.frame.iloc[0]
     line = results.line(row["learner"], row["channel"])
     played = next(r for r in line if r.horizon == row["T"]).evaluation
@@ -118,9 +115,3 @@ def test_bounds_and_optimality_are_for_members(truth, holds):
     assert math.isfinite(result.bound) is holds
     assert (result.regret == result.risk) is holds
     assert result.regret.value == pytest.approx(played.regret.mean(), abs=1e-9)
-
-
-def test_a_class_that_is_redrawn_is_said_to_be():
-    rules = {"hypotheses": "dirichlet", "num_hypotheses": 4, "redraw_hypotheses": True}
-    experiment = Experiment(rules | {"observe_candidates": True, "nature": "drift"}, "bayes")
-    assert describe_game(experiment) == "dirichlet, K = 4, M = 16, redrawn in every episode, nature = drift"

@@ -21,9 +21,6 @@ from ldp_gym.bench.store import Outcome
 from ldp_gym.cli import benchmarking
 from ldp_gym.engine.learners import LEARNERS
 
-TINY_CHANNELS = ("laplace-single", "split")
-TINY_LEARNERS = ("uniform", "centred-exp3", "bayes")
-
 
 class Tiny(Suite):
     """Two channels, three learners; at the small size in longer cells, which changes nothing."""
@@ -32,22 +29,18 @@ class Tiny(Suite):
     title = claim = "for the tests"
 
     def own_experiments(self, small):
+        rules = {"hypotheses": "dirichlet", "horizon": 400}
         return [
-            Experiment(
-                {"hypotheses": "dirichlet", "channel": channel, "horizon": 400},
-                learner,
-                episodes=12,
-                block=12 if small else 3,
-            )
-            for channel in TINY_CHANNELS
-            for learner in TINY_LEARNERS
+            Experiment({**rules, "channel": channel}, learner, episodes=12, block=12 if small else 3)
+            for channel in ("laplace-single", "split")
+            for learner in ("uniform", "centred-exp3", "bayes")
         ]
 
 
 def table(results):
-    """Everything that was measured, by what was played."""
+    """KL and total variation of every experiment."""
     return {
-        str(p.experiment): (p.evaluation.kl.tolist(), p.evaluation.tv.tolist()) for p in results.successes
+        str(r.experiment): (r.evaluation.kl.tolist(), r.evaluation.tv.tolist()) for r in results.successes
     }
 
 
@@ -112,7 +105,7 @@ print("end", flush=True)
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX has it")
+@pytest.mark.posix_only("SIGKILL")
 def test_killed_and_resumed(expected, tmp_path):
     """The first process is killed after four of six cells; the second plays the other two."""
     here = os.path.dirname(__file__)
@@ -124,25 +117,6 @@ def test_killed_and_resumed(expected, tmp_path):
     assert [end.returncode for end in ends] == [-signal.SIGKILL, 0]
     assert ends[-1].stdout == b"end\n"
     assert table(bench.run(Tiny(), size="small", jobs=1, out=tmp_path)) == expected
-
-
-class Killing(Tiny):
-    """The same on a channel that ends its worker process, once."""
-
-    def __init__(self, mark):
-        self.mark = str(mark)
-
-    def own_experiments(self, small):
-        channel = {"channel": "third_party:KillsOnce", "channel_kwargs": {"mark": self.mark}}
-        rules = {"hypotheses": "dirichlet", "horizon": 30}
-        return [Experiment({**rules, **channel}, learner, episodes=4, block=1) for learner in TINY_LEARNERS]
-
-
-def test_a_killed_worker_process_does_not_end_the_run(tmp_path):
-    results = bench.run(Killing(tmp_path / "mark"), jobs=2, out=tmp_path)
-    assert (tmp_path / "mark").exists()
-    assert len(results.successes) == 3
-    assert table(bench.run(Killing(tmp_path / "mark"), jobs=1, out=tmp_path / "one")) == table(results)
 
 
 @pytest.mark.parametrize("stop", [SystemExit(15), KeyboardInterrupt()])
@@ -162,26 +136,26 @@ def test_a_stop_is_not_a_failure_of_the_learner(tmp_path, monkeypatch, stop):
 
 @contextlib.contextmanager
 def cluster(workers):
-    """A real local cluster: a scheduler and workers, each a process, on loopback."""
+    """A scheduler and workers, each a process, on loopback; their output is read and thrown away."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
-
-    def start(*arguments):
-        command = [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]]
-        return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-
     common = ["--no-dashboard", "--host", "127.0.0.1"]
-    scheduler = start("dask_scheduler", *common, "--port", "0")
-    address = next(part for line in scheduler.stderr for part in line.split() if part.startswith("tcp://127"))
-    threading.Thread(target=scheduler.stderr.read, daemon=True).start()
-    processes = [
-        start("dask_worker", address, *common, "--no-nanny", "--nthreads", "1") for _ in range(workers)
-    ]
-    for process in processes:
-        threading.Thread(target=process.stderr.read, daemon=True).start()
+    processes = []
+
+    def start(program, *arguments):
+        command = [sys.executable, "-m", f"distributed.cli.{program}", *arguments, *common]
+        processes.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
+        return processes[-1].stderr
+
     try:
-        yield address, processes
+        said = start("dask_scheduler", "--port", "0")
+        address = next(word for line in said for word in line.split() if word.startswith("tcp://127"))
+        for _ in range(workers):
+            start("dask_worker", address, "--no-nanny", "--nthreads", "1")
+        for process in processes:
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+        yield address, processes[1:]
     finally:
-        for process in [*processes, scheduler]:
+        for process in processes:
             process.kill()
             process.communicate()
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import Stepwise
 
 import ldp_gym
 from ldp_gym.bench.experiment import Experiment
@@ -35,17 +36,17 @@ def test_a_test_split_holds_what_was_not_trained_on_and_changes_one_thing():
             assert changed <= parts[name], title
 
 
+EASY = GameSplit("easy", "one game", {"game": {"hypotheses": [[0.9, 0.1], [0.1, 0.9]], "horizon": 60}})
+
+
 def test_the_references_have_the_scores_zero_and_one():
-    easy = GameSplit(
-        "easy", "", {"table": {"hypotheses": [[0.9, 0.1], [0.1, 0.9]], "horizon": 60, "epsilon": 4}}
-    )
-    assert score("uniform", easy, episodes=20).games == {"table": 0.0}
-    assert score("bayes", easy, episodes=20).mean == pytest.approx(1.0)
-    found = score("mle", easy, episodes=20)
+    assert score("uniform", EASY, episodes=60).games == {"game": 0.0}
+    assert score("bayes", EASY, episodes=60).mean == pytest.approx(1.0)
     uniform, ours, bayes = (
-        ldp_gym.evaluate(name, easy.games["table"], episodes=20).kl[:, -1].mean()
+        ldp_gym.evaluate(name, EASY.games["game"], episodes=60).kl[:, -1].mean()
         for name in ("uniform", "mle", "bayes")
     )
+    found = score("mle", EASY, episodes=60)
     assert found.mean == pytest.approx((uniform - ours) / (uniform - bayes))
 
 
@@ -54,32 +55,21 @@ def test_the_score_is_blank_where_nobody_learns():
     uniform = 100.0 + rng.standard_normal(40)
     assert score_totals(uniform, uniform - 30.0, uniform - 60.0) == pytest.approx(0.5)
     assert score_totals(uniform, uniform - 30.0, uniform + rng.standard_normal(40)) is None
-
-
-class Sure:
-    """Sure of the first label: any other costs it an infinite KL."""
-
-    def __init__(self, game):
-        self.num_labels = game.num_labels
-
-    def reset(self, batch_shape=()):
-        self.batch_shape = batch_shape
-
-    def predict(self, candidates):
-        return np.broadcast_to(np.eye(self.num_labels)[0], (*self.batch_shape, self.num_labels))
-
-    def update(self, candidates, message):
-        pass
-
-
-def test_an_infinite_risk_is_the_worst_score_and_no_score_is_none():
-    easy = GameSplit("easy", "one game", {"game": {"hypotheses": [[0.9, 0.1], [0.1, 0.9]], "horizon": 200}})
-    found = score(Sure, easy, episodes=30)
-    assert found.mean == -np.inf
     hopeless = GameSplit("hopeless", "too private", {"game": {"epsilon": 0.001, "horizon": 5}})
     found = score("bayes", hopeless, episodes=2)
     assert found.games == {"game": None}
     assert np.isnan(found.mean)
+
+
+class Sure(Stepwise):
+    """Sure of the first label: any other costs it an infinite KL."""
+
+    def predict(self, candidates):
+        return np.broadcast_to(np.eye(self.game.num_labels)[0], (*self.batch_shape, self.game.num_labels))
+
+
+def test_an_infinite_risk_is_the_worst_score():
+    assert score(Sure, EASY, episodes=60).mean == -np.inf
 
 
 def test_unknown_splits_and_training_episodes_are_refused():

@@ -19,46 +19,21 @@ def test_intervals_of_few_skewed_risks_cover_and_are_not_too_long():
     assert np.mean([interval.half for interval in intervals]) <= 1.6 * student.mean()
 
 
-def test_slopes_cover_as_often_as_they_say():
-    rng = np.random.default_rng(1)
-    trials, x = 400, [10.0, 100.0, 1000.0]
-    slopes = [
-        statistics.slope(x, [5.0 * v**0.5 * np.exp(0.05 * rng.standard_normal(12)) for v in x])
-        for _ in range(trials)
-    ]
-    hits = sum(slope.contains(0.5) for slope in slopes)
-    assert stats.binom.ppf(1e-6, trials, 0.95) <= hits <= stats.binom.ppf(1 - 1e-6, trials, 0.95)
+def equal_slopes(rng):
+    x = [10.0, 100.0, 1000.0]
+    return statistics.slope(x, [5.0 * v**0.5 * np.exp(0.05 * rng.standard_normal(12)) for v in x])
 
 
-def test_slopes_know_that_seeds_are_shared():
-    rng = np.random.default_rng(6)
-    trials, x = 400, [1.0, 10.0, 100.0, 1000.0]
-    hits, lengths = 0, []
-    for _ in range(trials):
-        walk = np.cumsum(0.1 * rng.standard_normal((4, 30)), axis=0)  # neighbours have much in common
-        samples = [
-            v**0.5 * np.exp(step - 0.005 * (i + 1)) for i, (v, step) in enumerate(zip(x, walk, strict=True))
-        ]
-        found = statistics.slope(x, samples)
-        hits += found.contains(0.5)
-        lengths.append(found.half)
-    assert stats.binom.ppf(1e-6, trials, 0.95) <= hits <= stats.binom.ppf(1 - 1e-6, trials, 0.95)
-    same = statistics.slope(x, [np.arange(1.0, 31.0)] * 4)
-    assert same.value == pytest.approx(0.0, abs=1e-12)
-    assert same.half == pytest.approx(0.0, abs=1e-12), "what all have in common is no error of the slope"
+def slopes_with_shared_seeds(rng):
+    """Neighbours have much in common: the noise of the positions is a random walk."""
+    x = np.array([1.0, 10.0, 100.0, 1000.0])
+    walk = np.cumsum(0.1 * rng.standard_normal((4, 30)), axis=0)
+    return statistics.slope(x, list(np.sqrt(x)[:, None] * np.exp(walk - 0.005 * np.arange(1, 5)[:, None])))
 
 
-def test_slopes_of_few_and_unequal_episodes_are_not_too_sure():
-    rng = np.random.default_rng(7)
-    trials = 400
-    hits = sum(
-        statistics.slope(
-            [1.0, 10.0], [1 + 0.02 * rng.standard_normal(4), 3 * (1 + 0.05 * rng.standard_normal(2))]
-        ).contains(np.log10(3.0))
-        for _ in range(trials)
-    )
-    assert hits >= stats.binom.ppf(1e-6, trials, 0.93)
-    assert not np.isfinite(statistics.slope([1, 2], [np.zeros(3), np.ones(3)]).low)
+def slopes_of_few_episodes(rng):
+    few = [1 + 0.02 * rng.standard_normal(4), 3 * (1 + 0.05 * rng.standard_normal(2))]
+    return statistics.slope([1.0, 10.0], few)
 
 
 @pytest.mark.parametrize(
@@ -69,13 +44,22 @@ def test_slopes_of_few_and_unequal_episodes_are_not_too_sure():
         (lambda rng: statistics.mean(rng.standard_normal(4)), 0.0, 0.95, 1.0),
         (lambda rng: statistics.mean(rng.standard_normal(8)), 0.0, 0.95, 1.0),
         (lambda rng: statistics.largest_mean(rng.standard_normal((16, 12))), 0.0, 0.95, 1.0),
+        (equal_slopes, 0.5, 0.95, stats.binom.ppf(1 - 1e-6, 400, 0.95) / 400),
+        (slopes_with_shared_seeds, 0.5, 0.95, stats.binom.ppf(1 - 1e-6, 400, 0.95) / 400),
+        (slopes_of_few_episodes, np.log10(3.0), 0.93, 1.0),
     ],
-    ids=["exponential", "two", "four", "eight", "worst of many"],
+    ids=["exponential", "two", "four", "eight", "worst of many", "slope", "shared seeds", "unequal"],
 )
 def test_intervals_cover_as_often_as_they_say(draw, truth, least, most):
-    rng, trials = np.random.default_rng(0), 400
+    rng, trials = np.random.default_rng(6), 400
     hits = sum(draw(rng).contains(truth) for _ in range(trials))
     assert stats.binom.ppf(1e-6, trials, least) <= hits <= most * trials
+
+
+def test_a_part_that_all_positions_share_is_no_error_of_the_slope():
+    same = statistics.slope([1.0, 10.0, 100.0, 1000.0], [np.arange(1.0, 31.0)] * 4)
+    assert same.value == pytest.approx(0.0, abs=1e-12)
+    assert same.half == pytest.approx(0.0, abs=1e-12)
 
 
 def test_pairs_take_the_tapes_out():
@@ -95,6 +79,8 @@ def test_an_interval_without_length_is_not_printed(spread, text):
 
 
 def test_one_episode_has_no_interval():
-    assert str(statistics.mean(np.array([3.0]))) == "3.000"
-    assert not np.isfinite(statistics.mean(np.array([3.0])).low)
-    assert not np.isfinite(statistics.slope([1, 2], [np.array([1.0]), np.array([2.0, 2.1])]).low)
+    one, two = np.array([3.0]), np.array([2.0, 2.1])
+    assert str(statistics.mean(one)) == "3.000"
+    assert not np.isfinite(statistics.mean(one).low)
+    assert not np.isfinite(statistics.slope([1, 2], [one, two]).low)
+    assert not np.isfinite(statistics.slope([1, 2], [np.zeros(3), np.ones(3)]).low), "no logarithm of 0"

@@ -1,6 +1,5 @@
 """Third-party parts, good and bad, for the tests of the benchmark to play."""
 
-import multiprocessing
 import os
 import signal
 import sys
@@ -10,7 +9,6 @@ import numpy as np
 from helpers import Stepwise
 
 import ldp_agents
-from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.engine.learners import play_stepwise
 from ldp_gym.hypotheses.families import Dirichlet
@@ -55,7 +53,7 @@ Sleeper, Crasher = late(lambda self: time.sleep(3600)), late(crash)
 Exits, Quitter = late(lambda self: sys.exit(3)), late(lambda self: os._exit(7))
 Segfault = late(lambda self: os.kill(os.getpid(), signal.SIGSEGV))
 Hoarder = late(lambda self: setattr(self, "hoard", np.ones(2**28)))
-NotANumber = late(lambda self: self._total.fill(np.nan))
+NotANumber = late(lambda self: self._state.fill(np.nan))
 
 
 class Negative(ldp_agents.Uniform):
@@ -63,20 +61,6 @@ class Negative(ldp_agents.Uniform):
 
     def _predict(self, weights, candidates):
         return 2 * super()._predict(weights, candidates) - 1
-
-
-class KillsOnce(RandomizedResponse):
-    """A channel that ends the first worker process that uses it."""
-
-    def __init__(self, *game, mark, **options):
-        super().__init__(*game, **options)
-        self.mark = mark
-
-    def encode(self, labels, candidates, uniforms, posterior=None):
-        if multiprocessing.current_process().name != "MainProcess" and not os.path.exists(self.mark):
-            open(self.mark, "w").close()
-            os._exit(1)
-        return super().encode(labels, candidates, uniforms, posterior)
 
 
 class RandomClass(Dirichlet):

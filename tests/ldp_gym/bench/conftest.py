@@ -1,0 +1,22 @@
+"""Results that several modules read: the suites lower and quick, at the small size."""
+
+import sys
+
+import pytest
+from command_line import run
+
+from ldp_gym import bench
+
+
+@pytest.fixture(scope="session")
+def played(tmp_path_factory):
+    """The directory of the results, and the output of the command that has played the suite quick."""
+    directory = tmp_path_factory.mktemp("played")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["<b>ldp-gym</b>", "bench"])
+        bench.run("lower", size="small", episodes=2, jobs=1, out=directory)
+        code, output = run(
+            "bench", "quick", "--size", "small", "--episodes", 5, "--jobs", 1, "--out", directory
+        )
+    assert code == 0, output
+    return directory, output
