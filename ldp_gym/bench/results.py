@@ -170,7 +170,7 @@ class Results:
 
     def track(self, learner: str) -> Track:
         """Track of a learner: informed or uninformed."""
-        return self._tracks.get(learner) or track_of(LEARNERS[learner] if learner in LEARNERS else None)
+        return self._tracks.get(learner) or track_of(LEARNERS.get(learner))
 
     @property
     def broken_promises(self) -> list[ChannelAudit]:

@@ -112,6 +112,12 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
             f"unknown {self.kind} {name!r}{hint} Known: {', '.join(self)}. Your own goes by 'module:Object'."
         )
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """The maker of a registered name, or ``default``; an address is never imported."""
+        if name not in self:
+            return default
+        return self[name]
+
     def class_of(self, name: str) -> type[T]:
         """The class of that name, to read its class attributes; a function is a TypeError."""
         maker = self[name]

@@ -123,10 +123,6 @@ class Amortized(EvidenceLearner):
         super().__init__(game, _read_shipped())
 
 
-amortized = Amortized
-"""Name of the class in the entry point."""
-
-
 @cache
 def _read_shipped() -> Any:
     from ldp_agents.rl.storage import load  # which imports this module

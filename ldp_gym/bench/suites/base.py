@@ -67,8 +67,7 @@ class Suite(ABC):
     def address(self) -> str:
         """Name in a store: the suite's name if it is registered, else ``module:Class``."""
         maker = type(self)
-        registered = self.name in SUITES and SUITES[self.name] is maker
-        return self.name if registered else f"{maker.__module__}:{maker.__qualname__}"
+        return self.name if SUITES.get(self.name) is maker else f"{maker.__module__}:{maker.__qualname__}"
 
     @property
     def parameters(self) -> dict[str, Any]:
