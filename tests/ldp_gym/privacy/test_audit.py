@@ -64,7 +64,7 @@ def test_the_extrema_are_those_of_all_breakpoints_tails_and_a_fine_grid(seed, ca
     assert math.isclose(density[y] - density[other], found.epsilon, rel_tol=1e-12)
 
 
-@pytest.mark.parametrize("size", [4, 128])
+@pytest.mark.parametrize("size", [4, 128, 256])
 def test_a_pair_that_tells_is_always_found(size):
     """All hypotheses alike but one: the pairs without it tie."""
     for odd in (0, 1, size // 2, size - 1):
