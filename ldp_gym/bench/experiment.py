@@ -253,7 +253,7 @@ def _sources(experiment: Experiment) -> dict[str, str]:
     return {name: code for name, code in sources.items() if code != own_code() or name == "ldp-gym"}
 
 
-@cache  # it stays as it was imported
+@cache  # imported code is fixed
 def own_code() -> str:
     """Fingerprint of this package, and of the weights that come with it."""
     folders = [folder for package in PACKAGES for folder in _places(package)]
@@ -263,7 +263,7 @@ def own_code() -> str:
 
 
 def learner_code(learner: str) -> str:
-    """Fingerprint of a learner's package, which is not imported, or of a trained model's files."""
+    """Fingerprint of a learner's package (without importing it), or of a trained model's files."""
     return _files_hash(Path(learner).iterdir()) if is_directory(learner) else _part_code(LEARNERS, learner)
 
 

@@ -47,7 +47,7 @@ class Evidence:
 
 
 def above(samples: FloatArray, value: float) -> Evidence:
-    """Test that an expectation is above a value, by samples ``(n,)``; the largest expectation of ``(K, n)``.
+    """Test that an expectation is above a value; for samples ``(K, n)``, the largest of K.
 
     Example:
         >>> above(np.arange(100.0), 40.0).p_for < 0.01 < above(np.arange(100.0), 40.0).p_against
@@ -67,15 +67,14 @@ def below(samples: FloatArray, value: float) -> Evidence:
 
 
 def certain(holds: bool) -> Evidence:
-    """Evidence of a claim about the computed numbers themselves, in which there is no chance."""
+    """Evidence of a claim about computed numbers, which chance does not affect."""
     return Evidence(0.0, 1.0) if holds else Evidence(1.0, 0.0)
 
 
 def every(parts: Iterable[Evidence]) -> Evidence:
     """Evidence that several claims hold together.
 
-    All are shown when the least clear of them is. That one of n is false must be clearer than the least lucky
-    of n true ones may look by chance (Bonferroni).
+    ``p_for`` is the largest of theirs; ``p_against`` is the smallest, times their number (Bonferroni).
     """
     if not (parts := list(parts)):
         return Evidence(1.0, 1.0)

@@ -55,7 +55,7 @@ class ExperimentResult:
 
     @property
     def totals(self) -> FloatArray:
-        """Total KL of each episode; of the worst truth, where every truth was played."""
+        """Total KL of each episode; only the worst truth's if every truth was played."""
         return self.evaluation.at_worst_truth().kl[:, -1]
 
     @cached_property
@@ -65,7 +65,7 @@ class ExperimentResult:
 
     @property
     def regret(self) -> Estimate:
-        """Mean of the risk less that of the best hypothesis in hindsight; NaN where every one is infinite."""
+        """Mean risk above the best hypothesis in hindsight; NaN if that one's is infinite in an episode."""
         if self.experiment.has_member_truth:
             return self.risk
         if not np.isfinite(self.evaluation.opt).all():
@@ -74,7 +74,7 @@ class ExperimentResult:
 
     @property
     def bound(self) -> float:
-        """Theorem's bound on the risk; NaN for all but the paper's pairs without options, and members."""
+        """A theorem's bound on the risk; NaN if none covers the learner, channel, options and truth."""
         experiment = self.experiment
         if experiment.options or experiment.rules.get("channel_kwargs") or not experiment.has_member_truth:
             return math.nan

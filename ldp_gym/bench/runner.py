@@ -193,7 +193,7 @@ def _check_and_evaluate(cell: Cell) -> tuple[Evaluation, float]:
 
 
 def _evaluate(cell: Cell, trust: bool = False) -> tuple[Evaluation, float]:
-    """The losses of a cell, and the seconds of playing it, with those of recording its tape."""
+    """The losses of a cell, and the seconds that recording its tape and playing it take."""
     start, experiment = time.perf_counter(), cell.experiment
     recording = _recording(GameRules(experiment.rules), cell.seed)
     saved = recording.seconds_saved
@@ -235,7 +235,7 @@ def _check_parties(experiment: Experiment) -> None:
 
 @cache
 def _find_fault(party: str, game: GameRules) -> str | None:
-    """The breach of contract of a party, in one line."""
+    """A breach of contract in one line, or None."""
     try:
         scenario = make_scenario(**game.rules)
         if party == "hypotheses":
@@ -254,7 +254,7 @@ def _find_fault(party: str, game: GameRules) -> str | None:
 
 
 def _check_class(scenario: Scenario) -> None:
-    """Hold a class to its contract; on contexts of the game if they are not normal ones."""
+    """Hold a class to its contract; on the game's own contexts unless they are normal."""
     if isinstance(scenario.nature, IID):
         check_hypotheses(scenario.hypotheses)
         return
