@@ -111,7 +111,7 @@ class Learner(ABC):
 
 
 class MixtureLearner(Learner):
-    """Predicts a mixture of the candidates by :attr:`weights` of the hypotheses, which it learns.
+    """Learns :attr:`weights` of the hypotheses, and predicts the candidates' weighted mixture.
 
     It can read the likelihood of a message under every hypothesis, on adaptive channels too.
 
@@ -225,7 +225,7 @@ class ExponentialWeights(MixtureLearner):
         return self._weigh(self._state.copy(), -1)
 
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
-        """The weights that summed losses make, along the given axis. It may overwrite the totals."""
+        """The weights from summed losses, along the given axis. It may overwrite the totals."""
         totals *= -self.rate
         return softmax(totals, axis=axis, out=totals)
 

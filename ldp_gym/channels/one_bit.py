@@ -68,7 +68,7 @@ class OneBit(ClippedChannel):
 
     @property
     def mean_square(self) -> float:
-        """The mean square of a report, at the value at which it is largest: ``C^2``, whatever the value."""
+        """The largest mean square of a report: ``C^2``, the same for every value."""
         return self._bit**2
 
     def randomize(self, values: FloatArray, coins: FloatArray) -> FloatArray:
@@ -132,7 +132,7 @@ class OneBit(ClippedChannel):
         return reports, _values(np.log(density), centre, half), half
 
     def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
-        """Agreement of the value of ``h_t(y) = y`` with the report."""
+        """Agreement of the report with each label ``h_t(y)``."""
         cells = self.clipping.cells(candidates)
         reports, values, half = self._read(messages, candidates, cells)
         says = (half > 0.0) & (cells.lengths > 0.0)  # a report says nothing where there is no range
@@ -150,7 +150,7 @@ class OneBit(ClippedChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """The importance-weighted estimate: public centres, and K-fold corrected what was revealed."""
+        """The importance-weighted estimate: public centres, plus K times the revealed deviation."""
         return importance_weighted_losses(
             messages, -messages, *self.ranges(candidates, self.clipping.cells(candidates))
         )

@@ -191,7 +191,7 @@ class AdaptiveWheel(AdaptiveChannel, Wheel):
 
 
 def _on_grid(places: FloatArray) -> FloatArray:
-    """Places in whole steps, with exact differences: rounded ones would show whose place the arc is at."""
+    """Places on a grid with exact differences: rounded ones would reveal whose place the arc is at."""
     return np.floor(places * _CIRCLE_STEPS) / _CIRCLE_STEPS
 
 

@@ -166,29 +166,29 @@ def p_above(samples: FloatArray, value: float) -> float:
 
 
 def p_below(samples: FloatArray, value: float) -> float:
-    """The same for an expectation of at least ``value``: for samples ``(K, n)``, for the largest one."""
+    """The same for an expectation of at least ``value``; the largest one for samples ``(K, n)``."""
     return max(p_above(-row, -value) for row in np.atleast_2d(samples))
 
 
 def _share_beyond(pivots: FloatArray, distance: float) -> float:
-    """The share of pivots ``(R,)`` beyond a distance, the sample's own among them."""
+    """The share of pivots ``(R,)`` beyond a distance, counting the sample's own."""
     return float((1 + np.count_nonzero(pivots >= distance)) / (1 + np.count_nonzero(~np.isnan(pivots))))
 
 
 def _quantile(pivots: FloatArray, share: float) -> float:
-    """The quantile of pivots, the sample's own among them: what :func:`_share_beyond` inverts."""
+    """The quantile of pivots, counting the sample's own: inverse of :func:`_share_beyond`."""
     return float(np.nanquantile(pivots, share, method="weibull"))
 
 
 def _student(tail: Any, freedom: int) -> Any:
-    """Student's quantile, which is exceeded with this probability."""
+    """Student's t quantile with probability ``tail`` above it."""
     from scipy.special import stdtrit  # imported here: it takes a while, and playing does not need it
 
     return -stdtrit(freedom, tail)
 
 
 def _tail(distance: float, freedom: int) -> float:
-    """The probability of which a distance is Student's quantile."""
+    """The probability that Student's t exceeds a distance."""
     from scipy.special import stdtr  # as above
 
     return float(stdtr(freedom, -distance))

@@ -57,7 +57,7 @@ class Spectator(Protocol):
     """A callback that sees every round, the hidden truth included, and changes nothing."""
 
     def begin(self, games: IntArray, members: IntArray, distributions: FloatArray) -> None:
-        """The given games begin; ``members (B,)`` and ``distributions (B, M)`` are of all of them."""
+        """The given games begin; ``members (B,)`` and ``distributions (B, M)`` cover all games."""
 
     def watch(self, round_: Round) -> None:
         """A round of all games has been played."""
@@ -67,7 +67,7 @@ class Notes(Protocol):
     """Public features of the games of a reset group that are recorded next to the tape."""
 
     def __call__(self, tape: Tape) -> dict[str, npt.NDArray[Any]]:
-        """Further fields ``(B, n, ...)`` of the next n rounds."""
+        """Fields ``(B, n, ...)`` to add for the next n rounds."""
 
     def keep(self, games: BoolArray) -> None:
         """Go on with only some of the games."""

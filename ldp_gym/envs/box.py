@@ -187,7 +187,7 @@ class BoxReferee(Referee):
         return rewards, info
 
     def episode_info(self) -> dict[str, npt.NDArray[Any]]:
-        """The scores ``(B,)``: 0 is that of the uniform mixture, 1 the mean of Bayes, if Bayes gains."""
+        """Scores ``(B,)``: 0 for the uniform mixture, 1 for Bayes' mean; empty unless Bayes gains."""
         if self._bayes_gain is None:
             self._bayes_gain = bayes_gain(self._rules, self.scenario)
         return {"score": self._returns / self._bayes_gain} if self._bayes_gain > 0.0 else {}

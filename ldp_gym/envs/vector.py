@@ -144,7 +144,7 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
                 f"games {np.flatnonzero(resetting).tolist()} are over, or have not begun: reset them first"
             )
         actions = np.array(validation.numbers("an action", actions))
-        if actions.shape == self._actions.shape:  # else the space has something to say
+        if actions.shape == self._actions.shape:  # else the shape is refused later
             actions[resetting] = 1.0 / actions.shape[-1]
         return actions
 

@@ -83,6 +83,6 @@ class Omniscient(WorstOfPool):
         return hypotheses(self.pool[None])
 
     def _scores(self, view: NatureView, posterior: FloatArray) -> FloatArray:
-        assert view.truth is not None, "a nature that leaks the truth gets it"
+        assert view.truth is not None, "leaks_truth natures get the truth"
         truth = view.truth(self.pool[None], view.prepared)
         return kl(truth, mixture(posterior[:, None], view.prepared))

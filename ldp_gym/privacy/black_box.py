@@ -265,7 +265,7 @@ def _scores(answers: BoolArray, ones: npt.NDArray[np.float32]) -> npt.NDArray[np
 
 
 def _promising(messages: list[FloatArray], everything: FloatArray, labels: IntArray) -> list[_Question]:
-    """The few questions of each kind that tell most by themselves: of all messages, and of some."""
+    """The few questions of each kind that tell most alone: about all messages, or rare ones."""
     kept, ones = [], np.eye(len(messages), dtype=np.float32)[labels]
     for kind in filter(None, _kinds(messages, everything)):
         answers = np.stack([question.answer(everything) for question in kind])

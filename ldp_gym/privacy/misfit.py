@@ -40,7 +40,7 @@ _MOST_SAMPLES, _MOST_NUMBERS, _MOST_BELIEFS = 300_000, 20_000_000, 4_000_000
 """Default effort: limits on messages, on their numbers, and on messages times labels of the classifiers."""
 
 _PER_CELL, _LEAST_EXPECTED = 20, 5.0
-"""Goodness of fit: average count of a message that it needs; rarer ones than the second count together."""
+"""Goodness of fit: least average count per message; expected count below which messages pool."""
 
 _BINS, _MOST_COORDINATES = 32, 32
 """Bins of a coordinate's histogram, and number of coordinates that have one."""
@@ -192,7 +192,7 @@ def _classify(drawn: list[_Sample]) -> str | None:
         return None
     best, count = max(gains, key=lambda name: gains[name]), sum(len(sample.messages) for sample in drawn)
     return (
-        f"messages that follow log_density: {best} tells labels better than the density allows (odds of "
+        f"messages that follow log_density: {best} beats the density at guessing labels (odds of "
         f"10^{odds / math.log(10.0):.0f} to 1, from {count} messages)"
     )
 

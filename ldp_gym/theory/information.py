@@ -29,11 +29,10 @@ def information_rate(
     samples: int = 100_000,
     seed: int = 0,
 ) -> InformationRate:
-    """The information that a round's message carries about the truth, when it has the given weights.
+    """The information that a round's message carries about a truth drawn with the given weights.
 
-    Exact where the messages can be listed. Where public coins make them too many, the mean over draws of the
-    coins of what is exact given each: never above :func:`ldp_gym.theory.capacity`. Real-valued messages are
-    sampled.
+    Exact where the messages can be listed. If public coins make them too many, the exact values given
+    random coins are averaged: never above :func:`ldp_gym.theory.capacity`. Real-valued messages are sampled.
 
     Args:
         channel: the channel.
@@ -92,7 +91,7 @@ def _sample_rate(
 
 
 _MESSAGES = 64
-"""Largest number of messages that are all worked out; of more, as many random ones are."""
+"""Most messages that are all worked out; beyond it, this many random ones are."""
 
 _MESSAGES_ADAPTIVE = 16
 """The same for an adaptive channel, whose messages are worked out again in every round."""
@@ -107,8 +106,8 @@ class MessageInformation:
     ``I(truth; message) = E_r [ sum_k w_k l_k log l_k - m log m ]``.
 
     The expectation is exact where the messages are few numbers. Else it is over a few messages with
-    fixed coins, the same at all candidates, of the uniform mixture (of an adaptive channel, which acts on the
-    posterior, of the posterior's). Every message contributes what it tells, which is never negative.
+    fixed coins, the same at all candidates, drawn from the uniform mixture (for an adaptive channel, from the
+    posterior's). Every message contributes what it tells, which is never negative.
 
     Args:
         channel: the channel.

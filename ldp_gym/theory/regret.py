@@ -55,7 +55,7 @@ def _above_opt(regret: float, num_hypotheses: int, horizon: int, gamma: float | 
 def fixed_share_bound(num_hypotheses: int, horizon: int, switches: int, share: float) -> float:
     """``log K + S log(K / share) - (T - 1 - S) log(1 - share + share / K)``, in the log-loss of messages.
 
-    What the learner ``fixed-share`` pays at most, on every sequence of messages, above the best sequence of
+    The most the learner ``fixed-share`` pays, on every sequence of messages, above the best sequence of
     hypotheses with S switches. It predicts a mixture of all sequences, in which one with S switches has the
     prior ``(1/K) (share / K)^S (1 - share + share / K)^(T - 1 - S)`` (Herbster and Warmuth 1998).
     """

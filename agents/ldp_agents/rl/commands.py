@@ -49,7 +49,7 @@ def train(
     ] = False,
     trust: Annotated[bool, typer.Option("--trust", help="Run the code that a checkpoint holds.")] = False,
 ) -> None:
-    """Train an agent, and leave it in a directory with all that made it.
+    """Train an agent, and save it with its settings in a directory.
 
     The bar shows its total KL on held-out episodes next to those of the reference learners.
     """
@@ -87,7 +87,7 @@ _NOT_OF_THE_RUN = {"context", "algorithm", "steps", "out", "resume", "trust"}
 
 
 def _config_to_resume(directory: Path, asked: Any, steps: int | None, context: typer.Context) -> Any:
-    """The stored configuration with the steps asked for, or all that was asked for if it names more."""
+    """The stored configuration with new steps; the one asked for if other options were given."""
     from ldp_agents.rl.training import CONFIG, stored_config
 
     if not (directory / CONFIG).exists():

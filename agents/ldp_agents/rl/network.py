@@ -45,7 +45,7 @@ Parameters = Mapping[str, Any]
 
 
 class Relation:
-    """Relation of a channel's messages to labels: its ``kind``, and the ``nodes`` of a weight."""
+    """Relation of messages to labels: its ``kind``, and the ``nodes`` that get a weight each."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel

@@ -32,7 +32,7 @@ saves a checkpoint."""
 
 
 class Algorithm(NamedTuple):
-    """Dataclass of settings, training function, default number of rounds, whether checkpoints are pickles."""
+    """An algorithm: settings class, training function, default rounds, and if checkpoints are pickles."""
 
     settings: type[Any]
     fit: Callable[..., Any]
@@ -128,7 +128,7 @@ def read_config(directory: Path) -> dict[str, Any]:
 
 
 def stored_config(directory: Path) -> Config:
-    """The configuration of the run in a directory, to go on with; it may not name code."""
+    """The configuration to resume a directory's run with; an error if it names code."""
     config = Config(**read_config(directory))
     refuse_addresses(config.rules, CONFIG)
     return config
@@ -148,7 +148,7 @@ def train_agent(
     scores: int = 20,
     episodes: int = 64,
 ) -> MakeLearner:
-    """Train an agent, leave it in a directory, and load it from there.
+    """Train an agent, save it in a directory, and load it from there.
 
     The directory gets the model, which :func:`ldp_agents.rl.load` reads; ``config.json`` with the versions;
     ``scores.jsonl``, total KL on held-out episodes during training; the last checkpoint.
