@@ -88,6 +88,7 @@ def test_processes_that_it_starts_are_ended_with_it(tmp_path):
     child = int((tmp_path / "child").read_text())
     while is_alive(child):  # a process outlives its signal by a moment
         time.sleep(0.01)
+    assert not is_alive(child)
 
 
 def test_a_learner_that_does_not_understand_says_so():
