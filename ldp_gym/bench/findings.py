@@ -7,6 +7,7 @@ they do neither. A suite makes several claims, and of many false ones some would
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -118,7 +119,24 @@ def find_least_risk(place: str, results: Sequence[ExperimentResult]) -> Finding:
     return Finding("; ".join(texts) + ".", evidence)
 
 
-def judge(findings: Sequence[Finding]) -> list[tuple[Finding, Verdict | None]]:
+def find_right_model(label: str, of_game: Sequence[ExperimentResult]) -> Finding:
+    """Name the model that is charged least in a game."""
+    evaluation, experiment = of_game[0].evaluation, of_game[0].experiment
+    episodes = len(evaluation.best)
+    if missed := int((~np.isfinite(evaluation.opt)).sum()):
+        return Finding(
+            f"{label}: no model is right: in {missed} of {episodes} episodes each gave probability 0 to a "
+            "label that came. Mix a little of the uniform distribution into every model."
+        )
+    model, times = Counter(evaluation.best.tolist()).most_common(1)[0]
+    best, second = np.sort(evaluation.comparator.mean(axis=0))[:2] / experiment.horizon
+    return Finding(
+        f"{label}: the right model is hypothesis {model}, in {times} of {episodes} episodes: {best:.3f} nats "
+        f"per user, the next {second:.3f}; {experiment.horizon:,} users."
+    )
+
+
+def judge(findings: Iterable[Finding]) -> list[tuple[Finding, Verdict | None]]:
     """Findings of a suite with the verdict on each claim, at 5% for all claims together.
 
     Example:
@@ -128,6 +146,7 @@ def judge(findings: Sequence[Finding]) -> list[tuple[Finding, Verdict | None]]:
         >>> [verdict.value for _, verdict in judge([clear, less_clear, unclear])]
         ['shown', 'not contradicted', 'not contradicted']
     """
+    findings = list(findings)
     claims = [finding.evidence for finding in findings if finding.evidence is not None]
     shown = holm([evidence.p_for for evidence in claims]) <= 1.0 - CONFIDENCE
     contradicted = holm([evidence.p_against for evidence in claims]) <= 1.0 - CONFIDENCE

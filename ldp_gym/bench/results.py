@@ -187,8 +187,12 @@ class Results:
         channel: str,
         position: Callable[[Experiment], float] = operator.attrgetter("horizon"),
     ) -> list[ExperimentResult]:
-        """Results of a learner on a channel, sorted along a quantity: the horizon unless another is given."""
-        return sorted(self.select(learner=learner, channel=channel), key=lambda r: position(r.experiment))
+        """Results of a learner on a channel along a quantity: the horizon unless another is given.
+
+        Results for the worst of all truths are left out: that truth is another one in every game.
+        """
+        found = [r for r in self.select(learner=learner, channel=channel) if r.experiment.truth != "all"]
+        return sorted(found, key=lambda r: position(r.experiment))
 
     def group(self, key: Callable[[Experiment], T]) -> dict[T, list[ExperimentResult]]:
         """Results of the experiments that share a key, in the suite's order."""

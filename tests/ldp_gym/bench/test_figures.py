@@ -124,7 +124,7 @@ def test_a_logarithmic_axis_has_plain_numbers_at_the_ticks_it_is_given():
 
 def test_lines_and_rows_have_the_intervals_they_are_given():
     known, unknown = Estimate(2.0, 1.5, 3.0), Estimate(2.0)
-    (panel,) = figures.draw_lines({"": [figures.Line("a", [1.0], [known], "k")]}, xlabel="T").axes
+    (panel,) = figures.draw_lines([figures.Line("a", [1.0], [known], "k")], xlabel="T").axes
     assert panel.collections[0].get_segments()[0][:, 1].tolist() == [1.5, 3.0]
     (panel,) = figures.draw_rows({"": {"a": {"row": known, "other": unknown}}}, xlabel="x").axes
     assert [part[:, 0].tolist() for part in panel.collections[0].get_segments()] == [[1.5, 3.0]]
