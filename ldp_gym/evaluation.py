@@ -18,7 +18,7 @@ from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.core.divergences import kl, kl_to_each, tv
 from ldp_gym.core.intervals import Interval, largest_mean_interval
 from ldp_gym.engine.blindness import warn_of_blind_pairs
-from ldp_gym.engine.game import Game, copy_game
+from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LearnerProtocol, begin_episodes, build_learner, play_block, plays_blocks
 from ldp_gym.engine.rules import DEFAULTS
 from ldp_gym.engine.scenario import Scenario, first_generator
@@ -212,7 +212,7 @@ def evaluate(
     warn_of_broken_promise(scenario.channel, scenario.hypotheses(contexts))
     warn_of_blind_pairs(scenario)
     members = _members(scenario, truth)
-    made = build_learner(learner, copy_game(scenario.game))
+    made = build_learner(learner, scenario.game)
     numbers = 4 * len(rounds) + 2 * scenario.hypotheses.num_hypotheses + scenario.hypotheses.num_labels
     validation.fits_memory("episodes", count, len(members) * numbers, "results")
     plays = [(seed + i, member) for member in members for i in range(count)]
@@ -294,7 +294,7 @@ class _Work:
 
     @cached_property
     def _made(self) -> LearnerProtocol:
-        return build_learner(self.learner, copy_game(self.scenario.game))
+        return build_learner(self.learner, self.scenario.game)
 
     def __call__(self, plays: Sequence[tuple[int, int | None]]) -> Evaluation:
         with one_thread():
