@@ -15,7 +15,7 @@ from enum import Enum
 import numpy as np
 
 from ldp_gym.bench.results import ExperimentResult
-from ldp_gym.bench.statistics import CONFIDENCE, difference
+from ldp_gym.bench.statistics import CONFIDENCE, Estimate, difference
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.intervals import p_above, p_below
@@ -108,7 +108,7 @@ def find_least_risk(place: str, results: Sequence[ExperimentResult]) -> Finding:
         return Finding(f"{place}: {ranked[0].learner} has the least risk, {ranked[0].risk} nats.")
     others = [result for result in ranked if result is not bayes]
     evidence = every(below(bayes.totals - other.totals, 0.0) for other in others)
-    gaps = {other.learner: difference(other.totals, bayes.totals, len(others)) for other in others}
+    gaps = {other.learner: _gap(other.totals, bayes.totals, len(others)) for other in others}
     texts = [f"{place}: Bayes has {bayes.risk} nats"]
     if level := [name for name, gap in gaps.items() if gap.contains(0.0)]:
         texts.append(f"level with Bayes: {', '.join(level)}")
@@ -117,6 +117,13 @@ def find_least_risk(place: str, results: Sequence[ExperimentResult]) -> Finding:
     if more := [name for name, gap in gaps.items() if gap.low > 0.0]:
         texts.append(f"above: {', '.join(more)}")
     return Finding("; ".join(texts) + ".", evidence)
+
+
+def _gap(totals: FloatArray, others: FloatArray, comparisons: int) -> Estimate:
+    """Paired difference with its interval; of length 0 where all of several episodes have the same one."""
+    gap = difference(totals, others, comparisons)
+    alike = len(totals) > 1 and np.ptp(totals - others) == 0.0
+    return Estimate(gap.value, gap.value, gap.value) if alike else gap
 
 
 def find_right_model(label: str, of_game: Sequence[ExperimentResult]) -> Finding:

@@ -75,7 +75,7 @@ def test_a_channel_that_does_not_do_what_its_density_says_is_not_certified():
     code, output = run("audit", "broken_channels:ClearText", *SMALL, "--trials", "2000")
     assert code == 1
     assert "breaks its contract" in output
-    assert output.count("void: it rests on the contract") == 2  # in real arithmetic, and in floats
+    assert "gets no certificate" in output
     assert "holds" not in output
     assert "black box: eps >=" in output  # what was asked for is run all the same
     assert "The promise is broken" in output
@@ -105,7 +105,7 @@ class NeverMade(RandomizedResponse):
     [
         ("Louder", [], 1, "the promise is broken"),
         ("Louder", ["--trials", "20000"], 1, "The promise is broken."),
-        ("Crashing", [], 1, "breaks its contract: KeyError: 'nobody home'"),
+        ("Crashing", [], 1, "gets no certificate: KeyError: 'nobody home'"),
         ("NeverMade", [], 2, "ended the program"),
         ("Mute", [], 2, "Pass --trials to audit it from its messages"),
         ("Mute", ["--trials", "2000"], 0, "no exact audit"),
