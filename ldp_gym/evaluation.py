@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, fields, replace
@@ -204,7 +203,7 @@ def evaluate(
     seed = validation.seed("seed", seed)
     averages, leaders = validation.flag("averages", averages), validation.flag("leaders", leaders)
     validation.function("progress", progress, "of the number of rounds played")
-    report = _no_report if progress is None else progress
+    report = progress or (lambda rounds: None)
     rounds = _checkpoints(scenario.horizon, checkpoints)
     if averages and not scenario.hypotheses.constant:
         raise ValueError(f"average predictions need a class without contexts, got {scenario.hypotheses!r}")
@@ -298,7 +297,7 @@ class _Work:
 
     def __call__(self, plays: Sequence[tuple[int, int | None]]) -> Evaluation:
         with one_thread():
-            return self.play(self._made, Recording(self.scenario, most_bytes=0), plays, _no_report)
+            return self.play(self._made, Recording(self.scenario, most_bytes=0), plays, lambda rounds: None)
 
     def play(
         self,
@@ -338,10 +337,6 @@ class _Work:
         return Evaluation(checkpoints, kl_sums, tv_sums, comparator, weights, average, led, squares)
 
 
-def _no_report(rounds: int) -> None:
-    """Default progress callback: does nothing."""
-
-
 def _weights(learner: LearnerProtocol, shape: tuple[int, ...]) -> FloatArray | None:
     """A learner's weights ``(B, K)`` of the hypotheses; None if its attribute has another shape."""
     try:
@@ -377,15 +372,11 @@ class Recording:
     Args:
         scenario: the game.
         most_bytes: largest part of the tape that is kept.
-
-    Attributes:
-        seconds_saved: time it took to record the blocks that have been played again since.
     """
 
     def __init__(self, scenario: Scenario, most_bytes: int = _KEPT_BYTES) -> None:
-        self.scenario, self.seconds_saved = scenario, 0.0
-        self._bytes_left = most_bytes
-        self._kept: dict[tuple[object, ...], tuple[list[Block], float]] = {}
+        self.scenario, self._bytes_left = scenario, most_bytes
+        self._kept: dict[tuple[object, ...], list[Block]] = {}
 
     def blocks(
         self, plays: Sequence[tuple[int, int | None]], stops: IntArray | None = None
@@ -393,22 +384,18 @@ class Recording:
         """Yield episodes, given by seeds and truths, block by block; a block ends at every stop."""
         which = (*plays, *(() if stops is None else stops.tolist()))
         if which in self._kept:
-            blocks, seconds = self._kept[which]
-            self.seconds_saved += seconds
-            yield from blocks
+            yield from self._kept[which]
             return
-        kept, size, seconds, began = [], 0, 0.0, time.perf_counter()
+        kept, size = [], 0
         for block in self._record(plays, stops):
-            seconds += time.perf_counter() - began
             size += block.num_bytes
             if size <= self._bytes_left:
                 kept.append(block)
             else:
                 kept.clear()
             yield block
-            began = time.perf_counter()
         if kept:
-            self._kept[which] = kept, seconds
+            self._kept[which] = kept
             self._bytes_left -= size
 
     def _record(self, plays: Sequence[tuple[int, int | None]], stops: IntArray | None) -> Iterator[Block]:

@@ -16,10 +16,6 @@ from rich.text import Text
 from ldp_gym.core.errors import printable
 
 
-class NotJSONError(ValueError):
-    """A text that is not JSON."""
-
-
 def search_here() -> None:
     """Import modules from the working directory too, after everything that is installed."""
     if "" not in sys.path:
@@ -31,7 +27,7 @@ def told_in_a_line() -> Iterator[None]:
     """Turn errors about a user's values into one line and exit status 2."""
     try:
         yield
-    except (ImportError, TypeError, ValueError, OverflowError, MemoryError) as error:
+    except (ImportError, TypeError, ValueError, OverflowError, MemoryError, RecursionError) as error:
         raise typer.BadParameter(str(error) or type(error).__name__) from error
     except SystemExit as error:
         raise typer.BadParameter(f"code of a module:Class ended the program, by {error!r}") from error
@@ -54,10 +50,8 @@ def json_of(text: str) -> Any:
     """Value of a JSON text."""
     try:
         return json.loads(text)
-    except RecursionError:
-        raise ValueError(f"the JSON text {text[:20]!r}... is nested too deeply") from None
     except json.JSONDecodeError as error:
-        raise NotJSONError(f"{text[:60]!r} is not JSON: {error}") from None
+        raise ValueError(f"{text[:60]!r} is not JSON: {error}") from None
 
 
 def option_of(text: str) -> tuple[str, Any]:
@@ -71,6 +65,6 @@ def option_of(text: str) -> tuple[str, Any]:
     if not separator:
         raise ValueError(f"an option is name=value, got {text!r}")
     try:
-        return name, json_of(value)
-    except NotJSONError:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
         return name, value

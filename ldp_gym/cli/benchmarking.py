@@ -191,28 +191,22 @@ class _Bar(Progress):
     """Cells done and the time left, which is proportional to the rounds left."""
 
     def __init__(self, console: Console) -> None:
-        cells = TextColumn("{task.fields[cells]}")
+        cells = TextColumn("{task.fields[done]}/{task.fields[cells]} cells")
         text = TextColumn("{task.description}", markup=False)
-        super().__init__(
-            BarColumn(12), cells, TimeElapsedColumn(), TimeRemainingColumn(), text, console=console
-        )
-        self._task = self.add_task("starting", total=None, cells="")
-        self._cells = self._done = 0
+        columns = (BarColumn(12), cells, TimeElapsedColumn(), TimeRemainingColumn(), text)
+        super().__init__(*columns, console=console)
+        self._task = self.add_task("starting", total=None, done=0, cells="?")
 
     def begin(self, cells: int, done: int, rounds: int) -> None:
-        self._cells, self._done = cells, done
-        self.update(self._task, total=max(rounds, 1), completed=0 if rounds else 1)
-        self._show("playing" if rounds else "all in the store")
+        text = "playing" if rounds else "all in the store"
+        size = {"total": max(rounds, 1), "completed": 0 if rounds else 1}
+        self.update(self._task, **size, description=text, done=done, cells=cells)
 
     def add_cell(self, cell: Cell, outcome: Outcome) -> None:
-        self._done += 1
-        self.update(self._task, advance=cell.rounds)
-        experiment = cell.experiment
         failed = ", failed" if outcome.status == "failed" else ""
-        self._show(printable(f"{experiment.learner} on {experiment.channel}{failed}"))
-
-    def _show(self, text: str) -> None:
-        self.update(self._task, description=text, cells=f"{self._done}/{self._cells} cells")
+        text = printable(f"{cell.experiment.learner} on {cell.experiment.channel}{failed}")
+        done = self.tasks[0].fields["done"] + 1
+        self.update(self._task, advance=cell.rounds, description=text, done=done)
 
 
 def _print_section(console: Console, section: Section) -> None:

@@ -128,7 +128,7 @@ def test_the_exit_status_says_what_was_found(channel, arguments, expected, messa
         (["audit", "laplace-single", "--trials", "3"], "trials must be at least 320, got 3"),
         (["audit", "laplace-single", "--trials", str(10**14)], "Invalid value for '--trials'"),
         (["audit", "builtins:dict"], "builtins:dict is not a channel"),
-        (["audit", "laplace-single", "--hypotheses", "[" * 50_000], "nested too deeply"),
+        (["audit", "laplace-single", "--hypotheses", "[" * 50_000], "recursion"),
         (["audit", "laplace-single", "--option", "clippin=paper"], "takes no option 'clippin'"),
         (["audit", "laplace-single", "--hypotheses", "[[1,0],[0.5,0.6]]"], "hypothesis 1 sums to 1.1"),
         (["audit", "laplace-single", "--hypotheses", "[[1,0]"], "'[[1,0]' is not JSON"),
