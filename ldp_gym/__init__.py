@@ -45,7 +45,6 @@ __all__ = [
     "Truth",
     "audit",
     "evaluate",
-    "hardest_contexts",
     "select",
 ]
 __version__ = _VERSION
@@ -68,7 +67,6 @@ for _name, _game in {"": {}, **{f"{_name}-": _game for _name, _game in _NAMED_GA
 
 _LAZY = {
     "bench": "ldp_gym.bench",
-    "hardest_contexts": "ldp_gym.bench.search",
     "select": "ldp_gym.selection",
     "testing": "ldp_gym.testing",
     "wrappers": "ldp_gym.wrappers",

@@ -48,12 +48,7 @@ class Evidence:
 
 
 def above(samples: FloatArray, value: float) -> Evidence:
-    """Test that an expectation is above a value; for samples ``(K, n)``, the largest of K.
-
-    Example:
-        >>> above(np.arange(100.0), 40.0).p_for < 0.01 < above(np.arange(100.0), 40.0).p_against
-        True
-    """
+    """Test that an expectation is above a value; for samples ``(K, n)``, the largest of K."""
     samples = validation.numbers("samples", samples)
     if samples.ndim not in (1, 2) or np.isnan(samples).any():
         raise ValueError(f"samples must be numbers of shape (n,) or (K, n), got {samples}")

@@ -1,13 +1,4 @@
-"""Report of the results in a directory: one HTML page that needs no other file, and its figures.
-
->>> from ldp_gym import bench
->>> from ldp_gym.bench.report import Report
->>> import tempfile
->>> with tempfile.TemporaryDirectory() as directory:
-...     results = bench.run("limit", size="small", episodes=2, jobs=1, out=directory)
-...     Report(directory).write().name
-'report.html'
-"""
+"""Report of the results in a directory: one HTML page that needs no other file, and its figures."""
 
 from __future__ import annotations
 

@@ -55,12 +55,7 @@ def json_of(text: str) -> Any:
 
 
 def option_of(text: str) -> tuple[str, Any]:
-    """Name and value of name=value; a value that is not JSON is text.
-
-    Example:
-        >>> option_of("gamma=2.5"), option_of("clipping=paper")
-        (('gamma', 2.5), ('clipping', 'paper'))
-    """
+    """Name and value of name=value; a value that is not JSON is text."""
     name, separator, value = text.partition("=")
     if not separator:
         raise ValueError(f"an option is name=value, got {text!r}")

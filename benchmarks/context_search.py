@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, mixture, uniform_distribution
 from ldp_gym.core.divergences import negentropy
 from ldp_gym.core.sampling import Purpose, stream
@@ -80,20 +79,10 @@ def hardest_contexts(
         generations: number of times to vary the best ones.
         fresh: number of episodes that the winner plays in the end.
         seed: seed of the search and of its first episode.
-
-    Example:
-        >>> rules = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 50}
-        >>> found = hardest_contexts(rules, "bayes", sequences=8, generations=1, fresh=20)
-        >>> found.contexts.shape, found.rules["nature"]
-        ((1, 2), 'cycle')
     """
-    for name, value in (("length", length), ("sequences", sequences), ("episodes", episodes)):
-        validation.whole(name, value, least=1, most=100_000)
-    validation.whole("generations", generations, least=0, most=100_000)
-    validation.fits_memory("fresh", validation.whole("fresh", fresh, least=1), 100, "results")
     second = -(-sequences // 4)
     parents = min(_PARENTS, second)
-    search = _Search(rules, learner, validation.seed("seed", seed))
+    search = _Search(rules, learner, seed)
     pool = search.play([search.draw(length, _PROPOSALS if i % 2 else 1) for i in range(sequences)], episodes)
     pool = search.play(pool[:second], 4 * episodes)[:parents]
     for generation in range(generations):
