@@ -210,7 +210,10 @@ def evaluate(
     contexts = np.zeros(scenario.hypotheses.context_dim)
     warn_of_broken_promise(scenario.channel, scenario.hypotheses(contexts))
     warn_of_blind_pairs(scenario)
-    members = _members(scenario, truth)
+    every = (
+        range(scenario.hypotheses.num_hypotheses) if isinstance(truth, str) and truth == "all" else [truth]
+    )
+    members = [None] if truth is None else [scenario.valid_member(member) for member in every]
     made = build_learner(learner, scenario.game)
     numbers = 4 * len(rounds) + 2 * scenario.hypotheses.num_hypotheses + scenario.hypotheses.num_labels
     validation.fits_memory("episodes", count, len(members) * numbers, "results")
@@ -235,15 +238,6 @@ def evaluate(
         joined,
         **{name: values.reshape(*shape, values.shape[-1]) for name, values in joined._per_episode.items()},
     )
-
-
-def _members(scenario: Scenario, truth: int | str | None) -> list[int | None]:
-    """Members that replace an episode's own truth, in turn; None keeps it."""
-    if truth is None:
-        return [None]
-    if not isinstance(truth, str) or truth != "all":
-        return [scenario.valid_member(truth)]
-    return [scenario.valid_member(member) for member in range(scenario.hypotheses.num_hypotheses)]
 
 
 def as_scenario(env: object) -> Scenario:

@@ -25,7 +25,7 @@ from ldp_gym.engine.learners import MakeLearner, as_make_learner
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.evaluation import Evaluation, Recording, evaluate
 from ldp_gym.hypotheses.base import HypothesisClass
-from ldp_gym.processes import count_jobs, progress_bar, share_out
+from ldp_gym.processes import count_jobs, share_out
 
 DEFAULT_CHANNELS = ("randomized-response", "subset-selection", "one-bit", "split", "adaptive-split")
 DEFAULT_EPSILONS = (0.5, 1.0, 2.0, 4.0)
@@ -184,6 +184,8 @@ def select(
     """
     with extra("bench", "ldp_gym.select"):
         import pandas as pd
+        from rich.console import Console
+        from rich.progress import track
     channels = list(dict.fromkeys(validation.list_of("channels", channels, "names of channels")))
     makers = {name: _maker(name) for name in validation.list_of("learners", learners, "names of learners")}
     given = validation.list_of("epsilons", epsilons, "privacy levels")
@@ -205,12 +207,12 @@ def select(
         users = f"{runs} runs of {len(labels):,} users each"
         print(f"playing {', '.join(makers)} on {where}: {users}", file=sys.stderr)
     results: dict[int, dict[str, Evaluation]] = {}
-    with progress_bar(len(pieces), "playing", quiet) as step:
-        for index, part in share_out(play, pieces, processes):
-            if isinstance(part, BaseException):
-                raise RuntimeError(f"a process that played {pieces[index]} was killed twice") from part
-            results[index] = part
-            step()
+    console, played = Console(stderr=True), share_out(play, pieces, processes)
+    hidden = quiet or not console.is_terminal
+    for index, part in track(played, "playing", len(pieces), console=console, transient=True, disable=hidden):
+        if isinstance(part, BaseException):
+            raise RuntimeError(f"a process that played {pieces[index]} was killed twice") from part
+        results[index] = part
     chosen = raw[np.arange(len(labels)), :, labels]
     losses = -np.log((1.0 - smoothing) * chosen + smoothing / raw.shape[-1])
     rows = [
@@ -227,7 +229,6 @@ def select(
 
 
 def _named(models: object) -> dict[str, Any]:
-    """The models by name."""
     if not isinstance(models, Mapping):
         listed = validation.list_of("models", models, "fitted classifiers")
         models = {f"{type(model).__name__} {j}": model for j, model in enumerate(listed)}

@@ -160,12 +160,7 @@ def judge(findings: Iterable[Finding]) -> list[tuple[Finding, Verdict | None]]:
 
 
 def holm(p_values: Sequence[float]) -> FloatArray:
-    """Holm's adjusted p-values: the chance that any true hypothesis has one below a is at most a.
-
-    Example:
-        >>> holm([0.01, 0.04, 0.03]).round(2).tolist()
-        [0.03, 0.06, 0.06]
-    """
+    """Holm's adjusted p-values: the chance that any true hypothesis has one below a is at most a."""
     order = np.argsort(p_values)
     factors = len(p_values) - np.arange(len(p_values))
     adjusted = np.empty(len(p_values))

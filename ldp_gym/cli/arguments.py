@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -36,14 +35,6 @@ def told_in_a_line() -> Iterator[None]:
 def say(console: Console, text: str, style: str = "", mark: Text | str = "") -> None:
     """Print a text as it is, without markup or control characters."""
     console.print(Text.assemble(mark, (printable(text), style)), highlight=False)
-
-
-def directory_of(text: str) -> Path:
-    """Directory to write to."""
-    path = Path(text)
-    if not text or (path.exists() and not path.is_dir()):
-        raise ValueError(f"a directory is needed, got {text!r}")
-    return path
 
 
 def json_of(text: str) -> Any:

@@ -235,7 +235,6 @@ class Painter:
         return image.get_width()
 
     def _caption(self, box: pygame.Rect, words: str, legend: list[tuple[str, Colour]]) -> None:
-        """A panel's heading, and its legend."""
         wide = box.width > 600
         self._write(words, (box.left, box.top - (26 if wide else 44)), size=22)
         x = box.left + (box.width - 190 if wide else 0)

@@ -92,7 +92,6 @@ def test_the_leaderboard_shows_tracks(tmp_path):
         (("bench", "--rules", "no-such-file.json"), "no-such-file.json"),
         (("bench", "limit", *SMALL, 1, "--out", "file"), "file"),
         (("bench", "limit", *SMALL, 1, "--out", "file/below"), "file"),
-        (("bench", "limit", *SMALL, 1, "--out", ""), "out"),
         (("bench", "limit", *SMALL, 1, "--out", "/proc/nowhere"), "/proc/"),
         (("report", "no-such-place"), "there are no results in no-such-place"),
         (("export", "results.csv", "."), "there are no results in ."),
