@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from context_search import hardest_contexts
 
 import ldp_gym
-from ldp_gym.bench.search import hardest_contexts
 from ldp_gym.core.intervals import mean_interval
 
 CHANNELS = ("split", "laplace-single")

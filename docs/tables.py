@@ -124,12 +124,14 @@ KINDS: dict[str, Callable[[str, list[str]], list[str]]] = {
 
 def take_results(directory: Path) -> None:
     """Copy the findings and figures of a run into docs, and the risks of the suite ``quick``."""
-    from ldp_gym.bench import report, tables
+    from ldp_gym.bench import tables
+    from ldp_gym.bench.report import Report
 
     path = DATA / "findings.json"
     known = json.loads(path.read_text(encoding="utf-8"))
-    report.write(directory)
-    for section in report.read(directory):
+    report = Report(directory)
+    report.write()
+    for section in report.sections:
         if section.suite is None or section.results is None:
             continue
         name = section.suite.name

@@ -35,7 +35,6 @@ import numpy as np
 
 import ldp_gym
 from ldp_gym import HYPOTHESES, theory
-from ldp_gym.bench import online_to_batch
 from ldp_gym.core.divergences import tv
 
 NUM_LABELS = 16  # M
@@ -177,13 +176,11 @@ def main() -> None:
         learner, channel = name.split(" on ")
         for users in arguments.users:
             rules = {"hypotheses": table, "channel": channel, "horizon": users, "epsilon": epsilon}
-            estimates = np.stack(
-                [
-                    online_to_batch.estimates(learner, rules, episodes=episodes, seed=1000 * j, truth=j)
-                    for j in range(8)
-                ]
-            )
-            distance = tv(table[:, None], estimates)
+            played = [
+                ldp_gym.evaluate(learner, rules, episodes=episodes, seed=1000 * j, truth=j, averages=True)
+                for j in range(8)
+            ]
+            distance = tv(table[:, None], np.stack([one.average_prediction for one in played]))
             half = 1.96 * distance.std(ddof=1) / np.sqrt(distance.size)
             curves.setdefault(name, []).append((distance.mean(), half))
             print(f"  {name:26s} n = {users:6,}: {distance.mean():.3f} ± {half:.3f}", flush=True)

@@ -5,6 +5,7 @@
 >>> env = gym.make("LDPDist-v0")
 """
 
+from importlib import import_module as _import_module
 from typing import Any as _Any
 
 import gymnasium as _gym
@@ -44,7 +45,6 @@ __all__ = [
     "Truth",
     "audit",
     "evaluate",
-    "hardest_contexts",
     "select",
 ]
 __version__ = _VERSION
@@ -65,34 +65,20 @@ for _name, _game in {"": {}, **{f"{_name}-": _game for _name, _game in _NAMED_GA
     )
 
 
-_LAZY = {"bench", "hardest_contexts", "select", "testing", "wrappers"}
-"""Names that are imported when they are first used, as ``ldp_gym.bench``."""
+_LAZY = {
+    "bench": "ldp_gym.bench",
+    "select": "ldp_gym.selection",
+    "testing": "ldp_gym.testing",
+    "wrappers": "ldp_gym.wrappers",
+}
+"""Modules, and homes of functions, that are imported when they are first used, as ``ldp_gym.bench``."""
 
 
 def __getattr__(name: str) -> _Any:
-    match name:
-        case "bench":
-            import ldp_gym.bench
-
-            return ldp_gym.bench
-        case "hardest_contexts":
-            from ldp_gym.bench.search import hardest_contexts
-
-            return hardest_contexts
-        case "select":
-            from ldp_gym.selection import select
-
-            return select
-        case "testing":
-            import ldp_gym.testing
-
-            return ldp_gym.testing
-        case "wrappers":
-            import ldp_gym.wrappers
-
-            return ldp_gym.wrappers
-        case _:
-            raise AttributeError(f"module 'ldp_gym' has no attribute {name!r}")
+    if name not in _LAZY:
+        raise AttributeError(f"module 'ldp_gym' has no attribute {name!r}")
+    module = _import_module(_LAZY[name])
+    return getattr(module, name, module)
 
 
 def __dir__() -> list[str]:

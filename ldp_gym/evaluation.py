@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, fields, replace
@@ -18,7 +17,7 @@ from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.core.divergences import kl, kl_to_each, tv
 from ldp_gym.core.intervals import Interval, largest_mean_interval
 from ldp_gym.engine.blindness import warn_of_blind_pairs
-from ldp_gym.engine.game import Game, copy_game
+from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LearnerProtocol, begin_episodes, build_learner, play_block, plays_blocks
 from ldp_gym.engine.rules import DEFAULTS
 from ldp_gym.engine.scenario import Scenario, first_generator
@@ -204,15 +203,18 @@ def evaluate(
     seed = validation.seed("seed", seed)
     averages, leaders = validation.flag("averages", averages), validation.flag("leaders", leaders)
     validation.function("progress", progress, "of the number of rounds played")
-    report = _no_report if progress is None else progress
+    report = progress or (lambda rounds: None)
     rounds = _checkpoints(scenario.horizon, checkpoints)
     if averages and not scenario.hypotheses.constant:
         raise ValueError(f"average predictions need a class without contexts, got {scenario.hypotheses!r}")
     contexts = np.zeros(scenario.hypotheses.context_dim)
     warn_of_broken_promise(scenario.channel, scenario.hypotheses(contexts))
     warn_of_blind_pairs(scenario)
-    members = _members(scenario, truth)
-    made = build_learner(learner, copy_game(scenario.game))
+    every = (
+        range(scenario.hypotheses.num_hypotheses) if isinstance(truth, str) and truth == "all" else [truth]
+    )
+    members = [None] if truth is None else [scenario.valid_member(member) for member in every]
+    made = build_learner(learner, scenario.game)
     numbers = 4 * len(rounds) + 2 * scenario.hypotheses.num_hypotheses + scenario.hypotheses.num_labels
     validation.fits_memory("episodes", count, len(members) * numbers, "results")
     plays = [(seed + i, member) for member in members for i in range(count)]
@@ -236,15 +238,6 @@ def evaluate(
         joined,
         **{name: values.reshape(*shape, values.shape[-1]) for name, values in joined._per_episode.items()},
     )
-
-
-def _members(scenario: Scenario, truth: int | str | None) -> list[int | None]:
-    """Members that replace an episode's own truth, in turn; None keeps it."""
-    if truth is None:
-        return [None]
-    if not isinstance(truth, str) or truth != "all":
-        return [scenario.valid_member(truth)]
-    return [scenario.valid_member(member) for member in range(scenario.hypotheses.num_hypotheses)]
 
 
 def as_scenario(env: object) -> Scenario:
@@ -294,11 +287,11 @@ class _Work:
 
     @cached_property
     def _made(self) -> LearnerProtocol:
-        return build_learner(self.learner, copy_game(self.scenario.game))
+        return build_learner(self.learner, self.scenario.game)
 
     def __call__(self, plays: Sequence[tuple[int, int | None]]) -> Evaluation:
         with one_thread():
-            return self.play(self._made, Recording(self.scenario, most_bytes=0), plays, _no_report)
+            return self.play(self._made, Recording(self.scenario, most_bytes=0), plays, lambda rounds: None)
 
     def play(
         self,
@@ -338,10 +331,6 @@ class _Work:
         return Evaluation(checkpoints, kl_sums, tv_sums, comparator, weights, average, led, squares)
 
 
-def _no_report(rounds: int) -> None:
-    """Default progress callback: does nothing."""
-
-
 def _weights(learner: LearnerProtocol, shape: tuple[int, ...]) -> FloatArray | None:
     """A learner's weights ``(B, K)`` of the hypotheses; None if its attribute has another shape."""
     try:
@@ -377,15 +366,11 @@ class Recording:
     Args:
         scenario: the game.
         most_bytes: largest part of the tape that is kept.
-
-    Attributes:
-        seconds_saved: time it took to record the blocks that have been played again since.
     """
 
     def __init__(self, scenario: Scenario, most_bytes: int = _KEPT_BYTES) -> None:
-        self.scenario, self.seconds_saved = scenario, 0.0
-        self._bytes_left = most_bytes
-        self._kept: dict[tuple[object, ...], tuple[list[Block], float]] = {}
+        self.scenario, self._bytes_left = scenario, most_bytes
+        self._kept: dict[tuple[object, ...], list[Block]] = {}
 
     def blocks(
         self, plays: Sequence[tuple[int, int | None]], stops: IntArray | None = None
@@ -393,22 +378,18 @@ class Recording:
         """Yield episodes, given by seeds and truths, block by block; a block ends at every stop."""
         which = (*plays, *(() if stops is None else stops.tolist()))
         if which in self._kept:
-            blocks, seconds = self._kept[which]
-            self.seconds_saved += seconds
-            yield from blocks
+            yield from self._kept[which]
             return
-        kept, size, seconds, began = [], 0, 0.0, time.perf_counter()
+        kept, size = [], 0
         for block in self._record(plays, stops):
-            seconds += time.perf_counter() - began
             size += block.num_bytes
             if size <= self._bytes_left:
                 kept.append(block)
             else:
                 kept.clear()
             yield block
-            began = time.perf_counter()
         if kept:
-            self._kept[which] = kept, seconds
+            self._kept[which] = kept
             self._bytes_left -= size
 
     def _record(self, plays: Sequence[tuple[int, int | None]], stops: IntArray | None) -> Iterator[Block]:

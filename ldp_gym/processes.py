@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, nullcontext
 from functools import lru_cache
 from pickle import PicklingError
 from typing import Any, TypeVar
@@ -100,18 +100,3 @@ def one_thread() -> Any:
     """
     threads = _threads(len(sys.modules))
     return nullcontext() if threads is None else threads.limit(limits=1, user_api="blas")
-
-
-@contextmanager
-def progress_bar(total: int, text: str, quiet: bool = False) -> Iterator[Callable[[], None]]:
-    """Progress bar on a terminal, if rich is installed; yields the function that advances it by one."""
-    try:
-        from rich.console import Console
-        from rich.progress import Progress
-    except ImportError:
-        yield lambda: None
-        return
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=quiet or not console.is_terminal) as progress:
-        task = progress.add_task(text, total=total)
-        yield lambda: progress.advance(task)

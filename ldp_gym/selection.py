@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -26,7 +25,7 @@ from ldp_gym.engine.learners import MakeLearner, as_make_learner
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.evaluation import Evaluation, Recording, evaluate
 from ldp_gym.hypotheses.base import HypothesisClass
-from ldp_gym.processes import count_jobs, progress_bar, share_out
+from ldp_gym.processes import count_jobs, share_out
 
 DEFAULT_CHANNELS = ("randomized-response", "subset-selection", "one-bit", "split", "adaptive-split")
 DEFAULT_EPSILONS = (0.5, 1.0, 2.0, 4.0)
@@ -38,8 +37,8 @@ UNBIASED = "unbiased"
 SUFFICIENT = 0.95
 """Share of runs that must find the best model."""
 
-_TRIAL_USERS = (60, 240)
-"""Users of the two trial runs from which the time is estimated."""
+_FEW_ROUNDS = 3_000_000
+"""Rounds of all runs up to which one process is used: to start others takes seconds too."""
 
 
 class Predictions(HypothesisClass):
@@ -185,6 +184,8 @@ def select(
     """
     with extra("bench", "ldp_gym.select"):
         import pandas as pd
+        from rich.console import Console
+        from rich.progress import track
     channels = list(dict.fromkeys(validation.list_of("channels", channels, "names of channels")))
     makers = {name: _maker(name) for name in validation.list_of("learners", learners, "names of learners")}
     given = validation.list_of("epsilons", epsilons, "privacy levels")
@@ -199,20 +200,19 @@ def select(
     rules = {"hypotheses": hypotheses, "truth": "replay", "truth_kwargs": data, "batch": batch}
     play = _Play(rules, makers, validation.whole("runs", runs, least=2), validation.seed("seed", seed))
     labels = Scenario(**rules).truth.labels  # type: ignore[arg-type, attr-defined]
-    seconds = sum(play.seconds(channel, levels[0]) for channel in channels) * len(levels)
-    processes = count_jobs(jobs) if seconds > 8.0 else 1  # to start processes takes seconds too
     pieces = [(channel, epsilon) for channel in channels for epsilon in levels]
+    processes = count_jobs(jobs) if len(pieces) * runs * len(labels) > _FEW_ROUNDS else 1
     if not quiet:
         where = f"{', '.join(channels)} at eps = {', '.join(f'{epsilon:g}' for epsilon in levels)}"
-        users = f"{runs} runs of {len(labels):,} users each, about {math.ceil(seconds / processes)} s"
+        users = f"{runs} runs of {len(labels):,} users each"
         print(f"playing {', '.join(makers)} on {where}: {users}", file=sys.stderr)
     results: dict[int, dict[str, Evaluation]] = {}
-    with progress_bar(len(pieces), "playing", quiet) as step:
-        for index, part in share_out(play, pieces, processes):
-            if isinstance(part, BaseException):
-                raise RuntimeError(f"a process that played {pieces[index]} was killed twice") from part
-            results[index] = part
-            step()
+    console, played = Console(stderr=True), share_out(play, pieces, processes)
+    hidden = quiet or not console.is_terminal
+    for index, part in track(played, "playing", len(pieces), console=console, transient=True, disable=hidden):
+        if isinstance(part, BaseException):
+            raise RuntimeError(f"a process that played {pieces[index]} was killed twice") from part
+        results[index] = part
     chosen = raw[np.arange(len(labels)), :, labels]
     losses = -np.log((1.0 - smoothing) * chosen + smoothing / raw.shape[-1])
     rows = [
@@ -229,7 +229,6 @@ def select(
 
 
 def _named(models: object) -> dict[str, Any]:
-    """The models by name."""
     if not isinstance(models, Mapping):
         listed = validation.list_of("models", models, "fitted classifiers")
         models = {f"{type(model).__name__} {j}": model for j, model in enumerate(listed)}
@@ -267,32 +266,23 @@ class _Play:
     runs: int
     seed: int
 
-    def __call__(self, piece: tuple[str, float], **more: Any) -> dict[str, Evaluation]:
-        rules: Any = {**self.rules, "channel": piece[0], "epsilon": piece[1], **more}
+    def __call__(self, piece: tuple[str, float]) -> dict[str, Evaluation]:
+        rules: Any = {**self.rules, "channel": piece[0], "epsilon": piece[1]}
         recording = Recording(Scenario(**rules))
         users, channel = recording.scenario.horizon, type(recording.scenario.channel)
         prefixes = np.unique(np.geomspace(min(10, users), users, 24).astype(int)).tolist()
         # Without a formula, a channel matrix would be inverted for every user: that takes too long.
         unbiased = channel.unbiased_losses is not Channel.unbiased_losses
-        return {
+        played = {
             name: evaluate(
                 make, recording, episodes=self.runs, seed=self.seed, checkpoints=prefixes, leaders=True
             )
             for name, make in self.makers.items()
             if name != UNBIASED or unbiased
         }
-
-    def seconds(self, channel: str, epsilon: float) -> float:
-        """Estimated time of a call, from two trial runs with few users."""
-        users, times = len(self.rules["truth_kwargs"]["contexts"]), []
-        for few in _TRIAL_USERS:
-            began = time.perf_counter()
-            tried = self((channel, epsilon), horizon=min(few, users))
-            times.append(time.perf_counter() - began)
-        if without := [name for name, result in tried.items() if result.leaders is None]:
+        if without := [name for name, result in played.items() if result.leaders is None]:
             raise ValueError(f"a learner without weights cannot select a model: leave out {without[0]!r}")
-        slope = max(0.0, times[1] - times[0]) / (_TRIAL_USERS[1] - _TRIAL_USERS[0])
-        return times[1] + slope * max(0, users - _TRIAL_USERS[1])
+        return played
 
 
 # -- The answer -----------------------------------------------------------------------------------------
@@ -300,7 +290,7 @@ class _Play:
 
 def _measures(result: Evaluation, losses: FloatArray, names: Sequence[str]) -> dict[str, Any]:
     """Columns of a row of :attr:`Selection.frame`, from the losses ``(n, K)`` of the models."""
-    assert result.leaders is not None, "the trial run had them"
+    assert result.leaders is not None, "learners without weights are refused"
     picks = result.leaders[:, -1]
     counts = np.bincount(picks[picks >= 0], minlength=len(names))
     users_needed, estimated = _users_needed(result, losses)

@@ -72,15 +72,14 @@ class SoftmaxAction(gym.ActionWrapper[Any, Any, Any], gym.utils.RecordConstructo
         logit_range: bound of the action space; a larger logit is accepted.
     """
 
+    _size = "num_labels"
+
     def __init__(self, env: gym.Env[Any, Any], logit_range: float = DEFAULT_LOGIT_RANGE) -> None:
         gym.utils.RecordConstructorArgs.__init__(self, logit_range=logit_range)
         gym.ActionWrapper.__init__(self, _checked(self, env, gym.Env))
         _require_distributions(env, env.action_space)
-        self._logits = Logits(self._num_logits(), logit_range)
+        self._logits = Logits(getattr(game_of(env), self._size), logit_range)
         self.action_space = self._logits.space
-
-    def _num_logits(self) -> int:
-        return game_of(self.env).num_labels
 
     def action(self, action: npt.ArrayLike) -> FloatArray:
         """The distribution over the labels that an action stands for."""
@@ -101,8 +100,7 @@ class MixtureAction(SoftmaxAction):
         Box(-5.0, 5.0, (8,), float32)
     """
 
-    def _num_logits(self) -> int:
-        return game_of(self.env).num_hypotheses
+    _size = "num_hypotheses"
 
     def action(self, action: npt.ArrayLike) -> FloatArray:
         """The mixture that an action stands for."""
@@ -112,16 +110,15 @@ class MixtureAction(SoftmaxAction):
 class VectorSoftmaxAction(_VectorView, gym.vector.VectorActionWrapper):
     """:class:`SoftmaxAction` for the vector environment."""
 
+    _size = "num_labels"
+
     def __init__(
         self, env: gym.vector.VectorEnv[Any, Any, Any], logit_range: float = DEFAULT_LOGIT_RANGE
     ) -> None:
         super().__init__(_checked(self, env, gym.vector.VectorEnv))
         _require_distributions(env, env.single_action_space)
-        self._logits = Logits(self._num_logits(), logit_range, (env.num_envs,))
+        self._logits = Logits(getattr(game_of(env), self._size), logit_range, (env.num_envs,))
         self.single_action_space, self.action_space = self._logits.space, self._logits.batched_space
-
-    def _num_logits(self) -> int:
-        return game_of(self.env).num_labels
 
     def actions(self, actions: npt.ArrayLike) -> FloatArray:
         """The distributions over the labels that actions stand for."""
@@ -131,8 +128,7 @@ class VectorSoftmaxAction(_VectorView, gym.vector.VectorActionWrapper):
 class VectorMixtureAction(VectorSoftmaxAction):
     """:class:`MixtureAction` for the vector environment."""
 
-    def _num_logits(self) -> int:
-        return game_of(self.env).num_hypotheses
+    _size = "num_hypotheses"
 
     def actions(self, actions: npt.ArrayLike) -> FloatArray:
         """The mixtures that actions stand for."""

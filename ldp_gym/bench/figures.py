@@ -1,4 +1,4 @@
-"""Style of the figures, and the two kinds that suites share: lines and rows."""
+"""Style of the figures, and the three kinds that suites share: lines, rows and rankings of channels."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import numpy as np
 
 from ldp_gym.bench import statistics
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.results import Results
+from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.statistics import Estimate
+from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.files import replacing
 
 if TYPE_CHECKING:  # imported where it draws: playing does not need it
@@ -117,48 +118,23 @@ def pair_colour(learner: str, channel: str, position: int) -> str:
 # -- Lines against an axis ----------------------------------------------------------------------------------
 
 
-def draw_lines(
-    panels: Mapping[str, Sequence[Line]],
-    xlabel: str | Sequence[str],
-    ylabel: str = "total KL (nats)",
-    *,
-    columns: int | None = None,
-    scale: Literal["log", "symlog"] = "log",
-    size: tuple[float, float] = (7.0, 3.8),
-) -> Figure:
-    """Draw panels of lines with 95% intervals, by title, and one legend at the right.
-
-    ``size`` is the width and height in inches of a row of panels. Negative quantities need "symlog".
-    """
-    columns = columns or len(panels)
-    rows = -(-len(panels) // columns)
-    drawing, axes = new_figure(columns, rows, width=size[0] / columns, height=size[1], sharey=True)
-    labels = [xlabel] * len(panels) if isinstance(xlabel, str) else xlabel
-    for panel, (title, lines), label in zip(axes.flat, panels.items(), labels, strict=False):
-        for i, line in enumerate(lines):
-            _draw_line(panel, line, i - (len(lines) - 1) / 2.0)
-        panel.set(title=title, xlabel=label)
-        ticks = sorted({at for line in lines for at in line.x})
-        if ticks and ticks[0] > 0:
-            set_log_scale(panel, "x", ticks)
-        if scale == "log":
-            set_log_scale(panel, "y")
-        else:
-            panel.axhline(0.0, color="black", linewidth=0.6)
-            panel.set_yscale("symlog", linthresh=30.0)
-    for panel in axes[:, 0]:
-        panel.set_ylabel(ylabel)
-    for panel in axes.flat[len(panels) :]:
-        panel.set_visible(False)
+def draw_lines(lines: Sequence[Line], xlabel: str, ylabel: str = "total KL (nats)") -> Figure:
+    """Draw lines with 95% intervals on logarithmic axes, and a legend at the right."""
+    drawing, ((panel,),) = new_figure(width=7.6, height=4.0)
+    for i, line in enumerate(lines):
+        _draw_line(panel, line, i - (len(lines) - 1) / 2.0)
+    panel.set(xlabel=xlabel, ylabel=ylabel)
+    set_log_scale(panel, "x", sorted({at for line in lines for at in line.x}))
+    set_log_scale(panel, "y")
     add_legend(drawing)
     return drawing
 
 
 def _draw_line(panel: Axes, line: Line, place: float) -> None:
-    """Draw a line; on a logarithmic axis it is moved a little, so that lines do not hide each other."""
+    """Draw a line; it is moved a little, so that lines do not hide each other."""
     points = line.style == "-"
     x = np.asarray(line.x, dtype=np.float64)
-    if points and len(x) > 1 and x.min() > 0.0:
+    if points and len(x) > 1:
         x = x * (x.max() / x.min()) ** (0.008 * place)
     values = [estimate.value for estimate in line.y]
     marker = "o" if points else ""
@@ -169,23 +145,31 @@ def _draw_line(panel: Axes, line: Line, place: float) -> None:
             panel.vlines(*np.transpose(bounded), color=line.colour, linewidth=1)
 
 
-def risk_lines(results: Results, position: Callable[[Experiment], float], fitted: int = 0) -> list[Line]:
-    """Make a line of risks for each learner on each channel, with its slope, and its theorem's bound.
+def pair_lines(
+    results: Results,
+    position: Callable[[Experiment], float],
+    measure: Callable[[ExperimentResult], FloatArray],
+    bound: Callable[[ExperimentResult], float],
+    fitted: int = 0,
+) -> list[Line]:
+    """Make a line of means for each learner on each channel, with its slope, and a dotted one of its bound.
 
-    ``position`` is the quantity of the x-axis. The slope is fitted to the last ``fitted`` points; 0: to all.
+    The slope is fitted to the last ``fitted`` points; 0: to all.
     """
     lines = []
     for i, (learner, channel) in enumerate(results.pairs):
         line, hue = results.line(learner, channel, position), pair_colour(learner, channel, i)
-        x, label = [position(r.experiment) for r in line], f"{learner} on {channel}"
+        if not line:
+            continue
+        x, y, label = [position(r.experiment) for r in line], [*map(measure, line)], f"{learner} on {channel}"
         if len(line) > 1:
-            slope = statistics.slope(x[-fitted:], [r.totals for r in line[-fitted:]])
+            slope = statistics.slope(x[-fitted:], y[-fitted:])
             error = f" ± {slope.half:.2f}" if math.isfinite(slope.low) else ""
             label += f"\nslope {slope.value:z.2f}{error}" + (" at the end" if fitted else "")
-        lines.append(Line(label, x, [r.risk for r in line], hue))
-        if math.isfinite(line[0].bound) and len(line) > 1:
-            bounds = [Estimate(r.bound) for r in line]
-            lines.append(Line(f"bound of {learner.upper()}", x, bounds, hue, ":"))
+        lines.append(Line(label, x, [*map(statistics.mean, y)], hue))
+        bounds = [*map(bound, line)]
+        if len(line) > 1 and np.isfinite(bounds).all():
+            lines.append(Line("bound", x, [*map(Estimate, bounds)], hue, ":"))
     return lines
 
 
@@ -198,12 +182,12 @@ def draw_rows(
     xlabel: str,
     references: Mapping[str, float] | None = None,
     bars: str | None = None,
-    log: bool = True,
+    scale: Literal["log", "symlog", "linear"] = "log",
 ) -> Figure:
     """Draw a row per name with a dot and 95% interval for each series; the first one decides the order.
 
     ``references`` has dotted vertical lines by the panel's title; the series ``bars`` is drawn as bars, with
-    its values at the left; x is logarithmic if ``log`` is set.
+    its values at the left. Negative quantities need the scale "symlog" or "linear".
     """
     names = list(dict.fromkeys(row for panel in panels.values() for rows in panel.values() for row in rows))
     series = list(dict.fromkeys(name for panel in panels.values() for name in panel))
@@ -235,8 +219,10 @@ def draw_rows(
         if references and title in references:
             panel.axvline(references[title], color="black", linestyle=":")
         panel.set_title(title)
-        if log:
+        if scale == "log":
             set_log_scale(panel, "x")
+        elif scale == "symlog":
+            panel.set_xscale("symlog", linthresh=100.0)
         if by_series.get(bars or ""):
             panel.set_xlim(min(e.value for e in by_series[bars or ""].values()) / 6.0)  # room for the numbers
     axes[0, 0].set_yticks(range(len(names)), names[::-1])
@@ -245,6 +231,16 @@ def draw_rows(
     if len(series) > 1:
         add_legend(drawing)
     return drawing
+
+
+def draw_ranking(groups: Mapping[str, tuple[float, Sequence[ExperimentResult]]], xlabel: str) -> Figure:
+    """Draw a panel for each title, bound and results: channels by their best risk, in units of the bound."""
+    panels: Panels = {}
+    for title, (bound, played) in groups.items():
+        rows = panels.setdefault(title, {}).setdefault("", {})
+        for result in sorted(played, key=lambda result: result.risk.value):
+            rows.setdefault(result.channel, result.risk / bound)
+    return draw_rows(panels, xlabel=f"{xlabel} (dotted)", references=dict.fromkeys(panels, 1.0))
 
 
 # -- Legends and axes ---------------------------------------------------------------------------------------

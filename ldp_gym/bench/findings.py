@@ -7,6 +7,7 @@ they do neither. A suite makes several claims, and of many false ones some would
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -14,7 +15,7 @@ from enum import Enum
 import numpy as np
 
 from ldp_gym.bench.results import ExperimentResult
-from ldp_gym.bench.statistics import CONFIDENCE, difference
+from ldp_gym.bench.statistics import CONFIDENCE, Estimate, difference
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.intervals import p_above, p_below
@@ -47,12 +48,7 @@ class Evidence:
 
 
 def above(samples: FloatArray, value: float) -> Evidence:
-    """Test that an expectation is above a value; for samples ``(K, n)``, the largest of K.
-
-    Example:
-        >>> above(np.arange(100.0), 40.0).p_for < 0.01 < above(np.arange(100.0), 40.0).p_against
-        True
-    """
+    """Test that an expectation is above a value; for samples ``(K, n)``, the largest of K."""
     samples = validation.numbers("samples", samples)
     if samples.ndim not in (1, 2) or np.isnan(samples).any():
         raise ValueError(f"samples must be numbers of shape (n,) or (K, n), got {samples}")
@@ -107,7 +103,7 @@ def find_least_risk(place: str, results: Sequence[ExperimentResult]) -> Finding:
         return Finding(f"{place}: {ranked[0].learner} has the least risk, {ranked[0].risk} nats.")
     others = [result for result in ranked if result is not bayes]
     evidence = every(below(bayes.totals - other.totals, 0.0) for other in others)
-    gaps = {other.learner: difference(other.totals, bayes.totals, len(others)) for other in others}
+    gaps = {other.learner: _gap(other.totals, bayes.totals, len(others)) for other in others}
     texts = [f"{place}: Bayes has {bayes.risk} nats"]
     if level := [name for name, gap in gaps.items() if gap.contains(0.0)]:
         texts.append(f"level with Bayes: {', '.join(level)}")
@@ -118,7 +114,31 @@ def find_least_risk(place: str, results: Sequence[ExperimentResult]) -> Finding:
     return Finding("; ".join(texts) + ".", evidence)
 
 
-def judge(findings: Sequence[Finding]) -> list[tuple[Finding, Verdict | None]]:
+def _gap(totals: FloatArray, others: FloatArray, comparisons: int) -> Estimate:
+    """Paired difference with its interval; of length 0 where all of several episodes have the same one."""
+    gap = difference(totals, others, comparisons)
+    alike = len(totals) > 1 and np.ptp(totals - others) == 0.0
+    return Estimate(gap.value, gap.value, gap.value) if alike else gap
+
+
+def find_right_model(label: str, of_game: Sequence[ExperimentResult]) -> Finding:
+    """Name the model that is charged least in a game."""
+    evaluation, experiment = of_game[0].evaluation, of_game[0].experiment
+    episodes = len(evaluation.best)
+    if missed := int((~np.isfinite(evaluation.opt)).sum()):
+        return Finding(
+            f"{label}: no model is right: in {missed} of {episodes} episodes each gave probability 0 to a "
+            "label that came. Mix a little of the uniform distribution into every model."
+        )
+    model, times = Counter(evaluation.best.tolist()).most_common(1)[0]
+    best, second = np.sort(evaluation.comparator.mean(axis=0))[:2] / experiment.horizon
+    return Finding(
+        f"{label}: the right model is hypothesis {model}, in {times} of {episodes} episodes: {best:.3f} nats "
+        f"per user, the next {second:.3f}; {experiment.horizon:,} users."
+    )
+
+
+def judge(findings: Iterable[Finding]) -> list[tuple[Finding, Verdict | None]]:
     """Findings of a suite with the verdict on each claim, at 5% for all claims together.
 
     Example:
@@ -128,6 +148,7 @@ def judge(findings: Sequence[Finding]) -> list[tuple[Finding, Verdict | None]]:
         >>> [verdict.value for _, verdict in judge([clear, less_clear, unclear])]
         ['shown', 'not contradicted', 'not contradicted']
     """
+    findings = list(findings)
     claims = [finding.evidence for finding in findings if finding.evidence is not None]
     shown = holm([evidence.p_for for evidence in claims]) <= 1.0 - CONFIDENCE
     contradicted = holm([evidence.p_against for evidence in claims]) <= 1.0 - CONFIDENCE
@@ -139,12 +160,7 @@ def judge(findings: Sequence[Finding]) -> list[tuple[Finding, Verdict | None]]:
 
 
 def holm(p_values: Sequence[float]) -> FloatArray:
-    """Holm's adjusted p-values: the chance that any true hypothesis has one below a is at most a.
-
-    Example:
-        >>> holm([0.01, 0.04, 0.03]).round(2).tolist()
-        [0.03, 0.06, 0.06]
-    """
+    """Holm's adjusted p-values: the chance that any true hypothesis has one below a is at most a."""
     order = np.argsort(p_values)
     factors = len(p_values) - np.arange(len(p_values))
     adjusted = np.empty(len(p_values))

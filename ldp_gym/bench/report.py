@@ -1,13 +1,4 @@
-"""Report of the results in a directory: one HTML page that needs no other file, and its figures.
-
->>> from ldp_gym import bench
->>> from ldp_gym.bench.report import Report
->>> import tempfile
->>> with tempfile.TemporaryDirectory() as directory:
-...     results = bench.run("limit", size="small", episodes=2, jobs=1, out=directory)
-...     Report(directory).write().name
-'report.html'
-"""
+"""Report of the results in a directory: one HTML page that needs no other file, and its figures."""
 
 from __future__ import annotations
 
@@ -111,7 +102,7 @@ class Report:
             file=FILE,
             broken=[str(audit) for audit in audits.values() if audit.broken],
             last=self.runs[-1],
-            versions=_versions,
+            versions=_listed(self.runs[-1]["versions"]),
             claims=", ".join(f"{verdicts.count(verdict)} {verdict.value}" for verdict in Verdict),
             num_claims=len(verdicts),
             sections=self.sections,
@@ -204,24 +195,16 @@ def _draw(section: Section, directory: Path) -> str:
     return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{section.slug}-", svg[svg.index("<svg") :])
 
 
-def _versions(run: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in run["versions"].items())
-
-
 def _run_table(runs: Sequence[Mapping[str, Any]]) -> DataFrame:
     from pandas import DataFrame
 
-    return DataFrame(
-        {
-            "Run": str(run["id"]),
-            "Suite": run["suite"],
-            "Settings": json.dumps({name: value for name, value in run["settings"].items() if value}),
-            "Started": run["started"],
-            "Finished": run["finished"] or "not finished",
-            "Cells": f"{len(run['keys']):,}",
-            "Machine": run["machine"],
-            "Versions": _versions(run),
-            "Command line": run["command"],
-        }
-        for run in runs
-    )
+    table = DataFrame(runs)
+    table["settings"] = [json.dumps({k: v for k, v in run["settings"].items() if v}) for run in runs]
+    table["cells"] = [f"{len(run['keys']):,}" for run in runs]
+    table["versions"] = table["versions"].map(_listed)
+    columns = ["id", "suite", "settings", "started", "finished", "cells", "machine", "versions", "command"]
+    return table[columns].fillna("not finished").astype(str).rename(columns=str.capitalize)
+
+
+def _listed(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())

@@ -139,9 +139,7 @@ class Results:
     ) -> None:
         names = _names([*(experiment.learner for experiment in experiments), *(tracks or {})])
         self._tracks = {names[learner]: track for learner, track in (tracks or {}).items()}
-        self.experiments = [
-            replace(experiment, learner=names[experiment.learner]) for experiment in experiments
-        ]
+        self.experiments = [replace(each, learner=names[each.learner]) for each in experiments]
         self.audits = audit_channels(self.experiments)
         self.successes: list[ExperimentResult] = []
         self.broken: list[ExperimentResult] = []
@@ -187,8 +185,12 @@ class Results:
         channel: str,
         position: Callable[[Experiment], float] = operator.attrgetter("horizon"),
     ) -> list[ExperimentResult]:
-        """Results of a learner on a channel, sorted along a quantity: the horizon unless another is given."""
-        return sorted(self.select(learner=learner, channel=channel), key=lambda r: position(r.experiment))
+        """Results of a learner on a channel along a quantity: the horizon unless another is given.
+
+        Results for the worst of all truths are left out: that truth is another one in every game.
+        """
+        found = [r for r in self.select(learner=learner, channel=channel) if r.experiment.truth != "all"]
+        return sorted(found, key=lambda r: position(r.experiment))
 
     def group(self, key: Callable[[Experiment], T]) -> dict[T, list[ExperimentResult]]:
         """Results of the experiments that share a key, in the suite's order."""
@@ -199,16 +201,16 @@ class Results:
 
     @property
     def channels(self) -> list[str]:
-        return list(self.group(lambda experiment: experiment.channel))
+        return list(dict.fromkeys(result.channel for result in self.successes))
 
     @property
     def learners(self) -> list[str]:
-        return list(self.group(lambda experiment: experiment.learner))
+        return list(dict.fromkeys(result.learner for result in self.successes))
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """Pairs of learner and channel that have results, in the suite's order."""
-        return list(self.group(lambda experiment: (experiment.learner, experiment.channel)))
+        return list(dict.fromkeys((result.learner, result.channel) for result in self.successes))
 
     @cached_property
     def frame(self) -> DataFrame:
@@ -224,7 +226,7 @@ class Results:
         with extra("bench", "Results.frame"):
             from pandas import DataFrame
         rows = []
-        for game in self.group(_tapes).values():
+        for game in self.group(lambda e: (e.canonical_rules, e.truth, e.episodes)).values():
             ranked = sorted(game, key=lambda result: result.risk.value)
             rows += [self._row(result, ranked) for result in ranked]
         return DataFrame([*rows, *(self._row(result, []) for result in self.broken)])
@@ -271,10 +273,6 @@ class Results:
 def _columns(name: str, estimate: Estimate) -> dict[str, float]:
     ends = {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
     return {name: estimate.value, **ends, f"{name}_unseen": estimate.unseen}
-
-
-def _tapes(experiment: Experiment) -> tuple[str, object, int]:
-    return experiment.canonical_rules, experiment.truth, experiment.episodes
 
 
 def describe_game(experiment: Experiment) -> str:

@@ -2,11 +2,6 @@
 
 Every test split changes one thing of the training games. A score places an agent between two references on
 the same episodes: 0 is the uniform mixture, which never learns, and 1 is Bayes, the optimum.
-
->>> sorted(TESTS)
-['channel', 'class', 'epsilon', 'familiar', 'horizon', 'memory', 'num-hypotheses', 'num-labels']
->>> TESTS["num-hypotheses"].games["K = 32"]["num_hypotheses"]
-32
 """
 
 from __future__ import annotations
@@ -22,7 +17,6 @@ from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.intervals import p_above, p_below
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LearnerProtocol
-from ldp_gym.engine.rules import as_rules
 from ldp_gym.evaluation import evaluate
 
 TRAIN_SEED = 10**6
@@ -36,13 +30,6 @@ class GameSplit:
     name: str
     about: str
     games: Mapping[str, Mapping[str, Any]]
-
-    def __post_init__(self) -> None:
-        """Check the games."""
-        if not validation.instance("games", self.games, Mapping, "a dict of rules by title"):
-            raise ValueError("games must have at least one game, got none")
-        for title, rules in self.games.items():
-            as_rules(f"games[{title!r}]", rules)
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Iterate over titles and rules."""
@@ -137,11 +124,6 @@ def score(
         split: a split, or its name.
         episodes: number of episodes of each game.
         seed: seed of the first episode; all seeds must be below :data:`TRAIN_SEED`.
-
-    Example:
-        >>> found = score("centred-exp3", "memory", episodes=32)
-        >>> round(found.games["table"], 1) == round(found.mean, 1)
-        True
     """
     scores = {}
     if not isinstance(split, GameSplit):
@@ -162,10 +144,6 @@ def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> 
     """Score ``(uniform - risk) / (uniform - Bayes)`` from the total KL of the same episodes ``(n,)``.
 
     None if the data do not show, at 95%, that Bayes beats the uniform mixture. An infinite risk scores -inf.
-
-    Example:
-        >>> score_totals(np.array([9.0, 11.0]), np.array([5.0, 7.0]), np.array([2.0, 4.0]))
-        0.5714285714285714
     """
     if not np.isfinite([uniform, bayes]).all():
         return None

@@ -71,25 +71,12 @@ class Estimate:
 
 
 def mean(samples: FloatArray) -> Estimate:
-    """Mean of samples ``(n,)`` with its interval; one sample, or a constant one, has none.
-
-    Example:
-        >>> estimate = mean(np.arange(100.0))
-        >>> estimate.value, estimate.contains(49.5)
-        (49.5, True)
-        >>> mean(np.array([3.0, 3.0, 3.0]))
-        Estimate(value=3.0, low=-inf, high=inf, unseen=1.0)
-    """
+    """Mean of samples ``(n,)`` with its interval; one sample, or a constant one, has none."""
     return _estimate(float(np.mean(samples)), mean_interval(samples, CONFIDENCE))
 
 
 def largest_mean(samples: FloatArray) -> Estimate:
-    """Largest of K means of samples ``(K, n)``, with an interval of the largest expectation.
-
-    Example:
-        >>> largest_mean(np.array([[1.0, 3.0], [5.0, 5.0]])).value
-        5.0
-    """
+    """Largest of K means of samples ``(K, n)``, with an interval of the largest expectation."""
     return _estimate(float(samples.mean(axis=-1).max()), largest_mean_interval(samples, CONFIDENCE))
 
 
@@ -112,11 +99,6 @@ def slope(positions: Sequence[float], samples: Sequence[FloatArray]) -> Estimate
 
     Sample i of every position has the same seed; positions may have further ones. The episodes' contributions
     to the slope are averaged, so that whatever the positions have in common cancels.
-
-    Example:
-        >>> found = slope([1, 10], [np.array([2.0, 2.2]), np.array([20.5, 21.5])])
-        >>> round(found.value, 6), found.contains(1.0)
-        (1.0, True)
     """
     contributions = slope_contributions(positions, samples)
     return mean(contributions) if np.isfinite(contributions).all() else Estimate(np.nan)

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -14,10 +13,6 @@ from rich.console import Console
 from rich.text import Text
 
 from ldp_gym.core.errors import printable
-
-
-class NotJSONError(ValueError):
-    """A text that is not JSON."""
 
 
 def search_here() -> None:
@@ -31,7 +26,7 @@ def told_in_a_line() -> Iterator[None]:
     """Turn errors about a user's values into one line and exit status 2."""
     try:
         yield
-    except (ImportError, TypeError, ValueError, OverflowError, MemoryError) as error:
+    except (ImportError, TypeError, ValueError, OverflowError, MemoryError, RecursionError) as error:
         raise typer.BadParameter(str(error) or type(error).__name__) from error
     except SystemExit as error:
         raise typer.BadParameter(f"code of a module:Class ended the program, by {error!r}") from error
@@ -42,35 +37,20 @@ def say(console: Console, text: str, style: str = "", mark: Text | str = "") -> 
     console.print(Text.assemble(mark, (printable(text), style)), highlight=False)
 
 
-def directory_of(text: str) -> Path:
-    """Directory to write to."""
-    path = Path(text)
-    if not text or (path.exists() and not path.is_dir()):
-        raise ValueError(f"a directory is needed, got {text!r}")
-    return path
-
-
 def json_of(text: str) -> Any:
     """Value of a JSON text."""
     try:
         return json.loads(text)
-    except RecursionError:
-        raise ValueError(f"the JSON text {text[:20]!r}... is nested too deeply") from None
     except json.JSONDecodeError as error:
-        raise NotJSONError(f"{text[:60]!r} is not JSON: {error}") from None
+        raise ValueError(f"{text[:60]!r} is not JSON: {error}") from None
 
 
 def option_of(text: str) -> tuple[str, Any]:
-    """Name and value of name=value; a value that is not JSON is text.
-
-    Example:
-        >>> option_of("gamma=2.5"), option_of("clipping=paper")
-        (('gamma', 2.5), ('clipping', 'paper'))
-    """
+    """Name and value of name=value; a value that is not JSON is text."""
     name, separator, value = text.partition("=")
     if not separator:
         raise ValueError(f"an option is name=value, got {text!r}")
     try:
-        return name, json_of(value)
-    except NotJSONError:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
         return name, value

@@ -21,8 +21,6 @@ from ldp_gym.privacy.audit import certify, uniform_posterior
 from ldp_gym.privacy.black_box import validate_trials
 from ldp_gym.testing import check_channel
 
-_VOID = "void: it rests on the contract that the channel breaks"
-
 
 def audit_command(
     channel: Annotated[str, typer.Argument(help="Name of a channel, or module:Class.")],
@@ -76,14 +74,10 @@ def audit_command(
 
     audited = scenario.channel
     honest = channel in CHANNELS.own or _keeps_contract(console, audited)
-    try:
-        kept = _keeps_promise(console, audited, tables, trials, honest)
-    except (SystemExit, Exception) as error:  # a channel that breaks its contract may raise anything
-        if honest or isinstance(error, typer.BadParameter):
-            raise
-        say(console, f"no further audit: {summarize(error)}", "bold red")
-        kept = False
-    raise typer.Exit(0 if honest and kept else 1)
+    worst, kept = _certify(console, audited, tables, trials) if honest else (tables[0], False)
+    if trials:
+        kept = _survives_trials(console, audited, worst, trials) and kept
+    raise typer.Exit(0 if kept else 1)
 
 
 def _keeps_contract(console: Console, channel: Channel) -> bool:
@@ -92,33 +86,50 @@ def _keeps_contract(console: Console, channel: Channel) -> bool:
         check_channel(channel)
     except (SystemExit, Exception) as error:  # whatever it raises breaks the contract
         what = str(error) if isinstance(error, AssertionError) else summarize(error)
-        say(console, f"{channel!r} breaks its contract: {what}", "bold red")
+        say(console, f"{channel!r} breaks its contract, and gets no certificate: {what}", "bold red")
         return False
     return True
 
 
-def _keeps_promise(
-    console: Console, audited: Channel, tables: list[FloatArray], trials: int, honest: bool
-) -> bool:
-    """Print the exact audit and the black box, as far as there are any; False if the promise is broken."""
-    public, worst, kept = uniform_posterior(audited), tables[0], True
+def _certify(
+    console: Console, channel: Channel, tables: list[FloatArray], trials: int
+) -> tuple[FloatArray, bool]:
+    """Print the worst certificate, if there is one; return its table, and False if the promise is broken."""
     try:
-        certificates = [certify(audited, table, public) for table in tables]
-        place = max(range(len(tables)), key=lambda i: (certificates[i].epsilon, certificates[i].delta))
-        worst, certificate = tables[place], certificates[place]
-        kept = certificate.holds and not np.isinf(certificate.claimed_epsilon)
-        console.print(_certificate_table(audited, certificate, len(tables), honest, bool(kept)))
+        certificates = [certify(channel, table, uniform_posterior(channel)) for table in tables]
     except (ImportError, TypeError) as error:
-        if not trials and honest:
+        if not trials:
             raise typer.BadParameter(f"{error}. Pass --trials to audit it from its messages") from error
         say(console, f"no exact audit: {error}")
+        return tables[0], True
     except ValueError as error:
         say(console, f"no certificate: {error}", "bold red")
-        kept = False
-    if not trials:
-        return bool(kept)
-    found = audits.estimate_epsilon(audited, worst, trials=trials, delta=audited.delta, posterior=public)
-    convicted = found.epsilon > audited.epsilon
+        return tables[0], False
+    place = max(range(len(tables)), key=lambda i: (certificates[i].epsilon, certificates[i].delta))
+    found = certificates[place]
+    kept = bool(found.holds) and not np.isinf(found.claimed_epsilon)
+    table = Table(title=Text(repr(channel)), show_header=False)
+    table.add_row("promised", f"eps = {found.claimed_epsilon:g}, delta = {found.claimed_delta:g}")
+    table.add_row("found", f"eps = {found.epsilon:.9g}, delta = {found.delta:.6g}")
+    table.add_row("by", found.method + (f", worst of {len(tables)} contexts" if len(tables) > 1 else ""))
+    if channel.adaptive:
+        table.add_row("public posterior", "uniform")
+    if found.labels is not None:
+        table.add_row("worst labels", f"{found.labels[0]} against {found.labels[1]}")
+    if found.message is not None:
+        table.add_row("worst message", Text(np.array2string(np.asarray(found.message), precision=4)))
+    table.add_row("in real arithmetic", Text(found.verdict, f"bold {'green' if kept else 'red'}"))
+    colour = {"holds": "green", "broken": "red"}.get(found.floats.verdict, "yellow")
+    table.add_row("in floats", Text(str(found.floats), f"bold {colour}"))
+    console.print(table)
+    return tables[place], kept
+
+
+def _survives_trials(console: Console, channel: Channel, table: FloatArray, trials: int) -> bool:
+    """Print the black-box audit; return False if it shows that the promise is broken."""
+    public = uniform_posterior(channel)
+    found = audits.estimate_epsilon(channel, table, trials=trials, delta=channel.delta, posterior=public)
+    convicted = found.epsilon > channel.epsilon
     verdict = "The promise is broken." if convicted else "That breaks no promise, and proves none."
     say(
         console,
@@ -126,26 +137,4 @@ def _keeps_promise(
         f"{found.labels[0]} and {found.labels[1]} by the event: {found.event}. {verdict} ({found.usage})",
         "bold red" if convicted else "",
     )
-    return bool(kept) and not convicted
-
-
-def _certificate_table(
-    channel: Channel, certificate: audits.Certificate, contexts: int, honest: bool, kept: bool
-) -> Table:
-    table = Table(title=Text(repr(channel)), show_header=False)
-    table.add_row("promised", f"eps = {certificate.claimed_epsilon:g}, delta = {certificate.claimed_delta:g}")
-    table.add_row("found", f"eps = {certificate.epsilon:.9g}, delta = {certificate.delta:.6g}")
-    table.add_row("by", certificate.method + (f", worst of {contexts} contexts" if contexts > 1 else ""))
-    if channel.adaptive:
-        table.add_row("public posterior", "uniform")
-    if certificate.labels is not None:
-        table.add_row("worst labels", f"{certificate.labels[0]} against {certificate.labels[1]}")
-    if certificate.message is not None:
-        table.add_row("worst message", Text(np.array2string(np.asarray(certificate.message), precision=4)))
-    verdict = _VOID if certificate.holds and not honest else certificate.verdict
-    table.add_row("in real arithmetic", Text(verdict, f"bold {'green' if honest and kept else 'red'}"))
-    found = certificate.floats.verdict
-    void = found == "holds" and not honest
-    colour = "red" if void else {"holds": "green", "broken": "red"}.get(found, "yellow")
-    table.add_row("in floats", Text(_VOID if void else str(certificate.floats), f"bold {colour}"))
-    return table
+    return not convicted

@@ -20,7 +20,7 @@ from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.runner import run
 from ldp_gym.bench.store import DIRECTORY, Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, OwnGame, Suite
-from ldp_gym.cli.arguments import directory_of, json_of, option_of, say, search_here, told_in_a_line
+from ldp_gym.cli.arguments import json_of, option_of, say, search_here, told_in_a_line
 from ldp_gym.core.errors import BrokenPromiseError, printable
 
 TRUST = "Load a trained model that holds a pickle, which can run any code."
@@ -53,10 +53,7 @@ def bench_command(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first episode.")] = 0,
     jobs: Annotated[int, typer.Option(help="Processes at a time; -1: one per core.")] = -1,
     out: Annotated[
-        Path,
-        typer.Option(
-            parser=directory_of, metavar="DIR", help="Directory of results; a stopped run resumes there."
-        ),
+        Path, typer.Option(file_okay=False, help="Directory of results; a stopped run resumes there.")
     ] = DIRECTORY,
     size: Annotated[str, typer.Option(help=f"{' or '.join(SIZES)}.")] = "default",
     dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, to play there.")] = None,
@@ -191,28 +188,22 @@ class _Bar(Progress):
     """Cells done and the time left, which is proportional to the rounds left."""
 
     def __init__(self, console: Console) -> None:
-        cells = TextColumn("{task.fields[cells]}")
+        cells = TextColumn("{task.fields[done]}/{task.fields[cells]} cells")
         text = TextColumn("{task.description}", markup=False)
-        super().__init__(
-            BarColumn(12), cells, TimeElapsedColumn(), TimeRemainingColumn(), text, console=console
-        )
-        self._task = self.add_task("starting", total=None, cells="")
-        self._cells = self._done = 0
+        columns = (BarColumn(12), cells, TimeElapsedColumn(), TimeRemainingColumn(), text)
+        super().__init__(*columns, console=console)
+        self._task = self.add_task("starting", total=None, done=0, cells="?")
 
     def begin(self, cells: int, done: int, rounds: int) -> None:
-        self._cells, self._done = cells, done
+        text = "playing" if rounds else "all in the store"
         self.update(self._task, total=max(rounds, 1), completed=0 if rounds else 1)
-        self._show("playing" if rounds else "all in the store")
+        self.update(self._task, description=text, done=done, cells=cells)
 
     def add_cell(self, cell: Cell, outcome: Outcome) -> None:
-        self._done += 1
-        self.update(self._task, advance=cell.rounds)
-        experiment = cell.experiment
         failed = ", failed" if outcome.status == "failed" else ""
-        self._show(printable(f"{experiment.learner} on {experiment.channel}{failed}"))
-
-    def _show(self, text: str) -> None:
-        self.update(self._task, description=text, cells=f"{self._done}/{self._cells} cells")
+        text = printable(f"{cell.experiment.learner} on {cell.experiment.channel}{failed}")
+        done = self.tasks[0].fields["done"] + 1
+        self.update(self._task, advance=cell.rounds, description=text, done=done)
 
 
 def _print_section(console: Console, section: Section) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,21 +56,6 @@ class Game:
     def clipping(self) -> Clipping:
         """The clipping that smooths the paper's predictions: the channel's, or one without ceilings."""
         return self.channel.clipping if isinstance(self.channel, ClippedChannel) else Clipping(self.horizon)
-
-
-def copy_game(game: Game) -> Game:
-    """Deep copy of a game, so that a learner cannot change the referee's objects by mistake.
-
-    Raises:
-        TypeError: if the class or the channel cannot be copied.
-    """
-    try:
-        return deepcopy(game)
-    except Exception as error:  # a class or channel may be anybody's
-        raise TypeError(
-            f"a learner gets its own copy of the game, and {game!r} cannot be copied ({error}): make its "
-            f"class and channel from what copy.deepcopy can copy, or define __deepcopy__"
-        ) from error
 
 
 def as_game(game: object) -> Game:

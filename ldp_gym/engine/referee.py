@@ -189,17 +189,14 @@ class Playback:
         if group.notes is not None:
             recorded |= group.notes(tape)
         for name, values in recorded.items():
-            if name in self._constant:
-                self._buffer(name, (), values)[games] = values[:, 0]
+            constant = name in self._constant
+            if name not in self._record:
+                shape = (*(() if constant else (self._block,)), self._num_games, *values.shape[2:])
+                self._record[name] = np.zeros(shape, dtype=values.dtype)
+            if constant:
+                self._record[name][games] = values[:, 0]
             else:
-                self._buffer(name, (self._block,), values)[:rounds, games] = np.swapaxes(values, 0, 1)
-
-    def _buffer(self, name: str, rounds: tuple[int, ...], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Record of a field, round by round for all games; made when the first values come."""
-        if name not in self._record:
-            shape = (*rounds, self._num_games, *values.shape[2:])
-            self._record[name] = np.zeros(shape, dtype=values.dtype)
-        return self._record[name]
+                self._record[name][:rounds, games] = np.swapaxes(values, 0, 1)
 
     def now(self, name: str) -> npt.NDArray[Any]:
         """A field of :class:`ldp_gym.engine.tape.Tape` in the current round of each game, ``(B, ...)``.

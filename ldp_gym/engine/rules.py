@@ -122,12 +122,7 @@ def as_rules(name: str, value: object) -> dict[str, Any]:
 
 
 def rule_value(rules: Mapping[str, Any], name: str) -> Any:
-    """Value of a rule, or its default.
-
-    Example:
-        >>> rule_value({"horizon": 10}, "horizon"), rule_value({}, "horizon"), rule_value({}, "epsilon")
-        (10, 1000, 1.0)
-    """
+    """Value of a rule, or its default."""
     value = rules.get(name)
     defaults = {**DEFAULTS, **DEFAULT_PRIVACY, "horizon": DEFAULT_HORIZON, "nature": "iid"}
     return defaults[name] if value is None else value

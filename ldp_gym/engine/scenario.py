@@ -177,7 +177,6 @@ class Scenario:
             )
 
     def _class_of_seed(self, class_seed: int) -> HypothesisClass:
-        """The named class with another seed."""
         parameters = {**self._class_parameters, "class_seed": class_seed}
         return as_hypotheses(self._class_source, parameters, self._class_options)
 

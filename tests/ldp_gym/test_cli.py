@@ -75,7 +75,7 @@ def test_a_channel_that_does_not_do_what_its_density_says_is_not_certified():
     code, output = run("audit", "broken_channels:ClearText", *SMALL, "--trials", "2000")
     assert code == 1
     assert "breaks its contract" in output
-    assert output.count("void: it rests on the contract") == 2  # in real arithmetic, and in floats
+    assert "gets no certificate" in output
     assert "holds" not in output
     assert "black box: eps >=" in output  # what was asked for is run all the same
     assert "The promise is broken" in output
@@ -105,7 +105,7 @@ class NeverMade(RandomizedResponse):
     [
         ("Louder", [], 1, "the promise is broken"),
         ("Louder", ["--trials", "20000"], 1, "The promise is broken."),
-        ("Crashing", [], 1, "breaks its contract: KeyError: 'nobody home'"),
+        ("Crashing", [], 1, "gets no certificate: KeyError: 'nobody home'"),
         ("NeverMade", [], 2, "ended the program"),
         ("Mute", [], 2, "Pass --trials to audit it from its messages"),
         ("Mute", ["--trials", "2000"], 0, "no exact audit"),
@@ -128,7 +128,7 @@ def test_the_exit_status_says_what_was_found(channel, arguments, expected, messa
         (["audit", "laplace-single", "--trials", "3"], "trials must be at least 320, got 3"),
         (["audit", "laplace-single", "--trials", str(10**14)], "Invalid value for '--trials'"),
         (["audit", "builtins:dict"], "builtins:dict is not a channel"),
-        (["audit", "laplace-single", "--hypotheses", "[" * 50_000], "nested too deeply"),
+        (["audit", "laplace-single", "--hypotheses", "[" * 50_000], "recursion"),
         (["audit", "laplace-single", "--option", "clippin=paper"], "takes no option 'clippin'"),
         (["audit", "laplace-single", "--hypotheses", "[[1,0],[0.5,0.6]]"], "hypothesis 1 sums to 1.1"),
         (["audit", "laplace-single", "--hypotheses", "[[1,0]"], "'[[1,0]' is not JSON"),

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ldp_gym.bench import figures, statistics
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding
-from ldp_gym.bench.results import Results
+from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.registry import Registry
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class Suite(ABC):
         axis: quantity of the x-axis: "T", "K", "M" or "eps"; "" for none.
         predicted: predicted slope in log-log and its reason, by learner and channel.
         fitted: number of points at the end that slopes are fitted to; 0 for all.
+        quantity: label of the y-axis.
+        parameters: arguments that make the suite again, for its record in a store.
     """
 
     name: ClassVar[str]
@@ -62,49 +65,57 @@ class Suite(ABC):
     axis: ClassVar[str] = ""
     predicted: ClassVar[Mapping[tuple[str, str], tuple[float, str]]] = {}
     fitted: ClassVar[int] = 0
+    quantity: ClassVar[str] = "total KL (nats)"
+    parameters: Mapping[str, Any] = {}
 
     @property
     def address(self) -> str:
         """Name in a store: the suite's name if it is registered, else ``module:Class``."""
-        maker = type(self)
-        return self.name if SUITES.get(self.name) is maker else f"{maker.__module__}:{maker.__qualname__}"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Arguments that make the suite again, for its record in a store."""
-        return {}
+        registered = SUITES.get(self.name) is type(self)
+        return self.name if registered else f"{type(self).__module__}:{type(self).__qualname__}"
 
     @abstractmethod
     def own_experiments(self, small: bool) -> list[Experiment]:
         """Experiments of the suite, without those that a user adds."""
 
-    def findings(self, results: Results) -> list[Finding]:
+    def findings(self, results: Results) -> Iterable[Finding]:
         """Conclusions from the results; by default the slopes along the axis."""
-        found = []
         for learner, channel in results.pairs if self.axis else ():
             line = results.line(learner, channel, self.position)[-self.fitted :]
             if len(line) > 1 and learner != "uniform":
                 x = [self.position(r.experiment) for r in line]
-                slope = statistics.slope(x, [r.totals for r in line])
+                slope = statistics.slope(x, [self.measure(r) for r in line])
                 value, why = self.predicted.get((learner, channel), (None, ""))
                 end = "." if value is None else f"; predicted {value:+g} ({why})."
                 span = f"in {self.axis} from {x[0]:,g} to {x[-1]:,g}"
-                found.append(Finding(f"{learner} on {channel}: the risk has slope {slope} {span}{end}"))
-        return found
+                yield Finding(f"{learner} on {channel}: the risk has slope {slope} {span}{end}")
 
     def draw(self, results: Results) -> figures.Figure:
         """Draw the figure; by default risks along the axis, or of every learner on every channel."""
         if self.axis:
-            lines = figures.risk_lines(results, self.position, self.fitted)
-            return figures.draw_lines({"": lines}, xlabel=self.axis, size=(7.6, 4.0))
-        # The first series, the bars, decides the order of the rows.
-        order = sorted(results.learners, key=lambda name: name != "bayes")
-        series = {name: {r.channel: r.risk for r in results.select(learner=name)} for name in order}
-        return figures.draw_rows({"": series}, xlabel="total KL (nats); bars: Bayes", bars="bayes")
+            lines = figures.pair_lines(results, self.position, self.measure, self.bound, self.fitted)
+            return figures.draw_lines(lines, self.axis, self.quantity)
+        panels: figures.Panels = {}
+        for r in sorted(results.successes, key=lambda r: r.learner != "bayes"):  # its bars order the rows
+            panel, row = self.place(r.experiment)
+            panels.setdefault(panel, {}).setdefault(r.learner, {})[row] = r.risk
+        return figures.draw_rows(panels, xlabel=f"{self.quantity}; bars: Bayes", bars="bayes")
+
+    def place(self, experiment: Experiment) -> tuple[str, str]:
+        """Panel and row of an experiment in a figure without an axis."""
+        return "", experiment.channel
 
     def position(self, experiment: Experiment) -> float:
         """Place of an experiment on the axis."""
         return float(getattr(experiment, _AXES[self.axis]))
+
+    def measure(self, result: ExperimentResult) -> FloatArray:
+        """Quantity of the y-axis in each episode; the total KL by default."""
+        return result.totals
+
+    def bound(self, result: ExperimentResult) -> float:
+        """Bound on the mean of that quantity, NaN if there is none; by default a theorem's on the risk."""
+        return result.bound
 
     def tables(self, results: Results) -> dict[str, DataFrame]:
         """Further tables by title; most suites have none."""
@@ -121,8 +132,7 @@ class Suite(ABC):
         """Experiments of the suite, with further learners and channels in its games."""
         every = self.own_experiments(small=validation.choice("size", size, SIZES) == "small")
         if episodes is not None:
-            count = validation.whole("episodes", episodes, least=1)
-            every = [replace(e, episodes=count) for e in every]
+            every = [replace(e, episodes=episodes) for e in every]
         given = [{"channel_kwargs": {}, "delta": 0.0, **channel_rules(channel)} for channel in channels]
         every += [replace(e, rules={**e.rules, **rules}) for rules in given for e in every]
         short = [e for e in every if e.horizon <= _LONGEST_ADDED]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
+
+import numpy as np
 
 from ldp_gym.bench import figures, statistics
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding, above, find_least_risk
 from ldp_gym.bench.results import ExperimentResult, Results
-from ldp_gym.bench.splits import TESTS, SplitScore, score_totals
+from ldp_gym.bench.splits import TESTS, score_totals
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.suites.base import REDRAWN, Suite, channel_rules
 from ldp_gym.natures.base import NATURES
@@ -42,14 +44,17 @@ class Quick(Suite):
             for learner in ("uniform", "wma", "exp3", "centred-exp3", "mle", "amortized", "bayes")
         ]
 
-    def findings(self, results: Results) -> list[Finding]:
+    def findings(self, results: Results) -> Iterator[Finding]:
         risks = {(r.learner, r.channel): f"{r.risk.value:.3g}" for r in results.successes}
-        known = [pair for pair in self.story if pair in risks]
-        told = [f"{risks[pair]} {self.story[pair]} ({' on '.join(pair)})" for pair in known]
-        rounds = f"Loss in nats over {results.successes[0].horizon:,} rounds"
-        story = [Finding(f"{rounds}: {', '.join(told)}.")] if told else []
-        channels = results.group(lambda experiment: experiment.channel)
-        return story + [find_least_risk(channel, played) for channel, played in channels.items()]
+        told = [
+            f"{risks[pair]} {text} ({' on '.join(pair)})"
+            for pair, text in self.story.items()
+            if pair in risks
+        ]
+        if told:
+            yield Finding(f"Loss in nats over {results.successes[0].horizon:,} rounds: {', '.join(told)}.")
+        for channel, played in results.group(lambda experiment: experiment.channel).items():
+            yield find_least_risk(channel, played)
 
 
 class Contexts(Suite):
@@ -73,32 +78,24 @@ class Contexts(Suite):
             for learner in ("uniform", "exp3", "centred-exp3", "bayes")
         ]
 
-    def findings(self, results: Results) -> list[Finding]:
-        found = []
+    def findings(self, results: Results) -> Iterator[Finding]:
         for channel in results.channels:
-            played = {_nature(r.experiment): r for r in results.select(learner="bayes", channel=channel)}
+            played = {
+                r.experiment.rules["nature"]: r for r in results.select(learner="bayes", channel=channel)
+            }
             if {"iid", "adversary"} <= set(played):
                 iid = played.pop("iid")
                 times = [f"{name} {r.risk.value / iid.risk.value:.2f}" for name, r in played.items()]
                 text = f"{channel}: Bayes has {iid.risk} on i.i.d. contexts; times that: {', '.join(times)}."
                 harder = above(played["adversary"].totals - iid.totals, 0.0)
-                found.append(Finding(f"{text} The claim is that the adversary's is above 1.", harder))
-        for (nature, channel), lines in results.group(lambda e: (_nature(e), e.channel)).items():
+                yield Finding(f"{text} The claim is that the adversary's is above 1.", harder)
+        for (nature, channel), lines in results.group(lambda e: (e.rules["nature"], e.channel)).items():
             finding = find_least_risk(f"{nature}, {channel}", lines)
-            if NATURES.class_of(nature).leaks_truth:
-                finding = Finding(f"{finding.text} This nature leaks the truth.")
-            found.append(finding)
-        return found
+            leaks = NATURES.class_of(nature).leaks_truth
+            yield Finding(f"{finding.text} This nature leaks the truth.") if leaks else finding
 
-    def draw(self, results: Results) -> figures.Figure:
-        panels: figures.Panels = {}
-        for r in results.successes:
-            panels.setdefault(r.channel, {}).setdefault(r.learner, {})[_nature(r.experiment)] = r.risk
-        return figures.draw_rows(panels, xlabel="total KL (nats)")
-
-
-def _nature(experiment: Experiment) -> str:
-    return str(experiment.rules["nature"])
+    def place(self, experiment: Experiment) -> tuple[str, str]:
+        return experiment.channel, experiment.rules["nature"]
 
 
 class Splits(Suite):
@@ -116,87 +113,73 @@ class Splits(Suite):
     def own_experiments(self, small: bool) -> list[Experiment]:
         return [
             Experiment(rules, learner, episodes=6 if small else 128)
-            for rules in _games(small).values()
+            for _, rules in _games(small)
             for learner in ("uniform", "bayes", "exp3", "centred-exp3", "amortized")
         ]
 
-    def findings(self, results: Results) -> list[Finding]:
-        found = []
+    def findings(self, results: Results) -> Iterator[Finding]:
         for learner, splits in _scores(results).items():
-            mean = sum(score.mean for score in splits.values()) / len(splits)
-            worst = min(splits, key=lambda name: splits[name].mean)
-            text = f"{learner}: mean score {mean:.3f} over {len(splits)} of {len(TESTS)} splits;"
-            found.append(Finding(f"{text} least on '{worst}', {splits[worst].mean:.3f}."))
-        return found
+            means = {name: float(np.mean(scores)) for name, scores in splits.items()}
+            worst, mean = min(means, key=lambda name: means[name]), sum(means.values()) / len(means)
+            text = f"{learner}: mean score {mean:.3f} over {len(means)} of {len(TESTS)} splits;"
+            yield Finding(f"{text} least on '{worst}', {means[worst]:.3f}.")
 
     def draw(self, results: Results) -> figures.Figure:
-        series = {
-            learner: {name: _span(splits[name]) for name in TESTS if name in splits}
-            for learner, splits in _scores(results).items()
-        }
+        series: dict[str, dict[str, Estimate]] = {}
+        for learner, splits in _scores(results).items():
+            spans = {name: [float(np.mean(own)), min(own), max(own)] for name, own in splits.items()}
+            # Lower scores stand at the edge, -0.25.
+            series[learner] = {n: Estimate(*np.maximum(spans[n], -0.25)) for n in TESTS if n in spans}
         label = "score: 0 for uniform, 1 for Bayes (dotted); the line spans the split's games"
-        return figures.draw_rows({"": series}, xlabel=label, references={"": 1.0}, log=False)
+        return figures.draw_rows({"": series}, xlabel=label, references={"": 1.0}, scale="linear")
 
 
-def _span(score: SplitScore) -> Estimate:
-    """Mean score with the least and the largest of a split's games; scores below -0.25 stand at that edge."""
-    values = [value for value in score.games.values() if value is not None]
-    return Estimate(*(max(value, -0.25) for value in (score.mean, min(values), max(values))))
-
-
-def _games(small: bool) -> dict[tuple[str, str], dict[str, Any]]:
-    """Test games by split and title; small ones are shorter, and two of each split."""
-    return {
-        (split.name, title): {**rules, "horizon": min(rules["horizon"], 60)} if small else rules
+def _games(small: bool) -> list[tuple[str, dict[str, Any]]]:
+    """Test games with the name of their split; small ones are shorter, and two of each split."""
+    return [
+        (split.name, {**rules, "horizon": min(rules["horizon"], 60)} if small else rules)
         for split in TESTS.values()
-        for title, rules in list(split)[: 2 if small else None]
-    }
+        for _, rules in list(split)[: 2 if small else None]
+    ]
 
 
-def _scores(results: Results) -> dict[str, dict[str, SplitScore]]:
-    """Scores by learner and split, as far as there are some."""
-    found: dict[str, dict[str, dict[str, float | None]]] = {}
+def _scores(results: Results) -> dict[str, dict[str, list[float]]]:
+    """Scores in the games of each split, by learner and split."""
+    scores: dict[str, dict[str, list[float]]] = {}
     played = results.group(lambda experiment: experiment.canonical_rules)
-    for (split, title), rules in (*_games(small=True).items(), *_games(small=False).items()):
+    for split, rules in (*_games(small=True), *_games(small=False)):
         totals = {r.learner: r.totals for r in played.get(Experiment(rules, "bayes").canonical_rules, [])}
-        if not {"uniform", "bayes"} <= set(totals):
-            continue
-        uniform, bayes = totals.pop("uniform"), totals.pop("bayes")
-        for learner, own in totals.items():
-            if (score := score_totals(uniform, own, bayes)) is not None:
-                found.setdefault(learner, {}).setdefault(split, {})[title] = score
-    return {name: {split: SplitScore(games) for split, games in of.items()} for name, of in found.items()}
+        if {"uniform", "bayes"} <= set(totals):
+            uniform, bayes = totals.pop("uniform"), totals.pop("bayes")
+            for learner, own in totals.items():
+                if (score := score_totals(uniform, own, bayes)) is not None:
+                    scores.setdefault(learner, {}).setdefault(split, []).append(score)
+    return scores
 
 
 class Violation(Suite):
     """Learners against truths outside the class, over T, eps and the distance of the truth from a member.
 
-    Every episode has a new Dirichlet(0.3) table with K = 8, M = 16.
-
     Attributes:
-        kinds: names of the truths.
-        symbol: name of the strength of the violation in figures.
+        kinds: options of each truth, by its name, as a function of the strength of the violation.
+        symbol: name of the strength in figures.
         strengths: the strength at which T and eps are varied, and others; 0 is a member.
     """
 
-    kinds: ClassVar[tuple[str, ...]]
+    kinds: ClassVar[Mapping[str, Callable[[float], dict[str, Any]]]]
     symbol: ClassVar[str]
     strengths: ClassVar[tuple[float, ...]]
 
-    @abstractmethod
-    def truth(self, kind: str, strength: float) -> dict[str, Any]:
-        """Options of the truth of this kind and strength."""
-
     def own_experiments(self, small: bool) -> list[Experiment]:
         horizon, episodes = (100, 6) if small else (1000, 64)
-        usual, horizons = self.strengths[0], (50, 100) if small else (100, 300, 1000, 3000)
         points = [(strength, horizon, 4.0) for strength in self.strengths]
-        points += [(usual, other, 4.0) for other in horizons]
+        usual = self.strengths[0]
+        points += [(usual, other, 4.0) for other in ((50, 100) if small else (100, 300, 1000, 3000))]
         points += [(usual, horizon, epsilon) for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)]
         games: list[dict[str, Any]] = [
             {"hypotheses": "dirichlet", **REDRAWN, "channel": channel, "horizon": rounds, "epsilon": epsilon}
-            | ({"truth": kind, "truth_kwargs": self.truth(kind, strength)} if strength else {})
-            for kind in self.kinds
+            | ({"truth": kind, "truth_kwargs": options(strength)} if strength else {})
+            for kind, options in self.kinds.items()
             for channel in ("laplace-single", "split")
             for strength, rounds, epsilon in points
         ]
@@ -205,8 +188,8 @@ class Violation(Suite):
 
     def varied(self, experiment: Experiment) -> dict[str, float]:
         """Quantities that are varied, by their symbols."""
-        options = experiment.rules.get("truth_kwargs")
-        same = (s for kind in self.kinds for s in self.strengths if self.truth(kind, s) == options)
+        given = experiment.rules.get("truth_kwargs")
+        same = (s for options in self.kinds.values() for s in self.strengths if options(s) == given)
         return {self.symbol: next(same, 0.0), "T": experiment.horizon, "eps": experiment.epsilon}
 
     def _places(self, results: Results) -> dict[str, list[ExperimentResult]]:
@@ -218,46 +201,36 @@ class Violation(Suite):
                     places.setdefault(f"{kind}, {result.channel}", []).append(result)
         return places
 
-    def findings(self, results: Results) -> list[Finding]:
-        found = []
+    def findings(self, results: Results) -> Iterator[Finding]:
         for place, played in self._places(results).items():
             if members := [r for r in played if r.experiment.has_member_truth]:
-                found.append(find_least_risk(f"{place}, a member", members))
-            others = [r for r in played if not r.experiment.has_member_truth]
-            uniform = {r.experiment.canonical_rules: r.totals for r in others if r.learner == "uniform"}
-            pairs = [(r, uniform.get(r.experiment.canonical_rules)) for r in others if r.learner == "bayes"]
+                yield find_least_risk(f"{place}, a member", members)
+            games: dict[str, dict[str, ExperimentResult]] = {}  # by rules and learner
+            for r in played:
+                if not r.experiment.has_member_truth:
+                    games.setdefault(r.experiment.canonical_rules, {})[r.learner] = r
+            if not games:
+                continue
             behind = [
-                _words(self.varied(bayes.experiment))
-                for bayes, totals in pairs
-                if totals is not None and statistics.difference(bayes.totals, totals).low > 0.0
+                _words(self.varied(game["bayes"].experiment))
+                for game in games.values()
+                if {"bayes", "uniform"} <= set(game)
+                and statistics.difference(game["bayes"].totals, game["uniform"].totals).low > 0.0
             ]
-            if others:
-                text = f"{place}: games in which Bayes falls behind uniform, beyond the error: {len(behind)}"
-                found.append(Finding(text + (f" ({'; '.join(behind)})." if behind else ".")))
-                last = max(others, key=lambda r: (r.horizon, *self.varied(r.experiment).values())).experiment
-                same = [r for r in others if r.experiment.canonical_rules == last.canonical_rules]
-                regrets = [f"{r.learner} {r.regret}" for r in sorted(same, key=lambda r: r.risk.value)]
-                text = f"regret at {_words(self.varied(last))}: {', '.join(regrets)}"
-                found.append(Finding(f"{place}: {text}."))
-        return found
+            text = f"{place}: games in which Bayes falls behind uniform, beyond the error: {len(behind)}"
+            yield Finding(text + (f" ({'; '.join(behind)})." if behind else "."))
+            ends = [(self.varied(next(iter(game.values())).experiment), game) for game in games.values()]
+            at, last = max(ends, key=lambda end: (end[0]["T"], *end[0].values()))
+            regrets = [f"{r.learner} {r.regret}" for r in sorted(last.values(), key=lambda r: r.risk.value)]
+            yield Finding(f"{place}: regret at {_words(at)}: {', '.join(regrets)}.")
 
     def draw(self, results: Results) -> figures.Figure:
-        """Regret along the strength, T and eps; of several kinds on the channel split only."""
-        others = [e.horizon for e in results.experiments if self.varied(e)[self.symbol] != self.strengths[0]]
-        usual = {self.symbol: self.strengths[0], "T": max(others), "eps": 4.0}
-        places = self._places(results)
-        shown = [place for place in places if len(places) < 3 or place.endswith("split")] or list(places)
-        panels: dict[str, list[figures.Line]] = {}
-        for place, symbol in [(place, symbol) for place in shown[:2] for symbol in usual]:
-            lines = panels[f"{place}: {symbol}"] = []
-            fixed = {name: value for name, value in usual.items() if name != symbol}.items()
-            for i, learner in enumerate(results.learners):
-                own = [(self.varied(r.experiment), r) for r in places[place] if r.learner == learner]
-                along = {at[symbol]: r.regret for at, r in own if fixed <= at.items()}
-                x = sorted(along)
-                lines.append(figures.Line(learner, x, [along[at] for at in x], figures.colour(learner, i)))
-        label, labels = "regret over the\nbest member (nats)", [*usual] * len(shown)
-        return figures.draw_lines(panels, labels, label, columns=3, scale="symlog", size=(8.4, 2.7))
+        panels: figures.Panels = {}
+        for place, played in self._places(results).items():
+            for r in played:
+                row = panels.setdefault(place, {}).setdefault(r.learner, {})
+                row[_words(self.varied(r.experiment))] = r.regret
+        return figures.draw_rows(panels, xlabel="regret over the best member (nats)", scale="symlog")
 
 
 def _words(varied: dict[str, float]) -> str:
@@ -275,11 +248,11 @@ class Misspecified(Violation):
         "that is best in hindsight, and is negative where a mixture of members beats each of them. T = "
         "1,000, eps = 4, half of the labels, unless varied."
     )
-    kinds, symbol = ("mixture", "contaminated"), "share"
-    strengths = (0.5, 0.0, 0.1, 0.2, 0.3, 0.4)
-
-    def truth(self, kind: str, strength: float) -> dict[str, Any]:
-        return {"weights": [1.0 - strength, strength]} if kind == "mixture" else {"rho": strength}
+    kinds = {
+        "mixture": lambda share: {"weights": [1.0 - share, share]},
+        "contaminated": lambda share: {"rho": share},
+    }
+    symbol, strengths = "share", (0.5, 0.0, 0.1, 0.2, 0.3, 0.4)
 
 
 class Moving(Violation):
@@ -292,7 +265,5 @@ class Moving(Violation):
         "unknown rounds. Regret is over the single member that is best in hindsight, and is negative for a "
         "learner that follows the switches. T = 1,000, eps = 4, one switch, unless varied."
     )
-    kinds, symbol, strengths = ("switching",), "switches", (1, 0, 2, 4, 8)
-
-    def truth(self, kind: str, strength: float) -> dict[str, Any]:
-        return {"num_switches": int(strength)}
+    kinds = {"switching": lambda switches: {"num_switches": int(switches)}}
+    symbol, strengths = "switches", (1, 0, 2, 4, 8)

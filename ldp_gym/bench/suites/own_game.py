@@ -1,25 +1,16 @@
-"""Choosing among models: a game by its rules, and what it shares with the suite ``replay``.
-
->>> suite = OwnGame({"hypotheses": [[0.9, 0.1], [0.1, 0.9]], "truth": 1, "horizon": 50, "epsilon": [1, 4]})
->>> experiments = suite.experiments("small", learners=["bayes"], channels=["split"])
->>> [(str(experiment), experiment.rules["epsilon"]) for experiment in experiments]
-[('bayes on split, T = 50', 1.0), ('bayes on split, T = 50', 4.0)]
-"""
+"""Choosing among models: a game by its rules, and what it shares with the suite ``replay``."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ldp_gym.bench import figures
-from ldp_gym.bench.experiment import CHANNEL_RULES, Experiment, make_scenario
-from ldp_gym.bench.findings import Finding
-from ldp_gym.bench.results import ExperimentResult, Results
+from ldp_gym.bench.experiment import Experiment, make_scenario
+from ldp_gym.bench.findings import Finding, find_right_model
+from ldp_gym.bench.results import Results
 from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.suites.base import Suite, channel_rules
 from ldp_gym.channels.base import CHANNELS
@@ -38,7 +29,8 @@ class SelectionSuite(Suite):
     """Learners as judges of models: the pick is the model of the heaviest weight after all rounds."""
 
     def findings(self, results: Results) -> list[Finding]:
-        return [find_right_model(label, played) for label, played in results.group(_label).items()]
+        games = results.group(lambda experiment: experiment.family.rpartition(":")[2])
+        return [find_right_model(game, played) for game, played in games.items()]
 
     def tables(self, results: Results) -> dict[str, DataFrame]:
         what = "how often the right model is picked, by eps"
@@ -46,38 +38,11 @@ class SelectionSuite(Suite):
         return {f"{title}: {what}": table.reset_index(names="channel") for title, table in found.items()}
 
     def draw(self, results: Results) -> figures.Figure:
-        panels = {
-            title: {
-                f"eps = {eps}": {row: Estimate(share) for row, share in of.items()}
-                for eps, of in table.items()
-            }
-            for title, table in _shares(results).items()
-        }
+        shares = _shares(results).items()
+        panels = {title: table.map(Estimate).add_prefix("eps = ").to_dict() for title, table in shares}
         if not panels:  # no learner that played has weights to pick by
             return super().draw(results)
-        return figures.draw_rows(panels, xlabel="right model picked, share of episodes", log=False)
-
-
-def find_right_model(label: str, of_game: Sequence[ExperimentResult]) -> Finding:
-    """Name the model that is charged least in a game."""
-    evaluation, experiment = of_game[0].evaluation, of_game[0].experiment
-    episodes = len(evaluation.best)
-    if missed := int((~np.isfinite(evaluation.opt)).sum()):
-        return Finding(
-            f"{label}: no model is right: in {missed} of {episodes} episodes each gave probability 0 to a "
-            "label that came. Mix a little of the uniform distribution into every model."
-        )
-    model, times = Counter(evaluation.best.tolist()).most_common(1)[0]
-    best, second = np.sort(evaluation.comparator.mean(axis=0))[:2] / experiment.horizon
-    return Finding(
-        f"{label}: the right model is hypothesis {model}, in {times} of {episodes} episodes: {best:.3f} nats "
-        f"per user, the next {second:.3f}; {experiment.horizon:,} users."
-    )
-
-
-def _label(experiment: Experiment) -> str:
-    """Name of a game: that of its class."""
-    return experiment.family.rpartition(":")[2]
+        return figures.draw_rows(panels, xlabel="right model picked, share of episodes", scale="linear")
 
 
 def _shares(results: Results) -> dict[str, DataFrame]:
@@ -121,24 +86,19 @@ class OwnGame(SelectionSuite):
                 f"the rules of a benchmark are names, numbers and lists ({error}): put models and data into "
                 "a module and name them as 'module:object'"
             ) from error
+        self.parameters = {"rules": self.rules}
         given = self.rules.get("epsilon", EPSILONS)
         values = given if isinstance(given, list | tuple) else [given]
         self.epsilons = [validation.positive("epsilon", value) for value in values]
         if not self.epsilons:
             raise ValueError("epsilon must be a number or a list of some, got an empty list")
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        return {"rules": self.rules}
-
     def own_experiments(self, small: bool) -> list[Experiment]:
         """Every learner on every channel that fits, at every eps."""
-        # An error in the game on any channel is raised now, not in every cell.
-        make_scenario(**{name: value for name, value in self.rules.items() if name not in CHANNEL_RULES})
         named = self.rules.get("channel")
         channels = [named] if named else [name for name in CHANNELS if self._fits(name)]
-        if not channels:
-            make_scenario(**self._rules_on("split", self.epsilons[0]))  # says why
+        # An error in the game is raised now, not in every cell.
+        make_scenario(**self._rules_on(channels[0] if channels else "split", self.epsilons[0]))
         return [
             Experiment(rules, learner, episodes=8 if small else 64, leaders=True)
             for channel in channels

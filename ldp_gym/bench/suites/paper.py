@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,13 +12,16 @@ from ldp_gym.bench import figures, statistics
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding, above, below, certain, every
 from ldp_gym.bench.results import ExperimentResult, Results
-from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.suites.base import REDRAWN, TABLES, Suite, channel_rules
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.arrays import FloatArray
 
 _COMPARED = (*((name, "laplace-single") for name in ("exp3", "centred-exp3", "bayes")), ("bayes", "split"))
 """Learners and channels that several suites play."""
+
+
+_REDRAWN = {**TABLES, **REDRAWN}
+"""Rules of Dirichlet(0.3) tables, a new one in every episode."""
 
 
 class Upper(Suite):
@@ -44,19 +47,16 @@ class Upper(Suite):
     """Number of tables, and episodes, at each horizon; the shorter ones share theirs with the longer."""
 
     def own_experiments(self, small: bool) -> list[Experiment]:
+        counts = {10**3: 8, 10**4: 4} if small else self.episodes
         return [
-            Experiment(
-                {**TABLES, **REDRAWN, **channel_rules(channel), "horizon": horizon},
-                learner,
-                episodes=max(2, episodes // 8) if small else episodes,
-            )
+            Experiment({**_REDRAWN, **channel_rules(channel), "horizon": horizon}, learner, episodes=count)
             for learner, channel, end in self.pairs
-            for horizon, episodes in self.episodes.items()
-            if horizon <= min(end, 10**4 if small else end)
+            for horizon, count in counts.items()
+            if horizon <= end
         ]
 
-    def findings(self, results: Results) -> list[Finding]:
-        found = super().findings(results)
+    def findings(self, results: Results) -> Iterator[Finding]:
+        yield from super().findings(results)
         idle = [r.totals / r.horizon for r in results.line("uniform", "laplace-single")[:1]]
         for learner, channel, _ in self.pairs[:-1]:
             line = results.line(learner, channel)
@@ -65,19 +65,34 @@ class Upper(Suite):
                 below_half = [r.horizon for r, share in zip(line, shares, strict=True) if share < 0.5]
                 start = f"from T = {below_half[0]:,}" if below_half else "nowhere"
                 text = f"below half of the uniform mixture's risk {start}; at the end it has"
-                found.append(Finding(f"{learner} on {channel}: {text} {shares[-1]:.2g} of it."))
+                yield Finding(f"{learner} on {channel}: {text} {shares[-1]:.2g} of it.")
             if line and np.isfinite(line[0].bound):
                 worst = max(r.totals.max() / r.bound for r in line)
                 text = f"{learner}: at most {worst:.2g} times the theorem's bound, in any episode."
-                found.append(Finding(text, every(below(r.totals, r.bound) for r in line)))
+                yield Finding(text, every(below(r.totals, r.bound) for r in line))
         last = results.line("exp3", "laplace-single")[-2:]
         if len(last) == 2 and last[1].horizon == max(self.episodes):
             slopes = statistics.slope_contributions([r.horizon for r in last], [r.totals for r in last])
-            found.append(Finding("exp3: the slope over the last decade is below 1.", below(slopes, 1.0)))
-        return found
+            yield Finding("exp3: the slope over the last decade is below 1.", below(slopes, 1.0))
 
 
-class NumHypotheses(Suite):
+class Sweep(Suite):
+    """Base class of the suites along K and eps: the first three of the ``games`` make the small suite."""
+
+    games: ClassVar[tuple[dict[str, Any], ...]]
+
+    def own_experiments(self, small: bool) -> list[Experiment]:
+        horizon, episodes = (200, 6) if small else (10_000, 32)
+        return [
+            Experiment(
+                {**_REDRAWN, **rules, "channel": channel, "horizon": horizon}, learner, episodes=episodes
+            )
+            for learner, channel in (("uniform", "laplace-single"), *_COMPARED)
+            for rules in self.games[: 3 if small else None]
+        ]
+
+
+class NumHypotheses(Sweep):
     """Dirichlet(0.3) tables of 4 to 64 hypotheses over 64 labels."""
 
     name = "num-hypotheses"
@@ -93,13 +108,10 @@ class NumHypotheses(Suite):
         ("centred-exp3", "laplace-single"): (0.5, "the bound's"),
         ("bayes", "laplace-single"): (1.0, "one coordinate of K per round"),
     }
-
-    def own_experiments(self, small: bool) -> list[Experiment]:
-        values = (4, 8, 16) if small else (4, 8, 16, 32, 64)
-        return _sweep([{**TABLES, "num_labels": 64, "num_hypotheses": value} for value in values], small)
+    games = tuple({"num_labels": 64, "num_hypotheses": k} for k in (4, 8, 16, 32, 64))
 
 
-class Epsilon(Suite):
+class Epsilon(Sweep):
     """Dirichlet(0.3) tables with K = 8, M = 16 at privacy levels from 1/4 to 8."""
 
     name = "epsilon"
@@ -115,20 +127,7 @@ class Epsilon(Suite):
         ("bayes", "laplace-single"): (-2.0, "information, at small eps"),
         ("bayes", "split"): (-2.0, "information, at small eps"),
     }
-
-    def own_experiments(self, small: bool) -> list[Experiment]:
-        values = (0.25, 0.5, 1.0) if small else (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-        return _sweep([{**TABLES, "epsilon": value} for value in values], small)
-
-
-def _sweep(games: list[dict[str, Any]], small: bool) -> list[Experiment]:
-    """Every pair of learner and channel in every game, with a new table in every episode."""
-    horizon, episodes = (200, 6) if small else (10_000, 32)
-    return [
-        Experiment({**rules, **REDRAWN, "channel": channel, "horizon": horizon}, learner, episodes=episodes)
-        for learner, channel in (("uniform", "laplace-single"), *_COMPARED)
-        for rules in games
-    ]
+    games = tuple({"epsilon": epsilon} for epsilon in (0.25, 0.5, 1.0, 2.0, 4.0, 8.0))
 
 
 class NumLabels(Suite):
@@ -154,8 +153,7 @@ class NumLabels(Suite):
         games = [{**game, "channel": channel} for channel in channels for game in refined]
         return [Experiment(game, "bayes", episodes=episodes) for game in games]
 
-    def findings(self, results: Results) -> list[Finding]:
-        found = []
+    def findings(self, results: Results) -> Iterator[Finding]:
         for channel in results.channels:
             line = results.line("bayes", channel, self.position)
             if len(line) < 2:
@@ -165,12 +163,11 @@ class NumLabels(Suite):
             if CHANNELS.class_of(channel).free_of_num_labels:
                 change = max(float(np.abs(totals - y[0]).max()) for totals in y)
                 text = f"{span} no episode's risk changes by more than {change:.0e} nats."
-                found.append(Finding(text, certain(change < 1e-6)))
+                yield Finding(text, certain(change < 1e-6))
             else:
                 claimed = channel == "randomized-response"
                 grows = above(statistics.slope_contributions(x, y), 0.0) if claimed else None
-                found.append(Finding(f"{span} the risk has slope {statistics.slope(x, y)} in M.", grows))
-        return found
+                yield Finding(f"{span} the risk has slope {statistics.slope(x, y)} in M.", grows)
 
 
 def _pure_channels(adaptive: bool) -> list[str]:
@@ -202,31 +199,19 @@ class Lower(Suite):
         learners = ("bayes", "uniform")
         return [Experiment(g, name, episodes=episodes, truth="all") for g in games for name in learners]
 
-    def findings(self, results: Results) -> list[Finding]:
-        found = []
+    def findings(self, results: Results) -> Iterator[Finding]:
         for point, played in results.group(_point).items():
             bound, ours = theory.lower_bound(*point), theory.hadamard_lower_bound(point[0] // 2, *point[1:])
             best, count = min(played, key=lambda r: r.risk.value), len({r.channel for r in played})
             where = f"{_title(point, ', ')}: the best of {count} channels is {best.channel} ({best.learner})"
             text = f"{where}, with {best.risk.value / bound:,.0f} times the lower bound, {bound:.3g} nats. "
             text += f"Ours, at its best gap: {ours:.3g}."
-            found.append(Finding(text, every(above(r.evaluation.kl[..., -1], bound) for r in played)))
-        return found
+            yield Finding(text, every(above(r.evaluation.kl[..., -1], bound) for r in played))
 
     def draw(self, results: Results) -> figures.Figure:
-        points = results.group(_point)
-        panels = {_title(point): _ranked(played) for point, played in points.items()}
-        bounds = {_title(point): theory.lower_bound(*point) for point in points}
-        label = "total KL (nats), worst truth, best learner; dotted: the lower bound"
-        return figures.draw_rows(panels, xlabel=label, references=bounds)
-
-
-def _ranked(played: Sequence[ExperimentResult], unit: float = 1.0) -> dict[str, dict[str, Estimate]]:
-    """A series of the channels' risks, each by its best learner, from the least on."""
-    rows: dict[str, Estimate] = {}
-    for result in sorted(played, key=lambda result: result.risk.value):
-        rows.setdefault(result.channel, result.risk / unit)
-    return {"": rows}
+        groups = results.group(_point).items()
+        panels = {_title(point): (theory.lower_bound(*point), played) for point, played in groups}
+        return figures.draw_ranking(panels, "worst truth, best learner: multiple of the lower bound")
 
 
 def _point(experiment: Experiment) -> tuple[int, int, float]:
@@ -256,27 +241,20 @@ class Limit(Suite):
         ]
         return [Experiment(rules, "bayes", episodes=episodes) for rules in games]
 
-    def findings(self, results: Results) -> list[Finding]:
-        found = []
-        for k, lines in results.group(lambda experiment: experiment.num_hypotheses).items():
+    def findings(self, results: Results) -> Iterator[Finding]:
+        for (k, horizon, _), lines in results.group(_point).items():
+            limit = theory.information_limit(k, horizon, 1.0)
             for kind, adaptive in (("non-adaptive", False), ("adaptive", True)):
                 if of_kind := [r for r in lines if CHANNELS.class_of(r.channel).adaptive is adaptive]:
                     best = min(of_kind, key=lambda result: result.risk.value)
-                    times = best.risk / _limit(best)
-                    found.append(Finding(f"K = {k}, {kind}: {best.channel} has {times} times the limit."))
+                    yield Finding(f"K = {k}, {kind}: {best.channel} has {best.risk / limit} times the limit.")
             text = f"K = {k}: the claim is that none of {len(lines)} channels is below the limit."
-            found.append(Finding(text, every(above(result.totals, _limit(result)) for result in lines)))
-        return found
+            yield Finding(text, every(above(result.totals, limit) for result in lines))
 
     def draw(self, results: Results) -> figures.Figure:
-        groups = sorted(results.group(lambda experiment: experiment.num_hypotheses).items(), reverse=True)
-        panels = {f"K = {k}": _ranked(lines, _limit(lines[0])) for k, lines in groups}
-        label = "risk as a multiple of the information limit (dotted)"
-        return figures.draw_rows(panels, xlabel=label, references=dict.fromkeys(panels, 1.0))
-
-
-def _limit(result: ExperimentResult) -> float:
-    return theory.information_limit(result.experiment.num_hypotheses, result.horizon, 1.0)
+        groups = sorted(results.group(_point).items(), reverse=True)
+        panels = {f"K = {p[0]}": (theory.information_limit(p[0], p[1], 1.0), lines) for p, lines in groups}
+        return figures.draw_ranking(panels, "risk as a multiple of the information limit")
 
 
 class TV(Suite):
@@ -291,103 +269,61 @@ class TV(Suite):
         "sum of TV^2 is at most pi (K-1) log K / (4 tanh^2(eps/2)) for every T, class, truth and context: "
         "measured for the worst truth of 8 tables, and on contexts by two adversaries."
     )
-    natures = ("adversary", "omniscient")
-    """Natures that choose the contexts against Bayes on half-space."""
+    axis = "T"
+    quantity = "averaged total variation"
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         vectors = (("wma", "laplace-vector"), ("centred-exp3", "laplace-vector"))
         games = [
-            (learner, {**TABLES, **REDRAWN, **channel_rules(channel), "horizon": horizon})
+            (learner, {**_REDRAWN, **channel_rules(channel), "horizon": horizon})
             for learner, channel in (*_COMPARED, *vectors)
             for horizon in ((100, 300) if small else (1_000, 10_000, 100_000, 1_000_000))
         ]
-        over_tables = [Experiment(rules, learner, episodes=8) for learner, rules in games]
-        theorem = [{**TABLES, "class_seed": i, "horizon": 100 if small else 10_000} for i in range(8)]
-        theorem += [{"nature": name, "horizon": 50 if small else 1_000} for name in self.natures]
-        return over_tables + [
-            Experiment(
-                {**rules, "channel": "half-space"},
-                "bayes",
-                episodes=8 if small or "nature" in rules else 32,
-                truth="all",
-            )
-            for rules in theorem
+        tables = [{**TABLES, "class_seed": i, "horizon": 100 if small else 10_000} for i in range(8)]
+        natures = ("adversary", "omniscient")
+        contexts = [{"nature": nature, "horizon": 50 if small else 1_000} for nature in natures]
+        theorem = [(rules, 8 if small else 32) for rules in tables] + [(rules, 8) for rules in contexts]
+        return [Experiment(rules, learner, episodes=8) for learner, rules in games] + [
+            Experiment({**rules, "channel": "half-space"}, "bayes", episodes=episodes, truth="all")
+            for rules, episodes in theorem
         ]
 
-    def findings(self, results: Results) -> list[Finding]:
-        plain = [r for r in results.successes if r.experiment.truth != "all"]
-        above = [str(r.experiment) for r in plain if _averaged_tv(r).mean() > _bound(r)]
+    def measure(self, result: ExperimentResult) -> FloatArray:
+        """TV from the truth of each episode, averaged over its rounds."""
+        return result.evaluation.tv[:, -1] / result.horizon
+
+    def bound(self, result: ExperimentResult) -> float:
+        """Pinsker's bound on the averaged TV-risk; infinite for an infinite risk."""
+        risk = result.risk.value
+        return theory.tv_bound(risk, result.horizon) if np.isfinite(risk) else np.inf
+
+    def findings(self, results: Results) -> Iterator[Finding]:
+        played = [r for r in results.successes if r.experiment.truth != "all"]
+        above = [str(r.experiment) for r in played if self.measure(r).mean() > self.bound(r)]
         text = "The averaged TV-risk is below Pinsker's bound from the measured KL-risk everywhere."
         if above:  # a theorem about these very numbers
             text = f"Averaged TV-risk exceeds Pinsker's bound: {'; '.join(above)}"
-        found = [Finding(text, certain(False) if above else None), *self._theorem(results)]
+        yield Finding(text, certain(False) if above else None)
+        yield from _find_squares(results)
         for learner, channel in results.pairs:
-            if len(line := _over_tables(results, learner, channel)) > 1:
-                x, y = [r.horizon for r in line], [_averaged_tv(r) for r in line]
+            if len(line := results.line(learner, channel)) > 1:
+                x, y = [r.horizon for r in line], [self.measure(r) for r in line]
                 slopes = f"slope {statistics.slope(x, y)} in T from {x[0]:,} to {x[-1]:,}, and "
                 slopes += f"{statistics.slope(x[-2:], y[-2:])} from {x[-2]:,} on"
                 text = f"the averaged TV-risk has {slopes} (proved: -1/4 up to logarithms; asked for: -1/2)."
-                found.append(Finding(f"{learner} on {channel}: {text}"))
-        return found
+                yield Finding(f"{learner} on {channel}: {text}")
 
-    def _theorem(self, results: Results) -> list[Finding]:
-        """Sums of squared TV on half-space, against their bound."""
-        played = [
-            r
-            for r in results.select(learner="bayes", channel="half-space")
-            if r.experiment.truth == "all" and not r.experiment.rules.get("channel_kwargs")
-        ]
-        found = []
-        for nature in dict.fromkeys(r.experiment.rules.get("nature") for r in played):
-            games = [r for r in played if r.experiment.rules.get("nature") == nature]
-            sums = [_squares(r) for r in games]
+
+def _find_squares(results: Results) -> Iterator[Finding]:
+    """Compare the sums of squared TV on half-space, for the worst truth, with their bound."""
+    for nature, games in results.group(lambda experiment: experiment.rules.get("nature")).items():
+        wanted = ("bayes", "half-space", "all")
+        if played := [r for r in games if (r.learner, r.channel, r.experiment.truth) == wanted]:
+            num_hypotheses, horizon, epsilon = _point(played[0].experiment)
+            bound = horizon * theory.half_space_tv_bound(num_hypotheses, horizon, epsilon) ** 2
+            where = f"{len(played)} tables" if nature is None else f"contexts by {nature}"
+            sums = [np.asarray(r.evaluation.tv_squared)[..., -1] for r in played]
             worst = max(some.mean(axis=-1).max() for some in sums)
-            where = f"{len(games)} tables" if nature is None else f"contexts by {nature}"
-            bound = _squares_bound(games[0])
-            text = (
-                f"bayes on half-space, {where}: the sum of TV^2 is {worst:.1f} for the worst truth, at most "
-            )
-            text += f"the theorem's {bound:.1f}."
-            found.append(Finding(text, every(below(some, bound) for some in sums)))
-        return found
-
-    def draw(self, results: Results) -> figures.Figure:
-        lines = []
-        for i, (learner, channel) in enumerate(results.pairs):
-            if not (line := _over_tables(results, learner, channel)):
-                continue
-            hue = figures.pair_colour(learner, channel, i)
-            x, y = [r.horizon for r in line], [statistics.mean(_averaged_tv(r)) for r in line]
-            bounds = [Estimate(_bound(r)) for r in line]
-            lines += [figures.Line(f"{learner} on {channel}", x, y, hue)]
-            lines += [figures.Line("", x, bounds, hue, ":")]
-        title = "averaged TV-risk over tables (dotted: Pinsker's bound)"
-        return figures.draw_lines({title: lines}, "T", "total variation")
-
-
-def _over_tables(results: Results, learner: str, channel: str) -> list[ExperimentResult]:
-    """Results along T, over random tables."""
-    return [r for r in results.line(learner, channel) if r.experiment.truth != "all"]
-
-
-def _squares(result: ExperimentResult) -> FloatArray:
-    """Sum of squared TV of each truth and episode, ``(K, n)``."""
-    assert result.evaluation.tv_squared is not None, "of every evaluation"
-    return result.evaluation.tv_squared[..., -1]
-
-
-def _squares_bound(result: ExperimentResult) -> float:
-    """Bound on the sum of squared TV on half-space, the same for every T."""
-    num_hypotheses, horizon, epsilon = _point(result.experiment)
-    return horizon * theory.half_space_tv_bound(num_hypotheses, horizon, epsilon) ** 2
-
-
-def _averaged_tv(result: ExperimentResult) -> FloatArray:
-    """TV from the truth of each run, averaged over its rounds."""
-    return result.evaluation.tv[:, -1] / result.horizon
-
-
-def _bound(result: ExperimentResult) -> float:
-    """Pinsker's bound on the averaged TV-risk; infinite for an infinite risk."""
-    risk = result.risk.value
-    return theory.tv_bound(risk, result.horizon) if np.isfinite(risk) else np.inf
+            text = f"bayes on half-space, {where}: the sum of TV^2 is {worst:.1f} for the worst truth, "
+            text += f"at most the theorem's {bound:.1f}."
+            yield Finding(text, every(below(some, bound) for some in sums))

@@ -34,41 +34,37 @@ class RealLabels(SelectionSuite):
         with extra("examples", "the suite replay"):
             import sklearn  # noqa: F401 - its parts are imported where models are fitted
         pure = ("laplace-single", "split", "randomized-response", "subset-selection", "adaptive-split")
-        learners = ("uniform", "bayes", "robust", "centred-exp3", "fixed-share", "soft-bayes")
-        experiments = []
-        for game in ("digits", "tumours"):
-            users = {part: f"{__name__}:{game}_{part}" for part in ("contexts", "labels")}
-            rules: dict[str, Any] = {"hypotheses": f"{__name__}:{game}", "truth": "replay"}
-            rules |= {"truth_kwargs": {**users, "order": "shuffled"}} | ({"horizon": 100} if small else {})
-            epsilons = EPSILONS[:: 3 if small else 1]
-            levels = [(channel, eps) for channel in pure[: 2 if small else None] for eps in epsilons]
-            experiments += [
-                Experiment(
-                    {**rules, "channel": channel, "epsilon": epsilon},
-                    learner,
-                    episodes=8 if small else 64,
-                    leaders=True,
-                )
-                for channel, epsilon in (*levels, ("identity", EPSILONS[0]))
-                for learner in learners[: 3 if small else None]
-            ]
-        return experiments
+        every = ("uniform", "bayes", "robust", "centred-exp3", "fixed-share", "soft-bayes")
+        channels, learners, count = (pure[:2], every[:3], 8) if small else (pure, every, 64)
+        levels = [(channel, epsilon) for channel in channels for epsilon in EPSILONS[:: 3 if small else 1]]
+        return [
+            Experiment(
+                {**rules, "channel": channel, "epsilon": epsilon}, learner, episodes=count, leaders=True
+            )
+            for rules in (_rules("digits", small), _rules("tumours", small))
+            for channel, epsilon in (*levels, ("identity", EPSILONS[0]))
+            for learner in learners
+        ]
+
+
+def _rules(game: str, small: bool) -> dict[str, Any]:
+    users = {part: f"{__name__}:{game}_{part}" for part in ("contexts", "labels")}
+    rules = {"hypotheses": f"{__name__}:{game}", "truth": "replay"}
+    return rules | {"truth_kwargs": {**users, "order": "shuffled"}} | ({"horizon": 100} if small else {})
 
 
 @cache
 def _digits() -> tuple[list[Any], FloatArray, IntArray]:
     """Models of digits in pictures held in eight ways, and 400 users who all hold theirs in the sixth."""
-    from sklearn.datasets import load_digits
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import StratifiedKFold
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+    from sklearn import datasets, linear_model, model_selection, pipeline, preprocessing
 
-    pictures, labels = load_digits(return_X_y=True)
-    slices = [rows for _, rows in StratifiedKFold(20, shuffle=True, random_state=0).split(pictures, labels)]
+    pictures, labels = datasets.load_digits(return_X_y=True)
+    folds = model_selection.StratifiedKFold(20, shuffle=True, random_state=0)
+    slices = [rows for _, rows in folds.split(pictures, labels)]
     models = []
     for way, rows in enumerate(slices[:8]):
-        model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000))
+        regression = linear_model.LogisticRegression(C=0.1, max_iter=1000)
+        model = pipeline.make_pipeline(preprocessing.StandardScaler(), regression)
         models.append(model.fit(_held(pictures[rows], way), labels[rows]))
     users = np.concatenate(slices[8:])[:400]
     return models, _held(pictures[users], 5), labels[users]
@@ -83,25 +79,23 @@ def _held(pictures: FloatArray, way: int) -> FloatArray:
 @cache
 def _tumours() -> tuple[list[Any], FloatArray, IntArray]:
     """Models of tumours, fitted on 120 patients, and the other patients' measurements and diagnoses."""
-    from sklearn.compose import make_column_transformer
-    from sklearn.datasets import load_breast_cancer
+    from sklearn import compose, datasets, linear_model, naive_bayes, neighbors
     from sklearn.dummy import DummyClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.naive_bayes import GaussianNB
-    from sklearn.neighbors import KNeighborsClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    measured, labels = load_breast_cancer(return_X_y=True)
+    measured, labels = datasets.load_breast_cancer(return_X_y=True)
     rows = np.random.default_rng(0).permutation(len(labels))
     fitted, users = rows[:120], rows[120:]
     models = [
         DummyClassifier(strategy="prior"),
-        make_pipeline(make_column_transformer((StandardScaler(), [1])), LogisticRegression()),
-        make_pipeline(StandardScaler(), GaussianNB(var_smoothing=1.0)),
-        make_pipeline(StandardScaler(), LogisticRegression(C=1e-3)),
-        make_pipeline(StandardScaler(), LogisticRegression(C=0.1)),
-        make_pipeline(StandardScaler(), KNeighborsClassifier(60)),
+        make_pipeline(
+            compose.make_column_transformer((StandardScaler(), [1])), linear_model.LogisticRegression()
+        ),
+        make_pipeline(StandardScaler(), naive_bayes.GaussianNB(var_smoothing=1.0)),
+        make_pipeline(StandardScaler(), linear_model.LogisticRegression(C=1e-3)),
+        make_pipeline(StandardScaler(), linear_model.LogisticRegression(C=0.1)),
+        make_pipeline(StandardScaler(), neighbors.KNeighborsClassifier(60)),
     ]
     return [model.fit(measured[fitted], labels[fitted]) for model in models], measured[users], labels[users]
 

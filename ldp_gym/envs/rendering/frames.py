@@ -90,30 +90,16 @@ def bar_starts(length: int, most: int) -> IntArray:
     return np.linspace(0, length, min(length, most), endpoint=False).astype(np.int64)
 
 
-def _label_order(data: FrameData, most: int) -> IntArray:
-    """Order of the labels' bars: as they come if they fit, else by falling probability."""
-    labels = len(data.distribution)
-    return np.arange(labels) if labels <= most else np.argsort(-data.distribution, kind="stable")
-
-
 def label_masses(data: FrameData, most: int) -> dict[str, FloatArray]:
-    """Bars of the labels: of the truth, and of the prediction if there is one."""
-    order, starts = _label_order(data, most), bar_starts(len(data.distribution), most)
-    rows = {"truth": data.distribution}
+    """Bars of the labels: of the truth, and of the prediction if there is one.
+
+    Labels that do not fit are put into groups, by falling probability.
+    """
+    labels, rows = len(data.distribution), {"truth": data.distribution}
+    order = np.arange(labels) if labels <= most else np.argsort(-data.distribution, kind="stable")
     if data.prediction is not None:
         rows["prediction"] = data.prediction
-    return {name: np.add.reduceat(row[order], starts) for name, row in rows.items()}
-
-
-def message_bars(data: FrameData, most: int) -> FloatArray | None:
-    """Bars of a message with several numbers: means of groups where there are too many."""
-    if data.message is None or data.message.ndim == 0:
-        return None
-    values = data.message.astype(np.float64)
-    if len(values) == len(data.distribution):  # one number per label
-        values = values[_label_order(data, most)]
-    starts = bar_starts(len(values), most)
-    return np.add.reduceat(values, starts) / np.diff(starts, append=len(values))
+    return {name: np.add.reduceat(row[order], bar_starts(labels, most)) for name, row in rows.items()}
 
 
 def message_text(data: FrameData) -> str:
@@ -132,14 +118,7 @@ def message_text(data: FrameData) -> str:
 
 def _labels_text(data: FrameData, most: int) -> str:
     labels = len(data.distribution)
-    if labels <= most:
-        return f"{labels} labels"
-    return f"{labels:,} labels in {most} groups, the truth's likeliest first; square-root scale"
-
-
-def _scale_power(data: FrameData, most: int) -> float:
-    """Exponent of the scale: groups span many magnitudes, and a square root shows both ends."""
-    return 1.0 if len(data.distribution) <= most else 0.5
+    return f"{labels} labels" if labels <= most else f"{labels:,} labels in {most} groups, likeliest first"
 
 
 # -- Text -----------------------------------------------------------------------------------------------
@@ -147,11 +126,10 @@ def _scale_power(data: FrameData, most: int) -> float:
 
 def draw_text(data: FrameData) -> str:
     """A frame in a few lines for the terminal."""
-    power = _scale_power(data, _TEXT_BARS)
-    heights = {name: row**power for name, row in label_masses(data, _TEXT_BARS).items()}
-    top = max(row.max() for row in heights.values())
+    masses = label_masses(data, _TEXT_BARS)
+    top = max(row.max() for row in masses.values())
     lines = [data.title, f"round {data.played:,} of {data.horizon:,}; {_labels_text(data, _TEXT_BARS)}"]
-    lines += [f"{name:12s}{_spark(row, top)}" for name, row in heights.items()]
+    lines += [f"{name:12s}{_spark(row, top)}" for name, row in masses.items()]
     beliefs = {"posterior": data.posterior} | ({} if data.weights is None else {"weights": data.weights})
     starts = bar_starts(len(data.posterior), _TEXT_BARS)
     for name, belief in beliefs.items():
@@ -159,11 +137,7 @@ def draw_text(data: FrameData) -> str:
         if data.truth >= 0:
             note = f"{belief[data.truth]:.3f} on the truth, hypothesis {data.truth}"
         lines.append(f"{name:12s}{_spark(np.add.reduceat(belief, starts), 1.0)}  {note}")
-    bars, marks = message_bars(data, _TEXT_BARS), ""
-    if bars is not None:
-        low = min(0.0, float(bars.min()))
-        marks = _spark(bars - low, max(float(bars.max()) - low, 1e-300)) + "  "
-    lines.append(f"{'message':12s}{marks}{message_text(data)}")
+    lines.append(f"{'message':12s}{message_text(data)}")
     if data.played:
         lines.append(
             f"{'total KL':12s}{data.losses[-1]:.3f} nats, the uniform mixture's {data.uniform[-1]:.3f}"
@@ -197,19 +171,19 @@ class Painter:
         self._canvas.fill(_PAPER)
         self._write(data.title, (24, 16), size=26)
         self._write(f"round {data.played:,} of {data.horizon:,}", (WIDTH - 24, 16), size=26, right=True)
+        self._write(f"message: {message_text(data)}", (WIDTH - 24, 44), right=True)
         self._labels(data, self._pygame.Rect(70, 84, WIDTH - 94, 216))
-        self._beliefs(data, self._pygame.Rect(70, 386, 246, 176))
-        self._message(data, self._pygame.Rect(372, 386, 216, 176))
-        self._losses(data, self._pygame.Rect(650, 386, 286, 176))
+        self._beliefs(data, self._pygame.Rect(70, 386, 380, 176))
+        self._losses(data, self._pygame.Rect(530, 386, 406, 176))
         return self._canvas
 
     def _labels(self, data: FrameData, box: pygame.Rect) -> None:
-        masses, power = label_masses(data, _WIDE_BARS), _scale_power(data, _WIDE_BARS)
+        masses = label_masses(data, _WIDE_BARS)
         top = _round_up(max(float(row.max()) for row in masses.values()))
-        self._axes(box, [top * share ** (1 / power) for share in (0.0, 0.5, 1.0)], 0.0, top, power)
+        self._axes(box, top)
         styles = {"truth": (TRUTH, 0.86), "prediction": (LEARNER, 0.36)}
         for name, row in masses.items():
-            self._bars(box, (row / top) ** power, *styles[name])
+            self._bars(box, row / top, *styles[name])
         legend = [(name, colour) for name, (colour, _) in styles.items()]
         self._caption(box, _labels_text(data, _WIDE_BARS), legend)
         self._ticks_below(box, len(data.distribution), _WIDE_BARS)
@@ -217,7 +191,7 @@ class Painter:
     def _beliefs(self, data: FrameData, box: pygame.Rect) -> None:
         num_hypotheses = len(data.posterior)
         starts = bar_starts(num_hypotheses, _NARROW_BARS)
-        self._axes(box, [0.0, 0.5, 1.0], 0.0, 1.0)
+        self._axes(box, 1.0)
         legend = [("public posterior", _PUBLIC)]
         self._bars(box, np.add.reduceat(data.posterior, starts), _PUBLIC, 0.86)
         if data.weights is not None:
@@ -231,23 +205,11 @@ class Painter:
             x, y = box.left + (slot + 0.5) * box.width / len(starts), box.bottom + 3
             self._pygame.draw.polygon(self._canvas, TRUTH, [(x, y), (x - 6, y + 9), (x + 6, y + 9)])
 
-    def _message(self, data: FrameData, box: pygame.Rect) -> None:
-        self._caption(box, "message: " + message_text(data), [])
-        bars = message_bars(data, _NARROW_BARS)
-        if data.message is None or bars is None:
-            return
-        low, high = min(0.0, float(bars.min())), max(0.0, float(bars.max()))
-        low = -_round_up(-low) if low < 0.0 else 0.0
-        high = _round_up(high) if high > 0.0 or low == 0.0 else 0.0  # zeros are a message too
-        self._axes(box, sorted({low, 0.0, high}), low, high)
-        self._bars(box, bars, _INK, 0.7, (low, high))
-        self._ticks_below(box, len(data.message), _NARROW_BARS)
-
     def _losses(self, data: FrameData, box: pygame.Rect) -> None:
         curves = [("prediction", data.losses, LEARNER), ("uniform mixture", data.uniform, _PUBLIC)]
         finite = [curve[np.isfinite(curve)] for _, curve, _ in curves]
         top = _round_up(max((float(curve.max()) for curve in finite if len(curve)), default=1.0))
-        self._axes(box, [0.0, top / 2, top], 0.0, top)
+        self._axes(box, top)
         across = max(data.played, 1)
         for (_, _, colour), curve in zip(curves, finite, strict=True):
             kept = np.unique(np.linspace(0, len(curve), 256).astype(np.int64))
@@ -273,7 +235,6 @@ class Painter:
         return image.get_width()
 
     def _caption(self, box: pygame.Rect, words: str, legend: list[tuple[str, Colour]]) -> None:
-        """A panel's heading, and its legend."""
         wide = box.width > 600
         self._write(words, (box.left, box.top - (26 if wide else 44)), size=22)
         x = box.left + (box.width - 190 if wide else 0)
@@ -281,14 +242,13 @@ class Painter:
             self._pygame.draw.rect(self._canvas, colour, (x, box.top - 20, 11, 11))
             x += 28 + self._write(name, (x + 16, box.top - 22), colour=_FAINT)
 
-    def _axes(
-        self, box: pygame.Rect, ticks: list[float], low: float, high: float, power: float = 1.0
-    ) -> None:
-        for tick in ticks:
-            y = box.top + box.height * (1.0 - ((tick - low) / (high - low)) ** power)
-            colour = _FAINT if tick == 0.0 else _GRID
+    def _axes(self, box: pygame.Rect, top: float) -> None:
+        """Lines and numbers at 0, the middle and the top of a panel."""
+        for share in (0.0, 0.5, 1.0):
+            y = box.bottom - box.height * share
+            colour = _FAINT if share == 0.0 else _GRID
             self._pygame.draw.line(self._canvas, colour, (box.left, y), (box.right, y))
-            self._write(f"{tick:.3g}", (box.left - 8, y - 7), colour=_FAINT, right=True)
+            self._write(f"{share * top:.3g}", (box.left - 8, y - 7), colour=_FAINT, right=True)
 
     def _ticks_below(self, box: pygame.Rect, count: int, most: int) -> None:
         """Number the bars where there is room; groups have no numbers."""
@@ -300,23 +260,13 @@ class Painter:
             width = self._fonts[20].size(str(i))[0]
             self._write(str(i), (x - width / 2, box.bottom + 14), colour=_FAINT)
 
-    def _bars(
-        self,
-        box: pygame.Rect,
-        heights: FloatArray,
-        colour: Colour,
-        width: float,
-        limits: tuple[float, float] = (0.0, 1.0),
-    ) -> None:
-        low, high = limits
-        slot, unit = box.width / len(heights), box.height / (high - low)
-        zero = box.bottom + low * unit
-        for i, height in enumerate((heights * unit).tolist()):
+    def _bars(self, box: pygame.Rect, heights: FloatArray, colour: Colour, width: float) -> None:
+        """Bars of the given heights, as shares of the panel's; ``width`` is a share of a bar's room."""
+        slot = box.width / len(heights)
+        for i, height in enumerate(np.rint(heights * box.height).astype(int).tolist()):
             left = round(box.left + (i + (1.0 - width) / 2.0) * slot)
             right = max(left + 1, round(box.left + (i + (1.0 + width) / 2.0) * slot))
-            top, bottom = sorted((round(zero - height), round(zero)))
-            if height != 0.0:
-                self._pygame.draw.rect(self._canvas, colour, (left, top, right - left, max(bottom - top, 1)))
+            self._pygame.draw.rect(self._canvas, colour, (left, box.bottom - height, right - left, height))
 
 
 def _round_up(value: float) -> float:

@@ -139,5 +139,4 @@ class FrameHistory:
 
 
 def _extended(sums: FloatArray, more: FloatArray) -> FloatArray:
-    """Cumulative sums, continued."""
     return np.append(sums, np.cumsum(more) + (sums[-1] if len(sums) else 0.0))

@@ -124,7 +124,7 @@ def test_a_logarithmic_axis_has_plain_numbers_at_the_ticks_it_is_given():
 
 def test_lines_and_rows_have_the_intervals_they_are_given():
     known, unknown = Estimate(2.0, 1.5, 3.0), Estimate(2.0)
-    (panel,) = figures.draw_lines({"": [figures.Line("a", [1.0], [known], "k")]}, xlabel="T").axes
+    (panel,) = figures.draw_lines([figures.Line("a", [1.0], [known], "k")], xlabel="T").axes
     assert panel.collections[0].get_segments()[0][:, 1].tolist() == [1.5, 3.0]
     (panel,) = figures.draw_rows({"": {"a": {"row": known, "other": unknown}}}, xlabel="x").axes
     assert [part[:, 0].tolist() for part in panel.collections[0].get_segments()] == [[1.5, 3.0]]
@@ -160,7 +160,7 @@ def test_bayes_is_beaten_only_beyond_the_error_of_the_pairs(name):
         texts = {f.text.partition("; ")[2].partition(".")[0] for f in findings if f.evidence}
         return {verdict for _, verdict in judge(findings)} - {None}, texts
 
-    assert verdicts(1.0 + jitter) == ({Verdict.SHOWN}, {"above: uniform"})
+    assert verdicts(1.0 + jitter) == verdicts(1.0) == ({Verdict.SHOWN}, {"above: uniform"})
     # Less on average, by chance: the differences are as often above zero as below.
     by_chance = np.array([9.0, -10.0, 8.0, -9.0, 7.0, -8.0, 6.0, -9.0])
     assert verdicts(by_chance) == ({Verdict.NOT_CONTRADICTED}, {"level with Bayes: uniform"})
@@ -168,7 +168,7 @@ def test_bayes_is_beaten_only_beyond_the_error_of_the_pairs(name):
     assert verdicts(-0.5 + jitter) == ({Verdict.CONTRADICTED}, {"below Bayes: uniform by 0"})
 
     others = [e for e in experiments if e.learner != "bayes"]
-    findings = suite.findings(given(others, bayes, 0.0))
+    findings = list(suite.findings(given(others, bayes, 0.0)))
     assert findings
     assert all(f.evidence is None and "Bayes" not in f.text for f in findings), "it did not play"
 

@@ -10,9 +10,13 @@ from ldp_gym.core.divergences import tv
 GAME = {"hypotheses": "dirichlet", "channel": "split", "horizon": 50}
 
 
+def averages(**options):
+    return ldp_gym.evaluate("bayes", GAME, averages=True, **options).average_prediction
+
+
 def test_an_estimate_is_the_mean_prediction_of_its_seed():
-    every = online_to_batch.estimates("bayes", GAME, episodes=5, seed=0)
-    later = online_to_batch.estimates("bayes", GAME, episodes=2, seed=3)
+    every = averages(episodes=5)
+    later = averages(episodes=2, seed=3)
     np.testing.assert_allclose(later, every[3:], rtol=1e-12)
     env = ldp_gym.LDPDistEnv(**GAME)
     player = ldp_gym.LEARNERS["bayes"](env.game)
@@ -23,7 +27,7 @@ def test_an_estimate_is_the_mean_prediction_of_its_seed():
         observation, *_ = env.step(predictions[-1])
     np.testing.assert_allclose(every[3], np.mean(predictions, axis=0), rtol=1e-9)
     with pytest.raises(ValueError, match="seed must be at least 0, got -1"):
-        online_to_batch.estimates("bayes", GAME, episodes=2, seed=-1)
+        averages(episodes=2, seed=-1)
 
 
 def test_average_predictions_stand_beside_the_losses():
@@ -33,9 +37,7 @@ def test_average_predictions_stand_beside_the_losses():
     np.testing.assert_array_equal(both.kl, alone.kl)
     every = ldp_gym.evaluate("bayes", GAME, episodes=3, truth="all", averages=True)
     assert every.average_prediction.shape == (8, 3, 16)
-    np.testing.assert_allclose(
-        every.average_prediction[5], online_to_batch.estimates("bayes", GAME, episodes=3, truth=5)
-    )
+    np.testing.assert_allclose(every.average_prediction[5], averages(episodes=3, truth=5))
     worst = every.at_worst_truth()
     np.testing.assert_array_equal(worst.average_prediction, every.average_prediction[every.worst_truth])
     with pytest.raises(ValueError, match="class without contexts"):

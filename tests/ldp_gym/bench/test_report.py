@@ -105,7 +105,7 @@ def test_it_says_on_what_it_was_made_and_how_to_repeat_it(directory, page, table
     assert Store(directory).runs()[-1]["machine"] in page
     assert f"numpy {np.__version__}" in page
     assert [row["Suite"] for row in tables["run-table"]] == ["lower", "quick", "quick"]
-    assert tables["run-table"][0]["Command line"] == "<b>ldp-gym</b> bench"
+    assert tables["run-table"][0]["Command"] == "<b>ldp-gym</b> bench"
     assert tables["run-table"][0]["Settings"] == '{"episodes": 2, "size": "small"}'
 
 

@@ -97,8 +97,8 @@ def test_html_tables_are_escaped_and_whole():
 def test_where_every_truth_is_played_the_row_is_the_worst_truths(played):
     results = results_of("lower", played[0], 2)
     row = results.frame.iloc[0]
-    line = results.line(row["learner"], row["channel"])
-    played = next(r for r in line if r.horizon == row["T"]).evaluation
+    same = results.select(learner=row["learner"], channel=row["channel"])
+    played = next(r for r in same if r.horizon == row["T"]).evaluation
     risks = played.kl[:, :, -1].mean(axis=1)
     assert row["worst_truth"] == np.argmax(risks)
     assert row["risk"] == pytest.approx(risks.max())

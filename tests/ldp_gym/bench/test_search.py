@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from context_search import hardest_contexts
 
 import ldp_gym
-from ldp_gym.bench.search import hardest_contexts
 
 GAME = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 100, "channel": "split"}
 SMALL = {"sequences": 16, "episodes": 8, "generations": 2, "fresh": 100}

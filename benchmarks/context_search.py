@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, mixture, uniform_distribution
 from ldp_gym.core.divergences import negentropy
 from ldp_gym.core.sampling import Purpose, stream
@@ -80,23 +79,12 @@ def hardest_contexts(
         generations: number of times to vary the best ones.
         fresh: number of episodes that the winner plays in the end.
         seed: seed of the search and of its first episode.
-
-    Example:
-        >>> rules = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 50}
-        >>> found = hardest_contexts(rules, "bayes", sequences=8, generations=1, fresh=20)
-        >>> found.contexts.shape, found.rules["nature"]
-        ((1, 2), 'cycle')
     """
-    for name, value in (("length", length), ("sequences", sequences), ("episodes", episodes)):
-        validation.whole(name, value, least=1, most=100_000)
-    validation.whole("generations", generations, least=0, most=100_000)
-    validation.fits_memory("fresh", validation.whole("fresh", fresh, least=1), 100, "results")
     second = -(-sequences // 4)
     parents = min(_PARENTS, second)
-    search = _Search(rules, learner, validation.seed("seed", seed))
-    drawn = [search.draw(length, _PROPOSALS if i % 2 else 1) for i in range(sequences)]
-    pool = search.play(drawn, episodes)[:second]
-    pool = search.play(pool, 4 * episodes)[:parents]
+    search = _Search(rules, learner, seed)
+    pool = search.play([search.draw(length, _PROPOSALS if i % 2 else 1) for i in range(sequences)], episodes)
+    pool = search.play(pool[:second], 4 * episodes)[:parents]
     for generation in range(generations):
         step = _STEP * _SHRINKS**generation
         variants = [search.vary(parent, step) for parent in pool for _ in range(_CHILDREN)]
@@ -119,7 +107,7 @@ class _Sequence:
 
 
 class _Search:
-    """State of a search: its generator and unused seeds."""
+    """A search: its game and learner, its generator and its unused seeds."""
 
     def __init__(self, rules: Mapping[str, Any], learner: Any, seed: int) -> None:
         self._rules, self._learner = as_rules("rules", rules), learner
@@ -132,14 +120,12 @@ class _Search:
 
     def draw(self, length: int, proposals: int) -> _Sequence:
         """The most promising of some random sequences of at most ``length`` contexts."""
-        drawn = [self._draw_contexts(length) for _ in range(proposals)]
+        drawn = []
+        for _ in range(proposals):
+            shape = (int(self._rng.integers(1, length + 1)), self._scenario.hypotheses.context_dim)
+            distance = np.exp(self._rng.uniform(np.log(_SMALLEST), np.log(_LARGEST)))
+            drawn.append(distance * self._rng.standard_normal(shape))
         return _Sequence(max(drawn, key=self._guess) if proposals > 1 else drawn[0], np.zeros(0))
-
-    def _draw_contexts(self, length: int) -> FloatArray:
-        """At most ``length`` contexts of a random scale."""
-        shape = (int(self._rng.integers(1, length + 1)), self._scenario.hypotheses.context_dim)
-        distance = np.exp(self._rng.uniform(np.log(_SMALLEST), np.log(_LARGEST)))
-        return distance * self._rng.standard_normal(shape)
 
     def _guess(self, contexts: FloatArray) -> float:
         """Guess of the risk of Bayes from the first round: ``E KL * min(T, log K / I)``."""
@@ -159,11 +145,13 @@ class _Search:
     def play(self, pool: list[_Sequence], episodes: int) -> list[_Sequence]:
         """Play further episodes, the same for all, and sort the most promising first."""
         seed = next(self.seeds)
-        new = [self.evaluate(one.contexts, episodes, seed).kl[:, -1] for one in pool]
-        after = [
-            _Sequence(one.contexts, np.append(one.totals, kl)) for one, kl in zip(pool, new, strict=True)
+        played = [
+            _Sequence(
+                one.contexts, np.append(one.totals, self.evaluate(one.contexts, episodes, seed).kl[:, -1])
+            )
+            for one in pool
         ]
-        return sorted(after, key=lambda sequence: -sequence.promise)
+        return sorted(played, key=lambda sequence: -sequence.promise)
 
     def evaluate(self, contexts: FloatArray, episodes: int, seed: int) -> Evaluation:
         """Play the learner in the game with these contexts."""
