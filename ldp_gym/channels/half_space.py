@@ -24,6 +24,7 @@ from typing import ClassVar, NamedTuple
 import gymnasium as gym
 import numpy as np
 
+from ldp_gym.channels.base import AdaptiveChannel, Public
 from ldp_gym.channels.listing import NUM_DRAWS, MessageList, list_by_coins
 from ldp_gym.channels.two_level import TwoLevelChannel, log_mixture, quadratic_losses
 from ldp_gym.core import validation
@@ -52,6 +53,12 @@ _ROUNDED = 1e-18
 
 _ON_THE_PLANE = 1e-12
 """Relative size of a sum that counts as 0: rounding must not decide on which side a label lies."""
+
+_TURNS = 3
+"""Number of steps that turn the plane of the adaptive channel."""
+
+_LEAST_PUBLIC_WEIGHT = 1e-12
+"""Least public weight that a hypothesis is given."""
 
 _TABLES_AT_ONCE = 256
 """Number of tables that are worked on together: they fit into a processor's cache."""
@@ -113,11 +120,7 @@ class HalfSpace(TwoLevelChannel):
         return -math.log1p(math.exp(-self.epsilon))
 
     def encode(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
         contrast = self._contrast(uniforms[..., :-1], candidates, posterior)
         liked = masses(candidates, np.asarray(labels))
@@ -125,11 +128,7 @@ class HalfSpace(TwoLevelChannel):
         return np.where(self._answers(side, uniforms[..., -1])[..., None], -contrast, contrast)
 
     def send(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> tuple[Messages, FloatArray]:
         contrast = self._contrast(uniforms[..., :-1], candidates, posterior)
         sides = label_sides(contrast, candidates)
@@ -142,9 +141,7 @@ class HalfSpace(TwoLevelChannel):
         truthful = coin < math.exp(self._log_fit)
         return np.where(side == 0.5, coin < 0.5, (side > 0.5) == truthful)
 
-    def _contrast(
-        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None
-    ) -> FloatArray:
+    def _contrast(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
         """The contrasts ``(..., K)`` that public coins ``(..., num_public_coins)`` draw."""
         contrast = self._plane(coins[..., : self.num_hypotheses - 1], candidates)
         if self.turned == 0.0:
@@ -170,36 +167,48 @@ class HalfSpace(TwoLevelChannel):
         solution = _solve_transposed(lower, factor.inverse.reshape(-1, *shape), noise)
         return _scaled(np.moveaxis(solution, 0, -1))
 
-    def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
+    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         """1 for a label on the answered side, 0 on the other, 1/2 on the plane."""
         return label_sides(-np.asarray(messages), candidates)
 
     def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         chances = self._chances(messages, candidates, posterior)
         squares = math.exp(self._log_fit) * (np.square(chances) + np.square(1.0 - chances))
         return quadratic_losses(chances, squares, self.epsilon)
 
-    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+    def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """Both answers about random planes; for one dimension, where all planes are the same, about one."""
         coins = np.random.default_rng(0).random((NUM_DRAWS, self.num_public_coins))
         return list_by_coins(self.messages_given_coins(coins, candidates, posterior), None)
 
     def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+        self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
         """Both answers about the plane."""
         contrast = self._contrast(coins, candidates, posterior)
         return np.stack([contrast, -contrast], axis=-2)
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """A few hundred random planes with both answers: off the plane, a ratio is eps or 0."""
         coins = np.random.default_rng(0).random((200, self.num_public_coins))
         messages = self.messages_given_coins(coins, candidates, posterior)
         return messages.reshape(-1, self.num_hypotheses)
+
+
+class AdaptiveHalfSpace(AdaptiveChannel, HalfSpace):
+    """The side of a plane on which the label lies, where the likely hypotheses differ most.
+
+    The plane is that of ``half-space``, turned by three steps, none of which lowers the variance of the true
+    answer under the public posterior. So it is never blind: under a uniform truth the theorem of
+    ``half-space`` holds with the same constant (docs/theory.md).
+    """
+
+    def _contrast(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
+        weights = np.maximum(self._public(posterior), _LEAST_PUBLIC_WEIGHT)
+        weights = weights / sums_in_order(weights)
+        return turn_contrast(self._plane(coins, candidates), candidates, weights, _TURNS)
 
 
 def turn_contrast(

@@ -2,7 +2,7 @@
 
 from ldp_gym.channels.accounting import offset, single_noise_scale, vector_noise_scale
 from ldp_gym.channels.two_level import best_share, capacity
-from ldp_gym.hypotheses.hadamard import hadamard_gap, hadamard_horizon
+from ldp_gym.hypotheses.families import hadamard_gap, hadamard_horizon
 from ldp_gym.theory.bounds import (
     bound_curves,
     exp3_bound,

@@ -21,7 +21,7 @@ from ldp_gym.channels.accounting import (
 )
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.hypotheses.hadamard import hadamard_gap, hadamard_horizon
+from ldp_gym.hypotheses.families import hadamard_gap, hadamard_horizon
 
 
 def nonprivate_bound(num_hypotheses: int) -> float:

@@ -161,7 +161,6 @@ def test_three_in_a_hundred_messages_of_laplace_single_give_their_label_away():
     found = judge(make_channel("laplace-single", 2, 3, 100), messages=6000)
     assert found.judged == 6000
     assert found.verdict == "broken"
-    assert not found.labels.all()
     assert 0.02 < found.share < 0.04
     assert 0.97 < found.correct <= 1.0
 
