@@ -17,16 +17,15 @@ than either. ``split`` puts both labels on the side of the third; a contrast ``(
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
-import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import AdaptiveChannel, Public
+from ldp_gym.channels.comparison import BitChannel
 from ldp_gym.channels.listing import NUM_DRAWS, MessageList, list_by_coins
-from ldp_gym.channels.two_level import TwoLevelChannel, log_mixture, quadratic_losses
+from ldp_gym.channels.two_level import log_mixture
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import (
     BoolArray,
@@ -64,7 +63,7 @@ _TABLES_AT_ONCE = 256
 """Number of tables that are worked on together: they fit into a processor's cache."""
 
 
-class HalfSpace(TwoLevelChannel):
+class HalfSpace(BitChannel):
     """The side of a random plane, in the geometry of Lewis weights, on which the label lies.
 
     Never blind: whatever the class, the contexts and M, Bayes' averaged TV on this channel is at most
@@ -84,8 +83,6 @@ class HalfSpace(TwoLevelChannel):
             promises is left; on random tables 1/2 learns faster.
     """
 
-    free_of_num_labels: ClassVar[bool] = True
-
     def __init__(
         self,
         num_hypotheses: int,
@@ -104,21 +101,6 @@ class HalfSpace(TwoLevelChannel):
         """One uniform for each hypothesis but the first, and one that decides about turning."""
         return self.num_hypotheses - (self.turned == 0.0)
 
-    @property
-    def num_uniforms(self) -> int:
-        """The public coins, and one uniform for the answer."""
-        return self.num_public_coins + 1
-
-    @property
-    def message_space(self) -> gym.spaces.Box:
-        """Coefficients of the hypotheses, negative for those that like the answered side."""
-        return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
-
-    @property
-    def _log_fit(self) -> float:
-        """The log probability of the true answer."""
-        return -math.log1p(math.exp(-self.epsilon))
-
     def encode(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
@@ -135,11 +117,6 @@ class HalfSpace(TwoLevelChannel):
         answers = self._answers(at(sides, np.asarray(labels)), uniforms[..., -1])[..., None]
         chances = expectations(candidates, np.where(answers, sides, 1.0 - sides))
         return np.where(answers, -contrast, contrast), log_mixture(chances, self._log_fit, self.epsilon)
-
-    def _answers(self, side: FloatArray, coin: FloatArray) -> BoolArray:
-        """Answers, true for the positive side; a private coin decides for labels on the plane."""
-        truthful = coin < math.exp(self._log_fit)
-        return np.where(side == 0.5, coin < 0.5, (side > 0.5) == truthful)
 
     def _contrast(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
         """The contrasts ``(..., K)`` that public coins ``(..., num_public_coins)`` draw."""
@@ -170,13 +147,6 @@ class HalfSpace(TwoLevelChannel):
     def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         """1 for a label on the answered side, 0 on the other, 1/2 on the plane."""
         return label_sides(-np.asarray(messages), candidates)
-
-    def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: Public = None
-    ) -> FloatArray:
-        chances = self._chances(messages, candidates, posterior)
-        squares = math.exp(self._log_fit) * (np.square(chances) + np.square(1.0 - chances))
-        return quadratic_losses(chances, squares, self.epsilon)
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """Both answers about random planes; for one dimension, where all planes are the same, about one."""
