@@ -1,10 +1,8 @@
 """Votes: every label is for the hypothesis that gives it the largest probability; equals share its vote.
 
-The channel ``vote`` sends a set of hypotheses that tends to hold the label's. What follows from a fixed class
-is worked out once, not again for each message.
-
-The wheel has the hypotheses on a circle, and an arc that tends to cover the label's. A worked example, K = 3,
-stretches (0.5, 0.3, 0.2), order 2, 1, 3, arc r = 0.4::
+The channel ``vote`` sends a set of hypotheses that tends to hold the label's. The wheel has the hypotheses on
+a circle, and an arc that tends to cover the label's. A worked example of the wheel, K = 3, stretches
+(0.5, 0.3, 0.2), order 2, 1, 3, arc r = 0.4::
 
     place of 2: 0.15   stretch [0, 0.3)       the middle of each stretch
     place of 1: 0.55   stretch [0.3, 0.8)
@@ -16,14 +14,11 @@ message is how far behind 0.5 each stands: 1 at 0.05, 3 at 0.4, 2 at 0.65. It co
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable
-from functools import cached_property, wraps
-from typing import Any, ClassVar, TypeVar
+from functools import cached_property
+from typing import ClassVar
 
 import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
 
 from ldp_gym.channels.base import AdaptiveChannel, Public
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
@@ -47,29 +42,7 @@ _EQUAL_VOTES = 1e-12
 _CIRCLE_STEPS = 2.0**40
 """Number of steps on the circle."""
 
-Result = TypeVar("Result", bound=npt.NDArray[Any])
 
-
-def _once(function: Callable[[FloatArray], Result]) -> Callable[[FloatArray], Result]:
-    """Keep a function's result for the last candidates that cannot change: those of a constant class."""
-    kept: tuple[Callable[[], FloatArray | None], Result] | None = None
-
-    @wraps(function)
-    def remembered(candidates: FloatArray) -> Result:
-        nonlocal kept
-        known = kept
-        if known is not None and known[0]() is candidates:
-            return known[1]
-        result = function(candidates)
-        if candidates.flags.owndata and not candidates.flags.writeable:
-            result.flags.writeable = False
-            kept = (weakref.ref(candidates), result)
-        return result
-
-    return remembered
-
-
-@_once
 def votes(candidates: FloatArray) -> FloatArray:
     """Share of each label's vote that each hypothesis has, ``(..., K, M)``: one has all, or equals share it.
 
@@ -83,7 +56,6 @@ def votes(candidates: FloatArray) -> FloatArray:
     return shares
 
 
-@_once
 def winners(candidates: FloatArray) -> IntArray:
     """The hypotheses ``(..., J)`` that labels vote for; others, where a context has fewer of them than J."""
     wins = votes(candidates).any(axis=-1)
