@@ -24,7 +24,7 @@ from ldp_gym.channels.listing import (
     all_subsets,
     list_by_coins,
 )
-from ldp_gym.channels.two_level import TwoLevelChannel, quadratic_losses
+from ldp_gym.channels.two_level import EvenChannel, quadratic_losses
 from ldp_gym.core.arrays import (
     BoolArray,
     FloatArray,
@@ -46,7 +46,7 @@ _HALF = 0.5 - 1e-9
 """Half of the posterior, less the rounding of its sums."""
 
 
-class BitChannel(TwoLevelChannel):
+class BitChannel(EvenChannel):
     """One private bit about a public contrast of the hypotheses, coefficients ``(..., K)`` in [-1, 1].
 
     The message is the contrast, with a sign such that hypotheses that like the answer are negative.
