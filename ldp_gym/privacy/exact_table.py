@@ -37,7 +37,7 @@ TOTAL = 2**64
 _LEAST_SHARE, _MOST_SHARE = 2.0**-40, 2.0**-10
 """Smallest and largest share by which columns are moved towards their mean."""
 
-_ROUNDING = 2.0**-43
+_RATIO_ROUNDING = 2.0**-43
 """Error of a log ratio from floats and integers: at an eps near it, columns are moved by a larger share."""
 
 _LARGEST_EXPONENT = 700.0
@@ -160,7 +160,7 @@ class ExactChannel:
         if not law.min() >= 0.0:  # NaN too
             raise BrokenPromiseError(f"{self.channel!r} has no density at these candidates: {log_density}")
         mean, share = law.mean(axis=1, keepdims=True), _LEAST_SHARE
-        while share <= max(_MOST_SHARE, min(_ROUNDING / self.channel.epsilon, 1.0)):
+        while share <= max(_MOST_SHARE, min(_RATIO_ROUNDING / self.channel.epsilon, 1.0)):
             counts = _to_counts(law + share * (mean - law))
             most, least = _largest_ratio(counts)
             if most << _EXP_BITS <= least * self._most_ratio:

@@ -38,7 +38,7 @@ LEAST_SAMPLES = 1000
 _MOST_LABELS, _MOST_SAMPLES, _MOST_NUMBERS = 64, 300_000, 8_000_000
 """Default effort: limits on labels, on messages, and on messages times labels or numbers of a message."""
 
-_TABLES = (0.3, 1.0), (5.0, 1.0), (0.3, 0.5)
+_CHECKED_TABLES = (0.3, 1.0), (5.0, 1.0), (0.3, 0.5)
 """Tables of candidates: the Dirichlet parameter of their rows, and the share of entries that are not 0."""
 
 _PER_CELL = 20
@@ -70,11 +70,12 @@ def find_misfit(channel: Channel, samples: int | None = None, seed: int = 0) -> 
     every = list_space(channel.message_space)
     few = every is not None and _PER_CELL * len(every) * len(labels) <= samples
     gains: dict[str, float] = defaultdict(float)
-    for concentration, kept in _TABLES:
+    for concentration, kept in _CHECKED_TABLES:
         public = _draw_situation(channel, concentration, kept, rng)
-        places = rng.integers(len(labels), size=samples // len(_TABLES))
+        places = rng.integers(len(labels), size=samples // len(_CHECKED_TABLES))
+        messages = channel.privatize(labels[places], public[0], rng, public[1])
         try:
-            messages = channel.check_messages(channel.privatize(labels[places], public[0], rng, public[1]))
+            messages = channel.check_messages(messages)
         except ValueError as error:
             return f"messages in {channel.message_space}: {error}"
         parts = log_densities(channel, messages, *public)
@@ -82,9 +83,7 @@ def find_misfit(channel: Channel, samples: int | None = None, seed: int = 0) -> 
         sent = log_density[np.arange(len(places)), places]
         for i in np.flatnonzero((sent == -np.inf) | ~(log_density < np.inf).all(axis=-1)):
             label, found = labels[places[i]], log_density[i]
-            return (
-                f"a positive density of every message: {messages[i]!r}, which label {label} sent, has {found}"
-            )
+            return f"a positive density of every message: {messages[i]!r}, sent by label {label}, has {found}"
         wrong = _wrong_ratio(channel, public, messages, log_density)
         listed = channel.list_messages(*public) if few else None
         if listed is not None and listed.complete:
@@ -140,17 +139,17 @@ def _goodness_of_fit(
     rows = np.concatenate([listed, messages]).reshape(len(listed) + len(messages), -1)
     known, cells = np.unique(rows, axis=0, return_inverse=True)
     of_listed, of_sent = np.split(cells.reshape(-1), [len(listed)])
-    law, counts = np.zeros((2, len(known), len(labels)))
+    law = np.zeros((len(known), len(labels)))
     np.add.at(law, of_listed, declared)
-    np.add.at(counts, (of_sent, places), 1.0)
+    counts = np.bincount(of_sent * len(labels) + places, minlength=law.size).reshape(law.shape)
     if not np.allclose(law.sum(axis=0), 1.0):
         return f"a density that sums to one over the messages, got {law.sum(axis=0)}"
-    trials, error = counts.sum(axis=0), ERROR_RATE / (2 * len(_TABLES) * law.size)
+    trials, error = counts.sum(axis=0), ERROR_RATE / (2 * len(_CHECKED_TABLES) * law.size)
     least, most = least_share(counts, trials, error), largest_share(counts, trials, error)
     for cell, i in np.argwhere((law < least - _SLACK) | (law > most + _SLACK)):
         return (
-            f"messages that follow log_density: label {labels[i]} sent {known[cell]} {counts[cell, i]:.0f} "
-            f"times out of {trials[i]:.0f}; the declared probability is {law[cell, i]:.6g}"
+            f"messages that follow log_density: label {labels[i]} sent {known[cell]} {counts[cell, i]} "
+            f"times out of {trials[i]}; the declared probability is {law[cell, i]:.6g}"
         )
     return None
 
