@@ -129,13 +129,9 @@ class HalfSpace(BitChannel):
     def _plane(self, coins: FloatArray, candidates: FloatArray) -> FloatArray:
         """The contrasts ``(..., K)`` of random planes."""
         if candidates.ndim == 2:
-            table = np.ascontiguousarray(candidates)
-            inverse, noise = _kept_inverse(table.tobytes(), *table.shape), normal(coins)
-            coefficients = noise[..., :1] * inverse[0]
-            for j in range(1, len(inverse)):  # in order, whatever the batch
-                coefficients += noise[..., j : j + 1] * inverse[j]
-            return _scaled(coefficients)
-        factor = _lewis_factor(candidates.reshape(-1, *candidates.shape[-2:]))
+            factor = _kept_factor(np.ascontiguousarray(candidates).tobytes(), candidates.shape)
+        else:
+            factor = _lewis_factor(candidates.reshape(-1, *candidates.shape[-2:]))
         # As many leading axes as the coins have: what is broadcast stands behind the axis of hypotheses.
         shape = (1,) * (coins.ndim + 1 - candidates.ndim) + candidates.shape[:-2]
         noise = np.moveaxis(normal(coins), -1, 0)
@@ -237,13 +233,8 @@ class LewisFactor(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def _kept_inverse(table: bytes, num_hypotheses: int, num_labels: int) -> FloatArray:
-    """``L^-1`` of one table, ``(K - 1, K - 1)``: the contrast is its transpose times g."""
-    factor = _lewis_factor(np.frombuffer(table).reshape(1, num_hypotheses, num_labels))
-    unit = np.eye(num_hypotheses - 1)
-    # Column j of L^-T is what a unit vector draws: row j of L^-1.
-    lower, inverse = factor.lower[..., 0][..., None], factor.inverse[..., 0][..., None]
-    return np.ascontiguousarray(_solve_transposed(lower, inverse, unit).T)
+def _kept_factor(table: bytes, shape: tuple[int, int]) -> LewisFactor:
+    return _lewis_factor(np.frombuffer(table).reshape(1, *shape))
 
 
 def _solve_transposed(lower: FloatArray, inverse: FloatArray, noise: FloatArray) -> FloatArray:
