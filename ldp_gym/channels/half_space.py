@@ -25,15 +25,12 @@ import numpy as np
 from ldp_gym.channels.base import AdaptiveChannel, Public
 from ldp_gym.channels.comparison import BitChannel
 from ldp_gym.channels.listing import NUM_DRAWS, MessageList, list_by_coins
-from ldp_gym.channels.two_level import log_mixture
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import (
     BoolArray,
     FloatArray,
     IntArray,
     Messages,
-    at,
-    expectations,
     masses,
     mixture,
     sums_in_order,
@@ -108,15 +105,6 @@ class HalfSpace(BitChannel):
         liked = masses(candidates, np.asarray(labels))
         side = _side(np.einsum("...k,...k->...", contrast, liked), np.maximum.reduce(liked, axis=-1))
         return np.where(self._answers(side, uniforms[..., -1])[..., None], -contrast, contrast)
-
-    def send(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
-    ) -> tuple[Messages, FloatArray]:
-        contrast = self._contrast(uniforms[..., :-1], candidates, posterior)
-        sides = label_sides(contrast, candidates)
-        answers = self._answers(at(sides, np.asarray(labels)), uniforms[..., -1])[..., None]
-        chances = expectations(candidates, np.where(answers, sides, 1.0 - sides))
-        return np.where(answers, -contrast, contrast), log_mixture(chances, self._log_fit, self.epsilon)
 
     def _contrast(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
         """The contrasts ``(..., K)`` that public coins ``(..., num_public_coins)`` draw."""
