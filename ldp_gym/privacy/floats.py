@@ -16,7 +16,7 @@ import numpy as np
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.clipped import revealed_coordinate
-from ldp_gym.channels.laplace_single import LaplaceSingle
+from ldp_gym.channels.noisy import LaplaceSingle
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 from ldp_gym.core.sampling import open_uniforms
