@@ -11,6 +11,7 @@ from scipy import stats
 import ldp_agents
 import ldp_gym
 from ldp_gym import theory
+from ldp_gym.channels.vote import vote_laws_of_winners, votes
 from ldp_gym.engine.learners import build_learner
 from ldp_gym.testing import check_channel, check_learner
 
@@ -173,6 +174,12 @@ def test_a_vote_s_sets_have_the_size_that_tells_most():
             told[held] += (1 - inside) * math.log((1 - inside) * size / (size - held))
         best = max(told, key=told.get)
         assert make_channel("vote", size, size, 50, epsilon=epsilon).size == best
+
+
+def test_votes_by_hand():
+    table = np.array([[0.7, 0.1, 0.2], [0.2, 0.1, 0.7]])
+    assert votes(table).tolist() == [[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]  # equals share the second label's vote
+    np.testing.assert_allclose(vote_laws_of_winners(table), [[0.75, 0.25], [0.25, 0.75]])
 
 
 def test_groups_by_hand():
