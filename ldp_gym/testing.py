@@ -45,7 +45,7 @@ _CHECK_GAME = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon"
 """Game on which a learner without ``example_rules`` is checked."""
 
 _OF_PREDICTIONS = 1e-5, 1e-9
-"""Relative and absolute tolerance of predictions: those of a network in single precision have seven digits."""
+"""Relative and absolute tolerance of predictions: a network in single precision has seven digits."""
 
 _MOST_ROUNDS = 40
 """Largest number of rounds that a learner plays in its check."""
