@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 import ldp_gym
-from ldp_gym.channels.clipped import NoisyChannel
+from ldp_gym.channels.noisy import NoisyChannel
 from ldp_gym.privacy.audit import certify
 
 

@@ -182,8 +182,9 @@ def draw_figure(path: Path, episodes: int) -> None:
     ]
     figure, axes = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
     styles = {"paper, upper": "C0--", "ours, upper": "C1-", "ours, lower": "C2-", "paper, lower": "C0:"}
-    for name, values in theory.bound_curves(8, horizons, 1.0).items():
-        axes.plot(horizons, values, styles[name], label=name)
+    bounds = theory.exp3_bound, theory.half_space_kl_bound, theory.hadamard_lower_bound, theory.lower_bound
+    for (name, style), bound, size in zip(styles.items(), bounds, (16, 16, 8, 16), strict=True):  # 8 pairs
+        axes.plot(horizons, [bound(size, rounds, 1.0) for rounds in horizons], style, label=name)
     axes.plot(played, measured, "ko", label="Bayes on half-space")
     axes.set(xscale="log", yscale="log", xlabel="rounds T", ylabel="KL-risk, nats")
     axes.set_title("16 hypotheses (8 Hadamard pairs), eps = 1")

@@ -44,6 +44,9 @@ _MADE = "(made, not its class or name)"
 _CHECK_GAME = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 12, "nature": "cycle"}
 """Game on which a learner without ``example_rules`` is checked."""
 
+_OF_PREDICTIONS = 1e-5, 1e-9
+"""Relative and absolute tolerance of predictions: a network in single precision has seven digits."""
+
 _MOST_ROUNDS = 40
 """Largest number of rounds that a learner plays in its check."""
 
@@ -62,7 +65,7 @@ def check_hypotheses(hypotheses: HypothesisClass, seed: int = 0) -> None:
     _require(np.array_equal(candidates, hypotheses(contexts)), "the same candidates when asked twice")
     alone, batched = hypotheses(contexts[1, 2]), candidates if hypotheses.constant else candidates[1, 2]
     _require_array("candidates of one context", alone, shape)
-    _require_close(alone, batched, "the same candidates alone and in a batch")
+    _require_close(alone, batched, "the same candidates alone and in a batch", absolute=1e-15)
 
 
 def check_nature(nature: Nature, hypotheses: HypothesisClass | None = None, seed: int = 0) -> None:
@@ -138,16 +141,16 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
     is_member = members >= 0
     named = pick(candidates, np.maximum(members, 0))
     what = "the distribution of the member that members() names"
-    _require_close(at_once[is_member], named[is_member], what, 1e-5)
+    _require_close(at_once[is_member], named[is_member], what)
     if not truth.needs_contexts:
         blind = truth.distributions(replace(everything, contexts=None))
-        _require_close(blind, at_once, "needs_contexts where the contexts matter", 1e-5)
+        _require_close(blind, at_once, "needs_contexts where the contexts matter")
     if truth.constant:
         still = truth.distributions(replace(everything, candidates=candidates[:, :1]))
         _require_close(still, still[:, :1], "constant = False where rounds or contexts matter")
     for game, t in np.ndindex(batch, rounds):
         alone = truth.distributions(view(slice(game, game + 1), slice(t, t + 1)))[0, 0]
-        _require_close(alone, at_once[game, t], "the same distribution alone and in a batch", 1e-5)
+        _require_close(alone, at_once[game, t], "the same distribution alone and in a batch")
 
 
 def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -> None:
@@ -205,7 +208,7 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     _require_close(likelihood_sent, log_likelihood, "the same from send() and log_likelihood()")
     with np.errstate(divide="ignore"):
         by_hand = np.logaddexp.reduce(np.log(public[0]) + log_density[..., None, :], axis=-1)
-    _require_close(log_likelihood, by_hand, "log_likelihood equal to log sum_y f_k[y] q(z | y)")
+    _require_close(log_likelihood, by_hand, "log_likelihood equal to log sum_y f_k[y] q(z | y)", 1e-9, 1e-9)
     misfit = find_misfit(channel, samples, seed)
     _require(misfit is None, str(misfit))
     again = channel.encode(*drawn)
@@ -263,10 +266,10 @@ def check_learner(learner: str | MakeLearner, seed: int = 0, **rules: Any) -> No
     together = predict_stepwise(made, list(range(batch)))
     _require_distributions("predictions", together, tolerance=1e-6)
     again = predict_stepwise(made, list(range(batch)))
-    _require_close(again, together, "the same predictions after reset()", 1e-5)
+    _require_close(again, together, "the same predictions after reset()", *_OF_PREDICTIONS)
     for one in range(batch):
         alone = predict_stepwise(new_learner(), [one])[0]
-        _require_close(alone, together[one], "the same predictions alone and in a batch", 1e-5)
+        _require_close(alone, together[one], "the same predictions alone and in a batch", *_OF_PREDICTIONS)
     if plays_blocks(made):
         begin(made, range(batch))
         predictions, still = [], shared or tape.candidates.shape[1] == 1
@@ -275,7 +278,7 @@ def check_learner(learner: str | MakeLearner, seed: int = 0, **rules: Any) -> No
             told = None if tape.log_likelihoods is None else tape.log_likelihoods[:, part]
             predictions.append(made.play(candidates, tape.messages[:, part], told))  # type: ignore[attr-defined]
         from_tape = np.concatenate(predictions, axis=1)
-        _require_close(from_tape, together, "play() to predict as stepping does", 1e-5)
+        _require_close(from_tape, together, "play() to predict as stepping does", *_OF_PREDICTIONS)
     if hasattr(made, "act") and not getattr(made, "randomized", False):
         _check_acting(made, scenario, tape, together)
 
@@ -303,11 +306,13 @@ def _check_acting(learner: Any, scenario: Scenario, tape: Tape, expected: FloatA
     learner.reset((batch,))
     for t in range(rounds):
         acted = learner.act(observation(t))
-        _require_close(acted, expected[:, t], "act() to predict as stepping does", 1e-5)
+        _require_close(acted, expected[:, t], "act() to predict as stepping does", *_OF_PREDICTIONS)
     again = np.arange(batch) % 2 == 0  # these games start over, the others go on
     reached = np.where(again, 0, rounds)[:, None]
     fresh = learner.act({"round": reached, "message": tape.messages[:, -1], "candidates": every[:, 0]})
-    _require_close(fresh[again], expected[again, 0], "restart() to forget the games it names", 1e-5)
+    _require_close(
+        fresh[again], expected[again, 0], "restart() to forget the games it names", *_OF_PREDICTIONS
+    )
 
 
 def _require(condition: bool | np.bool_, what: str) -> None:
@@ -315,8 +320,10 @@ def _require(condition: bool | np.bool_, what: str) -> None:
         raise AssertionError(f"expected {what}")
 
 
-def _require_close(found: FloatArray, expected: FloatArray, what: str, tolerance: float = 1e-9) -> None:
-    _require(np.allclose(found, expected, rtol=tolerance, atol=1e-9), what)
+def _require_close(
+    found: FloatArray, expected: FloatArray, what: str, relative: float = 1e-12, absolute: float = 1e-12
+) -> None:
+    _require(np.allclose(found, expected, rtol=relative, atol=absolute), what)
 
 
 def _require_array(what: str, array: object, *shapes: tuple[int, ...]) -> None:

@@ -8,20 +8,17 @@ people's data. ``ldp_gym.audit.certify(channel, candidates)`` checks it.
 """
 
 from ldp_gym.channels.adaptive_groups import AdaptiveGroups
-from ldp_gym.channels.adaptive_half_space import AdaptiveHalfSpace
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.channels.comparison import AdaptiveScheffe, AdaptiveSplit, Scheffe, Split
 from ldp_gym.channels.designed import Designed
 from ldp_gym.channels.hadamard_response import HadamardResponse
-from ldp_gym.channels.half_space import HalfSpace
-from ldp_gym.channels.laplace_single import LaplaceSingle
+from ldp_gym.channels.half_space import AdaptiveHalfSpace, HalfSpace
 from ldp_gym.channels.local_hashing import LocalHashing
+from ldp_gym.channels.noisy import GaussianVector, LaplaceSingle, LaplaceVector
 from ldp_gym.channels.one_bit import Hybrid, OneBit
 from ldp_gym.channels.randomized_response import Identity, RandomizedResponse
 from ldp_gym.channels.subset_selection import SubsetSelection, UnaryEncoding
-from ldp_gym.channels.vector_noise import GaussianVector, LaplaceVector
-from ldp_gym.channels.vote import Vote
-from ldp_gym.channels.wheel import AdaptiveWheel, Wheel
+from ldp_gym.channels.vote import AdaptiveWheel, Vote, Wheel
 
 __all__ = [
     "CHANNELS",

@@ -24,8 +24,9 @@ from ldp_gym.channels.listing import (
     all_subsets,
     list_by_coins,
 )
-from ldp_gym.channels.two_level import TwoLevelChannel, quadratic_losses
+from ldp_gym.channels.two_level import EvenChannel, quadratic_losses
 from ldp_gym.core.arrays import (
+    BoolArray,
     FloatArray,
     IntArray,
     Messages,
@@ -45,41 +46,56 @@ _HALF = 0.5 - 1e-9
 """Half of the posterior, less the rounding of its sums."""
 
 
-class Comparison(TwoLevelChannel):
-    """A bit about two sides of hypotheses.
+class BitChannel(EvenChannel):
+    """One private bit about a public contrast of the hypotheses, coefficients ``(..., K)`` in [-1, 1].
 
-    The base measure of :meth:`log_density` is the law of the sides, times counting the two answers. Side A is
-    the one with the lowest hypothesis, so that a message has one reading.
+    The message is the contrast, with a sign such that hypotheses that like the answer are negative.
     """
 
     free_of_num_labels: ClassVar[bool] = True
 
     @property
-    @abstractmethod
-    def _num_coins(self) -> int:
-        """Number of uniforms that draw the sides."""
-
-    @abstractmethod
-    def _sides(self, coins: FloatArray, posterior: Public) -> FloatArray:
-        """The sides that coins ``(..., num_coins)`` draw: +1 on A, -1 on B, 0 elsewhere, ``(..., K)``."""
-
-    @abstractmethod
-    def _all_sides(self, posterior: Public) -> tuple[FloatArray, FloatArray] | None:
-        """All sides ``(n, K)`` and their probabilities ``(n,)``, unless there are too many."""
+    def message_space(self) -> gym.spaces.Box:
+        """Coefficients of the hypotheses, negative for those that like the answer."""
+        return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
 
     @property
     def num_uniforms(self) -> int:
-        return self._num_coins + 1
-
-    @property
-    def message_space(self) -> gym.spaces.Box:
-        """-1 on the side that won, +1 on the other, 0 elsewhere."""
-        return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
+        """The public coins, and one for the answer."""
+        return self.num_public_coins + 1
 
     @property
     def _log_fit(self) -> float:
         """The log probability of the true answer."""
         return -math.log1p(math.exp(-self.epsilon))
+
+    def _answers(self, side: FloatArray, coin: FloatArray) -> BoolArray:
+        """Noisy answers to "is the side 1?"; the private coin decides where it is 1/2."""
+        truthful = coin < math.exp(self._log_fit)
+        return np.where(side == 0.5, coin < 0.5, (side > 0.5) == truthful)
+
+    def loss_estimates(
+        self, messages: Messages, candidates: FloatArray, posterior: Public = None
+    ) -> FloatArray:
+        chances = self._chances(messages, candidates, posterior)
+        squares = math.exp(self._log_fit) * (np.square(chances) + np.square(1.0 - chances))
+        return quadratic_losses(chances, squares, self.epsilon)
+
+
+class Comparison(BitChannel):
+    """A bit about two sides of hypotheses: -1 on the side that won, +1 on the other, 0 elsewhere.
+
+    The base measure of :meth:`log_density` is the law of the sides, times counting the two answers. Side A is
+    the one with the lowest hypothesis, so that a message has one reading.
+    """
+
+    @abstractmethod
+    def _sides(self, coins: FloatArray, posterior: Public) -> FloatArray:
+        """The sides that public coins draw: +1 on A, -1 on B, 0 elsewhere, ``(..., K)``."""
+
+    @abstractmethod
+    def _all_sides(self, posterior: Public) -> tuple[FloatArray, FloatArray] | None:
+        """All sides ``(n, K)`` and their probabilities ``(n,)``, unless there are too many."""
 
     def encode(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
@@ -87,10 +103,7 @@ class Comparison(TwoLevelChannel):
         sides = self._sides(uniforms[..., :-1], posterior)
         liked = masses(candidates, np.asarray(labels))
         prefers = _preference(np.einsum("...k,...k->...", self._contrast(sides, posterior), liked))
-        coin = uniforms[..., -1]
-        truthful = coin < math.exp(self._log_fit)
-        won = np.where(prefers == 0.5, coin < 0.5, (prefers > 0.5) == truthful)
-        return np.where(won[..., None], -sides, sides)
+        return np.where(self._answers(prefers, uniforms[..., -1])[..., None], -sides, sides)
 
     @abstractmethod
     def _contrast(self, sides: FloatArray, posterior: Public) -> FloatArray:
@@ -101,13 +114,6 @@ class Comparison(TwoLevelChannel):
         # The winning side has -1 in a message, and +1 in a contrast.
         return _preference(mixture(self._contrast(-messages, posterior), candidates))
 
-    def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: Public = None
-    ) -> FloatArray:
-        chances = self._chances(messages, candidates, posterior)
-        squares = math.exp(self._log_fit) * (np.square(chances) + np.square(1.0 - chances))
-        return quadratic_losses(chances, squares, self.epsilon)
-
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """All sides with both answers; some random sides where there are too many."""
         sides, chances = self._all_sides(posterior) or (self._draw_sides(NUM_DRAWS, posterior), None)
@@ -115,11 +121,7 @@ class Comparison(TwoLevelChannel):
 
     def _draw_sides(self, count: int, posterior: Public) -> FloatArray:
         """Random sides, the same ones each time."""
-        return self._sides(np.random.default_rng(0).random((count, self._num_coins)), posterior)
-
-    @property
-    def num_public_coins(self) -> int:
-        return self._num_coins
+        return self._sides(np.random.default_rng(0).random((count, self.num_public_coins)), posterior)
 
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
@@ -168,7 +170,7 @@ class Split(Comparison):
     """
 
     @property
-    def _num_coins(self) -> int:
+    def num_public_coins(self) -> int:
         return self.num_hypotheses
 
     @property
@@ -218,7 +220,7 @@ class AdaptiveSplit(AdaptiveChannel, Comparison):
     """
 
     @property
-    def _num_coins(self) -> int:
+    def num_public_coins(self) -> int:
         return self.num_hypotheses
 
     def _sides(self, coins: FloatArray, posterior: Public) -> FloatArray:
@@ -259,7 +261,7 @@ class Pair(Comparison):
     """One hypothesis against another, the lower against the higher."""
 
     @property
-    def _num_coins(self) -> int:
+    def num_public_coins(self) -> int:
         return 2
 
     def _contrast(self, sides: FloatArray, posterior: Public) -> FloatArray:

@@ -9,29 +9,30 @@ from typing import ClassVar, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Channel, Public
-from ldp_gym.channels.two_level import best_share, log_mixture, quadratic_losses
+from ldp_gym.channels.base import Public
+from ldp_gym.channels.two_level import TwoLevelChannel, best_share, log_mixture, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 from ldp_gym.core.divergences import kl
+from ldp_gym.core.sampling import cumulative, inverse
 
 _FEW_LABELS = 10  # up to this number of labels all sets take part: 1,022 of ten labels
 _STEEPEST = 10.0  # largest eps that masses are optimised for; a larger eps uses the same sets
 _ROUNDS, _STARTS, _KEPT = 5, 10, 200  # of the search: rounds, random covers of a shape, sets handed on
-_BARRIERS = (1.0, 0.1, 0.01, 1e-3)  # weights of the barrier, in turn, relative to the information's worth
+_BARRIER, _SEARCH_BARRIER = 1e-3, 1e-2  # weights of the barrier, relative to the information's worth
 _EQUAL = 1e-12  # preferences, of the order of one, that differ by less are ties, which the first set wins
 _DIGITS = 12  # tables that agree to this number of digits have one design
 
 
 class Design(NamedTuple):
-    """An extremal channel for a table."""
+    """An extremal channel for a table; a set has one number or more."""
 
-    sets: FloatArray  # the labels in each set, ones and zeros, (n, M)
-    masses: FloatArray  # c_S, the probability of the set from a label inside, (n,)
+    sets: FloatArray  # the labels in the set of each number, ones and zeros, (N, M)
+    masses: FloatArray  # c_S, the probability of the number from a label inside, (N,)
     cost: float  # J of the channel
     gap: float | None  # proved bound on how far below the cost, relatively, the least J may lie
 
 
-class Designed(Channel):
+class Designed(TwoLevelChannel):
     """A set of labels that probably holds the label; the sets are optimised for the candidates.
 
     A message is the number of a set S of labels: a label in S sends it with probability ``c_S``, any other
@@ -46,17 +47,17 @@ class Designed(Channel):
         randomized response (``e / (e + 2) = 0.576`` each).
 
         >>> design = Designed(3, 3, 1000).design(np.eye(3))
-        >>> design.sets[design.masses > 0.1].tolist()
-        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+        >>> single = design.sets.sum(axis=1) == 1
+        >>> (design.masses[single] @ design.sets[single] > 0.57).tolist()
+        [True, True, True]
 
     Privacy: sets and masses are public, and a set has one of two probabilities, ``e^eps`` apart.
 
     When to use it: messages may not depend on earlier ones, and the class is constant or has a finite pool of
     contexts. It is never blind to a pair. When not: more than 64 labels, 32 hypotheses or 64 tables, which
-    are refused. A table takes up to a few seconds when it is first seen.
+    are refused. A table takes up to ten seconds when it is first seen.
 
-    The base measure of :meth:`log_density` counts numbers, of which a set may have several: how many there
-    are is fixed by M, so that the message space is known before the candidates.
+    The base measure of :meth:`log_density` counts numbers, of which a set has one or more.
     """
 
     most_tables: ClassVar[int | None] = 64
@@ -65,108 +66,71 @@ class Designed(Channel):
     num_uniforms = 1
 
     @property
-    def num_messages(self) -> int:
-        """Number of set numbers."""
-        return 128 + self.num_labels // 2
-
-    @property
     def message_space(self) -> gym.spaces.Discrete:
-        """The numbers of the sets."""
-        return gym.spaces.Discrete(self.num_messages)
+        """The numbers of the sets: as many as M allows, so that they are known before the candidates."""
+        return gym.spaces.Discrete(128 + self.num_labels // 2)
 
     def design(self, candidates: FloatArray) -> Design:
         """The design for candidates ``(K, M)``."""
-        return self._plan(candidates).design
+        # Where two processors disagree on the last bits of a table, its design is the same.
+        table = np.round(candidates, _DIGITS)
+        return _design(table.tobytes(), table.shape, self.epsilon, self.horizon, int(self.message_space.n))
 
-    def _plan(self, table: FloatArray) -> _Plan:
-        return _make_plan(table.tobytes(), table.shape, self.epsilon, self.horizon, self.num_messages)
-
-    def _look_up(self, field: str, candidates: FloatArray) -> tuple[FloatArray, IntArray]:
-        """One field of the plans of all tables among the candidates, and each one's number, ``(...)``."""
+    def _designs(self, candidates: FloatArray) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+        """The table of each of the candidates, ``(...)``, out of n; all tables, and their sets and masses."""
         tables = candidates.reshape(-1, *candidates.shape[-2:])
         # A sum with random weights tells tables apart, without comparing all with all.
         weights = np.random.default_rng(0).standard_normal(tables.shape[1:])
         marks = np.round(np.einsum("nkm,km->n", tables, weights), _DIGITS - 3)
         _, first, which = np.unique(marks, return_index=True, return_inverse=True)
-        values = np.stack([getattr(self._plan(tables[i]), field) for i in first])
-        return values, which.reshape(candidates.shape[:-2])
-
-    def _say(self, field: str, messages: Messages, candidates: FloatArray) -> FloatArray:
-        values, which = self._look_up(field, candidates)
-        return values[which, np.asarray(messages)]
+        designs = [self.design(table) for table in tables[first]]
+        sets, masses = np.stack([made.sets for made in designs]), np.stack([made.masses for made in designs])
+        return which.reshape(candidates.shape[:-2]), tables[first], sets, masses
 
     def encode(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
-        cumulative, which = self._look_up("cumulative", candidates)
-        rows = cumulative.reshape(-1, self.num_messages)
-        row = which * self.num_labels + np.asarray(labels)
-        # The distribution functions end to end, each one higher than the one before: one search for all.
-        ends = (rows + np.arange(len(rows))[:, None]).reshape(-1)
-        found = np.searchsorted(ends, uniforms[..., 0] + row, side="right") - row * self.num_messages
-        return np.clip(found, 0, self.num_messages - 1)
+        which, _, sets, masses = self._designs(candidates)
+        laws = np.exp(log_mixture(sets, np.log(masses)[..., None], self.epsilon))
+        return inverse(cumulative(laws.swapaxes(1, 2))[which, labels], uniforms[..., 0])
 
     def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
-        return self._say("sets", messages, candidates)
+        which, _, sets, _ = self._designs(candidates)
+        return sets[which, np.asarray(messages)]
 
-    def log_density(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
-        return self._say("log_density", messages, candidates)
-
-    def log_likelihood(
-        self, messages: Messages, candidates: FloatArray, posterior: Public = None
-    ) -> FloatArray:
-        return self._say("log_likelihood", messages, candidates)
+    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
+        which, _, _, masses = self._designs(candidates)
+        return np.log(masses[which, np.asarray(messages)])[..., None]
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        return self._say("losses", messages, candidates)
-
-
-class _Plan(NamedTuple):
-    """A design, and by message number everything that the channel says at its table."""
-
-    design: Design
-    sets: FloatArray
-    cumulative: FloatArray
-    log_density: FloatArray
-    log_likelihood: FloatArray
-    losses: FloatArray
+        which, tables, sets, masses = self._designs(candidates)
+        squares = np.einsum("tn,tnk->tk", masses, np.einsum("tnm,tkm->tnk", sets, tables) ** 2)[which]
+        return quadratic_losses(self._chances(messages, candidates, posterior), squares, self.epsilon)
 
 
 @lru_cache(maxsize=128)
-def _make_plan(data: bytes, shape: tuple[int, int], epsilon: float, horizon: int, num_messages: int) -> _Plan:
-    table = np.frombuffer(data).reshape(shape)
-    # Where two processors disagree on the last bits of a table, its design is the same.
-    design = _design(np.round(table, _DIGITS), epsilon, horizon, num_messages)
-    numbers = np.arange(num_messages) % len(design.masses)  # a set has one number or more
-    sets, masses = design.sets[numbers], (design.masses / np.bincount(numbers))[numbers]
-    chances, log_masses = np.einsum("nm,km->nk", sets, table), np.log(masses)[:, None]
-    squares, log_density = np.einsum("n,nk->k", masses, chances**2), log_mixture(sets, log_masses, epsilon)
-    cumulative = np.cumsum(np.exp(log_density), axis=0).T
-    log_likelihood = log_mixture(chances, log_masses, epsilon)
-    losses = quadratic_losses(chances, squares, epsilon)
-    return _Plan(design, sets, cumulative / cumulative[:, -1:], log_density, log_likelihood, losses)
-
-
-def _design(whole: FloatArray, epsilon: float, horizon: int, most_sets: int) -> Design:
+def _design(data: bytes, shape: tuple[int, int], epsilon: float, horizon: int, size: int) -> Design:
+    whole = np.frombuffer(data).reshape(shape)
     # Labels that speak for the hypotheses alike join the first of their kind: nothing is lost.
     alike = whole / np.maximum(whole.sum(axis=0), 1e-300)
     first = (np.abs(alike[:, :, None] - alike[:, None, :]).max(axis=0) < 1e-9).argmax(axis=0)
     kinds, group = np.unique(first, return_inverse=True)
     if len(kinds) == 1:  # no label tells anything, but a channel has two messages
         kinds = group = np.arange(whole.shape[1])
-    table, proved = np.einsum("km,mg->kg", whole, np.eye(len(kinds))[group]), len(kinds) <= _FEW_LABELS
+    table = np.einsum("km,mg->kg", whole, np.eye(len(kinds))[group])
     problem, low = _Problem(table, math.exp(-min(epsilon, _STEEPEST)), horizon), math.exp(-epsilon)
     pool = problem.search(epsilon)
-    masses, slack = problem.solve(pool, _BARRIERS)
-    least = problem.cost(pool, masses) - slack
-    if len(pool) > most_sets:
-        pool = _heaviest(pool, masses, most_sets)
-        masses, _ = problem.solve(pool, _BARRIERS)
-    gap = 1.0 - least / problem.cost(pool, masses) if proved and epsilon <= _STEEPEST else None
+    masses, least = problem.solve(pool, _BARRIER)
+    if len(pool) > size:
+        pool = _heaviest(pool, masses, size)
+        masses, _ = problem.solve(pool, _BARRIER)
+    proved = len(kinds) <= _FEW_LABELS and epsilon <= _STEEPEST
+    gap = 1.0 - least / problem.cost(pool, masses) if proved else None
     masses = masses / (low * masses.sum() + (1.0 - low) * (masses @ pool).mean())  # at the true eps
-    return Design(pool[:, group], masses, _Problem(table, low, horizon).cost(pool, masses), gap)
+    cost, numbers = _Problem(table, low, horizon).cost(pool, masses), np.arange(size) % len(pool)
+    return Design(pool[numbers][:, group], (masses / np.bincount(numbers))[numbers], cost, gap)
 
 
 class _Problem:
@@ -175,8 +139,8 @@ class _Problem:
     def __init__(self, table: FloatArray, low: float, horizon: int) -> None:
         self.table, self.low, self.shift = table, low, 1.0 / horizon
         self.pairs = np.nonzero(~np.eye(len(table), dtype=np.bool_))
-        prices = np.stack([kl(f, (f + table) / 2.0) for f in table])[self.pairs]
-        self.prices = np.maximum(prices, 1e-12)  # twins cost nothing
+        prices = kl(table[:, None], (table[:, None] + table) / 2.0)
+        self.prices = np.maximum(prices[self.pairs], 1e-12)  # twins cost nothing
 
     def laws(self, sets: FloatArray) -> FloatArray:
         """``P_k``: probability of sets ``(..., M)`` from each hypothesis, over their masses, ``(..., K)``."""
@@ -184,9 +148,8 @@ class _Problem:
 
     def information(self, sets: FloatArray) -> FloatArray:
         """``P_i log(P_i / P_j) - P_i + P_j``, ``(pairs, n)``: what a unit of mass on sets adds to D_ij."""
-        laws = self.laws(sets).T
-        base = laws[self.pairs[1]]
-        ratio = (laws[self.pairs[0]] - base) / base
+        law, base = (self.laws(sets).T[side] for side in self.pairs)
+        ratio = (law - base) / base
         r = np.clip(ratio, -1e-3, 1e-3)
         series = r**2 * (1 / 2 - r * (1 / 6 - r * (1 / 12 - r * (1 / 20 - r / 30))))
         exact = (1.0 + ratio) * np.log1p(np.maximum(ratio, -1.0 + 1e-16)) - ratio
@@ -196,8 +159,8 @@ class _Problem:
         """J."""
         return float((self.prices / (self.information(sets) @ masses + self.shift)).sum())
 
-    def solve(self, sets: FloatArray, barriers: tuple[float, ...]) -> tuple[FloatArray, float]:
-        """Masses of sets ``(n, M)``, of which the first M are singletons, and how far J is above the least.
+    def solve(self, sets: FloatArray, barrier: float) -> tuple[FloatArray, float]:
+        """Masses of sets ``(n, M)``, of which the first M are singletons, and a lower bound on the least J.
 
         Newton's method on ``J - mu sum_S w_S log c_S`` where masses cover every label once; J is then at most
         ``mu sum_S w_S`` above the least. Unequal fixed weights w decide between sets that are equally good.
@@ -211,28 +174,25 @@ class _Problem:
         masses /= covers[0] @ masses
         weights = 0.5 + np.random.default_rng(0).random(len(sets))
         worth = float(self.prices / (told @ masses + self.shift) ** 2 @ (told @ masses))
-        prices, duals = self.prices / (worth or 1.0), np.zeros(labels)
-        for barrier in barriers:
-            pull, smallest = barrier * weights / weights.sum(), math.inf
-            for _ in range(100):
-                now, missing = told @ masses + self.shift, np.eye(labels)[0] - covers @ masses
-                # The Lagrangian's slope, by relative masses: steps to its zero lose no digits.
-                slope = (duals @ covers - (prices / now**2) @ told) * masses - pull
-                curve = 2.0 * prices / now**3
-                step, turn = _newton_step(told * masses, covers * masses, slope, pull, curve, missing)
-                moved, gain = told @ (step * masses), -float(slope @ step)
-                largest, length = float(np.abs(step).max()), min(1.0, 0.99 / max(-step.min(), 1e-300))
-                while largest > 1e-4 and length > 1e-9:  # backtrack, by differences that do not cancel
-                    change = -length * float((prices * moved / (now * (now + length * moved))).sum())
-                    if change - float(pull @ np.log1p(length * step)) <= -0.1 * length * gain:
-                        break
-                    length /= 2.0
-                masses, duals = masses * (1.0 + length * step), duals + length * turn
-                done = 1e-13 if barrier == barriers[-1] else 1e-2
-                if largest < done or (largest < 1e-7 and largest > smallest / 2.0):
-                    break  # converged, or as far as floats go
-                smallest = min(smallest, largest)
-        return masses, barriers[-1] * worth
+        prices, pull = self.prices / (worth or 1.0), barrier * weights / weights.sum()
+        duals, least = np.zeros(labels), math.inf
+        for _ in range(400):
+            now, missing = told @ masses + self.shift, np.eye(labels)[0] - covers @ masses
+            # By relative masses: the Lagrangian's slope; the Hessian is diagonal but for a row per pair.
+            slope = (duals @ covers - (prices / now**2) @ told) * masses - pull
+            rows = np.concatenate([told, covers]) * masses
+            system = (rows / pull) @ rows.T + np.diag(np.append(now**3 / (2.0 * prices), np.zeros(labels)))
+            right = -(rows / pull) @ slope - np.append(np.zeros(len(told)), missing)
+            norm = 1.0 / np.sqrt(np.diag(system))
+            found = norm * np.linalg.solve(system * norm[:, None] * norm, norm * right)
+            step = -(slope + found @ rows) / pull
+            largest = float(np.abs(step).max())
+            length = 1.0 / (1.0 + largest)  # masses stay positive
+            masses, duals = masses * (1.0 + length * step), duals + length * found[len(told) :]
+            if largest < 1e-13 or least / 2.0 < largest < 1e-7:  # converged, or as far as floats go
+                break
+            least = min(least, largest)
+        return masses, self.cost(sets, masses) - barrier * worth
 
     def search(self, epsilon: float) -> FloatArray:
         """All sets of few labels, ``(n, M)``; of many, those of covers that tell most at the best's slopes.
@@ -251,8 +211,8 @@ class _Problem:
         for _ in range(_ROUNDS):
             slopes[self.pairs] = worth / worth.sum()
             for size, times in sorted(shape for shape in shapes | {(2, 1)} if shape[1] < shape[0] <= 64):
-                tastes = rng.standard_normal((_STARTS, size, len(liked)))
-                covers = _join(np.einsum("sgk,km->sgm", tastes, liked), times)
+                drawn = rng.standard_normal((_STARTS, size, len(liked)))
+                covers = _join(np.einsum("sgk,km->sgm", drawn, liked), times)
                 for _ in range(20):
                     laws = self.laws(covers)
                     pulls = np.log(laws) * slopes.sum(axis=1) - np.log(laws) @ slopes.T
@@ -260,29 +220,10 @@ class _Problem:
                     covers = _join(np.einsum("sgk,km->sgm", pulls, self.table), times)
                 pool = np.concatenate([pool, covers.reshape(-1, pool.shape[1])])
             pool = _tidy(pool)
-            masses, _ = self.solve(pool, _BARRIERS[:3])
+            masses, _ = self.solve(pool, _SEARCH_BARRIER)
             worth = self.prices / (self.information(pool) @ masses + self.shift) ** 2
             pool = _heaviest(pool, masses, _KEPT)
         return pool
-
-
-def _newton_step(
-    told: FloatArray, sums: FloatArray, slope: FloatArray, pull: FloatArray, bend: FloatArray, due: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Minimise ``slope x + x (told^T bend told + pull) x / 2`` where ``sums x = due``; multipliers."""
-    pairs, size = told.shape
-    if pairs > size:
-        hessian = (told.T * bend) @ told + np.diag(pull)
-        system = np.block([[hessian, sums.T], [sums, np.zeros((len(sums), len(sums)))]])
-        found = np.linalg.solve(system, np.append(-slope, due))
-        return found[:size], found[size:]
-    rows = np.concatenate([told, sums])  # diagonal but for a row per pair: a small system
-    system = (rows / pull) @ rows.T
-    system[np.diag_indices(pairs)] += 1.0 / bend
-    norm = 1.0 / np.sqrt(np.diag(system))
-    right = -norm * ((rows / pull) @ slope + np.append(np.zeros(pairs), due))
-    found = norm * np.linalg.solve(system * norm[:, None] * norm, right)
-    return -(slope + found @ rows) / pull, found[pairs:]
 
 
 def _tidy(sets: FloatArray) -> FloatArray:

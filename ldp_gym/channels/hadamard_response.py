@@ -8,12 +8,12 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Public
-from ldp_gym.channels.two_level import LabelChannel
+from ldp_gym.channels.two_level import EvenChannel, LabelChannel
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 from ldp_gym.core.sampling import integers
 
 
-class HadamardResponse(LabelChannel):
+class HadamardResponse(EvenChannel, LabelChannel):
     """A column of a Hadamard matrix in which the label probably has +1 (Acharya, Sun and Zhang 2019).
 
     With N the least power of two above M, the message is a column z in ``0..N-1``, ``e^eps`` times likelier

@@ -10,23 +10,20 @@ docs/theory.md proves, for mixtures f, p of the hypotheses and S the positive si
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
-import gymnasium as gym
 import numpy as np
 
+from ldp_gym.channels.base import AdaptiveChannel, Public
+from ldp_gym.channels.comparison import BitChannel
 from ldp_gym.channels.listing import NUM_DRAWS, MessageList, list_by_coins
-from ldp_gym.channels.two_level import TwoLevelChannel, log_mixture, quadratic_losses
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import (
     BoolArray,
     FloatArray,
     IntArray,
     Messages,
-    at,
-    expectations,
     masses,
     mixture,
     sums_in_order,
@@ -46,11 +43,17 @@ _ROUNDED = 1e-18
 _ON_THE_PLANE = 1e-12
 """Relative size of a sum that counts as 0: rounding must not decide on which side a label lies."""
 
+_TURNS = 3
+"""Number of steps that turn the plane of the adaptive channel."""
+
+_LEAST_PUBLIC_WEIGHT = 1e-12
+"""Least public weight that a hypothesis is given."""
+
 _TABLES_AT_ONCE = 256
 """Number of tables that are worked on together: they fit into a processor's cache."""
 
 
-class HalfSpace(TwoLevelChannel):
+class HalfSpace(BitChannel):
     """A random contrast of the hypotheses: does it favour the label?
 
     Public coins draw a contrast: coefficients c of the hypotheses that sum to 0, normal in a geometry (Lewis
@@ -88,8 +91,6 @@ class HalfSpace(TwoLevelChannel):
             promises is left.
     """
 
-    free_of_num_labels: ClassVar[bool] = True
-
     def __init__(
         self,
         num_hypotheses: int,
@@ -108,54 +109,15 @@ class HalfSpace(TwoLevelChannel):
         """One uniform for each hypothesis but the first, and one that decides about turning."""
         return self.num_hypotheses - (self.turned == 0.0)
 
-    @property
-    def num_uniforms(self) -> int:
-        """The public coins, and one uniform for the answer."""
-        return self.num_public_coins + 1
-
-    @property
-    def message_space(self) -> gym.spaces.Box:
-        """Coefficients of the hypotheses, negative for those that like the answered side."""
-        return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
-
-    @property
-    def _log_fit(self) -> float:
-        """The log probability of the true answer."""
-        return -math.log1p(math.exp(-self.epsilon))
-
     def encode(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
+        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
         contrast = self._contrast(uniforms[..., :-1], candidates, posterior)
         liked = masses(candidates, np.asarray(labels))
         side = _side(np.einsum("...k,...k->...", contrast, liked), np.maximum.reduce(liked, axis=-1))
         return np.where(self._answers(side, uniforms[..., -1])[..., None], -contrast, contrast)
 
-    def send(
-        self,
-        labels: IntArray,
-        candidates: FloatArray,
-        uniforms: FloatArray,
-        posterior: FloatArray | None = None,
-    ) -> tuple[Messages, FloatArray]:
-        contrast = self._contrast(uniforms[..., :-1], candidates, posterior)
-        sides = label_sides(contrast, candidates)
-        answers = self._answers(at(sides, np.asarray(labels)), uniforms[..., -1])[..., None]
-        chances = expectations(candidates, np.where(answers, sides, 1.0 - sides))
-        return np.where(answers, -contrast, contrast), log_mixture(chances, self._log_fit, self.epsilon)
-
-    def _answers(self, side: FloatArray, coin: FloatArray) -> BoolArray:
-        """Answers, true for the positive side; a private coin decides for labels on the plane."""
-        truthful = coin < math.exp(self._log_fit)
-        return np.where(side == 0.5, coin < 0.5, (side > 0.5) == truthful)
-
-    def _contrast(
-        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None
-    ) -> FloatArray:
+    def _contrast(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
         """The contrasts ``(..., K)`` that public coins ``(..., num_public_coins)`` draw."""
         contrast = self._plane(coins[..., : self.num_hypotheses - 1], candidates)
         if self.turned == 0.0:
@@ -166,13 +128,9 @@ class HalfSpace(TwoLevelChannel):
     def _plane(self, coins: FloatArray, candidates: FloatArray) -> FloatArray:
         """The contrasts ``(..., K)`` of random planes."""
         if candidates.ndim == 2:
-            table = np.ascontiguousarray(candidates)
-            inverse, noise = _kept_inverse(table.tobytes(), *table.shape), normal(coins)
-            coefficients = noise[..., :1] * inverse[0]
-            for j in range(1, len(inverse)):  # in order, whatever the batch
-                coefficients += noise[..., j : j + 1] * inverse[j]
-            return _scaled(coefficients)
-        factor = _lewis_factor(candidates.reshape(-1, *candidates.shape[-2:]))
+            factor = _kept_factor(np.ascontiguousarray(candidates).tobytes(), candidates.shape)
+        else:
+            factor = _lewis_factor(candidates.reshape(-1, *candidates.shape[-2:]))
         # As many leading axes as the coins have: what is broadcast stands behind the axis of hypotheses.
         shape = (1,) * (coins.ndim + 1 - candidates.ndim) + candidates.shape[:-2]
         noise = np.moveaxis(normal(coins), -1, 0)
@@ -181,36 +139,59 @@ class HalfSpace(TwoLevelChannel):
         solution = _solve_transposed(lower, factor.inverse.reshape(-1, *shape), noise)
         return _scaled(np.moveaxis(solution, 0, -1))
 
-    def agreement(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
+    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         """1 for a label on the answered side, 0 on the other, 1/2 on the plane."""
         return label_sides(-np.asarray(messages), candidates)
 
-    def loss_estimates(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
-        chances = self._chances(messages, candidates, posterior)
-        squares = math.exp(self._log_fit) * (np.square(chances) + np.square(1.0 - chances))
-        return quadratic_losses(chances, squares, self.epsilon)
-
-    def list_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> MessageList:
+    def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """Both answers about random planes; for one dimension, where all planes are the same, about one."""
         coins = np.random.default_rng(0).random((NUM_DRAWS, self.num_public_coins))
         return list_by_coins(self.messages_given_coins(coins, candidates, posterior), None)
 
     def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None = None
+        self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
         """Both answers about the plane."""
         contrast = self._contrast(coins, candidates, posterior)
         return np.stack([contrast, -contrast], axis=-2)
 
-    def worst_case_messages(self, candidates: FloatArray, posterior: FloatArray | None = None) -> Messages:
+    def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """A few hundred random planes with both answers: off the plane, a ratio is eps or 0."""
         coins = np.random.default_rng(0).random((200, self.num_public_coins))
         messages = self.messages_given_coins(coins, candidates, posterior)
         return messages.reshape(-1, self.num_hypotheses)
+
+
+class AdaptiveHalfSpace(AdaptiveChannel, HalfSpace):
+    """A contrast of the likely hypotheses: does it favour the label?
+
+    The contrast of ``half-space`` is turned three times. A step takes the labels on the positive side, and
+    replaces each coefficient by how far the hypothesis' probability of them is above the mean, times its
+    public weight. The user answers as there, with flip probability ``1 / (e^eps + 1)``.
+
+    Example:
+        K = 3, posterior (0.6, 0.25, 0.15). The contrast (1, -1, 0) has label 0 on its positive side, with
+        probabilities (0.6, 0.3, 0.1), 0.45 on average. A step turns it to (1, -0.42, -0.58), which has
+        label 1 on that side too: the answers (0.9, 0.7, 0.2) tell the likely hypotheses apart better.
+
+        >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
+        >>> contrast, posterior = np.array([1.0, -1.0, 0.0]), np.array([0.6, 0.25, 0.15])
+        >>> turn_contrast(contrast, table, posterior, steps=1).round(2).tolist()
+        [1.0, -0.42, -0.58]
+
+    Privacy: the contrast depends on public things only. Given the contrast, the answer is that of
+    ``half-space``: its ratio for two labels is at most ``e^eps``.
+
+    When to use it: users can wait for each other; the first choice up to about eps = 1. It is never blind: no
+    step lowers the variance of the true answer under the public posterior, so under a uniform truth the
+    theorem of ``half-space`` holds with the same constant (docs/theory.md). When not: at eps of 2 and more
+    ``adaptive-groups`` says more per message.
+    """
+
+    def _contrast(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
+        weights = np.maximum(self._public(posterior), _LEAST_PUBLIC_WEIGHT)
+        weights = weights / sums_in_order(weights)
+        return turn_contrast(self._plane(coins, candidates), candidates, weights, _TURNS)
 
 
 def turn_contrast(
@@ -269,13 +250,8 @@ class LewisFactor(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def _kept_inverse(table: bytes, num_hypotheses: int, num_labels: int) -> FloatArray:
-    """``L^-1`` of one table, ``(K - 1, K - 1)``: the contrast is its transpose times g."""
-    factor = _lewis_factor(np.frombuffer(table).reshape(1, num_hypotheses, num_labels))
-    unit = np.eye(num_hypotheses - 1)
-    # Column j of L^-T is what a unit vector draws: row j of L^-1.
-    lower, inverse = factor.lower[..., 0][..., None], factor.inverse[..., 0][..., None]
-    return np.ascontiguousarray(_solve_transposed(lower, inverse, unit).T)
+def _kept_factor(table: bytes, shape: tuple[int, int]) -> LewisFactor:
+    return _lewis_factor(np.frombuffer(table).reshape(1, *shape))
 
 
 def _solve_transposed(lower: FloatArray, inverse: FloatArray, noise: FloatArray) -> FloatArray:

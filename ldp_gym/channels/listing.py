@@ -69,7 +69,7 @@ def list_space(space: gym.Space[Any]) -> Messages | None:
     sizes = np.asarray(high, dtype=np.int64) - start + 1
     strides = np.cumprod(np.append(1, sizes.reshape(-1)[:0:-1]))[::-1][: sizes.size].reshape(sizes.shape)
     numbers = np.arange(int(sizes.prod())).reshape(-1, *[1] * sizes.ndim)
-    return numbers // strides % sizes + start
+    return (numbers // strides % sizes + start).astype(space.dtype)
 
 
 def list_by_coins(messages: Messages, chances: FloatArray | None) -> MessageList:

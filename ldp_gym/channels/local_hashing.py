@@ -10,7 +10,7 @@ import numpy as np
 
 from ldp_gym.channels.base import Public
 from ldp_gym.channels.listing import MOST_MESSAGES, NUM_DRAWS, MessageList, list_by_coins
-from ldp_gym.channels.two_level import LabelChannel, quadratic_losses
+from ldp_gym.channels.two_level import EvenChannel, LabelChannel, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, uniform_distribution
 from ldp_gym.core.sampling import integers, least_prime
 
@@ -18,7 +18,7 @@ _LEAST_PRIME = 257
 """Least prime of the hash: the buckets are then about equal."""
 
 
-class LocalHashing(LabelChannel):
+class LocalHashing(EvenChannel, LabelChannel):
     """The bucket of the label under a public random hash, or another bucket (OLH, Wang et al. 2017).
 
     The hash is ``((a y + b) mod p) mod g`` with ``g = e^eps + 1``, rounded and at most M, and the least prime

@@ -10,14 +10,14 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Public
-from ldp_gym.channels.two_level import LabelChannel
+from ldp_gym.channels.two_level import EvenChannel, LabelChannel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages, masses
 from ldp_gym.core.errors import NoPrivacyWarning
 from ldp_gym.core.sampling import integers
 
 
-class RandomizedResponse(LabelChannel):
+class RandomizedResponse(EvenChannel, LabelChannel):
     """The label itself with probability ``e^eps / (e^eps + M - 1)``, else another one (Section 3).
 
     The message is the reported label. Every other label is reported with probability

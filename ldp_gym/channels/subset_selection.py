@@ -19,11 +19,11 @@ from ldp_gym.channels.listing import (
     list_windows,
     num_circles,
 )
-from ldp_gym.channels.two_level import LabelChannel, TwoLevelChannel
+from ldp_gym.channels.two_level import EvenChannel, LabelChannel
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 
 
-class SubsetChannel(TwoLevelChannel):
+class SubsetChannel(EvenChannel):
     """A random set of w out of N names, ``e^eps`` times likelier if it holds the user's name.
 
     With w = N / (e^eps + 1), rounded, no pure channel estimates a distribution over N names better. The base

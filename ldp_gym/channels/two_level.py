@@ -24,14 +24,9 @@ class TwoLevelChannel(Channel):
     def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         """The chance that messages fit each label, ``(..., M)``: 0 or 1, unless a private coin decides."""
 
-    @property
-    def _log_fit(self) -> float:
-        """``log L(z)``, where it is the same for all messages."""
-        raise NotImplementedError
-
+    @abstractmethod
     def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray | float:
-        """``log L(z)``, ``(..., 1)`` or a number."""
-        return self._log_fit
+        """``log L(z)``, ``(..., 1)``, or a number where it is the same for all messages."""
 
     def _chances(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
         """The chance ``c_k(z)`` that messages fit a label of each hypothesis, ``(..., K)``."""
@@ -46,6 +41,18 @@ class TwoLevelChannel(Channel):
     ) -> FloatArray:
         chances = self._chances(messages, candidates, posterior)
         return log_mixture(chances, self._log_fits(messages, candidates, posterior), self.epsilon)
+
+
+class EvenChannel(TwoLevelChannel):
+    """A two-level channel with the same ``L(z)`` for all messages."""
+
+    @property
+    @abstractmethod
+    def _log_fit(self) -> float:
+        """``log L(z)``."""
+
+    def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Public) -> float:
+        return self._log_fit
 
 
 class LabelChannel(TwoLevelChannel):

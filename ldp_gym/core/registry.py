@@ -80,7 +80,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         from importlib.metadata import entry_points  # it would double the time of `import ldp_gym`
 
         # This package's entry points win over others of the same name.
-        points = sorted(entry_points(group=self.group), key=lambda point: _is_own(point.module))
+        points = sorted(entry_points(group=self.group), key=lambda point: _top(point.module) in PACKAGES)
         return {point.name: point for point in points}
 
     def __iter__(self) -> Iterator[str]:
@@ -133,26 +133,18 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
             address = self._entry_points[name].module
         else:
             address = name if is_address(name) else str(self[name])  # an unknown name raises
-        return address.partition(":")[0].partition(".")[0]
+        return _top(address)
 
     def makes(self, name: str) -> bool:
         """Tell if ``name`` is a class or a function; otherwise it is a finished part."""
         found = self[name]
         return isinstance(found, type) or _is_function(found)
 
-    def defaults(self, name: str) -> dict[str, Any]:
-        """Options of ``name`` with a default, and that default; empty for a finished part."""
-        if not self.makes(name):
-            return {}
-        parameters, _ = self._parameters(name)
-        return {p.name: p.default for p in parameters.values() if p.default is not p.empty}
-
     def build(self, name: str, game_parameters: Mapping[str, Any], options: Mapping[str, Any]) -> T:
         """Make a part from the user's ``options`` and those ``game_parameters`` that it takes.
 
         A game parameter that is None is left to the part, whose ``spec`` says how it was made.
         """
-        maker = self[name]
         parameters, anything = self._parameters(name)
         decided = {key: value for key, value in game_parameters.items() if value is not None}
         for option in options:
@@ -168,10 +160,10 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         for p in parameters.values():
             if p.default is p.empty and p.name not in {**taken, **options}:
                 raise TypeError(f"{self.kind} {name!r} needs the option {p.name!r}")
-        made = maker(**{**taken, **options})
-        usual = {key: value for key, value in self.defaults(name).items() if key not in game_parameters}
+        made = self[name](**{**taken, **options})
+        own = [p for p in parameters.values() if p.default is not p.empty and p.name not in game_parameters]
         with suppress(AttributeError):  # an object with __slots__, or a plain list, has no room for it
-            made.spec = Spec(name, {**usual, **options})  # type: ignore[attr-defined]
+            made.spec = Spec(name, {**{p.name: p.default for p in own}, **options})  # type: ignore[attr-defined]
         return made
 
     def takes(self, name: str, option: str) -> bool:
@@ -206,11 +198,12 @@ def _read_signature(maker: Callable[..., Any]) -> tuple[dict[str, inspect.Parame
 
 def is_builtin(maker: Any) -> bool:
     """Tell if a class or function comes with this package."""
-    return _is_own(str(maker.__module__))
+    return _top(str(maker.__module__)) in PACKAGES
 
 
-def _is_own(module: str) -> bool:
-    return module.partition(".")[0] in PACKAGES
+def _top(address: str) -> str:
+    """Top-level package of ``"package.module:object"``."""
+    return address.partition(":")[0].partition(".")[0]
 
 
 def load_entry_point(point: EntryPoint, kind: str) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import Path
 from reprlib import Repr
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ldp_gym.core.arrays import FloatArray, IntArray
+from ldp_gym.core.arrays import FloatArray
 
 T = TypeVar("T")
 
@@ -95,37 +95,33 @@ def real(name: str, value: object) -> float:
 
 def positive(name: str, value: object, *, most: float = sys.float_info.max) -> float:
     """``value`` as a finite float above zero, at most ``most``."""
-    number = real(name, value)
     limit = "finite" if most == sys.float_info.max else f"at most {most:g}"
-    return _require(0.0 < number <= most, name, f"be positive and {limit}", number)
+    return _real_where(lambda x: 0.0 < x <= most, name, value, f"be positive and {limit}")
 
 
 def nonnegative(name: str, value: object) -> float:
     """``value`` as a finite float, zero or above."""
-    number = real(name, value)
-    return _require(0.0 <= number < math.inf, name, "be nonnegative and finite", number)
+    return _real_where(lambda x: 0.0 <= x < math.inf, name, value, "be nonnegative and finite")
 
 
 def fraction(name: str, value: object) -> float:
     """``value`` as a float in (0, 1)."""
-    number = real(name, value)
-    return _require(0.0 < number < 1.0, name, "lie in (0, 1)", number)
+    return _real_where(lambda x: 0.0 < x < 1.0, name, value, "lie in (0, 1)")
 
 
 def probability_below_one(name: str, value: object) -> float:
     """``value`` as a float in [0, 1)."""
-    number = real(name, value)
-    return _require(0.0 <= number < 1.0, name, "lie in [0, 1)", number)
+    return _real_where(lambda x: 0.0 <= x < 1.0, name, value, "lie in [0, 1)")
 
 
 def probability(name: str, value: object) -> float:
     """``value`` as a float in [0, 1]."""
+    return _real_where(lambda x: 0.0 <= x <= 1.0, name, value, "lie in [0, 1]")
+
+
+def _real_where(sound: Callable[[float], bool], name: str, value: object, must: str) -> float:
     number = real(name, value)
-    return _require(0.0 <= number <= 1.0, name, "lie in [0, 1]", number)
-
-
-def _require(sound: bool, name: str, must: str, number: float) -> float:
-    if not sound:
+    if not sound(number):
         raise ValueError(f"{name} must {must}, got {number}")
     return number
 
@@ -211,11 +207,6 @@ def list_of(name: str, values: Any, what: str) -> list[Any]:
 def texts(name: str, values: object, what: str) -> list[str]:
     """``values`` as a list of str, which are ``what``."""
     return [instance(name, value, str, f"a list of {what}") for value in list_of(name, values, what)]
-
-
-def indices(name: str, values: object, size: int) -> IntArray:
-    """``values`` as indices, distinct or repeated, into a sequence of the given size."""
-    return np.array([index(name, value, size) for value in list_of(name, values, "indices")], dtype=np.int64)
 
 
 def numbers(name: str, values: Any, *, booleans: bool = False) -> FloatArray:

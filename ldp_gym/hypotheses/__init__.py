@@ -26,8 +26,7 @@ from ldp_gym.hypotheses.base import (
     Table,
     as_hypotheses,
 )
-from ldp_gym.hypotheses.families import Dirichlet, Disjoint, Refined, SoftmaxLinear
-from ldp_gym.hypotheses.hadamard import Hadamard
+from ldp_gym.hypotheses.families import Dirichlet, Disjoint, Hadamard, Refined, SoftmaxLinear
 
 __all__ = [
     "HYPOTHESES",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -25,14 +25,8 @@ _DEPTH, _SMALLEST_CELL, _LEAST_SCORE = 10, 16, 12.0
 _CUTS, _NEAR_THE_ENDS = 64, np.array([1, 3, 10, 30, 100, 300])
 """Number of thresholds of a coordinate or projection, and ranks, from either end, of further ones."""
 
-_FEW_VALUES = 64
-"""A coordinate with at most this many values is also asked for each of them."""
-
-_MOST_ASKED, _MOST_PAIRED = 128, 24
-"""Number of coordinates that are asked about, and of those that are compared with each other."""
-
-_KEPT_QUESTIONS, _KEPT_RARE = 6, 3
-"""Questions of a kind that a tree may ask: those that tell most of all messages, and of a few messages."""
+_MOST_ASKED, _MOST_PAIRED, _MOST_FEATURES = 128, 24, 24
+"""Number of coordinates that are looked at, that are compared with each other, and of a tree's features."""
 
 _PAIRS = 16
 """Number of label pairs whose events are compared: those whose messages differ most."""
@@ -140,28 +134,31 @@ def validate_trials(trials: int, num_labels: int) -> int:
 class _Event:
     """A set of messages: those in some leaves of a tree, which tell a pair of labels apart."""
 
+    features: _Features
     tree: _Tree
     cells: IntArray
     labels: tuple[int, int]
 
     def __call__(self, messages: FloatArray) -> BoolArray:
-        return np.isin(self.tree.cells(messages), self.cells)
+        return np.isin(self.tree.cells(self.features.codes(messages)), self.cells)
 
     def __str__(self) -> str:
-        first, others = self.tree.paths()[int(self.cells[0])] or "any message", len(self.cells) - 1
+        path, others = self.tree.paths()[int(self.cells[0])], len(self.cells) - 1
+        first = " and ".join(self.features.text(*answer) for answer in path) or "any message"
         return f"{first} (or {others} other combinations of answers)" if others else first
 
 
 def _best_event(messages: list[FloatArray], delta: float) -> _Event:
     """The event and the two labels with the largest confident ratio, from messages ``(n, F)`` per label."""
     num_labels, each = len(messages), len(messages[0])
-    labels, everything = np.repeat(np.arange(num_labels), each), np.concatenate(messages)
-    tree = _grow(everything, labels, _promising(messages, everything, labels))
-    places = labels * tree.num_cells + tree.cells(everything)
+    labels, features = np.repeat(np.arange(num_labels), each), _Features(messages)
+    codes = features.codes(np.concatenate(messages))
+    tree = _grow(codes, labels)
+    places = labels * tree.num_cells + tree.cells(codes)
     counts = np.bincount(places, minlength=num_labels * tree.num_cells).reshape(num_labels, -1)
     found = [(*_best_cells(counts, pair, each, delta), pair) for pair in _pairs(counts)]
     _, cells, pair = max(found, key=lambda one: one[0])
-    return _Event(tree, cells, pair)
+    return _Event(features, tree, cells, pair)
 
 
 def _pairs(counts: IntArray) -> list[tuple[int, int]]:
@@ -188,22 +185,61 @@ def _epsilon_bound(hits: IntArray, others: IntArray, trials: int, error: float, 
         return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
 
 
-# -- Decision trees ----------------------------------------------------------------------------------------
+# -- Decision trees on small integers ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Question:
-    """A question about messages ``(n, F)`` with a yes or no for each."""
+class _Features:
+    """Coordinates of messages and a projection in bins, and signs of differences of coordinates."""
 
-    text: str
-    answer: Callable[[FloatArray], BoolArray]
+    def __init__(self, messages: list[FloatArray]) -> None:
+        everything = np.concatenate(messages)
+        moving = np.flatnonzero((everything != everything[:1]).any(axis=0))
+        self.columns = moving[:: -(-len(moving) // _MOST_ASKED) or 1]
+        self.pairs = list(combinations(self.columns[:_MOST_PAIRED].tolist(), 2))
+        # The projection: the direction in which the means of two labels' messages differ most.
+        spread = everything.std(axis=0) + 1e-300
+        means = np.stack([some.mean(axis=0) for some in messages]) / spread
+        distance = np.square(means[:, None] - means).sum(axis=-1)
+        one, other = np.unravel_index(distance.argmax(), distance.shape)
+        self.weights = (means[one] - means[other]) / spread
+        self.cuts = [_thresholds(np.unique(column)) for column in self._reals(everything)]
+
+    def _reals(self, messages: FloatArray) -> list[FloatArray]:
+        return [*messages.T[self.columns], messages @ self.weights]
+
+    def codes(self, messages: FloatArray) -> npt.NDArray[np.uint8]:
+        """Features ``(features, n)`` of messages ``(n, F)``."""
+        reals = zip(self.cuts, self._reals(messages), strict=True)
+        binned = [np.searchsorted(cuts, column, side="right") for cuts, column in reals]
+        signs = [np.sign(messages[:, i] - messages[:, j]) + 1.0 for i, j in self.pairs]
+        return np.stack([*binned, *signs]).astype(np.uint8)
+
+    def text(self, feature: int, code: int, answer: bool) -> str:
+        """Describe the answer to the question if a feature is at least ``code``."""
+        if feature >= len(self.cuts):
+            (i, j), sign = self.pairs[feature - len(self.cuts)], ">=" if code == 1 else ">"
+            question = f"coordinate {i} {sign} coordinate {j}"
+        elif feature == len(self.columns):
+            question = f"a projection of all coordinates >= {self.cuts[feature][code - 1]:.6g}"
+        else:
+            question = f"coordinate {self.columns[feature]} >= {self.cuts[feature][code - 1]:.6g}"
+        return question if answer else f"not ({question})"
+
+
+def _thresholds(values: FloatArray) -> FloatArray:
+    """A few of the sorted values, evenly and near the ends; all but the first of a few."""
+    last = len(values) - 1
+    even = np.linspace(0, last, _CUTS + 2)[1:-1]
+    places = np.concatenate([even, _NEAR_THE_ENDS, last + 1 - _NEAR_THE_ENDS]).astype(int)
+    return values[np.unique(places.clip(min(1, last), last))]
 
 
 @dataclass(frozen=True)
 class _Tree:
-    """A decision tree; a leaf has no question. Messages that answer yes go into the first branch."""
+    """A decision tree; a leaf has no feature. Messages with a code of at least ``code`` go first."""
 
-    question: _Question | None = None
+    feature: int = 0
+    code: int = 0
     branches: tuple[_Tree, ...] = ()
 
     @cached_property
@@ -211,119 +247,53 @@ class _Tree:
         """Number of leaves."""
         return sum(branch.num_cells for branch in self.branches) if self.branches else 1
 
-    def cells(self, messages: FloatArray) -> IntArray:
-        """Return the number of the leaf ``(n,)`` in which each message ``(n, F)`` ends."""
-        cells = np.zeros(len(messages), dtype=np.int64)
-        if self.question is not None:
+    def cells(self, codes: npt.NDArray[np.uint8]) -> IntArray:
+        """Return the number of the leaf ``(n,)`` in which each message of codes ``(features, n)`` ends."""
+        cells = np.zeros(codes.shape[1], dtype=np.int64)
+        if self.branches:
             yes, no = self.branches
-            answers = self.question.answer(messages)
-            cells[answers] = yes.cells(messages[answers])
-            cells[~answers] = yes.num_cells + no.cells(messages[~answers])
+            answers = codes[self.feature] >= self.code
+            cells[answers] = yes.cells(codes[:, answers])
+            cells[~answers] = yes.num_cells + no.cells(codes[:, ~answers])
         return cells
 
-    def paths(self) -> list[str]:
-        """Return the answers that lead to each leaf, in words."""
-        if self.question is None:
-            return [""]
-        texts = self.question.text, f"not ({self.question.text})"
+    def paths(self) -> list[list[tuple[int, int, bool]]]:
+        """Return the answers that lead to each leaf: feature, code, and whether it is reached."""
+        if not self.branches:
+            return [[]]
+        both = zip((True, False), self.branches, strict=True)
         return [
-            f"{text} and {path}" if path else text
-            for text, branch in zip(texts, self.branches, strict=True)
-            for path in branch.paths()
+            [(self.feature, self.code, answer), *path] for answer, branch in both for path in branch.paths()
         ]
 
 
-def _grow(messages: FloatArray, labels: IntArray, questions: Sequence[_Question]) -> _Tree:
+def _grow(codes: npt.NDArray[np.uint8], labels: IntArray) -> _Tree:
     """The tree that asks, step by step, the question that tells most about the labels ``(n,)``."""
-    if not questions:
-        return _Tree()
-    answers = np.stack([question.answer(messages) for question in questions])
-    ones = np.eye(int(labels.max()) + 1, dtype=np.float32)[labels]
+    size, num_labels = int(codes.max()) + 1, int(labels.max()) + 1
+
+    def scores(feature: int, rows: IntArray) -> FloatArray:
+        """Chi-squares, by code, of how far a code of at least that favours one of the labels."""
+        places = codes[feature, rows] * np.int64(num_labels) + labels[rows]
+        counts = np.bincount(places, minlength=size * num_labels).reshape(size, num_labels)
+        yes = counts[::-1].cumsum(axis=0)[::-1]
+        share = yes.sum(axis=-1) / len(rows)
+        variance = len(rows) * share * (1.0 - share) * (num_labels - 1) / num_labels**2
+        found = np.square(yes - share[:, None] * yes[0]).max(axis=-1) / (variance + 0.5)
+        found[np.minimum(share, 1.0 - share) * len(rows) < _SMALLEST_CELL] = 0.0
+        return found
 
     def branch(rows: IntArray, depth: int) -> _Tree:
         if depth == 0 or len(rows) < 2 * _SMALLEST_CELL:
             return _Tree()
-        scores = _scores(answers[:, rows], ones[rows])
-        best = int(scores.argmax())
-        if scores[best] < _LEAST_SCORE:
+        every = np.stack([scores(feature, rows) for feature in kept])
+        best, code = np.unravel_index(every.argmax(), every.shape)
+        if every[best, code] < _LEAST_SCORE:
             return _Tree()
-        yes = answers[best, rows]
-        return _Tree(questions[best], (branch(rows[yes], depth - 1), branch(rows[~yes], depth - 1)))
+        yes = codes[kept[best], rows] >= code
+        both = branch(rows[yes], depth - 1), branch(rows[~yes], depth - 1)
+        return _Tree(int(kept[best]), int(code), both)
 
-    return branch(np.arange(len(messages)), _DEPTH)
-
-
-def _scores(answers: BoolArray, ones: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Chi-squares ``(Q,)`` of how far a yes ``(Q, n)`` favours one of the labels, one-hot ``(n, L)``."""
-    yes = answers.astype(np.float32)  # single precision: scores only guide the search
-    count, size, num_labels = yes.sum(axis=1), len(ones), ones.shape[1]
-    excess = yes @ ones - count[:, None] / size * ones.sum(axis=0)
-    variance = count * (1.0 - count / size) * (num_labels - 1) / num_labels**2
-    scores = (excess**2).max(axis=-1) / (variance + 0.5)
-    scores[np.minimum(count, size - count) < _SMALLEST_CELL] = 0.0
-    return scores
-
-
-def _promising(messages: list[FloatArray], everything: FloatArray, labels: IntArray) -> list[_Question]:
-    """The few questions of each kind that tell most alone: about all messages, or rare ones."""
-    kept, ones = [], np.eye(len(messages), dtype=np.float32)[labels]
-    for kind in filter(None, _kinds(messages, everything)):
-        answers = np.stack([question.answer(everything) for question in kind])
-        scores, sent = _scores(answers, ones), answers.astype(np.float32) @ ones
-        # The ratio of two labels' counts, each three standard deviations off: a rare leak has a large one.
-        doubt = 3.0 * np.sqrt(sent)
-        ratios = (sent - doubt).max(axis=-1) / (sent + doubt + 6.0).min(axis=-1)
-        best, rare = np.argsort(scores)[::-1][:_KEPT_QUESTIONS], np.argsort(ratios)[::-1][:_KEPT_RARE]
-        kept += [kind[i] for i in dict.fromkeys([*best.tolist(), *rare.tolist()]) if scores[i] > 0.0]
-    return kept
-
-
-def _kinds(messages: list[FloatArray], everything: FloatArray) -> Iterator[list[_Question]]:
-    """Questions about each coordinate, about each with those before it, and about a projection."""
-    columns = np.flatnonzero((everything != everything[:1]).any(axis=0)).tolist()
-    columns = columns[:: -(-len(columns) // _MOST_ASKED) or 1]
-    for j in columns:
-        yield _coordinate_questions(everything[:, j], j)
-    for i, j in enumerate(columns[:_MOST_PAIRED]):
-        yield [question for k in columns[:i] for question in _comparisons(k, j)]
-    if len(columns) > 1:
-        yield _projections(messages, everything)
-
-
-def _coordinate_questions(column: FloatArray, j: int) -> list[_Question]:
-    values = np.unique(column)
-    last = len(values) - 1
-    places = np.concatenate(
-        [np.linspace(0, last, _CUTS + 2)[1:-1], _NEAR_THE_ENDS, last + 1 - _NEAR_THE_ENDS]
-    )
-    cuts = values[np.unique(places.astype(int).clip(1, last))]
-
-    def above(cut: float) -> _Question:
-        return _Question(f"coordinate {j} >= {cut:.6g}", lambda m: m[:, j] >= cut)
-
-    def equal(value: float) -> _Question:
-        return _Question(f"coordinate {j} = {value:.6g}", lambda m: m[:, j] == value)
-
-    return [above(cut) for cut in cuts] + [equal(value) for value in values if last < _FEW_VALUES]
-
-
-def _comparisons(k: int, j: int) -> list[_Question]:
-    return [
-        _Question(f"coordinates {k} and {j} are equal", lambda m: m[:, k] == m[:, j]),
-        _Question(f"coordinate {k} > coordinate {j}", lambda m: m[:, k] > m[:, j]),
-    ]
-
-
-def _projections(messages: list[FloatArray], everything: FloatArray) -> list[_Question]:
-    """Thresholds in the direction in which the means of two labels' messages differ most."""
-    spread = everything.std(axis=0) + 1e-300
-    means = np.stack([some.mean(axis=0) for some in messages]) / spread
-    distance = np.square(means[:, None] - means).sum(axis=-1)
-    one, other = np.unravel_index(distance.argmax(), distance.shape)
-    weights = (means[one] - means[other]) / spread
-
-    def above(cut: float) -> _Question:
-        return _Question(f"a projection is at least {cut:.6g}", lambda m: m @ weights >= cut)
-
-    cuts = np.quantile(everything @ weights, np.linspace(0.0, 1.0, _CUTS + 2)[1:-1])
-    return [above(float(cut)) for cut in np.unique(cuts)]
+    rows = np.arange(len(labels))
+    alone = [scores(feature, rows).max() for feature in range(len(codes))]
+    kept = np.argsort(alone)[::-1][:_MOST_FEATURES]  # those that tell most by themselves
+    return branch(rows, _DEPTH)

@@ -22,9 +22,6 @@ TOLERANCE = 1e-9
 _ROUNDING = 1e-12
 """Absolute tolerance of a difference of two log densities."""
 
-_DENSITIES, _LEAST_MESSAGES = 2_000, 40
-"""Messages times labels of a certificate's floating-point audit, and its least number of messages."""
-
 _LARGEST = 4096
 """Largest table, in entries, that is audited before a game: a larger one takes longer than the game."""
 
@@ -83,8 +80,7 @@ def uniform_posterior(channel: Channel) -> FloatArray | None:
 def certify(channel: Channel, candidates: FloatArray, posterior: FloatArray | None = None) -> Certificate:
     """Audit a channel's claim at candidates ``(K, M)``: its eps if it is pure, its delta if it is not."""
     claim = as_channel(channel).epsilon, channel.delta
-    count = max(_LEAST_MESSAGES, _DENSITIES // channel.num_labels)
-    audit_floats = partial(reachable, channel, candidates, posterior, messages=count)
+    audit_floats = partial(reachable, channel, candidates, posterior)
     if channel.pure:
         found = exact_epsilon(channel, candidates, posterior)
         method = "exact density ratio over all labels"

@@ -37,6 +37,9 @@ TOTAL = 2**64
 _LEAST_SHARE, _MOST_SHARE = 2.0**-40, 2.0**-10
 """Smallest and largest share by which columns are moved towards their mean."""
 
+_RATIO_ROUNDING = 2.0**-43
+"""Error of a log ratio from floats and integers: at an eps near it, columns are moved by a larger share."""
+
 _LARGEST_EXPONENT = 700.0
 """Largest eps whose power is computed. A table of 2^64 cannot tell larger ones apart."""
 
@@ -157,7 +160,7 @@ class ExactChannel:
         if not law.min() >= 0.0:  # NaN too
             raise BrokenPromiseError(f"{self.channel!r} has no density at these candidates: {log_density}")
         mean, share = law.mean(axis=1, keepdims=True), _LEAST_SHARE
-        while share <= _MOST_SHARE:
+        while share <= max(_MOST_SHARE, min(_RATIO_ROUNDING / self.channel.epsilon, 1.0)):
             counts = _to_counts(law + share * (mean - law))
             most, least = _largest_ratio(counts)
             if most << _EXP_BITS <= least * self._most_ratio:
@@ -191,7 +194,8 @@ def _to_counts(law: FloatArray) -> npt.NDArray[np.uint64]:
     """Round the columns of a law to integers that sum to 2^64 (0 in 64-bit arithmetic)."""
     size = len(law)
     slack = TOTAL * (1.0 - size * 2.0**-50)  # keeps a column's sum below 2^64 however floats round
-    counts = (law * slack).astype(np.uint64)
+    counts = (law * slack).astype(np.uint64) + np.uint64(2**12)  # nothing is impossible
+    counts += (law * np.negative(counts.sum(axis=0))).astype(np.uint64)  # the rest, in proportion
     share, left = np.divmod(np.negative(counts.sum(axis=0)), np.uint64(size))
     counts += share
     counts += np.arange(size, dtype=np.uint64)[:, None] < left

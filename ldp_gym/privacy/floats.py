@@ -16,9 +16,9 @@ import numpy as np
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.clipped import revealed_coordinate
-from ldp_gym.channels.laplace_single import LaplaceSingle
+from ldp_gym.channels.noisy import LaplaceSingle
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.privacy.exact import check_situation
 
@@ -28,8 +28,8 @@ _UNIFORM_STEPS = 2**53
 _AROUND = 4
 """Number of uniforms looked at on either side of a crossing: rounding is not quite monotone."""
 
-_DENSITIES = 6_000
-"""Default number of messages times labels."""
+_DENSITIES, _LEAST_MESSAGES = 2_000, 40
+"""Default number of messages times labels, and least number of messages."""
 
 _COIN_DRAWS = 50
 """Number of draws of the public coins at which finite messages are looked at."""
@@ -37,7 +37,7 @@ _COIN_DRAWS = 50
 
 @dataclass(frozen=True)
 class Reachability:
-    """Labels that can have produced each message, exactly.
+    """Result of a floating-point audit.
 
     Attributes:
         verdict: ``"holds"``: every label can send every message; ``"broken"``: some messages exclude a label;
@@ -46,8 +46,6 @@ class Reachability:
         share: share of messages that can come from one label only; None if unknown.
         correct: share of those that did come from that label.
         judged: number of messages that were looked at.
-        messages: those messages, if they are real numbers.
-        labels: labels that can have produced each of them, ``(judged, M)``.
     """
 
     verdict: Literal["holds", "broken", "not judged"]
@@ -55,8 +53,6 @@ class Reachability:
     share: float | None = None
     correct: float | None = None
     judged: int = 0
-    messages: Messages | None = None
-    labels: BoolArray | None = None
 
     @property
     def holds(self) -> bool:
@@ -94,7 +90,7 @@ def reachable(
     """
     candidates, posterior = check_situation(channel, candidates, posterior)
     if messages is None:
-        messages = max(40, _DENSITIES // channel.num_labels)
+        messages = max(_LEAST_MESSAGES, _DENSITIES // channel.num_labels)
     messages = validation.whole("messages", messages, least=1)
     validation.fits_memory("messages", messages, channel.num_labels, "densities")
     rng = np.random.default_rng(validation.seed("seed", seed))
@@ -162,7 +158,7 @@ def _judge_laplace(
     single = reached.sum(axis=1) == 1
     share = float(single.mean())
     correct = float(reached[single, labels[single]].mean()) if single.any() else None
-    found = share, correct, count, messages, reached
+    found = share, correct, count
     if reached.all():
         return Reachability("not judged", f"each of {count} messages can come from every label", *found)
     reason = f"{(~reached.all(axis=1)).mean():.1%} of {count} messages cannot come from some label"

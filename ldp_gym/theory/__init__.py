@@ -2,9 +2,8 @@
 
 from ldp_gym.channels.accounting import offset, single_noise_scale, vector_noise_scale
 from ldp_gym.channels.two_level import best_share, capacity
-from ldp_gym.hypotheses.hadamard import hadamard_gap, hadamard_horizon
+from ldp_gym.hypotheses.families import hadamard_gap, hadamard_horizon
 from ldp_gym.theory.bounds import (
-    bound_curves,
     exp3_bound,
     hadamard_lower_bound,
     half_space_kl_bound,
@@ -27,7 +26,6 @@ __all__ = [
     "MessageInformation",
     "best_share",
     "blind_pairs",
-    "bound_curves",
     "capacity",
     "exp3_bound",
     "exp3_regret_bound",

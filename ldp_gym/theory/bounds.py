@@ -7,7 +7,6 @@ wrapped in O(); ``gamma`` is log T unless given, as in the proof of Theorem 4.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ldp_gym.channels.accounting import (
 )
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.hypotheses.hadamard import hadamard_gap, hadamard_horizon
+from ldp_gym.hypotheses.families import hadamard_gap, hadamard_horizon
 
 
 def nonprivate_bound(num_hypotheses: int) -> float:
@@ -195,17 +194,3 @@ def hadamard_lower_bound(num_pairs: int, horizon: int, epsilon: float) -> float:
 def _coin_entropy(p: FloatArray) -> FloatArray:
     """The entropy of a coin that shows heads with probability p in (0, 1)."""
     return -p * np.log(p) - (1.0 - p) * np.log1p(-p)
-
-
-def bound_curves(num_pairs: int, horizons: Sequence[int], epsilon: float) -> dict[str, FloatArray]:
-    """Upper and lower bounds on the KL-risk, the paper's and ours, at each horizon, by name.
-
-    The class is that of P Hadamard pairs, ``K = 2P``; the upper bounds hold for any class of this size.
-    """
-    size = 2 * validation.whole("num_pairs (P)", num_pairs, least=1)
-    return {
-        "paper, upper": np.array([exp3_bound(size, rounds, epsilon) for rounds in horizons]),
-        "ours, upper": np.array([half_space_kl_bound(size, rounds, epsilon) for rounds in horizons]),
-        "ours, lower": np.array([hadamard_lower_bound(num_pairs, rounds, epsilon) for rounds in horizons]),
-        "paper, lower": np.array([lower_bound(size, rounds, epsilon) for rounds in horizons]),
-    }

@@ -10,7 +10,7 @@ import numpy as np
 
 from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.core import game_arrays, validation
-from ldp_gym.core.arrays import FloatArray, uniform_distribution
+from ldp_gym.core.arrays import FloatArray, IntArray, uniform_distribution
 from ldp_gym.core.sampling import Purpose, categorical, stream
 
 
@@ -55,39 +55,44 @@ def information_rate(
     samples, seed = validation.whole("samples", samples, least=2), validation.seed("seed", seed)
     validation.fits_memory("samples", samples, candidates.size, "likelihoods")
     public = prior if channel.adaptive else None
-    try:
-        listed = channel.list_messages(candidates, public)
-    except TypeError:
-        return _sample_rate(channel, candidates, prior, public, samples, seed)
-    log_likelihood = channel.log_likelihood(listed.messages, candidates, public)
-    with np.errstate(invalid="ignore"):
-        gain = log_likelihood - _log_mean(log_likelihood, prior)
-    told = np.isfinite(log_likelihood) & (prior > 0.0)  # what a hypothesis never sends tells nothing
-    chance = np.exp(log_likelihood + listed.log_weights[:, None], where=told, out=np.zeros_like(gain))
-    terms = np.einsum("nk,k->n", chance * np.where(told, gain, 0.0), prior)
-    if listed.complete:
+    chances, ratios, draws = likelihood_ratios(channel, candidates, prior, public, samples, seed)
+    terms = chances * np.einsum("nk,k->n", plogp(ratios), prior)
+    if draws is None:
         return InformationRate(float(terms.sum()), 0.0)
-    rates = np.bincount(listed.draws, terms)  # the parts of the mean over draws
-    error = rates.std(ddof=1) * np.sqrt(len(rates))
-    return InformationRate(float(rates.sum()), float(error))
+    rates = np.bincount(draws, terms)  # the parts of the mean over draws
+    return InformationRate(float(rates.sum()), float(rates.std(ddof=1) * np.sqrt(len(rates))))
 
 
-def _sample_rate(
+def likelihood_ratios(
     channel: Channel,
-    candidates: FloatArray,
+    table: FloatArray,
     prior: FloatArray,
     public: FloatArray | None,
     samples: int,
     seed: int,
-) -> InformationRate:
-    """The information rate, from random messages."""
-    rng = stream(Purpose.INFORMATION, seed)
-    truths = categorical(prior, rng.random(samples))
-    labels = categorical(candidates[truths], rng.random(samples))
-    messages = channel.privatize(labels, candidates, rng, public)
-    log_likelihood = channel.log_likelihood(messages, candidates, public)
-    gain = log_likelihood[np.arange(samples), truths] - _log_mean(log_likelihood, prior)[:, 0]
-    return InformationRate(float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(samples)))
+) -> tuple[FloatArray, FloatArray, IntArray | None]:
+    """Messages of the mixture that ``prior`` makes of a table ``(K, M)``: listed, or drawn if they cannot be.
+
+    Returns their chances ``(n,)``, the likelihoods of every hypothesis relative to the mixture's ``(n, K)``,
+    and the random draw that each belongs to ``(n,)``, or None where the list is complete.
+    """
+    try:
+        listed = channel.list_messages(table, public)
+        messages, draws = listed.messages, None if listed.complete else listed.draws
+    except TypeError:
+        rng, listed, draws = stream(Purpose.INFORMATION, seed), None, np.arange(samples)
+        labels = categorical(np.einsum("k,km->m", prior, table), rng.random(samples))
+        messages = channel.privatize(labels, table, rng, public)
+    log_likelihood = channel.log_likelihood(messages, table, public)
+    peak = log_likelihood.max(axis=1, keepdims=True)
+    likelihood = np.exp(log_likelihood - np.where(np.isfinite(peak), peak, 0.0))
+    mixed = np.einsum("nk,k->n", likelihood, prior)
+    possible = mixed > 0.0
+    chances = np.full(len(mixed), 1.0 / len(mixed))
+    if listed is not None:
+        chances[possible] = mixed[possible] * np.exp(listed.log_weights[possible] + peak[possible, 0])
+    ratios = likelihood[possible] / mixed[possible, None]
+    return chances[possible], ratios, None if draws is None else draws[possible]
 
 
 _MESSAGES = 64
@@ -131,7 +136,7 @@ class MessageInformation:
         chances, ratios, surprises = self._reference or self._compare(weights)
         mixed = np.einsum("...ks,...k->...s", ratios, weights)
         told = np.einsum("...k,...k->...", surprises, weights)
-        told = told - np.einsum("...s,...s->...", chances, _plogp(mixed))
+        told = told - np.einsum("...s,...s->...", chances, plogp(mixed))
         return np.maximum(told, 0.0)
 
     def _compare(self, weights: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -152,7 +157,7 @@ class MessageInformation:
         possible = mixed[..., None] > 0.0
         ratios = np.divide(likelihoods, mixed[..., None], where=possible, out=np.zeros_like(likelihoods))
         ratios = np.ascontiguousarray(np.swapaxes(ratios, -1, -2))  # sums over hypotheses run along messages
-        return chances, ratios, np.einsum("...s,...ks->...k", chances, _plogp(ratios))
+        return chances, ratios, np.einsum("...s,...ks->...k", chances, plogp(ratios))
 
     def _sample(self, candidates: FloatArray, prior: FloatArray, public: FloatArray | None) -> FloatArray:
         """The likelihoods ``(..., S, K)``, up to a factor, of messages of the mixture with fixed coins."""
@@ -169,7 +174,7 @@ class MessageInformation:
         return np.exp(log_likelihood - log_likelihood.max(axis=-1, keepdims=True))
 
 
-def _plogp(p: FloatArray) -> FloatArray:
+def plogp(p: FloatArray) -> FloatArray:
     """``p log p``, 0 at 0."""
     return p * np.log(np.where(p > 0.0, p, 1.0))
 
@@ -180,9 +185,3 @@ def _stratified_uniforms(count: int, width: int) -> FloatArray:
     rng = stream(Purpose.INFORMATION, 0)
     parts = np.stack([rng.permutation(count) for _ in range(width)], axis=-1)
     return (parts + rng.random((count, width))) / count
-
-
-def _log_mean(log_likelihood: FloatArray, prior: FloatArray) -> FloatArray:
-    """The log-likelihood of the mixture, ``(..., 1)``."""
-    with np.errstate(divide="ignore"):
-        return np.logaddexp.reduce(log_likelihood + np.log(prior), axis=-1, keepdims=True)

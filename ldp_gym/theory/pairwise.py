@@ -24,7 +24,7 @@ import numpy as np
 from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, uniform_distribution
-from ldp_gym.core.sampling import Purpose, categorical, stream
+from ldp_gym.theory.information import likelihood_ratios, plogp
 
 _RATIO_POINTS = 16
 """Number of grid points on either side of a likelihood ratio of 1."""
@@ -147,55 +147,29 @@ def _information(
 ) -> FloatArray:
     """The information ``(K, K)``; of an adaptive channel only about the wanted pairs, 0 elsewhere."""
     if not channel.adaptive:
-        return _divergences(*_likelihoods(channel, table, None, samples, seed))
+        prior = uniform_distribution(channel.num_hypotheses)
+        return _divergences(*likelihood_ratios(channel, table, prior, None, samples, seed)[:2])
     size = channel.num_hypotheses
     information = np.zeros((size, size))
     for j, k in np.argwhere(wanted):
         public = np.zeros(size)
         public[[j, k]] = 0.5
-        chances, ratios = _likelihoods(channel, table, public, samples, seed)
+        chances, ratios, _ = likelihood_ratios(channel, table, public, public, samples, seed)
         information[j, k] = information[k, j] = _divergences(chances, ratios[:, [j, k]])[0, 1]
     return information
 
 
-def _likelihoods(
-    channel: Channel, table: FloatArray, public: FloatArray | None, samples: int, seed: int
-) -> tuple[FloatArray, FloatArray]:
-    """The chances ``(n,)`` of messages under a mixture, and their likelihoods relative to it, ``(n, K)``."""
-    prior = uniform_distribution(channel.num_hypotheses) if public is None else public
-    try:
-        listed = channel.list_messages(table, public)
-        messages, log_weights = listed.messages, listed.log_weights
-    except TypeError:
-        rng = stream(Purpose.INFORMATION, seed)
-        labels = categorical(np.einsum("k,km->m", prior, table), rng.random(samples))
-        messages, log_weights = channel.privatize(labels, table, rng, public), None
-    log_likelihood = channel.log_likelihood(messages, table, public)
-    peak = log_likelihood.max(axis=1, keepdims=True)
-    likelihood = np.exp(log_likelihood - np.where(np.isfinite(peak), peak, 0.0))
-    mixed = np.einsum("nk,k->n", likelihood, prior)
-    possible = mixed > 0.0
-    ratios = likelihood[possible] / mixed[possible, None]
-    if log_weights is None:
-        return np.full(len(ratios), 1.0 / len(ratios)), ratios
-    return mixed[possible] * np.exp(log_weights[possible] + peak[possible, 0]), ratios
-
-
 def _divergences(chances: FloatArray, ratios: FloatArray) -> FloatArray:
     """The Jensen-Shannon divergences of all pairs, from likelihood ratios ``(n, K)``."""
-    own, size = _xlogx(ratios), ratios.shape[1]
+    own, size = plogp(ratios), ratios.shape[1]
     information = np.zeros((size, size))
     for j in range(size):
         middle = (ratios[:, [j]] + ratios[:, j + 1 :]) / 2.0
-        told = (own[:, [j]] + own[:, j + 1 :]) / 2.0 - _xlogx(middle)
+        told = (own[:, [j]] + own[:, j + 1 :]) / 2.0 - plogp(middle)
         # Equal up to rounding counts as equal.
         told[np.abs(ratios[:, [j]] - ratios[:, j + 1 :]) <= 1e-9 * middle] = 0.0
         information[j, j + 1 :] = np.maximum(np.einsum("n,nk->k", chances, told), 0.0)
     return information + information.T
-
-
-def _xlogx(x: FloatArray) -> FloatArray:
-    return x * np.log(np.where(x > 0.0, x, 1.0))
 
 
 def blind_pairs(

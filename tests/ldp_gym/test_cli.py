@@ -10,7 +10,7 @@ from command_line import run, run_in_line
 
 import ldp_gym
 from ldp_gym.channels.base import Channel
-from ldp_gym.channels.laplace_single import LaplaceSingle
+from ldp_gym.channels.noisy import LaplaceSingle
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.cli.catalogue import REGISTRIES
 

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from ldp_gym.channels.base import Channel
-from ldp_gym.channels.clipped import GAUSS, ClippedChannel, NoisyChannel
+from ldp_gym.channels.clipped import ClippedChannel
+from ldp_gym.channels.noisy import GAUSS, NoisyChannel
 from ldp_gym.core.arrays import FloatArray, Messages, expectations
 from ldp_gym.core.errors import IncompatibleChannelError
 

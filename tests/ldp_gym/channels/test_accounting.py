@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from ldp_gym import theory
 from ldp_gym.channels import accounting
-from ldp_gym.channels.vector_noise import LaplaceVector
+from ldp_gym.channels.noisy import LaplaceVector
 
 
 def test_laplace_delta_against_a_direct_integral():

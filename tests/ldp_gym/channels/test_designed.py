@@ -106,7 +106,7 @@ def test_masses_cover_all_labels_alike_and_the_cost_is_that_of_the_true_eps(shap
     laws = np.maximum(laws_of(made, table, epsilon), 1e-300)
     assert made.cost == pytest.approx(cost_of(laws, table, 100), rel=1e-6)
     last = channel.encode(np.arange(shape[1]), table, np.full((shape[1], 1), 1.0 - 2.0**-53))
-    assert epsilon == 800.0 or (last == channel.num_messages - 1).all()
+    assert epsilon == 800.0 or (last == channel.message_space.n - 1).all()
 
 
 def test_labels_that_are_cut_into_parts_change_nothing():
@@ -175,11 +175,11 @@ def test_every_processor_finds_the_same_design(tmp_path):
 
 
 def test_it_is_designed_once_and_kept():
-    designed._make_plan.cache_clear()
+    designed._design.cache_clear()
     rules = {"nature": "cycle", "nature_kwargs": {"pool_size": 3}, "num_labels": 5, "num_hypotheses": 3}
     rules |= {"channel": "designed", "horizon": 30}
     result, again = (ldp_gym.evaluate("bayes", rules, episodes=4) for _ in range(2))
-    assert designed._make_plan.cache_info().misses == 3  # a design per context of the pool
+    assert designed._design.cache_info().misses == 3  # a design per context of the pool
     np.testing.assert_array_equal(result.kl, again.kl)
 
 

@@ -247,3 +247,12 @@ def test_it_has_an_exact_table(channel):
         message, epsilon = exact.answer(label, TABLE)
         assert (message == channel._points).reshape(4, -1).all(axis=1).any()
         assert epsilon <= 1.0
+
+
+def test_listed_messages_have_the_type_of_the_space():
+    class Narrow(ldp_gym.channels.RandomizedResponse):
+        message_space = gym.spaces.Box(0, 2, (), dtype=np.int8)
+
+    listed = Narrow(2, 3, 10).list_messages(np.full((2, 3), 1 / 3))
+    assert listed.messages.dtype == np.int8
+    assert listed.messages.tolist() == [0, 1, 2]

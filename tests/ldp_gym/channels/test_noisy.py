@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ldp_gym.channels.clipped import CALIBRATIONS
 from ldp_gym.channels.clipping import RULES, Clipping
-from ldp_gym.channels.laplace_single import LaplaceSingle
-from ldp_gym.channels.vector_noise import LaplaceVector
+from ldp_gym.channels.noisy import CALIBRATIONS, LaplaceSingle, LaplaceVector
 from ldp_gym.privacy import audit
 from ldp_gym.privacy.audit import certify
 

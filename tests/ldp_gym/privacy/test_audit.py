@@ -11,9 +11,8 @@ from broken_channels import ClearText, less_noise
 from helpers import PURE, make_channel
 
 from ldp_gym.channels.base import Channel
-from ldp_gym.channels.laplace_single import LaplaceSingle
+from ldp_gym.channels.noisy import GaussianVector, LaplaceSingle, LaplaceVector
 from ldp_gym.channels.randomized_response import Identity, RandomizedResponse
-from ldp_gym.channels.vector_noise import GaussianVector, LaplaceVector
 from ldp_gym.privacy import audit
 from ldp_gym.privacy.audit import certify
 from ldp_gym.testing import check_channel

@@ -61,7 +61,7 @@ REPLAY = {"labels": LABELS, "contexts": np.zeros((ROUNDS, 1))}
     "truth",
     [
         {"truth": [0.6, 0.1, 0.3]},
-        {"truth": "mixture", "truth_kwargs": {"weights": [0.7, 0.3], "members": [0, 1]}},
+        {"truth": "mixture", "truth_kwargs": {"weights": [0.7, 0.3]}},
         {"truth": "switching", "truth_kwargs": {"switches": [14_000]}},
         {"truth": "replay", "truth_kwargs": REPLAY},
     ],
