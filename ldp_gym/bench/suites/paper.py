@@ -20,7 +20,7 @@ _COMPARED = (*((name, "laplace-single") for name in ("exp3", "centred-exp3", "ba
 """Learners and channels that several suites play."""
 
 
-_REDRAWN = {**TABLES, **REDRAWN}
+_NEW_TABLES = {**TABLES, **REDRAWN}
 """Rules of Dirichlet(0.3) tables, a new one in every episode."""
 
 
@@ -49,7 +49,7 @@ class Upper(Suite):
     def own_experiments(self, small: bool) -> list[Experiment]:
         counts = {10**3: 8, 10**4: 4} if small else self.episodes
         return [
-            Experiment({**_REDRAWN, **channel_rules(channel), "horizon": horizon}, learner, episodes=count)
+            Experiment({**_NEW_TABLES, **channel_rules(channel), "horizon": horizon}, learner, episodes=count)
             for learner, channel, end in self.pairs
             for horizon, count in counts.items()
             if horizon <= end
@@ -85,7 +85,7 @@ class Sweep(Suite):
         horizon, episodes = (200, 6) if small else (10_000, 32)
         return [
             Experiment(
-                {**_REDRAWN, **rules, "channel": channel, "horizon": horizon}, learner, episodes=episodes
+                {**_NEW_TABLES, **rules, "channel": channel, "horizon": horizon}, learner, episodes=episodes
             )
             for learner, channel in (("uniform", "laplace-single"), *_COMPARED)
             for rules in self.games[: 3 if small else None]
@@ -275,7 +275,7 @@ class TV(Suite):
     def own_experiments(self, small: bool) -> list[Experiment]:
         vectors = (("wma", "laplace-vector"), ("centred-exp3", "laplace-vector"))
         games = [
-            (learner, {**_REDRAWN, **channel_rules(channel), "horizon": horizon})
+            (learner, {**_NEW_TABLES, **channel_rules(channel), "horizon": horizon})
             for learner, channel in (*_COMPARED, *vectors)
             for horizon in ((100, 300) if small else (1_000, 10_000, 100_000, 1_000_000))
         ]
