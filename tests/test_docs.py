@@ -165,6 +165,14 @@ def test_every_registered_name_has_a_page_and_is_on_the_page_of_the_game(referen
             assert f"::: {maker.__module__}.{maker.__qualname__}" in reference[f"reference/{kind}/{name}.md"]
 
 
+@pytest.mark.parametrize("name", list(ldp_gym.CHANNELS.own))
+def test_every_channel_explains_itself(name):
+    """Its docstring is its page: a worked example, a proof of privacy, when to use it and when not."""
+    text = " ".join(ldp_gym.CHANNELS[name].__doc__.split())
+    for part in ("Example: K = 3", "Privacy: ", "When to use it: ", "When not: "):
+        assert part in text, part
+
+
 def test_all_that_is_exported_is_documented(reference):
     shown = set(re.findall(r"^::: (\S+)", "\n".join(reference.values()), flags=re.MULTILINE))
     for package in (ldp_gym, ldp_agents):

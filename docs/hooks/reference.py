@@ -133,8 +133,13 @@ def _names() -> str:
 
 
 def _summary(thing: Any) -> str:
-    summary = (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
-    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", summary)  # :class:`a.B` to `B`
+    summary = (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
+    return _cell(summary)
+
+
+def _cell(text: str) -> str:
+    """Text for a cell of a table: without pipes, and with :class:`a.B` as `B`."""
+    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text.replace("|", "\\|"))
 
 
 def _index(kind: str, makers: dict[str, Callable[..., Any]], others: dict[str, type]) -> str:
@@ -192,7 +197,7 @@ def _options(maker: Callable[..., Any], argument: str) -> list[str]:
     lines = [f"Options, as {where}:", "", "| option | default | |", "|---|---|---|"]
     for p in parameters:
         default = "required" if p.default is p.empty else f"`{p.default!r}`"
-        lines.append(f"| `{p.name}` | {default} | {said.get(p.name, '')} |")
+        lines.append(f"| `{p.name}` | {default} | {_cell(said.get(p.name, ''))} |")
     return [*lines, ""]
 
 

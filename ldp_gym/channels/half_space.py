@@ -1,18 +1,11 @@
 """A random half-space of the labels, and one private bit that says on which side the label lies.
 
-Label y is the point ``u_y = (f_2(x)[y] - f_1(x)[y], ..., f_K(x)[y] - f_1(x)[y])``. Public coins draw a plane
-through the origin, that is, a *contrast* of the hypotheses: coefficients c that sum to 0. The user answers,
-through randomized response, whether ``sum_k c_k f_k(x)[y]`` is positive. Labels that all hypotheses like
-equally lie on every plane: a private coin answers for them.
-
-The coefficients are ``L^-T g``, g standard normal, where ``L L^T = A = sum_y u_y u_y^T / tau_y``, and tau are
-the Lewis weights, ``tau_y = |L^-1 u_y|``, a fixed point. In this geometry a third hypothesis cannot hide the
-difference of two others. docs/theory.md proves, for mixtures f, p of the hypotheses and S the positive side,
+Label y is the point ``u_y = (f_2(x)[y] - f_1(x)[y], ..., f_K(x)[y] - f_1(x)[y])``. A plane through the origin
+is a *contrast* of the hypotheses: coefficients c that sum to 0. They are ``L^-T g``, g standard normal, where
+``L L^T = A = sum_y u_y u_y^T / tau_y``, and tau are the Lewis weights, ``tau_y = |L^-1 u_y|``, a fixed point.
+docs/theory.md proves, for mixtures f, p of the hypotheses and S the positive side,
 
     ``E (f(S) - p(S))^2 >= 2 TV(f, p)^2 / (pi (K - 1))``.
-
-Example, K = 3: two hypotheses that differ in labels 0 and 1 only, and a third that likes both of them better
-than either. ``split`` puts both labels on the side of the third; a contrast ``(1, -1, 0)`` separates them.
 """
 
 from __future__ import annotations
@@ -58,14 +51,32 @@ _TABLES_AT_ONCE = 256
 
 
 class HalfSpace(TwoLevelChannel):
-    """The side of a random plane, in the geometry of Lewis weights, on which the label lies.
+    """A random contrast of the hypotheses: does it favour the label?
 
-    Never blind: whatever the class, the contexts and M, Bayes' averaged TV on this channel is at most
-    ``ldp_gym.theory.half_space_tv_bound``. The message is the contrast, scaled to a largest coefficient of 1,
-    with negative coefficients for the hypotheses that like labels of the answered side.
+    Public coins draw a contrast: coefficients c of the hypotheses that sum to 0, normal in a geometry (Lewis
+    weights) in which a third hypothesis cannot hide the difference of two others. The user answers whether
+    ``sum_k c_k f_k(x)[y]`` is positive, flipped with probability ``1 / (e^eps + 1)``; where the sum is 0, a
+    private coin answers. The message is the contrast, scaled to a largest coefficient of 1, with negative
+    coefficients for the hypotheses that like labels of the answered side.
 
-    Privacy: the contrast does not depend on the label, and the answer is one bit, flipped with probability
-    ``1 / (e^eps + 1)``. Pure, free of M.
+    Example:
+        K = 3, eps = 1 (flip probability 0.269). Hypotheses 1 and 2 differ in labels 0 and 1 only, and the
+        third likes both of these better than either, so ``split`` never tells 1 from 2. The contrast
+        (1, -1, 0) does: label 0 is on its positive side, label 1 on the other, and label 2, on neither,
+        tosses a coin. The probability of the answer "positive" under each hypothesis:
+
+        >>> table = np.array([[0.2, 0.0, 0.8], [0.0, 0.2, 0.8], [0.5, 0.5, 0.0]])
+        >>> np.exp(HalfSpace(3, 3, 100).log_likelihood(np.array([-1.0, 1.0, 0.0]), table)).round(3).tolist()
+        [0.546, 0.454, 0.5]
+
+    Privacy: the contrast does not depend on the label. Given the contrast, an answer has probability
+    ``e^eps / (e^eps + 1)`` or ``1 / (e^eps + 1)``, or 1/2 on the plane, so the ratio for two labels is at
+    most ``e^eps``.
+
+    When to use it: users answer all at once, and nothing is known of class and contexts: it is never blind,
+    and Bayes' averaged TV is at most :func:`ldp_gym.theory.half_space_tv_bound`, whatever M. ``turned=0.5``
+    pays less on random tables. When not: ``designed`` pays less where its limits allow it, an adaptive
+    channel where users can wait for each other, and above eps = 2 one bit is too little.
 
     The base measure of :meth:`log_density` is the law of the contrast, times counting the two answers.
 
@@ -74,7 +85,7 @@ class HalfSpace(TwoLevelChannel):
     Args:
         turned: probability, in [0, 1), of turning the plane to where the hypotheses differ most on average
             (:func:`turn_contrast`). A public coin decides, so that a share ``1 - turned`` of what the theorem
-            promises is left; on random tables 1/2 learns faster.
+            promises is left.
     """
 
     free_of_num_labels: ClassVar[bool] = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,12 +16,15 @@ from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.suites.base import REDRAWN, Suite, channel_rules
 from ldp_gym.natures.base import NATURES
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 
 class Quick(Suite):
     """The leaderboard of the default game, in half a minute."""
 
     name = "quick"
-    title = "Every learner on the main channels of the default game"
+    title = "Learners on the main channels of the default game"
     claim = (
         "Under a uniform truth no learner has less risk than Bayes on the same channel. The row without "
         "privacy (identity) shows the price of privacy."
@@ -37,21 +40,17 @@ class Quick(Suite):
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         horizon, episodes = (100, 10) if small else (1000, 100)
-        channels = ("randomized-response", "split", "wheel", "adaptive-split", "identity")
+        fixed = ("laplace-vector", "laplace-single", "randomized-response", "split", "half-space", "wheel")
         return [
             Experiment({**channel_rules(channel), "horizon": horizon}, learner, episodes=episodes)
-            for channel in ("laplace-vector", "laplace-single", *channels)
+            for channel in (*fixed, "adaptive-split", "adaptive-half-space", "identity")
             for learner in ("uniform", "wma", "exp3", "centred-exp3", "mle", "amortized", "bayes")
         ]
 
     def findings(self, results: Results) -> Iterator[Finding]:
         risks = {(r.learner, r.channel): f"{r.risk.value:.3g}" for r in results.successes}
-        told = [
-            f"{risks[pair]} {text} ({' on '.join(pair)})"
-            for pair, text in self.story.items()
-            if pair in risks
-        ]
-        if told:
+        story = {pair: text for pair, text in self.story.items() if pair in risks}
+        if told := [f"{risks[pair]} {text} ({' on '.join(pair)})" for pair, text in story.items()]:
             yield Finding(f"Loss in nats over {results.successes[0].horizon:,} rounds: {', '.join(told)}.")
         for channel, played in results.group(lambda experiment: experiment.channel).items():
             yield find_least_risk(channel, played)
@@ -80,9 +79,8 @@ class Contexts(Suite):
 
     def findings(self, results: Results) -> Iterator[Finding]:
         for channel in results.channels:
-            played = {
-                r.experiment.rules["nature"]: r for r in results.select(learner="bayes", channel=channel)
-            }
+            bayes = results.select(learner="bayes", channel=channel)
+            played = {r.experiment.rules["nature"]: r for r in bayes}
             if {"iid", "adversary"} <= set(played):
                 iid = played.pop("iid")
                 times = [f"{name} {r.risk.value / iid.risk.value:.2f}" for name, r in played.items()]
@@ -108,7 +106,6 @@ class Splits(Suite):
         "Every split but 'familiar' and 'memory' changes one thing of the training games; on 'memory' the "
         "table is the same in every episode, so that a policy which reads raw messages can play it too."
     )
-    ranks_learners = True
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         return [
@@ -123,6 +120,16 @@ class Splits(Suite):
             worst, mean = min(means, key=lambda name: means[name]), sum(means.values()) / len(means)
             text = f"{learner}: mean score {mean:.3f} over {len(means)} of {len(TESTS)} splits;"
             yield Finding(f"{text} least on '{worst}', {means[worst]:.3f}.")
+
+    def tables(self, results: Results) -> dict[str, DataFrame]:
+        from pandas import DataFrame
+
+        cells = {
+            learner: {name: f"{np.mean(own):.2f} ({min(own):.2f})" for name, own in splits.items()}
+            for learner, splits in _scores(results).items()
+        }
+        scores = DataFrame(cells, index=[*TESTS]).dropna(how="all").fillna("-")
+        return {"Mean score of each split, and its worst game's": scores.reset_index(names="split")}
 
     def draw(self, results: Results) -> figures.Figure:
         series: dict[str, dict[str, Estimate]] = {}
@@ -172,8 +179,7 @@ class Violation(Suite):
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         horizon, episodes = (100, 6) if small else (1000, 64)
-        points = [(strength, horizon, 4.0) for strength in self.strengths]
-        usual = self.strengths[0]
+        points, usual = [(strength, horizon, 4.0) for strength in self.strengths], self.strengths[0]
         points += [(usual, other, 4.0) for other in ((50, 100) if small else (100, 300, 1000, 3000))]
         points += [(usual, horizon, epsilon) for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)]
         games: list[dict[str, Any]] = [
