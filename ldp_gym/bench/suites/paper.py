@@ -314,8 +314,8 @@ class TV(Suite):
 def _find_squares(results: Results) -> Iterator[Finding]:
     """Compare the sums of squared TV on half-space, for the worst truth, with their bound."""
     for nature, games in results.group(lambda experiment: experiment.rules.get("nature")).items():
-        wanted = ("bayes", "half-space", "all")
-        if played := [r for r in games if (r.learner, r.channel, r.experiment.truth) == wanted]:
+        bayes = [r for r in games if (r.learner, r.channel) == ("bayes", "half-space")]
+        if played := [r for r in bayes if r.experiment.truth == "all"]:
             num_hypotheses, horizon, epsilon = _point(played[0].experiment)
             bound = horizon * theory.half_space_tv_bound(num_hypotheses, horizon, epsilon) ** 2
             where = f"{len(played)} tables" if nature is None else f"contexts by {nature}"
