@@ -145,6 +145,9 @@ def take_results(directory: Path) -> None:
             bayes = {result.channel: str(result.risk) for result in section.results.select(learner="bayes")}
             grid = grid.rename(columns={"Channel": "channel"})
             grid["bayes"] = grid["channel"].map(bayes)  # with its interval
+            rows = section.results.frame.itertuples()
+            deltas = {row.channel: f"{row.channel} (delta = {row.delta:g})" for row in rows if row.delta}
+            grid = grid.replace({"channel": {"identity": "identity (no privacy)", **deltas}})
             grid.to_csv(DATA / "leaderboard.csv", index=False, lineterminator="\n")
     path.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -5,7 +5,6 @@
 >>> env = gym.make("LDPDist-v0")
 """
 
-from importlib import import_module as _import_module
 from typing import Any as _Any
 
 import gymnasium as _gym
@@ -65,21 +64,23 @@ for _name, _game in {"": {}, **{f"{_name}-": _game for _name, _game in _NAMED_GA
     )
 
 
-_LAZY = {
-    "bench": "ldp_gym.bench",
-    "select": "ldp_gym.selection",
-    "testing": "ldp_gym.testing",
-    "wrappers": "ldp_gym.wrappers",
-}
-"""Modules, and homes of functions, that are imported when they are first used, as ``ldp_gym.bench``."""
-
-
 def __getattr__(name: str) -> _Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'ldp_gym' has no attribute {name!r}")
-    module = _import_module(_LAZY[name])
-    return getattr(module, name, module)
+    """Names that are imported when they are first used, as ``ldp_gym.bench``."""
+    match name:
+        case "bench":
+            import ldp_gym.bench
+        case "testing":
+            import ldp_gym.testing
+        case "wrappers":
+            import ldp_gym.wrappers
+        case "select":
+            from ldp_gym.selection import select
+
+            return select
+        case _:
+            raise AttributeError(f"module 'ldp_gym' has no attribute {name!r}")
+    return getattr(ldp_gym, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), "bench", "select", "testing", "wrappers"})

@@ -37,7 +37,7 @@ UNBIASED = "unbiased"
 SUFFICIENT = 0.95
 """Share of runs that must find the best model."""
 
-_FEW_ROUNDS = 3_000_000
+_SHORT_WORK = 3_000_000
 """Rounds of all runs up to which one process is used: to start others takes seconds too."""
 
 
@@ -201,7 +201,7 @@ def select(
     play = _Play(rules, makers, validation.whole("runs", runs, least=2), validation.seed("seed", seed))
     labels = Scenario(**rules).truth.labels  # type: ignore[arg-type, attr-defined]
     pieces = [(channel, epsilon) for channel in channels for epsilon in levels]
-    processes = count_jobs(jobs) if len(pieces) * runs * len(labels) > _FEW_ROUNDS else 1
+    processes = count_jobs(jobs) if len(pieces) * runs * len(labels) > _SHORT_WORK else 1
     if not quiet:
         where = f"{', '.join(channels)} at eps = {', '.join(f'{epsilon:g}' for epsilon in levels)}"
         users = f"{runs} runs of {len(labels):,} users each"

@@ -135,9 +135,8 @@ class Splits(Suite):
         series: dict[str, dict[str, Estimate]] = {}
         for learner, splits in _scores(results).items():
             spans = {name: [float(np.mean(own)), min(own), max(own)] for name, own in splits.items()}
-            # Lower scores stand at the edge, -0.25.
             series[learner] = {n: Estimate(*np.maximum(spans[n], -0.25)) for n in TESTS if n in spans}
-        label = "score: 0 for uniform, 1 for Bayes (dotted); the line spans the split's games"
+        label = "score: 0 for uniform, 1 for Bayes (dotted), cut at -0.25; lines span the split's games"
         return figures.draw_rows({"": series}, xlabel=label, references={"": 1.0}, scale="linear")
 
 
@@ -254,10 +253,7 @@ class Misspecified(Violation):
         "that is best in hindsight, and is negative where a mixture of members beats each of them. T = "
         "1,000, eps = 4, half of the labels, unless varied."
     )
-    kinds = {
-        "mixture": lambda share: {"weights": [1.0 - share, share]},
-        "contaminated": lambda share: {"rho": share},
-    }
+    kinds = {"mixture": lambda rho: {"weights": [1.0 - rho, rho]}, "contaminated": lambda rho: {"rho": rho}}
     symbol, strengths = "share", (0.5, 0.0, 0.1, 0.2, 0.3, 0.4)
 
 

@@ -19,7 +19,7 @@ from ldp_gym.core.arrays import FloatArray
 _COMPARED = (*((name, "laplace-single") for name in ("exp3", "centred-exp3", "bayes")), ("bayes", "split"))
 """Learners and channels that several suites play."""
 
-_REDRAWN = {**TABLES, **REDRAWN}
+_FRESH = {**TABLES, **REDRAWN}
 """Rules of Dirichlet(0.3) tables, a new one in every episode."""
 
 
@@ -48,7 +48,7 @@ class Upper(Suite):
     def own_experiments(self, small: bool) -> list[Experiment]:
         counts = {10**3: 8, 10**4: 4} if small else self.episodes
         return [
-            Experiment({**_REDRAWN, **channel_rules(channel), "horizon": horizon}, learner, episodes=count)
+            Experiment({**_FRESH, **channel_rules(channel), "horizon": horizon}, learner, episodes=count)
             for learner, channel, end in self.pairs
             for horizon, count in counts.items()
             if horizon <= end
@@ -82,7 +82,7 @@ class Sweep(Suite):
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         horizon, episodes = (200, 6) if small else (10_000, 32)
-        games = [{**_REDRAWN, **rules, "horizon": horizon} for rules in self.games[: 3 if small else None]]
+        games = [{**_FRESH, **rules, "horizon": horizon} for rules in self.games[: 3 if small else None]]
         return [
             Experiment({**game, "channel": channel}, learner, episodes=episodes)
             for learner, channel in (("uniform", "laplace-single"), *_COMPARED)
@@ -274,7 +274,7 @@ class TV(Suite):
     def own_experiments(self, small: bool) -> list[Experiment]:
         vectors = (("wma", "laplace-vector"), ("centred-exp3", "laplace-vector"))
         games = [
-            (learner, {**_REDRAWN, **channel_rules(channel), "horizon": horizon})
+            (learner, {**_FRESH, **channel_rules(channel), "horizon": horizon})
             for learner, channel in (*_COMPARED, *vectors)
             for horizon in ((100, 300) if small else (1_000, 10_000, 100_000, 1_000_000))
         ]
@@ -314,8 +314,8 @@ class TV(Suite):
 def _find_squares(results: Results) -> Iterator[Finding]:
     """Compare the sums of squared TV on half-space, for the worst truth, with their bound."""
     for nature, games in results.group(lambda experiment: experiment.rules.get("nature")).items():
-        wanted = ("bayes", "half-space", "all")
-        if played := [r for r in games if (r.learner, r.channel, r.experiment.truth) == wanted]:
+        bayes = [r for r in games if (r.learner, r.channel) == ("bayes", "half-space")]
+        if played := [r for r in bayes if r.experiment.truth == "all"]:
             num_hypotheses, horizon, epsilon = _point(played[0].experiment)
             bound = horizon * theory.half_space_tv_bound(num_hypotheses, horizon, epsilon) ** 2
             where = f"{len(played)} tables" if nature is None else f"contexts by {nature}"
