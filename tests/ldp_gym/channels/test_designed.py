@@ -69,17 +69,17 @@ def test_the_design_is_the_optimum_of_a_general_solver(epsilon):
             best = min(best, found.fun)
     made = Designed(3, 4, 500, epsilon=epsilon).design(table)
     assert made.cost == pytest.approx(cost_of(laws_of(made, table, epsilon), table, 500), rel=1e-9)
-    assert made.gap < 4e-3
+    assert made.gap < 2e-3
     assert best * (1 + 1e-6) >= made.cost * (1 - made.gap)  # the gap is a proof
-    assert made.cost <= best * (1 + 4e-3)
+    assert made.cost <= best * (1 + 2e-3)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 def test_no_channel_of_the_package_costs_less(epsilon):
     """Every pure non-adaptive channel: its exact cost is above the proved least."""
     table = random_table(4, 6, seed=1)
     made = Designed(4, 6, 1000, epsilon=epsilon).design(table)
-    assert made.gap < 4e-3
+    assert made.gap < 2e-3
     for name in set(READABLE) & set(PURE) - {"laplace-single"}:
         assert cost_of_channel(name, table, epsilon) >= made.cost * (1 - made.gap) * (1 - 1e-9)
 

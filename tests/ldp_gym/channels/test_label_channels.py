@@ -24,6 +24,23 @@ def test_randomized_response_sums_to_one_and_keeps_as_section_3_says():
     np.testing.assert_allclose(density[~np.eye(4, dtype=bool)], 1 / (math.exp(1.5) + 3), rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "name", ["randomized-response", "identity", "hadamard-response", "subset-selection", "unary-encoding"]
+)
+def test_messages_have_the_frequencies_of_their_density(name):
+    """100,000 messages of one label: chi-square at error rate 1e-6."""
+    channel = make_channel(name, 3, 4, 5)
+    messages = channel.list_messages(TABLE).messages
+    sent = channel.privatize(np.full(100_000, 2), TABLE, np.random.default_rng(0))
+    axes = tuple(range(1, messages.ndim))
+    counts = np.array([(sent == message).all(axis=axes).sum() for message in messages])
+    chances = np.exp(channel.log_density(messages, TABLE)[:, 2])
+    assert counts.sum() == 100_000
+    assert (counts[chances == 0.0] == 0).all()
+    if name != "identity":
+        assert stats.chisquare(counts, 100_000 * chances).pvalue > ALPHA
+
+
 def test_the_identity_says_loudly_that_it_gives_no_privacy():
     with pytest.warns(ldp_gym.NoPrivacyWarning, match="reveals every label"):
         channel = make_channel("identity", 3, 4, 10)

@@ -114,6 +114,15 @@ def _pairwise(channel, table, posterior):
     return information, expected - np.diag(expected)[:, None]
 
 
+@pytest.mark.parametrize("kind", ["overlapping", "random"])
+def test_a_design_tells_about_the_same_whatever_the_order(kind):
+    """The cost is convex in the information about pairs: at nearly the same cost, nearly the same."""
+    channel, table, order = make_channel("designed", 4, 6, 100, epsilon=1.0), TABLES[kind], [2, 0, 1, 3]
+    assert channel.design(table).cost == pytest.approx(channel.design(table[order]).cost, rel=1e-3)
+    told, again = (_pairwise(channel, t, POSTERIORS["uniform"])[0] for t in (table, table[order]))
+    np.testing.assert_allclose(told[np.ix_(order, order)], again, rtol=0.1, atol=1e-9)
+
+
 class OwnResponse(RandomizedResponse):
     """A channel of one's own, without losses of its own."""
 

@@ -8,7 +8,7 @@ from adversarial_classes import draw_table
 from helpers import ALPHA, TABLE, make_channel
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import integrate, stats
 
 from ldp_gym.channels.clipped import CALIBRATIONS
 from ldp_gym.channels.clipping import RULES, Clipping
@@ -107,10 +107,11 @@ def test_smoothing_is_the_sum_over_a_label_s_cells():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_tight_never_has_more_noise_than_paper(name):
+    """Few sizes and eps, for which the composition is accounted once; test_audit.py has more of them."""
     rng = np.random.default_rng(3)
-    for _ in range(12):
-        table = draw_table(rng)
-        horizon, epsilon = int(10 ** rng.uniform(0.4, 5)), float(10 ** rng.uniform(-1, 1))
+    for _ in range(30):
+        table = draw_table(rng)[:4]
+        horizon, epsilon = int(10 ** rng.uniform(0.4, 5)), float(rng.choice([0.1, 1.0, 10.0]))
         tight, paper = (
             make_channel(name, *table.shape, horizon, epsilon=epsilon, calibration=c).noise(table).scale
             for c in ("tight", "paper")
@@ -127,8 +128,9 @@ def test_the_rounding_of_equal_rows_is_hidden():
         channel = LaplaceSingle(2, 40, 10**6, calibration="tight", epsilon=0.05)
         assert (channel.noise(table).scale == 1.0).all()
         assert certify(channel, table).holds
-    flat = np.full((2, 2), 0.5)
-    assert audit.exact_epsilon(LaplaceSingle(2, 2, 100, calibration="tight"), flat).epsilon < 1e-12
+    flat, channel = np.full((2, 2), 0.5), LaplaceSingle(2, 2, 100, calibration="tight")
+    assert channel.noise(flat).scale.tolist() == [1.0, 1.0]
+    assert audit.exact_epsilon(channel, flat).epsilon < 1e-12
 
 
 def clipped(horizon, rule="continuous"):
@@ -164,6 +166,24 @@ def test_laplace_single_has_the_density_of_eq_12(rule):
             kernel = stats.laplace(centres, slope * log_kt / epsilon).pdf(value) / 3
             density = np.exp(channel.log_density(message, TABLE))
             np.testing.assert_allclose(density, mixed_by_h(kernel, shares, horizon), rtol=1e-10)
+
+
+def test_laplace_single_s_messages_follow_a_density_that_integrates_to_one():
+    """Histograms of 100,000 messages of each label against the integrated density, at error rate 1e-6."""
+    channel, samples, grid = LaplaceSingle(3, 4, 5, epsilon=2.0), 100_000, np.linspace(-20.0, 21.0, 200_000)
+    shares = np.zeros((3, len(grid), 4))  # of the messages that reveal a coordinate at most at a point
+    for j, share in enumerate(shares):
+        density = np.exp(channel.log_density(grid[:, None] * np.eye(3)[j], TABLE))
+        share[1:] = integrate.cumulative_trapezoid(density, grid, axis=0)
+    np.testing.assert_allclose(shares[:, -1].sum(axis=0), 1.0, atol=1e-6)
+    for label in range(4):
+        messages = channel.privatize(np.full(samples, label), TABLE, np.random.default_rng(label))
+        coordinate, values = np.nonzero(messages)[1], messages[messages != 0.0]
+        edges = np.array([-20.0, *np.quantile(values, np.linspace(0.02, 0.98, 25)), 21.0])
+        counts = [np.histogram(values[coordinate == j], edges)[0] for j in range(3)]
+        expected = [np.diff(np.interp(edges, grid, share[:, label])) for share in shares]
+        expected = np.ravel(expected) / np.sum(expected)
+        assert stats.chisquare(np.ravel(counts), samples * expected).pvalue > ALPHA / 4
 
 
 def test_laplace_vector_has_the_density_of_eq_8():

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 from helpers import small_rules
+from scipy.special import ndtri
 
 import ldp_gym
 from ldp_gym.core.sampling import (
@@ -47,7 +48,12 @@ def test_the_least_prime_is_the_sieve_s():
 
 
 def test_no_two_streams_collide():
-    """Purposes, episodes and seeds: the first 64 bits of all are different, by chance to within 1e-14."""
+    """Purposes, episodes and seeds: the first 64 bits of all are different, by chance to within 1e-14.
+
+    An episode's key is its number: those of purposes are beyond all episodes.
+    """
+    keys = [purpose.value for purpose in Purpose]
+    assert all(key == () or key[0] >= 2**31 for key in keys)
     first = {}
     for seed in (*range(100), 2**32 - 1, 2**32, 2**63):
         for purpose in Purpose:
@@ -85,6 +91,9 @@ def test_the_first_episode_s_generator_is_that_of_a_reset_environment():
         root, _ = np_random(seed)
         drawn = episode_generator(root).random(5)
         np.testing.assert_array_equal(first_generator(seed).random(5), drawn)
+        env = ldp_gym.LDPDistEnv(horizon=5, context_dim=4)
+        context = env.reset(seed=seed)[0]["context"]  # after the truth's number
+        np.testing.assert_allclose(context, ndtri(drawn[1:]), rtol=1e-9)
 
 
 def test_an_episode_s_generator_does_not_depend_on_draws_from_the_root():

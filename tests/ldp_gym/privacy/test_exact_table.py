@@ -17,7 +17,7 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.core.errors import BrokenPromiseError, IncompatibleChannelError
 from ldp_gym.privacy import ExactChannel
-from ldp_gym.privacy.exact_table import NEAREST, TOTAL
+from ldp_gym.privacy.exact_table import _EXP_BITS, NEAREST, TOTAL, _exp_below
 
 
 def public(name, size, rng):
@@ -51,6 +51,14 @@ def test_the_eps_of_every_table_is_a_fraction_at_most_e_to_the_eps_asked_for(nam
             assert table.epsilon <= epsilon
             true = Decimal(worst.numerator) / Decimal(worst.denominator)
             assert true <= min(asked, Decimal(table.epsilon).exp())  # the reported eps is not below it
+            assert table.epsilon <= math.log(worst) * (1 + 1e-15) + 5e-15  # and hardly above it
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 0.1, 1.0, 17.3, 700.0])
+def test_powers_are_bounded_from_below_to_forty_digits(epsilon):
+    getcontext().prec = 80
+    share = Decimal(_exp_below(epsilon)) / 2**_EXP_BITS / Decimal(epsilon).exp()
+    assert 1 - Decimal(10) ** -40 < share < 1
 
 
 @pytest.mark.parametrize("name", FINITE)

@@ -3,7 +3,8 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import total_kl
+from helpers import ALPHA, record, total_kl
+from scipy import stats
 
 import ldp_agents
 import ldp_gym
@@ -101,6 +102,28 @@ def test_single_vector_and_tape_play_agree(name, more):
         np.testing.assert_allclose(comparator, evaluated.comparator[episode], rtol=1e-9, atol=1e-9)
     together = total_kl("bayes", gym.make_vec("LDPDist-v0", num_envs=2, **rules), seed=7)
     np.testing.assert_allclose(together, evaluated.kl[:, -1], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "law"),
+    [
+        ("given member", lambda f: f[2]),
+        ("weighed pair", lambda f: 0.25 * f[3] + 0.75 * f[1]),
+        ("contaminated by a row", lambda f: 0.7 * f[1] + 0.3 * np.eye(5)[0]),
+        ("row", lambda f: np.array([0.1, 0.2, 0.3, 0.4, 0.0])),
+    ],
+)
+def test_labels_have_the_law_that_the_truth_s_formula_gives(name, law):
+    """In rounds with contexts; and 20,000 labels of a constant class, chi-square at error rate 1e-6."""
+    _, tape = record(rules_of(name), 20)
+    expected = [law(f) for f in np.broadcast_to(tape.candidates, (1, 20, 4, LABELS))[0]]
+    np.testing.assert_allclose(np.broadcast_to(tape.distributions, (1, 20, LABELS))[0], expected, rtol=1e-9)
+    table = np.random.default_rng(2).dirichlet(np.ones(LABELS), size=4)
+    _, tape = record(rules_of(name, hypotheses=table.tolist(), context_dim=1, horizon=20_000), 20_000)
+    counts, chances = np.bincount(tape.labels[0], minlength=LABELS), law(table)
+    assert (counts[chances == 0.0] == 0).all()
+    possible = chances > 0.0
+    assert stats.chisquare(counts[possible], 20_000 * chances[possible]).pvalue > ALPHA
 
 
 def play_infos(rules, rounds, seed):
