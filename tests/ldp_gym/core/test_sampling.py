@@ -72,7 +72,7 @@ def test_classes_keep_the_plain_seed():
 
 
 def test_the_first_episode_is_that_of_gymnasium_s_seeding():
-    """The first child of its generator, whose numbers a reset environment plays: the truth's, the context's."""
+    """The first child of its generator: the truth's number, then the context's."""
     env = ldp_gym.LDPDistEnv(horizon=5, context_dim=4)
     for seed in (0, 7, 2**40):
         drawn = episode_generator(np_random(seed)[0]).random(5)
