@@ -201,21 +201,18 @@ class Side(ldp_gym.Channel):
     num_uniforms = 1
     message_space = gym.spaces.Discrete(2)
 
-    def above(self, candidates, posterior):
-        tilted = posterior * np.arange(1.0, 1.0 + self.num_hypotheses)
-        tilted = tilted / tilted.sum(axis=-1, keepdims=True)
-        return np.einsum("...k,...km->...m", tilted - posterior, candidates) > 0.0
-
     def encode(self, labels, candidates, uniforms, posterior=None):
-        above = self.above(candidates, posterior)
-        shape = np.broadcast_shapes(np.shape(labels), above.shape[:-1])
-        above = np.broadcast_to(above, (*shape, above.shape[-1]))
-        right = np.take_along_axis(above, np.broadcast_to(labels, shape)[..., None], axis=-1)[..., 0]
-        return (right == (uniforms[..., 0] < 1.0 / (1.0 + np.exp(-self.epsilon)))).astype(np.int64)
+        shape = uniforms.shape[:-1]
+        yes = np.exp(self.log_density(np.ones(shape), candidates, posterior))
+        own = np.take_along_axis(yes, np.broadcast_to(labels, shape)[..., None], axis=-1)
+        return (uniforms < own)[..., 0].astype(np.int64)
 
     def log_density(self, messages, candidates, posterior=None):
-        right = self.above(candidates, posterior) == (np.asarray(messages)[..., None] == 1)
-        return np.where(right, 0.0, -self.epsilon) - np.log1p(np.exp(-self.epsilon))
+        tilted = posterior * np.arange(1.0, 1.0 + self.num_hypotheses)
+        tilted = tilted / tilted.sum(axis=-1, keepdims=True)
+        above = np.einsum("...k,...km->...m", tilted - posterior, candidates) > 0.0
+        true = above == (np.asarray(messages)[..., None] == 1)
+        return np.where(true, 0.0, -self.epsilon) - np.log1p(np.exp(-self.epsilon))
 
 
 @pytest.mark.parametrize("learner", ["bayes", "centred-exp3"])

@@ -14,14 +14,7 @@ from ldp_gym.core.errors import IncompatibleChannelError
 
 TABLES = {
     "random": np.random.default_rng(3).dirichlet(np.full(6, 0.4), size=4),
-    "overlapping": np.array(
-        [
-            [0.5, 0.5, 0, 0, 0, 0],
-            [0.5, 0, 0.5, 0, 0, 0],
-            [0.25, 0.25, 0.25, 0.25, 0, 0],
-            [0, 0.5, 0.5, 0, 0, 0],
-        ]
-    ),
+    "overlapping": np.array([[2, 2, 0, 0], [2, 0, 2, 0], [1, 1, 1, 1], [0, 2, 2, 0]]) @ np.eye(4, 6) / 4,
     "twins": np.array([[0.5, 0.3, 0.2, 0, 0, 0]] * 2 + [[0.1, 0.2, 0.7, 0, 0, 0]] * 2),
     "disjoint": np.eye(6)[:4],
     "near ties": np.array([[0.4, 0.3, 0.3, 0, 0, 0]] * 4)

@@ -85,14 +85,12 @@ def make_rows_once():
     return ROWS
 
 
-@pytest.mark.parametrize("name", ["ROWS", "FAIR", "make_rows", "make_rows_once"])
-def test_hypotheses_by_their_address(name):
+def test_hypotheses_and_contexts_by_their_address():
     """A table, a class that is made, and functions that make one."""
-    scenario = Scenario(hypotheses=f"{__name__}:{name}")
-    np.testing.assert_allclose(scenario.hypotheses(np.zeros(1)), ROWS)
+    for name in ("ROWS", "FAIR", "make_rows", "make_rows_once"):
+        scenario = Scenario(hypotheses=f"{__name__}:{name}")
+        np.testing.assert_allclose(scenario.hypotheses(np.zeros(1)), ROWS)
 
-
-def test_contexts_by_their_address():
     def replay(name):
         logs = {"contexts": f"{__name__}:{name}", "labels": [1, 0]}
         return Scenario(context_dim=2, truth="replay", truth_kwargs=logs)

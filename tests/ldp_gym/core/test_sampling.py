@@ -29,12 +29,8 @@ def test_uniforms_are_strictly_inside_and_an_index_begins_where_the_one_before_e
     assert sampling.categorical(np.array([0.0, 1.0]), np.array([2.0**-54])).tolist() == [1]
 
 
-def test_the_least_prime_is_the_sieve_s():
-    is_prime = np.ones(1100, dtype=bool)
-    is_prime[:2] = False
-    for n in range(2, 34):
-        is_prime[n * n :: n] = False
-    primes = np.flatnonzero(is_prime)
+def test_the_least_prime_has_no_divisor():
+    primes = np.array([n for n in range(2, 1100) if all(n % d for d in range(2, min(n, 34)))])
     assert [sampling.least_prime(n) for n in range(1000)] == [primes[primes >= n][0] for n in range(1000)]
 
 

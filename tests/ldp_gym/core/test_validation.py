@@ -42,17 +42,6 @@ def test_a_right_argument_comes_back_in_its_type_and_a_wrong_one_is_named(
 @pytest.mark.parametrize(
     ("check", "message"),
     [
-        (lambda: g.labels(-1, 4), r"labels must lie in 0\.\.3, got -1$"),
-        (lambda: g.labels(1.0, 4), r"whole numbers in 0\.\.3, got 1\.0"),
-        (lambda: g.labels([True], 4), r"whole numbers in 0\.\.3, got \[True\]"),
-        (lambda: g.candidates([[0.5, 0.5]], 2, 2), r"2, 2\), got \(1, 2\)"),
-        (lambda: g.candidates([[0.5, 0.5], [1, 1]], 2, 2), "hypothesis 1 sums to 2"),
-        (lambda: g.one_context(np.full((3, 2, 2), 0.5), 2, 2), "one context"),
-        (lambda: g.posteriors([0.5, math.nan], 2), "a NaN probability at hypothesis 1"),
-        (lambda: g.posteriors([1.0], 2), r"with K = 2, got \(1,\)"),
-        (lambda: g.posteriors(1.0, 2), "at least one"),
-        (lambda: g.one_posterior([[0.5, 0.5]], 2), "one posterior"),
-        (lambda: g.checked_contexts("pool", [0.0, math.inf], 1), "got inf in row 1"),
         (lambda: g.distributions([[0.5, 0.5], [0.9]]), "a rectangular array of numbers"),
         (lambda: g.distributions([["a", "b"]]), "probabilities must be numbers, got <U1 such as"),
         (lambda: g.distributions([]), r"at least one label, got shape \(0,\)"),
@@ -66,7 +55,7 @@ def test_a_right_argument_comes_back_in_its_type_and_a_wrong_one_is_named(
     ],
 )
 def test_a_wrong_array_is_named_with_what_is_wrong(check, message):
-    with pytest.raises((TypeError, ValueError), match=message):
+    with pytest.raises(ValueError, match=message):
         check()
 
 

@@ -55,9 +55,8 @@ def test_the_adversary_weighs_the_charge_against_what_a_message_tells(left):
     chosen = nature.contexts(stretch(nature, 3, 1, posterior=weights, rounds_left=left))
     for w, x in zip(weights, chosen[:, 0], strict=True):
         scores = []
-        for context in nature.pool:
-            f = CLASS(context)
-            charge = sum(w[k] * rel_entr(f[k], w @ f).sum() for k in range(4))
+        for f in CLASS(nature.pool):
+            charge = w @ rel_entr(f, w @ f).sum(axis=-1)
             rounds = stats.entropy(w) / information_rate(CHANNEL, f, w).rate
             scores.append(charge * min(left, rounds))
         np.testing.assert_array_equal(x, nature.pool[np.argmax(scores)])
@@ -73,14 +72,14 @@ def test_the_adversary_costs_bayes_more_than_iid_contexts(channel):
 
 
 def test_the_omniscient_maximises_the_kl_from_the_truth():
-    nature, f = Omniscient(2, pool_size=9), CLASS
-    weights = np.random.default_rng(1).dirichlet(np.ones(4), size=3)
-    view = stretch(
-        nature, 3, 1, posterior=weights, truth=lambda _, at: np.stack([at[0, :, j] for j in (2, 0, 3)])
-    )
-    chosen = nature.contexts(view)
+    nature, weights = Omniscient(2, pool_size=9), np.random.default_rng(1).dirichlet(np.ones(4), size=3)
+
+    def truth(_, candidates):
+        return np.stack([candidates[0, :, j] for j in (2, 0, 3)])
+
+    chosen = nature.contexts(stretch(nature, 3, 1, posterior=weights, truth=truth))
     for w, x, j in zip(weights, chosen[:, 0], (2, 0, 3), strict=True):
-        scores = [rel_entr(f(context)[j], w @ f(context)).sum() for context in nature.pool]
+        scores = [rel_entr(f[j], w @ f).sum() for f in CLASS(nature.pool)]
         np.testing.assert_array_equal(x, nature.pool[np.argmax(scores)])
 
 

@@ -139,16 +139,15 @@ def test_groups_tell_almost_all_that_a_message_can(epsilon):
     assert told > 0.9 * most
 
 
-def test_what_is_no_posterior_is_refused():
-    channel = make_channel("randomized-response", 2, 3, 10)
-    table = np.array([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]])
-    for weights in ([1.0], [0.5, 0.6], [math.nan, 0.5], [[0.5, 0.5]]):
-        with pytest.raises(ValueError, match="posterior"):
-            theory.information_rate(channel, table, weights)
-    with pytest.raises(ValueError, match=r"candidates of shape \(2, 3\)"):
-        theory.information_rate(channel, np.eye(2))
-    with pytest.raises(ValueError, match="samples must be at least 2, got 0"):
-        theory.information_rate(make_channel("split", 2, 3, 10), table, samples=0)
+def test_wrong_arguments_are_named():
+    channel, table = make_channel("split", 2, 3, 10), np.array([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]])
+    for arguments, message in (
+        ({"weights": [[0.5, 0.5]]}, "one posterior"),
+        ({"candidates": np.eye(2)}, r"candidates of shape \(2, 3\)"),
+        ({"samples": 0}, "samples must be at least 2, got 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            theory.information_rate(**{"channel": channel, "candidates": table, **arguments})
 
 
 def test_the_information_about_a_pair_is_that_of_its_messages():

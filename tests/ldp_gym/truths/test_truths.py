@@ -301,7 +301,7 @@ def test_classifiers_ask_for_contexts_name_the_labels_and_may_be_the_truth():
 
 
 class Turns(Truth):
-    """Depends on the round, in nothing that it says about itself."""
+    """Depends on the round."""
 
     def distributions(self, view: TruthView):
         return np.where(view.rounds[..., None] % 2 == 0, [0.9, 0.1], [0.1, 0.9])
@@ -315,25 +315,18 @@ class ByContext(Truth):
 
 
 @pytest.mark.parametrize("truth", [Turns, ByContext])
-def test_a_custom_truth_is_asked_in_every_round_unless_it_says_that_it_is_constant(truth):
-    """Which is found if it is wrong."""
-    table, wrong = Table([[0.6, 0.4], [0.2, 0.8]]), type("Wrong", (truth,), {"constant": True})()
+def test_a_custom_truth_is_asked_in_every_round_and_held_to_its_word(truth):
+    table = Table([[0.6, 0.4], [0.2, 0.8]])
     rules = {"hypotheses": table, "truth": truth(), "horizon": 12, "channel": "split"}
     total = total_kl("uniform", gym.make("LDPDist-v0", **rules), seed=3)
     assert ldp_gym.evaluate("uniform", rules, episodes=1, seed=3).kl[0, -1] == pytest.approx(total, rel=1e-9)
     check_truth(truth(), table)
-    with pytest.raises(AssertionError, match="constant = False"):
-        check_truth(wrong, table)
-    with pytest.raises(ValueError, match="constant = False"):
-        ldp_gym.evaluate("bayes", {**rules, "truth": wrong}, episodes=1)
-
-
-def test_a_custom_truth_without_distributions_is_named():
-    class Off(Alternating):
-        def distributions(self, view):
-            return 1.5 * super().distributions(view)
-
-    with pytest.raises(AssertionError, match="sum to one"):
-        check_truth(Off(), CLASS)
-    with pytest.raises(ValueError, match="sums to 1.5"):
-        ldp_gym.evaluate("bayes", rules_of("own", truth=Off()), episodes=1)
+    for change, found, said in (
+        ({"constant": True}, "constant = False", "constant = False"),
+        ({"distributions": lambda *of: 1.5 * truth.distributions(*of)}, "sum to one", "sums to 1.5"),
+    ):
+        wrong = type("Wrong", (truth,), change)()
+        with pytest.raises(AssertionError, match=found):
+            check_truth(wrong, table)
+        with pytest.raises(ValueError, match=said):
+            ldp_gym.evaluate("bayes", {**rules, "truth": wrong}, episodes=1)
