@@ -238,9 +238,3 @@ def test_a_posterior_that_shares_serves_a_truth_that_switches():
     shared = {**rules, "channel_kwargs": {"posterior_share": 0.005}}
     risks = [ldp_gym.evaluate("robust", game, episodes=8, seed=50).risk for game in (rules, shared)]
     assert risks[1] < 0.6 * risks[0]
-
-
-def test_a_missing_posterior_is_said_with_where_to_find_it():
-    channel = make_channel("adaptive-split", 4, 5, 12)
-    with pytest.raises(ValueError, match=r"has it as self\.posterior, and game\.public_posterior\(\) keeps"):
-        channel.log_likelihood(channel.message_space.sample(), np.full((4, 5), 0.2))

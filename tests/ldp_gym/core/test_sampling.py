@@ -76,15 +76,12 @@ def test_the_first_episode_is_that_of_gymnasium_s_seeding():
         np.testing.assert_allclose(env.reset(seed=seed)[0]["context"], ndtri(drawn[1:]), rtol=1e-9)
 
 
-def test_an_episode_s_generator_does_not_depend_on_draws_from_the_root():
+def test_episodes_are_those_of_the_environment_s_seed():
+    """Whatever was drawn from its generator. A reset with a seed and two more: twice the same three games."""
     plain, used = np.random.default_rng(3), np.random.default_rng(3)
     used.random(1000)
     for _ in range(3):
         np.testing.assert_array_equal(episode_generator(plain).random(4), episode_generator(used).random(4))
-
-
-def test_an_environment_s_episodes_are_those_of_its_seed():
-    """reset(seed=s) and two more resets, twice: the same three games, all different."""
     env = ldp_gym.LDPDistEnv(**small_rules(reveal=True))
     games = [[env.reset(seed=s)[0]["context"] for s in (5, None, None)] for _ in range(2)]
     np.testing.assert_array_equal(*games)

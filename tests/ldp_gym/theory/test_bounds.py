@@ -52,7 +52,6 @@ def test_randomized_response_s_rate_grows_with_m():
     ("function", "arguments", "message"),
     [
         ("exp3_bound", (1, 100, 1.0), r"num_hypotheses \(K\) must be at least 2, got 1"),
-        ("capacity", (0.0,), "epsilon must be positive and finite, got 0"),
         ("wma_bound", (8, 1000, 1.0, 2.0), r"delta must lie in \(0, 1\), got 2"),
         ("information_limit", (8, -5, 1.0), r"horizon \(T\) must be at least 1, got -5"),
         ("tv_bound", (-1.0, 10), "kl_risk must be nonnegative and finite, got -1"),

@@ -7,44 +7,44 @@ import numpy as np
 import pytest
 from extremal import entropy, most_information
 from helpers import CHANNELS, PURE, READABLE, make_channel
+from scipy import stats
 
 import ldp_gym
 from ldp_gym import theory
 from ldp_gym.channels import listing, subset_selection
 from ldp_gym.channels.adaptive_groups import _order_chances
+from ldp_gym.core.sampling import categorical
 
 NINE = np.random.default_rng(1).dirichlet(np.full(9, 0.4), size=5)
 POSTERIOR = np.random.default_rng(2).dirichlet(np.ones(5))
 BLIND = np.array([[0.2, 0, 0.8], [0, 0.2, 0.8], [0.5, 0.5, 0]])
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 30.0])
 @pytest.mark.parametrize("name", PURE)
 def test_no_message_tells_more_than_the_capacity(name, epsilon):
-    """On disjoint supports, under three posteriors; five standard errors are allowed."""
-    channel = make_channel(name, 6, 6, 10**6, epsilon=epsilon)
+    """On disjoint supports, under three posteriors; five standard errors are allowed.
+
+    On a dense table against 20,000 messages that are sent, at an error rate of 1e-6 and less; exact where all
+    messages are listed.
+    """
+    channel, rng = make_channel(name, 6, 6, 10**6, epsilon=epsilon), np.random.default_rng(0)
     for weights in (None, [0.5, 0.1, 0.1, 0.1, 0.1, 0.1], [0.02, 0.02, 0.9, 0.02, 0.02, 0.02]):
         rate, error = theory.information_rate(channel, np.eye(6), weights, samples=20_000)
         assert -5 * error - 1e-12 <= rate <= theory.capacity(epsilon) + 5 * error
-
-
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0, 30.0])
-@pytest.mark.parametrize("name", sorted(set(PURE) - {"laplace-single"}))
-def test_what_a_message_tells_is_exact_where_all_messages_are_listed(name, epsilon):
-    """Against 20,000 messages that are sent, at an error rate of 1e-6 and less."""
-    channel, rng = make_channel(name, 5, 9, 50, epsilon=epsilon), np.random.default_rng(0)
+    if name == "laplace-single":
+        return
+    channel = make_channel(name, 5, 9, 50, epsilon=epsilon)
     rate, error = theory.information_rate(channel, NINE, POSTERIOR)
     public = POSTERIOR if channel.adaptive else None
     assert (error == 0.0) == channel.list_messages(NINE, public).complete
     assert 0.0 < rate <= theory.capacity(epsilon) * (1 + 1e-9)
-    truths = rng.choice(5, size=20_000, p=POSTERIOR)
-    labels = (np.cumsum(NINE, axis=-1)[truths] < rng.random((20_000, 1))).sum(axis=-1).clip(0, 8)
+    labels = categorical(NINE[rng.choice(5, size=20_000, p=POSTERIOR)], rng.random(20_000))
     messages = channel.privatize(labels, NINE, rng, public)
     posterior = np.exp(channel.log_likelihood(messages, NINE, public)) * POSTERIOR
     posterior /= posterior.sum(axis=-1, keepdims=True)
     gains = (posterior * np.log(np.maximum(posterior, 1e-300) / POSTERIOR)).sum(axis=-1)
-    sampled_error = gains.std(ddof=1) / math.sqrt(len(gains))
-    assert abs(rate - gains.mean()) <= 6.0 * math.hypot(error, sampled_error)
+    assert abs(rate - gains.mean()) <= 6.0 * math.hypot(error, stats.sem(gains))
 
 
 @pytest.mark.parametrize("name", ["adaptive-groups", "adaptive-split", "wheel", "adaptive-wheel", "split"])
@@ -75,17 +75,9 @@ def test_windows_on_a_circle_stand_for_all_sets(name, monkeypatch):
 
 
 def test_the_order_of_uniform_numbers_has_its_law():
-    """By hand for two; for four, against 100,000 draws, at an error rate below 1e-6 in all."""
-    two = _order_chances(listing.all_orders(2), np.array([1.0, 1.5]))
-    # X in [0.5, 1.5], Y in [0.75, 2.25]: P(X > Y) = (0.75^2 / 2) / 1.5.
-    np.testing.assert_allclose(two, [0.1875, 0.8125])
+    """X in [0.5, 1.5], Y in [0.75, 2.25]: P(X > Y) = (0.75^2 / 2) / 1.5; equals come in any order."""
+    np.testing.assert_allclose(_order_chances(listing.all_orders(2), np.array([1.0, 1.5])), [0.1875, 0.8125])
     np.testing.assert_allclose(_order_chances(listing.all_orders(3), np.full(3, 0.2)), 1 / 6)
-    weights, orders = np.array([0.4, 0.3, 0.25, 0.05]), listing.all_orders(4)
-    chances = _order_chances(orders, weights)
-    assert abs(chances.sum() - 1.0) < 1e-12
-    draws = (-weights * (0.5 + np.random.default_rng(0).random((100_000, 4)))).argsort(axis=-1)
-    seen = np.array([(draws == order).all(axis=-1).mean() for order in orders])
-    assert (np.abs(seen - chances) <= 6.0 * np.sqrt(chances * (1 - chances) / 100_000) + 1e-12).all()
 
 
 def test_information_by_hand():
@@ -181,14 +173,11 @@ def test_equal_hypotheses_have_no_information_between_them(name):
 
 
 @pytest.mark.parametrize("name", sorted(set(CHANNELS) - {"designed"}))
-def test_blind_channels_are_found(name):
-    blind = [(0, 1)] if name in ("split", "vote", "wheel", "adaptive-wheel") else []
-    assert theory.blind_pairs(make_channel(name, *BLIND.shape, 50), BLIND) == blind
-
-
-def test_one_table_that_tells_a_pair_apart_is_enough():
-    channel, other = make_channel("split", *BLIND.shape, 50), BLIND[[2, 0, 1]]
-    assert theory.blind_pairs(channel, other) == [(1, 2)]
+def test_blind_channels_are_found_unless_one_table_tells_a_pair_apart(name):
+    channel, other = make_channel(name, *BLIND.shape, 50), BLIND[[2, 0, 1]]
+    blind = name in ("split", "vote", "wheel", "adaptive-wheel")
+    assert theory.blind_pairs(channel, BLIND) == [(0, 1)] * blind
+    assert theory.blind_pairs(channel, other) == [(1, 2)] * blind
     assert theory.blind_pairs(channel, np.stack([BLIND, other])) == []
     assert theory.blind_pairs(channel, BLIND, distance=0.3) == []
 

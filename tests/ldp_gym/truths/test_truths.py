@@ -71,15 +71,11 @@ def rules_of(name, **more):
     return {**size, "channel": "split", "reveal": True, "truth": truth, "truth_kwargs": options, **more}
 
 
-def play_infos(rules, rounds, seed):
+def revealed(what, rules, rounds=20, seed=0):
+    """What the infos of an episode reveal."""
     env = gym.make("LDPDist-v0", **rules)
     env.reset(seed=seed)
-    labels = env.unwrapped.game.num_labels
-    return [env.step(np.full(labels, 1 / labels))[-1] for _ in range(rounds)]
-
-
-def revealed(what, rules, rounds=20, seed=0):
-    return [info[what] for info in play_infos(rules, rounds, seed)]
+    return [env.step(env.action_space.sample())[-1][what] for _ in range(rounds)]
 
 
 @pytest.mark.parametrize("name", TRUTHS)
@@ -218,7 +214,6 @@ def test_the_comparator_by_hand():
     ("truth", "options", "error", "message"),
     [
         ("mixtur", None, ValueError, "did you mean 'mixture'"),
-        ([0.5, 0.5], None, ValueError, r"truth must be 5 probabilities that sum to one, got shape \(2,\)"),
         ([0.5, 0.5, 0.5, 0, 0], None, ValueError, "truth sums to 1.5"),
         ([0, 1, 2, 1] * 3, None, ValueError, 'to replay logged labels: truth="replay"'),
         (["cat"] * 9, None, ValueError, 'to replay logged labels: truth="replay"'),
