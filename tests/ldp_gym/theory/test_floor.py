@@ -90,13 +90,10 @@ def test_shipped_floors_are_those_of_the_dynamic_program(size, epsilon, depth):
     assert disjoint.dynamic_floor(size, 10**6, epsilon) == disjoint.dynamic_floor(size, 10**7, epsilon)
 
 
-def test_a_floor_that_is_not_shipped_is_worked_out():
+def test_a_floor_that_is_not_shipped_is_worked_out_and_dropping_or_bad_prices_lower_it(monkeypatch):
     low, high = (theory.risk_floor(4, 300, epsilon) for epsilon in (1.0, 0.9))
     assert low < high < low / 0.9**2 * 1.1
     assert theory.risk_floor(3, 50, 0.9) > theory.information_limit(3, 50, 0.9)
-
-
-def test_dropping_lowers_the_floor_and_bad_prices_do_too(monkeypatch):
     floors = [disjoint.disjoint_floors(5, 1.0, depth, 40)[-1] for depth in (3, 5, 8)]
     assert floors == sorted(floors)
     monkeypatch.setattr(disjoint, "_PIVOTS", 1)

@@ -20,7 +20,6 @@ LOGGED = np.random.default_rng(1).integers(LABELS, size=ROWS)
 
 
 def tilted(x):
-    """A function outside the class."""
     scores = np.exp(x[0] * np.arange(LABELS))
     return scores / scores.sum()
 
@@ -125,17 +124,14 @@ def test_labels_have_the_law_that_the_truth_s_formula_gives(name, law):
     assert stats.chisquare(counts[possible], 20_000 * chances[possible]).pvalue > ALPHA
 
 
-def test_a_replay_plays_every_row_once():
+def test_a_replay_plays_every_row_once_with_its_context_and_charges_the_log_loss():
     rules, shuffled = (rules_of(name, horizon=None) for name in ("replay", "shuffled replay"))
     assert Scenario(**rules).horizon == ROWS
     assert revealed("label", rules, ROWS) == LOGGED.tolist()
     orders = [revealed("label", shuffled, ROWS, seed) for seed in (3, 3, 4)]
     assert orders[0] == orders[1] != orders[2]
     assert sorted(orders[0]) == sorted(orders[2]) == sorted(LOGGED.tolist())
-
-
-def test_a_replay_shows_contexts_with_their_labels_and_charges_the_log_loss():
-    env = gym.make("LDPDist-v0", **rules_of("shuffled replay", horizon=None))
+    env = gym.make("LDPDist-v0", **shuffled)
     observation, _ = env.reset(seed=0)
     action = np.array([0.1, 0.2, 0.3, 0.35, 0.05])
     for _ in range(ROWS):
@@ -263,8 +259,6 @@ def test_a_member_cannot_be_chosen_beside_another_truth(name):
 
 
 class Model:
-    """A fitted classifier, as scikit-learn has them."""
-
     n_features_in_ = 2
     classes_ = np.array(["ant", "bee", "cow"])
 
@@ -296,15 +290,11 @@ def test_classifiers_ask_for_contexts_name_the_labels_and_may_be_the_truth():
 
 
 class Turns(Truth):
-    """Depends on the round."""
-
     def distributions(self, view: TruthView):
         return np.where(view.rounds[..., None] % 2 == 0, [0.9, 0.1], [0.1, 0.9])
 
 
 class ByContext(Truth):
-    """Depends on the context."""
-
     def distributions(self, view: TruthView):
         return np.where(view.contexts[..., :1] > 0.0, [0.9, 0.1], [0.1, 0.9])
 
