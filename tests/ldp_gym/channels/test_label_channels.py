@@ -70,13 +70,9 @@ def test_binomials_against_whole_numbers(n):
 def test_estimators_have_the_variance_that_the_literature_gives(name, epsilon, monkeypatch):
     """Wang et al. (2017), as in multi-freq-ldpy's ``VAR_Pure``, per user, for a label that a share f has:
 
-    ``q (1 - q) / (p - q)^2 + f (1 - p - q) / (p - q)``
-
-    where a message fits the user's own label with probability p and another label with q. Their p and q:
-    GRR ``e^eps / (e^eps + M - 1)`` and ``1 / (e^eps + M - 1)``; OUE 1/2 and ``1 / (e^eps + 1)``; OLH
-    ``e^eps / (e^eps + g - 1)`` and 1/g with ``g = round(e^eps) + 1``; SS with w labels in a set,
-    ``w e^eps / (w e^eps + M - w)`` and ``((w - 1) p + w (1 - p)) / (M - 1)``. Here they are found by
-    listing all messages, and so is the variance of ``(fits - q) / (p - q)``.
+    ``q (1 - q) / (p - q)^2 + f (1 - p - q) / (p - q)``, where a message fits the user's own label with
+    probability p and another label with q: below, theirs of GRR, OUE, OLH and SS. Here p and q, and the
+    variance of ``(fits - q) / (p - q)``, are found by listing all messages.
     """
     monkeypatch.setattr(local_hashing, "MOST_MESSAGES", 300_000)  # all hashes
     channel, table = make_channel(name, 2, 8, 50, epsilon=epsilon), np.full((2, 8), 1 / 8)

@@ -28,12 +28,11 @@ def test_every_pure_channel_keeps_its_promise_on_adversarial_classes():
     assert audit_classes(100, seed=1) == []
 
 
-@pytest.mark.parametrize(("table", "horizon", "epsilon"), [(THREE, 100, 1.0167), (FIVE, 1000, 1.0333)])
-def test_the_paper_s_ceilings_break_the_promise(table, horizon, epsilon):
-    literal = certify(LaplaceSingle(*table.shape, horizon, clipping="paper"), table)
-    assert round(literal.epsilon, 4) == epsilon
-    assert not literal.holds
-    assert certify(LaplaceSingle(*table.shape, horizon), table).holds
+def test_the_paper_s_ceilings_break_the_promise():
+    for table, horizon, epsilon in ((THREE, 100, 1.0167), (FIVE, 1000, 1.0333)):
+        literal = certify(LaplaceSingle(*table.shape, horizon, clipping="paper"), table)
+        assert (round(literal.epsilon, 4), literal.holds) == (epsilon, False)
+        assert certify(LaplaceSingle(*table.shape, horizon), table).holds
 
 
 @pytest.mark.parametrize("calibration", ["paper", "tight"])
@@ -52,10 +51,8 @@ def test_the_extrema_are_those_of_all_breakpoints_tails_and_a_fine_grid(seed, ca
     for j, scale in enumerate(noise.scale):
         ends = levels[j].min() - 30 * scale, levels[j].max() + 30 * scale
         values = np.concatenate([levels[j], np.linspace(*ends, 2000)])
-        messages = np.zeros((len(values), len(table)))
-        messages[:, j] = channel.to_loss(values, noise.offset, noise.slope)
-        density = channel.log_density(messages, table)
-        worst = max(worst, np.ptp(density, axis=-1).max())
+        messages = channel.to_loss(values, noise.offset, noise.slope)[:, None] * np.eye(len(table))[j]
+        worst = max(worst, np.ptp(channel.log_density(messages, table), axis=-1).max())
     assert math.isclose(found.epsilon, worst, rel_tol=1e-9, abs_tol=1e-9)
     y, other = found.labels
     density = channel.log_density(found.message, table)
@@ -142,12 +139,7 @@ def test_vector_channels_keep_their_delta_on_adversarial_classes(name):
 
 def quieter(kind, factor):
     """The channel with its noise divided by a factor, in its density too."""
-
-    class Quiet(kind):
-        def _unit_scale(self):
-            return super()._unit_scale() / factor
-
-    return Quiet
+    return type("Quiet", (kind,), {"_unit_scale": lambda self: kind._unit_scale(self) / factor})
 
 
 @pytest.mark.parametrize("kind", [LaplaceVector, GaussianVector])
@@ -216,22 +208,13 @@ class Leak(LaplaceSingle):
         return messages
 
 
-@pytest.mark.parametrize(
-    ("channel", "exact", "contract"),
-    [
-        (less_noise(LaplaceSingle, 0.5)(2, 5, 1000), False, True),
-        (OpenHalfNoise(2, 5, 1000), True, False),
-        (ClearText(2, 5, 1000), False, True),
-        (Leak(2, 5, 1000), False, True),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_broken_channels_are_caught(channel, exact, contract):
+@pytest.mark.parametrize("kind", [less_noise(LaplaceSingle, 0.5), OpenHalfNoise, ClearText, Leak])
+def test_broken_channels_are_caught(kind):
     """The black box catches all, the exact audit what the density admits, the check what it hides."""
-    trials = 10**6 if isinstance(channel, Leak) else 10**5
-    assert estimate_epsilon(channel, FIVE, trials=trials).epsilon > 1.2
-    assert certify(channel, FIVE).holds is not exact
-    with pytest.raises(AssertionError, match="log_density") if contract else nullcontext():
+    channel, admits = kind(2, 5, 1000), kind is OpenHalfNoise
+    assert estimate_epsilon(channel, FIVE, trials=10**6 if kind is Leak else 10**5).epsilon > 1.2
+    assert certify(channel, FIVE).holds is not admits
+    with nullcontext() if admits else pytest.raises(AssertionError, match="log_density"):
         check_channel(channel)
 
 

@@ -206,47 +206,44 @@ def test_the_comparator_by_hand():
     np.testing.assert_allclose(member.regret, member.kl[:, -1], rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("truth", "options", "error", "message"),
-    [
-        ("mixtur", None, ValueError, "did you mean 'mixture'"),
-        ([0.5, 0.5, 0.5, 0, 0], None, ValueError, "truth sums to 1.5"),
-        ([0, 1, 2, 1] * 3, None, ValueError, 'to replay logged labels: truth="replay"'),
-        (["cat"] * 9, None, ValueError, 'to replay logged labels: truth="replay"'),
-        (lambda x: [1.0], None, ValueError, "the truth must map a context"),
-        (None, None, TypeError, "truth must be an index, a name"),
-        (1, {"rho": 1}, TypeError, "go with a named truth"),
-        ("mixture", {"num_members": 5}, ValueError, "at most K = 4, got 5"),
-        ("mixture", {"weights": [0.5, 0.6]}, ValueError, "weights sums to 1.1"),
-        ("contaminated", {"rho": 2}, ValueError, r"rho must lie in \[0, 1\], got 2"),
-        ("switching", {"switches": [9, 3]}, ValueError, "switches must increase"),
-        ("switching", {"num_switches": 20}, ValueError, "below the horizon 20"),
-    ],
-)
-def test_bad_truths_are_named(truth, options, error, message):
-    with pytest.raises(error, match=message):
-        Scenario(**rules_of("drawn member", truth=truth, truth_kwargs=options))
+def named(truth, **options):
+    return {"truth": truth, "truth_kwargs": options or None}
+
+
+def replay(**options):
+    return named("replay", **{"contexts": CONTEXTS, "labels": LOGGED, **options})
 
 
 @pytest.mark.parametrize(
-    ("options", "more", "message"),
+    ("rules", "message"),
     [
-        ({"labels": LOGGED[:-1]}, {}, "49 labels and 50 contexts"),
-        ({"labels": np.where(np.arange(ROWS) == 7, 9, LOGGED)}, {}, "must lie in 0..4, got 9 in row 7"),
-        ({"labels": LOGGED + 0.5}, {}, "labels must be indices in 0..4"),
-        ({"labels": ["cat"] * ROWS}, {}, "names of labels go with a class of fitted classifiers"),
-        ({"contexts": np.where(CONTEXTS > 2, np.nan, CONTEXTS)}, {}, "must be finite"),
-        ({"contexts": CONTEXTS[:, :1]}, {}, r"shape \(n, d\) with d = 2, got \(50, 1\)"),
-        ({"contexts": [["a", "b"]] * ROWS}, {}, "contexts must be numbers"),
-        ({"order": "random"}, {}, "order must be one of given, shuffled, got 'random'"),
-        ({}, {"horizon": 51}, "horizon=51 is more than the 50 rounds"),
-        ({}, {"nature": "iid"}, "brings its contexts along"),
+        (named("mixtur"), "did you mean 'mixture'"),
+        (named([0.5, 0.5, 0.5, 0, 0]), "truth sums to 1.5"),
+        (named([0, 1, 2, 1] * 3), 'to replay logged labels: truth="replay"'),
+        (named(["cat"] * 9), 'to replay logged labels: truth="replay"'),
+        (named(lambda x: [1.0]), "the truth must map a context"),
+        (named(None), "truth must be an index, a name"),
+        (named(1, rho=1), "go with a named truth"),
+        (named("mixture", num_members=5), "at most K = 4, got 5"),
+        (named("mixture", weights=[0.5, 0.6]), "weights sums to 1.1"),
+        (named("contaminated", rho=2), r"rho must lie in \[0, 1\], got 2"),
+        (named("switching", switches=[9, 3]), "switches must increase"),
+        (named("switching", num_switches=20), "below the horizon 20"),
+        (replay(labels=LOGGED[:-1]), "49 labels and 50 contexts"),
+        (replay(labels=np.where(np.arange(ROWS) == 7, 9, LOGGED)), "must lie in 0..4, got 9 in row 7"),
+        (replay(labels=LOGGED + 0.5), "labels must be indices in 0..4"),
+        (replay(labels=["cat"] * ROWS), "names of labels go with a class of fitted classifiers"),
+        (replay(contexts=np.where(CONTEXTS > 2, np.nan, CONTEXTS)), "must be finite"),
+        (replay(contexts=CONTEXTS[:, :1]), r"shape \(n, d\) with d = 2, got \(50, 1\)"),
+        (replay(contexts=[["a", "b"]] * ROWS), "contexts must be numbers"),
+        (replay(order="random"), "order must be one of given, shuffled, got 'random'"),
+        ({**replay(), "horizon": 51}, "horizon=51 is more than the 50 rounds"),
+        ({**replay(), "nature": "iid"}, "brings its contexts along"),
     ],
 )
-def test_bad_logs_are_named(options, more, message):
-    logs = {"contexts": CONTEXTS, "labels": LOGGED, **options}
-    with pytest.raises(ValueError, match=message):
-        Scenario(**rules_of("replay", truth_kwargs=logs, **more))
+def test_bad_truths_and_logs_are_named(rules, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        Scenario(**rules_of("drawn member", **rules))
 
 
 @pytest.mark.parametrize("name", ["pair", "contaminated"])
