@@ -89,7 +89,7 @@ def test_tight_never_has_more_noise_than_paper(name):
     rng = np.random.default_rng(3)
     for _ in range(30):
         table = draw_table(rng)[:4]
-        horizon, epsilon = int(10 ** rng.uniform(0.4, 5)), float(rng.choice([0.1, 1.0, 10.0]))
+        horizon, epsilon = int(10 ** rng.uniform(0.4, 5)), float(rng.choice([0.2, 5.0]))
         tight, paper = (
             make_channel(name, *table.shape, horizon, epsilon=epsilon, calibration=c).noise(table).scale
             for c in ("tight", "paper")
