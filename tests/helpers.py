@@ -133,3 +133,12 @@ def record(rules: dict[str, Any], rounds: int, episodes: int = 1, seed: int = 0)
     """A game, and a tape of its first rounds."""
     made = make_episodes(rules, episodes, seed)
     return made.scenario.game, made.play(rounds)
+
+
+def listed_law(
+    channel: Channel, table: np.ndarray, public: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The listed messages of a channel, and their probabilities given each label, ``(N, M)``."""
+    listed = channel.list_messages(table, public)
+    log_density = channel.log_density(listed.messages, table, public)
+    return listed.messages, np.exp(log_density + listed.log_weights[:, None])

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.arrays import FloatArray, IntArray
 
 T = TypeVar("T")
 
@@ -207,6 +207,11 @@ def list_of(name: str, values: Any, what: str) -> list[Any]:
 def texts(name: str, values: object, what: str) -> list[str]:
     """``values`` as a list of str, which are ``what``."""
     return [instance(name, value, str, f"a list of {what}") for value in list_of(name, values, what)]
+
+
+def indices(name: str, values: object, size: int) -> IntArray:
+    """``values`` as indices, distinct or repeated, into a sequence of the given size."""
+    return np.array([index(name, value, size) for value in list_of(name, values, "indices")], dtype=np.int64)
 
 
 def numbers(name: str, values: Any, *, booleans: bool = False) -> FloatArray:

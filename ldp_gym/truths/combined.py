@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.core import game_arrays, validation
-from ldp_gym.core.arrays import FloatArray, IntArray, mixture
+from ldp_gym.core.arrays import FloatArray, IntArray, mixture, uniform_distribution
 from ldp_gym.core.sampling import integers
 from ldp_gym.truths.base import NO_MEMBER, Member, Truth, TruthView, pick
 
@@ -20,6 +20,7 @@ class Mixture(Truth):
     Args:
         num_hypotheses: K.
         num_members: number of members in the mixture, drawn for each episode.
+        members: their indices instead.
         weights: one per member, nonnegative and summing to one; drawn uniformly from the simplex for each
             episode when not given.
     """
@@ -30,11 +31,19 @@ class Mixture(Truth):
     def __init__(
         self,
         num_hypotheses: int,
-        num_members: int = 2,
+        num_members: int | None = None,
+        members: Sequence[int] | None = None,
         weights: Sequence[float] | None = None,
     ) -> None:
         self.num_hypotheses = num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=1)
-        self.num_members = validation.whole("num_members", num_members, least=1, most=num_hypotheses)
+        self._members = None if members is None else validation.indices("members", members, num_hypotheses)
+        if num_members is None:
+            num_members = 2 if self._members is None else len(self._members)
+        self.num_members = validation.whole("num_members", num_members, least=1)
+        if self._members is not None and len(self._members) != self.num_members:
+            raise ValueError(f"num_members={num_members} contradicts members={members}")
+        if self.num_members > num_hypotheses:
+            raise ValueError(f"num_members must be at most K = {num_hypotheses}, got {self.num_members}")
         self._weights = None
         if weights is not None:
             self._weights = game_arrays.row("row of weights", weights, self.num_members, "member")
@@ -45,13 +54,15 @@ class Mixture(Truth):
         """Draw the weights of all hypotheses, ``(B, K)``."""
         order, gaps = np.split(uniforms, [self.num_hypotheses], axis=-1)
         members = order.argsort(axis=-1)[:, : self.num_members]
+        if self._members is not None:
+            members = np.broadcast_to(self._members, members.shape)
         # Exponential variables over their sum are uniform on the simplex.
         weights = -np.log(gaps)
         weights = weights / weights.sum(axis=-1, keepdims=True)
         if self._weights is not None:
             weights = np.broadcast_to(self._weights, weights.shape)
         drawn = np.zeros((len(uniforms), self.num_hypotheses))
-        np.put_along_axis(drawn, members, weights, axis=-1)
+        np.add.at(drawn, (np.arange(len(uniforms))[:, None], members), weights)  # a member may come twice
         return drawn
 
     def distributions(self, view: TruthView) -> FloatArray:
@@ -67,24 +78,35 @@ class Mixture(Truth):
 
 
 class Contaminated(Member):
-    """A member, but with probability rho the label is uniform: ``p*_t = (1 - rho) f_j(x_t) + rho / M``.
+    """A member, but with probability rho the label comes from another distribution.
+
+    ``p*_t = (1 - rho) f_j(x_t) + rho g``.
 
     Args:
         num_hypotheses: K.
         num_labels: M.
-        rho: share of uniform labels, in [0, 1].
+        rho: share of labels from g, in [0, 1].
+        other: g, a row of M probabilities; uniform over the labels when not given.
         member: j; drawn for each episode when not given.
     """
 
     def __init__(
-        self, num_hypotheses: int, num_labels: int, rho: float = 0.1, member: int | None = None
+        self,
+        num_hypotheses: int,
+        num_labels: int,
+        rho: float = 0.1,
+        other: npt.ArrayLike | None = None,
+        member: int | None = None,
     ) -> None:
         super().__init__(num_hypotheses, member)
         self.rho = validation.probability("rho", rho)
-        self.num_labels = validation.whole("num_labels (M)", num_labels, least=1)
+        num_labels = validation.whole("num_labels (M)", num_labels, least=1)
+        self.other = game_arrays.row(
+            "other", uniform_distribution(num_labels) if other is None else other, num_labels
+        )
 
     def distributions(self, view: TruthView) -> FloatArray:
-        return (1.0 - self.rho) * super().distributions(view) + self.rho * (1.0 / self.num_labels)
+        return (1.0 - self.rho) * super().distributions(view) + self.rho * self.other
 
     def members(self, view: TruthView) -> IntArray:
         """The member if rho is 0, or -1."""
@@ -102,6 +124,7 @@ class Switching(Truth):
         horizon: T.
         num_switches: number of switches; their rounds are drawn for each episode, uniformly after the first.
         switches: the rounds, counted from 0, in which a new member begins, instead.
+        members: the members in their order, one more than switches; drawn for each episode when not given.
     """
 
     needs_contexts: ClassVar[bool] = False
@@ -112,8 +135,9 @@ class Switching(Truth):
         horizon: int,
         num_switches: int | None = None,
         switches: Sequence[int] | None = None,
+        members: Sequence[int] | None = None,
     ) -> None:
-        self.num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+        self.num_hypotheses = num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
         self.horizon = horizon = validation.whole("horizon (T)", horizon, least=1)
         self._switches = None if switches is None else _increasing(switches, horizon)
         if num_switches is None:
@@ -124,6 +148,11 @@ class Switching(Truth):
         if self.num_switches >= horizon:
             raise ValueError(f"num_switches must be below the horizon {horizon}, got {self.num_switches}")
         self.num_episode_uniforms = 2 * self.num_switches + 1  # one per switch, and one per member
+        self._members = None if members is None else validation.indices("members", members, num_hypotheses)
+        if self._members is not None and len(self._members) != self.num_switches + 1:
+            raise ValueError(
+                f"members must be one more than the {self.num_switches} switches, got {len(self._members)}"
+            )
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.int64]:
         """Draw the rounds of the switches and then the members, ``(B, 2 S + 1)``."""
@@ -135,6 +164,8 @@ class Switching(Truth):
         # Each next member differs from the one before: a step of 1 .. K - 1 around the circle.
         steps = 1 + integers(self.num_hypotheses - 1, of_members[:, 1:])
         members = np.cumsum(np.concatenate([first, steps], axis=-1), axis=-1) % self.num_hypotheses
+        if self._members is not None:
+            members = np.broadcast_to(self._members, members.shape)
         return np.concatenate([switches, members], axis=-1)
 
     def distributions(self, view: TruthView) -> FloatArray:

@@ -46,13 +46,12 @@ def test_gaussian_delta_against_a_direct_integral(shift, epsilon):
 )
 def test_the_calibration_table(size, paper, pure, tight, gauss):
     """Noise standard deviation per coordinate in units of log(KT), delta = 1e-5, eps = 1; within 1%."""
-    literal = LaplaceVector(size, 4, 1000, delta=1e-5)
-    scale = literal.noise(np.full((size, 4), 0.25)).scale[0] / literal.log_kt
-    assert math.isclose(math.sqrt(2) * scale, paper, rel_tol=0.01)
-    assert math.isclose(math.sqrt(2) * size, pure, rel_tol=0.01)
-    assert math.isclose(math.sqrt(2) * accounting.laplace_vector_scale(size, 1.0, 1e-5), tight, rel_tol=0.01)
+    literal = LaplaceVector(size, 4, 1000, delta=1e-5).noise(np.full((size, 4), 0.25)).scale[0]
+    accounted = accounting.laplace_vector_scale(size, 1.0, 1e-5)
+    found = math.sqrt(2) * np.array([literal / math.log(1000 * size), size, accounted])
+    np.testing.assert_allclose(found, [paper, pure, tight], rtol=0.01)
     assert math.isclose(accounting.gaussian_vector_scale(size, 1.0, 1e-5), gauss, rel_tol=0.01)
-    assert accounting.laplace_vector_scale(size, 1.0, 1e-5) <= size
+    assert accounted <= size
 
 
 def test_raising_eps_never_raises_the_noise():
@@ -75,14 +74,13 @@ def test_capacity_is_the_maximum_it_is_said_to_be(epsilon):
     assert math.isclose(theory.best_share(epsilon), best.x, rel_tol=1e-3)
 
 
-def test_capacity_at_the_ends():
+def test_capacity_and_share_at_the_ends():
     assert math.isclose(theory.capacity(1e-6), 1e-12 / 8, rel_tol=1e-5)  # (D - 1)^2 / 2 with D - 1 = eps / 2
     assert math.isclose(theory.capacity(800.0), 799 - math.log(800.0), rel_tol=1e-12)
     left, right = theory.capacity(0.0199), theory.capacity(0.0201)  # across the change of formula
     assert math.isclose(right / left, (0.0201 / 0.0199) ** 2, rel_tol=1e-4)
-
-
-@pytest.mark.parametrize("epsilon", [5e-324, 1e-200, 1e-9])
-def test_the_share_is_a_half_where_eps_is_next_to_nothing(epsilon):
-    assert theory.best_share(epsilon) == pytest.approx(0.5, rel=1e-7)
-    assert theory.capacity(epsilon) >= 0.0
+    assert theory.best_share(800.0) == 0.0
+    for epsilon in (5e-324, 1e-200, 1e-9):
+        assert theory.best_share(epsilon) == pytest.approx(0.5, rel=1e-7)
+        assert theory.capacity(epsilon) >= 0.0
+    assert theory.information_limit(8, 100, 1e-165) == pytest.approx(100 * math.log(8))

@@ -1,16 +1,18 @@
-"""The channels' laws against brute force."""
+"""Every channel's law against brute force; and custom channels, which may send points of any finite space."""
 
 import math
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from helpers import CHANNELS, TABLE, make_channel
 
+import ldp_agents
 import ldp_gym
-from ldp_gym import theory
+from ldp_gym import audit, theory
 from ldp_gym.channels.two_level import log_mixture
-from ldp_gym.privacy.audit import certify, estimate_epsilon, uniform_posterior
-from ldp_gym.testing import check_channel
+from ldp_gym.privacy import ExactChannel
+from ldp_gym.testing import check_channel, check_learner
 
 
 @pytest.mark.parametrize(("labels", "epsilon"), [(5, 1e-6), (5, 0.5), (5, 4.0), (5, 800.0), (70, 1.0)])
@@ -24,7 +26,7 @@ def test_every_channel_keeps_the_contract(name, labels, epsilon):
         table = np.random.default_rng(0).dirichlet(np.full(labels, 0.3), size=3)
         table[:, 0] = 0.0  # a label that nobody allows
         table /= table.sum(axis=-1, keepdims=True)
-        assert certify(channel, table, uniform_posterior(channel)).holds
+        assert audit.certify(channel, table, audit.uniform_posterior(channel)).holds
 
 
 @pytest.mark.parametrize("name", CHANNELS)
@@ -39,42 +41,42 @@ def test_what_a_user_hands_over_is_checked(name):
             channel.privatize(1, candidates, rng, public)
     calls = [
         lambda posterior: channel.privatize(1, TABLE, rng, posterior),
-        lambda posterior: estimate_epsilon(channel, TABLE, 1000, posterior=posterior),
+        lambda posterior: audit.estimate_epsilon(channel, TABLE, 1000, posterior=posterior),
         lambda posterior: theory.information_rate(channel, TABLE, posterior),
     ]
-    for call in calls + [lambda posterior: certify(channel, TABLE, posterior)] * channel.pure:
+    for call in calls + [lambda posterior: audit.certify(channel, TABLE, posterior)] * channel.pure:
         for posterior in (np.full(3, math.nan), [1.0], [0.5, 0.5, 0.5], [1.5, -0.5, 0.0]):
             with pytest.raises(ValueError, match="posterior"):
                 call(posterior)
-    assert channel.privatize(np.uint8(1), TABLE, rng, public).shape == channel.message_shape
+    message = channel.privatize(np.uint8(1), TABLE, rng, public)
+    assert message.shape == channel.message_shape
+    if name == "adaptive-split":
+        where = r"has it as self\.posterior, and game\.public_posterior\(\) keeps"
+        with pytest.raises(ValueError, match=where):
+            channel.log_likelihood(message, TABLE)
 
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_labels_candidates_coins_and_losses_broadcast(name):
-    channel = make_channel(name, 3, 4, 50)
-    rng = np.random.default_rng(0)
-    coins = rng.random((6, 5, channel.num_uniforms))
-    spread = np.broadcast_to(TABLE, (6, 1, 3, 4))
-    public = np.array([0.2, 0.5, 0.3]) if channel.adaptive else None
+    channel, rng = make_channel(name, 3, 4, 50), np.random.default_rng(0)
+    coins, public = rng.random((6, 5, channel.num_uniforms)), None
+    if channel.adaptive:
+        public = np.array([0.2, 0.5, 0.3])
     expected = channel.encode(np.full((6, 5), 2), np.broadcast_to(TABLE, (6, 5, 3, 4)), coins, public)
-    np.testing.assert_allclose(channel.encode(2, TABLE, coins, public), expected)
-    np.testing.assert_allclose(channel.encode(np.full(5, 2), spread, coins, public), expected)
-    tables = np.random.default_rng(1).dirichlet(np.ones(4), size=(2, 3))
-    which = rng.integers(2, size=(6, 5))
-    messages = channel.encode(2, tables[which], coins, public)
-    losses = channel.loss_estimates(messages, tables[which], public)
+    for labels, table in ((2, TABLE), (np.full(5, 2), np.broadcast_to(TABLE, (6, 1, 3, 4)))):
+        np.testing.assert_allclose(channel.encode(labels, table, coins, public), expected)
+    tables = rng.dirichlet(np.ones(4), size=(2, 3))[rng.integers(2, size=(6, 5))]
+    messages = channel.encode(2, tables, coins, public)
+    losses = channel.loss_estimates(messages, tables, public)
     for i in np.ndindex(6, 5):
-        alone = channel.loss_estimates(messages[i], tables[which[i]], public)
+        alone = channel.loss_estimates(messages[i], tables[i], public)
         np.testing.assert_allclose(alone, losses[i], atol=1e-12)
 
 
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("laplace-single", {"epsilon": 0.0}, "epsilon must be positive and finite, got 0"),
-        ("laplace-single", {"epsilon": math.nan}, "epsilon must be a number, got NaN"),
         ("laplace-single", {"delta": 1e-5}, "pure channel: it takes delta=0 only, got 1e-05"),
-        ("laplace-vector", {"delta": 0.0}, "needs delta > 0"),
         ("laplace-vector", {"delta": 1.0}, r"delta must lie in \[0, 1\), got 1"),
         ("laplace-single", {"gamma": -1.0}, "gamma must be positive"),
         ("laplace-single", {"calibration": "loose"}, "calibration must be one of paper, tight, got 'loose'"),
@@ -96,20 +98,140 @@ def test_bad_parameters_are_named(name, options, message):
 
 @pytest.mark.parametrize("name", [name for name in CHANNELS if ldp_gym.CHANNELS[name].reveals_losses])
 def test_what_is_known_of_a_loss_s_size_is_its_size(name):
-    channel = make_channel(name, 3, 5, 50, epsilon=2.0)
+    channel, rng = make_channel(name, 3, 5, 50, epsilon=2.0), np.random.default_rng(0)
     table = np.random.default_rng(2).dirichlet(np.ones(5), size=3)
-    public = np.full(3, 1 / 3) if channel.adaptive else None
-    rng = np.random.default_rng(0)
+    public = audit.uniform_posterior(channel)
     messages = channel.privatize(rng.integers(5, size=50_000), table, rng, public)
-    estimates = channel.loss_estimates(messages, table, public)
-    spread = estimates.var(axis=0).mean()
-    known = channel.loss_variance(table)
-    assert spread < 1.05 * known
+    spread = channel.loss_estimates(messages, table, public).var(axis=0).mean()
     # The wheel's losses are in (0, 1], and the bound is for any in [-1, 1].
-    assert spread > (0.05 if "wheel" in name else 0.2) * known
+    assert (0.05 if "wheel" in name else 0.2) < spread / channel.loss_variance(table) < 1.05
 
 
 def test_log_densities_stay_finite_where_rounding_leaves_the_unit_interval():
     for epsilon in (1.0, 60.0, 800.0):
         density = log_mixture(np.array([1.0 + 1e-12, -1e-12]), 0.0, epsilon)
         np.testing.assert_allclose(density, [0.0, -epsilon], atol=1e-9)
+
+
+class Points(ldp_gym.Channel):
+    """Randomized response on four labels, in a space of four points; the first label may leak at the last."""
+
+    num_uniforms = 1
+    message_space = None
+
+    def __init__(self, *args, space, leak=0.0, **options):
+        super().__init__(*args, **options)
+        self.message_space = space
+        self.law = np.exp(self.epsilon * np.eye(4))  # label by message
+        self.law[0] += [0.0, leak, 0.0, -leak]
+        self.law /= self.law.sum(axis=1, keepdims=True)
+        low = getattr(space, "low", getattr(space, "start", 0))
+        corners = np.arange(4) if space.shape == () else np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+        self.points = (low + corners).astype(space.dtype)
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        return self.points[(uniforms > self.law.cumsum(axis=1)[labels]).sum(axis=-1)]
+
+    def log_density(self, messages, candidates, posterior=None):
+        flat = np.reshape(messages, (*np.shape(messages)[: np.ndim(messages) - self.points.ndim + 1], 1, -1))
+        same = (flat == self.points.reshape(4, -1)).all(axis=-1)
+        return np.log(same @ self.law.T) + np.zeros((*candidates.shape[:-2], 1))
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        gym.spaces.Discrete(4, start=5),
+        gym.spaces.Discrete(4, start=-7),
+        gym.spaces.MultiBinary(2),
+        gym.spaces.MultiDiscrete([2, 2], start=[3, 3]),
+        gym.spaces.Box(1, 2, (2,), np.int8),
+    ],
+    ids=str,
+)
+def test_a_custom_channel_may_send_points_of_any_finite_space(space):
+    """Every point is audited, listed, scored and shown to learners, and has a place in an exact table."""
+    channel, leaky = (Points(3, 4, 20, epsilon=1.0, space=space, leak=leak) for leak in (0.0, 0.5))
+    check_channel(channel, samples=5_000)
+    assert audit.certify(channel, TABLE).epsilon == pytest.approx(1.0)
+    assert audit.reachable(channel, TABLE).holds
+    found = audit.certify(leaky, TABLE)
+    assert not found.holds
+    assert np.array_equal(found.message, channel.points[-1])
+    assert audit.exact_delta(leaky, TABLE, 1.0).lower > 0.0
+
+    listed, prior = channel.list_messages(TABLE), np.array([0.5, 0.3, 0.2])
+    assert listed.complete
+    assert sorted(listed.messages.tolist()) == channel.points.tolist()
+    like = make_channel("randomized-response", 3, 4, 20, epsilon=1.0)
+    rate = pytest.approx(theory.information_rate(like, TABLE, prior).rate, rel=1e-9)
+    assert theory.information_rate(channel, TABLE, prior) == (rate, 0.0)
+    chances = np.exp(channel.log_likelihood(channel.points, TABLE))
+    expected = chances.T @ channel.loss_estimates(channel.points, TABLE)
+    assert (expected.argmin(axis=1) == np.arange(3)).all()  # the truth has the least loss
+
+    exact = ExactChannel(channel)
+    for label in range(4):
+        message, epsilon = exact.answer(label, TABLE)
+        assert message.tolist() in channel.points.tolist()
+        assert epsilon <= 1.0
+
+    env = gym.make_vec("LDPDist-v0", num_envs=3, hypotheses=TABLE, channel=channel, horizon=20)
+    learner = ldp_agents.make("bayes", env)
+    observation, _ = env.reset(seed=0)
+    for t in range(30):  # what stands for no message lies in the space too
+        assert observation in env.observation_space
+        if t == 5:
+            observation, _ = env.reset(seed=9, options={"reset_mask": np.array([True, False, True])})
+            assert observation in env.observation_space
+        observation, *_ = env.step(learner.act(observation))
+    check_learner("bayes", hypotheses=TABLE, channel=channel, horizon=20)
+
+
+def test_a_point_that_nobody_sends_gives_nobody_away():
+    wide = Points(3, 4, 20, space=gym.spaces.MultiDiscrete([3, 2], start=[3, 3]))
+    with np.errstate(divide="ignore"):
+        assert audit.certify(wide, TABLE).epsilon == pytest.approx(1.0)
+        assert audit.reachable(wide, TABLE).holds
+        assert (wide.log_likelihood(np.array([5, 3]), TABLE) == -np.inf).all()
+
+
+class Side(ldp_gym.Channel):
+    """Randomized response on whether a label is likelier under the later hypotheses than on average."""
+
+    adaptive = True
+    num_uniforms = 1
+    message_space = gym.spaces.Discrete(2)
+
+    def encode(self, labels, candidates, uniforms, posterior=None):
+        shape = uniforms.shape[:-1]
+        yes = np.exp(self.log_density(np.ones(shape), candidates, posterior))
+        own = np.take_along_axis(yes, np.broadcast_to(labels, shape)[..., None], axis=-1)
+        return (uniforms < own)[..., 0].astype(np.int64)
+
+    def log_density(self, messages, candidates, posterior=None):
+        tilted = posterior * np.arange(1.0, 1.0 + self.num_hypotheses)
+        tilted = tilted / tilted.sum(axis=-1, keepdims=True)
+        above = np.einsum("...k,...km->...m", tilted - posterior, candidates) > 0.0
+        true = above == (np.asarray(messages)[..., None] == 1)
+        return np.where(true, 0.0, -self.epsilon) - np.log1p(np.exp(-self.epsilon))
+
+
+@pytest.mark.parametrize("learner", ["bayes", "centred-exp3"])
+@pytest.mark.parametrize("hypotheses", ["dirichlet", "softmax-linear"])
+def test_an_adaptive_custom_channel_is_read_by_all(learner, hypotheses):
+    small = {"hypotheses": hypotheses, "num_hypotheses": 3, "num_labels": 4, "horizon": 20}
+    check_learner(learner, **small, channel=Side(3, 4, 20, epsilon=2.0))
+
+
+def test_the_delta_of_an_adaptive_channel_is_audited_at_a_posterior():
+    class NearlySide(Side):
+        pure = False
+
+    public, law = np.full(3, 1 / 3), 1.0 / (1.0 + np.exp(-2.0))
+    channel = NearlySide(3, 4, 20, epsilon=2.0, delta=0.3)
+    found = audit.exact_delta(channel, TABLE, 1.0, public)
+    assert found.upper == pytest.approx(law - np.e * (1.0 - law))
+    assert audit.certify(channel, TABLE, public).holds
+    with pytest.raises(ValueError, match="Pass posterior="):
+        audit.exact_delta(channel, TABLE, 1.0)

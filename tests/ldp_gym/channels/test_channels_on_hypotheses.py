@@ -5,24 +5,26 @@ import math
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import ALPHA, CHANNELS, FREE_OF_NUM_LABELS, TABLE, make_channel
+from helpers import ALPHA, CHANNELS, FREE_OF_NUM_LABELS, TABLE, make_channel, record, total_kl
 from scipy import stats
 
 import ldp_agents
 import ldp_gym
 from ldp_gym import theory
 from ldp_gym.channels.vote import vote_laws_of_winners, votes
-from ldp_gym.engine.learners import build_learner
 from ldp_gym.testing import check_channel, check_learner
 
 NOISY = ["laplace-single", "laplace-vector", "gaussian-vector"]
+ADAPTIVE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].adaptive]
+KEEP = math.e / (1 + math.e)
+"""Probability of a true answer to a question of two sides, at eps = 1."""
 
 
-CASES = [(name, {}) for name in (*FREE_OF_NUM_LABELS, *NOISY[1:])]
-CASES += [(name, {"calibration": "tight"}) for name in NOISY]
-
-
-@pytest.mark.parametrize(("name", "options"), CASES)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [(name, {}) for name in (*FREE_OF_NUM_LABELS, *NOISY[1:])]
+    + [(name, {"calibration": "tight"}) for name in NOISY],
+)
 def test_m_free_channels_do_not_see_that_labels_are_refined(name, options):
     """With the same coins the message of a label is that of any of its parts, and so is its likelihood."""
     rng = np.random.default_rng(0)
@@ -34,11 +36,11 @@ def test_m_free_channels_do_not_see_that_labels_are_refined(name, options):
     coarse = channels[0].encode(labels, base, coins, public)
     likelihood = channels[0].log_likelihood(coarse, base, public)
     likelihood -= likelihood.max(axis=-1, keepdims=True)
+    shift = math.log(7) if name in ("one-bit", "hybrid") else 0.0  # their losses are log-likelihoods
+    tolerance = {"rtol": 1e-9} if name in NOISY else {"rtol": 1e-7, "atol": 1e-9}
     for part in (0, 6):
         messages = channels[1].encode(7 * labels + part, fine, coins, public)
-        shift = math.log(7) if name in ("one-bit", "hybrid") else 0.0  # their losses are log-likelihoods
-        expected = np.where(coarse != 0.0, coarse + shift, 0.0)
-        np.testing.assert_allclose(messages, expected, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(messages, np.where(coarse != 0.0, coarse + shift, 0.0), **tolerance)
         refined = channels[1].log_likelihood(messages, fine, public)
         refined -= refined.max(axis=-1, keepdims=True)
         np.testing.assert_allclose(refined, likelihood, atol=1e-7)
@@ -46,47 +48,58 @@ def test_m_free_channels_do_not_see_that_labels_are_refined(name, options):
 
 def test_a_comparison_by_hand():
     """Hypotheses 0 and 1 against 2: the last label is liked better by 2, the first by the others."""
-    channel = make_channel("split", 3, 4, 50, epsilon=1.0)
-    keep = math.e / (1 + math.e)
-    message = np.array([-1.0, -1.0, 1.0])  # 0 and 1 won
-    mean = TABLE[:2].mean(axis=0)
-    likes = mean > TABLE[2]
+    channel, message = make_channel("split", 3, 4, 50), np.array([-1.0, -1.0, 1.0])  # 0 and 1 won
+    likes = TABLE[:2].mean(axis=0) > TABLE[2]
     assert likes.tolist() == [True, False, True, False]
-    chance = np.where(likes, keep, 1 - keep)
+    chance = np.where(likes, KEEP, 1 - KEEP)
     chance[3] = 0.5  # nobody's label: a coin decides
     np.testing.assert_allclose(np.exp(channel.log_density(message, TABLE)), chance)
-    np.testing.assert_allclose(np.exp(channel.log_likelihood(message, TABLE)), TABLE @ chance)
-    other = np.exp(channel.log_likelihood(-message, TABLE)[0])
-    np.testing.assert_allclose(other, 0.3 * keep + 0.7 * (1 - keep))
+    for answer, law in ((message, chance), (-message, 1.0 - chance)):
+        np.testing.assert_allclose(np.exp(channel.log_likelihood(answer, TABLE)), TABLE @ law)
+
+
+def test_groups_by_hand():
+    """Hypothesis 0, and 1 with 2 as one: the second label is liked best by the latter, weighted 1 to 3."""
+    channel, weights = make_channel("adaptive-groups", 3, 4, 50), np.array([0.6, 0.1, 0.3])
+    favours_second = (TABLE[1] * 0.25 + TABLE[2] * 0.75) > TABLE[0]
+    assert favours_second.tolist() == [False, True, True, False]
+    chance = np.where(favours_second, KEEP, 1 - KEEP)
+    chance[3] = 0.5  # nobody's label
+    for named, law in ((1, chance), (0, 1.0 - chance)):
+        density = channel.log_density(np.array([0, 1, 1, named]), TABLE, weights)
+        np.testing.assert_allclose(np.exp(density), law)
+    three = [np.exp(channel.log_density(np.array([1, 0, 2, named]), TABLE, weights)) for named in range(3)]
+    np.testing.assert_allclose(sum(three), 1.0)
+    assert np.argmax(three, axis=0)[:3].tolist() == [1, 2, 0]
+    np.testing.assert_allclose([chances[3] for chances in three], 1 / 3)  # of nobody's label, any group
+    np.testing.assert_allclose(np.max(three), math.e / (math.e + 2))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("adaptive-split", [-1, 1, 1]), ("adaptive-groups", [0, 1, 1, 0])]
+)
+def test_sides_are_compared_by_their_posterior_means(name, message):
+    """{1} against {2, 3}: with weights 9 to 1 the second decides for both, where the plain mean would not."""
+    table = np.array([[0.4, 0.3, 0.3], [0.5, 0.25, 0.25], [0.0, 0.5, 0.5]])
+    public = np.array([0.5, 0.45, 0.05])
+    weighted, plain = (w / w.sum() @ table[1:] for w in (public[1:], np.ones(2)))
+    likes_first = table[0] > weighted
+    assert (likes_first != (table[0] > plain)).any()
+    channel = make_channel(name, 3, 3, 50)
+    density = channel.log_density(np.array(message, dtype=channel.message_space.dtype), table, public)
+    np.testing.assert_allclose(np.exp(density), np.where(likes_first, KEEP, 1 - KEEP))
 
 
 def test_adaptive_sides_hold_about_half_of_the_posterior():
     channel, rng = make_channel("adaptive-split", 6, 4, 50), np.random.default_rng(0)
     table, labels = rng.dirichlet(np.ones(4), size=6), rng.integers(4, size=500)
     weights = np.array([0.1, 0.05, 0.3, 0.25, 0.2, 0.1])
-    messages = channel.privatize(labels, table, rng, weights)
-    sides = messages * messages[:, :1]  # 1 with the first hypothesis, -1 against it
-    assert set(np.unique(sides)) == {-1.0, 1.0}
-    share = (sides > 0) @ weights
-    assert np.abs(share - 0.5).max() <= 0.15 + 1e-9  # half of the heaviest
     likely = np.array([0.9, 0.02, 0.02, 0.02, 0.02, 0.02])
-    messages = channel.privatize(labels, table, rng, likely)
-    assert (messages * messages[:, :1] == [1, -1, -1, -1, -1, -1]).all()
-
-
-def test_groups_hold_equal_shares_of_the_posterior():
-    channel, rng = make_channel("adaptive-groups", 6, 6, 50, epsilon=1.0), np.random.default_rng(0)
-    assert channel.sizes == [2, 3]
-    weights, labels = np.array([0.1, 0.05, 0.3, 0.25, 0.2, 0.1]), rng.integers(6, size=500)
-    groups = channel.privatize(labels, np.eye(6), rng, weights)[:, :-1]
-    assert len(np.unique(groups, axis=0)) > 5  # whose turn it is, is drawn
-    shares = np.stack([(groups == number) @ weights for number in range(3)])
-    assert np.abs(shares - 1 / 3).max() < 0.15
-    likely = np.array([0.96, 0.02, 0.01, 0.01, 0.0, 0.0])
-    certain = channel.privatize(labels, np.eye(6), rng, likely)[:, :-1]
-    assert (certain == np.array([0, 1, 1, 1, 1, 1])).all()  # the likeliest against all others
-    sizes = [make_channel("adaptive-groups", 20, 20, 50, epsilon=epsilon).sizes for epsilon in (0.1, 4, 800)]
-    assert sizes == [[2], [2, 3, 5, 9, 17], [2, 3, 5, 9, 17, 20]]
+    messages = (channel.privatize(labels, table, rng, public) for public in (weights, likely))
+    sides, certain = (m * m[:, :1] for m in messages)  # 1 with the first hypothesis, -1 against it
+    assert set(np.unique(sides)) == {-1.0, 1.0}
+    assert np.abs((sides > 0) @ weights - 0.5).max() <= 0.15 + 1e-9  # half of the heaviest
+    assert (certain == [1, -1, -1, -1, -1, -1]).all()
 
 
 def deal(weights, lots, count):
@@ -100,26 +113,28 @@ def deal(weights, lots, count):
 
 def doubt(channel, groups, weights):
     """The expected sum of square roots of the next posterior: by Bayes' rule on every message."""
-    total = 0.0
-    for named in range(groups.max() + 1):
-        likelihood = np.exp(channel.log_likelihood(np.append(groups, named), np.eye(len(weights)), weights))
-        joint = likelihood * weights
-        total += joint.sum() * np.sqrt(joint / joint.sum()).sum()
-    return total
+    messages = np.array([[*groups, named] for named in range(groups.max() + 1)])
+    joint = np.exp(channel.log_likelihood(messages, np.eye(len(weights)), weights)) * weights
+    return (np.sqrt(joint).sum(axis=1) * np.sqrt(joint.sum(axis=1))).sum()
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 1.7, 4.0])
 def test_the_groups_are_those_that_leave_least_doubt(epsilon):
-    """Of the deals to every number of groups, under random posteriors and equals, dealt in order."""
+    """Of the deals to every number of groups; with a likely hypothesis that is it against all others."""
     channel, rng = make_channel("adaptive-groups", 7, 7, 50, epsilon=epsilon), np.random.default_rng(3)
-    counts = set()
-    for weights in (np.full(7, 1 / 7), *rng.dirichlet(np.full(7, 0.7), size=60)):
+    likely, counts = np.array([0.96, 0.02, 0.01, 0.004, 0.003, 0.002, 0.001]), set()
+    for weights in (np.full(7, 1 / 7), likely, *rng.dirichlet(np.full(7, 0.7), size=60)):
         uniforms = rng.random(channel.num_uniforms)
         deals = [deal(weights, uniforms, count) for count in channel.sizes]
         best = min(deals, key=lambda groups: doubt(channel, groups, weights))
         assert channel.encode(0, np.eye(7), uniforms, weights)[:-1].tolist() == best.tolist()
         counts.add(best.max() + 1)
     assert len(counts) > 1
+    if epsilon == 1.0:
+        groups = channel.encode(0, np.eye(7), rng.random((500, channel.num_uniforms)), likely)[:, :-1]
+        assert (groups == [0, 1, 1, 1, 1, 1, 1]).all()
+    sizes = [make_channel("adaptive-groups", 20, 20, 50, epsilon=level).sizes for level in (0.1, 1, 4, 800)]
+    assert sizes == [[2], [2, 3], [2, 3, 5, 9, 17], [2, 3, 5, 9, 17, 20]]
 
 
 def test_a_pair_is_drawn_from_the_posterior():
@@ -133,47 +148,14 @@ def test_a_pair_is_drawn_from_the_posterior():
     assert abs(asked - by_hand) < stats.norm.isf(ALPHA / 2) * 0.5 / math.sqrt(20_000)
 
 
-@pytest.mark.parametrize(
-    ("public", "arc"), [([0.7, 0.28, 0.01, 0.01], 0.5), ([0.25] * 4, theory.best_share(1.0))]
-)
-def test_the_adaptive_wheel_s_stretches_are_the_posterior(public, arc):
-    """Neighbours on the circle are as far apart as the middles of their stretches; the arc covers r."""
-    channel, weights = make_channel("adaptive-wheel", 4, 4, 50), np.array(public)
-    message = channel.privatize(0, np.eye(4), np.random.default_rng(0), weights)
-    order = message.argsort()
-    gaps = np.append(np.diff(message[order]), 1 - np.ptp(message))
-    np.testing.assert_allclose(gaps, (weights[order] + weights[np.roll(order, -1)]) / 2, atol=1e-12)
-    ends = np.array([[place, 1.0, 1.0, 1.0] for place in (arc - 1e-9, arc + 1e-9)])
-    covered, beyond = channel.log_density(ends, np.eye(4), weights)[:, 0]
-    assert covered - beyond == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"), [("adaptive-split", [-1, 1, 1]), ("adaptive-groups", [0, 1, 1, 0])]
-)
-def test_sides_are_compared_by_their_posterior_means(name, message):
-    """{1} against {2, 3}: with weights 9 to 1 the second decides for both, where the plain mean would not."""
-    table = np.array([[0.4, 0.3, 0.3], [0.5, 0.25, 0.25], [0.0, 0.5, 0.5]])
-    public = np.array([0.5, 0.45, 0.05])
-    channel = make_channel(name, 3, 3, 50)
-    weighted, plain = (w / w.sum() @ table[1:] for w in (public[1:], np.ones(2)))
-    likes_first = table[0] > weighted
-    assert (likes_first != (table[0] > plain)).any()
-    density = channel.log_density(np.array(message, dtype=channel.message_space.dtype), table, public)
-    keep = math.e / (1 + math.e)
-    np.testing.assert_allclose(np.exp(density), np.where(likes_first, keep, 1 - keep))
-
-
 def test_a_vote_s_sets_have_the_size_that_tells_most():
     """On disjoint supports, exactly: I(truth; message) of sets of every size."""
     for size, epsilon in ((8, 1.0), (8, 3.0), (20, 1.0), (20, 0.2)):
-        ratio, told = math.exp(epsilon), {}
-        for held in range(1, size):
-            inside = ratio * held / (ratio * held + size - held)  # the truth's name is in the set
-            told[held] = inside * math.log(inside * size / held)
-            told[held] += (1 - inside) * math.log((1 - inside) * size / (size - held))
-        best = max(told, key=told.get)
-        assert make_channel("vote", size, size, 50, epsilon=epsilon).size == best
+        held, ratio = np.arange(1, size), math.exp(epsilon)
+        inside = ratio * held / (ratio * held + size - held)  # the truth's name is in the set
+        told = inside * np.log(inside * size / held)
+        told += (1 - inside) * np.log((1 - inside) * size / (size - held))
+        assert make_channel("vote", size, size, 50, epsilon=epsilon).size == held[told.argmax()]
 
 
 def test_votes_by_hand():
@@ -182,35 +164,24 @@ def test_votes_by_hand():
     np.testing.assert_allclose(vote_laws_of_winners(table), [[0.75, 0.25], [0.25, 0.75]])
 
 
-def test_groups_by_hand():
-    """Hypothesis 0, and 1 with 2 as one: the second label is liked best by the latter, weighted 1 to 3."""
-    channel = make_channel("adaptive-groups", 3, 4, 50, epsilon=1.0)
-    weights = np.array([0.6, 0.1, 0.3])
-    favours_second = (TABLE[1] * 0.25 + TABLE[2] * 0.75) > TABLE[0]
-    assert favours_second.tolist() == [False, True, True, False]
-    keep = math.e / (1 + math.e)
-    density = np.exp(channel.log_density(np.array([0, 1, 1, 1]), TABLE, weights))
-    chance = np.where(favours_second, keep, 1 - keep)
-    chance[3] = 0.5  # nobody's label
-    np.testing.assert_allclose(density, chance)
-    other = np.exp(channel.log_density(np.array([0, 1, 1, 0]), TABLE, weights))
-    np.testing.assert_allclose(density + other, 1.0)
-    three = [np.exp(channel.log_density(np.array([1, 0, 2, named]), TABLE, weights)) for named in range(3)]
-    np.testing.assert_allclose(sum(three), 1.0)
-    assert np.argmax(three, axis=0)[:3].tolist() == [1, 2, 0]
-    np.testing.assert_allclose([chances[3] for chances in three], 1 / 3)  # of nobody's label, any group
-    np.testing.assert_allclose(np.max(three), math.e / (math.e + 2))
-
-
-def test_the_wheel_covers_the_best_share_on_average():
-    table = np.eye(12)
-    channel = make_channel("wheel", 12, 12, 50, epsilon=1.0)
-    messages = channel.privatize(np.zeros(50_000, dtype=int), table, np.random.default_rng(0))
-    arc = theory.best_share(1.0)
-    covered = messages <= arc
-    expected = arc * math.e / (arc * math.e + 1 - arc)
-    assert stats.binomtest(int(covered[:, 0].sum()), 50_000, expected).pvalue > ALPHA
-    assert set(covered.sum(axis=1)) == {4, 5}  # 12 r* = 4.06
+@pytest.mark.parametrize(
+    ("name", "public", "arc"),
+    [
+        ("adaptive-wheel", [0.7, 0.28, 0.01, 0.01], 0.5),
+        ("adaptive-wheel", [0.25] * 4, theory.best_share(1.0)),
+        ("wheel", [0.25] * 4, theory.best_share(1.0)),
+    ],
+)
+def test_a_wheel_s_stretches_are_the_posterior(name, public, arc):
+    """Neighbours on the circle are as far apart as the middles of their stretches; the arc covers r."""
+    channel, weights = make_channel(name, 4, 4, 50), np.array(public)
+    message = channel.privatize(0, np.eye(4), np.random.default_rng(0), weights)
+    order = message.argsort()
+    gaps = np.append(np.diff(message[order]), 1 - np.ptp(message))
+    np.testing.assert_allclose(gaps, (weights[order] + weights[np.roll(order, -1)]) / 2, atol=1e-12)
+    ends = np.array([[place, 1.0, 1.0, 1.0] for place in (arc - 1e-9, arc + 1e-9)])
+    covered, beyond = channel.log_density(ends, np.eye(4), weights)[:, 0]
+    assert covered - beyond == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("name", ["wheel", "adaptive-wheel"])
@@ -222,13 +193,7 @@ def test_the_wheel_s_last_bits_tell_nothing(name):
     assert np.array_equal(steps, np.rint(steps))
 
 
-ADAPTIVE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].adaptive]
-OPTIONS = {"posterior_rate": 0.5, "posterior_share": 0.05}
-
-
 class Hedge(ldp_agents.ExponentialWeights):
-    """A learner that passes the public posterior to an adaptive channel."""
-
     rate = 0.5
 
     def losses(self, messages, candidates):
@@ -237,42 +202,29 @@ class Hedge(ldp_agents.ExponentialWeights):
 
 @pytest.mark.parametrize("channel", ADAPTIVE)
 def test_adaptive_channels_take_the_options_and_keep_their_contract(channel):
-    check_channel(make_channel(channel, 4, 5, 12, **OPTIONS), samples=20_000)
+    """Learners that pass the public posterior on among them."""
+    options = {"posterior_rate": 0.5, "posterior_share": 0.05}
+    check_channel(make_channel(channel, 4, 5, 12, **options), samples=20_000)
     for learner in ("bayes", "robust", "fixed-share", Hedge):
-        check_learner(learner, channel=channel, channel_kwargs=OPTIONS)
+        check_learner(learner, channel=channel, channel_kwargs=options)
 
 
 @pytest.mark.parametrize("channel", ADAPTIVE)
 def test_a_channel_acts_on_the_posterior_that_it_names(channel):
-    """Environment, vector environment and tape agree, and differ from the plain posterior's messages."""
+    """Environment and tape agree, and differ from the plain posterior's messages."""
     rules = {"hypotheses": "dirichlet", "channel": channel, "epsilon": 4.0, "horizon": 60, "truth": 1}
     heard = []
     for options in ({}, {"posterior_share": 0.2}):
         game = {**rules, "channel_kwargs": options}
-        env = gym.make("LDPDist-v0", **game)
-        learner = build_learner("bayes", env.unwrapped.game)
-        observation, _ = env.reset(seed=3)
-        messages, total = [], 0.0
-        for _ in range(60):
-            observation, _, _, _, info = env.step(learner.act(observation))
-            messages.append(observation["message"])
-            total += info["kl"]
-        heard.append(messages)
+        total = total_kl("bayes", gym.make("LDPDist-v0", **game), seed=3)
+        heard.append(record(game, 60, seed=3)[1].messages)
         assert ldp_gym.evaluate("bayes", game, episodes=1, seed=3).kl[0, -1] == pytest.approx(total, rel=1e-9)
     assert not np.array_equal(*heard)
 
 
 def test_a_posterior_that_shares_serves_a_truth_that_switches():
-    """On these eight episodes."""
     rules = {"hypotheses": "dirichlet", "channel": "adaptive-groups", "epsilon": 4.0, "horizon": 600}
     rules |= {"truth": "switching", "truth_kwargs": {"switches": [300]}}
     shared = {**rules, "channel_kwargs": {"posterior_share": 0.005}}
     risks = [ldp_gym.evaluate("robust", game, episodes=8, seed=50).risk for game in (rules, shared)]
     assert risks[1] < 0.6 * risks[0]
-
-
-def test_a_missing_posterior_is_said_with_where_to_find_it():
-    channel = make_channel("adaptive-split", 4, 5, 12)
-    candidates = np.full((4, 5), 0.2)
-    with pytest.raises(ValueError, match=r"has it as self\.posterior, and game\.public_posterior\(\) keeps"):
-        channel.log_likelihood(channel.message_space.sample(), candidates)

@@ -1,5 +1,6 @@
 """The channel that is designed for the candidates: its optimum, its privacy, its games, any processor."""
 
+import itertools
 import math
 import os
 import subprocess
@@ -7,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from helpers import PURE, READABLE
+from helpers import PURE, READABLE, listed_law, make_channel, small_rules
 from scipy.optimize import minimize
 
 import ldp_gym
@@ -24,11 +25,9 @@ def random_table(size, labels, seed=0):
 def cost_of(laws, table, horizon):
     """J from the laws ``(N, K)`` of a channel's messages, written out."""
     total = 0.0
-    for i, f in enumerate(table):
-        for j, g in enumerate(table):
-            if i != j:
-                information = float(np.sum(laws[:, i] * np.log(laws[:, i] / laws[:, j])))
-                total += float(kl(f, (f + g) / 2)) / (1 / horizon + information)
+    for i, j in itertools.permutations(range(len(table)), 2):
+        information = np.sum(laws[:, i] * np.log(laws[:, i] / laws[:, j]))
+        total += kl(table[i], (table[i] + table[j]) / 2) / (1 / horizon + information)
     return total
 
 
@@ -39,9 +38,7 @@ def laws_of(design, table, epsilon):
 
 def cost_of_channel(name, table, epsilon):
     """J of a channel that is not adaptive, over all of its messages."""
-    channel = ldp_gym.CHANNELS[name](*table.shape, 1000, epsilon=epsilon)
-    listed = channel.list_messages(table)
-    laws = np.exp(channel.log_likelihood(listed.messages, table) + listed.log_weights[:, None])
+    laws = listed_law(make_channel(name, *table.shape, 1000, epsilon=epsilon), table)[1] @ table.T
     return cost_of(laws[laws.min(axis=-1) > 0.0], table, 1000)
 
 
@@ -49,37 +46,31 @@ def cost_of_channel(name, table, epsilon):
 def test_the_design_is_the_optimum_of_a_general_solver(epsilon):
     """SLSQP over the masses of all 14 sets of four labels, from several starts."""
     table, low = random_table(3, 4), math.exp(-epsilon)
-    sets = ((np.arange(1, 15)[:, None] >> np.arange(4)) & 1).astype(float)
-    raised = low + (1 - low) * sets
+    raised = low + (1 - low) * np.array(list(itertools.product((0, 1), repeat=4))[1:-1])
+    covers = {"type": "eq", "fun": lambda masses: masses @ raised - 1}
 
     def cost(masses):
-        return cost_of(np.maximum(masses, 1e-12)[:, None] * (low + (1 - low) * sets @ table.T), table, 500)
+        return cost_of(np.maximum(masses, 1e-12)[:, None] * (raised @ table.T), table, 500)
 
     best = np.inf
-    for seed in range(3):
-        start = np.random.default_rng(seed).random(14)
-        found = minimize(
-            cost,
-            start / (start @ raised).mean(),
-            bounds=[(0, None)] * 14,
-            constraints={"type": "eq", "fun": lambda c: c @ raised - 1},
-            options={"maxiter": 200},
-        )
-        if np.abs(found.x @ raised - 1).max() < 1e-7:
+    for start in np.random.default_rng(0).random((3, 14)):
+        start /= (start @ raised).mean()
+        found = minimize(cost, start, bounds=[(0, None)] * 14, constraints=covers, options={"maxiter": 200})
+        if np.abs(covers["fun"](found.x)).max() < 1e-7:
             best = min(best, found.fun)
     made = Designed(3, 4, 500, epsilon=epsilon).design(table)
     assert made.cost == pytest.approx(cost_of(laws_of(made, table, epsilon), table, 500), rel=1e-9)
-    assert made.gap < 4e-3
+    assert made.gap < 2e-3
     assert best * (1 + 1e-6) >= made.cost * (1 - made.gap)  # the gap is a proof
-    assert made.cost <= best * (1 + 4e-3)
+    assert made.cost <= best * (1 + 2e-3)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 def test_no_channel_of_the_package_costs_less(epsilon):
     """Every pure non-adaptive channel: its exact cost is above the proved least."""
     table = random_table(4, 6, seed=1)
     made = Designed(4, 6, 1000, epsilon=epsilon).design(table)
-    assert made.gap < 4e-3
+    assert made.gap < 2e-3
     for name in set(READABLE) & set(PURE) - {"laplace-single"}:
         assert cost_of_channel(name, table, epsilon) >= made.cost * (1 - made.gap) * (1 - 1e-9)
 
@@ -92,20 +83,27 @@ def test_with_many_labels_it_tells_more_than_other_channels_that_are_not_adaptiv
     assert own.cost < 0.97 * min(cost_of_channel(name, table, 1.0) for name in ("split", "vote", "wheel"))
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 3.0, 12.0, 800.0])
-@pytest.mark.parametrize("shape", [(2, 2), (3, 5), (4, 30), (2, 30)])
-def test_masses_cover_all_labels_alike_and_the_cost_is_that_of_the_true_eps(shape, epsilon):
-    table, low = random_table(*shape), math.exp(-epsilon)
-    channel = Designed(*shape, 100, epsilon=epsilon)
+EQUAL = [np.full((3, 5), 0.2), np.eye(3)[[0, 0, 1]], np.full((3, 40), 1 / 40), np.eye(16)]
+SHAPES = [(2, 2), (3, 5), (4, 30), (2, 30)]
+
+
+@pytest.mark.parametrize(
+    ("table", "epsilon"),
+    [(random_table(*shape), epsilon) for shape in SHAPES for epsilon in (1e-6, 0.5, 3.0, 12.0, 800.0)]
+    + [(table, 1.0) for table in EQUAL],
+)
+def test_masses_cover_all_labels_alike_and_the_cost_is_that_of_the_true_eps(table, epsilon):
+    low, labels = math.exp(-epsilon), table.shape[1]
+    channel = Designed(*table.shape, 100, epsilon=epsilon)
     made, certificate = channel.design(table), ldp_gym.audit.certify(channel, table)
     assert certificate.holds
     assert certificate.epsilon == pytest.approx(epsilon, rel=1e-12)
     np.testing.assert_allclose(made.masses @ (low + (1 - low) * made.sets), 1.0, rtol=1e-12)
     assert (made.masses > 0.0).all()
-    assert len(made.masses) <= 128 + shape[1] // 2
+    assert 2 <= len(made.masses) <= 128 + labels // 2
     laws = np.maximum(laws_of(made, table, epsilon), 1e-300)
-    assert made.cost == pytest.approx(cost_of(laws, table, 100), rel=1e-6)
-    last = channel.encode(np.arange(shape[1]), table, np.full((shape[1], 1), 1.0 - 2.0**-53))
+    assert made.cost == pytest.approx(cost_of(laws, table, 100), rel=1e-6, abs=1e-9)
+    last = channel.encode(np.arange(labels), table, np.full((labels, 1), 1.0 - 2.0**-53))
     assert epsilon == 800.0 or (last == channel.message_space.n - 1).all()
 
 
@@ -119,23 +117,6 @@ def test_labels_that_are_cut_into_parts_change_nothing():
     assert parts.gap is not None
     for y in range(6):
         assert (parts.sets[:, label == y].std(axis=1) == 0.0).all()
-
-
-def test_a_design_hardly_depends_on_the_order_of_the_hypotheses():
-    table, order = random_table(4, 6), [2, 0, 1, 3]
-    first, second = (Designed(4, 6, 100).design(t).cost for t in (table, table[order]))
-    assert first == pytest.approx(second, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    "table", [np.full((3, 5), 0.2), np.eye(3)[[0, 0, 1]], np.full((3, 40), 1 / 40), np.eye(16)]
-)
-def test_equal_and_symmetric_hypotheses_have_a_design(table):
-    channel = Designed(*table.shape, 100)
-    made = channel.design(table)
-    assert len(made.masses) >= 2
-    assert np.isfinite(made.cost)
-    assert ldp_gym.audit.certify(channel, table).holds
 
 
 PROGRAM = """
@@ -164,8 +145,8 @@ def test_every_processor_finds_the_same_design(tmp_path):
     disabled = " ".join(name for name in newer if __cpu_features__.get(name))
     other = {"OPENBLAS_CORETYPE": "Nehalem", "NPY_DISABLE_CPU_FEATURES": disabled}
     results = []
-    for name, extra in (("this", {}), ("other", other)):
-        path = tmp_path / f"{name}.npz"
+    for extra in ({}, other):
+        path = tmp_path / f"{len(results)}.npz"
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **extra}
         subprocess.run([sys.executable, "-c", PROGRAM, str(path)], env=environment, check=True)
         results.append(np.load(path))
@@ -176,8 +157,7 @@ def test_every_processor_finds_the_same_design(tmp_path):
 
 def test_it_is_designed_once_and_kept():
     designed._design.cache_clear()
-    rules = {"nature": "cycle", "nature_kwargs": {"pool_size": 3}, "num_labels": 5, "num_hypotheses": 3}
-    rules |= {"channel": "designed", "horizon": 30}
+    rules = small_rules("designed", nature_kwargs={"pool_size": 3})
     result, again = (ldp_gym.evaluate("bayes", rules, episodes=4) for _ in range(2))
     assert designed._design.cache_info().misses == 3  # a design per context of the pool
     np.testing.assert_array_equal(result.kl, again.kl)
@@ -192,12 +172,11 @@ def test_it_is_designed_once_and_kept():
         {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True},
     ],
 )
-def test_games_with_many_tables_are_refused_with_the_reason(rules):
+def test_games_with_many_or_large_tables_are_refused_with_the_reason(rules):
     with pytest.raises(IncompatibleChannelError, match="for every table of candidates"):
         ldp_gym.LDPDistEnv(channel="designed", **rules)
-
-
-@pytest.mark.parametrize("shape", [(4, 65), (33, 8), (3000, 16)])
-def test_tables_that_are_too_large_are_refused_with_what_to_do(shape):
-    with pytest.raises(ValueError, match=r"at most 64 labels and 32 hypotheses, got .*'split' and 'wheel'"):
-        Designed(*shape, 100)
+    for shape in ((4, 65), (33, 8), (3000, 16)):
+        with pytest.raises(
+            ValueError, match="at most 64 labels and 32 hypotheses, got .*'split' and 'wheel'"
+        ):
+            Designed(*shape, 100)

@@ -3,18 +3,13 @@
 import itertools
 
 import numpy as np
+from gymnasium.utils.seeding import np_random
 from helpers import small_rules
+from scipy.special import ndtri
 
 import ldp_gym
-from ldp_gym.core.sampling import (
-    Purpose,
-    categorical,
-    cumulative,
-    inverse,
-    least_prime,
-    open_uniforms,
-    stream,
-)
+from ldp_gym.core import sampling
+from ldp_gym.core.sampling import Purpose
 from ldp_gym.engine.scenario import episode_generator, first_generator
 from ldp_gym.hypotheses import Dirichlet, SoftmaxLinear
 from ldp_gym.natures import Cycle
@@ -27,36 +22,31 @@ class Zeros:
         out[:] = 0.0
 
 
-def test_uniforms_are_strictly_inside():
-    assert (open_uniforms([Zeros(), Zeros()], (3, 2)) > 0.0).all()
+def test_uniforms_are_strictly_inside_and_an_index_begins_where_the_one_before_ends():
+    assert (sampling.open_uniforms([Zeros(), Zeros()], (3, 2)) > 0.0).all()
+    law = sampling.cumulative(np.array([0.25, 0.25, 0.0, 0.5]))
+    assert sampling.inverse(law, np.array([0.2, 0.25, 0.49, 0.5, 0.999])).tolist() == [0, 1, 1, 3, 3]
+    assert sampling.categorical(np.array([0.0, 1.0]), np.array([2.0**-54])).tolist() == [1]
 
 
-def test_an_index_begins_where_the_one_before_ends():
-    law = cumulative(np.array([0.25, 0.25, 0.0, 0.5]))
-    assert inverse(law, np.array([0.2, 0.25, 0.49, 0.5, 0.999])).tolist() == [0, 1, 1, 3, 3]
-    assert categorical(np.array([0.0, 1.0]), np.array([2.0**-54])).tolist() == [1]
-
-
-def test_the_least_prime_is_the_sieve_s():
-    is_prime = np.ones(1100, dtype=bool)
-    is_prime[:2] = False
-    for n in range(2, 34):
-        is_prime[n * n :: n] = False
-    primes = np.flatnonzero(is_prime)
-    assert [least_prime(n) for n in range(1000)] == [primes[primes >= n][0] for n in range(1000)]
+def test_the_least_prime_has_no_divisor():
+    primes = np.array([n for n in range(2, 1100) if all(n % d for d in range(2, min(n, 34)))])
+    assert [sampling.least_prime(n) for n in range(1000)] == [primes[primes >= n][0] for n in range(1000)]
 
 
 def test_no_two_streams_collide():
-    """Purposes, episodes and seeds: the first 64 bits of all are different, by chance to within 1e-14."""
-    first = {}
+    """Purposes, episodes and seeds: the first 64 bits of all are different, by chance to within 1e-14.
+
+    An episode's key is its number: those of purposes are beyond all episodes.
+    """
+    assert all(purpose.value == () or purpose.value[0] >= 2**31 for purpose in Purpose)
+    first = []
     for seed in (*range(100), 2**32 - 1, 2**32, 2**63):
-        for purpose in Purpose:
-            first[purpose.name, seed] = int(stream(purpose, seed).integers(2**63))
-        first["first episode", seed] = int(first_generator(seed).integers(2**63))
-        for episode in range(1, 4):
-            child = np.random.SeedSequence(seed, spawn_key=(episode,))
-            first["episode", seed, episode] = int(np.random.default_rng(child).integers(2**63))
-    assert len(set(first.values())) == len(first)
+        streams = [sampling.stream(purpose, seed) for purpose in Purpose]
+        children = [np.random.SeedSequence(seed, spawn_key=(episode,)) for episode in range(1, 4)]
+        streams += [first_generator(seed), *map(np.random.default_rng, children)]
+        first += [int(generator.integers(2**63)) for generator in streams]
+    assert len(set(first)) == len(first)
 
 
 def test_a_pool_is_no_part_of_the_class_of_the_same_seed():
@@ -77,28 +67,22 @@ def test_classes_keep_the_plain_seed():
     np.testing.assert_array_equal(SoftmaxLinear(class_seed=5).weights, weights)
 
 
-def test_the_first_episode_s_generator_is_that_of_a_reset_environment():
-    """Gymnasium's own seeding, then the first child."""
-    from gymnasium.utils.seeding import np_random
-
+def test_the_first_episode_is_that_of_gymnasium_s_seeding():
+    """The first child of its generator: the truth's number, then the context's."""
+    env = ldp_gym.LDPDistEnv(horizon=5, context_dim=4)
     for seed in (0, 7, 2**40):
-        root, _ = np_random(seed)
-        drawn = episode_generator(root).random(5)
+        drawn = episode_generator(np_random(seed)[0]).random(5)
         np.testing.assert_array_equal(first_generator(seed).random(5), drawn)
+        np.testing.assert_allclose(env.reset(seed=seed)[0]["context"], ndtri(drawn[1:]), rtol=1e-9)
 
 
-def test_an_episode_s_generator_does_not_depend_on_draws_from_the_root():
+def test_episodes_are_those_of_the_environment_s_seed():
+    """Whatever was drawn from its generator. A reset with a seed and two more: twice the same three games."""
     plain, used = np.random.default_rng(3), np.random.default_rng(3)
     used.random(1000)
     for _ in range(3):
         np.testing.assert_array_equal(episode_generator(plain).random(4), episode_generator(used).random(4))
-
-
-def test_an_environment_s_episodes_are_those_of_its_seed():
-    """reset(seed=s) and two more resets, twice: the same three games, all different."""
     env = ldp_gym.LDPDistEnv(**small_rules(reveal=True))
-    games = []
-    for _ in range(2):
-        games.append([env.reset(seed=s)[0]["context"] for s in (5, None, None)])
+    games = [[env.reset(seed=s)[0]["context"] for s in (5, None, None)] for _ in range(2)]
     np.testing.assert_array_equal(*games)
     assert len({context.tobytes() for context in games[0]}) == 3

@@ -1,4 +1,4 @@
-"""The hypothesis classes: shapes, laws and errors."""
+"""The hypothesis classes: laws, errors, and classes made of callables, fitted classifiers and tables."""
 
 import math
 
@@ -6,21 +6,19 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 from scipy.special import softmax
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
 from ldp_gym import HYPOTHESES, theory
-from ldp_gym.hypotheses import Disjoint, Hadamard, Refined, SoftmaxLinear, Table
+from ldp_gym.hypotheses import Callables, Disjoint, Hadamard, Refined, SoftmaxLinear, Table, as_hypotheses
 from ldp_gym.testing import check_hypotheses
+from ldp_gym.truths import as_truth
 
 
 @pytest.mark.parametrize("name", HYPOTHESES.names())
 def test_every_named_class_keeps_the_contract(name):
     check_hypotheses(HYPOTHESES[name]())
-
-
-def test_softmax_linear_is_the_softmax_of_its_logits():
-    f = SoftmaxLinear(3, 5, 2, class_seed=4)
-    x = np.array([0.3, -2.0])
-    np.testing.assert_allclose(f(x), softmax(f.weights @ x, axis=-1), rtol=1e-13)
 
 
 @pytest.mark.parametrize("pairs", [1, 2, 3, 4, 7, 8])
@@ -30,10 +28,9 @@ def test_hadamard_is_appendix_a(pairs):
     order = f.num_labels
     assert order / 2 <= pairs <= order - 1
     assert order & (order - 1) == 0
-    for i in range(1, pairs + 1):
-        column = hadamard(order)[:, i]
-        np.testing.assert_allclose(f.table[2 * i - 2], np.where(column == 1, 0, 2 / order), atol=1e-15)
-        np.testing.assert_allclose(f.table[2 * i - 1], f.table[2 * i - 2] + 0.5 * column / order, atol=1e-15)
+    columns = hadamard(order)[1 : pairs + 1]  # it is symmetric
+    np.testing.assert_allclose(f.table[::2], np.where(columns == 1, 0, 2 / order), atol=1e-15)
+    np.testing.assert_allclose(f.table[1::2] - f.table[::2], 0.5 * columns / order, atol=1e-15)
 
 
 def test_hadamard_takes_its_gap_from_the_theorem():
@@ -42,37 +39,78 @@ def test_hadamard_takes_its_gap_from_the_theorem():
         expected = math.sqrt(4 / (9 * 1000 * factor * math.exp(epsilon)))
         assert math.isclose(theory.hadamard_gap(8, 1000, epsilon), expected, rel_tol=1e-12)
         assert math.isclose(Hadamard(8, epsilon=epsilon, horizon=1000).gap, expected, rel_tol=1e-12)
-    with pytest.raises(ValueError, match=r"raise the horizon to at least \d+"):
-        Hadamard(64, epsilon=0.01, horizon=10)
-    least = theory.hadamard_horizon(64, 0.01)
-    assert Hadamard(64, epsilon=0.01, horizon=int(least)).gap <= 1
-    with pytest.raises(ValueError, match="must be even, got 7"):
-        Hadamard(7)
+    assert Hadamard(64, epsilon=0.01, horizon=int(theory.hadamard_horizon(64, 0.01))).gap <= 1
 
 
-def test_disjoint_supports_do_not_meet():
-    table = Disjoint(3, 8).table
-    assert ((table > 0).sum(axis=0) == 1).all()
-    assert sorted((table > 0).sum(axis=1)) == [2, 3, 3]
-
-
-def test_refining_changes_m_and_nothing_else():
-    base = SoftmaxLinear(3, 4, 2)
+def test_other_classes_by_hand():
+    """Softmax of linear logits; supports that do not meet; and labels in parts, which change M only."""
+    base, x = SoftmaxLinear(3, 4, 2, class_seed=4), np.random.default_rng(0).standard_normal((7, 2))
+    np.testing.assert_allclose(base(x[0]), softmax(base.weights @ x[0], axis=-1), rtol=1e-13)
+    supports = Disjoint(3, 8).table > 0
+    assert (supports.sum(axis=0) == 1).all()
+    assert sorted(supports.sum(axis=1)) == [2, 3, 3]
     fine = Refined(base, parts=5)
-    x = np.random.default_rng(0).standard_normal((7, 2))
-    assert fine.num_labels == 20
     np.testing.assert_allclose(fine(x).reshape(7, 3, 4, 5).sum(axis=-1), base(x), rtol=1e-12)
     check_hypotheses(fine)
-    with pytest.raises(ValueError, match="multiple of parts=3, got 10"):
-        Refined("dirichlet", parts=3, num_labels=10)
 
 
-def test_bad_tables_are_named():
-    for table, message in (
-        ([[0.5, 0.5], [0.5, 0.6]], r"hypothesis 1 sums to 1.1, off one by \+0.1"),
-        ([[0.5, 0.5]], r"num_hypotheses \(K\) must be at least 2, got 1"),
-        ([[1.0], [1.0]], r"num_labels \(M\) must be at least 2, got 1"),
-        ([0.5, 0.5], r"shape \(K, M\)"),
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda w: lambda x: softmax(w @ x),  # of one context: of as many as labels, right in shape only
+        lambda w: lambda x: softmax(x @ w.T, axis=-1),  # of any batch
+        lambda w: lambda x: softmax(np.atleast_2d(x) @ w.T, axis=1).squeeze(),  # of flat batches only
+    ],
+)
+def test_callables_are_called_on_batches_where_they_can_be(make):
+    weights = np.random.default_rng(0).standard_normal((2, 3, 3))
+    f = Callables([make(w) for w in weights], context_dim=3)
+    for batch in ((3,), (4, 5), (1, 1)):
+        x = np.random.default_rng(1).standard_normal((*batch, 3))
+        expected = softmax(np.einsum("kmd,...d->...km", weights, x), axis=-1)
+        np.testing.assert_allclose(f(x), expected, rtol=1e-12)
+    check_hypotheses(f)
+
+
+def test_fitted_classifiers_form_a_class():
+    data, labels = make_classification(200, 5, n_informative=3, n_classes=3, random_state=0)
+    models = [LogisticRegression(C=c).fit(data, labels) for c in (0.01, 100.0)]
+    f = as_hypotheses(models, {})
+    assert (f.num_hypotheses, f.num_labels, f.context_dim) == (2, 3, 5)
+    np.testing.assert_allclose(f(data[:4])[:, 1], models[1].predict_proba(data[:4]), rtol=1e-12)
+    check_hypotheses(f)
+    for first, second, error, message in (
+        (models[0], LogisticRegression().fit(data, labels % 2), ValueError, "hypothesis 1 has"),
+        (models[0], LogisticRegression().fit(data[:, :4], labels), ValueError, "1 takes 4 features, not"),
+        (LogisticRegression(), LogisticRegression(), ValueError, "is it fitted"),
+        (models[0], LogisticRegression(), ValueError, "the same classes: hypothesis 1 has None"),
+        (models[0], LinearSVC(), TypeError, "need predict_proba, .*LinearSVC"),
     ):
-        with pytest.raises(ValueError, match=message):
-            Table(table)
+        with pytest.raises(error, match=message):
+            as_hypotheses([first, second], {})
+    with pytest.raises(ValueError, match="must be fitted on the classes of the hypotheses, .* has None"):
+        as_truth(LogisticRegression(), f, horizon=9)
+
+
+ROWS = [[0.5, 0.5], [0.9, 0.1]]
+LATE = Callables([lambda x: [0.5, 0.5], lambda x: [0.5, 0.5 + (x[0] > 9)]], context_dim=1)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Table([[1.0], [1.0]]), r"num_labels \(M\) must be at least 2, got 1"),
+        (lambda: Table([0.5, 0.5]), r"shape \(K, M\)"),
+        (lambda: Refined("dirichlet", parts=3, num_labels=10), "multiple of parts=3, got 10"),
+        (lambda: Hadamard(64, epsilon=0.01, horizon=10), r"raise the horizon to at least \d+"),
+        (lambda: Hadamard(7), "must be even, got 7"),
+        (lambda: as_hypotheses(ROWS, {"num_labels": 7}), "num_labels=7 contradicts .* num_labels=2"),
+        (lambda: as_hypotheses([lambda x: ROWS[0], lambda x: ROWS[1]], {}), "needs context_dim"),
+        (lambda: as_hypotheses(ROWS, {}, {"concentration": 1.0}), "go with a named class"),
+        (lambda: Callables([lambda x: [1.0, 0.0], lambda x: [1.0]], context_dim=1), "1 must map a context"),
+        (lambda: LATE(np.array([10.0])), "hypothesis 1 sums to 2, off one by"),
+    ],
+)
+def test_contradictions_and_bad_tables_are_named(make, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        make()

@@ -6,20 +6,17 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 from scipy.optimize import linprog, minimize_scalar
+from scipy.special import rel_entr
 
 from ldp_gym import theory
 
 
-def test_exp3_bound_by_hand():
-    """K = 4, T = 100, eps = 2: every factor of Theorem 5 written out."""
+def test_upper_bounds_by_hand():
+    """K = 4, T = 100, eps = 2: every factor of the theorems written out."""
     log_kt = math.log(400)
     offset = log_kt * (math.log(100) + math.log(4) + math.log(100)) / 2
     expected = (log_kt + 2 * offset) * math.sqrt(2 * 100 * 4 * math.log(4)) + 3 * log_kt + 103 / 100 * log_kt
     assert math.isclose(theory.exp3_bound(4, 100, 2.0), expected, rel_tol=1e-12)
-
-
-def test_wma_bound_by_hand():
-    log_kt = math.log(400)
     scale = (2 * math.sqrt(2 * 4 * math.log(1e5)) + math.sqrt(4 * 2.0)) * log_kt / 2.0
     offset = scale * (3.0 + math.log(4) + math.log(100))
     expected = (log_kt + 2 * offset) * math.sqrt(2 * 100 * math.log(4)) + (3 + 103 * math.exp(-3)) * log_kt
@@ -37,12 +34,9 @@ def test_lower_bound_by_hand():
 
 def test_sample_complexity_is_where_the_bound_crosses_alpha():
     horizon = theory.sample_complexity(4, 0.5, 1.0)
-
-    def tv(t):
-        return theory.tv_bound(theory.exp3_bound(4, t, 1.0), t)
-
     assert theory.tv_bound(2.0, 4) == 0.5  # Pinsker
-    assert tv(horizon) <= 0.5 < tv(horizon - 1)
+    enough, less = (theory.tv_bound(theory.exp3_bound(4, t, 1.0), t) for t in (horizon, horizon - 1))
+    assert enough <= 0.5 < less
     assert theory.sample_complexity(4, 0.25, 1.0) > 14 * horizon  # alpha^-4, up to logarithms
 
 
@@ -51,37 +45,27 @@ def test_randomized_response_s_rate_grows_with_m():
     assert np.all(np.diff(rates) > 0)
     c = (math.e - 1) / (math.e + 9)
     assert math.isclose(rates[0], math.sqrt(1000 * math.log(8)) / c, rel_tol=1e-12)
+    assert math.isfinite(theory.randomized_response_rate(8, 10, 1000, 800.0))
 
 
 @pytest.mark.parametrize(
     ("function", "arguments", "message"),
     [
         ("exp3_bound", (1, 100, 1.0), r"num_hypotheses \(K\) must be at least 2, got 1"),
-        ("exp3_bound", (8, 1000, -1.0), "epsilon must be positive and finite, got -1"),
-        ("capacity", (0.0,), "epsilon must be positive and finite, got 0"),
         ("wma_bound", (8, 1000, 1.0, 2.0), r"delta must lie in \(0, 1\), got 2"),
         ("information_limit", (8, -5, 1.0), r"horizon \(T\) must be at least 1, got -5"),
         ("tv_bound", (-1.0, 10), "kl_risk must be nonnegative and finite, got -1"),
-        ("tv_bound", (1.0, 0), r"horizon \(T\) must be at least 1, got 0"),
         ("lower_bound", (16, 2, 0.01), "needs a horizon of at least"),
         ("hadamard_gap", (8, 1000, 1e-170), "at least 1e-150, .* got 1e-170"),
         ("sample_complexity", (8, 1e-80, 1.0), "alpha=1e-80 at epsilon=1 takes more than"),
         *(("best_share", (epsilon,), "epsilon must be") for epsilon in (math.nan, math.inf, -1.0, 0.0)),
         ("randomized_response_rate", (8, 1, 100, 1.0), r"num_labels \(M\) must be at least 2, got 1"),
-        ("randomized_response_rate", (8, 16, -3, 1.0), r"horizon \(T\) must be at least 1, got -3"),
         ("offset", (8, 100, math.nan), "noise_scale must be a number, got NaN"),
-        ("offset", (8, 0, 1.0), r"horizon \(T\) must be at least 2, got 0"),
     ],
 )
 def test_bad_arguments_are_named(function, arguments, message):
     with pytest.raises(ValueError, match=message):
         getattr(theory, function)(*arguments)
-
-
-def test_extreme_arguments_have_their_limits():
-    assert theory.best_share(800.0) == 0.0
-    assert math.isfinite(theory.randomized_response_rate(8, 10, 1000, 800.0))
-    assert theory.information_limit(8, 100, 1e-165) == pytest.approx(100 * math.log(8))
 
 
 @pytest.mark.parametrize(("size", "epsilon"), [(2, 0.1), (8, 1.0), (64, 3.0)])
@@ -101,12 +85,14 @@ def test_the_bounds_of_half_spaces(size, epsilon):
 
 def test_kl_is_bounded_by_tv_where_ratios_are():
     """``KL(f, p) <= log R / (1 - 1/R) TV(f, p)`` for ``f <= R p``: the corollary's step."""
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        f, p = rng.dirichlet(np.full(5, 0.3), size=2)
-        ratio = (f / p).max()
-        kl, tv = float((f * np.log(np.maximum(f, 1e-300) / p)).sum()), np.maximum(f - p, 0.0).sum()
-        assert kl <= math.log(ratio) / (1.0 - 1.0 / ratio) * tv * (1 + 1e-9)
+    f, p = np.random.default_rng(0).dirichlet(np.full(5, 0.3), size=(2, 200))
+    ratio, tv = (f / p).max(axis=-1), np.maximum(f - p, 0.0).sum(axis=-1)
+    kl = rel_entr(f, p).sum(axis=-1)
+    assert (kl <= np.log(ratio) / (1.0 - 1.0 / ratio) * tv * (1 + 1e-9)).all()
+
+
+def kappa(gap, epsilon):
+    return gap**2 * math.sinh(epsilon / 2.0) ** 2 * (1.0 + math.exp(epsilon)) / 2.0
 
 
 @pytest.mark.parametrize(
@@ -118,12 +104,9 @@ def test_the_lower_bound_on_hadamard_pairs(pairs, horizon, epsilon, bound):
 
     def at_gap(log_gap):
         gap = math.exp(log_gap)
-        kappa = gap**2 * math.sinh(epsilon / 2.0) ** 2 * (1.0 + math.exp(epsilon)) / 2.0
-        terms = np.maximum(0.0, 1.0 - np.sqrt(np.arange(horizon) * kappa / (2 * pairs)))
-        one, other = np.array([1.0, 0.0]), np.array([1.0 - gap / 2.0, gap / 2.0])
-        middle = (one + other) / 2.0
-        apart = (np.log(1.0 / middle[0]) + (other * np.log(other / middle)).sum()) / 2.0
-        return -apart * terms.sum()
+        terms = np.maximum(0.0, 1.0 - np.sqrt(np.arange(horizon) * kappa(gap, epsilon) / (2 * pairs)))
+        pair = np.array([[1.0, 0.0], [1.0 - gap / 2.0, gap / 2.0]])
+        return -rel_entr(pair, pair.mean(axis=0)).sum() / 2.0 * terms.sum()
 
     best = -minimize_scalar(at_gap, bounds=(-12.0, 0.0), method="bounded", options={"xatol": 1e-6}).fun
     found = theory.hadamard_lower_bound(pairs, horizon, epsilon)
@@ -136,8 +119,7 @@ def test_the_lower_bound_on_hadamard_pairs(pairs, horizon, epsilon, bound):
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 def test_messages_about_hadamard_pairs_tell_at_most_kappa(epsilon):
     """The chi-squared divergences of random extremal messages, summed over seven pairs on eight labels."""
-    rng, gap = np.random.default_rng(0), 0.4
-    signs = hadamard(8)[1:]
+    rng, gap, signs = np.random.default_rng(0), 0.4, hadamard(8)[1:]
     for _ in range(30):
         raised = np.exp(epsilon * (rng.random((8, 40)) < rng.random()))  # labels by messages
         weights = linprog(rng.random(40), A_eq=raised, b_eq=np.ones(8))
@@ -147,4 +129,4 @@ def test_messages_about_hadamard_pairs_tell_at_most_kappa(epsilon):
         first = np.where(signs > 0, 0.0, 2.0 / 8) @ channel
         moved = gap / 8 * signs @ channel
         chi = np.divide(moved**2, first, where=first > 0.0, out=np.zeros_like(first)).sum()
-        assert chi <= gap**2 * math.sinh(epsilon / 2.0) ** 2 * (1.0 + math.exp(epsilon)) / 2.0 * (1 + 1e-9)
+        assert chi <= kappa(gap, epsilon) * (1 + 1e-9)
