@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,29 @@ def run(code):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+HEAVY = (
+    "scipy torch stable_baselines3 ldp_agents rich pygame importlib.metadata matplotlib joblib pandas typer"
+)
+LIGHT = f"""
+import sys, gymnasium
+known = set(sys.modules)
+import ldp_gym
+print([module for module in "{HEAVY} typer sqlite3".split() if module in sys.modules.keys() - known])
+"""
+
+
+def test_importing_is_light_and_the_environment_is_found_without_an_import():
+    assert run(LIGHT) == "[]\n"
+    make = "import gymnasium as gym; print(gym.make('ldp_gym:LDPDist-v0').reset(seed=0)[0]['message'].shape)"
+    assert run(make) == "(8,)\n"
+
+
+def test_the_version_is_the_same_everywhere():
+    root = Path(__file__).parents[2]
+    assert f'version = "{ldp_gym.__version__}"' in (root / "pyproject.toml").read_text()
+    assert f"version: {ldp_gym.__version__}" in (root / "CITATION.cff").read_text()
 
 
 PARTS = """
@@ -58,6 +82,7 @@ for package in (ldp_gym, ldp_agents):
             except MissingExtraError as error:
                 named += "pip install 'ldp-gym[" in str(error)
 assert named >= 5, named
+assert ldp_gym.evaluate("amortized", {"horizon": 100}, episodes=2).risk > 0
 try:
     ldp_agents.rl.SB3VecEnv
 except MissingExtraError as error:
@@ -66,4 +91,5 @@ except MissingExtraError as error:
 
 
 def test_without_the_extras_every_module_is_imported_or_names_its_extra():
+    """And the shipped model plays: it needs NumPy only."""
     assert "SB3VecEnv needs stable_baselines3: pip install 'ldp-gym[rl]'" in run(BLOCKED)

@@ -7,12 +7,7 @@ import pytest
 from helpers import Stepwise, record, small_rules
 
 import ldp_agents
-from ldp_gym.engine.learners import (
-    as_make_learner,
-    build_learner,
-    is_directory,
-    predict_checked,
-)
+from ldp_gym.engine.learners import as_make_learner, build_learner, is_directory, predict_checked
 
 
 @pytest.fixture
@@ -24,8 +19,7 @@ def test_a_learner_goes_by_a_name_a_path_or_what_makes_it(game):
     for source in ("exp3", "ldp_agents.exp3:EXP3", ldp_agents.EXP3, partial(ldp_agents.make, "exp3")):
         assert type(build_learner(source, game)) is ldp_agents.EXP3
     assert type(build_learner("helpers:Stepwise", game)) is Stepwise
-    by_name = as_make_learner("wma", {"rate": "box"})
-    assert type(by_name(game)) is ldp_agents.WMA
+    assert type(as_make_learner("wma", {"rate": "box"})(game)) is ldp_agents.WMA
     with pytest.raises(TypeError, match="takes no option 'speed'"):
         as_make_learner("wma", {"speed": 2})(game)
     with pytest.raises(TypeError, match="a learner has reset, predict and update; .* made 7"):
@@ -33,12 +27,10 @@ def test_a_learner_goes_by_a_name_a_path_or_what_makes_it(game):
 
 
 def test_a_registered_name_is_no_directory(tmp_path, monkeypatch):
-    (tmp_path / "bayes").mkdir()
-    (tmp_path / "mine").mkdir()
+    for name in ("bayes", "mine"):
+        (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path)
-    assert not is_directory("bayes")
-    assert is_directory("mine")
-    assert not is_directory("nowhere")
+    assert [is_directory(name) for name in ("bayes", "mine", "nowhere")] == [False, True, False]
 
 
 def test_predictions_are_checked_and_the_caller_s_own(game):

@@ -50,8 +50,8 @@ def test_a_judgement_is_of_the_round_that_was_shown(channel, actions):
 def test_a_game_that_is_over_counts_no_more_rounds(actions):
     referee = Referee(Scenario(**small_rules(horizon=4)), 2)
     referee.begin(np.arange(2), generators(1, 2))
-    referee.judge(actions[0, :2])
-    referee.judge(actions[0, :2])
+    for _ in range(2):
+        referee.judge(actions[0, :2])
     referee.begin(np.array([1]), generators(3))
     shown = referee.observe()
     assert shown["round"].tolist() == [[2], [0]]

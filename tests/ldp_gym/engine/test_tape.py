@@ -6,7 +6,6 @@ from helpers import ALPHA, TABLE, make_episodes, small_rules
 from scipy import stats
 
 import ldp_gym
-import ldp_gym.testing
 from ldp_gym.engine.tape import Episodes
 
 

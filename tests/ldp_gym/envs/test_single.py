@@ -51,6 +51,18 @@ def test_what_is_returned_is_the_user_s_to_change(actions):
             np.testing.assert_array_equal(shown["message"], twin_shown["message"])
 
 
+def test_a_seed_gives_the_same_episodes_whatever_is_drawn_between_them(actions):
+    """``reset(seed=5)`` and two more resets, twice: the same three games, all different."""
+    env, games = gym.make("LDPDist-v0", **small_rules()), []
+    for draws in (0, 1000):
+        games.append([])
+        for seed in (5, None, None):
+            games[-1].append([shown["message"] for shown in play(env, actions[:, 0], seed)[0]])
+            env.unwrapped.np_random.random(draws)
+    np.testing.assert_array_equal(*games)
+    assert len({np.array(messages).tobytes() for messages in games[0]}) == 3
+
+
 @pytest.mark.parametrize(
     ("channel", "nature"),
     [(channel, "iid") for channel in CHANNELS]

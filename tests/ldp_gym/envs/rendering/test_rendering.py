@@ -108,12 +108,15 @@ def test_nobody_watches_without_a_render_mode(monkeypatch):
         assert env.unwrapped.render() is None
 
 
-def test_weights_to_show_are_checked():
+def test_predictions_are_shown_once_there_is_one_and_weights_to_show_are_checked():
     env = gym.make("LDPDist-v0", render_mode="ansi")
     with pytest.raises(ResetNeeded):
         env.unwrapped.render()
-    env.reset(seed=0)
-    assert "prediction" not in env.render()
+    for seed in (0, 1):
+        env.reset(seed=seed)
+        assert "prediction" not in env.render()
+        env.step(np.full(16, 1 / 16))
+        assert "prediction" in env.render()
     for weights in ([0.5, 0.5], np.full(8, 0.2), [-1.0, 2.0, 0, 0, 0, 0, 0, 0]):
         with pytest.raises(ValueError, match="weights"):
             env.unwrapped.show(weights)
@@ -156,10 +159,10 @@ def test_without_pygame_the_error_says_what_to_install(monkeypatch):
 
 
 @pytest.mark.parametrize("mode", ["rgb_array", "ansi"])
-def test_a_message_of_zeros_is_shown(mode):
+def test_a_message_of_zeros_and_an_infinite_loss_are_shown(mode):
     rules = {"channel": "unary-encoding", "epsilon": 6.0, "hypotheses": [[0.5, 0.5]] * 2}
     env = gym.make("LDPDist-v0", render_mode=mode, **rules)
     env.reset(seed=0)
-    while env.step([0.5, 0.5])[0]["message"].any():
+    while env.step([1.0, 0.0])[0]["message"].any():
         pass
     assert len(env.render())
