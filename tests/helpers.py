@@ -184,7 +184,9 @@ def make_episodes(rules: dict[str, Any], episodes: int = 1, seed: int = 0) -> Ep
     return Episodes(scenario, [scenario.start_episode(generator) for generator in generators])
 
 
-def record(rules: dict[str, Any], rounds: int, episodes: int = 1, seed: int = 0) -> tuple[Game, Tape]:
-    """A game, and a tape of its first rounds."""
+def record(
+    rules: dict[str, Any], rounds: int | None = None, episodes: int = 1, seed: int = 0
+) -> tuple[Game, Tape]:
+    """A game, and a tape of its first rounds, or of all."""
     made = make_episodes(rules, episodes, seed)
-    return made.scenario.game, made.play(rounds)
+    return made.scenario.game, made.play(made.scenario.horizon if rounds is None else rounds)

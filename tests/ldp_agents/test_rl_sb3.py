@@ -3,7 +3,7 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import small_rules
+from helpers import assert_same, small_rules
 from rl_helpers import EASY
 from sb3_contrib import RecurrentPPO
 from stable_baselines3 import PPO
@@ -26,16 +26,6 @@ VIEWS = {
 }
 
 
-def same(ours, theirs):
-    assert type(ours) is type(theirs) or isinstance(ours, dict) == isinstance(theirs, dict)
-    if isinstance(ours, dict):
-        assert set(ours) == set(theirs)
-        for key in ours:
-            same(ours[key], theirs[key])
-    else:
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("rules", [{}, {"channel": "randomized-response", "reveal": True}])
 def test_games_in_lock_step_are_a_dummy_vec_env(view, rules):
@@ -50,17 +40,16 @@ def test_games_in_lock_step_are_a_dummy_vec_env(view, rules):
     for env in (ours, theirs):
         env.seed(4)
     for _ in range(2):  # the second time without a seed
-        same(ours.reset(), theirs.reset())
+        assert_same(ours.reset(), theirs.reset(), 1e-5)
         assert ours.reset_infos == theirs.reset_infos
         for _ in range(17):
             actions = rng.uniform(-1, 1, (3, 4)).astype(np.float32)
             (seen, rewards, over, infos), expected = ours.step(actions), theirs.step(actions)
-            same(seen, expected[0])
-            np.testing.assert_allclose(rewards, expected[1], rtol=1e-5)
-            np.testing.assert_array_equal(over, expected[2])
-            assert (rewards.dtype, over.dtype) == (expected[1].dtype, expected[2].dtype)
+            assert_same(seen, expected[0], 1e-5)
+            assert_same(rewards, expected[1], 1e-5)
+            assert_same(over, expected[2])
             for info, other in zip(infos, expected[3], strict=True):
-                same(info, other)
+                assert_same(info, other, 1e-5)
             assert ours.reset_infos == theirs.reset_infos
             rewards[:] = 0.0  # SB3 writes into what it gets
 
