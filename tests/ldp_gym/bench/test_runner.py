@@ -98,16 +98,16 @@ from ldp_gym import bench
 played = []
 def after(cell, outcome):
     played.append(cell)
-    if len(played) == 4:
+    if len(played) == 14:
         os.kill(os.getpid(), signal.SIGKILL)
-bench.run(Tiny(), size="small", jobs=1, out=sys.argv[2], on_cell=after)
+bench.run(Tiny(), jobs=1, out=sys.argv[2], on_cell=after)
 print("end", flush=True)
 """
 
 
 @pytest.mark.posix_only("SIGKILL")
 def test_killed_and_resumed(expected, tmp_path):
-    """The first process is killed after four of six cells; the second plays the other two."""
+    """The first process is killed after 14 of 24 cells, amid an experiment; the second plays the others."""
     here = os.path.dirname(__file__)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     ends = [
@@ -116,7 +116,7 @@ def test_killed_and_resumed(expected, tmp_path):
     ]
     assert [end.returncode for end in ends] == [-signal.SIGKILL, 0]
     assert ends[-1].stdout == b"end\n"
-    assert table(bench.run(Tiny(), size="small", jobs=1, out=tmp_path)) == expected
+    assert table(bench.run(Tiny(), jobs=1, out=tmp_path)) == expected
 
 
 @pytest.mark.parametrize("stop", [SystemExit(15), KeyboardInterrupt()])
