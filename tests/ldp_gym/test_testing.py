@@ -2,19 +2,9 @@
 
 import math
 
+import broken_channels as broken
 import numpy as np
 import pytest
-from broken_channels import (
-    ClearText,
-    Denied,
-    FlatClearText,
-    FlatReal,
-    Nameless,
-    TooFar,
-    less_noise,
-    permuted,
-    sharper,
-)
 from scipy.stats import binom
 from third_party_learners import Picky
 
@@ -115,14 +105,17 @@ TABLE = np.random.default_rng(0).dirichlet(np.full(5, 0.5), size=3)
 @pytest.mark.parametrize(
     "kind",
     [
-        FlatClearText,
-        FlatReal,
-        ClearText,
-        permuted(RandomizedResponse),
-        permuted(LaplaceSingle),
-        less_noise(LaplaceSingle, 0.7),
-        *[sharper(ldp_gym.CHANNELS[name]) for name in ("randomized-response", "split", "one-bit", "wheel")],
-        sharper(RandomizedResponse, 1.0, 2.0),
+        broken.FlatClearText,
+        broken.FlatReal,
+        broken.ClearText,
+        broken.permuted(RandomizedResponse),
+        broken.permuted(LaplaceSingle),
+        broken.less_noise(LaplaceSingle, 0.7),
+        *[
+            broken.sharper(ldp_gym.CHANNELS[name])
+            for name in ("randomized-response", "split", "one-bit", "wheel")
+        ],
+        broken.sharper(RandomizedResponse, 1.0, 2.0),
     ],
     ids=lambda kind: f"{kind.__name__}({kind.__base__.__name__})",
 )
@@ -135,9 +128,9 @@ def test_messages_that_do_not_follow_the_density_are_reported(kind):
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
-        (TooFar, "expected messages in Box"),
-        (Denied, "a positive density of every message"),
-        (Nameless, "NaN"),
+        (broken.TooFar, "expected messages in Box"),
+        (broken.Denied, "a positive density of every message"),
+        (broken.Nameless, "NaN"),
     ],
 )
 def test_messages_outside_of_the_space_or_of_density_zero_are_reported(kind, reason):
@@ -147,8 +140,8 @@ def test_messages_outside_of_the_space_or_of_density_zero_are_reported(kind, rea
 
 def test_check_channel_says_so_at_the_default_effort():
     """Other channels: tests/ldp_gym/privacy/test_audit.py."""
-    quiet = less_noise(GaussianVector, 0.7)(3, 5, 50, epsilon=0.5, delta=1e-5)
-    for channel in (FlatReal(3, 5, 50, epsilon=0.5), quiet):
+    quiet = broken.less_noise(GaussianVector, 0.7)(3, 5, 50, epsilon=0.5, delta=1e-5)
+    for channel in (broken.FlatReal(3, 5, 50, epsilon=0.5), quiet):
         with pytest.raises(AssertionError, match="expected messages that follow log_density: "):
             check_channel(channel)
 

@@ -1,7 +1,6 @@
 """From rules to parties: who is made how, and what is refused."""
 
 import inspect
-import math
 import typing
 
 import gymnasium as gym
@@ -44,39 +43,6 @@ def test_an_environment_s_signature_has_every_rule_with_its_default(env):
 
 REDRAWN = {"redraw_hypotheses": True, "observe_candidates": True}
 ROWS = [[0.5, 0.5], [0.9, 0.1]]
-
-
-@pytest.mark.parametrize(
-    ("game", "error", "message"),
-    [
-        ({"horzion": 5}, TypeError, "'horzion'; did you mean 'horizon'"),
-        ({"zzz": 5}, TypeError, "argument 'zzz'. It takes hypotheses, num_hypotheses, .*max_loss"),
-        ({"hypotheses": "softmax-liner"}, ValueError, "did you mean 'softmax-linear'"),
-        ({"channel": "nowhere:Channel"}, ValueError, "cannot import channel 'nowhere:Channel'"),
-        ({"num_labels": 2.5}, TypeError, "must be a whole number, got 2.5"),
-        ({"channel": "laplace-vector"}, ValueError, "needs delta > 0"),
-        ({"nature": "sequence"}, TypeError, "nature 'sequence' needs the option 'contexts'"),
-        ({"redraw_hypotheses": True}, ValueError, "needs observe_candidates=True"),
-        ({"hypotheses": "hadamard", **REDRAWN}, ValueError, "needs a random class by its name"),
-        (
-            {"hypotheses": "refined", "hypotheses_kwargs": {"base": ROWS}, **REDRAWN},
-            ValueError,
-            "another seed gives another class",
-        ),
-        ({"channel_kwargs": {"gama": 1}}, TypeError, "takes no option 'gama'"),
-        ({"channel_kwargs": {"num_labels": 3}}, TypeError, "the game decides 'num_labels'"),
-        ({"channel": "split", "channel_kwargs": {"x": 1}}, TypeError, "no option 'x'; its options: none"),
-        ({"hypotheses": "hadamard", "epsilon": math.nan}, ValueError, "epsilon must be a number, got NaN"),
-        ({"epsilon": 1e-308}, ValueError, "beyond the floats"),
-        ({"render_mode": "disco"}, ValueError, "disco"),
-        ({"nature": "cycle", "nature_kwargs": {"contexts": "abc"}}, ValueError, "contexts .*'abc'"),
-        ({"nature": "cycle", "nature_kwargs": {"pool_seed": "x"}}, TypeError, "pool_seed must be a whole"),
-        ({"nature": ldp_gym.NATURES["iid"](2)}, ValueError, "made for context_dim=2, not for 4"),
-    ],
-)
-def test_bad_arguments_are_named(game, error, message):
-    with pytest.raises(error, match=message):
-        ldp_gym.LDPDistEnv(**game)
 
 
 def test_a_channel_s_own_promise_is_not_contradicted():
