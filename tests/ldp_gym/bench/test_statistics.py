@@ -75,6 +75,7 @@ def test_pairs_take_the_tapes_out():
 @pytest.mark.parametrize(("spread", "text"), [(1e-6, "rare failures may be unseen"), (1.0, "[")])
 def test_an_interval_without_length_is_not_printed(spread, text):
     found = statistics.mean(2.08179 + spread * np.linspace(-1.0, 1.0, 32))
+    assert found.unseen == (3 / 32 if spread < 1.0 else 0.0), "the rule of three"
     assert text in str(found)
     assert "[2.082, 2.082]" not in str(found)
 
