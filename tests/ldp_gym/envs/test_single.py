@@ -8,23 +8,6 @@ import pytest
 from helpers import CHANNELS, NATURES, play, small_rules
 
 import ldp_gym
-from ldp_gym.core.divergences import kl, tv
-
-
-def test_the_reward_is_the_capped_negative_kl(actions):
-    env = gym.make("LDPDist-v0", **small_rules(reveal=True, max_loss=1.0))
-    observation, info = env.reset(seed=0, options={"truth": 2})
-    assert info == {"truth": 2}
-    f = env.unwrapped.game.hypotheses
-    for t in range(40):
-        truth = f(observation["context"])[2]
-        observation, reward, over, _, info = env.step(actions[t, 0])
-        assert math.isclose(info["kl"], kl(truth, actions[t, 0]), rel_tol=1e-10)
-        assert math.isclose(info["tv"], tv(truth, actions[t, 0]), rel_tol=1e-10)
-        assert reward == -min(info["kl"], 1.0)
-        assert info["truth"] == 2
-        assert 0 <= info["label"] < 6
-    assert over
 
 
 def test_an_infinite_kl_is_in_info_and_capped_in_the_reward():

@@ -1,11 +1,13 @@
 """Logits as actions."""
 
 import math
+from functools import partial
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import small_rules
+from gymnasium.vector import SyncVectorEnv
+from helpers import assert_same_games, small_rules
 
 import ldp_gym
 from ldp_gym.wrappers import MixtureAction, SoftmaxAction, VectorMixtureAction, VectorSoftmaxAction
@@ -27,18 +29,10 @@ def test_wrappers_say_what_is_wrong(wrapper):
     ("single", "vector"), [(MixtureAction, VectorMixtureAction), (SoftmaxAction, VectorSoftmaxAction)]
 )
 def test_wrapped_single_and_vector_environments_agree(single, vector):
-    games = 3
-    envs = vector(gym.make_vec("LDPDist-v0", num_envs=games, **small_rules()))
-    envs.reset(seed=2)
-    alone = [single(gym.make("LDPDist-v0", **small_rules())) for _ in range(games)]
-    for i, env in enumerate(alone):
-        env.reset(seed=2 + i)
-    envs.action_space.seed(0)
-    for _ in range(10):
-        acts = envs.action_space.sample()
-        _, rewards, *_ = envs.step(acts)
-        np.testing.assert_allclose(rewards, [env.step(a)[1] for env, a in zip(alone, acts, strict=True)])
-        assert np.isfinite(rewards).all()
+    native = vector(gym.make_vec("LDPDist-v0", num_envs=3, **small_rules()))
+    sync = SyncVectorEnv([lambda: single(gym.make("LDPDist-v0", **small_rules()))] * 3)
+    native.action_space.seed(0)
+    assert_same_games(native, sync, [native.action_space.sample() for _ in range(10)])
 
 
 def test_equal_logits_are_the_uniform_mixture():
@@ -50,13 +44,13 @@ def test_equal_logits_are_the_uniform_mixture():
     assert math.isclose(reward, env.unwrapped.step(mixed)[1], rel_tol=1e-12)
 
 
-@pytest.mark.parametrize("wrapper", [MixtureAction, SoftmaxAction])
-def test_an_action_is_turned_into_a_distribution_once(wrapper):
+@pytest.mark.parametrize(
+    ("wrapper", "make"),
+    [(wrapper, gym.make) for wrapper in (MixtureAction, SoftmaxAction)]
+    + [
+        (wrapper, partial(gym.make_vec, num_envs=2)) for wrapper in (VectorMixtureAction, VectorSoftmaxAction)
+    ],
+)
+def test_an_action_is_turned_into_a_distribution_once(wrapper, make):
     with pytest.raises(TypeError, match=r"takes distributions; .* takes Box\(-5.0, 5.0"):
-        wrapper(gym.make("LDPDistBox-v0", num_hypotheses=4, num_labels=4))
-
-
-@pytest.mark.parametrize("wrapper", [VectorMixtureAction, VectorSoftmaxAction])
-def test_the_actions_of_many_games_are_turned_into_distributions_once(wrapper):
-    with pytest.raises(TypeError, match=r"takes distributions; .* takes Box\(-5.0, 5.0"):
-        wrapper(gym.make_vec("LDPDistBox-v0", num_envs=2, num_hypotheses=4, num_labels=4))
+        wrapper(make("LDPDistBox-v0", num_hypotheses=4, num_labels=4))

@@ -1,13 +1,10 @@
 """The views for RL: single against vector, and that they show nothing hidden."""
 
-import warnings
-
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from helpers import CHANNELS, assert_same, assert_same_games, small_rules
-from stable_baselines3.common.env_checker import check_env as sb3_check_env
 
 from ldp_gym import wrappers
 
@@ -55,20 +52,6 @@ def test_the_first_reset_may_be_of_some_games(game, view):
     np.testing.assert_array_equal(whole, expected)
     actions = envs.action_space.sample()
     assert_same(envs.step(actions)[0], all_at_once.step(actions)[0], 1e-5)
-
-
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("channel", ["laplace-single", "randomized-response", "split"])
-def test_the_checkers_pass_with_views(view, channel):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for tolerated in ("A Box observation space m", "We recommend you to use a symmetric and normalized"):
-            warnings.filterwarnings("ignore", message=f".*{tolerated}")
-        env = getattr(wrappers, view)(wrappers.MixtureAction(gym.make("LDPDist-v0", **small_rules(channel))))
-        sb3_check_env(env)
-    for _ in range(3):
-        assert env.observation_space.contains(env.reset()[0])
-        assert env.observation_space.contains(env.step(env.action_space.sample())[0])
 
 
 @pytest.mark.parametrize("view", VIEWS)

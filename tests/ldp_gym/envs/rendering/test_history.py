@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import make_channel, small_rules
+from helpers import small_rules
 
 import ldp_agents
 from ldp_gym.core.divergences import kl
@@ -33,13 +33,10 @@ def test_before_the_first_round_there_is_nothing_but_the_truth():
     watched = Watched(2, **small_rules(truth=3))
     scene = watched.history.frame_data(1)
     assert (scene.played, scene.horizon, scene.truth) == (0, 40, 3)
-    assert scene.prediction is None
-    assert scene.message is None
-    assert scene.weights is None
+    assert (scene.prediction, scene.message, scene.weights) == (None, None, None)
     assert scene.losses.size == scene.uniform.size == 0
     assert scene.posterior.tolist() == [0.25] * 4
     np.testing.assert_allclose(scene.distribution, watched.referee.candidates[1, 3], rtol=1e-12)
-    assert scene.title == repr(make_channel("laplace-single", 4, 6, 40))
 
 
 @pytest.mark.parametrize("channel", ["laplace-single", "adaptive-split", "randomized-response"])

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from gymnasium.error import DependencyNotInstalled, ResetNeeded
 from gymnasium.utils.env_checker import check_env
-from gymnasium.wrappers import RecordVideo
 from helpers import CHANNELS, small_rules
 
 import ldp_agents
@@ -53,8 +52,6 @@ def test_every_channel_s_message_is_drawn(channel):
     panel = frame[380:570, 340:600]  # where the message is
     scalar = not env.unwrapped.game.channel.message_shape
     assert (panel < 100).all(axis=-1).any() != scalar, "bars for messages of several numbers"
-    env, _, _ = played(render_mode="ansi", **small_rules(channel))
-    assert "message" in env.render()
 
 
 @pytest.mark.parametrize("labels", [2, 4, 120, 121, 10_000])
@@ -98,12 +95,8 @@ def test_watching_does_not_change_the_game_and_it_can_be_copied(mode):
 
 
 def test_nobody_watches_without_a_render_mode(monkeypatch):
-    def fail(*_):
-        raise AssertionError("a spectator was asked to watch")
-
-    monkeypatch.setattr(FrameHistory, "__init__", fail)
-    env, _, losses = played(5)
-    assert len(losses) == 5
+    monkeypatch.setattr(FrameHistory, "__init__", lambda *_: pytest.fail("a spectator was asked to watch"))
+    env, _, _ = played(5)
     with pytest.warns(UserWarning, match="without a render mode"):
         assert env.unwrapped.render() is None
 
@@ -134,17 +127,6 @@ def test_the_vector_environment_shows_every_game():
     shown = envs.render()
     assert shown[0] == single.render()
     assert len(set(shown)) == len(shown) == 3
-
-
-def test_videos_are_recorded(tmp_path):
-    env = gym.make("LDPDist-v0", render_mode="rgb_array", horizon=4)
-    env = RecordVideo(env, str(tmp_path / "videos"), disable_logger=True)
-    env.reset(seed=0)
-    for _ in range(4):
-        env.step(np.full(16, 1 / 16))
-    env.close()
-    (video,) = tmp_path.glob("videos/*.mp4")
-    assert video.stat().st_size > 1000
 
 
 def test_without_pygame_the_error_says_what_to_install(monkeypatch):
