@@ -3,9 +3,10 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import assert_same, small_rules
+from helpers import Stepwise, assert_same, small_rules
 from rl_helpers import EASY
 from sb3_contrib import RecurrentPPO
+from scipy.special import softmax
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
@@ -76,33 +77,29 @@ def test_what_sb3_asks_of_its_games():
         SB3VecEnv(gym.make_vec("LDPDist-v0", num_envs=2))
 
 
-class Prior:
-    """A policy that plays the uniform mixture, or a fixed hypothesis."""
+class Fixed:
+    """A policy that weighs the first hypothesis by a logit."""
 
-    def __init__(self, logit=0.0):
+    def __init__(self, logit):
         self.logit = logit
 
     def predict(self, observations, state, episode_start, deterministic):
         return np.tile([self.logit, 0.0, 0.0, 0.0], (len(observations), 1)), state
 
 
-class First(ldp_agents.Learner):
+class First(Stepwise):
     def predict(self, candidates):
-        weights = np.exp([20.0, 0.0, 0.0, 0.0])
-        return np.einsum("k,...km->...m", weights / weights.sum(), candidates)
-
-    def update(self, candidates, message):
-        pass
+        return np.einsum("k,...km->...m", softmax([20.0, 0.0, 0.0, 0.0]), candidates)
 
 
 def test_scores_are_relative_to_uniform_and_bayes_on_the_same_episodes():
     rules = small_rules("split", truth=1)
-    assert score_policy(Prior(), episodes=4, **rules) == pytest.approx(0.0, abs=1e-6)
+    assert score_policy(Fixed(0.0), episodes=4, **rules) == pytest.approx(0.0, abs=1e-6)
     uniform, bayes, ours = (
         ldp_gym.evaluate(learner, rules, episodes=4, seed=3).risk for learner in ("uniform", "bayes", First)
     )
     expected = (uniform - ours) / (uniform - bayes)
-    assert score_policy(Prior(20.0), episodes=4, seed=3, **rules) == pytest.approx(expected, rel=1e-4)
+    assert score_policy(Fixed(20.0), episodes=4, seed=3, **rules) == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_callback_logs_scores():

@@ -122,13 +122,11 @@ def test_the_exit_status_says_what_was_found(channel, arguments, expected, messa
     [
         (["audit", "laplace-singel"], "did you mean 'laplace-single'"),
         (["audit", "laplace-vector"], "needs delta > 0"),
-        (["audit", "laplace-single", "--epsilon", "-1"], "epsilon must be positive"),
         (["audit", "laplace-single", "--option", "clipping"], "name=value, got 'clipping'"),
         (["audit", "laplace-single", "--contexts", "0"], "Invalid value for '--contexts'"),
         (["audit", "laplace-single", "--trials", "3"], "trials must be at least 320, got 3"),
         (["audit", "laplace-single", "--trials", str(10**14)], "Invalid value for '--trials'"),
         (["audit", "builtins:dict"], "builtins:dict is not a channel"),
-        (["audit", "laplace-single", "--hypotheses", "[" * 50_000], "nested too deeply"),
         (["audit", "laplace-single", "--option", "clippin=paper"], "takes no option 'clippin'"),
         (["audit", "laplace-single", "--hypotheses", "[[1,0],[0.5,0.6]]"], "hypothesis 1 sums to 1.1"),
         (["audit", "laplace-single", "--hypotheses", "[[1,0]"], "'[[1,0]' is not JSON"),

@@ -63,13 +63,10 @@ def test_the_leaderboard_shows_tracks(tmp_path):
         (("bench",), "name a suite, or describe your game"),
         (("bench", "quik"), "did you mean 'quick'"),
         (("bench", "builtins:dict"), "suite must be a suite (made, not its class), or its name"),
-        (("bench", "quick", "--learner", "bays"), "did you mean 'bayes'"),
         (("bench", "quick", "--learner", "nowhere:Learner"), "cannot import learner 'nowhere:Learner'"),
         (("bench", "quick", "--learner", "nowhere[/red]:X"), "nowhere[/red]"),
         (("bench", "quick", "--learner", "\x1b[2Jbays"), "unknown learner"),
-        (("bench", "quick", "--channel", "nowhere:Channel"), "cannot import channel"),
         (("bench", "quick", "--channel", "builtins:dict"), "builtins:dict is not a channel"),
-        (("bench", "quick", "--size", "huge"), "default, small"),
         (("bench", "quick", "--episodes", "0"), "Invalid value for '--episodes'"),
         (("bench", "quick", "--jobs", "0"), "jobs (-1: one per core)"),
         (("bench", "quick", "--rule", "horizon=10"), "not both"),
@@ -79,8 +76,6 @@ def test_the_leaderboard_shows_tracks(tmp_path):
         (("bench", "--rule", "hypotheses=math:nothing"), "has no attribute 'nothing'"),
         (("bench", "--rule", "hypotheses=" + "[" * 50_000), "nested too deeply"),
         (("bench", "--rule", "epsilon=[]"), "got an empty list"),
-        (("bench", "--rule", "epsilon=-1"), "epsilon must be positive"),
-        (("bench", "--rule", "channel_kwargs=3"), "channel_kwargs must be"),
         (("bench", "--rules", "no-such-file.json"), "no-such-file.json"),
         (("bench", "limit", *SMALL, 1, "--out", "file"), "file"),
         (("bench", "limit", *SMALL, 1, "--out", "file/below"), "file"),
@@ -103,8 +98,7 @@ def test_bad_arguments_say_what_is_allowed(arguments, message, tmp_path, monkeyp
 
 
 def test_brackets_in_a_path_are_text(tmp_path):
-    out = tmp_path / "a [/red] b"
-    code, output = run_in_line("bench", "limit", *SMALL, 1, "--out", out)
+    code, output = run_in_line("bench", "limit", *SMALL, 1, "--out", tmp_path / "a [/red] b")
     assert code == 0, output
     assert "a [/red] b" in output
 

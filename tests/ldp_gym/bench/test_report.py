@@ -16,9 +16,7 @@ from ldp_gym.bench.report import Report
 from ldp_gym.bench.store import Outcome
 
 EVIL = "<script>window.hacked = 1"  # the name of a trained model's directory
-TRACEBACK = (
-    'Traceback\n  File "own.py", line 1\nValueError: </code></pre><img src=x onerror="window.hacked = 2">'
-)
+TRACEBACK = 'Traceback\nValueError: </code></pre><img src=x onerror="window.hacked = 2">'
 SETTINGS = {"size": "small", "episodes": 5}
 RUN = {"learners": [], "channels": [], "episodes": 5, "seed": 0, "size": "small", "parameters": {}}
 
@@ -92,8 +90,7 @@ def test_the_channels_are_certified(tables):
     assert {("split", "softmax-linear"), ("one-bit", "hadamard")} <= set(facts)
     for (channel, _), row in facts.items():
         if channel == "identity":
-            assert row["Verdict"] == "no privacy at all"
-            assert row["Found ε"] == "∞"
+            assert (row["Verdict"], row["Found ε"]) == ("no privacy at all", "∞")
         else:
             assert row["Verdict"] == "the promise holds"
             assert float(row["Found ε"]) <= float(row["Promised ε"]) + 1e-9
