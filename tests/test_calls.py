@@ -71,6 +71,7 @@ CALLS = [
     (ldp_gym.LDPDistEnv, "render_mode", ["disco", 3]),
     (step, "action", ROWS),
     (reset, "seed", SEEDS),
+    (lambda seed: ldp_gym.LDPDistVectorEnv(2).reset(seed=seed), "seed", SEEDS),
     (reset, "options", [3, "x", {"truth": 9}, {"truth": "a"}, {"truth": True}]),
     (evaluate, "learner", LEARNERS),
     (evaluate, "env", ENVS),

@@ -10,7 +10,6 @@ from helpers import ALPHA, CHANNELS, TABLE, record, small_rules
 from rl_helpers import untrained
 from scipy.stats import t as student
 
-import ldp_agents
 import ldp_gym
 from ldp_agents.rl import EvidenceLearner, Model, load, network, save
 from ldp_agents.rl.amortized import TorchNetwork, label_evidence, simulate, total_kl
@@ -140,14 +139,6 @@ def test_a_stored_model_is_the_model(tmp_path):
         theirs, ours = (ldp_gym.evaluate(factory, rules, episodes=2).kl for factory in (stored, model))
         np.testing.assert_allclose(theirs, ours, rtol=1e-4)  # stored in single precision
     assert track_of(load(tmp_path)) == "uninformed"
-    with pytest.raises(FileNotFoundError, match=r"it has no model\.json"):
-        load(tmp_path / "nowhere")
-
-
-@pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.NoPrivacyWarning")
-def test_what_is_not_private_is_refused():
-    with pytest.raises(ldp_agents.IncompatibleChannelError, match="'bayes' reads every channel"):
-        untrained()(Scenario(**small_rules("identity")).game)
 
 
 TRAINED_ON = {

@@ -8,7 +8,6 @@ import pytest
 from broken_channels import sharper
 from command_line import run, run_in_line
 
-import ldp_gym
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.laplace_single import LaplaceSingle
 from ldp_gym.channels.randomized_response import RandomizedResponse
@@ -16,11 +15,6 @@ from ldp_gym.cli.catalogue import REGISTRIES
 
 SMALL = ["--num-hypotheses", "2", "--num-labels", "3"]
 CEILINGS = ["audit", "laplace-single", "--hypotheses", "[[1,0,0],[0,0.5,0.5]]", "--horizon", "100"]
-
-
-def test_the_version_is_told():
-    assert run("--version") == (0, f"ldp-gym {ldp_gym.__version__}\n")
-    assert "audit" in run("--help")[1]
 
 
 @pytest.mark.parametrize("call", ["import ldp_gym.cli", "from ldp_gym.__main__ import main; main()"])

@@ -178,13 +178,6 @@ def test_a_wrapper_names_the_one_to_use_instead():
         wrappers.VectorMixtureAction(env)
 
 
-def test_the_bare_id_s_error_names_the_one_that_trains():
-    env = gym.make("LDPDist-v0", **RULES)
-    env.reset(seed=0)
-    with pytest.raises(ValueError, match="LDPDistBox-v0"):
-        env.unwrapped.step(np.zeros(4))
-
-
 # -- The simplex among Gymnasium's spaces -------------------------------------------------------------
 
 

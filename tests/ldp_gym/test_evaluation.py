@@ -333,18 +333,8 @@ def test_a_learner_has_its_own_copy_of_the_game():
         np.testing.assert_array_equal(found.kl, expected.kl)
 
 
-class Uncopyable(ldp_gym.HypothesisClass):
-    """Holds an object that cannot be copied."""
-
-    num_hypotheses, num_labels, context_dim, constant = 2, 3, 1, True
-
-    def __init__(self):
-        self.lock = threading.Lock()
-
-    def __call__(self, contexts):
-        return np.full((2, 3), 1 / 3)
-
-
 def test_a_class_that_cannot_be_copied_is_named():
+    hypotheses = ldp_gym.HYPOTHESES["softmax-linear"]()
+    hypotheses.lock = threading.Lock()
     with pytest.raises(TypeError, match="cannot be copied .*lock"):
-        evaluate("uniform", {"hypotheses": Uncopyable(), "horizon": 5}, episodes=1)
+        evaluate("uniform", {"hypotheses": hypotheses, "horizon": 5}, episodes=1)

@@ -1,11 +1,9 @@
 """Results as a data frame, and as tables of a terminal and of a page."""
 
-import io
 import math
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import ldp_gym
 from ldp_gym import theory
@@ -61,18 +59,6 @@ def test_the_leaderboard_says_shared_facts_once_and_marks_what_is_level_with_bay
     assert shared == "In every row: Game: softmax-linear, K = 8, M = 16; T: 100; Episodes: 5."
     assert set(table["Privacy"]) == {"ε = 1", "ε = 1, δ = 1e-05", "none"}
     assert {"Game", "T", "Worst truth", "Regret"}.isdisjoint(table.columns)
-
-
-def test_a_printed_table_never_breaks_a_name_or_a_number(results):
-    for width in (60, 80, 200):
-        console = Console(width=width, record=True, file=io.StringIO())
-        tables.print_table(console, "title", tables.grid(results))
-        lines = console.export_text().splitlines()
-        heads = [line.split() for line in lines if line.startswith("Channel")]
-        assert [name for head in heads for name in head if name != "Channel"] == results.learners
-        assert sum(line.startswith("randomized-response") for line in lines) == len(heads)
-        assert max(map(len, lines)) <= width
-    assert len(heads) == 1
 
 
 def test_where_every_truth_is_played_the_row_is_the_worst_truths(played):

@@ -12,14 +12,6 @@ ADAPTIVE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].adaptive]
 BATCHES = (1, 3, 7)
 
 
-def test_the_posterior_is_bayes_rule():
-    posterior = PublicPosterior(3)
-    posterior.advance(np.log([0.5, 0.2, 0.1]))
-    np.testing.assert_allclose(posterior.weights, np.array([5, 2, 1]) / 8)
-    posterior.advance(np.array([-2000.0, -3000.0, -1e6]))
-    assert np.isfinite(posterior.weights).all()
-
-
 def test_no_number_of_messages_is_too_many():
     posterior = PublicPosterior(2)
     for _ in range(10_000):

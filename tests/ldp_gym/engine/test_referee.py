@@ -92,21 +92,3 @@ def test_many_partial_resets_leave_no_episodes_behind():
     gc.collect()
     assert len(episodes) > 200
     assert sum(episode() is not None for episode in episodes) == 4
-
-
-@pytest.mark.parametrize(
-    ("rules", "lengths"),
-    [
-        (small_rules("adaptive-split"), [2, 2, 4, 8, 16, 8]),
-        (small_rules("split", "adversary"), [2, 2, 4, 8, 16, 8]),
-        (small_rules("split"), [40]),
-    ],
-)
-def test_an_episode_starts_with_few_rounds_where_they_depend_on_each_other(rules, lengths, monkeypatch):
-    recorded, play = [], Episodes.play
-    monkeypatch.setattr(Episodes, "play", lambda self, rounds: recorded.append(rounds) or play(self, rounds))
-    player = Playback(scenario := Scenario(**rules), 1)
-    player.begin(np.arange(1), [scenario.start_episode(rng) for rng in generators(5)])
-    for _ in range(scenario.horizon):
-        player.advance()
-    assert recorded == lengths

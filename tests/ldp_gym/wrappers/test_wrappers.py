@@ -1,4 +1,7 @@
-"""The views for RL: single against vector, and that they show nothing hidden."""
+"""Wrappers for RL: single against vector, logits as actions, and views that show nothing hidden."""
+
+import math
+from functools import partial
 
 import gymnasium as gym
 import numpy as np
@@ -6,24 +9,24 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from helpers import CHANNELS, assert_same, assert_same_games, small_rules
 
+import ldp_gym
 from ldp_gym import wrappers
 
-VIEWS = ["EvidenceObservation", "MessageObservation"]
+VIEWS, ACTIONS = ["EvidenceObservation", "MessageObservation"], ["MixtureAction", "SoftmaxAction"]
 REDRAWN = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True, "horizon": 9}
 ADAPTIVE = small_rules("adaptive-split", horizon=9)
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("wrapper", [*VIEWS, *ACTIONS])
 @pytest.mark.parametrize("game", [small_rules(horizon=9), ADAPTIVE, REDRAWN], ids=str)
-def test_single_and_vector_views_agree(game, view, mode):
+def test_wrapped_single_and_vector_environments_agree(game, wrapper, mode):
     """Through the end of an episode, whichever way the next begins, and a reset of some games."""
     native = gym.make_vec("LDPDist-v0", num_envs=3, autoreset_mode=mode, **game)
-    native = getattr(wrappers, f"Vector{view}")(native)
-    single = getattr(wrappers, view)
+    native, single = getattr(wrappers, f"Vector{wrapper}")(native), getattr(wrappers, wrapper)
     sync = SyncVectorEnv([lambda: single(gym.make("LDPDist-v0", **game))] * 3, autoreset_mode=mode)
-    labels = native.single_action_space.shape[0]
-    actions = np.random.default_rng(0).dirichlet(np.ones(labels), size=(24, 3))
+    native.action_space.seed(0)
+    actions = [native.action_space.sample() for _ in range(24)]
     assert_same_games(native, sync, actions, rtol=1e-5)
 
 
@@ -82,3 +85,31 @@ def test_what_wrappers_go_around_is_checked():
     seen = wrappers.EvidenceObservation(gym.make("LDPDist-v0"))
     with pytest.raises(TypeError, match="goes around what shows messages; <Evidence"):
         wrappers.EvidenceObservation(seen)
+
+
+@pytest.mark.parametrize("wrapper", [wrappers.MixtureAction, wrappers.SoftmaxAction])
+def test_wrappers_say_what_is_wrong(wrapper):
+    env = wrapper(ldp_gym.LDPDistEnv())
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"finite logits of shape .*, got shape \(3,\)"):
+        env.step(np.zeros(3))
+    with pytest.raises(ValueError, match="finite logits"):
+        env.step(np.full(env.action_space.shape, np.nan))
+    with pytest.raises(gym.error.ResetNeeded, match="call reset"):
+        wrappers.MixtureAction(ldp_gym.LDPDistEnv()).step(np.zeros(8))
+
+
+def test_equal_logits_are_the_uniform_mixture():
+    env = wrappers.MixtureAction(gym.make("LDPDist-v0", **small_rules()))
+    env.reset(seed=0)
+    mixed = env.unwrapped.candidates.mean(axis=0)
+    _, reward, *_ = env.step(np.zeros(4, dtype=np.float32))
+    env.reset(seed=0)
+    assert math.isclose(reward, env.unwrapped.step(mixed)[1], rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("name", [*ACTIONS, *(f"Vector{name}" for name in ACTIONS)])
+def test_an_action_is_turned_into_a_distribution_once(name):
+    make = partial(gym.make_vec, num_envs=2) if name.startswith("Vector") else gym.make
+    with pytest.raises(TypeError, match=r"takes distributions; .* takes Box\(-5.0, 5.0"):
+        getattr(wrappers, name)(make("LDPDistBox-v0", num_hypotheses=4, num_labels=4))
