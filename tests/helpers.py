@@ -67,7 +67,6 @@ class Stepwise:
 
 
 def delta_of(channel: str) -> float:
-    """The delta that a named channel can promise."""
     return 1e-5 if channel.endswith("-vector") else 0.0
 
 
@@ -92,7 +91,6 @@ def small_rules(channel: str = "laplace-single", nature: str = "iid", **more: ob
 
 
 def make_channel(name: str, num_hypotheses: int, num_labels: int, horizon: int, **options: object) -> Channel:
-    """A channel by its name, with the delta that it can promise."""
     maker = ldp_gym.CHANNELS[name]
     return maker(num_hypotheses, num_labels, horizon, **{"delta": delta_of(name), **options})
 

@@ -73,7 +73,6 @@ def tables(monkeypatch):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_tables_findings_and_names_are_those_of_the_data(page, tables):
-    """`make tables` writes them."""
     assert tables.written(page.read_text()) == page.read_text()
 
 
@@ -143,7 +142,6 @@ def test_the_paper_s_map_is_complete():
 
 @pytest.fixture
 def reference(monkeypatch):
-    """The generated pages: their text by their address."""
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "hooks"))
     pages = importlib.import_module("reference").pages()
     yield {address: text for _, _, address, text in pages}

@@ -107,23 +107,17 @@ class Sleeper(ldp_agents.EXP3):
 
 
 class EagerRobust(ldp_agents.Robust):
-    """Thinks better of the first hypothesis with every message."""
-
     def update(self, candidates, message):
         super().update(candidates, message)
         self.learn(np.array([1.0, *[0.5] * (self.game.num_hypotheses - 1)]))
 
 
 class Cautious(ldp_agents.Bayes):
-    """Bayes that takes every message for less than it is."""
-
     def losses(self, messages, candidates):
         return 0.3 * super().losses(messages, candidates)
 
 
 class Shifted(ldp_agents.Bayes):
-    """Bayes with the weights of the neighbours."""
-
     @property
     def weights(self):
         return np.roll(super().weights, 1, axis=-1)
@@ -201,7 +195,6 @@ def test_acting_starts_over_by_itself(name, channel):
 
 @pytest.mark.parametrize("name", ["bayes", "robust"])
 def test_a_message_is_learned_from_once_however_often_it_is_shown(name):
-    """Also when another game starts over after acting."""
     envs = gym.make_vec("LDPDist-v0", num_envs=3, **small_rules())
     once, often = ldp_agents.make(name, envs), ldp_agents.make(name, envs)
     observation, _ = envs.reset(seed=0)
@@ -340,9 +333,6 @@ def test_centring_learns_where_the_literal_learner_does_not():
     game = {"hypotheses": "dirichlet", "horizon": 10_000}
     risks = [ldp_gym.evaluate(name, game, episodes=40).kl[:, -1] for name in ("centred-exp3", "exp3")]
     assert stats.ttest_rel(*risks, alternative="less").pvalue < 1e-6
-
-
-# -- By name, by directory, for an environment or a game ---------------------------------------------------
 
 
 def test_a_learner_is_made_for_an_environment_or_its_game():

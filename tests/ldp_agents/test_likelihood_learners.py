@@ -18,7 +18,6 @@ from ldp_gym.testing import check_learner
 
 
 def likelihoods(game, tape):
-    """Of each hypothesis and message, ``(B, T, K)``; of a channel that is not adaptive."""
     return np.exp(game.channel.log_likelihood(tape.messages, tape.candidates))
 
 
@@ -28,7 +27,6 @@ def message_losses(weights, likelihood):
 
 
 def weights_along(learner, tape):
-    """The learner's weights before each round, ``(B, T, K)``."""
     learner.reset((len(tape.messages),))
     along = []
     for t in range(tape.messages.shape[1]):
@@ -191,7 +189,6 @@ def test_no_mixture_beats_it_by_more_than_the_bound(channel, epsilon):
 
 
 def test_rate_and_share_fit_the_horizon_unless_given():
-    """The share is one switch per episode."""
     assert ldp_agents.FixedShare(record(SMALL)[0]).share == pytest.approx(1 / 6)
     assert ldp_agents.SoftBayes(record(OF_MIXTURES)[0]).rate == pytest.approx(np.sqrt(np.log(4) / 300))
     assert ldp_agents.SoftBayes(record({**OF_MIXTURES, "horizon": 2})[0]).rate == 0.5

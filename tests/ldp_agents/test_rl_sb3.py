@@ -78,8 +78,6 @@ def test_what_sb3_asks_of_its_games():
 
 
 class Fixed:
-    """A policy that weighs the first hypothesis by a logit."""
-
     def __init__(self, logit):
         self.logit = logit
 

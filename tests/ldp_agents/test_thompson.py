@@ -72,8 +72,6 @@ def test_its_mean_prediction_is_bayes_smoothed_alike():
 
 
 class Unseeded(ldp_agents.Thompson):
-    """Draws from the operating system, whatever it is handed."""
-
     def reset(self, batch_shape=(), generators=None):
         super().reset(batch_shape)
 

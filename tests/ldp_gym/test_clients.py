@@ -178,9 +178,6 @@ def test_a_wrapper_names_the_one_to_use_instead():
         wrappers.VectorMixtureAction(env)
 
 
-# -- The simplex among Gymnasium's spaces -------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "space",
     [
@@ -217,9 +214,6 @@ def test_half_precision_actions_are_taken():
         weights = np.exp(logits - logits.max())
         assert (weights / weights.sum(dtype=np.float16)).astype(np.float16) in space
     assert (np.full(16, 1 / 16) * 1.003).astype(np.float16) not in space
-
-
-# -- stable-baselines3 ----------------------------------------------------------------------------------
 
 
 def test_stable_baselines_trains_by_the_id():

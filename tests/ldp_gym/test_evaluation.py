@@ -143,7 +143,6 @@ def test_a_message_of_zeros_is_a_message(name):
 
 
 def test_every_truth_and_the_worst():
-    """Of an environment as of its rules."""
     game = small_rules("randomized-response")
     env = gym.make("LDPDist-v0", **game)
     result = evaluate(ldp_agents.Bayes, env, episodes=3, seed=5, truth="all")
@@ -199,7 +198,6 @@ def test_progress_counts_every_round():
 
 
 def lower_confidence(values, alpha=1e-6):
-    """Student's one-sided bound on the mean from below."""
     return values.mean() - stats.t.isf(alpha, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
 
 
@@ -318,8 +316,6 @@ def test_a_learner_that_changes_its_arrays_in_place_is_stopped(rules, base, name
 
 
 class ChangesGame(Stepwise):
-    """Changes the parts of its game."""
-
     def __init__(self, game):
         super().__init__(game)
         game.channel.encode = lambda *_, **__: pytest.fail("the referee called the learner's channel")

@@ -17,8 +17,6 @@ LOSSES = {"a": 0.1, "b": 0.2}
 
 
 class Says:
-    """A classifier that says the same of every user."""
-
     def __init__(self, probabilities, classes=(0, 1, 2)):
         self.probabilities, self.classes_ = np.array(probabilities), np.array(classes)
 

@@ -127,7 +127,6 @@ def test_messages_outside_of_the_space_or_of_density_zero_are_reported(kind, rea
 
 
 def test_check_channel_says_so_at_the_default_effort():
-    """Other channels: tests/ldp_gym/privacy/test_audit.py."""
     quiet = broken.less_noise(GaussianVector, 0.7)(3, 5, 50, epsilon=0.5, delta=1e-5)
     for channel in (broken.FlatReal(3, 5, 50, epsilon=0.5), quiet):
         with pytest.raises(AssertionError, match="expected messages that follow log_density: "):

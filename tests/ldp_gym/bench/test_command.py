@@ -110,11 +110,7 @@ def test_the_leaderboard_has_the_learners_of_earlier_runs(tmp_path):
     assert "fixed-share" in section.results.learners
 
 
-# -- In a process of its own --------------------------------------------------------------------------------
-
-
 def call(directory, *arguments, path=()):
-    """The console script in a directory, with further places for modules."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, path), *sys.path[1:]])}
     command = [sys.executable, "-P", "-c", "from ldp_gym.__main__ import main; main()", *map(str, arguments)]
     done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True)

@@ -74,7 +74,6 @@ def test_one_infinite_loss_leaves_the_others_their_figures_and_rows(name):
 
 @pytest.mark.parametrize("name", ["num-hypotheses", "upper", "tv", "num-labels", "quick", "contexts"])
 def test_every_suite_shows_a_learner_and_a_channel_that_were_added(name):
-    """Within the figure."""
     suite = SUITES[name]()
     experiments = suite.experiments("small", learners=["soft-bayes"], channels=["one-bit"])
     drawing = figures.in_style(suite.draw, invented(experiments))
@@ -113,9 +112,6 @@ def test_lines_and_rows_have_the_intervals_they_are_given():
     (panel,) = figures.draw_rows({"": {"a": {"row": unknown}}}, xlabel="x", references={"": 1.0}).axes
     assert not panel.collections
     assert panel.get_xlim()[1] < 100.0
-
-
-# -- Findings -----------------------------------------------------------------------------------------------
 
 
 def given(experiments, bayes, shift):

@@ -35,7 +35,6 @@ run = partial(run_in_line, "bench")
 
 @pytest.fixture
 def game(tmp_path, monkeypatch):
-    """The directory of a module with models and data."""
     (tmp_path / "my_game.py").write_text(MODULE)
     np.save(tmp_path / "rows.npy", np.zeros((60, 1)))
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -89,7 +88,6 @@ def test_every_learner_and_channel_that_fits(game):
 
 
 def test_other_data_is_another_configuration(game):
-    """A key changes with the numbers in a file that the user's module reads."""
 
     def key():
         sys.modules.pop("my_game", None)

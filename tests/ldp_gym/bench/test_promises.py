@@ -91,8 +91,6 @@ BROKEN = [[0, 0, 0, 1, 0], [2 / 9, 2 / 9, 3 / 9, 0, 2 / 9]]
 
 
 class Secretive(RandomizedResponse):
-    """A channel that cannot be audited."""
-
     def worst_case_messages(self, candidates, posterior=None):
         raise RuntimeError("none of your business")
 

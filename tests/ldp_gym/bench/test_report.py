@@ -44,7 +44,6 @@ def quick(learners=()):
 
 
 def tables_of(page):
-    """The tables of a page: by id, their rows as title -> text."""
     found = {}
     for name, body in re.findall(r'<table[^>]* id="([^"]+)"[^>]*>(.*?)</table>', page, re.DOTALL):
         rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in body.split("</tr>")[:-1]]
@@ -195,9 +194,6 @@ def test_a_record_of_nonsense_is_noted(tmp_path, suite, parameters):
     settings = RUN | {"learners": [3], "episodes": "x", "parameters": parameters}
     Store(tmp_path).begin_run(suite, settings, [])
     assert "Its experiments are not known here" in Report(tmp_path).write().read_text("utf-8")
-
-
-# -- In a browser -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

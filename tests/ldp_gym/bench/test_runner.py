@@ -38,7 +38,6 @@ class Tiny(Suite):
 
 
 def table(results):
-    """KL and total variation of every experiment."""
     played = ((str(result.experiment), result.evaluation) for result in results.successes)
     return {name: (evaluation.kl.tolist(), evaluation.tv.tolist()) for name, evaluation in played}
 
@@ -172,7 +171,6 @@ def test_a_cluster_whose_worker_is_killed(expected, tmp_path):
     ],
 )
 def test_third_party_classes_natures_and_truths_are_checked(rules, message):
-    """One that answers at random is not ranked."""
     outcome = play(Experiment({"horizon": 50, **rules}, "uniform", episodes=2).cells(0)[0])
     assert outcome.status == "failed"
     ((party, name),) = rules.items()
@@ -181,7 +179,6 @@ def test_third_party_classes_natures_and_truths_are_checked(rules, message):
 
 
 def test_an_experiment_whose_cells_end_differently_has_failed(tmp_path, monkeypatch):
-    """A learner that refuses some blocks is not ranked on the others."""
     monkeypatch.setitem(LEARNERS.own, "moody", third_party.Moody)
     results = bench.run(Tiny(), jobs=1, out=tmp_path, learners=["moody"])
     assert {failure.experiment.learner for failure in results.failures} == {"moody"}

@@ -56,7 +56,6 @@ def test_a_game_with_its_defaults_spelled_out_is_the_same_game(store):
 
 
 def test_parties_given_as_objects_are_known_by_class_and_options():
-    """Equal objects have equal keys, and other options, values or classes other ones."""
 
     def key(**rules):
         return Experiment({"horizon": 30, **rules}, "uniform").cells(seed=0)[0].key
@@ -77,7 +76,6 @@ def test_parties_given_as_objects_are_known_by_class_and_options():
 
 
 def test_another_version_or_changed_code_that_plays_has_another_key(store, tmp_path, monkeypatch):
-    """An edited channel or sampler does; an edited figure does not."""
     copy = tmp_path / "ldp_gym"
     shutil.copytree(Path(ldp_gym.__file__).parent, copy)
     monkeypatch.setattr(experiment, "_places", lambda package: [tmp_path / package])
@@ -125,7 +123,6 @@ def test_changed_code_of_one_s_own_has_another_key(tmp_path, monkeypatch):
 
 
 def change(path, *statements):
-    """Change a database behind the store's back."""
     with closing(sqlite3.connect(path)) as database, database:
         for statement in statements:
             database.execute(statement)

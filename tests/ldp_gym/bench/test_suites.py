@@ -49,7 +49,6 @@ def _changed(results, **change):
 
 
 def test_conclusions_follow_the_data(played):
-    """With risks turned to nothing, what held does not hold any more."""
     lower = SUITES["lower"]()
 
     def verdicts(results):

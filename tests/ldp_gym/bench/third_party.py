@@ -56,37 +56,27 @@ NotANumber = late(lambda self: self._state.fill(np.nan))
 
 
 class Negative(ldp_agents.Uniform):
-    """Breaks the contract."""
-
     def _predict(self, weights, candidates):
         return 2 * super()._predict(weights, candidates) - 1
 
 
 class RandomClass(Dirichlet):
-    """A class that answers at random."""
-
     def __call__(self, contexts):
         return np.random.default_rng().dirichlet(np.ones(self.num_labels), self.num_hypotheses)
 
 
 class RandomNature(IID):
-    """A nature that draws from a generator of its own."""
-
     def contexts(self, view):
         return super().contexts(view) + np.random.default_rng().random()
 
 
 class RandomTruth(Truth):
-    """A truth that forgets its uniforms."""
-
     def distributions(self, view):
         drawn = np.random.default_rng().integers(view.candidates.shape[-2])
         return view.candidates[..., drawn, :]
 
 
 class Moody(ldp_agents.Uniform):
-    """Refuses every other block of episodes."""
-
     made = 0
 
     def __init__(self, game):

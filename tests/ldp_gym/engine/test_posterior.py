@@ -90,9 +90,6 @@ def test_guesses_save_calls(monkeypatch):
     assert 400 / 32 <= len(calls) < 100
 
 
-# -- Users who answer in batches ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("share", [0.0, 0.1])
 def test_the_posterior_advances_after_every_batch(batch, share):

@@ -19,7 +19,6 @@ def generators(*seeds):
 
 @pytest.mark.parametrize("channel", ["laplace-single", "randomized-response", "adaptive-groups"])
 def test_a_judgement_is_of_the_round_that_was_shown(channel, actions):
-    """Against the tape of the same seeds, round by round."""
     scenario = Scenario(**small_rules(channel, horizon=6, reveal=True, max_loss=0.5))
     tape = Episodes(scenario, [scenario.start_episode(rng) for rng in generators(1, 2)]).play(6)
     members = tape.members[:, 0]
@@ -64,7 +63,6 @@ def test_a_game_that_is_over_counts_no_more_rounds(actions):
 
 
 def test_a_perfect_prediction_costs_nothing():
-    """And the reward is zero, not minus zero."""
     scenario = Scenario(hypotheses=[[0.25, 0.75], [0.5, 0.5]], truth=0, horizon=3)
     referee = Referee(scenario, 1)
     referee.begin(np.arange(1), generators(0))
@@ -74,7 +72,6 @@ def test_a_perfect_prediction_costs_nothing():
 
 
 def test_many_partial_resets_leave_no_episodes_behind():
-    """Only the episodes that are played are kept in memory."""
     scenario = Scenario(**small_rules(hypotheses="dirichlet"))
     player, rng, episodes = Playback(scenario, 4), np.random.default_rng(0), []
 

@@ -63,16 +63,12 @@ def test_a_channel_s_own_promise_is_not_contradicted():
 
 
 class HandsOn(ldp_gym.CHANNELS["randomized-response"]):
-    """Takes what its base takes."""
-
     def __init__(self, *args, verbose=False, **promise):
         super().__init__(*args, **promise)
         self.verbose = verbose
 
 
 class Deaf(ldp_gym.CHANNELS["randomized-response"]):
-    """Does not listen to the game."""
-
     def __init__(self, num_hypotheses, num_labels, horizon):
         super().__init__(num_hypotheses, num_labels, horizon, epsilon=3.0)
 

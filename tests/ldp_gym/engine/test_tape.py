@@ -10,8 +10,6 @@ from ldp_gym.engine.tape import Episodes
 
 
 class Careless(ldp_gym.HypothesisClass):
-    """A class whose candidates are what they are told to be."""
-
     def __init__(self, candidates):
         super().__init__(2, 3, 1)
         self.candidates = np.asarray(candidates)
@@ -21,8 +19,6 @@ class Careless(ldp_gym.HypothesisClass):
 
 
 class Lost(ldp_gym.Nature):
-    """A nature whose contexts are what they are told to be."""
-
     num_uniforms = 1
 
     def __init__(self, given):
@@ -62,7 +58,6 @@ FIELDS = ["contexts", "distributions", "labels", "messages"]
 
 
 def assert_same_rounds(tape, other, games=slice(None), rounds=slice(None), fields=FIELDS):
-    """The rounds of a tape are all that another tape has."""
     for name in fields:
         ours, theirs = getattr(tape, name), getattr(other, name)
         ours = ours[games] if ours.shape[1] == 1 != tape.labels.shape[1] else ours[games, rounds]

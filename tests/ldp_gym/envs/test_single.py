@@ -35,7 +35,6 @@ def test_what_is_returned_is_the_user_s_to_change(actions):
 
 
 def test_a_seed_gives_the_same_episodes_whatever_is_drawn_between_them(actions):
-    """``reset(seed=5)`` and two more resets, twice: the same three games, all different."""
     env, games = gym.make("LDPDist-v0", **small_rules()), []
     for draws in (0, 1000):
         games.append([])

@@ -27,7 +27,6 @@ GAMES = (
 
 
 def make_both(game, mode=AutoresetMode.NEXT_STEP):
-    """Four games in our vector environment and in Gymnasium's."""
     native = gym.make_vec("LDPDist-v0", num_envs=4, autoreset_mode=mode.value, **game)
     assert isinstance(native.unwrapped, ldp_gym.LDPDistVectorEnv)
     return native, SyncVectorEnv([lambda: gym.make("LDPDist-v0", **game)] * 4, autoreset_mode=mode)
@@ -71,7 +70,6 @@ STAGGERED = [
 @pytest.mark.parametrize("block", [1, 4])
 @pytest.mark.parametrize("game", STAGGERED, ids=str)
 def test_games_go_on_as_they_were_when_others_begin_anew(game, block, actions, monkeypatch):
-    """What is kept of those that stay decides all later blocks."""
     monkeypatch.setattr(Scenario, "rounds_at_a_time", lambda self, episodes, cells: block)
     assert_same_games(*make_both(game, AutoresetMode.DISABLED), actions[:30], rtol=1e-9)
 

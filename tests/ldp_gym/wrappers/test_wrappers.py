@@ -32,7 +32,6 @@ def test_wrapped_single_and_vector_environments_agree(game, wrapper, mode):
 
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_before_the_first_message_there_is_no_evidence(channel):
-    """At the first reset and at later ones."""
     view = wrappers.EvidenceObservation(gym.make("LDPDist-v0", **small_rules(channel)))
     for _ in range(2):
         assert not view.reset(seed=0)[0].any()

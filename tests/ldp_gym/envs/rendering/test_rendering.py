@@ -25,7 +25,6 @@ def _no_screen(monkeypatch):
 
 
 def played(rounds=10, learner="bayes", **game):
-    """An environment after some rounds, and what was charged."""
     env = gym.make("LDPDist-v0", **game)
     player = ldp_agents.make(learner, env.unwrapped.game)
     observation, _ = env.reset(seed=0)
