@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from helpers import ALPHA
 from scipy.stats import norm
-from third_party_learners import Coin
+from third_party import Coin
 
 import ldp_agents
 import ldp_gym

@@ -6,7 +6,7 @@ import broken_channels as broken
 import numpy as np
 import pytest
 from scipy.stats import binom
-from third_party_learners import Picky
+from third_party import Picky
 
 import ldp_agents
 import ldp_gym
@@ -82,7 +82,7 @@ def test_misuse_of_the_checks_and_of_evaluate_is_said():
 def test_a_learner_is_checked_on_a_game_that_it_says_it_can_play():
     """Its K and M, at most 40 of its rounds, on the channel that is asked for."""
     check_learner(Picky)
-    check_learner("third_party_learners:Picky", channel="split", epsilon=2.0)
+    check_learner("third_party:Picky", channel="split", epsilon=2.0)
     with pytest.raises(ldp_agents.IncompatibleChannelError, match="trained for K = 8 and M = 3"):
         check_learner(lambda game: Picky(game))
 

@@ -47,7 +47,7 @@ def test_the_report_and_an_export_are_written(played):
 
 
 def test_the_leaderboard_shows_tracks(tmp_path):
-    learners = ["third_party_learners:Picky", "bayes", "uniform"]
+    learners = ["third_party:Picky", "bayes", "uniform"]
     game = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 3, "horizon": 20, "epsilon": 1.0}
     suite = OwnGame(game | {"channel": "split"})
     results = bench.run(suite, learners=learners, episodes=2, out=tmp_path, jobs=1)

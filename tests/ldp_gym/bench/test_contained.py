@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from third_party_learners import Coin
+from third_party import Coin
 
 import ldp_gym
 from ldp_gym import bench
@@ -26,7 +26,7 @@ def run(learners, out, **options):
 
 
 def test_in_a_run_they_play_as_they_would_here_and_fail_alone(tmp_path):
-    same = {"third_party:Centred": "centred-exp3", "third_party_learners:Coin": Coin, "bayes": "bayes"}
+    same = {"third_party:Centred": "centred-exp3", "third_party:Coin": Coin, "bayes": "bayes"}
     results = run([*same, "third_party:Crasher", "third_party:Negative"], tmp_path)
     assert {result.experiment.learner for result in results.successes} == set(same)
     for result in results.successes:

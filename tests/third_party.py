@@ -1,4 +1,4 @@
-"""Third-party parts, good and bad, for the tests of the benchmark to play."""
+"""Third-party parts, good and bad, as somebody else would write them."""
 
 import os
 import signal
@@ -25,6 +25,36 @@ class Centred(ldp_agents.CentredEXP3):
 
 
 Stepper = Stepwise
+
+
+class Coin(Stepwise):
+    """Has coins of its own: it mixes the first two labels at random, and reads nothing."""
+
+    randomized = True
+    track = "uninformed"
+
+    def reset(self, batch_shape=(), generators=None):
+        super().reset(batch_shape)
+        self.generators = generators
+
+    def predict(self, candidates):
+        share = np.array([generator.random() for generator in self.generators])
+        prediction = np.full((*self.batch_shape, self.game.num_labels), 0.1 / self.game.num_labels)
+        prediction[:, 0] += 0.9 * share
+        prediction[:, 1] += 0.9 * (1 - share)
+        return prediction
+
+
+class Picky(Stepwise):
+    """Plays one game alone, like a policy that was trained for it, and says which."""
+
+    example_rules = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 3, "horizon": 2000}
+    track = "uninformed"
+
+    def __init__(self, game):
+        super().__init__(game)
+        if (game.num_hypotheses, game.num_labels) != (8, 3):
+            raise IncompatibleChannelError(f"Picky was trained for K = 8 and M = 3, not {game!r}")
 
 
 class Late(ldp_agents.Uniform):
