@@ -194,17 +194,9 @@ def test_a_simplex_goes_where_a_box_goes(space):
     items = list(iterate(batched, batched.sample()))
     assert len(items) == 4
     assert all(item in space for item in items)
-    joined = concatenate(space, items, create_empty_array(space, 4))
-    assert joined in batched
-    flat = spaces.flatten(space, items[0])
-    again = spaces.unflatten(space, flat)
-    assert again in space
-
-
-@pytest.mark.parametrize("space", [ldp_gym.Simplex(3), ldp_gym.Simplex(3, (2, 4))], ids=str)
-def test_a_simplex_is_pickled_and_holds_no_text(space):
+    assert concatenate(space, items, create_empty_array(space, 4)) in batched
+    assert spaces.unflatten(space, spaces.flatten(space, items[0])) in space
     assert pickle.loads(pickle.dumps(space)) == space
-    assert np.asarray(space.sample()).astype(str) not in space
 
 
 def test_half_precision_actions_are_taken():
@@ -214,15 +206,7 @@ def test_half_precision_actions_are_taken():
         weights = np.exp(logits - logits.max())
         assert (weights / weights.sum(dtype=np.float16)).astype(np.float16) in space
     assert (np.full(16, 1 / 16) * 1.003).astype(np.float16) not in space
-
-
-def test_stable_baselines_trains_by_the_id():
-    from stable_baselines3 import PPO
-
-    env = gym.make("LDPDistBox-v0", **RULES)
-    model = PPO("MlpPolicy", env, n_steps=16, batch_size=16, n_epochs=1, device="cpu", seed=0).learn(32)
-    action, _ = model.predict(env.reset(seed=0)[0])
-    assert action in env.action_space
+    assert space.sample().astype(str) not in space
 
 
 def test_games_in_lock_step_are_filmed():

@@ -8,7 +8,7 @@ from functools import partial
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import CHANNELS, LOSSLESS, NATURES, Stepwise, make_episodes, small_rules, total_kl
+from helpers import CHANNELS, LOSSLESS, NATURES, Stepwise, make_episodes, record, small_rules, total_kl
 from scipy import stats
 
 import ldp_agents
@@ -232,9 +232,8 @@ def test_the_learners_rank_as_the_design_measured():
 def test_leaders_are_those_of_the_summed_log_likelihoods():
     """At every checkpoint, whatever blocks it is played in; equal weights have no leader."""
     rules = {"hypotheses": "dirichlet", "channel": "split", "horizon": 90, "epsilon": 2.0}
-    scenario = Scenario(**rules)
-    ((_, tape, _),) = Recording(scenario).blocks([(seed, None) for seed in range(5)])
-    sums = scenario.channel.log_likelihood(tape.messages, tape.candidates).cumsum(axis=1)
+    game, tape = record(rules, episodes=5)
+    sums = game.channel.log_likelihood(tape.messages, tape.candidates).cumsum(axis=1)
     checkpoints = [1, 7, 50, 90]
     result = evaluate("bayes", rules, episodes=5, checkpoints=checkpoints, leaders=True)
     expected = sums.argmax(axis=-1)[:, np.array(checkpoints) - 1]

@@ -11,7 +11,6 @@ import ldp_gym
 from ldp_gym import bench
 from ldp_gym.bench import SUITES, Results, Store
 from ldp_gym.bench.report import Report
-from ldp_gym.bench.suites import OwnGame
 
 RUN = {"channels": [], "learners": [], "episodes": 1, "seed": 0, "size": "small", "parameters": {}}
 SMALL = ("--size", "small", "--jobs", 1, "--episodes")
@@ -44,17 +43,6 @@ def test_the_report_and_an_export_are_written(played):
     assert code == 0
     lines = (out / "results.csv").read_text().splitlines()
     assert f"{len(lines) - 1:,} rows" in output
-
-
-def test_the_leaderboard_shows_tracks(tmp_path):
-    learners = ["third_party:Picky", "bayes", "uniform"]
-    game = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 3, "horizon": 20, "epsilon": 1.0}
-    suite = OwnGame(game | {"channel": "split"})
-    results = bench.run(suite, learners=learners, episodes=2, out=tmp_path, jobs=1)
-    assert not results.failures, results.failures
-    tracks = results.frame.set_index("learner")["track"]
-    assert tracks[learners].tolist() == ["uninformed", "informed", "uninformed"]
-    assert "uninformed" in Report(tmp_path).write().read_text()
 
 
 @pytest.mark.parametrize(
@@ -98,7 +86,8 @@ def test_bad_arguments_say_what_is_allowed(arguments, message, tmp_path, monkeyp
 
 
 def test_brackets_in_a_path_are_text(tmp_path):
-    code, output = run_in_line("bench", "limit", *SMALL, 1, "--out", tmp_path / "a [/red] b")
+    Store(tmp_path / "a [/red] b").begin_run("limit", RUN, [])
+    code, output = run_in_line("report", tmp_path / "a [/red] b")
     assert code == 0, output
     assert "a [/red] b" in output
 
@@ -139,17 +128,3 @@ def test_a_broken_plugin_is_named_and_breaks_nothing(tmp_path):
     code, output = call(tmp_path, "broken", path=[tmp_path])
     assert code == 2
     assert "command 'broken' of bad-plugin cannot be loaded" in output
-
-
-def test_a_store_that_names_a_module_runs_no_code(tmp_path):
-    for name in ("trap", "typer", "numpy", "rich"):  # none hides an installed module
-        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w').close()\n")
-    settings = RUN | {"learners": ["trap:L"]}
-    store = Store(tmp_path)
-    store.begin_run("trap:Suite", settings, [])
-    store.begin_run("limit", settings | {"channels": ["trap:Channel"]}, [])
-    store.begin_run("own-game", settings | {"parameters": {"rules": {"hypotheses": "trap:models"}}}, [])
-    code, output = call(tmp_path, "report", ".")
-    assert code == 0, output
-    assert "report.html" in output
-    assert not (tmp_path / "sprung").exists()

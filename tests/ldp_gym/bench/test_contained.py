@@ -17,7 +17,7 @@ from ldp_gym.bench.contained import Limits, call_contained
 from ldp_gym.bench.runner import play
 from ldp_gym.bench.suites import OwnGame
 
-GAME = {"hypotheses": "dirichlet", "horizon": 60, "epsilon": 1.0, "channel": "split"}
+GAME = {"hypotheses": "dirichlet", "num_labels": 3, "horizon": 60, "epsilon": 1.0, "channel": "split"}
 MINUTES = Limits(600.0)
 
 
@@ -27,12 +27,15 @@ def run(learners, out, **options):
 
 def test_in_a_run_they_play_as_they_would_here_and_fail_alone(tmp_path):
     same = {"third_party:Centred": "centred-exp3", "third_party:Coin": Coin, "bayes": "bayes"}
+    same["third_party:Picky"] = "uniform"  # in the one game that it plays
     results = run([*same, "third_party:Crasher", "third_party:Negative"], tmp_path)
     assert {result.experiment.learner for result in results.successes} == set(same)
     for result in results.successes:
         expected = ldp_gym.evaluate(same[result.experiment.learner], GAME, episodes=3)
         np.testing.assert_allclose(result.evaluation.kl, expected.kl, rtol=1e-9)
         np.testing.assert_allclose(result.evaluation.tv, expected.tv, rtol=1e-9)
+    tracks = results.frame.set_index("learner")["track"]
+    assert tracks[list(same)].tolist() == ["informed", "uninformed", "informed", "uninformed"]
     told = {failure.experiment.learner: failure.message for failure in results.failures}
     assert set(told) == {"third_party:Crasher", "third_party:Negative"}
     crash, *_ = told["third_party:Crasher"].splitlines()
