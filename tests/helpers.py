@@ -96,19 +96,16 @@ def make_channel(name: str, num_hypotheses: int, num_labels: int, horizon: int, 
 
 
 def play(
-    env: gym.Env, actions: np.ndarray, seed: int | None = None, options: dict[str, Any] | None = None
-) -> tuple[list[dict[str, Any]], np.ndarray, list[dict[str, Any]]]:
-    """One episode of a single environment: the observations, the rewards and the infos."""
-    observation, info = env.reset(seed=seed, options=options)
-    observations, infos = [observation], [info]
-    rewards, over = [], False
+    env: gym.Env, actions: np.ndarray, seed: int | None = None
+) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """One episode of a single environment: the observations and the rewards."""
+    observations, rewards, over = [env.reset(seed=seed)[0]], [], False
     while not over:
-        observation, reward, over, truncated, info = env.step(actions[len(rewards)])
+        observation, reward, over, truncated, _ = env.step(actions[len(rewards)])
         assert not truncated
         observations.append(observation)
         rewards.append(reward)
-        infos.append(info)
-    return observations, np.array(rewards), infos
+    return observations, np.array(rewards)
 
 
 def assert_same(ours: Any, theirs: Any, rtol: float = 1e-12) -> None:

@@ -129,5 +129,5 @@ def test_extreme_epsilons_make_every_class(hypotheses, epsilon):
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_extreme_epsilons_play(channel, epsilon, actions):
     env = gym.make("LDPDist-v0", **small_rules(channel, epsilon=epsilon))
-    _, rewards, _ = play(env, actions[:, 0], seed=0)
+    _, rewards = play(env, actions[:, 0], seed=0)
     assert np.isfinite(rewards).all()
