@@ -8,6 +8,22 @@ import pytest
 from helpers import CHANNELS, NATURES, play, small_rules
 
 import ldp_gym
+from ldp_gym.core.divergences import kl, tv
+
+
+def test_the_reward_is_the_capped_negative_kl(actions):
+    env = gym.make("LDPDist-v0", **small_rules(reveal=True, max_loss=1.0))
+    observation, info = env.reset(seed=0, options={"truth": 2})
+    assert info == {"truth": 2}
+    for action in actions[:, 0]:
+        truth = env.unwrapped.game.hypotheses(observation["context"])[2]
+        observation, reward, over, _, info = env.step(action)
+        assert info["kl"] == pytest.approx(kl(truth, action), rel=1e-10)
+        assert info["tv"] == pytest.approx(tv(truth, action), rel=1e-10)
+        assert reward == -min(info["kl"], 1.0)
+        assert info["truth"] == 2
+        assert info["label"] in range(6)
+    assert over
 
 
 def test_an_infinite_kl_is_in_info_and_capped_in_the_reward():
