@@ -1,15 +1,18 @@
-"""From rules to parties: who is made how, and what is refused."""
+"""From rules to parties, and learners from their names or factories."""
 
 import inspect
 import typing
+from functools import partial
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import ALPHA, small_rules
+from helpers import ALPHA, Stepwise, record, small_rules
 from scipy import stats
 
+import ldp_agents
 import ldp_gym
+from ldp_gym.engine.learners import as_make_learner, build_learner, is_directory, predict_checked
 from ldp_gym.engine.rules import DEFAULTS, Rules
 from ldp_gym.engine.scenario import Scenario
 
@@ -137,3 +140,37 @@ def test_a_redrawn_class_is_the_episode_s_own():
     assert scenario.game.hypotheses is None
     plain = Scenario(**small_rules())
     assert plain.start_episode(np.random.default_rng(1)).hypotheses is plain.hypotheses
+
+
+@pytest.fixture
+def game():
+    return record(small_rules(), 1)[0]
+
+
+def test_a_learner_goes_by_a_name_a_path_or_what_makes_it(game):
+    for source in ("exp3", "ldp_agents.exp3:EXP3", ldp_agents.EXP3, partial(ldp_agents.make, "exp3")):
+        assert type(build_learner(source, game)) is ldp_agents.EXP3
+    assert type(build_learner("helpers:Stepwise", game)) is Stepwise
+    assert type(as_make_learner("wma", {"rate": "box"})(game)) is ldp_agents.WMA
+    with pytest.raises(TypeError, match="takes no option 'speed'"):
+        as_make_learner("wma", {"speed": 2})(game)
+    with pytest.raises(TypeError, match="a learner has reset, predict and update; .* made 7"):
+        build_learner(lambda game: 7, game)
+
+
+def test_a_registered_name_is_no_directory(tmp_path, monkeypatch):
+    for name in ("bayes", "mine"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert [is_directory(name) for name in ("bayes", "mine", "nowhere")] == [False, True, False]
+
+
+def test_predictions_are_checked_and_the_caller_s_own(game):
+    learner, table, buffer = ldp_agents.Uniform(game), np.full((4, 6), 1 / 6), np.full((3, 6), 1 / 6)
+    learner.reset((3,))
+    learner.predict = lambda candidates: buffer
+    first = predict_checked(learner, table, 3)
+    first[:] = 0.0
+    assert (predict_checked(learner, table, 3) == 1 / 6).all()
+    with pytest.raises(ValueError, match=r"Uniform.predict\(\) must .* of shape \(2, 6\) .*, got \(3, 6\)"):
+        predict_checked(learner, table, 2)
