@@ -12,7 +12,7 @@ from scipy import stats
 
 import ldp_agents
 import ldp_gym
-from ldp_gym.engine.learners import as_make_learner, build_learner, is_directory, predict_checked
+from ldp_gym.engine.learners import as_make_learner, build_learner, is_directory
 from ldp_gym.engine.rules import DEFAULTS, Rules
 from ldp_gym.engine.scenario import Scenario
 
@@ -163,14 +163,3 @@ def test_a_registered_name_is_no_directory(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path)
     assert [is_directory(name) for name in ("bayes", "mine", "nowhere")] == [False, True, False]
-
-
-def test_predictions_are_checked_and_the_caller_s_own(game):
-    learner, table, buffer = ldp_agents.Uniform(game), np.full((4, 6), 1 / 6), np.full((3, 6), 1 / 6)
-    learner.reset((3,))
-    learner.predict = lambda candidates: buffer
-    first = predict_checked(learner, table, 3)
-    first[:] = 0.0
-    assert (predict_checked(learner, table, 3) == 1 / 6).all()
-    with pytest.raises(ValueError, match=r"Uniform.predict\(\) must .* of shape \(2, 6\) .*, got \(3, 6\)"):
-        predict_checked(learner, table, 2)

@@ -170,16 +170,6 @@ class Watched:
         return self.referee.judge(np.full((self.num_games, labels), 1 / labels))
 
 
-def test_before_the_first_round_there_is_nothing_but_the_truth():
-    watched = Watched(2, **small_rules(truth=3))
-    scene = watched.history.frame_data(1)
-    assert (scene.played, scene.horizon, scene.truth) == (0, 40, 3)
-    assert (scene.prediction, scene.message, scene.weights) == (None, None, None)
-    assert scene.losses.size == scene.uniform.size == 0
-    assert scene.posterior.tolist() == [0.25] * 4
-    np.testing.assert_allclose(scene.distribution, watched.referee.candidates[1, 3], rtol=1e-12)
-
-
 @pytest.mark.parametrize("channel", ["laplace-single", "adaptive-split", "randomized-response"])
 def test_a_scene_says_what_happened(channel):
     """Bayes plays: its weights after the last message are the posterior that is shown."""
