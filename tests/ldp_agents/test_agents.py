@@ -23,7 +23,7 @@ from ldp_gym.wrappers import EvidenceObservation, MixtureAction, VectorMixtureAc
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("name", LEARNERS.names())
 def test_every_learner_keeps_the_contract(name, channel):
-    for more in ({}, {"hypotheses": "dirichlet", "horizon": 12}):
+    for more in ({"horizon": 24}, {"hypotheses": "dirichlet", "horizon": 12}):
         game = small_rules(channel, **more)
         literal = name in ("wma", "exp3")
         not_private = name == "amortized" and channel == "identity"

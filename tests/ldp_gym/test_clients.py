@@ -74,8 +74,14 @@ def test_the_checkers_have_nothing_to_say(name, rules):
 
 
 @pytest.mark.parametrize("channel", ["laplace-single", "randomized-response", "split"])
-@pytest.mark.parametrize("action", [wrappers.MixtureAction, wrappers.SoftmaxAction])
-@pytest.mark.parametrize("view", [wrappers.EvidenceObservation, wrappers.MessageObservation, lambda env: env])
+@pytest.mark.parametrize(
+    ("view", "action"),
+    [
+        (wrappers.EvidenceObservation, wrappers.MixtureAction),
+        (wrappers.MessageObservation, wrappers.MixtureAction),
+        (lambda env: env, wrappers.SoftmaxAction),
+    ],
+)
 @pytest.mark.usefixtures("_strict")
 def test_wrapped_for_rl_the_checkers_have_nothing_to_say(view, action, channel):
     env = view(action(gym.make("LDPDist-v0", **small_rules(channel))))

@@ -18,9 +18,13 @@ ADAPTIVE = small_rules("adaptive-split", horizon=9)
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
-@pytest.mark.parametrize("wrapper", [*VIEWS, *ACTIONS])
-@pytest.mark.parametrize("game", [small_rules(horizon=9), ADAPTIVE, REDRAWN], ids=str)
-def test_wrapped_single_and_vector_environments_agree(game, wrapper, mode):
+@pytest.mark.parametrize(
+    ("wrapper", "game"),
+    [(view, game) for view in VIEWS for game in (small_rules(horizon=9), ADAPTIVE, REDRAWN)]
+    + [(action, small_rules(horizon=9)) for action in ACTIONS],
+    ids=str,
+)
+def test_wrapped_single_and_vector_environments_agree(wrapper, game, mode):
     """Through the end of an episode, whichever way the next begins, and a reset of some games."""
     native = gym.make_vec("LDPDist-v0", num_envs=3, autoreset_mode=mode, **game)
     native, single = getattr(wrappers, f"Vector{wrapper}")(native), getattr(wrappers, wrapper)
