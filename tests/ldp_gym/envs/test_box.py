@@ -121,8 +121,9 @@ def test_the_score_is_the_return_over_that_of_bayes():
         total += reward
     assert info["score"] == pytest.approx(total / estimate_bayes_gain(Scenario(**rules)), rel=1e-9)
     env.reset(seed=0)
-    rewards = [env.step(np.zeros(4))[1] for _ in range(40)]
-    np.testing.assert_allclose(rewards, 0.0, atol=1e-12)
+    steps = [env.step(np.zeros(4)) for _ in range(40)]
+    np.testing.assert_allclose([step[1] for step in steps], 0.0, atol=1e-12)
+    assert steps[-1][4]["score"] == pytest.approx(0.0, abs=1e-9), "of this episode"
 
 
 def test_a_label_that_no_hypothesis_allows_costs_max_loss():
