@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.vector import AutoresetMode
 
 import ldp_gym
 from ldp_gym.channels.base import Channel
@@ -65,7 +67,6 @@ class Stepwise:
 
 
 def delta_of(channel: str) -> float:
-    """The delta that a named channel can promise."""
     return 1e-5 if channel.endswith("-vector") else 0.0
 
 
@@ -90,25 +91,74 @@ def small_rules(channel: str = "laplace-single", nature: str = "iid", **more: ob
 
 
 def make_channel(name: str, num_hypotheses: int, num_labels: int, horizon: int, **options: object) -> Channel:
-    """A channel by its name, with the delta that it can promise."""
     maker = ldp_gym.CHANNELS[name]
     return maker(num_hypotheses, num_labels, horizon, **{"delta": delta_of(name), **options})
 
 
 def play(
-    env: gym.Env, actions: np.ndarray, seed: int | None = None, options: dict[str, Any] | None = None
-) -> tuple[list[dict[str, Any]], np.ndarray, list[dict[str, Any]]]:
-    """One episode of a single environment: the observations, the rewards and the infos."""
-    observation, info = env.reset(seed=seed, options=options)
-    observations, infos = [observation], [info]
-    rewards, over = [], False
+    env: gym.Env, actions: np.ndarray, seed: int | None = None
+) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """One episode of a single environment: the observations and the rewards."""
+    observations, rewards, over = [env.reset(seed=seed)[0]], [], False
     while not over:
-        observation, reward, over, truncated, info = env.step(actions[len(rewards)])
+        observation, reward, over, truncated, _ = env.step(actions[len(rewards)])
         assert not truncated
         observations.append(observation)
         rewards.append(reward)
-        infos.append(info)
-    return observations, np.array(rewards), infos
+    return observations, np.array(rewards)
+
+
+def assert_same(ours: Any, theirs: Any, rtol: float = 1e-12) -> None:
+    """Check that two values or dicts of values agree, in their types too."""
+    if isinstance(theirs, dict):
+        assert set(ours) == set(theirs)
+        for key in theirs:
+            assert_same(ours[key], theirs[key], rtol)
+    else:
+        assert np.asarray(ours).dtype == np.asarray(theirs).dtype
+        np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=min(rtol, 1e-6))
+
+
+def assert_same_infos(ours: dict[str, Any], theirs: dict[str, Any], rtol: float) -> None:
+    """Check that the infos of two vector environments have the same values under the same masks."""
+    assert all(key in theirs or not np.any(ours[f"_{key}"]) for key in ours if f"_{key}" in ours)
+    for key in (key for key in theirs if f"_{key}" in theirs):
+        mask = theirs[f"_{key}"]
+        np.testing.assert_array_equal(ours[f"_{key}"], mask)
+        if key == "final_obs":
+            for one, other in zip(ours[key][mask], theirs[key][mask], strict=True):
+                assert_same(one, other, rtol)
+        elif isinstance(theirs[key], dict):
+            assert_same_infos(ours[key], theirs[key], rtol)
+        else:
+            values = np.asarray(ours[key])[mask], theirs[key][mask]
+            np.testing.assert_allclose(*values, rtol=min(rtol, 1e-9), atol=1e-12)
+
+
+def assert_same_games(native: Any, sync: Any, actions: np.ndarray, rtol: float = 1e-12) -> None:
+    """Check that a vector environment plays as a SyncVectorEnv does, through the ends of games.
+
+    Some games start over before their end. Observations agree to ``rtol``, rewards and infos also to 1e-9.
+    """
+
+    def both(method: str, *arguments: Any, **options: Any) -> Any:
+        results = [getattr(envs, method)(*arguments, **deepcopy(options)) for envs in (native, sync)]
+        assert_same(results[0][0], results[1][0], rtol)
+        for ours, theirs in zip(results[0][1:-1], results[1][1:-1], strict=True):
+            assert_same(ours, theirs, min(rtol, 1e-9))
+        assert_same_infos(results[0][-1], results[1][-1], rtol)
+        return results[0]
+
+    assert native.single_observation_space == sync.single_observation_space
+    assert native.single_action_space == sync.single_action_space
+    both("reset", seed=11)
+    assert native.unwrapped.np_random_seed == sync.np_random_seed == tuple(range(11, 11 + native.num_envs))
+    for t, action in enumerate(actions):
+        if t == 3:
+            both("reset", seed=50, options={"reset_mask": np.arange(native.num_envs) % 2 == 0})
+        over = both("step", action)[2]
+        if over.any() and native.metadata["autoreset_mode"] is AutoresetMode.DISABLED:
+            both("reset", options={"reset_mask": over})
 
 
 def total_kl(learner: Any, env: Any, seed: int) -> Any:
@@ -129,10 +179,12 @@ def make_episodes(rules: dict[str, Any], episodes: int = 1, seed: int = 0) -> Ep
     return Episodes(scenario, [scenario.start_episode(generator) for generator in generators])
 
 
-def record(rules: dict[str, Any], rounds: int, episodes: int = 1, seed: int = 0) -> tuple[Game, Tape]:
-    """A game, and a tape of its first rounds."""
+def record(
+    rules: dict[str, Any], rounds: int | None = None, episodes: int = 1, seed: int = 0
+) -> tuple[Game, Tape]:
+    """A game, and a tape of its first rounds, or of all."""
     made = make_episodes(rules, episodes, seed)
-    return made.scenario.game, made.play(rounds)
+    return made.scenario.game, made.play(made.scenario.horizon if rounds is None else rounds)
 
 
 def listed_law(

@@ -44,26 +44,33 @@ def evaluate(**arguments):
 
 
 def run(**arguments):
-    """A run of the benchmark that has to end before anything is written."""
     return bench.run(**{"suite": "limit", "out": "/proc/nowhere", **arguments})
 
 
 CALLS = [
     (make, "horizn", [3]),
+    (make, "zzz", [5]),
     (make, "horizon", ["1", 1j, True, [1], 2.5, -1, 0]),
     (make, "epsilon", ["1", 1j, True, [1], object(), math.nan, 0.0, -1, 10**400]),
     (make, "delta", ["0", -0.1, 1.0, math.nan]),
     (make, "max_loss", POSITIVES),
     (make, "class_seed", SEEDS),
+    (make, "batch", [0, -1, 1.5, "3", None, True]),
+    (ldp_gym.LDPDistVectorEnv, "autoreset_mode", ["same", 3]),
+    (ldp_gym.LDPDistVectorEnv, "num_envs", [0, 1.5, "2"]),
     (make, "reveal", FLAGS),
     (make, "observe_candidates", FLAGS),
-    (make, "channel", [3, "splt", RULES, type(CHANNEL)]),
+    (make, "channel", [3, "splt", RULES, type(CHANNEL), "nowhere:Channel"]),
     (make, "hypotheses", ["dirichet", 3, [[0.5, 0.5]], [[0.5, 0.6], [0.5, 0.5]]]),
+    (make, "num_labels", [2.5, "3", 1]),
     (make, "nature", [3, "adversery", []]),
+    (make, "nature_kwargs", [3]),
     (make, "truth", ["nobody", 2, -1, 1.5, True, [0.5, 0.5]]),
     (make, "channel_kwargs", [3, "x", [1], {1: 2}]),
+    (ldp_gym.LDPDistEnv, "render_mode", ["disco", 3]),
     (step, "action", ROWS),
     (reset, "seed", SEEDS),
+    (lambda seed: ldp_gym.LDPDistVectorEnv(2).reset(seed=seed), "seed", SEEDS),
     (reset, "options", [3, "x", {"truth": 9}, {"truth": "a"}, {"truth": True}]),
     (evaluate, "learner", LEARNERS),
     (evaluate, "env", ENVS),
@@ -99,10 +106,40 @@ CALLS = [
     (ldp_agents.Uniform, "game", [3, None, RULES, make()]),
 ]  # fmt: skip
 CASES = [(call, argument, value) for call, argument, values in CALLS for value in values]
-NAMES = {"horizn": "did you mean 'horizon'",
+NAMES = {"horizn": "did you mean 'horizon'", "zzz": "'zzz'. It takes hypotheses, num_hypotheses, .*max_loss",
          "hypotheses": "hypothes", "options": "truth|options", "learners": "learner", "channels": "channel",
          "runs": "run", "candidates": "candidates|hypothes|table", "game": "Game", "action": "action",
          "nature": "[Nn]ature", "env": "env|horizn", "channel": "[Cc]hannel", "split": "split"}  # fmt: skip
+
+
+REDRAWN = {"redraw_hypotheses": True, "observe_candidates": True}
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"hypotheses": "softmax-liner"}, "did you mean 'softmax-linear'"),
+        ({"channel": "laplace-vector"}, "needs delta > 0"),
+        ({"nature": "sequence"}, "nature 'sequence' needs the option 'contexts'"),
+        ({"nature": "cycle", "nature_kwargs": {"contexts": "abc"}}, "contexts .*'abc'"),
+        ({"nature": "cycle", "nature_kwargs": {"pool_seed": "x"}}, "pool_seed must be a whole"),
+        ({"nature": ldp_gym.NATURES["iid"](2)}, "made for context_dim=2, not for 4"),
+        ({"redraw_hypotheses": True}, "needs observe_candidates=True"),
+        ({"hypotheses": "hadamard", **REDRAWN}, "needs a random class by its name"),
+        (
+            {"hypotheses": "refined", "hypotheses_kwargs": {"base": TABLE}, **REDRAWN},
+            "another seed gives another",
+        ),
+        ({"hypotheses": "hadamard", "epsilon": math.nan}, "epsilon must be a number, got NaN"),
+        ({"epsilon": 1e-308}, "beyond the floats"),
+        ({"channel_kwargs": {"gama": 1}}, "takes no option 'gama'"),
+        ({"channel_kwargs": {"num_labels": 3}}, "the game decides 'num_labels'"),
+        ({"channel": "split", "channel_kwargs": {"x": 1}}, "no option 'x'; its options: none"),
+    ],
+)
+def test_rules_that_do_not_fit_together_are_named(rules, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        gym.make("LDPDist-v0", **rules)
 
 
 @pytest.mark.parametrize(("call", "argument", "value"), CASES)

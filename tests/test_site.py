@@ -1,16 +1,12 @@
 """The site in a real browser: tables are tables, and nothing is cut off, on wide and on narrow screens."""
 
-import os
-import shutil
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-READY = """
-const tables = [...document.querySelectorAll("article table:not(.highlighttable)")];
-return document.readyState === "complete" && tables.every(one => one.closest(".md-typeset__scrollwrap"));
-"""
+READY = """[...document.querySelectorAll("article table:not(.highlighttable)")].every(
+    table => table.closest(".md-typeset__scrollwrap"))"""
 """The theme's script puts every table into a box that scrolls."""
 
 FAULTS = """
@@ -36,33 +32,6 @@ return faults;
 """
 
 
-def leave_out(reason):
-    """Skip the tests for want of a browser; fail where one is demanded."""
-    if os.environ.get("LDP_GYM_DEMAND_BROWSER") == "1":
-        pytest.fail(f"the site was not tested in a browser: {reason}")
-    pytest.skip(f"the site was not tested in a browser: {reason}")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Headless Chromium."""
-    try:
-        from selenium import webdriver
-    except ImportError:
-        leave_out("selenium is not installed: pip install 'ldp-gym[dev]'")
-    chromium = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chrome")
-    driver = shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        leave_out("it needs chromium and chromedriver; on Debian: apt-get install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
-        options.add_argument(argument)
-    window = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
-    yield window
-    window.quit()
-
-
 @pytest.fixture(scope="module")
 def site(browser, tmp_path_factory):
     """The hand-written pages, built: the reference takes most of the time, and has few tables."""
@@ -76,12 +45,6 @@ def site(browser, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", sorted(page.stem for page in (ROOT / "docs").glob("*.md")))
-def test_tables_are_rendered_and_nothing_is_cut(browser, site, name):
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    for width in (1280, 400):  # the page may be narrower than a window can be
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        browser.get((site / f"{name}.html").as_uri())
-        WebDriverWait(browser, 120).until(lambda window: window.execute_script(READY))
-        assert browser.execute_script(FAULTS) == [], f"at {width} pixels"
+def test_tables_are_rendered_and_nothing_is_cut(show, site, name):
+    for width in (1280, 400):
+        assert show(site / f"{name}.html", width, READY).execute_script(FAULTS) == [], f"at {width} pixels"

@@ -6,27 +6,24 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from helpers import ALPHA, CHANNELS, LOSSLESS, record, small_rules, total_kl
+from rl_helpers import untrained
 from scipy import stats
 from scipy.special import logsumexp
 
 import ldp_agents
 import ldp_gym
+from ldp_agents.rl import EvidenceLearner, save
 from ldp_gym import LEARNERS, Game
 from ldp_gym.engine.learners import plays_blocks
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.testing import check_learner
-
-KINDS = ["laplace-single", "laplace-vector", "randomized-response", "split", "adaptive-groups", "identity"]
-"""A channel of every kind; on the others, only one learner of every kind is checked."""
+from ldp_gym.wrappers import EvidenceObservation, MixtureAction, VectorMixtureAction
 
 
-@pytest.mark.parametrize(
-    ("name", "channel"),
-    [(name, channel) for name in LEARNERS.names() for channel in KINDS]
-    + [(name, channel) for name in ("bayes", "centred-exp3") for channel in CHANNELS if channel not in KINDS],
-)
+@pytest.mark.parametrize("channel", CHANNELS)
+@pytest.mark.parametrize("name", LEARNERS.names())
 def test_every_learner_keeps_the_contract(name, channel):
-    for more in ({}, {"hypotheses": "dirichlet", "horizon": 12}):
+    for more in ({"horizon": 24}, {"hypotheses": "dirichlet", "horizon": 12}):
         game = small_rules(channel, **more)
         literal = name in ("wma", "exp3")
         not_private = name == "amortized" and channel == "identity"
@@ -79,12 +76,21 @@ def test_bayes_is_the_explicit_posterior(channel):
         log_weights += np.log([sum(f[k, y] * density[y] for y in range(6)) for k in range(4)])
 
 
-class Doubter(ldp_agents.Bayes):
-    """Bayes, half of it uniform."""
+def doubting(base):
+    """A subclass whose predictions are half uniform."""
 
     def predict(self, candidates):
-        prediction = super().predict(candidates)
+        prediction = base.predict(self, candidates)
         return 0.5 * prediction + 0.5 / prediction.shape[-1]
+
+    return type(f"Doubting{base.__name__}", (base,), {"predict": predict})
+
+
+Doubter, DoubtingShare = doubting(ldp_agents.Bayes), doubting(ldp_agents.FixedShare)
+
+
+class DeeperDoubter(Doubter):
+    rate = 0.5
 
 
 class Sleeper(ldp_agents.EXP3):
@@ -100,26 +106,24 @@ class Sleeper(ldp_agents.EXP3):
             super().update(candidates, message)
 
 
-class DeeperDoubter(Doubter):
-    rate = 0.5
+class EagerRobust(ldp_agents.Robust):
+    def update(self, candidates, message):
+        super().update(candidates, message)
+        self.learn(np.array([1.0, *[0.5] * (self.game.num_hypotheses - 1)]))
 
 
 class Cautious(ldp_agents.Bayes):
-    """Bayes that takes every message for less than it is."""
-
     def losses(self, messages, candidates):
         return 0.3 * super().losses(messages, candidates)
 
 
 class Shifted(ldp_agents.Bayes):
-    """Bayes with the weights of the neighbours."""
-
     @property
     def weights(self):
         return np.roll(super().weights, 1, axis=-1)
 
 
-SUBCLASSES = [Doubter, DeeperDoubter, Sleeper, Cautious, Shifted]
+SUBCLASSES = [Doubter, DoubtingShare, DeeperDoubter, Sleeper, EagerRobust, Cautious, Shifted]
 
 
 @pytest.mark.parametrize("channel", ["laplace-single", "adaptive-split"])
@@ -191,7 +195,6 @@ def test_acting_starts_over_by_itself(name, channel):
 
 @pytest.mark.parametrize("name", ["bayes", "robust"])
 def test_a_message_is_learned_from_once_however_often_it_is_shown(name):
-    """Also when another game starts over after acting."""
     envs = gym.make_vec("LDPDist-v0", num_envs=3, **small_rules())
     once, often = ldp_agents.make(name, envs), ldp_agents.make(name, envs)
     observation, _ = envs.reset(seed=0)
@@ -305,6 +308,17 @@ def test_follow_the_leader_by_hand():
     np.testing.assert_allclose(player.predict(tape.candidates)[0], expected)
 
 
+@pytest.mark.parametrize("channel", ["randomized-response", "adaptive-split"])
+def test_follow_the_leader_follows(channel):
+    game, tape = record(small_rules(channel, epsilon=3.0))
+    mle, bayes = ldp_agents.MLE(game), ldp_agents.Bayes(game)
+    mle.reset((1,)), bayes.reset((1,))
+    for t in range(40):
+        for learner in (mle, bayes):
+            learner.update(tape.candidates[:, t], tape.messages[:, t])
+        assert mle.weights.max() == mle.weights[0, bayes.weights.argmax()] == 1.0
+
+
 def test_the_literal_learner_smooths_by_its_channel_s_own_cells():
     game, tape = record(small_rules(hypotheses="dirichlet", channel_kwargs={"clipping": "paper"}), 5)
     player = ldp_agents.make("exp3", game)
@@ -319,3 +333,25 @@ def test_centring_learns_where_the_literal_learner_does_not():
     game = {"hypotheses": "dirichlet", "horizon": 10_000}
     risks = [ldp_gym.evaluate(name, game, episodes=40).kl[:, -1] for name in ("centred-exp3", "exp3")]
     assert stats.ttest_rel(*risks, alternative="less").pvalue < 1e-6
+
+
+def test_a_learner_is_made_for_an_environment_or_its_game():
+    single = gym.make("LDPDist-v0", **small_rules())
+    vector = gym.make_vec("LDPDist-v0", num_envs=2, **small_rules())
+    wrapped = (EvidenceObservation(MixtureAction(single)), VectorMixtureAction(vector))
+    for env in (single, single.unwrapped, vector, *wrapped):
+        game = env.unwrapped.game
+        assert ldp_agents.make("bayes", env).game is ldp_agents.make("exp3", game).game is game
+    for other in (gym.make("CartPole-v1"), None, "split", Game):
+        with pytest.raises(TypeError, match="expected an environment of LDPDist-v0 or a Game, got"):
+            ldp_agents.make("bayes", other)
+
+
+def test_a_trained_model_goes_by_its_directory(tmp_path):
+    env = gym.make("LDPDist-v0", **small_rules())
+    save(untrained(), tmp_path)
+    learner = ldp_agents.make(str(tmp_path), env)
+    assert isinstance(learner, EvidenceLearner)
+    assert learner.act(env.reset(seed=0)[0]).shape == (6,)
+    with pytest.raises(TypeError, match="takes no option 'rate'"):
+        ldp_agents.make(str(tmp_path), env, rate=2.0)

@@ -1,26 +1,23 @@
 """Learners that read likelihoods: each line by line, and its bound on the log-loss of messages."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
-from helpers import ALPHA, record
+from helpers import ALPHA, make_channel, record, total_kl
 from scipy import stats
 
 import ldp_agents
 import ldp_gym
+from ldp_agents import CentredEXP3
 from ldp_agents.robust import MEMBER, PAIR, PRIOR
-from ldp_gym import theory
+from ldp_gym import Game, theory
+from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.testing import check_learner
 
 
-def record_all(rules, episodes=1):
-    """A game, and a tape of all its rounds."""
-    return record(rules, rules["horizon"], episodes)
-
-
 def likelihoods(game, tape):
-    """Of each hypothesis and message, ``(B, T, K)``; of a channel that is not adaptive."""
     return np.exp(game.channel.log_likelihood(tape.messages, tape.candidates))
 
 
@@ -30,7 +27,6 @@ def message_losses(weights, likelihood):
 
 
 def weights_along(learner, tape):
-    """The learner's weights before each round, ``(B, T, K)``."""
     learner.reset((len(tape.messages),))
     along = []
     for t in range(tape.messages.shape[1]):
@@ -48,7 +44,7 @@ WEIGHTS = (0.1, 0.2, 0.3, 0.4)
 
 @pytest.mark.parametrize("rate", [0.25, 1.0])
 def test_weights_are_the_prior_times_the_tempered_likelihoods(rate):
-    game, tape = record_all(GAME)
+    game, tape = record(GAME)
     learner = ldp_agents.Bayes(game, rate=rate, prior=WEIGHTS)
     learner.reset((1,))
     played = learner.play(tape.candidates, tape.messages)[0]
@@ -62,7 +58,7 @@ def test_weights_are_the_prior_times_the_tempered_likelihoods(rate):
 
 def test_a_prior_of_zero_rules_out():
     prior = (0.5, 0.0, 0.5, 0.0)
-    game, tape = record_all(GAME)
+    game, tape = record(GAME)
     learner = ldp_agents.Bayes(game, prior=prior)
     learner.reset((1,))
     learner.play(tape.candidates, tape.messages)
@@ -84,19 +80,14 @@ def test_a_prior_of_zero_rules_out():
 )
 def test_wrong_options_are_refused(learner, options, message):
     with pytest.raises(ValueError, match=message):
-        ldp_agents.make(learner, record_all(GAME)[0], **options)
+        ldp_agents.make(learner, record(GAME)[0], **options)
 
 
 @pytest.mark.parametrize("name", ["bayes", "mle", "fixed-share", "soft-bayes", "pairs", "robust"])
 def test_labels_that_every_hypothesis_rules_out_leave_predictions(name):
     """Without privacy, a mixture of disjoint members rules each of them out, one by one."""
-    rules = {
-        "hypotheses": "disjoint",
-        "channel": "identity",
-        "epsilon": np.inf,
-        "truth": "mixture",
-        "horizon": 30,
-    }
+    rules = {"hypotheses": "disjoint", "channel": "identity", "epsilon": np.inf}
+    rules |= {"truth": "mixture", "horizon": 30}
     result = ldp_gym.evaluate(name, rules, episodes=2)
     assert not np.isnan(result.kl).any()
     assert np.isfinite(result.weights).all()
@@ -107,7 +98,7 @@ SMALL = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 6, "
 
 def test_it_is_the_posterior_over_all_sequences_of_hypotheses():
     """The law of the next hypothesis, by listing all 3^6 sequences with their prior."""
-    game, tape = record_all(SMALL)
+    game, tape = record(SMALL)
     share, likelihood = 0.2, likelihoods(game, tape)[0]
     weights = weights_along(ldp_agents.FixedShare(game, share=share), tape)[0]
     for t in range(6):
@@ -124,7 +115,7 @@ def test_it_is_the_posterior_over_all_sequences_of_hypotheses():
 def test_no_sequence_of_hypotheses_beats_it_by_more_than_the_bound(switches):
     """The best sequence with so many switches, by dynamic programming, on messages of a switching truth."""
     rules = {**SMALL, "horizon": 200, "truth": "switching", "truth_kwargs": {"num_switches": 3}}
-    game, tape = record_all(rules, episodes=4)
+    game, tape = record(rules, episodes=4)
     likelihood, share = likelihoods(game, tape), 0.02
     paid = message_losses(weights_along(ldp_agents.FixedShare(game, share=share), tape), likelihood)
     bound = theory.fixed_share_bound(3, 200, switches, share)
@@ -142,7 +133,7 @@ OF_PAIRS = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 6
 
 
 def test_it_is_bayes_rule_over_members_and_pairs():
-    game, tape = record_all(OF_PAIRS)
+    game, tape = record(OF_PAIRS)
     likelihood = likelihoods(game, tape)[0]
     along = weights_along(ldp_agents.Pairs(game, members=0.7), tape)[0]
     mixtures = [(0.7 / 3, np.eye(3)[k]) for k in range(3)]
@@ -156,10 +147,10 @@ def test_it_is_bayes_rule_over_members_and_pairs():
 
 
 def test_without_pairs_it_is_bayes_and_too_many_hypotheses_are_refused():
-    game, tape = record_all(OF_PAIRS)
+    game, tape = record(OF_PAIRS)
     ours, bayes = ldp_agents.Pairs(game, members=1.0), ldp_agents.Bayes(game)
     np.testing.assert_allclose(weights_along(ours, tape), weights_along(bayes, tape), rtol=1e-9)
-    game, _ = record_all({"hypotheses": "disjoint", "num_hypotheses": 129, "horizon": 2})
+    game, _ = record({"hypotheses": "disjoint", "num_hypotheses": 129, "horizon": 2})
     with pytest.raises(ValueError, match="at most 128 hypotheses, got 129; 'robust'"):
         ldp_agents.Pairs(game)
 
@@ -168,7 +159,7 @@ OF_MIXTURES = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon"
 
 
 def test_it_steps_towards_bayes_rule():
-    game, tape = record_all(OF_MIXTURES)
+    game, tape = record(OF_MIXTURES)
     likelihood = likelihoods(game, tape)[0]
     along = weights_along(ldp_agents.SoftBayes(game, rate=0.3), tape)[0]
     weights = np.full(4, 0.25)
@@ -184,7 +175,7 @@ def test_no_mixture_beats_it_by_more_than_the_bound(channel, epsilon):
     """The best mixture by the EM algorithm, which climbs the concave likelihood; it is near, or worse."""
     rules = {**OF_MIXTURES, "channel": channel, "epsilon": epsilon}
     rules |= {"truth": "mixture", "truth_kwargs": {"num_members": 3}}
-    game, tape = record_all(rules, episodes=4)
+    game, tape = record(rules, episodes=4)
     likelihood, rate = likelihoods(game, tape), 0.05
     assert (likelihood.max(axis=-1) <= np.exp(epsilon) * likelihood.min(axis=-1) * (1 + 1e-9)).all()
     paid = message_losses(weights_along(ldp_agents.SoftBayes(game, rate=rate), tape), likelihood)
@@ -198,10 +189,9 @@ def test_no_mixture_beats_it_by_more_than_the_bound(channel, epsilon):
 
 
 def test_rate_and_share_fit_the_horizon_unless_given():
-    """The share is one switch per episode."""
-    assert ldp_agents.FixedShare(record_all(SMALL)[0]).share == pytest.approx(1 / 6)
-    assert ldp_agents.SoftBayes(record_all(OF_MIXTURES)[0]).rate == pytest.approx(np.sqrt(np.log(4) / 300))
-    assert ldp_agents.SoftBayes(record_all({**OF_MIXTURES, "horizon": 2})[0]).rate == 0.5
+    assert ldp_agents.FixedShare(record(SMALL)[0]).share == pytest.approx(1 / 6)
+    assert ldp_agents.SoftBayes(record(OF_MIXTURES)[0]).rate == pytest.approx(np.sqrt(np.log(4) / 300))
+    assert ldp_agents.SoftBayes(record({**OF_MIXTURES, "horizon": 2})[0]).rate == 0.5
 
 
 TABLES = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True}
@@ -211,7 +201,7 @@ TABLES |= {"num_hypotheses": 8, "num_labels": 16, "horizon": 1000, "channel": "s
 @pytest.mark.parametrize("truth", ["uniform", "mixture", "switching"])
 def test_it_pays_for_messages_what_any_expert_pays_and_the_log_of_its_prior(truth):
     rules = {"num_hypotheses": 4, "num_labels": 5, "context_dim": 2, "horizon": 200, "truth": truth}
-    game, tape = record_all(rules, episodes=4)
+    game, tape = record(rules, episodes=4)
     likelihood = likelihoods(game, tape)
     paid = message_losses(weights_along(ldp_agents.Robust(game), tape), likelihood)
     experts = [
@@ -233,7 +223,7 @@ def test_it_pays_for_messages_what_any_expert_pays_and_the_log_of_its_prior(trut
 )
 def test_it_trusts_the_expert_that_expects_the_truth(truth, options, expert):
     rules = {**TABLES, "truth": truth, "truth_kwargs": options}
-    game, tape = record_all(rules, episodes=8)
+    game, tape = record(rules, episodes=8)
     learner = ldp_agents.Robust(game)
     learner.reset((8,))
     learner.play(tape.candidates, tape.messages)
@@ -264,7 +254,66 @@ def test_no_truth_makes_it_fall_far_behind():
 
 
 def test_of_many_hypotheses_the_first_expert_is_bayes():
-    game, tape = record_all({"hypotheses": "disjoint", "num_hypotheses": 40, "num_labels": 80, "horizon": 5})
+    game, tape = record({"hypotheses": "disjoint", "num_hypotheses": 40, "num_labels": 80, "horizon": 5})
     learner = ldp_agents.Robust(game)
     learner.reset((1,))
     assert learner.play(tape.candidates, tape.messages).shape == (1, 5, 80)
+
+
+# -- centred-exp3 on label losses: right in the long run where no hypothesis is, by enumeration -------------
+
+OUTSIDE = np.array([0.9, 0.05, 0.05])
+ROWS = np.array([[0.7, 0.15, 0.15], [0.95, 0.0499, 0.0001]])
+"""The first has the smaller KL from the truth (0.12 against 0.27), the second is sharper, and nearer."""
+TELLING = ["randomized-response", "subset-selection", "one-bit", "designed"]
+
+
+def expected_losses(name, epsilon):
+    """Losses per round in expectation: of the learner on labels, of messages, and of labels by hand."""
+    channel = make_channel(name, 2, 3, 1000, epsilon=epsilon)
+    listed = channel.list_messages(ROWS)
+    density = np.exp(channel.log_density(listed.messages, ROWS) + listed.log_weights[:, None])
+    chances = density @ OUTSIDE
+    learner = CentredEXP3(Game(None, channel, 1000), losses="label")
+    estimates = learner.losses(listed.messages, ROWS)[:, :2]
+    lengths = 3 * ROWS.max(axis=0)
+    clipped = -np.log((1 - 1 / 1000) * ROWS / lengths + 1 / (1000 * lengths.sum()))
+    return (
+        chances @ estimates,
+        -chances @ channel.log_likelihood(listed.messages, ROWS),
+        clipped @ OUTSIDE,
+    )
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+@pytest.mark.parametrize("name", TELLING)
+def test_it_prefers_the_hypothesis_of_the_least_label_loss(name, epsilon):
+    estimated, _, clipped = expected_losses(name, epsilon)
+    np.testing.assert_allclose(estimated, clipped, rtol=1e-8)
+    assert estimated.argmin() == 0
+
+
+@pytest.mark.parametrize(("epsilon", "preferred"), [(0.5, 1), (2.0, 1), (9.0, 0)])
+def test_a_posterior_on_messages_prefers_the_sharper_one_at_small_eps(epsilon, preferred):
+    """The bias of Bayes: its limit is the least expected loss of messages, and that is another hypothesis."""
+    assert expected_losses("randomized-response", epsilon)[1].argmin() == preferred
+
+
+def test_along_a_tape_and_on_an_adaptive_channel_it_is_what_it_is_in_turn():
+    """Under a posterior that never advances, the groups tell all labels apart."""
+    env = ldp_gym.LDPDistEnv(
+        hypotheses="disjoint", num_hypotheses=3, channel="adaptive-groups", horizon=30, batch=30
+    )
+    label_losses = partial(CentredEXP3, losses="label")
+    played = ldp_gym.evaluate(label_losses, env, episodes=1)
+    assert played.kl[0, -1] == pytest.approx(total_kl(label_losses, env, seed=0))
+
+
+def test_it_says_what_it_cannot_do():
+    game = Game(None, make_channel("split", 2, 3, 10), 10)
+    with pytest.raises(ValueError, match="losses must be"):
+        CentredEXP3(game, losses="labels")
+    with pytest.raises(ValueError, match="rate='known' bounds the losses of messages"):
+        CentredEXP3(game, rate="known", losses="label")
+    with pytest.raises(IncompatibleChannelError, match="do not tell all labels apart"):
+        CentredEXP3(game, losses="label").losses(np.array([-1.0, 1.0]), ROWS)

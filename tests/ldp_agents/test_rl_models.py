@@ -6,10 +6,10 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from helpers import CHANNELS, TABLE, record, small_rules
+from helpers import ALPHA, CHANNELS, TABLE, record, small_rules
 from rl_helpers import untrained
+from scipy.stats import t as student
 
-import ldp_agents
 import ldp_gym
 from ldp_agents.rl import EvidenceLearner, Model, load, network, save
 from ldp_agents.rl.amortized import TorchNetwork, label_evidence, simulate, total_kl
@@ -91,11 +91,6 @@ def test_the_differentiable_loss_is_the_environment_s(channel, more):
     np.testing.assert_allclose(ours, np.mean(played), rtol=1e-4)
 
 
-@pytest.mark.parametrize("channel", PRIVATE)
-def test_a_model_keeps_the_learner_s_contract(channel):
-    check_learner(untrained(), **small_rules(channel))
-
-
 def test_a_model_plays_any_class_and_size():
     for more in ({"num_hypotheses": 9}, {"num_labels": 3}, {"horizon": 90}, {"hypotheses": "dirichlet"}):
         check_learner(untrained(), **small_rules(**more))
@@ -123,6 +118,18 @@ def test_a_model_smooths_its_mixture_a_little():
     np.testing.assert_allclose(learner.predict(tape.candidates)[0], expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize(("channel", "epsilon"), [("laplace-single", 1.0), ("split", 4.0)])
+def test_the_shipped_model_is_near_bayes(channel, epsilon):
+    """At most 1.15 times Bayes; paired, error rate 1e-6."""
+    rules = {"channel": channel, "epsilon": epsilon}
+    ours, bayes = (
+        ldp_gym.evaluate(name, rules, episodes=60, seed=50).kl[:, -1] for name in ("amortized", "bayes")
+    )
+    gap = ours - 1.15 * bayes
+    assert gap.mean() < student.isf(ALPHA, 59) * gap.std(ddof=1) / np.sqrt(60)
+    assert ours.mean() < 1.25 * bayes.mean()
+
+
 def test_a_stored_model_is_the_model(tmp_path):
     rules = small_rules()
     model = untrained()
@@ -132,14 +139,6 @@ def test_a_stored_model_is_the_model(tmp_path):
         theirs, ours = (ldp_gym.evaluate(factory, rules, episodes=2).kl for factory in (stored, model))
         np.testing.assert_allclose(theirs, ours, rtol=1e-4)  # stored in single precision
     assert track_of(load(tmp_path)) == "uninformed"
-    with pytest.raises(FileNotFoundError, match=r"it has no model\.json"):
-        load(tmp_path / "nowhere")
-
-
-@pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.NoPrivacyWarning")
-def test_what_is_not_private_is_refused():
-    with pytest.raises(ldp_agents.IncompatibleChannelError, match="'bayes' reads every channel"):
-        untrained()(Scenario(**small_rules("identity")).game)
 
 
 TRAINED_ON = {
@@ -164,12 +163,9 @@ TRAINED_ON = {
             {"hypotheses": [[0.5, 0.5], [0.1, 0.9]]},
             "class family 'Table', trained on dirichlet, softmax-linear",
         ),
+        ({"epsilon": 9.0, "horizon": 99}, "eps = 9, trained on 0.25 to 8; T = 99, trained on 100 to 3000"),
         (
-            {"epsilon": 9.0, "horizon": 99},
-            "eps = 9, trained on 0.25 to 8; T = 99, trained on 100 to 3000",
-        ),
-        (
-            {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True, "horizon": 10},
+            {"redraw_hypotheses": True, "observe_candidates": True, "horizon": 10},
             "T = 10, trained on 100 to 3000",
         ),
     ],
@@ -180,10 +176,8 @@ def test_it_says_in_which_respects_a_game_is_outside_of_the_training(rules, expe
 
 def test_a_model_outside_of_its_training_says_so_once():
     _warn.cache_clear()
-    model, game = (
-        Model(untrained().parameters, TRAINED_ON, {"config": {"algorithm": "mine"}}),
-        Scenario(horizon=50).game,
-    )
+    model = Model(untrained().parameters, TRAINED_ON, {"config": {"algorithm": "mine"}})
+    game = Scenario(horizon=50).game
     with pytest.warns(OutsideTrainingWarning, match=r"'mine' plays outside of .*: T = 50, trained on 100"):
         model(game)
     with warnings.catch_warnings():

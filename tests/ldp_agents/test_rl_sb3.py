@@ -3,9 +3,10 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import small_rules
+from helpers import Stepwise, assert_same, small_rules
 from rl_helpers import EASY
 from sb3_contrib import RecurrentPPO
+from scipy.special import softmax
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
@@ -26,16 +27,6 @@ VIEWS = {
 }
 
 
-def same(ours, theirs):
-    assert type(ours) is type(theirs) or isinstance(ours, dict) == isinstance(theirs, dict)
-    if isinstance(ours, dict):
-        assert set(ours) == set(theirs)
-        for key in ours:
-            same(ours[key], theirs[key])
-    else:
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("rules", [{}, {"channel": "randomized-response", "reveal": True}])
 def test_games_in_lock_step_are_a_dummy_vec_env(view, rules):
@@ -50,17 +41,16 @@ def test_games_in_lock_step_are_a_dummy_vec_env(view, rules):
     for env in (ours, theirs):
         env.seed(4)
     for _ in range(2):  # the second time without a seed
-        same(ours.reset(), theirs.reset())
+        assert_same(ours.reset(), theirs.reset(), 1e-5)
         assert ours.reset_infos == theirs.reset_infos
         for _ in range(17):
             actions = rng.uniform(-1, 1, (3, 4)).astype(np.float32)
             (seen, rewards, over, infos), expected = ours.step(actions), theirs.step(actions)
-            same(seen, expected[0])
-            np.testing.assert_allclose(rewards, expected[1], rtol=1e-5)
-            np.testing.assert_array_equal(over, expected[2])
-            assert (rewards.dtype, over.dtype) == (expected[1].dtype, expected[2].dtype)
+            assert_same(seen, expected[0], 1e-5)
+            assert_same(rewards, expected[1], 1e-5)
+            assert_same(over, expected[2])
             for info, other in zip(infos, expected[3], strict=True):
-                same(info, other)
+                assert_same(info, other, 1e-5)
             assert ours.reset_infos == theirs.reset_infos
             rewards[:] = 0.0  # SB3 writes into what it gets
 
@@ -87,33 +77,27 @@ def test_what_sb3_asks_of_its_games():
         SB3VecEnv(gym.make_vec("LDPDist-v0", num_envs=2))
 
 
-class Prior:
-    """A policy that plays the uniform mixture, or a fixed hypothesis."""
-
-    def __init__(self, logit=0.0):
+class Fixed:
+    def __init__(self, logit):
         self.logit = logit
 
     def predict(self, observations, state, episode_start, deterministic):
         return np.tile([self.logit, 0.0, 0.0, 0.0], (len(observations), 1)), state
 
 
-class First(ldp_agents.Learner):
+class First(Stepwise):
     def predict(self, candidates):
-        weights = np.exp([20.0, 0.0, 0.0, 0.0])
-        return np.einsum("k,...km->...m", weights / weights.sum(), candidates)
-
-    def update(self, candidates, message):
-        pass
+        return np.einsum("k,...km->...m", softmax([20.0, 0.0, 0.0, 0.0]), candidates)
 
 
 def test_scores_are_relative_to_uniform_and_bayes_on_the_same_episodes():
     rules = small_rules("split", truth=1)
-    assert score_policy(Prior(), episodes=4, **rules) == pytest.approx(0.0, abs=1e-6)
+    assert score_policy(Fixed(0.0), episodes=4, **rules) == pytest.approx(0.0, abs=1e-6)
     uniform, bayes, ours = (
         ldp_gym.evaluate(learner, rules, episodes=4, seed=3).risk for learner in ("uniform", "bayes", First)
     )
     expected = (uniform - ours) / (uniform - bayes)
-    assert score_policy(Prior(20.0), episodes=4, seed=3, **rules) == pytest.approx(expected, rel=1e-4)
+    assert score_policy(Fixed(20.0), episodes=4, seed=3, **rules) == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_callback_logs_scores():

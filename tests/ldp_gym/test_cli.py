@@ -8,7 +8,6 @@ import pytest
 from broken_channels import sharper
 from command_line import run, run_in_line
 
-import ldp_gym
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.noisy import LaplaceSingle
 from ldp_gym.channels.randomized_response import RandomizedResponse
@@ -16,11 +15,6 @@ from ldp_gym.cli.catalogue import REGISTRIES
 
 SMALL = ["--num-hypotheses", "2", "--num-labels", "3"]
 CEILINGS = ["audit", "laplace-single", "--hypotheses", "[[1,0,0],[0,0.5,0.5]]", "--horizon", "100"]
-
-
-def test_the_version_is_told():
-    assert run("--version") == (0, f"ldp-gym {ldp_gym.__version__}\n")
-    assert "audit" in run("--help")[1]
 
 
 @pytest.mark.parametrize("call", ["import ldp_gym.cli", "from ldp_gym.__main__ import main; main()"])
@@ -122,13 +116,11 @@ def test_the_exit_status_says_what_was_found(channel, arguments, expected, messa
     [
         (["audit", "laplace-singel"], "did you mean 'laplace-single'"),
         (["audit", "laplace-vector"], "needs delta > 0"),
-        (["audit", "laplace-single", "--epsilon", "-1"], "epsilon must be positive"),
         (["audit", "laplace-single", "--option", "clipping"], "name=value, got 'clipping'"),
         (["audit", "laplace-single", "--contexts", "0"], "Invalid value for '--contexts'"),
         (["audit", "laplace-single", "--trials", "3"], "trials must be at least 320, got 3"),
         (["audit", "laplace-single", "--trials", str(10**14)], "Invalid value for '--trials'"),
         (["audit", "builtins:dict"], "builtins:dict is not a channel"),
-        (["audit", "laplace-single", "--hypotheses", "[" * 50_000], "recursion"),
         (["audit", "laplace-single", "--option", "clippin=paper"], "takes no option 'clippin'"),
         (["audit", "laplace-single", "--hypotheses", "[[1,0],[0.5,0.6]]"], "hypothesis 1 sums to 1.1"),
         (["audit", "laplace-single", "--hypotheses", "[[1,0]"], "'[[1,0]' is not JSON"),

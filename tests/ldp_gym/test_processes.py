@@ -12,21 +12,12 @@ import pytest
 
 import ldp_agents
 import ldp_gym
-from ldp_gym.processes import count_jobs, share_out
+from ldp_gym.processes import share_out
 
 RULES = {"hypotheses": [[0.5, 0.5], [0.9, 0.1]], "channel": "split", "horizon": 25_000}
 
 
-class Own(ldp_agents.Bayes):
-    """A learner that only this module has: it goes along by value."""
-
-
-Own.__module__ = "__main__"
-
-
-@pytest.mark.parametrize(
-    "learner", ["exp3", Own, lambda game: ldp_agents.Bayes(game)], ids=["name", "class", "function"]
-)
+@pytest.mark.parametrize("learner", ["exp3", lambda game: ldp_agents.Bayes(game)], ids=["name", "function"])
 def test_any_number_of_processes_gives_the_same_numbers(learner):
     rules = {**RULES, "channel": "laplace-single"} if learner == "exp3" else RULES
     rounds = []
@@ -83,7 +74,7 @@ print("same" if one == two else "different")
 """
 
 
-def test_a_script_needs_no_guard(tmp_path):
+def test_a_script_needs_no_guard_and_its_classes_no_module(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, str(tmp_path / "script.py")]
@@ -111,7 +102,3 @@ def test_products_of_matrices_use_one_thread():
         ldp_gym.evaluate(Looks, {"horizon": 5}, episodes=1)
     assert seen
     assert set(seen) == {1}
-
-
-def test_all_cores():
-    assert count_jobs(-1) >= 1

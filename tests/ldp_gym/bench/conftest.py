@@ -10,7 +10,6 @@ from ldp_gym import bench
 
 @pytest.fixture(scope="session")
 def played(tmp_path_factory):
-    """The directory of the results, and the output of the command that has played the suite quick."""
     directory = tmp_path_factory.mktemp("played")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["<b>ldp-gym</b>", "bench"])

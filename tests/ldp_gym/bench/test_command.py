@@ -11,7 +11,6 @@ import ldp_gym
 from ldp_gym import bench
 from ldp_gym.bench import SUITES, Results, Store
 from ldp_gym.bench.report import Report
-from ldp_gym.bench.suites import OwnGame
 
 RUN = {"channels": [], "learners": [], "episodes": 1, "seed": 0, "size": "small", "parameters": {}}
 SMALL = ("--size", "small", "--jobs", 1, "--episodes")
@@ -46,38 +45,16 @@ def test_the_report_and_an_export_are_written(played):
     assert f"{len(lines) - 1:,} rows" in output
 
 
-def test_a_third_party_learner_that_fails(tmp_path):
-    arguments = ("bench", "--rule", "horizon=20", "--channel", "split", "--epsilon", 1, "--out", tmp_path)
-    code, output = run(*arguments, "--learner", "third_party:Crasher", "--learner", "bayes")
-    assert code == 1
-    assert "third_party:Crasher" in output
-    assert "ZeroDivisionError" in output
-
-
-def test_the_leaderboard_shows_tracks(tmp_path):
-    learners = ["third_party_learners:Picky", "bayes", "uniform"]
-    game = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 3, "horizon": 20, "epsilon": 1.0}
-    suite = OwnGame(game | {"channel": "split"})
-    results = bench.run(suite, learners=learners, episodes=2, out=tmp_path, jobs=1)
-    assert not results.failures, results.failures
-    tracks = results.frame.set_index("learner")["track"]
-    assert tracks[learners].tolist() == ["uninformed", "informed", "uninformed"]
-    assert "uninformed" in Report(tmp_path).write().read_text()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("bench",), "name a suite, or describe your game"),
         (("bench", "quik"), "did you mean 'quick'"),
         (("bench", "builtins:dict"), "suite must be a suite (made, not its class), or its name"),
-        (("bench", "quick", "--learner", "bays"), "did you mean 'bayes'"),
         (("bench", "quick", "--learner", "nowhere:Learner"), "cannot import learner 'nowhere:Learner'"),
         (("bench", "quick", "--learner", "nowhere[/red]:X"), "nowhere[/red]"),
         (("bench", "quick", "--learner", "\x1b[2Jbays"), "unknown learner"),
-        (("bench", "quick", "--channel", "nowhere:Channel"), "cannot import channel"),
         (("bench", "quick", "--channel", "builtins:dict"), "builtins:dict is not a channel"),
-        (("bench", "quick", "--size", "huge"), "default, small"),
         (("bench", "quick", "--episodes", "0"), "Invalid value for '--episodes'"),
         (("bench", "quick", "--jobs", "0"), "jobs (-1: one per core)"),
         (("bench", "quick", "--rule", "horizon=10"), "not both"),
@@ -87,8 +64,6 @@ def test_the_leaderboard_shows_tracks(tmp_path):
         (("bench", "--rule", "hypotheses=math:nothing"), "has no attribute 'nothing'"),
         (("bench", "--rule", "hypotheses=" + "[" * 50_000), "recursion"),
         (("bench", "--rule", "epsilon=[]"), "got an empty list"),
-        (("bench", "--rule", "epsilon=-1"), "epsilon must be positive"),
-        (("bench", "--rule", "channel_kwargs=3"), "channel_kwargs must be"),
         (("bench", "--rules", "no-such-file.json"), "no-such-file.json"),
         (("bench", "limit", *SMALL, 1, "--out", "file"), "file"),
         (("bench", "limit", *SMALL, 1, "--out", "file/below"), "file"),
@@ -110,8 +85,8 @@ def test_bad_arguments_say_what_is_allowed(arguments, message, tmp_path, monkeyp
 
 
 def test_brackets_in_a_path_are_text(tmp_path):
-    out = tmp_path / "a [/red] b"
-    code, output = run_in_line("bench", "limit", *SMALL, 1, "--out", out)
+    Store(tmp_path / "a [/red] b").begin_run("limit", RUN, [])
+    code, output = run_in_line("report", tmp_path / "a [/red] b")
     assert code == 0, output
     assert "a [/red] b" in output
 
@@ -123,11 +98,7 @@ def test_the_leaderboard_has_the_learners_of_earlier_runs(tmp_path):
     assert "fixed-share" in section.results.learners
 
 
-# -- In a process of its own --------------------------------------------------------------------------------
-
-
 def call(directory, *arguments, path=()):
-    """The console script in a directory, with further places for modules."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, path), *sys.path[1:]])}
     command = [sys.executable, "-P", "-c", "from ldp_gym.__main__ import main; main()", *map(str, arguments)]
     done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True)
@@ -156,22 +127,3 @@ def test_a_broken_plugin_is_named_and_breaks_nothing(tmp_path):
     code, output = call(tmp_path, "broken", path=[tmp_path])
     assert code == 2
     assert "command 'broken' of bad-plugin cannot be loaded" in output
-
-
-def test_a_store_that_names_a_module_runs_no_code(tmp_path):
-    for name in (
-        "trap",
-        "typer",
-        "numpy",
-        "rich",
-    ):  # none hides an installed module
-        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w').close()\n")
-    settings = RUN | {"learners": ["trap:L"]}
-    store = Store(tmp_path)
-    store.begin_run("trap:Suite", settings, [])
-    store.begin_run("limit", settings | {"channels": ["trap:Channel"]}, [])
-    store.begin_run("own-game", settings | {"parameters": {"rules": {"hypotheses": "trap:models"}}}, [])
-    code, output = call(tmp_path, "report", ".")
-    assert code == 0, output
-    assert "report.html" in output
-    assert not (tmp_path / "sprung").exists()

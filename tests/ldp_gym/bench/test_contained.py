@@ -8,31 +8,60 @@ import time
 
 import numpy as np
 import pytest
+from third_party import Coin
 
 import ldp_gym
+from ldp_gym import bench
 from ldp_gym.bench import Experiment
 from ldp_gym.bench.contained import Limits, call_contained
 from ldp_gym.bench.runner import play
+from ldp_gym.bench.suites import OwnGame
 
-GAME = {"hypotheses": "dirichlet", "horizon": 60}
+GAME = {"hypotheses": "dirichlet", "num_labels": 3, "horizon": 60, "epsilon": 1.0, "channel": "split"}
 MINUTES = Limits(600.0)
 
 
-def played(learner, game=GAME, limits=MINUTES):
-    return play(Experiment(game, f"third_party:{learner}", episodes=3).cells(seed=0)[0], limits)
+def run(learners, out, **options):
+    return bench.run(OwnGame(GAME), learners=learners, episodes=3, jobs=1, out=out, **options)
 
 
-@pytest.mark.parametrize(
-    ("learner", "ours", "game"),
-    [
-        ("Centred", "centred-exp3", GAME),
-        ("Stepper", "uniform", GAME),
-        ("Centred", "centred-exp3", {"horizon": 40, "nature": "adversary", "channel": "laplace-single"}),
-    ],
-)
-def test_it_plays_as_it_would_here(learner, ours, game):
-    expected = ldp_gym.evaluate(ours, game, episodes=3).kl
-    np.testing.assert_allclose(played(learner, game).evaluation.kl, expected, rtol=1e-9)
+def test_in_a_run_they_play_as_they_would_here_and_fail_alone(tmp_path):
+    same = {"third_party:Centred": "centred-exp3", "third_party:Coin": Coin, "bayes": "bayes"}
+    same["third_party:Picky"] = "uniform"  # in the one game that it plays
+    results = run([*same, "third_party:Crasher", "third_party:Negative"], tmp_path)
+    assert {result.experiment.learner for result in results.successes} == set(same)
+    for result in results.successes:
+        expected = ldp_gym.evaluate(same[result.experiment.learner], GAME, episodes=3)
+        np.testing.assert_allclose(result.evaluation.kl, expected.kl, rtol=1e-9)
+        np.testing.assert_allclose(result.evaluation.tv, expected.tv, rtol=1e-9)
+    tracks = results.frame.set_index("learner")["track"]
+    assert tracks[list(same)].tolist() == ["informed", "uninformed", "informed", "uninformed"]
+    told = {failure.experiment.learner: failure.message for failure in results.failures}
+    assert set(told) == {"third_party:Crasher", "third_party:Negative"}
+    crash, *_ = told["third_party:Crasher"].splitlines()
+    assert crash == r"ZeroDivisionError: I divided by <b>zero</b> \x1b[2J"
+    assert told["third_party:Negative"].startswith("AssertionError: ")
+    assert "no negative probability" in told["third_party:Negative"]
+
+
+def played(learner, limits=MINUTES, game=GAME):
+    return play(Experiment(game, learner, episodes=3).cells(seed=0)[0], limits)
+
+
+def test_a_learner_that_hangs_is_ended(tmp_path):
+    """It never finishes, so the limit is reached on any machine; nor is a process made in 10 ms."""
+    assert (
+        played("third_party:Sleeper", Limits(1.0)).message
+        == "third_party:Sleeper took more than its 1 seconds"
+    )
+    with pytest.raises(ValueError, match=r"third_party:Sleeper took more than its 0\.01 seconds"):
+        run(["third_party:Sleeper"], tmp_path, time_limit=0.01)
+
+
+def test_three_methods_are_enough_and_contexts_that_matter_reach_it():
+    game = {"horizon": 40, "nature": "adversary", "channel": "laplace-single"}
+    expected = ldp_gym.evaluate("uniform", game, episodes=3).kl
+    np.testing.assert_allclose(played("third_party:Stepper", game=game).evaluation.kl, expected, rtol=1e-12)
 
 
 posix = pytest.mark.posix_only("signals and limits of memory")
@@ -41,31 +70,23 @@ posix = pytest.mark.posix_only("signals and limits of memory")
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        ("Crasher", r"ZeroDivisionError: I divided by <b>zero</b> \x1b[2J"),
         ("Exits", "SystemExit: 3"),
         ("Quitter", "the process of third_party:Quitter ended with status 7"),
         pytest.param("Segfault", "the process of third_party:Segfault was ended by SIGSEGV", marks=posix),
         ("NoSuchLearner", "ValueError: cannot import learner 'third_party:NoSuchLearner'"),
         ("NotANumber", "has a NaN probability"),
-        ("Negative", "AssertionError: "),
     ],
 )
 def test_a_failure_is_told_in_its_first_line(learner, message):
-    outcome = played(learner)
+    outcome = played(f"third_party:{learner}")
     assert outcome.status == "failed"
     assert message in outcome.message.splitlines()[0]
     assert all(char.isprintable() for char in outcome.message if char not in "\n\t")
 
 
-def test_a_learner_that_hangs_is_ended():
-    """It never finishes, so the limit is reached on any machine."""
-    outcome = played("Sleeper", limits=Limits(1.0))
-    assert outcome.message == "third_party:Sleeper took more than its 1 seconds"
-
-
 @posix
 def test_memory_is_limited():
-    assert played("Hoarder", limits=Limits(600.0, 1.0)).message.startswith("MemoryError")
+    assert played("third_party:Hoarder", Limits(600.0, 1.0)).message.startswith("MemoryError")
 
 
 def start_a_child(path):
@@ -92,8 +113,7 @@ def test_processes_that_it_starts_are_ended_with_it(tmp_path):
 
 
 def test_a_learner_that_does_not_understand_says_so():
-    learner = "ldp_agents.exp3:EXP3"
-    outcome = play(Experiment({**GAME, "channel": "randomized-response"}, learner).cells(0)[0], MINUTES)
+    outcome = played("ldp_agents.exp3:EXP3")
     assert outcome.status == "incompatible"
     assert "reads a noisy log-likelihood of each hypothesis" in outcome.message
 

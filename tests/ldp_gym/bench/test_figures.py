@@ -15,34 +15,34 @@ from ldp_gym.evaluation import Evaluation
 
 
 class Known(dict):
-    """A store of outcomes by the keys of cells."""
+    """A store of outcomes by the keys of cells, from a function of experiments to evaluations (or None)."""
 
-    def add(self, experiment, evaluation):
-        self.update({cell.key: Outcome("done", evaluation(), None, 0.1) for cell in experiment.cells(0)})
+    def __init__(self, experiments, evaluate):
+        for experiment in experiments:
+            if (evaluation := evaluate(experiment)) is not None:
+                self |= {cell.key: Outcome("done", evaluation, None, 0.1) for cell in experiment.cells(0)}
 
     def outcomes(self, keys):
         return {key: self[key] for key in keys if key in self}
 
 
-def invent(experiments, share, rng):
-    """A store with results of some experiments: positive and growing, and otherwise random."""
-    store = Known()
-    for experiment in experiments:
-        if rng.random() < share:
-            store.add(experiment, lambda e=experiment: invented_evaluation(e, rng))
-    return store
+def invented(experiments, share=1.0, spoil=None, tracks=None):
+    """Results of some experiments: positive, growing and otherwise random; ``spoil`` may change the KL."""
+    rng = np.random.default_rng(0)
 
+    def evaluate(experiment):
+        truths = (experiment.num_hypotheses,) if experiment.truth == "all" else ()
+        rounds = np.array([1, experiment.horizon // 2, experiment.horizon])
+        kl = rng.uniform(0.1, 1.0, (*truths, experiment.episodes, 3)).cumsum(axis=-1)
+        comparator = rng.uniform(0.1, 1.0, (*truths, experiment.episodes, experiment.num_hypotheses))
+        leaders = rng.integers(experiment.num_hypotheses, size=(experiment.episodes, 3))
+        optional = {"tv_squared": kl / 9.0, "leaders": leaders if experiment.leaders else None}
+        if spoil is not None:
+            spoil(experiment, kl)
+        found = Evaluation(rounds, kl, kl / 3.0, comparator, comparator, **optional)
+        return found if rng.random() < share else None
 
-def invented_evaluation(experiment, rng):
-    truths = (experiment.num_hypotheses,) if experiment.truth == "all" else ()
-    rounds = np.array([1, experiment.horizon // 2, experiment.horizon])
-    kl = rng.uniform(0.1, 1.0, (*truths, experiment.episodes, 3)).cumsum(axis=-1)
-    comparator = rng.uniform(0.1, 1.0, (*truths, experiment.episodes, experiment.num_hypotheses))
-    leaders = rng.integers(experiment.num_hypotheses, size=(experiment.episodes, 3))
-    return Evaluation(
-        rounds, kl, kl / 3.0, comparator, comparator, tv_squared=kl / 9.0,
-        leaders=leaders if experiment.leaders else None,
-    )  # fmt: skip
+    return Results(Known(experiments, evaluate), experiments, 0, tracks)
 
 
 @pytest.mark.parametrize("name", SUITES.names())
@@ -50,7 +50,7 @@ def invented_evaluation(experiment, rng):
 def test_findings_and_figures_stand_on_any_part_of_the_results(name, episodes, share):
     suite = SUITES[name]()
     experiments = suite.experiments("small", episodes=episodes)
-    results = Results(invent(experiments, share, np.random.default_rng(0)), experiments, 0)
+    results = invented(experiments, share)
     if results.successes:
         assert all(finding.text for finding in suite.findings(results))
         drawing = figures.in_style(suite.draw, results)
@@ -61,65 +61,46 @@ def test_findings_and_figures_stand_on_any_part_of_the_results(name, episodes, s
 @pytest.mark.filterwarnings("ignore:invalid value encountered in matmul")
 @pytest.mark.parametrize("name", ["quick", "tv", "splits", "replay"])
 def test_one_infinite_loss_leaves_the_others_their_figures_and_rows(name):
-    rng, suite = np.random.default_rng(0), SUITES[name]()
-    experiments = suite.experiments("small", episodes=3, learners=["mle"])
-    invented = invent(experiments, 1.0, rng)
-    for cell in (cell for e in experiments if e.learner == "mle" for cell in e.cells(0)):
-        outcome = invented[cell.key]
-        kl = outcome.evaluation.kl.copy()
-        kl[..., :2, 1:] = np.inf
-        invented[cell.key] = replace(outcome, evaluation=replace(outcome.evaluation, kl=kl))
-    results = Results(invented, experiments, 0)
+    def spoil(experiment, kl):
+        if experiment.learner == "mle":
+            kl[..., :2, 1:] = np.inf
+
+    suite = SUITES[name]()
+    results = invented(suite.experiments("small", episodes=3, learners=["mle"]), spoil=spoil)
     assert all(finding.text for finding in suite.findings(results))
     figures.in_style(suite.draw, results).draw_without_rendering()
     assert np.isinf(results.frame.query("learner == 'mle'")["risk"]).any()
 
 
-def test_every_suite_shows_a_learner_and_a_channel_that_were_added():
-    rng = np.random.default_rng(0)
-    for name in ("num-hypotheses", "upper", "tv", "num-labels", "quick", "contexts"):
-        suite = SUITES[name]()
-        experiments = suite.experiments("small", learners=["soft-bayes"], channels=["one-bit"])
-        drawing = figures.in_style(suite.draw, Results(invent(experiments, 1.0, rng), experiments, 0))
-        drawing.draw_without_rendering()
-        legends = [text for legend in drawing.legends for text in legend.get_texts()]
-        labels = [*legends, *(text for panel in drawing.axes for text in panel.texts)]
-        for label in labels:
-            outside = label.get_window_extent().extents
-            assert (outside[:2] > 0).all(), (name, label)
-            assert (outside[2:] < drawing.bbox.size).all(), (name, label)
-        legend = [label.get_text() for label in labels]
-        titles = [panel.get_title() for panel in drawing.axes]
-        titles += [tick.get_text() for panel in drawing.axes for tick in panel.get_yticklabels()]
-        assert any("soft-bayes" in text for text in legend), name
-        assert any("one-bit" in text for text in legend + titles), name
+@pytest.mark.parametrize("name", ["num-hypotheses", "upper", "tv", "num-labels", "quick", "contexts"])
+def test_every_suite_shows_a_learner_and_a_channel_that_were_added(name):
+    suite = SUITES[name]()
+    experiments = suite.experiments("small", learners=["soft-bayes"], channels=["one-bit"])
+    drawing = figures.in_style(suite.draw, invented(experiments))
+    drawing.draw_without_rendering()
+    legends = [text for legend in drawing.legends for text in legend.get_texts()]
+    labels = [*legends, *(text for panel in drawing.axes for text in panel.texts)]
+    for label in labels:
+        outside = label.get_window_extent().extents
+        assert (outside[:2] > 0).all(), label
+        assert (outside[2:] < drawing.bbox.size).all(), label
+    legend = [label.get_text() for label in labels]
+    titles = [panel.get_title() for panel in drawing.axes]
+    titles += [tick.get_text() for panel in drawing.axes for tick in panel.get_yticklabels()]
+    assert any("soft-bayes" in text for text in legend)
+    assert any("one-bit" in text for text in legend + titles)
 
 
 def test_a_model_goes_by_the_name_of_its_directory_unless_somebody_else_does(tmp_path):
     models = [tmp_path / place for place in ("mine", "one/same", "two/same", "exp3")]
     for model in models:
         model.mkdir(parents=True)
-    suite, rng, learners = SUITES["quick"](), np.random.default_rng(0), [str(model) for model in models]
-    experiments = [replace(e, learner=name) for name in learners for e in suite.experiments("small")[:1]]
-    results = Results(invent(experiments, 1.0, rng), experiments, 0, dict.fromkeys(learners, "uninformed"))
+    learners = [str(model) for model in models]
+    experiment = SUITES["quick"]().experiments("small")[0]
+    experiments = [replace(experiment, learner=name) for name in learners]
+    results = invented(experiments, tracks=dict.fromkeys(learners, "uninformed"))
     assert results.learners == ["mine", *learners[1:]]
     assert results.track("mine") == "uninformed"
-
-
-def test_no_two_learners_share_a_colour():
-    names = ["uniform", "wma", "exp3", "centred-exp3", "centred-exp3 on laplace-vector", "mle", "bayes"]
-    colours = [figures.colour(name) for name in names] + [figures.colour(f"own:{i}", i) for i in range(10)]
-    assert len(set(colours)) == len(colours)
-
-
-def test_a_logarithmic_axis_has_plain_numbers_at_the_ticks_it_is_given():
-    drawing, ((panel,),) = figures.new_figure()
-    panel.plot([16, 1024], [0.5, 2e6])
-    figures.set_log_scale(panel, "x", [16, 128, 1024])
-    figures.set_log_scale(panel, "y")
-    drawing.draw_without_rendering()
-    assert [label.get_text() for label in panel.get_xticklabels()] == ["16", "128", "1,024"]
-    assert {"1", "1,000", "$10^{6}$"} <= {label.get_text() for label in panel.get_yticklabels()}
 
 
 def test_lines_and_rows_have_the_intervals_they_are_given():
@@ -133,18 +114,16 @@ def test_lines_and_rows_have_the_intervals_they_are_given():
     assert panel.get_xlim()[1] < 100.0
 
 
-# -- Findings -----------------------------------------------------------------------------------------------
-
-
 def given(experiments, bayes, shift):
     """Results with given risks of Bayes, and risks of the learner uniform, shifted from them."""
-    store, none = Known(), np.zeros((len(bayes), 8))
-    for experiment in experiments:
+
+    def evaluate(experiment):
         if experiment.learner in ("bayes", "uniform"):
             kl = (bayes + (shift if experiment.learner == "uniform" else 0.0))[:, None]
-            evaluation = Evaluation(np.array([experiment.horizon]), kl, kl, none)
-            store.add(experiment, lambda found=evaluation: found)
-    return Results(store, experiments, 0)
+            return Evaluation(np.array([experiment.horizon]), kl, kl, np.zeros((len(bayes), 8)))
+        return None
+
+    return Results(Known(experiments, evaluate), experiments, 0)
 
 
 @pytest.mark.parametrize("name", ["quick", "contexts"])

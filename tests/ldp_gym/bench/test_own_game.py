@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import run_in_line
+from helpers import make_channel
 
 from ldp_gym.bench import Experiment, ExperimentResult
 from ldp_gym.bench.report import Report
 from ldp_gym.bench.suites.own_game import OwnGame, find_right_model
-from ldp_gym.channels.base import CHANNELS
 from ldp_gym.cli import benchmarking
 from ldp_gym.evaluation import Evaluation
 
@@ -35,7 +35,6 @@ run = partial(run_in_line, "bench")
 
 @pytest.fixture
 def game(tmp_path, monkeypatch):
-    """The directory of a module with models and data."""
     (tmp_path / "my_game.py").write_text(MODULE)
     np.save(tmp_path / "rows.npy", np.zeros((60, 1)))
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -89,7 +88,6 @@ def test_every_learner_and_channel_that_fits(game):
 
 
 def test_other_data_is_another_configuration(game):
-    """A key changes with the numbers in a file that the user's module reads."""
 
     def key():
         sys.modules.pop("my_game", None)
@@ -103,17 +101,14 @@ def test_other_data_is_another_configuration(game):
 
 
 def test_the_table_has_the_share_of_right_picks():
-    columns = ["hypotheses", "learner", "channel", "epsilon", "right"]
-    rows = [
-        ("my:table", "bayes", "split", 2.0, 0.75),
-        ("my:table", "bayes", "split", 0.5, 0.0),
-        ("my:table", "bayes", "identity", np.inf, 1.0),
-        ("my:table", "mle", "split", 0.5, 1.0),
-        ("my:table", "exp3", "split", 0.5, np.nan),
-    ]
-    given = SimpleNamespace(frame=pd.DataFrame(rows, columns=columns))
+    rows = [("bayes", "split", 2.0, 0.75), ("bayes", "split", 0.5, 0.0), ("bayes", "identity", np.inf, 1.0)]
+    rows += [("mle", "split", 0.5, 1.0), ("exp3", "split", 0.5, np.nan)]
+    frame = pd.DataFrame(rows, columns=["learner", "channel", "epsilon", "right"]).assign(
+        hypotheses="my:table"
+    )
+    given = SimpleNamespace(frame=frame)
     ((title, table),) = OwnGame(RULES).tables(given).items()
-    assert title == "table (bayes): how often the right model is picked, by eps"
+    assert title.startswith("table (bayes)")
     assert table.to_numpy().tolist() == [["identity", "100%", "100%"], ["split", "0%", "75%"]]
     assert table.columns.tolist() == ["channel", "0.5", "2"]
 
@@ -143,7 +138,7 @@ def test_with_two_labels_a_comparison_is_randomized_response(channel):
     """Every hypothesis has the likelihood of a flipped bit, as the suite replay says."""
     rng = np.random.default_rng(0)
     up = rng.uniform(0.05, 0.95, 6)
-    made = CHANNELS[channel](6, 2, 9, epsilon=1.0)
+    made = make_channel(channel, 6, 2, 9, epsilon=1.0)
     table, posterior = np.stack([1.0 - up, up], axis=-1), np.full(6, 1.0 / 6.0)
     keep = np.e / (1.0 + np.e)
     bits = [np.log(keep * p + (1.0 - keep) * (1.0 - p)) for p in (up, 1.0 - up)]

@@ -1,15 +1,12 @@
 """Results as a data frame, and as tables of a terminal and of a page."""
 
-import io
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
-from rich.console import Console
 
 import ldp_gym
-from ldp_gym import bench, theory
+from ldp_gym import theory
 from ldp_gym.bench import SUITES, Experiment, ExperimentResult, Results, Store, tables
 
 
@@ -40,6 +37,7 @@ def test_the_frame_has_the_numbers_of_the_games_themselves(results):
     assert row["score"] == pytest.approx((uniform.kl - exp3.kl)[:, -1].mean() / gain)
     assert frame.loc["adaptive-split", "bayes"]["score"] == pytest.approx(1.0, rel=1e-12)
     assert math.isnan(frame.loc["laplace-vector", "exp3"]["score"]), "nobody learns here in 100 rounds"
+    assert (frame["risk_unseen"] == 0.0).all(), "episodes differ"
     shown = row[["hypotheses", "K", "M", "T", "epsilon", "track"]].tolist()
     assert shown == ["softmax-linear", 8, 16, 100, 1.0, "informed"]
 
@@ -49,18 +47,6 @@ def test_the_frame_has_the_numbers_of_the_games_themselves(results):
         ("laplace-vector", "wma"): theory.wma_bound(8, 100, 1.0, 1e-5),
         ("identity", "bayes"): math.log(8),
     }
-
-
-def test_nearly_equal_episodes_have_a_note_instead_of_an_interval(tmp_path):
-    """Disjoint supports at eps = 8: the rule of three, 3/5 of five episodes."""
-    game = {"hypotheses": "disjoint", "num_labels": 8, "epsilon": 8.0, "horizon": 300}
-    suite = bench.suites.OwnGame({**game, "channel": "randomized-response"})
-    played = bench.run(suite, learners=["bayes"], episodes=5, jobs=1, out=tmp_path)
-    assert played.frame["risk_unseen"].tolist() == [0.6]
-    _, table = tables.leaderboard(played)
-    assert table["Risk, 95%"].tolist() == [
-        "episodes alike: rare failures may be unseen, in up to 60.0% of them"
-    ]
 
 
 def test_the_leaderboard_says_shared_facts_once_and_marks_what_is_level_with_bayes(results):
@@ -73,25 +59,6 @@ def test_the_leaderboard_says_shared_facts_once_and_marks_what_is_level_with_bay
     assert shared == "In every row: Game: softmax-linear, K = 8, M = 16; T: 100; Episodes: 5."
     assert set(table["Privacy"]) == {"ε = 1", "ε = 1, δ = 1e-05", "none"}
     assert {"Game", "T", "Worst truth", "Regret"}.isdisjoint(table.columns)
-
-
-def test_a_printed_table_never_breaks_a_name_or_a_number(results):
-    for width in (60, 80, 200):
-        console = Console(width=width, record=True, file=io.StringIO())
-        tables.print_table(console, "title", tables.grid(results))
-        lines = console.export_text().splitlines()
-        heads = [line.split() for line in lines if line.startswith("Channel")]
-        assert [name for head in heads for name in head if name != "Channel"] == results.learners
-        assert sum(line.startswith("randomized-response") for line in lines) == len(heads)
-        assert max(map(len, lines)) <= width
-    assert len(heads) == 1
-
-
-def test_html_tables_are_escaped_and_whole():
-    frame = pd.DataFrame({"<i>": ["<script>", tables.Best("5"), "x" * 200]}, dtype=object)
-    html = tables.to_html(frame, "name")
-    for text in ("&lt;script&gt;", "<b>5</b>", "&lt;i&gt;", "x" * 200):
-        assert text in html
 
 
 def test_where_every_truth_is_played_the_row_is_the_worst_truths(played):

@@ -38,10 +38,8 @@ class Tiny(Suite):
 
 
 def table(results):
-    """KL and total variation of every experiment."""
-    return {
-        str(r.experiment): (r.evaluation.kl.tolist(), r.evaluation.tv.tolist()) for r in results.successes
-    }
+    played = ((str(result.experiment), result.evaluation) for result in results.successes)
+    return {name: (evaluation.kl.tolist(), evaluation.tv.tolist()) for name, evaluation in played}
 
 
 @pytest.fixture(scope="module")
@@ -69,12 +67,8 @@ def test_the_command_has_the_same_defaults():
     assert {name: command[name].default for name in shared} == {name: here[name].default for name in shared}
 
 
-def test_any_number_of_jobs(expected, tmp_path):
+def test_any_number_of_jobs_and_nothing_is_played_twice(expected, tmp_path):
     assert table(bench.run(Tiny(), out=tmp_path, jobs=2)) == expected
-
-
-def test_nothing_is_played_twice(tmp_path):
-    bench.run(Tiny(), jobs=1, out=tmp_path)
     again = []
     bench.run(Tiny(), jobs=1, out=tmp_path, on_cell=lambda *cell: again.append(cell))
     assert not again
@@ -92,31 +86,25 @@ def test_a_failed_cell_is_played_again(expected, tmp_path):
 
 KILLED = """
 import os, signal, sys
-sys.path.insert(0, sys.argv[1])
 from test_runner import Tiny
 from ldp_gym import bench
 played = []
 def after(cell, outcome):
     played.append(cell)
-    if len(played) == 4:
+    if len(played) == 14:
         os.kill(os.getpid(), signal.SIGKILL)
-bench.run(Tiny(), size="small", jobs=1, out=sys.argv[2], on_cell=after)
-print("end", flush=True)
+bench.run(Tiny(), jobs=1, out=sys.argv[1], on_cell=after)
 """
 
 
 @pytest.mark.posix_only("SIGKILL")
 def test_killed_and_resumed(expected, tmp_path):
-    """The first process is killed after four of six cells; the second plays the other two."""
-    here = os.path.dirname(__file__)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    ends = [
-        subprocess.run([sys.executable, "-c", KILLED, here, tmp_path], env=environment, capture_output=True)
-        for _ in range(2)
-    ]
-    assert [end.returncode for end in ends] == [-signal.SIGKILL, 0]
-    assert ends[-1].stdout == b"end\n"
-    assert table(bench.run(Tiny(), size="small", jobs=1, out=tmp_path)) == expected
+    """The first process is killed after 14 of 24 cells, amid an experiment; the second plays the others."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+    command = [sys.executable, "-c", KILLED, tmp_path]
+    ends = [subprocess.run(command, env=environment, check=False).returncode for _ in range(2)]
+    assert ends == [-signal.SIGKILL, 0]
+    assert table(bench.run(Tiny(), jobs=1, out=tmp_path)) == expected
 
 
 @pytest.mark.parametrize("stop", [SystemExit(15), KeyboardInterrupt()])
@@ -183,7 +171,6 @@ def test_a_cluster_whose_worker_is_killed(expected, tmp_path):
     ],
 )
 def test_third_party_classes_natures_and_truths_are_checked(rules, message):
-    """One that answers at random is not ranked."""
     outcome = play(Experiment({"horizon": 50, **rules}, "uniform", episodes=2).cells(0)[0])
     assert outcome.status == "failed"
     ((party, name),) = rules.items()
@@ -192,7 +179,6 @@ def test_third_party_classes_natures_and_truths_are_checked(rules, message):
 
 
 def test_an_experiment_whose_cells_end_differently_has_failed(tmp_path, monkeypatch):
-    """A learner that refuses some blocks is not ranked on the others."""
     monkeypatch.setitem(LEARNERS.own, "moody", third_party.Moody)
     results = bench.run(Tiny(), jobs=1, out=tmp_path, learners=["moody"])
     assert {failure.experiment.learner for failure in results.failures} == {"moody"}

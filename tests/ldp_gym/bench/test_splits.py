@@ -62,8 +62,6 @@ def test_the_score_is_blank_where_nobody_learns():
 
 
 class Sure(Stepwise):
-    """Sure of the first label: any other costs it an infinite KL."""
-
     def predict(self, candidates):
         return np.broadcast_to(np.eye(self.game.num_labels)[0], (*self.batch_shape, self.game.num_labels))
 

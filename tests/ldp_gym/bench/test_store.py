@@ -22,8 +22,6 @@ from ldp_gym.core.errors import DamagedStoreError
 
 EXPERIMENT = Experiment({"hypotheses": "dirichlet", "horizon": 30}, "exp3", episodes=5, block=2)
 
-SETTINGS = {"channels": [], "learners": [], "episodes": 1, "seed": 0, "size": "small", "parameters": {}}
-
 
 @pytest.fixture
 def store(tmp_path):
@@ -50,46 +48,34 @@ def test_another_configuration_has_another_key(store, change):
 
 
 def test_a_game_with_its_defaults_spelled_out_is_the_same_game(store):
-    spelled = {
-        **EXPERIMENT.rules, "class_seed": 0, "nature": "iid", "channel": "laplace-single",
-        "channel_kwargs": {}, "epsilon": 1, "delta": 0, "max_loss": 100,
-    }  # fmt: skip
-    same = replace(EXPERIMENT, rules=spelled)
+    spelled = {"class_seed": 0, "nature": "iid", "channel": "laplace-single", "channel_kwargs": {}}
+    spelled |= {"epsilon": 1, "delta": 0, "max_loss": 100}
+    same = replace(EXPERIMENT, rules=EXPERIMENT.rules | spelled)
     assert {cell.key for cell in same.cells(seed=3)} == store.finished()
     assert same.setup == EXPERIMENT.setup
 
 
 def test_parties_given_as_objects_are_known_by_class_and_options():
-    """Equal objects have equal keys, and other options, values or classes other ones."""
 
     def key(**rules):
         return Experiment({"horizon": 30, **rules}, "uniform").cells(seed=0)[0].key
 
-    def channel(epsilon, maker=RandomizedResponse):
-        return maker(8, 16, 30, epsilon=epsilon)
-
-    used = channel(1.0)
-    used.log_density(np.array(3), np.full((8, 16), 1 / 16))
-    assert key(channel=channel(1.0)) == key(channel=used)
+    one, same, sharper, other = (
+        maker(8, 16, 30, epsilon=epsilon)
+        for maker, epsilon in zip([RandomizedResponse] * 3 + [Split], (1.0, 1.0, 2.0, 1.0), strict=True)
+    )
+    same.log_density(np.array(3), np.full((8, 16), 1 / 16))  # it has been used
+    assert key(channel=one) == key(channel=same)
     table = np.full((2, 3), 1 / 3)
-    keys = [key(channel=channel(1.0)), key(channel=channel(2.0)), key(channel=channel(1.0, Split)),
-            key(hypotheses=table), key(hypotheses=table[:, ::-1] * [0.5, 1.0, 1.5])]  # fmt: skip
-    assert len(set(keys)) == len(keys)
     assert key(hypotheses=table) == key(hypotheses=table.tolist())
+    tables = (table, table[:, ::-1] * [0.5, 1.0, 1.5])
+    keys = [key(channel=made) for made in (one, sharper, other)] + [key(hypotheses=one) for one in tables]
+    assert len(set(keys)) == 5
     with pytest.raises(TypeError, match="put it into a module"):
         key(hypotheses=[lambda x: x, lambda x: x])
 
 
-def test_changed_code_or_another_version_has_another_key(store, tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(experiment, "VERSION", "9.9.9")
-        assert not {cell.key for cell in EXPERIMENT.cells(seed=3)} & store.finished()
-    monkeypatch.setattr(experiment, "own_code", lambda: "edited")
-    assert not {cell.key for cell in EXPERIMENT.cells(seed=3)} & store.finished()
-
-
-def test_the_package_s_fingerprint_is_that_of_the_code_that_plays(tmp_path, monkeypatch):
-    """An edited channel or sampler changes it; an edited figure does not."""
+def test_another_version_or_changed_code_that_plays_has_another_key(store, tmp_path, monkeypatch):
     copy = tmp_path / "ldp_gym"
     shutil.copytree(Path(ldp_gym.__file__).parent, copy)
     monkeypatch.setattr(experiment, "_places", lambda package: [tmp_path / package])
@@ -100,6 +86,10 @@ def test_the_package_s_fingerprint_is_that_of_the_code_that_plays(tmp_path, monk
         prints.append(experiment.own_code.__wrapped__())
     assert prints[0] == prints[1]
     assert len(set(prints)) == 3
+    for name, changed in (("own_code", lambda: prints[2]), ("VERSION", "9.9.9")):
+        with monkeypatch.context() as patch:
+            patch.setattr(experiment, name, changed)
+            assert not {cell.key for cell in EXPERIMENT.cells(seed=3)} & store.finished()
 
 
 def test_a_third_party_learner_is_fingerprinted_without_being_imported(tmp_path, monkeypatch):
@@ -108,9 +98,7 @@ def test_a_third_party_learner_is_fingerprinted_without_being_imported(tmp_path,
     cell = replace(EXPERIMENT, learner="trap:Learner").cells(seed=0)[0]
     assert "trap:Learner" in cell.sources
     assert "trap" not in sys.modules
-    with pytest.raises(
-        ValueError, match="cannot import learner 'nowhere:Learner': No module named 'nowhere'"
-    ):
+    with pytest.raises(ValueError, match="cannot import learner 'nowhere:Learner'"):
         replace(EXPERIMENT, learner="nowhere:Learner").cells(seed=0)
 
 
@@ -135,7 +123,6 @@ def test_changed_code_of_one_s_own_has_another_key(tmp_path, monkeypatch):
 
 
 def change(path, *statements):
-    """Change a database behind the store's back."""
     with closing(sqlite3.connect(path)) as database, database:
         for statement in statements:
             database.execute(statement)
@@ -173,8 +160,8 @@ def test_a_row_that_cannot_be_read_is_played_again(store, column):
 
 
 def test_a_run_whose_record_cannot_be_read_is_left_out(store):
-    store.begin_run("limit", SETTINGS, ["a"])
-    store.begin_run("quick", SETTINGS, ["a"])
+    for suite in ("limit", "quick"):
+        store.begin_run(suite, {}, ["a"])
     change(store.path, "UPDATE runs SET settings = '[' WHERE suite = 'limit'")
     assert [run["suite"] for run in store.runs()] == ["quick"]
     assert "the record of run 1 cannot be read" in store.faults[0]

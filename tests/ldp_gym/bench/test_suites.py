@@ -1,12 +1,16 @@
-"""Every suite at its small size: it runs, and concludes from the data."""
+"""Every suite at its small size concludes from the data; hard contexts, and estimates from a batch."""
 
-import dataclasses
+import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from context_search import hardest_contexts
 
+import ldp_gym
 from ldp_gym import bench, theory
-from ldp_gym.bench import SUITES, Verdict, judge
+from ldp_gym.bench import SUITES, Verdict, judge, online_to_batch
+from ldp_gym.core.divergences import tv
 
 
 @pytest.fixture(scope="module")
@@ -36,27 +40,26 @@ def test_the_paper_s_main_point(played):
     assert marks["split"] is Verdict.SHOWN
 
 
-def _changed(results, **change):
+def changed(results, **change):
     """The same results with arrays of their evaluations changed by functions."""
-    changed = results.__class__.__new__(results.__class__)
-    changed.__dict__ = dict(results.__dict__)
-    changed.successes = []
-    for r in results.successes:
-        arrays = {name: function(getattr(r.evaluation, name)) for name, function in change.items()}
-        evaluation = dataclasses.replace(r.evaluation, **arrays)
-        changed.successes.append(dataclasses.replace(r, evaluation=evaluation))
-    return changed
+    others = copy.copy(results)
+    others.successes = [
+        replace(
+            r, evaluation=replace(r.evaluation, **{n: f(getattr(r.evaluation, n)) for n, f in change.items()})
+        )
+        for r in results.successes
+    ]
+    return others
 
 
 def test_conclusions_follow_the_data(played):
-    """With risks turned to nothing, what held does not hold any more."""
     lower = SUITES["lower"]()
 
     def verdicts(results):
         return {verdict for _, verdict in judge(lower.findings(results))}
 
     assert verdicts(played["lower"]) <= {Verdict.SHOWN, Verdict.NOT_CONTRADICTED}
-    assert verdicts(_changed(played["lower"], kl=lambda kl: kl * 1e-9)) == {Verdict.CONTRADICTED}
+    assert verdicts(changed(played["lower"], kl=lambda kl: kl * 1e-9)) == {Verdict.CONTRADICTED}
 
 
 def test_the_theorem_about_half_spaces_can_fail(played):
@@ -69,7 +72,7 @@ def test_the_theorem_about_half_spaces_can_fail(played):
 
     assert len(verdicts(played["tv"])) == 3
     assert Verdict.CONTRADICTED not in verdicts(played["tv"])
-    above = _changed(played["tv"], tv_squared=lambda squares: squares + 1e9)
+    above = changed(played["tv"], tv_squared=lambda squares: squares + 1e9)
     assert verdicts(above) == [Verdict.CONTRADICTED] * 3
     games = [r.experiment for r in played["tv"].successes if r.experiment.truth == "all"]
     assert [e.rules.get("nature") for e in games] == [None] * 8 + ["adversary", "omniscient"]
@@ -83,3 +86,79 @@ def test_every_pure_channel_is_held_against_the_limit(played):
     for p in played["limit"].successes:
         error = p.totals.std(ddof=1) / np.sqrt(len(p.totals))
         assert p.totals.mean() >= limit - 5 * error
+
+
+SEARCHED = {"num_hypotheses": 3, "num_labels": 4, "context_dim": 2, "horizon": 100, "channel": "split"}
+SMALL = {"sequences": 16, "episodes": 8, "generations": 2, "fresh": 100}
+
+
+def test_what_is_found_costs_more_than_iid_contexts_on_fresh_seeds():
+    """The seeds are fixed, so the test cannot fail by chance."""
+    found = hardest_contexts(SEARCHED, "bayes", **SMALL)
+    again = ldp_gym.evaluate("bayes", found.rules, episodes=100, seed=10**9)
+    iid = ldp_gym.evaluate("bayes", SEARCHED, episodes=400, seed=10**9)
+    assert found.evaluation.risk > 1.2 * iid.risk
+    assert again.risk > 1.2 * iid.risk
+
+
+def test_a_search_is_a_function_of_its_seed_and_ends_with_fresh_episodes():
+    """Two rounds of random sequences and two generations have had seeds of their own."""
+    first, again, other = (
+        hardest_contexts(SEARCHED, "uniform", length=3, seed=seed, **SMALL) for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first.contexts, again.contexts)
+    np.testing.assert_array_equal(first.evaluation.kl, again.evaluation.kl)
+    assert len(first.contexts) <= 3
+    assert not np.array_equal(other.contexts, first.contexts)
+    expected = ldp_gym.evaluate("uniform", first.rules, episodes=100, seed=4 * 2**20)
+    np.testing.assert_array_equal(first.evaluation.kl, expected.kl)
+
+
+def test_constant_classes_have_no_hard_contexts():
+    with pytest.raises(ValueError, match="does not depend on it"):
+        hardest_contexts({"hypotheses": "dirichlet"}, "bayes")
+
+
+TABLE = {"hypotheses": "dirichlet", "channel": "split", "horizon": 50}
+
+
+def averages(**options):
+    return ldp_gym.evaluate("bayes", TABLE, averages=True, **options).average_prediction
+
+
+def test_an_estimate_is_the_mean_prediction_of_its_seed():
+    every, later = (averages(episodes=n, seed=5 - n) for n in (5, 2))
+    np.testing.assert_allclose(later, every[3:], rtol=1e-12)
+    env = ldp_gym.LDPDistEnv(**TABLE)
+    player = ldp_gym.LEARNERS["bayes"](env.game)
+    observation, _ = env.reset(seed=3)
+    predictions = []
+    for _ in range(50):
+        predictions.append(player.act(observation))
+        observation, *_ = env.step(predictions[-1])
+    np.testing.assert_allclose(every[3], np.mean(predictions, axis=0), rtol=1e-9)
+
+
+def test_average_predictions_stand_beside_the_losses():
+    alone = ldp_gym.evaluate("bayes", TABLE, episodes=3)
+    both = ldp_gym.evaluate("bayes", TABLE, episodes=3, averages=True)
+    assert alone.average_prediction is None
+    np.testing.assert_array_equal(both.kl, alone.kl)
+    every = ldp_gym.evaluate("bayes", TABLE, episodes=3, truth="all", averages=True)
+    assert every.average_prediction.shape == (8, 3, 16)
+    np.testing.assert_allclose(every.average_prediction[5], averages(episodes=3, truth=5))
+    worst = every.at_worst_truth()
+    np.testing.assert_array_equal(worst.average_prediction, every.average_prediction[every.worst_truth])
+    with pytest.raises(ValueError, match="class without contexts"):
+        ldp_gym.evaluate("bayes", {"horizon": 10}, episodes=1, averages=True)
+
+
+def test_the_median_run_is_within_three_alpha():
+    """Six of ten runs within alpha of the truth, the others adversarial: together, and far off."""
+    rng = np.random.default_rng(0)
+    truth, alpha = rng.dirichlet(np.ones(6)), 0.05
+    for _ in range(50):
+        far = 0.2 * truth + 0.8 * rng.dirichlet(np.full(6, 0.3))
+        good = [(1 - alpha) * truth + alpha * rng.dirichlet(np.ones(6)) for _ in range(6)]
+        runs = np.array(good + [far] * 4)[rng.permutation(10)]
+        assert tv(runs[online_to_batch.median_run(runs)], truth) <= 3 * alpha

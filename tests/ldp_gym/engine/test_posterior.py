@@ -1,21 +1,15 @@
-"""The public posterior is Bayes' rule, tempered or shared on request, and rounds are worked out ahead."""
+"""The public posterior: Bayes' rule, tempered, shared or in batches; and rounds that are worked out ahead."""
 
+import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import CHANNELS, make_channel, make_episodes
+from helpers import CHANNELS, make_channel, make_episodes, record, small_rules, total_kl
 
 import ldp_gym
 from ldp_gym.engine.posterior import PublicPosterior, send_adaptively
 
 ADAPTIVE = [name for name in CHANNELS if ldp_gym.CHANNELS[name].adaptive]
-
-
-def test_the_posterior_is_bayes_rule():
-    posterior = PublicPosterior(3)
-    posterior.advance(np.log([0.5, 0.2, 0.1]))
-    np.testing.assert_allclose(posterior.weights, np.array([5, 2, 1]) / 8)
-    posterior.advance(np.array([-2000.0, -3000.0, -1e6]))
-    assert np.isfinite(posterior.weights).all()
+BATCHES = (1, 3, 7)
 
 
 def test_no_number_of_messages_is_too_many():
@@ -94,3 +88,103 @@ def test_guesses_save_calls(monkeypatch):
     monkeypatch.setattr(channel, "send", lambda *given: calls.append(given) or send(*given))
     assert episodes.play(400).messages.shape[1] == 400
     assert 400 / 32 <= len(calls) < 100
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_the_posterior_advances_after_every_batch(batch, share):
+    """Against the posterior of single messages, held back; along a tape too, in blocks of any length."""
+    log_likelihoods = np.log(np.random.default_rng(0).random((3, 20, 4)))
+    single, stepped, along = (PublicPosterior(4, (3,), share=share, batch=n) for n in (1, batch, batch))
+    blocks = np.split(log_likelihoods, [2, 3, 11], axis=1)
+    path = np.concatenate([along.along(block) for block in blocks], axis=1)
+    for t in range(20):
+        if t % batch == 0:
+            expected = single.weights
+        np.testing.assert_allclose(stepped.weights, expected, rtol=1e-12)
+        np.testing.assert_allclose(path[:, t], expected, rtol=1e-12)
+        np.testing.assert_allclose(stepped.latest_weights, single.weights, rtol=1e-12)
+        single.advance(log_likelihoods[:, t])
+        stepped.advance(log_likelihoods[:, t])
+    np.testing.assert_allclose(along.weights, stepped.weights, rtol=1e-12)
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("some", [np.array([False, True, False]), np.array([1])], ids=["mask", "index"])
+def test_games_that_start_over_or_go_on_alone_leave_the_others_as_they_were(some, batch):
+    log_likelihoods = np.log(np.random.default_rng(0).random((8, 3, 4)))
+    posterior, undisturbed, fresh = (PublicPosterior(4, (3,), batch=batch) for _ in range(3))
+    for t in range(6):
+        if t == 2:
+            posterior.restart(some)
+            assert (posterior.weights[1] == 0.25).all()
+        posterior.advance(log_likelihoods[t])
+        undisturbed.advance(log_likelihoods[t])
+        if t >= 2:
+            fresh.advance(log_likelihoods[t])
+    expected = [fresh if game == 1 else undisturbed for game in range(3)]
+    for game, other in enumerate(expected):
+        np.testing.assert_array_equal(posterior.weights[game], other.weights[game])
+    posterior.keep(np.array([2, 0]))
+    for t in range(6, 8):
+        posterior.advance(log_likelihoods[t, [2, 0]])
+        undisturbed.advance(log_likelihoods[t])
+    np.testing.assert_array_equal(posterior.weights, undisturbed.weights[[2, 0]])
+
+
+INTERACTIVE = [("adaptive-split", "iid"), ("adaptive-wheel", "iid"), ("split", "adversary")]
+
+
+def messages_of(rules, blocks=(40,)):
+    episodes = make_episodes(rules, 3)
+    return np.concatenate([episodes.play(rounds).messages for rounds in blocks], axis=1)
+
+
+SIZED = [
+    {"channel": name, "hypotheses": rows, "num_hypotheses": size, "num_labels": labels, "horizon": 40}
+    for name in ADAPTIVE
+    for rows in ("dirichlet", "softmax-linear")
+    for size, labels in ((2, 2), (5, 3), (33, 20))
+]
+
+
+@pytest.mark.parametrize(
+    "rules", SIZED + [small_rules(*pair, batch=batch) for pair in INTERACTIVE for batch in BATCHES], ids=str
+)
+def test_single_vector_and_tape_send_the_same_messages(rules):
+    """To the last bit: alone, three together, and 40 or 8 on a tape, in blocks of any length."""
+    tape = make_episodes(rules, 8 if rules["num_hypotheses"] > 30 else 40).play(40).messages
+    np.testing.assert_array_equal(messages_of(rules, (1, 12, 2, 25)), tape[:3])
+    envs, env = gym.make_vec("LDPDist-v0", num_envs=3, **rules), gym.make("LDPDist-v0", **rules)
+    envs.reset(seed=0)
+    env.reset(seed=2)
+    uniform = np.full((3, rules["num_labels"]), 1 / rules["num_labels"])
+    for t in range(40):
+        np.testing.assert_array_equal(envs.step(uniform)[0]["message"], tape[:3, t])
+        np.testing.assert_array_equal(env.step(uniform[0])[0]["message"], tape[2, t])
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("name", ["bayes", "soft-bayes", "centred-exp3"])
+def test_learners_read_the_messages_of_a_batch_with_its_posterior(name, batch):
+    """``evaluate`` plays a tape with its likelihoods; stepped, a learner works them out by itself."""
+    rules = small_rules("adaptive-split", batch=batch)
+    evaluation = ldp_gym.evaluate(name, rules, episodes=3)
+    total = total_kl(name, gym.make_vec("LDPDist-v0", num_envs=3, **rules), seed=0)
+    np.testing.assert_allclose(evaluation.kl[:, -1], total, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("channel", "nature"), INTERACTIVE)
+def test_a_batch_of_all_users_never_advances(channel, nature):
+    never = messages_of(small_rules(channel, nature, batch=40))
+    np.testing.assert_array_equal(messages_of(small_rules(channel, nature, batch=10**6)), never)
+    assert (messages_of(small_rules(channel, nature)) != never).any()
+    if nature == "iid":
+        game, tape = record(small_rules(channel, batch=40), 40, episodes=3)
+        told = game.channel.log_likelihood(tape.messages, tape.candidates, np.full((3, 40, 4), 0.25))
+        np.testing.assert_allclose(tape.log_likelihoods, told, rtol=1e-12)
+
+
+def test_a_channel_that_does_not_adapt_knows_no_batches():
+    rules = small_rules("split", "drift")
+    np.testing.assert_array_equal(messages_of(rules | {"batch": 7}), messages_of(rules))

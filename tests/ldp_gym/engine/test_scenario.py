@@ -1,16 +1,18 @@
-"""From rules to parties: who is made how, and what is refused."""
+"""From rules to parties, and learners from their names or factories."""
 
 import inspect
-import math
 import typing
+from functools import partial
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import ALPHA, small_rules
+from helpers import ALPHA, Stepwise, record, small_rules
 from scipy import stats
 
+import ldp_agents
 import ldp_gym
+from ldp_gym.engine.learners import as_make_learner, build_learner, is_directory
 from ldp_gym.engine.rules import DEFAULTS, Rules
 from ldp_gym.engine.scenario import Scenario
 
@@ -46,39 +48,6 @@ REDRAWN = {"redraw_hypotheses": True, "observe_candidates": True}
 ROWS = [[0.5, 0.5], [0.9, 0.1]]
 
 
-@pytest.mark.parametrize(
-    ("game", "error", "message"),
-    [
-        ({"horzion": 5}, TypeError, "'horzion'; did you mean 'horizon'"),
-        ({"zzz": 5}, TypeError, "argument 'zzz'. It takes hypotheses, num_hypotheses, .*max_loss"),
-        ({"hypotheses": "softmax-liner"}, ValueError, "did you mean 'softmax-linear'"),
-        ({"channel": "nowhere:Channel"}, ValueError, "cannot import channel 'nowhere:Channel'"),
-        ({"num_labels": 2.5}, TypeError, "must be a whole number, got 2.5"),
-        ({"channel": "laplace-vector"}, ValueError, "needs delta > 0"),
-        ({"nature": "sequence"}, TypeError, "nature 'sequence' needs the option 'contexts'"),
-        ({"redraw_hypotheses": True}, ValueError, "needs observe_candidates=True"),
-        ({"hypotheses": "hadamard", **REDRAWN}, ValueError, "needs a random class by its name"),
-        (
-            {"hypotheses": "refined", "hypotheses_kwargs": {"base": ROWS}, **REDRAWN},
-            ValueError,
-            "another seed gives another class",
-        ),
-        ({"channel_kwargs": {"gama": 1}}, TypeError, "takes no option 'gama'"),
-        ({"channel_kwargs": {"num_labels": 3}}, TypeError, "the game decides 'num_labels'"),
-        ({"channel": "split", "channel_kwargs": {"x": 1}}, TypeError, "no option 'x'; its options: none"),
-        ({"hypotheses": "hadamard", "epsilon": math.nan}, ValueError, "epsilon must be a number, got NaN"),
-        ({"epsilon": 1e-308}, ValueError, "beyond the floats"),
-        ({"render_mode": "disco"}, ValueError, "disco"),
-        ({"nature": "cycle", "nature_kwargs": {"contexts": "abc"}}, ValueError, "contexts .*'abc'"),
-        ({"nature": "cycle", "nature_kwargs": {"pool_seed": "x"}}, TypeError, "pool_seed must be a whole"),
-        ({"nature": ldp_gym.NATURES["iid"](2)}, ValueError, "made for context_dim=2, not for 4"),
-    ],
-)
-def test_bad_arguments_are_named(game, error, message):
-    with pytest.raises(error, match=message):
-        ldp_gym.LDPDistEnv(**game)
-
-
 def test_a_channel_s_own_promise_is_not_contradicted():
     channel = ldp_gym.CHANNELS["split"](4, 6, 40, epsilon=2.0)
     game = {"num_hypotheses": 4, "num_labels": 6, "horizon": 40}
@@ -97,16 +66,12 @@ def test_a_channel_s_own_promise_is_not_contradicted():
 
 
 class HandsOn(ldp_gym.CHANNELS["randomized-response"]):
-    """Takes what its base takes."""
-
     def __init__(self, *args, verbose=False, **promise):
         super().__init__(*args, **promise)
         self.verbose = verbose
 
 
 class Deaf(ldp_gym.CHANNELS["randomized-response"]):
-    """Does not listen to the game."""
-
     def __init__(self, num_hypotheses, num_labels, horizon):
         super().__init__(num_hypotheses, num_labels, horizon, epsilon=3.0)
 
@@ -135,25 +100,29 @@ def test_what_a_subclass_hands_on_comes_from_the_game():
 def test_a_scenario_says_what_is_seen_and_done():
     scenario = Scenario(**small_rules("randomized-response", observe_candidates=True))
     spaces = scenario.observation_space.spaces
-    assert set(spaces) == {"round", "context", "message", "candidates"}
     assert spaces["round"] == gym.spaces.Box(0, 40, (1,), dtype=np.int64)
-    assert spaces["context"].shape == (3,)
     assert spaces["message"] == gym.spaces.Discrete(6)
-    assert spaces["candidates"].shape == (4, 6)
+    assert (spaces["context"].shape, spaces["candidates"].shape) == ((3,), (4, 6))
     assert scenario.action_space == ldp_gym.Simplex(6)
-    assert "candidates" not in Scenario(**small_rules()).observation_space.spaces
+    assert set(Scenario(**small_rules()).observation_space.spaces) == {"round", "context", "message"}
+
+
+def test_blocks_fit_the_memory_that_is_given():
+    """At least one round, at most the horizon, and otherwise the most that fit."""
+    scenario = Scenario(**small_rules(horizon=1000))
+    assert scenario.rounds_at_a_time(1, 10**9) == 1000
+    assert scenario.rounds_at_a_time(10**6, 10) == 1
+    rounds = scenario.rounds_at_a_time(5, 10_000)
+    assert rounds * 5 * scenario.footprint <= 10_000 < (rounds + 1) * 5 * scenario.footprint
 
 
 def test_a_truth_is_drawn_even_where_it_is_given():
     """So that episodes of different truths share all else."""
     scenario = Scenario(**small_rules())
     starts = [scenario.start_episode(np.random.default_rng(3), truth) for truth in (None, 0, 1)]
-    assert starts[1].truth == 0
-    assert starts[2].truth == 1
-    assert 0 <= starts[0].truth < 4
+    starts.append(Scenario(**small_rules(truth=2)).start_episode(np.random.default_rng(3)))
+    assert [start.truth.item() for start in starts[1:]] == [0, 1, 2]
     assert len({start.generator.random() for start in starts}) == 1
-    fixed = Scenario(**small_rules(truth=2)).start_episode(np.random.default_rng(3))
-    assert fixed.truth == 2
 
 
 def test_every_truth_is_as_likely():
@@ -171,3 +140,26 @@ def test_a_redrawn_class_is_the_episode_s_own():
     assert scenario.game.hypotheses is None
     plain = Scenario(**small_rules())
     assert plain.start_episode(np.random.default_rng(1)).hypotheses is plain.hypotheses
+
+
+@pytest.fixture
+def game():
+    return record(small_rules(), 1)[0]
+
+
+def test_a_learner_goes_by_a_name_a_path_or_what_makes_it(game):
+    for source in ("exp3", "ldp_agents.exp3:EXP3", ldp_agents.EXP3, partial(ldp_agents.make, "exp3")):
+        assert type(build_learner(source, game)) is ldp_agents.EXP3
+    assert type(build_learner("helpers:Stepwise", game)) is Stepwise
+    assert type(as_make_learner("wma", {"rate": "box"})(game)) is ldp_agents.WMA
+    with pytest.raises(TypeError, match="takes no option 'speed'"):
+        as_make_learner("wma", {"speed": 2})(game)
+    with pytest.raises(TypeError, match="a learner has reset, predict and update; .* made 7"):
+        build_learner(lambda game: 7, game)
+
+
+def test_a_registered_name_is_no_directory(tmp_path, monkeypatch):
+    for name in ("bayes", "mine"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert [is_directory(name) for name in ("bayes", "mine", "nowhere")] == [False, True, False]

@@ -5,8 +5,8 @@ import math
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
-from helpers import CHANNELS, record, small_rules
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from helpers import CHANNELS, assert_same_games, record, small_rules
 
 import ldp_gym
 from ldp_gym.core.divergences import kl
@@ -18,18 +18,13 @@ from ldp_gym.wrappers import EvidenceObservation, MessageObservation, MixtureAct
 pytestmark = pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.NoPrivacyWarning")
 
 REDRAWN = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "horizon": 9, "channel": "split"}
-TABLE = small_rules("designed", hypotheses="dirichlet", context_dim=1)
-
-
-def rules_of(channel):
-    return TABLE if channel == "designed" else small_rules(channel)
 
 
 @pytest.mark.parametrize("observation", ["evidence", "message"])
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_it_is_the_game_of_ldpdist_in_the_wrappers(channel, observation):
     """The same seed gives the same features, KL and TV; the reward is the gain over the uniform mixture."""
-    rules = rules_of(channel)
+    rules = small_rules(channel)
     box = gym.make("LDPDistBox-v0", observation=observation, **rules)
     view = EvidenceObservation if observation == "evidence" else MessageObservation
     plain = view(MixtureAction(gym.make("LDPDist-v0", reveal=True, **rules)))
@@ -90,56 +85,23 @@ def test_a_hypothesis_that_is_ruled_out_does_not_hide_the_others():
     assert (np.diff(features[1:4]) < -0.01).all()
 
 
-@pytest.mark.parametrize("rules", [small_rules(horizon=9), REDRAWN, small_rules("adaptive-split", horizon=9)])
 @pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize(
+    "rules",
+    [
+        small_rules(horizon=9),
+        small_rules("adaptive-split", horizon=9),
+        REDRAWN,
+        {**REDRAWN, "observation": "message"},
+    ],
+)
 def test_single_and_vector_environments_agree(rules, mode):
-    """Through the ends of episodes, however the next begins, with the scores."""
-    envs = gym.make_vec("LDPDistBox-v0", num_envs=3, autoreset_mode=mode, **rules)
-    alone = [gym.make("LDPDistBox-v0", **rules) for _ in range(3)]
-    shown, ours = envs.reset(seed=5)[0], [env.reset(seed=5 + i)[0] for i, env in enumerate(alone)]
-    envs.action_space.seed(0)
-    scores = 0
-    for t in range(24):
-        np.testing.assert_allclose(shown, ours, rtol=1e-5, atol=1e-6)
-        actions = envs.action_space.sample()
-        shown, rewards, over, _, infos = envs.step(actions)
-        for i, env in enumerate(alone):
-            if mode is AutoresetMode.NEXT_STEP and t % 10 == 9:
-                ours[i] = env.reset()[0]
-                continue
-            ours[i], reward, ended, _, info = env.step(actions[i])
-            assert rewards[i] == pytest.approx(reward, rel=1e-9, abs=1e-12)
-            assert ended == over[i]
-            assert ("score" in info) == ended
-            if ended:
-                final = infos["final_info"] if mode is AutoresetMode.SAME_STEP else infos
-                assert final["_score"][i]
-                assert final["score"][i] == pytest.approx(info["score"], rel=1e-9)
-                scores += 1
-                if mode is AutoresetMode.SAME_STEP:
-                    np.testing.assert_allclose(infos["final_obs"][i], ours[i], rtol=1e-5, atol=1e-6)
-                    ours[i] = env.reset()[0]
-        if not over.any():
-            assert not infos.get("_score", np.zeros(1)).any()
-        elif mode is AutoresetMode.DISABLED:
-            shown, _ = envs.reset(options={"reset_mask": over})
-            ours = [env.reset()[0] for env in alone]
-    assert scores == 6
-
-
-def test_a_reset_of_some_games_leaves_the_others_evidence():
-    envs, untouched = (
-        gym.make_vec("LDPDistBox-v0", num_envs=3, autoreset_mode="Disabled", **small_rules()) for _ in "ab"
-    )
-    for env in (envs, untouched):
-        env.reset(seed=1)
-        for _ in range(5):
-            env.step(np.zeros((3, 4)))
-    envs.reset(options={"reset_mask": np.array([False, True, False])})
-    for _ in range(30):
-        shown, kept = envs.step(np.zeros((3, 4)))[0], untouched.step(np.zeros((3, 4)))[0]
-        np.testing.assert_array_equal(shown[[0, 2]], kept[[0, 2]])
-        assert not np.array_equal(shown[1], kept[1])
+    """With the scores at the ends of episodes, however the next begins."""
+    native = gym.make_vec("LDPDistBox-v0", num_envs=3, autoreset_mode=mode, **rules)
+    sync = SyncVectorEnv([lambda: gym.make("LDPDistBox-v0", **rules)] * 3, autoreset_mode=mode)
+    size = native.single_action_space.shape
+    actions = np.random.default_rng(0).uniform(-5, 5, (24, 3, *size)).astype(np.float32)
+    assert_same_games(native, sync, actions, rtol=1e-5)
 
 
 def test_the_score_is_the_return_over_that_of_bayes():
@@ -159,8 +121,9 @@ def test_the_score_is_the_return_over_that_of_bayes():
         total += reward
     assert info["score"] == pytest.approx(total / estimate_bayes_gain(Scenario(**rules)), rel=1e-9)
     env.reset(seed=0)
-    rewards = [env.step(np.zeros(4))[1] for _ in range(40)]
-    np.testing.assert_allclose(rewards, 0.0, atol=1e-12)
+    steps = [env.step(np.zeros(4)) for _ in range(40)]
+    np.testing.assert_allclose([step[1] for step in steps], 0.0, atol=1e-12)
+    assert steps[-1][4]["score"] == pytest.approx(0.0, abs=1e-9), "of this episode"
 
 
 def test_a_label_that_no_hypothesis_allows_costs_max_loss():

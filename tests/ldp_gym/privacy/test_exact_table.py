@@ -120,10 +120,8 @@ def test_tables_by_hand():
 @pytest.mark.parametrize("epsilon", [1e-15, 1e-12, 1e-9])
 def test_a_tiny_eps_is_kept_too(name, epsilon):
     """Rare messages have few counts: their ratios are kept at the cost of a part of eps, or of all of it."""
-    rng = np.random.default_rng(4)
-    exact, posterior = ExactChannel(make_channel(name, 4, 5, 50, epsilon=epsilon)), public(name, 4, rng)
-    table = exact.table(rng.random(exact.channel.num_public_coins), rng.dirichlet(np.ones(5), 4), posterior)
-    assert table.epsilon <= epsilon
+    exact, candidates, posterior, draws = draw_situation(name, 4, 5, seed=4, epsilon=epsilon)
+    assert exact.table(draws[0], candidates, posterior).epsilon <= epsilon
 
 
 def test_broken_promises_and_wrong_arguments_are_named():

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from gymnasium.error import DependencyNotInstalled, ResetNeeded
 from gymnasium.utils.env_checker import check_env
-from gymnasium.wrappers import RecordVideo
 from helpers import CHANNELS, small_rules
 
 import ldp_agents
+from ldp_gym.core.divergences import kl
+from ldp_gym.engine.referee import Referee
+from ldp_gym.engine.scenario import Scenario
 from ldp_gym.envs.rendering import frames
 from ldp_gym.envs.rendering.history import FrameHistory
 
@@ -23,7 +25,6 @@ def _no_screen(monkeypatch):
 
 
 def played(rounds=10, learner="bayes", **game):
-    """An environment after some rounds, and what was charged."""
     env = gym.make("LDPDist-v0", **game)
     player = ldp_agents.make(learner, env.unwrapped.game)
     observation, _ = env.reset(seed=0)
@@ -96,22 +97,21 @@ def test_watching_does_not_change_the_game_and_it_can_be_copied(mode):
 
 
 def test_nobody_watches_without_a_render_mode(monkeypatch):
-    def fail(*_):
-        raise AssertionError("a spectator was asked to watch")
-
-    monkeypatch.setattr(FrameHistory, "__init__", fail)
-    env, _, losses = played(5)
-    assert len(losses) == 5
+    monkeypatch.setattr(FrameHistory, "__init__", lambda *_: pytest.fail("a spectator was asked to watch"))
+    env, _, _ = played(5)
     with pytest.warns(UserWarning, match="without a render mode"):
         assert env.unwrapped.render() is None
 
 
-def test_weights_to_show_are_checked():
+def test_predictions_are_shown_once_there_is_one_and_weights_to_show_are_checked():
     env = gym.make("LDPDist-v0", render_mode="ansi")
     with pytest.raises(ResetNeeded):
         env.unwrapped.render()
-    env.reset(seed=0)
-    assert "prediction" not in env.render()
+    for seed in (0, 1):
+        env.reset(seed=seed)
+        assert "prediction" not in env.render()
+        env.step(np.full(16, 1 / 16))
+        assert "prediction" in env.render()
     for weights in ([0.5, 0.5], np.full(8, 0.2), [-1.0, 2.0, 0, 0, 0, 0, 0, 0]):
         with pytest.raises(ValueError, match="weights"):
             env.unwrapped.show(weights)
@@ -131,17 +131,6 @@ def test_the_vector_environment_shows_every_game():
     assert len(set(shown)) == len(shown) == 3
 
 
-def test_videos_are_recorded(tmp_path):
-    env = gym.make("LDPDist-v0", render_mode="rgb_array", horizon=4)
-    env = RecordVideo(env, str(tmp_path / "videos"), disable_logger=True)
-    env.reset(seed=0)
-    for _ in range(4):
-        env.step(np.full(16, 1 / 16))
-    env.close()
-    (video,) = tmp_path.glob("videos/*.mp4")
-    assert video.stat().st_size > 1000
-
-
 def test_without_pygame_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pygame", None)
     env = gym.make("LDPDist-v0", render_mode="rgb_array")
@@ -154,10 +143,89 @@ def test_without_pygame_the_error_says_what_to_install(monkeypatch):
 
 
 @pytest.mark.parametrize("mode", ["rgb_array", "ansi"])
-def test_a_message_of_zeros_is_shown(mode):
+def test_a_message_of_zeros_and_an_infinite_loss_are_shown(mode):
     rules = {"channel": "unary-encoding", "epsilon": 6.0, "hypotheses": [[0.5, 0.5]] * 2}
     env = gym.make("LDPDist-v0", render_mode=mode, **rules)
     env.reset(seed=0)
-    while env.step([0.5, 0.5])[0]["message"].any():
+    while env.step([1.0, 0.0])[0]["message"].any():
         pass
     assert len(env.render())
+
+
+class Watched:
+    """B games of a scenario, and who watches them."""
+
+    def __init__(self, num_games, **rules):
+        self.scenario, self.num_games = Scenario(**rules), num_games
+        self.history = FrameHistory(self.scenario, num_games)
+        self.referee = Referee(self.scenario, num_games, self.history)
+        self.begin(range(num_games))
+
+    def begin(self, games, seed=0):
+        generators = [np.random.default_rng(seed + game) for game in games]
+        self.referee.begin(np.array(games), generators)
+
+    def predict_uniform(self):
+        labels = self.scenario.hypotheses.num_labels
+        return self.referee.judge(np.full((self.num_games, labels), 1 / labels))
+
+
+@pytest.mark.parametrize("channel", ["laplace-single", "adaptive-split", "randomized-response"])
+def test_a_scene_says_what_happened(channel):
+    """Bayes plays: its weights after the last message are the posterior that is shown."""
+    watched = Watched(1, **small_rules(channel, reveal=True))
+    player = ldp_agents.Bayes(watched.scenario.game)
+    losses, uniform = [], []
+    for t in range(30):
+        candidates = watched.referee.candidates[0]
+        prediction = player.predict(candidates)
+        _, info = watched.referee.judge(prediction[None])
+        message = watched.referee.observe()["message"][0]
+        player.update(candidates, message)
+        losses.append(info["kl"][0])
+        uniform.append(kl(candidates[info["truth"][0]], candidates.mean(axis=0)))
+        if t in (0, 13, 29):
+            scene = watched.history.frame_data()
+            assert scene.played == t + 1
+            assert scene.truth == info["truth"][0]
+            np.testing.assert_allclose(scene.distribution, candidates[scene.truth], rtol=1e-12)
+            np.testing.assert_array_equal(scene.prediction, prediction)
+            np.testing.assert_array_equal(scene.message, message)
+            np.testing.assert_allclose(scene.losses, np.cumsum(losses), rtol=1e-9)
+            np.testing.assert_allclose(scene.uniform, np.cumsum(uniform), rtol=1e-9)
+            np.testing.assert_allclose(scene.posterior, player.weights, atol=1e-9)
+
+
+@pytest.mark.parametrize("channel", ["split", "adaptive-split"])
+@pytest.mark.parametrize("redrawn", [False, True])
+def test_a_scene_is_the_same_however_often_one_looks(channel, redrawn):
+    """Through the start of another episode, and more rounds than are kept in mind at a time."""
+    rules = {"hypotheses": "dirichlet", "channel": channel, "horizon": 300}
+    rules |= {"redraw_hypotheses": redrawn, "observe_candidates": redrawn}
+    scenes = []
+    for often in (False, True):
+        watched = Watched(3, **rules)
+        for t in range(290):
+            if t == 20:
+                watched.begin([1], seed=50)
+            watched.predict_uniform()
+            if often and t % 7 == 0:
+                watched.history.frame_data(t % 3)
+        scenes.append([watched.history.frame_data(game) for game in range(3)])
+    for game, (rarely, often) in enumerate(zip(*scenes, strict=True)):
+        assert rarely.played == often.played == (270 if game == 1 else 290)
+        for name in ("distribution", "prediction", "message", "losses", "uniform"):
+            np.testing.assert_allclose(getattr(rarely, name), getattr(often, name), rtol=1e-9, err_msg=name)
+        np.testing.assert_allclose(rarely.posterior, often.posterior, atol=1e-9)
+
+
+def test_shown_weights_stay_until_a_game_begins():
+    watched = Watched(2, **small_rules())
+    weights = np.array([0.1, 0.2, 0.3, 0.4])
+    watched.history.show(weights)
+    weights[:] = 0.25  # the learner goes on with them
+    assert watched.history.frame_data(1).weights.tolist() == [0.1, 0.2, 0.3, 0.4]
+    watched.history.show([[1, 0, 0, 0], [0, 1, 0, 0]])
+    assert watched.history.frame_data(1).weights.tolist() == [0, 1, 0, 0]
+    watched.begin([0])
+    assert watched.history.frame_data(1).weights is None

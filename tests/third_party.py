@@ -1,4 +1,4 @@
-"""Third-party parts, good and bad, for the tests of the benchmark to play."""
+"""Third-party parts, good and bad, as somebody else would write them."""
 
 import os
 import signal
@@ -24,8 +24,37 @@ class Centred(ldp_agents.CentredEXP3):
         super().reset(batch_shape)
 
 
-class Stepper(Stepwise):
-    """A learner that is no subclass of ours."""
+Stepper = Stepwise
+
+
+class Coin(Stepwise):
+    """Has coins of its own: it mixes the first two labels at random, and reads nothing."""
+
+    randomized = True
+    track = "uninformed"
+
+    def reset(self, batch_shape=(), generators=None):
+        super().reset(batch_shape)
+        self.generators = generators
+
+    def predict(self, candidates):
+        share = np.array([generator.random() for generator in self.generators])
+        prediction = np.full((*self.batch_shape, self.game.num_labels), 0.1 / self.game.num_labels)
+        prediction[:, 0] += 0.9 * share
+        prediction[:, 1] += 0.9 * (1 - share)
+        return prediction
+
+
+class Picky(Stepwise):
+    """Plays one game alone, like a policy that was trained for it, and says which."""
+
+    example_rules = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 3, "horizon": 2000}
+    track = "uninformed"
+
+    def __init__(self, game):
+        super().__init__(game)
+        if (game.num_hypotheses, game.num_labels) != (8, 3):
+            raise IncompatibleChannelError(f"Picky was trained for K = 8 and M = 3, not {game!r}")
 
 
 class Late(ldp_agents.Uniform):
@@ -57,37 +86,27 @@ NotANumber = late(lambda self: self._state.fill(np.nan))
 
 
 class Negative(ldp_agents.Uniform):
-    """Breaks the contract."""
-
     def _predict(self, weights, candidates):
         return 2 * super()._predict(weights, candidates) - 1
 
 
 class RandomClass(Dirichlet):
-    """A class that answers at random."""
-
     def __call__(self, contexts):
         return np.random.default_rng().dirichlet(np.ones(self.num_labels), self.num_hypotheses)
 
 
 class RandomNature(IID):
-    """A nature that draws from a generator of its own."""
-
     def contexts(self, view):
         return super().contexts(view) + np.random.default_rng().random()
 
 
 class RandomTruth(Truth):
-    """A truth that forgets its uniforms."""
-
     def distributions(self, view):
         drawn = np.random.default_rng().integers(view.candidates.shape[-2])
         return view.candidates[..., drawn, :]
 
 
 class Moody(ldp_agents.Uniform):
-    """Refuses every other block of episodes."""
-
     made = 0
 
     def __init__(self, game):
