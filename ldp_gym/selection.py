@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -37,8 +38,8 @@ UNBIASED = "unbiased"
 SUFFICIENT = 0.95
 """Share of runs that must find the best model."""
 
-_SHORT_WORK = 3_000_000
-"""Rounds of all runs up to which one process is used: to start others takes seconds too."""
+_TRIAL_USERS = (60, 240)
+"""Users of the two trial runs from which the time is estimated."""
 
 
 class Predictions(HypothesisClass):
@@ -200,11 +201,12 @@ def select(
     rules = {"hypotheses": hypotheses, "truth": "replay", "truth_kwargs": data, "batch": batch}
     play = _Play(rules, makers, validation.whole("runs", runs, least=2), validation.seed("seed", seed))
     labels = Scenario(**rules).truth.labels  # type: ignore[arg-type, attr-defined]
+    seconds = sum(play.seconds(channel, levels[0]) for channel in channels) * len(levels)
+    processes = count_jobs(jobs) if seconds > 8.0 else 1  # to start processes takes seconds too
     pieces = [(channel, epsilon) for channel in channels for epsilon in levels]
-    processes = count_jobs(jobs) if len(pieces) * runs * len(labels) > _SHORT_WORK else 1
     if not quiet:
         where = f"{', '.join(channels)} at eps = {', '.join(f'{epsilon:g}' for epsilon in levels)}"
-        users = f"{runs} runs of {len(labels):,} users each"
+        users = f"{runs} runs of {len(labels):,} users each, about {math.ceil(seconds / processes)} s"
         print(f"playing {', '.join(makers)} on {where}: {users}", file=sys.stderr)
     results: dict[int, dict[str, Evaluation]] = {}
     console, played = Console(stderr=True), share_out(play, pieces, processes)
@@ -266,23 +268,32 @@ class _Play:
     runs: int
     seed: int
 
-    def __call__(self, piece: tuple[str, float]) -> dict[str, Evaluation]:
-        rules: Any = {**self.rules, "channel": piece[0], "epsilon": piece[1]}
+    def __call__(self, piece: tuple[str, float], **more: Any) -> dict[str, Evaluation]:
+        rules: Any = {**self.rules, "channel": piece[0], "epsilon": piece[1], **more}
         recording = Recording(Scenario(**rules))
         users, channel = recording.scenario.horizon, type(recording.scenario.channel)
         prefixes = np.unique(np.geomspace(min(10, users), users, 24).astype(int)).tolist()
         # Without a formula, a channel matrix would be inverted for every user: that takes too long.
         unbiased = channel.unbiased_losses is not Channel.unbiased_losses
-        played = {
+        return {
             name: evaluate(
                 make, recording, episodes=self.runs, seed=self.seed, checkpoints=prefixes, leaders=True
             )
             for name, make in self.makers.items()
             if name != UNBIASED or unbiased
         }
-        if without := [name for name, result in played.items() if result.leaders is None]:
+
+    def seconds(self, channel: str, epsilon: float) -> float:
+        """Estimated time of a call, from two trial runs with few users."""
+        users, times = len(self.rules["truth_kwargs"]["contexts"]), []
+        for few in _TRIAL_USERS:
+            began = time.perf_counter()
+            tried = self((channel, epsilon), horizon=min(few, users))
+            times.append(time.perf_counter() - began)
+        if without := [name for name, result in tried.items() if result.leaders is None]:
             raise ValueError(f"a learner without weights cannot select a model: leave out {without[0]!r}")
-        return played
+        slope = max(0.0, times[1] - times[0]) / (_TRIAL_USERS[1] - _TRIAL_USERS[0])
+        return times[1] + slope * max(0, users - _TRIAL_USERS[1])
 
 
 # -- The answer -----------------------------------------------------------------------------------------
@@ -290,7 +301,7 @@ class _Play:
 
 def _measures(result: Evaluation, losses: FloatArray, names: Sequence[str]) -> dict[str, Any]:
     """Columns of a row of :attr:`Selection.frame`, from the losses ``(n, K)`` of the models."""
-    assert result.leaders is not None, "learners without weights are refused"
+    assert result.leaders is not None, "the trial run had them"
     picks = result.leaders[:, -1]
     counts = np.bincount(picks[picks >= 0], minlength=len(names))
     users_needed, estimated = _users_needed(result, losses)

@@ -167,7 +167,7 @@ def test_data_frames_and_names_of_labels():
 def test_it_says_first_what_it_plays(capsys):
     select(models(CAUTIOUS, WRONG), *log(30), **QUICK | {"quiet": False})
     said = capsys.readouterr().err
-    assert "unbiased on randomized-response at eps = 2: 20 runs of 30 users each" in said
+    assert "unbiased on randomized-response at eps = 2: 20 runs of 30 users each, about " in said
 
 
 def test_batches_reach_the_game():
