@@ -24,6 +24,12 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from ldp_gym.bench.results import Results
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "docs" / "data"
@@ -123,33 +129,68 @@ KINDS: dict[str, Callable[[str, list[str]], list[str]]] = {
 
 
 def take_results(directory: Path) -> None:
-    """Copy the findings and figures of a run into docs, and the risks of the suite ``quick``."""
-    from ldp_gym.bench import tables
+    """Copy the findings and figures of a run into docs, and the tables of ``quick`` and ``splits``."""
     from ldp_gym.bench.report import Report
 
     path = DATA / "findings.json"
     known = json.loads(path.read_text(encoding="utf-8"))
+    text = "".join(page.read_text(encoding="utf-8") for page in pages())
     report = Report(directory)
     report.write()
     for section in report.sections:
-        if section.suite is None or section.results is None:
-            continue
-        name = section.suite.name
+        suite, results = section.suite, section.results
+        if suite is None or results is None or not results.successes:
+            raise ValueError(f"{directory} has no results of {section.name}: {' '.join(section.notes)}")
         judged = [
             {"mark": verdict.mark if verdict else "·", "text": finding.text}
             for finding, verdict in section.findings
         ]
-        known[name] = {"title": section.suite.title, "claim": section.suite.claim, "findings": judged}
-        shutil.copy(directory / "figures" / f"{section.slug}.png", FIGURES / f"{name}.png")
-        if name == "quick" and (grid := tables.grid(section.results)) is not None:
-            bayes = {result.channel: str(result.risk) for result in section.results.select(learner="bayes")}
-            grid = grid.rename(columns={"Channel": "channel"})
-            grid["bayes"] = grid["channel"].map(bayes)  # with its interval
-            rows = section.results.frame.itertuples()
-            deltas = {row.channel: f"{row.channel} (delta = {row.delta:g})" for row in rows if row.delta}
-            grid = grid.replace({"channel": {"identity": "identity (no privacy)", **deltas}})
-            grid.to_csv(DATA / "leaderboard.csv", index=False, lineterminator="\n")
+        known[suite.name] = {"title": suite.title, "claim": suite.claim, "findings": judged}
+        if f"pictures/results/{suite.name}.png" in text:
+            shutil.copy(directory / "figures" / f"{section.slug}.png", FIGURES / f"{suite.name}.png")
+        if suite.name == "num-labels":
+            _draw_lead(results)
+        if suite.name == "quick":
+            _leaderboard(results).to_csv(DATA / "leaderboard.csv", index=False, lineterminator="\n")
+        if suite.name == "splits":
+            (scores,) = suite.tables(results).values()
+            scores.to_csv(DATA / "splits.csv", index=False, lineterminator="\n")
     path.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _leaderboard(results: Results) -> DataFrame:
+    """Risks of the learners by channel, those of Bayes with their intervals."""
+    from ldp_gym.bench.tables import grid
+
+    table = grid(results).rename(columns={"Channel": "channel"})
+    bayes = {result.channel: str(result.risk) for result in results.select(learner="bayes")}
+    table["bayes"] = table["channel"].map(bayes)
+    rows = results.frame.itertuples()
+    deltas = {row.channel: f"{row.channel} (delta = {row.delta:g})" for row in rows if row.delta}
+    return table.replace({"channel": {"identity": "identity (no privacy)", **deltas}})
+
+
+LEAD = {
+    "asked for the label\n(randomized-response)": "randomized-response",
+    "the paper's messages\n(laplace-single)": "laplace-single",
+    "asked about hypotheses\n(split)": "split",
+}
+"""Lines of the picture of README.md: their labels, and the channels of Bayes."""
+
+
+def _draw_lead(results: Results) -> None:
+    """Draw the picture that README.md and the first page of the site open with."""
+    from ldp_gym.bench import figures
+
+    def draw(results: Results) -> figures.Figure:
+        lines = []
+        for label, channel in LEAD.items():
+            line = results.line("bayes", channel, lambda experiment: experiment.num_labels)
+            x, y = [r.experiment.num_labels for r in line], [r.risk for r in line]
+            lines.append(figures.Line(label, x, y, figures.colour(channel)))
+        return figures.draw_lines(lines, "number of labels M", "total KL of Bayes (nats)")
+
+    figures.in_style(draw, results).savefig(FIGURES / "labels.png", dpi=200)
 
 
 def main() -> None:
