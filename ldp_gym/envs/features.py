@@ -167,6 +167,7 @@ class Logits:
                 f"an action is finite logits of shape {self.shape}, got shape {logits.shape}: "
                 f"{validation.describe(action)}"
             )
-        weights = np.exp(logits - np.maximum.reduce(logits, axis=-1, keepdims=True))
+        highest = np.maximum.reduce(logits.T.copy(), axis=0)  # faster than along short rows
+        weights = np.exp(logits - highest[..., None])
         weights /= np.add.reduce(weights, axis=-1, keepdims=True)
         return weights
