@@ -18,7 +18,7 @@ from ldp_gym.channels.clipped import (
 )
 from ldp_gym.channels.clipping import Cells
 from ldp_gym.channels.listing import MessageList, complete_list
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at, one_hot
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at, has_zero, one_hot
 from ldp_gym.core.sampling import integers
 
 _Scales = tuple[FloatArray, FloatArray, FloatArray]
@@ -126,10 +126,14 @@ class OneBit(ClippedChannel):
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Reports x ``(..., 1)``, each label's value t ``(..., M)``, and half the range ``(..., 1)``."""
         coordinate = revealed_coordinate(messages)
-        centre, half, density = self._scales_at(coordinate, candidates, cells)
-        centre, half = centre[..., None], half[..., None]
-        reports = _to_unit_range(-at(messages, coordinate)[..., None], centre, half)
-        return reports, _values(np.log(density), centre, half), half
+        if candidates.ndim == 2 and coordinate.size > len(candidates):  # one table for many rounds
+            scales = self._scales(candidates, cells)
+            centre, half, values = (part[coordinate] for part in (*scales[:2], _label_values(*scales)))
+        else:
+            scales = self._scales_at(coordinate, candidates, cells)
+            centre, half, values = (*scales[:2], _label_values(*scales))
+        reports = _to_unit_range(-at(messages, coordinate), centre, half)
+        return reports[..., None], values, half[..., None]
 
     def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         """Agreement of the report with each label ``h_t(y)``."""
@@ -142,9 +146,12 @@ class OneBit(ClippedChannel):
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray]:
         reports, values, half = self._read(messages, candidates, cells)
+        density = self.report_density(reports, values)
+        np.copyto(density, 1.0, where=half <= 0.0)
+        if has_zero(cells.lengths):
+            np.copyto(density, 0.0, where=cells.lengths <= 0.0)
         with np.errstate(divide="ignore"):
-            density = np.where(half > 0.0, self.report_density(reports, values), 1.0)
-            kernel = np.log(np.where(cells.lengths > 0.0, density, 0.0))
+            kernel = np.log(density, out=density)
         return kernel, np.full(kernel.shape[:-1], -math.log(self.num_hypotheses))
 
     def loss_estimates(
@@ -253,9 +260,10 @@ class Hybrid(OneBit):
     def report_density(self, reports: FloatArray, values: FloatArray) -> FloatArray:
         low, high = self._interval(values)
         dense = 1.0 / ((1.0 + math.exp(-self._level / 2.0)) * (self._reach - 1.0))
-        piecewise = np.where((low <= reports) & (reports <= high), dense, dense * math.exp(-self._level))
-        bit = super().report_density(reports, values)
-        return np.where(self._is_bit(reports), (1.0 - self._share) * bit, self._share * piecewise)
+        inside, outside = self._share * dense, self._share * (dense * math.exp(-self._level))
+        piecewise = np.where((low <= reports) & (reports <= high), inside, outside)
+        bit = (1.0 - self._share) * super().report_density(reports, values)
+        return np.where(self._is_bit(reports), bit, piecewise)
 
     def _is_bit(self, reports: FloatArray) -> BoolArray:
         """Mask of reports from the one bit: a point is C with probability 0."""
@@ -287,6 +295,11 @@ class Hybrid(OneBit):
 def _to_unit_range(levels: FloatArray, centre: FloatArray, half: FloatArray) -> FloatArray:
     """Log-likelihoods in units of half their range around its centre; 0 where there is no range."""
     return np.where(half > 0.0, (levels - centre) / np.maximum(half, NEGLIGIBLE), 0.0)
+
+
+def _label_values(centre: FloatArray, half: FloatArray, density: FloatArray) -> FloatArray:
+    """The value t of each label, ``(..., M)``."""
+    return _values(np.log(density), centre[..., None], half[..., None])
 
 
 def _values(levels: FloatArray, centre: FloatArray, half: FloatArray) -> FloatArray:

@@ -41,6 +41,10 @@ NAMED_GAMES: dict[str, dict[str, Any]] = {
 }
 """Keyword arguments of LDPDistBox-easy-v0, LDPDistBox-medium-v0 and LDPDistBox-hard-v0. They never change."""
 
+_ROUNDS_AT_ONCE = 2**13
+"""Target number of rounds, over all games, whose features are worked out at once: temporary arrays of this
+size stay in a processor's cache."""
+
 _REFERENCE_SEED = 5 * 10**8
 """Seed of the first episode on which the gain of Bayes is estimated."""
 
@@ -65,8 +69,14 @@ class TapeNotes:
 
     def __call__(self, tape: Tape) -> dict[str, npt.NDArray[Any]]:
         """The fields that are recorded next to those of the tape, ``(B, n, ...)``."""
+        num_games, rounds = tape.labels.shape
+        step = max(1, _ROUNDS_AT_ONCE // num_games)
+        evidence = [
+            self._evidence.along(log_likelihoods_of(self._scenario, tape, slice(start, start + step)))
+            for start in range(0, rounds, step)
+        ]
         return {
-            "evidence": self._evidence.along(log_likelihoods_of(self._scenario, tape)),
+            "evidence": np.concatenate(evidence, axis=1),
             "uniform_losses": uniform_losses_of(self._scenario, tape),
         }
 
@@ -75,11 +85,14 @@ class TapeNotes:
         self._evidence.keep(games)
 
 
-def log_likelihoods_of(scenario: Scenario, tape: Tape) -> FloatArray:
-    """The log-likelihoods ``(B, n, K)`` of a tape's messages."""
+def log_likelihoods_of(scenario: Scenario, tape: Tape, rounds: slice = slice(None)) -> FloatArray:
+    """The log-likelihoods ``(B, n, K)`` of a tape's messages, in all rounds or some."""
     if tape.log_likelihoods is not None:
-        return tape.log_likelihoods
-    return scenario.channel.log_likelihood(tape.messages, tape.candidates)
+        return tape.log_likelihoods[:, rounds]
+    candidates = tape.candidates
+    if candidates.ndim == 4 and candidates.shape[1] > 1:
+        candidates = candidates[:, rounds]
+    return scenario.channel.log_likelihood(tape.messages[:, rounds], candidates)
 
 
 def uniform_losses_of(scenario: Scenario, tape: Tape) -> FloatArray:
