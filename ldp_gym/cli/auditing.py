@@ -128,7 +128,11 @@ def _certify(
 def _survives_trials(console: Console, channel: Channel, table: FloatArray, trials: int) -> bool:
     """Print the black-box audit; return False if it shows that the promise is broken."""
     public = uniform_posterior(channel)
-    found = audits.estimate_epsilon(channel, table, trials=trials, delta=channel.delta, posterior=public)
+    try:
+        found = audits.estimate_epsilon(channel, table, trials=trials, delta=channel.delta, posterior=public)
+    except Exception as error:
+        say(console, f"no black-box audit: the channel failed with {summarize(error)}", "bold red")
+        return False
     convicted = found.epsilon > channel.epsilon
     verdict = "The promise is broken." if convicted else "That breaks no promise, and proves none."
     say(
