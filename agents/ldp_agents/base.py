@@ -44,8 +44,12 @@ class Learner(ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         steps = {name for base in cls.__bases__ for name in getattr(base, "_steps", ())}
-        if "play" not in vars(cls) and steps & vars(cls).keys():
-            cls.play = None
+        for base in cls.__mro__:  # a mixin may override a step too
+            if "play" in vars(base):
+                break
+            if steps & vars(base).keys():
+                cls.play = None
+                break
 
     def __init__(self, game: Game) -> None:
         self.game = as_game(game)

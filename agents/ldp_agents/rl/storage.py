@@ -63,7 +63,7 @@ def load(directory: str | Path, *, trust: bool = False) -> MakeLearner:
 
     Raises:
         FileNotFoundError: if there is no model in the directory.
-        ValueError: if its files are damaged, or the weights unpack to more than 256 MiB.
+        ValueError: if its files are damaged.
         UntrustedCodeError: if it holds such a policy, and ``trust`` is not set.
     """
     path, trust = validation.path("directory", directory), validation.flag("trust", trust)
