@@ -7,6 +7,8 @@ python benchmarks/half_spaces.py figure     # docs/pictures/bounds.png: about tw
 from __future__ import annotations
 
 import argparse
+import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,38 +95,40 @@ def random_games(num_labels: int, count: int) -> list[dict[str, Any]]:
     return [{"hypotheses": table, "horizon": 1500} for table in tables]
 
 
-def settings() -> dict[str, tuple[list[dict[str, Any]], int | str]]:
+def settings() -> dict[str, tuple[list[dict[str, Any]], Sequence[int]]]:
     """Games and truths of each column of the table."""
     default = ldp_gym.LDPDistEnv().game.hypotheses
     assert default is not None
     return {
-        "8 tables M = 16": (random_games(16, 8), "all"),
-        "4 tables M = 64": (random_games(64, 4), "all"),
-        "default game": ([{"horizon": 1000}], "all"),
-        "blind table": ([{"hypotheses": BLIND, "horizon": 4000}], 0),
-        "one context": ([{"hypotheses": default(CONTEXT), "horizon": 4000}], 4),
+        "8 tables M = 16": (random_games(16, 8), range(8)),
+        "4 tables M = 64": (random_games(64, 4), range(8)),
+        "default game": ([{"horizon": 1000}], range(8)),
+        "blind table": ([{"hypotheses": BLIND, "horizon": 4000}], [0]),
+        "one context": ([{"hypotheses": default(CONTEXT), "horizon": 4000}], [4]),
     }
 
 
-def cell(name: str, games: list[dict[str, Any]], truth: int | str, episodes: int) -> str:
+def cell(name: str, games: list[dict[str, Any]], truths: Sequence[int], episodes: int) -> str:
     """Mean total KL of Bayes on a channel and its standard error over the episodes.
 
-    The tables of a setting and their truths share the episodes. All channels play the same seeds, from 0 on.
+    The tables of a setting and their truths share the episodes, and no two episodes have the same seed. All
+    channels play the same seeds.
     """
     trial = name.startswith("trial")
     if "hypotheses" not in games[0] and (trial or name == "designed"):
         return "-"  # made for constant classes
-    each = episodes // (len(games) * (8 if truth == "all" else 1))
-    totals = []
-    for game in games:
-        channel, options = name.partition(" ")[0], HALF_SPACES.get(name, {})
+    channel, options = name.partition(" ")[0], HALF_SPACES.get(name, {})
+    each = episodes // (len(games) * len(truths))
+    groups = []
+    for game, truth in itertools.product(games, truths):
         rules = {**game, "channel": channel, "channel_kwargs": options}
         if trial:
             rules = {**game, "channel": Trial(game["hypotheses"], horizon=game["horizon"], **options)}
-        totals.append(np.atleast_2d(ldp_gym.evaluate("bayes", rules, episodes=each, truth=truth).kl[..., -1]))
-    groups = np.concatenate(totals)  # by table and truth
-    error = np.sqrt((groups.var(axis=1, ddof=1) / each).sum()) / len(groups)
-    return f"{groups.mean():.1f} ± {error:.1f}"
+        seed = len(groups) * each
+        result = ldp_gym.evaluate("bayes", rules, episodes=each, seed=seed, truth=truth)
+        groups.append(result.kl[:, -1])
+    error = np.sqrt((np.var(groups, axis=1, ddof=1) / each).sum()) / len(groups)
+    return f"{np.mean(groups):.1f} ± {error:.1f}"
 
 
 def write_table(path: Path, episodes: int) -> None:
