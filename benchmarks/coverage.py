@@ -1,8 +1,7 @@
 """Coverage and length of the 95% intervals, on the risks of the package's games.
 
-python benchmarks/coverage.py                  # the table of docs/measurements.md: about six minutes
-python benchmarks/coverage.py --held-out       # on games that had no say in the choice of the method
-python benchmarks/coverage.py --rare           # on a game whose disasters most samples do not show
+python benchmarks/coverage.py --csv docs/data/coverage.csv     # about eight minutes
+python benchmarks/coverage.py --rare    # on a game whose disasters most samples do not show
 
 Each row is a population of episodes. Samples of n episodes are drawn from it, with replacement, so that the
 population's mean is what an interval has to cover. Next to our interval stands Student's on the same samples.
@@ -12,12 +11,12 @@ What no sample shows, no interval covers: the skewness of each population is pri
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rich.progress import Progress
+import pandas as pd
 from scipy import stats
 
 import ldp_gym
@@ -89,20 +88,23 @@ DIFFERENCES: Differences = (
     ("soft-bayes", "bayes", "tables, vote"),
     ("mle", "bayes", "tables, scheffe, T = 300"),
 )
-HELD_OUT: tuple[Risks, Differences] = (
-    (
-        ("bayes", "default game, wheel, eps 0.5"),
-        ("fixed-share", "tables, unary encoding, K = 16"),
-        ("bayes", "tables, adaptive split, T = 300"),
-        ("robust", "drift, one-bit"),
+POPULATIONS: dict[str, tuple[Risks, Differences]] = {
+    "chosen on": (RISKS, DIFFERENCES),
+    "held out": (
+        (
+            ("bayes", "default game, wheel, eps 0.5"),
+            ("fixed-share", "tables, unary encoding, K = 16"),
+            ("bayes", "tables, adaptive split, T = 300"),
+            ("robust", "drift, one-bit"),
+        ),
+        (
+            ("fixed-share", "bayes", "tables, unary encoding, K = 16"),
+            ("soft-bayes", "bayes", "tables, adaptive split, T = 300"),
+            ("robust", "bayes", "drift, one-bit"),
+        ),
     ),
-    (
-        ("fixed-share", "bayes", "tables, unary encoding, K = 16"),
-        ("soft-bayes", "bayes", "tables, adaptive split, T = 300"),
-        ("robust", "bayes", "drift, one-bit"),
-    ),
-)
-"""Populations on which the method was not chosen."""
+}
+"""Populations on which the method was chosen, and others."""
 
 
 @dataclass(frozen=True)
@@ -153,16 +155,13 @@ def measure_rare(episodes: int, trials: int) -> None:
         print(f"n = {count}: {warned:.1%} of the samples warn; of the other intervals {covered:.1%} cover")
 
 
-def populations(
-    risks: Risks, differences: Differences, episodes: int, progress: Callable[[], None]
-) -> Iterator[tuple[str, FloatArray]]:
+def populations(risks: Risks, differences: Differences, episodes: int) -> Iterator[tuple[str, FloatArray]]:
     """The risks, and the paired differences of risks, that intervals are made of."""
     known: dict[tuple[str, str], FloatArray] = {}
 
     def totals(learner: str, game: str) -> FloatArray:
         if (learner, game) not in known:
             known[learner, game] = ldp_gym.evaluate(learner, GAMES[game], episodes=episodes).kl[:, -1]
-            progress()
         return known[learner, game]
 
     for learner, game in risks:
@@ -172,35 +171,29 @@ def populations(
 
 
 def main() -> None:
-    """Print the table as Markdown, and end with 1 if an interval covers too little or is too long."""
+    """Print the rows of the table, and end with 1 if an interval covers too little or is too long."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--episodes", type=int, default=4000, help="of each population")
     parser.add_argument("--trials", type=int, default=4000, help="samples of each population and n")
-    parser.add_argument("--held-out", action="store_true", help="the games that the method was not chosen on")
+    parser.add_argument("--csv", help="write the table here")
     parser.add_argument("--rare", action="store_true", help="a game of rare disasters, and nothing else")
     options = parser.parse_args()
     if options.rare:
         measure_rare(options.episodes, options.trials)
         return
-    risks, differences = HELD_OUT if options.held_out else (RISKS, DIFFERENCES)
-    games = {(learner, game) for learner, game in risks}
-    games |= {(learner, game) for *learners, game in differences for learner in learners}
     rows, failures = [], []
-    with Progress(transient=True) as bar:
-        task = bar.add_task("coverage", total=len(games) + len(LONGEST) * (len(risks) + len(differences)))
-        for name, population in populations(risks, differences, options.episodes, lambda: bar.advance(task)):
-            cells = []
+    for games, (risks, differences) in POPULATIONS.items():
+        for name, population in populations(risks, differences, options.episodes):
+            row = {"games": games, "episodes": name, "skewness": f"{stats.skew(population):.1f}"}
             for count, longest in LONGEST.items():
                 found = measure(population, count, options.trials, seed=count)
-                bar.advance(task)
-                cells.append(str(found))
+                row[f"n = {count}"] = str(found)
                 if found.ours < LEAST or found.length > longest:
                     failures.append(f"{name}, n = {count}: {found}")
-            rows.append([name, f"{stats.skew(population):.1f}", *cells])
-    print(f"| episodes | skewness | {' | '.join(f'n = {count}' for count in LONGEST)} |")
-    print("|---|---|" + "---|" * len(LONGEST))
-    for row in rows:
-        print(f"| {' | '.join(row)} |")
+            print(row, flush=True)
+            rows.append(row)
+    if options.csv:
+        pd.DataFrame(rows).to_csv(options.csv, index=False)
     if failures:
         raise SystemExit("too little, or too long:\n" + "\n".join(failures))
 

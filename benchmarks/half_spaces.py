@@ -1,24 +1,22 @@
-"""Half-spaces of several geometries against splits, and the figure of the bounds.
+"""Risk of Bayes on every pure channel, on random tables and where channels are blind; figure of the bounds.
 
-python benchmarks/half_spaces.py table      # the table of docs/theory.md: about five minutes
+python benchmarks/half_spaces.py table      # docs/data/which-channel.csv: about fifteen minutes
 python benchmarks/half_spaces.py figure     # docs/pictures/bounds.png: about two minutes
-python benchmarks/half_spaces.py channels --episodes 512   # docs/data/which_channel.csv: about ten minutes
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
+import itertools
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import ldp_gym
 from ldp_gym import theory
-from ldp_gym.channels import Channel
 from ldp_gym.channels.half_space import HalfSpace
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.sampling import normal
@@ -32,16 +30,12 @@ BLIND = np.array(
 CONTEXT = np.array([-2.7137, -1.1146, 1.1593, 0.4993])
 """A context of the default class at which ``split`` hardly learns."""
 
-CHANNELS: dict[str, Any] = {
-    "split": "split",
-    "half-space": "half-space",
-    "half-space, turned 1/2": ("half-space", {"turned": 0.5}),
-    "adaptive-split": "adaptive-split",
-    "adaptive-half-space": "adaptive-half-space",
-    **{f"A^(-{power}/2)": {"power": power} for power in (0.75, 0.5, 0.25, 0.0)},
-    **{f"half-space, {share} split": {"share": share} for share in (0.25, 0.5, 0.75)},
+HALF_SPACES: dict[str, dict[str, Any]] = {
+    "half-space (turned 1/2)": {"turned": 0.5},
+    "trial: no scaling": {"scaled": False},
+    "trial: split half of the time": {"share": 0.5},
 }
-
+"""Options of the half-spaces that are not registered; the trials are of :class:`Trial`."""
 
 NEVER_BLIND = {
     **dict.fromkeys(("split", "vote", "wheel", "adaptive-wheel"), "no"),
@@ -55,18 +49,18 @@ design that misses a pair has an infinite cost; docs/theory.md has the proof for
 """
 
 
-class Between(HalfSpace):
-    """Planes ``A^(-power/2) g`` in place of ``A^(-1/2) g``, or those of ``split`` with probability ``share``.
+class Trial(HalfSpace):
+    """Planes ``A^(-1/2) g``, or ``g`` without scaling, or those of ``split`` with probability ``share``.
 
     Args:
         table: the class, which is constant.
-        power: 1 for Lewis weights, 0 for no scaling.
+        scaled: scale by the Lewis weights.
         share: probability of a random half of the hypotheses against the rest.
     """
 
-    def __init__(self, table: FloatArray, *, power: float = 1.0, share: float = 0.0, **options: Any) -> None:
+    def __init__(self, table: FloatArray, *, scaled: bool = True, share: float = 0.0, **options: Any) -> None:
         super().__init__(*table.shape, **options)
-        self.share, size = share, len(table)
+        self.share, self.half = share, len(table) // 2
         centred = table - table.mean(axis=0)
         weights = np.linalg.norm(centred, axis=0)
         for _ in range(40):
@@ -75,9 +69,8 @@ class Between(HalfSpace):
             weights = np.sqrt(np.maximum(np.einsum("km,kl,lm->m", centred, inverse, centred), 0.0))
         values, vectors = np.linalg.eigh(matrix)
         used = values > 1e-12 * values.max()
-        powers = np.where(used, np.where(used, values, 1.0) ** (-power / 2.0), 0.0)
+        powers = np.where(used, np.where(used, values, 1.0) ** (-0.5 if scaled else 0.0), 0.0)
         self.root = vectors * powers @ vectors.T
-        self.half = size // 2
 
     @property
     def num_public_coins(self) -> int:
@@ -94,76 +87,62 @@ class Between(HalfSpace):
         return contrast / np.abs(contrast).max(axis=-1, keepdims=True)
 
 
-def make_rules(channel: Any, table: FloatArray, horizon: int) -> dict[str, Any]:
-    """The rules of a game on one table."""
-    rules: dict[str, Any] = {"hypotheses": table, "horizon": horizon}
-    if isinstance(channel, dict):
-        built: Channel = Between(table, horizon=horizon, epsilon=1.0, **channel)
-        return {**rules, "channel": built}
-    name, options = channel if isinstance(channel, tuple) else (channel, {})
-    return {**rules, "channel": name, "channel_kwargs": options}
+def random_games(num_labels: int, count: int) -> list[dict[str, Any]]:
+    """Games on Dirichlet(0.3) tables of eight hypotheses."""
+    tables = [
+        np.random.default_rng(100 + i).dirichlet(np.full(num_labels, 0.3), size=8) for i in range(count)
+    ]
+    return [{"hypotheses": table, "horizon": 1500} for table in tables]
 
 
-@lru_cache(maxsize=2)
-def random_tables(num_labels: int, count: int) -> list[FloatArray]:
-    """Dirichlet(0.3) tables of eight hypotheses."""
-    return [np.random.default_rng(100 + i).dirichlet(np.full(num_labels, 0.3), size=8) for i in range(count)]
-
-
-def print_table(episodes: int) -> None:
-    """Print the mean total KL of Bayes on every channel as Markdown."""
+def settings() -> dict[str, tuple[list[dict[str, Any]], Sequence[int]]]:
+    """Games and truths of each column of the table."""
     default = ldp_gym.LDPDistEnv().game.hypotheses
     assert default is not None
-    columns: dict[str, tuple[Sequence[FloatArray], int, int | None]] = {
-        "M = 16": (random_tables(16, 8), 1500, None),
-        "M = 64": (random_tables(64, 4), 1500, None),
-        "blind, T = 1,000": ([BLIND], 1000, 0),
-        "T = 8,000": ([BLIND], 8000, 0),
-        "default class, one context, T = 4,000": ([default(CONTEXT)], 4000, 4),
+    return {
+        "8 tables M = 16": (random_games(16, 8), range(8)),
+        "4 tables M = 64": (random_games(64, 4), range(8)),
+        "default game": ([{"horizon": 1000}], range(8)),
+        "blind table": ([{"hypotheses": BLIND, "horizon": 4000}], [0]),
+        "one context": ([{"hypotheses": default(CONTEXT), "horizon": 4000}], [4]),
     }
-    print(f"| channel | {' | '.join(columns)} |\n|---|" + "---|" * len(columns))
-    for name, channel in CHANNELS.items():
-        cells = []
-        for tables, horizon, truth in columns.values():
-            games = (make_rules(channel, table, horizon) for table in tables)
-            risks = [ldp_gym.evaluate("bayes", game, episodes=episodes, truth=truth).risk for game in games]
-            cells.append(f"{np.mean(risks):.1f}")
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
-def write_channels(path: Path, episodes: int) -> None:
-    """Write the mean total KL of Bayes on every pure channel, with its standard error over the episodes.
+def cell(name: str, games: list[dict[str, Any]], truths: Sequence[int], episodes: int) -> str:
+    """Mean total KL of Bayes on a channel and its standard error over the episodes.
 
-    The tables of a setting and their truths share the episodes. All channels play the same seeds, from 0 on.
+    The tables of a setting and their truths share the episodes, and no two episodes have the same seed. All
+    channels play the same seeds.
     """
-    settings: dict[str, tuple[list[dict[str, Any]], int | str]] = {
-        "8 tables M = 16": ([make_rules("", t, 1500) for t in random_tables(16, 8)], "all"),
-        "4 tables M = 64": ([make_rules("", t, 1500) for t in random_tables(64, 4)], "all"),
-        "default game": ([{"horizon": 1000}], "all"),
-        "blind table": ([make_rules("", BLIND, 4000)], 0),
-    }
+    trial = name.startswith("trial")
+    if "hypotheses" not in games[0] and (trial or name == "designed"):
+        return "-"  # made for constant classes
+    channel, options = name.partition(" ")[0], HALF_SPACES.get(name, {})
+    each = episodes // (len(games) * len(truths))
+    groups = []
+    for game, truth in itertools.product(games, truths):
+        rules = {**game, "channel": channel, "channel_kwargs": options}
+        if trial:
+            rules = {**game, "channel": Trial(game["hypotheses"], horizon=game["horizon"], **options)}
+        seed = len(groups) * each
+        result = ldp_gym.evaluate("bayes", rules, episodes=each, seed=seed, truth=truth)
+        groups.append(result.kl[:, -1])
+    error = np.sqrt((np.var(groups, axis=1, ddof=1) / each).sum()) / len(groups)
+    return f"{np.mean(groups):.1f} ± {error:.1f}"
+
+
+def write_table(path: Path, episodes: int) -> None:
+    """Write the risks of every pure channel and of the trials as a table."""
     classes = {name: made for name, made in ldp_gym.CHANNELS.own.items() if name != "identity" and made.pure}
-    channels: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in classes}
-    channels["half-space, turned=1/2"] = ("half-space", {"turned": 0.5})
-    path.parent.mkdir(exist_ok=True)
-    with path.open("w", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["setting", "channel", "adaptive", "never_blind", "episodes", "risk", "standard_error"])
-        for setting, (games, truth) in settings.items():
-            each = episodes // (len(games) * (8 if truth == "all" else 1))
-            for title, (name, options) in sorted(channels.items()):
-                if name == "designed" and "hypotheses" not in games[0]:
-                    continue  # it is made for few tables
-                played = [{**game, "channel": name, "channel_kwargs": options} for game in games]
-                totals = [
-                    ldp_gym.evaluate("bayes", g, episodes=each, truth=truth).kl[..., -1] for g in played
-                ]
-                groups = np.concatenate([np.atleast_2d(some) for some in totals])  # by table and truth
-                error = np.sqrt((groups.var(axis=1, ddof=1) / each).sum()) / len(groups)
-                kind = "yes" if classes[name].adaptive else "no"
-                row = [setting, title, kind, NEVER_BLIND.get(name, "yes"), groups.size]
-                rows.writerow([*row, f"{groups.mean():.2f}", f"{error:.2f}"])
-                file.flush()
+    rows = []
+    for name in sorted([*classes, *HALF_SPACES]):
+        adaptive = name in classes and classes[name].adaptive
+        row = {"channel": name, "adaptive": "yes" if adaptive else "no"}
+        row["never blind"] = NEVER_BLIND.get(name, "yes")
+        row |= {title: cell(name, *setting, episodes) for title, setting in settings().items()}
+        print(row, flush=True)
+        rows.append(row)
+    pd.DataFrame(rows).to_csv(path, index=False)
 
 
 def draw_figure(path: Path, episodes: int) -> None:
@@ -194,18 +173,16 @@ def draw_figure(path: Path, episodes: int) -> None:
 
 
 def main() -> None:
-    """Print the table, or draw the figure."""
+    """Write the table, or draw the figure."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("what", choices=["table", "figure", "channels"])
-    parser.add_argument("--episodes", type=int, default=200, help="512 for channels")
+    parser.add_argument("what", choices=["table", "figure"])
+    parser.add_argument("--episodes", type=int, help="512 for the table and 200 for the figure if not given")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.what == "table":
-        print_table(options.episodes)
-    elif options.what == "channels":
-        write_channels(options.out or Path("docs/data/which_channel.csv"), options.episodes)
+        write_table(options.out or Path("docs/data/which-channel.csv"), options.episodes or 512)
     else:
-        draw_figure(options.out or Path("docs/pictures/bounds.png"), options.episodes)
+        draw_figure(options.out or Path("docs/pictures/bounds.png"), options.episodes or 200)
 
 
 if __name__ == "__main__":

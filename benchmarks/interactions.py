@@ -3,7 +3,7 @@
 Dirichlet tables, redrawn in every episode: K = 32, M = 64, T = 1,000, eps = 1. With a batch of n users the
 posterior under which users of ``adaptive-split`` answer advances T / n times; ``split`` never looks at it.
 
-    python benchmarks/interactions.py --data interactions.csv --picture interactions.png
+    python benchmarks/interactions.py --csv interactions.csv --picture interactions.png
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ def main() -> None:
     parser.add_argument("--horizon", type=int, default=1000)
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 5, 20, 50, 100, 250, 1000])
     parser.add_argument("--episodes", type=int, default=256)
-    parser.add_argument("--data", help="CSV file to write")
+    parser.add_argument("--csv", help="write the table here")
     parser.add_argument("--picture", help="picture to write")
     arguments = parser.parse_args()
     table = measure(arguments.horizon, arguments.batches, arguments.episodes)
-    if arguments.data:
-        table.round(2).to_csv(arguments.data, index=False)
+    if arguments.csv:
+        table.round(2).to_csv(arguments.csv, index=False)
     if arguments.picture:
         draw(table, arguments.picture)
 

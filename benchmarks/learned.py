@@ -1,7 +1,7 @@
 """The tables of docs/measurements.md: `amortized` against the exact posterior, on the same episodes.
 
 python benchmarks/learned.py --out ldp-gym-results/learned              # trains, then measures
-python benchmarks/learned.py --tables channels --episodes 128           # one table, roughly
+python benchmarks/learned.py --tables channels --shipped half-space     # the model that ships, on a channel
 
 Each model is trained once and kept. A cell is the total KL of an agent over that of Bayes, both on the same
 episodes, each of which draws a class of its own where the family is random.
@@ -98,7 +98,9 @@ def ratio(total: FloatArray, bayes: FloatArray) -> tuple[float, float]:
     return value, float(1.96 * spread / np.sqrt(len(total)))
 
 
-def lines(table: str, agents: Mapping[str, Sequence[Any]], episodes: int) -> Iterator[str]:
+def lines(
+    table: str, rows: list[tuple[str, list[Cell]]], agents: Mapping[str, Sequence[Any]], episodes: int
+) -> Iterator[str]:
     """A table in Markdown, line by line, as it is measured; at its end each agent's worst and mean cell.
 
     A cell has one ratio per training seed, and the largest of their half-widths.
@@ -108,7 +110,7 @@ def lines(table: str, agents: Mapping[str, Sequence[Any]], episodes: int) -> Ite
     yield "|---|---|" + "---|" * len(heads)
     seen: dict[str, list[float]] = {name: [] for name in agents}
     learners = {f"{name} {i}": one for name, each in agents.items() for i, one in enumerate(each)}
-    for title, cells in cells_of(table):
+    for title, cells in rows:
         written: dict[str, list[str]] = {name: [] for name in agents}
         for cell in cells:
             totals = total_kl({"bayes": "bayes", **learners}, rules_of(cell), episodes)
@@ -176,14 +178,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=3, help="training seeds (default 3)")
     parser.add_argument("--steps", type=int, default=ALGORITHMS["amortized"].steps, help="rounds of training")
     parser.add_argument("--tables", nargs="+", default=TABLES, help="some of them; all by default")
+    parser.add_argument("--shipped", nargs="+", metavar="ROW", help="play the shipped model, on these rows")
     parser.add_argument("--figure", type=Path, help="file for a figure of the learned weights")
     options = parser.parse_args(arguments)
     console = Console(stderr=True)
-    agents = {"amortized": trained(options, console)}
+    agents = {"amortized": ["amortized"] if options.shipped else trained(options, console)}
     if options.figure is not None:
         draw_figure(agents["amortized"][0], options.figure)
     for table in options.tables:
-        for line in lines(table, agents, options.episodes):
+        rows = [row for row in cells_of(table) if not options.shipped or row[0] in options.shipped]
+        for line in lines(table, rows, agents, options.episodes):
             print(line, flush=True)
 
 

@@ -30,6 +30,7 @@ round, and for every pair of a round; ties to the smaller index.
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 
@@ -39,8 +40,14 @@ from ldp_gym.core.divergences import tv
 
 NUM_LABELS = 16  # M
 CLOSE = 0.1  # in TV
-ESTIMATES = ["exp3 on laplace-single", "bayes on laplace-single", "bayes on split", "bayes on adaptive-split"]
-PICKS = ["round-robin", "tournament", "bayes on scheffe", "bayes on split", "bayes on adaptive-split"]
+QUESTIONS = [
+    "bayes on split",
+    "bayes on half-space",
+    "bayes on adaptive-split",
+    "bayes on adaptive-half-space",
+]
+ESTIMATES = ["exp3 on laplace-single", "bayes on laplace-single", *QUESTIONS]
+PICKS = ["round-robin", "tournament", "bayes on scheffe", *QUESTIONS]
 
 
 def draw_class(size: int, seed: int) -> np.ndarray:
@@ -165,12 +172,14 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=25, help="of each truth, where K = 8")
     parser.add_argument("--outside", type=float, default=0.3, help="rho: how far question 3 is from a member")
     parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--csv", type=Path, help="write the tables of questions 1 and 2 into this directory")
     parser.add_argument("--picture", help="save a picture here")
     arguments = parser.parse_args()
     epsilon, episodes = arguments.epsilon, arguments.episodes
 
     print("1. TV of the average prediction from the truth, K = 8, with 95% intervals")
     curves: dict[str, list[tuple[float, float]]] = {}
+    estimates_by_users: dict[str, dict[str, str]] = {}
     table = draw_class(8, seed=0)
     for name in ESTIMATES:
         learner, channel = name.split(" on ")
@@ -183,18 +192,22 @@ def main() -> None:
             distance = tv(table[:, None], np.stack([one.average_prediction for one in played]))
             half = 1.96 * distance.std(ddof=1) / np.sqrt(distance.size)
             curves.setdefault(name, []).append((distance.mean(), half))
-            print(f"  {name:26s} n = {users:6,}: {distance.mean():.3f} ± {half:.3f}", flush=True)
+            cell = f"{distance.mean():.3f} ± {half:.3f}"
+            estimates_by_users.setdefault(name, {})[f"{users:,}"] = cell
+            print(f"  {name:26s} n = {users:6,}: {cell}", flush=True)
     needed = theory.sample_complexity(8, CLOSE, epsilon)
     print(f"  the theorem's guarantee of TV <= {CLOSE} for exp3 begins at n = {needed:,}")
 
     print(f"\n2. Users until a pick is within TV {CLOSE} of a member on average: median (range of classes)")
+    needs_by_size: dict[str, dict[int, str]] = {}
     for size in arguments.sizes:
         tables = [draw_class(size, seed) for seed in range(arguments.classes)]
         for method in PICKS:
             each = max(1, 8 * episodes // size)  # as many episodes in all as with K = 8
             counts = [users_needed(method, table, epsilon, each, arguments.most) for table in tables]
-            spread = f"{sorted(counts)[len(counts) // 2]:7,.0f} ({min(counts):,.0f} to {max(counts):,.0f})"
-            print(f"  K = {size:3d} {method:24s} {spread}", flush=True)
+            spread = f"{sorted(counts)[len(counts) // 2]:,.0f} ({min(counts):,.0f} to {max(counts):,.0f})"
+            needs_by_size.setdefault(method, {})[size] = spread
+            print(f"  K = {size:3d} {method:28s} {spread}", flush=True)
 
     print(
         f"\n3. TV of a pick above OPT, K = 8, {arguments.outside:g} of the truth foreign (range of classes)"
@@ -215,6 +228,11 @@ def main() -> None:
             spread = f"{np.mean(excess):.3f} ({min(excess):.3f} to {max(excess):.3f})"
             print(f"  {method:24s} n = {users:6,}: {spread}", flush=True)
 
+    if arguments.csv:
+        import pandas as pd
+
+        pd.DataFrame(estimates_by_users).rename_axis("users").to_csv(arguments.csv / "batch-tv.csv")
+        pd.DataFrame(needs_by_size).rename_axis("K").to_csv(arguments.csv / "batch-users.csv")
     if arguments.picture:
         draw(arguments.picture, arguments.users, curves)
 

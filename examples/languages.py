@@ -25,7 +25,17 @@ LANGUAGES = [
     "bg", "ca", "cs", "da", "de", "en", "es", "fi", "fr", "hu", "id", "it",
     "lt", "lv", "ms", "nb", "nl", "pl", "pt", "ro", "sk", "sl", "sv", "tr",
 ]  # fmt: skip
-CHANNELS = ["randomized-response", "laplace-single", "vote", "wheel", "split", "adaptive-split", "identity"]
+CHANNELS = [
+    "randomized-response",
+    "laplace-single",
+    "vote",
+    "wheel",
+    "split",
+    "half-space",
+    "adaptive-split",
+    "adaptive-half-space",
+    "identity",
+]
 
 
 def word_table(words: int) -> np.ndarray:
@@ -49,11 +59,13 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=40)
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--channels", nargs="+", default=CHANNELS, choices=ldp_gym.CHANNELS.names())
+    parser.add_argument("--csv", help="write the table here")
     parser.add_argument("--picture", help="save a picture here")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", ldp_gym.NoPrivacyWarning)  # it is the reference here
 
     curves: dict[str, list[tuple[int, float, float]]] = {}
+    cells: dict[str, dict[str, str]] = {}
     for words in arguments.words:
         table = word_table(words)
         size, labels = table.shape
@@ -69,7 +81,13 @@ def main() -> None:
             result = ldp_gym.evaluate(learner, rules, episodes=arguments.episodes)
             low, high = result.interval()
             curves.setdefault(channel, []).append((labels, result.risk, (high - low) / 2))
-            print(f"  {channel:20s} {result.risk:8.1f} ± {(high - low) / 2:.1f}", flush=True)
+            cell = f"{result.risk:.1f} ± {(high - low) / 2:.1f}"
+            cells.setdefault(f"M = {labels:,}", {})[channel] = cell
+            print(f"  {channel:20s} {cell}", flush=True)
+    if arguments.csv:
+        import pandas as pd
+
+        pd.DataFrame(cells).rename_axis("channel").to_csv(arguments.csv)
     if arguments.picture:
         draw(arguments.picture, curves, arguments)
 

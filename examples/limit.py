@@ -3,7 +3,7 @@
 A line has the risk of Bayes as a multiple of the limit ``sum_t max(0, log K - (t - 1) C(eps))``, with its
 standard error.
 
-    python examples/limit.py --sizes 8 32 --episodes 4000
+    python examples/limit.py --sizes 8 32 --horizons 500 900 --episodes 1000 400
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ CHANNELS = [
     "vote",
     "subset-selection",
     "split",
+    "half-space",
     "designed",
     "adaptive-split",
     "adaptive-wheel",
     "adaptive-groups",
+    "adaptive-half-space",
 ]
 
 
@@ -30,22 +32,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sizes", nargs="+", type=int, default=[8, 32, 128])
-    parser.add_argument("--horizon", type=int, default=900)
-    parser.add_argument("--episodes", type=int, default=400)
+    parser.add_argument("--sizes", nargs="+", type=int, default=[8, 32])
+    parser.add_argument("--horizons", nargs="+", type=int, default=[500, 900], help="of each size")
+    parser.add_argument("--episodes", nargs="+", type=int, default=[1000, 400], help="of each size")
     parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--csv", help="write the table here")
     arguments = parser.parse_args()
-    for size in arguments.sizes:
-        limit = theory.information_limit(size, arguments.horizon, arguments.epsilon)
+    epsilon, cells = arguments.epsilon, {}
+    for size, horizon, episodes in zip(arguments.sizes, arguments.horizons, arguments.episodes, strict=True):
+        limit = theory.information_limit(size, horizon, epsilon)
         floors = [
-            theory.risk_floor(size, arguments.horizon, arguments.epsilon, adaptive=adaptive) / limit
-            for adaptive in (True, False)
+            theory.risk_floor(size, horizon, epsilon, adaptive=adaptive) / limit for adaptive in (True, False)
         ]
         print(
-            f"K = {size}, eps = {arguments.epsilon:g}: limit {limit:.1f} nats; proved to be out of "
-            f"reach: less than {floors[0]:.3f} of it, {floors[1]:.3f} if channels are not adaptive",
+            f"K = {size}, eps = {epsilon:g}: limit {limit:.1f} nats; proved to be out of reach: less than "
+            f"{floors[0]:.3f} of it, {floors[1]:.3f} if channels are not adaptive",
             flush=True,
         )
+        column = cells.setdefault(f"K = {size}", {})
         for channel in CHANNELS:
             if size > (ldp_gym.CHANNELS[channel].most_hypotheses or size):
                 continue
@@ -53,12 +57,17 @@ def main() -> None:
                 "hypotheses": "disjoint",
                 "num_hypotheses": size,
                 "channel": channel,
-                "horizon": arguments.horizon,
-                "epsilon": arguments.epsilon,
+                "horizon": horizon,
+                "epsilon": epsilon,
             }
-            totals = ldp_gym.evaluate("bayes", rules, episodes=arguments.episodes).kl[:, -1]
+            totals = ldp_gym.evaluate("bayes", rules, episodes=episodes).kl[:, -1]
             error = totals.std(ddof=1) / math.sqrt(len(totals))
-            print(f"  {channel:18s} {totals.mean() / limit:6.3f} ± {error / limit:.3f}", flush=True)
+            column[channel] = f"{totals.mean() / limit:.3f} ± {error / limit:.3f}"
+            print(f"  {channel:20s} {column[channel]}", flush=True)
+    if arguments.csv:
+        import pandas as pd
+
+        pd.DataFrame(cells).rename_axis("channel").to_csv(arguments.csv, na_rep="-")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ The labels are the users' own: the truth is replayed, and the charge is the log-
 The table has its mean per user as an excess over the single model that is best in hindsight (the regret); a
 negative excess means that the mixture beats every single model.
 
-    python examples/model_selection.py --epsilon 1 --repeats 40
+    python examples/model_selection.py --epsilons 1 3 --repeats 40
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ CHANNELS = [
     "subset-selection",
     "laplace-single",
     "split",
+    "half-space",
     "adaptive-split",
+    "adaptive-half-space",
     "identity",
 ]
 
@@ -67,36 +69,49 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0, 3.0], metavar="EPS")
     parser.add_argument("--repeats", type=int, default=40, help="how often to split the data again")
     parser.add_argument("--users", type=int, default=1000)
     parser.add_argument("--ways", type=int, default=8, choices=range(1, 9), metavar="1..8")
     parser.add_argument("--channels", nargs="+", default=CHANNELS, choices=list(ldp_gym.CHANNELS))
     parser.add_argument("--learner", default="bayes")
+    parser.add_argument("--csv", help="write the table here")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", ldp_gym.NoPrivacyWarning)  # it is the reference here
 
-    excess: dict[str, list[float]] = {}
-    found: dict[str, list[float]] = {}
+    excess: dict[tuple[str, float], list[float]] = {}
+    found: dict[tuple[str, float], list[float]] = {}
     for repeat in range(arguments.repeats):
         game = draw_game(arguments.ways, arguments.users, repeat)
-        for name in arguments.channels:
-            rules = {**game, "channel": name, "epsilon": arguments.epsilon}
-            result = ldp_gym.evaluate(arguments.learner, rules, episodes=1, seed=repeat)
-            excess.setdefault(name, []).append(result.regret[0] / result.rounds[-1])
-            found.setdefault(name, []).append(result.found)
-        uniform = ldp_gym.evaluate("uniform", rules, episodes=1, seed=repeat)
-        excess.setdefault("uniform mixture", []).append(uniform.regret[0] / uniform.rounds[-1])
+        uniform = ldp_gym.evaluate("uniform", {**game, "channel": "split"}, episodes=1, seed=repeat)
         alone = uniform.comparator[0] / uniform.rounds[-1]
-        excess.setdefault("a model at random", []).append(alone.mean() - alone.min())
+        for epsilon in arguments.epsilons:
+            excess.setdefault(("a model at random", epsilon), []).append(alone.mean() - alone.min())
+            mixture = uniform.regret[0] / uniform.rounds[-1]
+            excess.setdefault(("uniform mixture", epsilon), []).append(mixture)
+            for name in arguments.channels:
+                rules = {**game, "channel": name, "epsilon": epsilon}
+                result = ldp_gym.evaluate(arguments.learner, rules, episodes=1, seed=repeat)
+                excess.setdefault((name, epsilon), []).append(result.regret[0] / result.rounds[-1])
+                found.setdefault((name, epsilon), []).append(result.found)
 
     count = arguments.repeats
-    print(f"{arguments.learner}, eps = {arguments.epsilon:g}, {arguments.users} users, {count} splits")
-    print("excess log-loss per user, with half of a 95% interval; how often the best model leads in the end")
-    for name, values in excess.items():
+    print(
+        f"{arguments.learner}, {arguments.users} users, {count} splits: excess log-loss per user, with half"
+    )
+    print("of a 95% interval; how often the best model leads in the end")
+    cells: dict[str, dict[str, str]] = {}
+    for (name, epsilon), values in excess.items():
         half = student.ppf(0.975, count - 1) * np.std(values, ddof=1) / np.sqrt(count)
-        leads = f"   {np.mean(found[name]):4.0%}" if name in found else ""
-        print(f"{name:20s} {np.mean(values):+.3f} ± {half:.3f}{leads}")
+        cell = f"{np.mean(values):.3f} ± {half:.3f}"
+        leads = f"{np.mean(found[name, epsilon]):.0%}" if (name, epsilon) in found else ""
+        cells.setdefault(f"excess, eps = {epsilon:g}", {})[name] = cell
+        cells.setdefault(f"found, eps = {epsilon:g}", {})[name] = leads
+        print(f"eps = {epsilon:<4g} {name:20s} {cell:>16s} {leads:>6s}")
+    if arguments.csv:
+        import pandas as pd
+
+        pd.DataFrame(cells).rename_axis("channel").to_csv(arguments.csv)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ def main() -> None:
     parser.add_argument("--horizon", type=int, default=2000)
     parser.add_argument("--episodes", type=int, default=200)
     parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--csv", help="write the table here")
     arguments = parser.parse_args()
     horizon, epsilon, labels = arguments.horizon, arguments.epsilon, 21
     table = marks(6, labels)
@@ -77,12 +78,18 @@ def main() -> None:
     print(f"{'wrong':10s} convicted by its messages alone: eps >= {heard.epsilon:.3f} with 99% confidence\n")
 
     rivals = {"nearby, textbook": textbook, "nearby, sharper": sharper}
-    rivals |= {name: name for name in ("randomized-response", "subset-selection", "split")}
+    rivals |= {name: name for name in ("randomized-response", "subset-selection", "split", "half-space")}
+    rows = []
     for name, channel in rivals.items():
         rules = {"hypotheses": table, "channel": channel, "horizon": horizon, "epsilon": epsilon}
         result = ldp_gym.evaluate("bayes", rules, episodes=arguments.episodes)
         low, high = result.interval()
         print(f"{name:20s} Bayes' total KL {result.risk:6.1f}   95% interval {low:.1f} to {high:.1f}")
+        rows.append({"channel": name, "total KL": f"{result.risk:.1f} ({low:.1f} to {high:.1f})"})
+    if arguments.csv:
+        import pandas as pd
+
+        pd.DataFrame(rows).to_csv(arguments.csv, index=False)
 
 
 if __name__ == "__main__":

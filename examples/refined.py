@@ -15,7 +15,16 @@ import numpy as np
 
 import ldp_gym
 
-CHANNELS = ["randomized-response", "laplace-single", "vote", "split", "adaptive-split", "adaptive-groups"]
+CHANNELS = [
+    "randomized-response",
+    "laplace-single",
+    "vote",
+    "split",
+    "half-space",
+    "adaptive-split",
+    "adaptive-groups",
+    "adaptive-half-space",
+]
 
 
 def main() -> None:
@@ -24,11 +33,13 @@ def main() -> None:
     )
     parser.add_argument("--parts", nargs="+", type=int, default=[1, 100, 6250])
     parser.add_argument("--labels", type=int, default=16, help="before they are cut")
-    parser.add_argument("--horizon", type=int, default=500)
-    parser.add_argument("--episodes", type=int, default=32)
+    parser.add_argument("--horizon", type=int, default=100)
+    parser.add_argument("--episodes", type=int, default=16)
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--channels", nargs="+", default=CHANNELS, metavar="NAME")
+    parser.add_argument("--csv", help="write the table here")
     arguments = parser.parse_args()
+    cells: dict[str, dict[str, str]] = {}
     sizes = [parts * arguments.labels for parts in arguments.parts]
     print(f"{'M':20s}", *(f"{labels:>16,}" for labels in sizes), flush=True)
     for channel in arguments.channels:
@@ -46,7 +57,12 @@ def main() -> None:
             totals = ldp_gym.evaluate("bayes", rules, episodes=arguments.episodes).kl[:, -1]
             error = totals.std(ddof=1) / np.sqrt(len(totals))
             print(f" {totals.mean():8.2f} ± {error:5.2f}", end="", flush=True)
+            cells.setdefault(f"M = {labels:,}", {})[channel] = f"{totals.mean():.2f} ± {error:.2f}"
         print(flush=True)
+    if arguments.csv:
+        import pandas as pd
+
+        pd.DataFrame(cells).rename_axis("channel").to_csv(arguments.csv)
 
 
 if __name__ == "__main__":

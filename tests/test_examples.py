@@ -12,21 +12,25 @@ from nbclient import NotebookClient
 RNG = np.random.default_rng(0)
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PLAYED = {
-    "calibration.py": ("--horizon 20 --episodes 2", "gaussian-vector"),
-    "channels.py": ("--shapes 3x4 --horizon 20 --episodes 2 --tables 2", "adaptive-split"),
+    "calibration.py": ("--horizon 20 --episodes 2 --csv TABLE", "gaussian-vector"),
+    "channels.py": ("--shapes 3x4 --horizon 20 --episodes 2 --tables 2 --csv TABLE", "adaptive-split"),
     "cleanrl_ppo.py": ("--updates 1 --episodes 2 --horizon 50", "cleanrl  total KL"),
     "first_episode.py": ("", "total KL"),
     "hypothesis_selection.py": (
-        "--users 10 20 --users-outside 20 --sizes 4 --most 64 --classes 2 --episodes 4 --picture PICTURE",
+        "--users 10 20 --users-outside 20 --sizes 4 --most 64 --classes 2 --episodes 4 "
+        "--csv . --picture PICTURE",
         "tournament",
     ),
-    "languages.py": ("--words 6 --users 10 --episodes 2 --picture PICTURE", "M = "),
-    "limit.py": ("--sizes 3 --horizon 20 --episodes 4", "adaptive-groups"),
-    "model_selection.py": ("--users 12 --repeats 2", "uniform mixture"),
+    "languages.py": ("--words 6 --users 10 --episodes 2 --csv TABLE --picture PICTURE", "M = "),
+    "limit.py": ("--sizes 3 --horizons 20 --episodes 4 --csv TABLE", "adaptive-groups"),
+    "model_selection.py": ("--users 12 --repeats 2 --csv TABLE", "uniform mixture"),
     "optimum.py": ("--size 3 --horizon 8 --episodes 20 --iterations 2", "policy 1"),
-    "own_channel.py": ("--horizon 20 --episodes 2", "sharper    claims eps = 1, has 1.0000: holds"),
+    "own_channel.py": (
+        "--horizon 20 --episodes 2 --csv TABLE",
+        "sharper    claims eps = 1, has 1.0000: holds",
+    ),
     "own_learner.py": ("", "Hedge"),
-    "refined.py": ("--parts 1 3 --horizon 20 --episodes 2", "randomized-response"),
+    "refined.py": ("--parts 1 3 --horizon 20 --episodes 2 --csv TABLE", "randomized-response"),
     "train_ppo.py": ("--steps 4096 --episodes 2", "ppo      total KL"),
     "vector.py": ("--games 4 --horizon 20", "in lock step"),
 }
@@ -34,13 +38,15 @@ PLAYED = {
 
 @pytest.mark.parametrize("script", sorted(path.name for path in EXAMPLES.glob("*.py")))
 def test_example(script, monkeypatch, capsys, tmp_path):
-    picture = tmp_path / "picture.png"
+    files = {"PICTURE": "picture.png", "TABLE": "table.csv"}
     options, printed = PLAYED[script]
-    small = [str(picture) if word == "PICTURE" else word for word in options.split()]
+    small = [files.get(word, word) for word in options.split()]
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [script, *small])
     runpy.run_path(str(EXAMPLES / script), run_name="__main__")
     assert printed in capsys.readouterr().out
-    assert picture.exists() == (str(picture) in small)
+    for file in files.values():
+        assert Path(file).exists() == (file in small)
 
 
 def test_the_tournaments_of_gopi_et_al_find_every_member_from_many_users():
