@@ -2,17 +2,21 @@
 
 Default networks; all other settings are in one dataclass per algorithm. docs/data/curves/baselines.csv has
 the learning curve of every run, a row per point. A finished run is written at once and is not run again. The
-table docs/data/baselines.csv, which has the last point of each run, and the figure are made from that file.
+tables docs/data/baselines.csv and docs/data/defaults.csv, made from the last point of each run, and the
+figure come from that file.
 
-    python benchmarks/baselines.py                        # all of it: about 40 CPU minutes
+    python benchmarks/baselines.py                        # many games at once: about 40 CPU minutes
+    python benchmarks/baselines.py --algorithms default-{ppo,a2c,sac,td3} --games easy --seeds 3
+    python benchmarks/baselines.py --algorithms default-ppo gamma-0-ppo --games medium --seeds 3
     python benchmarks/baselines.py --algorithms ppo --games easy --seeds 1 --share 0.1 --out /tmp/try
-    python benchmarks/baselines.py --show                 # table and figure, no training
+    python benchmarks/baselines.py --show                 # tables and figure, no training
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -110,21 +114,40 @@ class RecurrentPPO:
 
 ALGORITHMS = {"ppo": PPO, "a2c": A2C, "sac": SAC, "td3": TD3, "recurrent-ppo": RecurrentPPO}
 
+DEFAULTS: dict[str, tuple[Any, int, dict[str, Any]]] = {
+    "default-ppo": (stable_baselines3.PPO, 100_000, {}),
+    "default-a2c": (stable_baselines3.A2C, 100_000, {}),
+    "default-sac": (stable_baselines3.SAC, 10_000, {}),
+    "default-td3": (stable_baselines3.TD3, 10_000, {}),
+    "gamma-0-ppo": (stable_baselines3.PPO, 100_000, {"gamma": 0.0}),
+}
+"""Class, rounds and settings of runs on one game by its id; all other settings are the library's defaults."""
 
-def train(name: str, game: str, seed: int, share: float) -> pd.DataFrame:
-    """Learning curve of one run: rounds, CPU seconds and score of each point."""
-    torch.set_num_threads(1)
-    settings = ALGORITHMS[name]()
+
+def make_model(name: str, game: str, seed: int) -> tuple[Any, int, dict[str, Any]]:
+    """Untrained model of a run, the rounds to train it for, and the rules of its game."""
     env_id, rules = GAMES[game]
+    if name in DEFAULTS:
+        kind, steps, options = DEFAULTS[name]
+        return kind("MlpPolicy", env_id, seed=seed, device="cpu", **options), steps, rules
+    settings = ALGORITHMS[name]()
     if settings.policy == "MlpLstmPolicy":  # a memory is for raw messages; the hard game has nothing else
         rules = {**rules, "observation": "message"}
     env = make_sb3_env(env_id, settings.num_envs, **rules)
     env.seed(10**7 * (seed + 1))
     model = settings.kind(settings.policy, env, seed=seed, device="cpu", **asdict(settings))
+    return model, settings.steps, rules
+
+
+def train(name: str, game: str, seed: int, share: float) -> pd.DataFrame:
+    """Learning curve of one run: rounds, CPU seconds and score of each point."""
+    torch.set_num_threads(1)
+    env_id, _ = GAMES[game]
+    model, steps, rules = make_model(name, game, seed)
     points, seconds = [], 0.0
     for i, episodes in enumerate(CURVE):
         start = time.process_time()
-        model.learn(int(share * settings.steps / len(CURVE)), reset_num_timesteps=i == 0)
+        model.learn(int(share * steps / len(CURVE)), reset_num_timesteps=i == 0)
         seconds += time.process_time() - start
         first = CURVE_SEED if i + 1 < len(CURVE) else LAST_SEED
         score = score_policy(model, env_id, episodes=episodes, seed=first, **rules)
@@ -132,21 +155,22 @@ def train(name: str, game: str, seed: int, share: float) -> pd.DataFrame:
     return pd.DataFrame(points, columns=["algorithm", "game", "seed", "rounds", "cpu_seconds", "score"])
 
 
-def table(points: pd.DataFrame) -> pd.DataFrame:
+def table(points: pd.DataFrame, names: Iterable[str], games: Iterable[str]) -> pd.DataFrame:
     """Last scores, a row per algorithm: mean and range over seeds in each game, runs, mean CPU seconds."""
     last = points.groupby(["algorithm", "game", "seed"]).last().reset_index()
     rows = []
-    for name, runs in last.groupby("algorithm"):
-        scores = {game: runs["score"][runs["game"] == game] for game in GAMES}
+    for name in names:
+        runs = last[last["algorithm"] == name]
+        if runs.empty:
+            continue
+        scores = {game: runs["score"][runs["game"] == game] for game in games}
         cells = {
             game: f"{one.mean():.2f} ({one.min():.2f} to {one.max():.2f})" if len(one) else "-"
             for game, one in scores.items()
         }
         seconds = round(runs["cpu_seconds"].mean())
         rows.append({"algorithm": name, **cells, "runs": len(runs), "CPU seconds": seconds})
-    return (
-        pd.DataFrame(rows).set_index("algorithm").sort_index(key=lambda names: names.map([*ALGORITHMS].index))
-    )
+    return pd.DataFrame(rows)
 
 
 def draw(points: pd.DataFrame, path: Path) -> None:
@@ -171,7 +195,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--algorithms", nargs="*", default=list(ALGORITHMS), choices=list(ALGORITHMS))
+    names = [*ALGORITHMS, *DEFAULTS]
+    parser.add_argument("--algorithms", nargs="*", default=list(ALGORITHMS), choices=names)
     parser.add_argument("--games", nargs="*", default=list(GAMES), choices=list(GAMES))
     parser.add_argument("--seeds", type=int, default=5, help="number of training seeds (default 5)")
     parser.add_argument("--share", type=float, default=1.0, help="share of the rounds (default 1)")
@@ -195,9 +220,15 @@ def main() -> None:
         points.to_csv(curves, index=False)
         print(run.tail(1).to_string(index=False, header=False), flush=True)
     if kept:
-        made = table(pd.concat(kept))
-        made.to_csv(options.out / "data" / "baselines.csv")
-        print(made.to_string())
+        for name, algorithms, games in (
+            ("baselines", ALGORITHMS, GAMES),
+            ("defaults", DEFAULTS, ("easy", "medium")),
+        ):
+            made = table(pd.concat(kept), algorithms, games)
+            if made.empty:
+                continue
+            made.to_csv(options.out / "data" / f"{name}.csv", index=False)
+            print(made.to_string(index=False))
         draw(pd.concat(kept), pictures / "baselines.png")
 
 
