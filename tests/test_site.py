@@ -15,7 +15,7 @@ for (const folded of document.querySelectorAll("details")) folded.open = true;
 window.dispatchEvent(new Event("resize"));
 const article = document.querySelector("article");
 const plain = article.cloneNode(true);
-plain.querySelectorAll("code, pre, script, style").forEach(part => part.remove());
+plain.querySelectorAll("code, pre, math, script, style").forEach(part => part.remove());
 for (const line of plain.textContent.split("\\n"))
   if (line.includes("|")) faults.push("a table that is not rendered: " + line.trim().slice(0, 80));
 const screen = document.documentElement.clientWidth;
@@ -39,7 +39,12 @@ def site(browser, tmp_path_factory):
     from mkdocs.config import load_config
 
     where = tmp_path_factory.mktemp("site")
-    plain = {"strict": False, "use_directory_urls": False, "plugins": [], "hooks": []}
+    plain = {
+        "strict": False,
+        "use_directory_urls": False,
+        "plugins": [],
+        "hooks": [str(ROOT / "docs/hooks/formulas.py")],
+    }
     build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(where), **plain))
     return where
 

@@ -105,7 +105,7 @@ def test_it_says_on_what_it_was_made_and_how_to_repeat_it(directory, page, table
 
 
 def test_failures_and_what_is_missing_are_shown_and_text_is_escaped(page):
-    for text in ("Failed: 1", "Not finished: 4", "1 failed, 4 not finished", "ValueError: &lt;/code&gt;"):
+    for text in ("Failed: 1", "Not finished: 6", "1 failed, 6 not finished", "ValueError: &lt;/code&gt;"):
         assert text in page
     assert '<a href="#quick-failures">' in page
     assert 'id="quick-failures"' in page

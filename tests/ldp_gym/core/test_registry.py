@@ -50,7 +50,7 @@ def test_a_part_knows_its_name_and_options():
     assert scenario.nature.spec == Spec("drift", {"rate": 0.5})
     assert scenario.nature.spec.to_json() == '{"name": "drift", "options": {"rate": 0.5}}'
     assert scenario.truth.spec.name == "switching"
-    assert set(scenario.truth.spec.options) == {"num_switches", "switches"}
+    assert set(scenario.truth.spec.options) == {"num_switches", "switches", "members"}
     assert scenario.hypotheses.spec == Spec("softmax-linear", {"scale": 1.0})
     assert scenario.channel.spec.name == "one-bit"
     assert LEARNERS.build("wma", {"game": scenario.game}, {}).spec == Spec("wma", {"rate": "lemma"})
