@@ -1,6 +1,6 @@
 """Coverage and length of the 95% intervals, on the risks of the package's games.
 
-python benchmarks/coverage.py --csv docs/data/coverage.csv     # about eight minutes
+python benchmarks/coverage.py --csv docs/data/coverage.csv     # about five minutes
 python benchmarks/coverage.py --rare    # on a game whose disasters most samples do not show
 
 Each row is a population of episodes. Samples of n episodes are drawn from it, with replacement, so that the

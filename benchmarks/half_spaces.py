@@ -1,6 +1,6 @@
 """Risk of Bayes on every pure channel, on random tables and where channels are blind; figure of the bounds.
 
-python benchmarks/half_spaces.py table      # docs/data/which-channel.csv: about fifteen minutes
+python benchmarks/half_spaces.py table      # docs/data/which-channel.csv: about five minutes
 python benchmarks/half_spaces.py figure     # docs/pictures/bounds.png: about two minutes
 """
 
