@@ -166,7 +166,7 @@ def _leaderboard(results: Results) -> DataFrame:
     bayes = {result.channel: str(result.risk) for result in results.select(learner="bayes")}
     table["bayes"] = table["channel"].map(bayes)
     rows = results.frame.itertuples()
-    deltas = {row.channel: f"{row.channel} (delta = {row.delta:g})" for row in rows if row.delta}
+    deltas = {row.channel: f"{row.channel} (delta > 0)" for row in rows if row.delta}
     return table.replace({"channel": {"identity": "identity (no privacy)", **deltas}})
 
 

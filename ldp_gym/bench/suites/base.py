@@ -87,7 +87,7 @@ class Suite(ABC):
                 slope = statistics.slope(x, [self.measure(r) for r in line])
                 value, why = self.predicted.get((learner, channel), (None, ""))
                 end = "." if value is None else f"; predicted {value:+g} ({why})."
-                span = f"in {self.axis} from {x[0]:,g} to {x[-1]:,g}"
+                span = f"in {self.axis} from {x[0]:,.10g} to {x[-1]:,.10g}"
                 yield Finding(f"{learner} on {channel}: the risk has slope {slope} {span}{end}")
 
     def draw(self, results: Results) -> figures.Figure:
