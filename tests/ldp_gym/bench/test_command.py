@@ -1,8 +1,13 @@
 """``ldp-gym bench``, ``report`` and ``export``, as a user types them."""
 
+import csv
+import importlib
+import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from command_line import run, run_in_line
@@ -127,3 +132,20 @@ def test_a_broken_plugin_is_named_and_breaks_nothing(tmp_path):
     code, output = call(tmp_path, "broken", path=[tmp_path])
     assert code == 2
     assert "command 'broken' of bad-plugin cannot be loaded" in output
+
+
+def test_the_pages_take_findings_figures_and_the_leaderboard_of_a_run(played, monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "docs"))
+    pages = importlib.import_module("tables")
+    monkeypatch.setattr(pages, "DATA", tmp_path)
+    monkeypatch.setattr(pages, "FIGURES", tmp_path)
+    (tmp_path / "findings.json").write_text('{"kept": 1}')
+    pages.take_results(shutil.copytree(played[0], tmp_path / "run"))
+    found = json.loads((tmp_path / "findings.json").read_text())
+    assert [found["kept"], *found] == [1, "kept", "quick", "lower"]
+    assert found["quick"]["findings"][0]["text"].startswith("Loss in nats over 100 rounds")
+    with (tmp_path / "leaderboard.csv").open() as file:
+        rows = {row["channel"]: row for row in csv.DictReader(file)}
+    assert "[" in rows["split"]["bayes"]
+    assert rows["split"]["wma"] == "-"
+    assert (tmp_path / "lower.png").exists()
