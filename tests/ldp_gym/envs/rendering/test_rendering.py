@@ -8,7 +8,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.error import DependencyNotInstalled, ResetNeeded
-from gymnasium.utils.env_checker import check_env
 from helpers import CHANNELS, small_rules
 
 import ldp_agents
@@ -35,14 +34,6 @@ def played(rounds=10, learner="bayes", **game):
         observation, _, _, _, info = env.step(prediction)
         losses.append(info["kl"])
     return env, player, losses
-
-
-@pytest.mark.parametrize("mode", ["human", "rgb_array", "ansi"])
-@pytest.mark.filterwarnings("ignore:.*A Box observation space m")
-def test_gymnasium_s_checker_renders_every_mode(mode):
-    env = gym.make("LDPDist-v0", render_mode=mode, horizon=20)
-    check_env(env.unwrapped)
-    env.close()
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
