@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from nbclient import NotebookClient
 
-RNG = np.random.default_rng(0)
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PLAYED = {
     "calibration.py": ("--horizon 20 --episodes 2 --csv TABLE", "gaussian-vector"),

@@ -165,15 +165,6 @@ def test_a_game_that_is_over_counts_no_more_rounds(actions):
     assert referee.over.tolist() == [True, False]
 
 
-def test_a_perfect_prediction_costs_nothing():
-    scenario = Scenario(hypotheses=[[0.25, 0.75], [0.5, 0.5]], truth=0, horizon=3)
-    referee = Referee(scenario, 1)
-    referee.begin(np.arange(1), generators(0))
-    rewards, _ = referee.judge(np.array([[0.25, 0.75]]))
-    assert rewards[0] == 0.0
-    assert not np.signbit(rewards[0])
-
-
 def test_many_partial_resets_leave_no_episodes_behind():
     scenario = Scenario(**small_rules(hypotheses="dirichlet"))
     player, rng, episodes = Playback(scenario, 4), np.random.default_rng(0), []

@@ -42,7 +42,6 @@ def test_every_channel_s_message_is_drawn(channel):
     frame = env.render()
     assert frame.shape == (frames.HEIGHT, frames.WIDTH, 3)
     assert frame.dtype == np.uint8
-    assert (frame[40:64, 600:] < 100).all(axis=-1).any(), "the message in words"
     env, _, _ = played(render_mode="ansi", **small_rules(channel))
     assert "message" in env.render()
 
