@@ -172,7 +172,7 @@ def infos_of(learner: Any, env: Any, seed: int) -> list[dict[str, Any]]:
 
 
 def total_kl(learner: Any, env: Any, seed: int) -> Any:
-    """The total KL of that learner."""
+    """The total KL of a learner in an episode, or in each game of a vector environment."""
     return sum(info["kl"] for info in infos_of(learner, env, seed))
 
 

@@ -237,10 +237,7 @@ def test_no_truth_makes_it_fall_far_behind():
 
 
 def test_of_many_hypotheses_the_first_expert_is_bayes():
-    game, tape = record({"hypotheses": "disjoint", "num_hypotheses": 40, "num_labels": 80, "horizon": 5})
-    learner = ldp_agents.Robust(game)
-    learner.reset((1,))
-    assert learner.play(tape.candidates, tape.messages).shape == (1, 5, 80)
+    check_learner("robust", hypotheses="disjoint", num_hypotheses=40, num_labels=80, horizon=5)
 
 
 # -- centred-exp3 on label losses: right in the long run where no hypothesis is, by enumeration -------------
@@ -261,11 +258,8 @@ def expected_losses(name, epsilon):
     estimates = learner.losses(listed.messages, ROWS)[:, :2]
     lengths = 3 * ROWS.max(axis=0)
     clipped = -np.log((1 - 1 / 1000) * ROWS / lengths + 1 / (1000 * lengths.sum()))
-    return (
-        chances @ estimates,
-        -chances @ channel.log_likelihood(listed.messages, ROWS),
-        clipped @ OUTSIDE,
-    )
+    of_messages = -channel.log_likelihood(listed.messages, ROWS)
+    return chances @ estimates, chances @ of_messages, clipped @ OUTSIDE
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])

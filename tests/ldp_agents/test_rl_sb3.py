@@ -161,10 +161,7 @@ def test_a_card_names_no_code(tmp_path):
     env = make_sb3_env(num_envs=2, **EASY)
     save(PPO("MlpPolicy", env, **SHORT), tmp_path)
     card = (tmp_path / "model.json").read_text()
-    for name, message in (
-        ("split", "model.json names code, 'os:system'"),
-        ("PPO", "unknown algorithm 'os:sys"),
-    ):
+    for name, message in (("split", "json names code, 'os:system'"), ("PPO", "unknown algorithm 'os:sys")):
         (tmp_path / "model.json").write_text(card.replace(f'"{name}"', '"os:system"'))
         with pytest.raises(ValueError, match=message):
             load(tmp_path, trust=True)(Scenario(**EASY).game)

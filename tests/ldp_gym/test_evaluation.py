@@ -17,23 +17,6 @@ from ldp_gym.core.intervals import nominal_level
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.evaluation import Recording
 
-
-class Stepper(Stepwise):
-    """Predicts the first hypothesis once, and then the uniform mixture."""
-
-    def reset(self, batch_shape=()):
-        super().reset(batch_shape)
-        self.heard = False
-
-    def predict(self, candidates):
-        if self.heard:
-            return super().predict(candidates)
-        return np.broadcast_to(candidates[..., 0, :], (*self.batch_shape, candidates.shape[-1]))
-
-    def update(self, candidates, message):
-        self.heard = True
-
-
 FULL = ("laplace-single", "split", "adaptive-groups")
 GAMES = [
     (name, small_rules(channel, nature))
@@ -74,22 +57,9 @@ def test_the_block_size_does_not_change_the_result(block, monkeypatch):
     np.testing.assert_allclose(result.kl, expected.kl, rtol=1e-12)
 
 
-def test_a_learner_without_a_tape_is_stepped():
-    for game in (small_rules(), small_rules(hypotheses="dirichlet")):
-        result = evaluate(Stepper, game, episodes=3, checkpoints=[1])
-        uniform = evaluate(ldp_agents.Uniform, game, episodes=3, checkpoints=[1])
-        assert not np.allclose(result.kl[:, 0], uniform.kl[:, 0])
-        np.testing.assert_allclose(np.diff(result.kl), np.diff(uniform.kl), rtol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("prediction", "message"),
-    [
-        (np.ones((3, 6)), "in round 1 sums to 6, off one by"),
-        (np.full((3, 6), np.nan), "has a NaN probability"),
-        (np.full((3, 6), (1 + 2e-4) / 6), r"off one by \+0.0002 \(allowed: 0.0001\)"),
-        (np.full(6, 1 / 6), r"here of shape \(3, 6\)"),
-    ],
+    [(np.ones((3, 6)), "in round 1 sums to 6, off one by"), (np.full(6, 1 / 6), r"here of shape \(3, 6\)")],
 )
 def test_unsound_predictions_are_refused(prediction, message):
     unsound = type("Unsound", (Stepwise,), {"predict": lambda self, candidates: prediction})
