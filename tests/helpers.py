@@ -161,15 +161,19 @@ def assert_same_games(native: Any, sync: Any, actions: np.ndarray, rtol: float =
             both("reset", options={"reset_mask": over})
 
 
-def total_kl(learner: Any, env: Any, seed: int) -> Any:
-    """The total KL of a learner that acts on the observations of an environment, single or vector."""
-    game = env.unwrapped.game
-    player, total = build_learner(learner, game), 0.0
+def infos_of(learner: Any, env: Any, seed: int) -> list[dict[str, Any]]:
+    """The infos of an episode in which a learner acts on the observations, in games single or vector."""
+    player, infos = build_learner(learner, env.unwrapped.game), []
     observation, _ = env.reset(seed=seed)
-    for _ in range(game.horizon):
+    for _ in range(player.game.horizon):
         observation, _, _, _, info = env.step(player.act(observation))
-        total = total + info["kl"]
-    return total
+        infos.append(info)
+    return infos
+
+
+def total_kl(learner: Any, env: Any, seed: int) -> Any:
+    """The total KL of a learner in an episode, or in each game of a vector environment."""
+    return sum(info["kl"] for info in infos_of(learner, env, seed))
 
 
 def make_episodes(rules: dict[str, Any], episodes: int = 1, seed: int = 0) -> Episodes:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from nbclient import NotebookClient
 
-RNG = np.random.default_rng(0)
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PLAYED = {
     "calibration.py": ("--horizon 20 --episodes 2 --csv TABLE", "gaussian-vector"),
@@ -56,15 +55,6 @@ def test_the_tournaments_of_gopi_et_al_find_every_member_from_many_users():
     for method in ("round-robin", "tournament"):
         chosen = example["picks"](method, table, table, 1_000_000, 1.0, 2)
         assert (chosen == np.arange(8)[:, None]).all()
-
-
-def test_who_is_closer_on_the_scheffe_set_wins_its_pair():
-    example = runpy.run_path(str(EXAMPLES / "hypothesis_selection.py"))
-    pairs = example["all_pairs"](np.array([3, 5, 9]))
-    assert pairs.tolist() == [[3, 5], [3, 9], [5, 9]]
-    table = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
-    wins = example["play_pairs"](table, table[2], example["all_pairs"](np.arange(3)), 300_000, 1.0, RNG)
-    assert wins.tolist() == [0, 1, 2]
 
 
 @pytest.mark.filterwarnings("default")  # what the kernel's own machinery warns of is not ours

@@ -10,13 +10,14 @@ from helpers import ALPHA, CHANNELS, TABLE, record, small_rules
 from rl_helpers import untrained
 from scipy.stats import t as student
 
+import ldp_agents
 import ldp_gym
 from ldp_agents.rl import EvidenceLearner, Model, load, network, save
 from ldp_agents.rl.amortized import TorchNetwork, label_evidence, simulate, total_kl
 from ldp_agents.rl.model import _warn, describe_outside
 from ldp_agents.rl.network import LabelEvidence, Relation
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning
-from ldp_gym.engine.learners import track_of
+from ldp_gym.engine.learners import build_learner, track_of
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.testing import check_learner
 
@@ -134,11 +135,13 @@ def test_a_stored_model_is_the_model(tmp_path):
     rules = small_rules()
     model = untrained()
     save(model, tmp_path)
-    for stored in (load(tmp_path), pickle.loads(pickle.dumps(load(str(tmp_path))))):
-        assert isinstance(stored(Scenario(**rules).game), EvidenceLearner)
+    for stored in (str(tmp_path), load(tmp_path), pickle.loads(pickle.dumps(load(str(tmp_path))))):
+        assert isinstance(build_learner(stored, Scenario(**rules).game), EvidenceLearner)
         theirs, ours = (ldp_gym.evaluate(factory, rules, episodes=2).kl for factory in (stored, model))
         np.testing.assert_allclose(theirs, ours, rtol=1e-4)  # stored in single precision
     assert track_of(load(tmp_path)) == "uninformed"
+    with pytest.raises(TypeError, match="takes no option 'rate'"):
+        ldp_agents.make(str(tmp_path), Scenario(**rules).game, rate=2.0)
 
 
 TRAINED_ON = {
@@ -154,20 +157,12 @@ TRAINED_ON = {
     ("rules", "expected"),
     [
         ({}, ""),
-        ({"epsilon": 9.0}, "eps = 9, trained on 0.25 to 8"),
         ({"num_hypotheses": 65}, "K = 65, trained on 2 to 64"),
         ({"num_labels": 129}, "M = 129, trained on 2 to 128"),
-        ({"horizon": 99}, "T = 99, trained on 100 to 3000"),
-        ({"hypotheses": "disjoint"}, "class family 'disjoint', trained on dirichlet, softmax-linear"),
-        (
-            {"hypotheses": [[0.5, 0.5], [0.1, 0.9]]},
-            "class family 'Table', trained on dirichlet, softmax-linear",
-        ),
         ({"epsilon": 9.0, "horizon": 99}, "eps = 9, trained on 0.25 to 8; T = 99, trained on 100 to 3000"),
-        (
-            {"redraw_hypotheses": True, "observe_candidates": True, "horizon": 10},
-            "T = 10, trained on 100 to 3000",
-        ),
+        ({"hypotheses": "disjoint"}, "class family 'disjoint', trained on dirichlet, softmax-linear"),
+        ({"hypotheses": TABLE}, "class family 'Table', trained on dirichlet, softmax-linear"),
+        ({"hypotheses": "refined", "redraw_hypotheses": True, "observe_candidates": True}, ""),
     ],
 )
 def test_it_says_in_which_respects_a_game_is_outside_of_the_training(rules, expected):

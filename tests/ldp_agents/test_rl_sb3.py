@@ -106,7 +106,7 @@ def test_a_callback_logs_scores():
     model = PPO("MlpPolicy", env, n_steps=16, batch_size=64, n_epochs=1, device="cpu", seed=0)
     model.learn(64, callback=callback)
     assert [steps for steps, _ in callback.scores] == [32] * 4 + [64] * 4
-    assert model.logger.name_to_value or np.isfinite([value for _, value in callback.scores]).all()
+    assert np.isfinite(callback.scores).all()
     assert len(model.ep_info_buffer) == 8, "returns are in SB3's logs"
 
 
@@ -161,10 +161,7 @@ def test_a_card_names_no_code(tmp_path):
     env = make_sb3_env(num_envs=2, **EASY)
     save(PPO("MlpPolicy", env, **SHORT), tmp_path)
     card = (tmp_path / "model.json").read_text()
-    for name, message in (
-        ("split", "model.json names code, 'os:system'"),
-        ("PPO", "unknown algorithm 'os:sys"),
-    ):
+    for name, message in (("split", "json names code, 'os:system'"), ("PPO", "unknown algorithm 'os:sys")):
         (tmp_path / "model.json").write_text(card.replace(f'"{name}"', '"os:system"'))
         with pytest.raises(ValueError, match=message):
             load(tmp_path, trust=True)(Scenario(**EASY).game)

@@ -2,7 +2,7 @@
 
 import json
 import pickle
-import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,6 +28,10 @@ SHORT = {
 """Steps and settings of short runs, and the share of uniform's total KL that they end below."""
 
 TINY = Config("amortized", EASY, 6_000, settings=SHORT["amortized"][1])
+
+
+def scores_in(directory):
+    return [json.loads(line) for line in (directory / "scores.jsonl").read_text().splitlines()]
 
 
 def improves(model, rules, share, episodes=200):
@@ -59,9 +63,9 @@ def test_a_short_run_learns_and_is_stored(algorithm, tmp_path):
     card = json.loads((tmp_path / "config.json").read_text())
     assert card["config"]["algorithm"] == algorithm
     assert set(card["versions"]) >= {"python", "ldp-gym", "numpy", "torch", "stable-baselines3"}
-    scores = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
-    assert scores[-1]["steps"] == steps
-    assert scores[-1]["bayes"] <= scores[-1]["uniform"]
+    last = scores_in(tmp_path)[-1]
+    assert last["steps"] == steps
+    assert last["bayes"] <= last["uniform"]
 
 
 @pytest.mark.parametrize("algorithm", SHORT)
@@ -79,17 +83,16 @@ def test_a_stopped_run_goes_on(algorithm, tmp_path):
         with pytest.raises(UntrustedCodeError, match=r"checkpoint\.zip runs whatever code .* --trust"):
             train_agent(longer, tmp_path, resume=True)
     train_agent(longer, tmp_path, resume=True, trust=True, scores=2, episodes=2)
-    steps = [json.loads(line)["steps"] for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    steps = [score["steps"] for score in scores_in(tmp_path)]
     assert steps[-1] == then
     assert steps == sorted(steps)
 
 
 @pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.NoPrivacyWarning")
 def test_a_game_that_the_model_cannot_play_leaves_it_without_a_score(tmp_path):
-    rules = {"hypotheses": "disjoint", "num_hypotheses": 4, "channel": "identity", "horizon": 40}
-    train_agent(Config("amortized", rules, 6_000, settings=TINY.settings), tmp_path, scores=1, episodes=2)
-    scores = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
-    assert [score["kl"] for score in scores] == [None] * len(scores)
+    config = replace(TINY, rules=EASY | {"channel": "identity"})
+    train_agent(config, tmp_path, scores=1, episodes=2)
+    assert {score["kl"] for score in scores_in(tmp_path)} == {None}
     assert load(tmp_path)(Scenario(**EASY).game)
 
 
@@ -134,8 +137,6 @@ def test_the_command_trains_and_resumes(tmp_path):
     code, output = run(*given)
     assert code == 0, output
     assert f"model: {tmp_path}" in output
-    assert "uniform" in output
-    assert "bayes" in output
     learner = load(tmp_path)(Scenario(hypotheses="dirichlet", channel="split").game)
     assert learner.model.parameters["b0"].shape == (8,)
     assert run(*given)[0] == 2
@@ -153,23 +154,14 @@ def test_the_command_trains_and_resumes(tmp_path):
         (["train", "pop"], "unknown algorithm 'pop'; known: ppo, amortized"),
         (["train", "ppo", "--channel", "laplace-singel"], "did you mean 'laplace-single'"),
         (["train", "ppo", "--steps", "0"], "Invalid value for '--steps'"),
-        (
-            ["train", "amortized", "--setting", "channels=[1]"],
-            "channels must be a list such as ['laplace-single'",
-        ),
         (["train", "ppo", "--setting", "nets=3"], "ppo has no setting 'nets'; it has num_envs=64"),
-        (
-            ["train", "amortized", "--setting", "hidden=abc"],
-            "hidden must be a list such as [64, 64], got 'abc'",
-        ),
+        (["train", "amortized", "--setting", "channels=[1]"], "must be a list such as ['laplace-single'"),
         (["train", "ppo", "--setting", "n_steps=0"], "n_steps must be at least 1, got 0"),
         (["train", "ppo", "--setting", "gamma=x"], "gamma must be a number, got 'x'"),
     ],
 )
 def test_bad_arguments_say_what_is_allowed(arguments, message, tmp_path):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        code, output = run(*arguments, "--out", str(tmp_path / "run"))
+    code, output = run(*arguments, "--out", str(tmp_path / "run"))
     assert code == 2
     assert message in output
     assert not (tmp_path / "run").exists(), "the next try starts from nothing"

@@ -96,8 +96,3 @@ def test_the_generators_share_no_number_with_their_episode():
     begin_episodes(learner, [first_generator(12345)])
     episode, own = first_generator(12345).random(1000), learner.generators[0].random(1000)
     assert not set(episode) & set(own)
-
-
-def test_a_third_party_learner_is_handed_its_generators():
-    """In the benchmark's process too: tests/ldp_gym/bench/test_contained.py."""
-    check_learner(Coin)

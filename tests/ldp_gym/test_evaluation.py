@@ -7,7 +7,7 @@ from functools import partial
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import CHANNELS, LOSSLESS, NATURES, Stepwise, record, small_rules
+from helpers import ALPHA, CHANNELS, LOSSLESS, NATURES, Stepwise, infos_of, record, small_rules
 from scipy import stats
 
 import ldp_agents
@@ -17,46 +17,11 @@ from ldp_gym.core.intervals import nominal_level
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.evaluation import Recording
 
-
-class Stepper(Stepwise):
-    """Predicts the first hypothesis once, and then the uniform mixture."""
-
-    def reset(self, batch_shape=()):
-        super().reset(batch_shape)
-        self.heard = False
-
-    def predict(self, candidates):
-        if self.heard:
-            return super().predict(candidates)
-        return np.broadcast_to(candidates[..., 0, :], (*self.batch_shape, candidates.shape[-1]))
-
-    def update(self, candidates, message):
-        self.heard = True
-
-
-def stepped(learner, game, seeds):
-    """Total KL and TV of a learner that acts on the environment's observations, episode by episode."""
-    env = gym.make("LDPDist-v0", **game)
-    player = learner(env.unwrapped.game)
-    losses = []
-    for seed in seeds:
-        observation, _ = env.reset(seed=seed)
-        player.reset()
-        kl, tv, over = [], [], False
-        while not over:
-            observation, _, over, _, info = env.step(player.act(observation))
-            kl.append(info["kl"])
-            tv.append(info["tv"])
-        losses.append((np.cumsum(kl), np.cumsum(tv)))
-    return np.moveaxis(np.array(losses), 1, 0)
-
-
+FULL = ("laplace-single", "split", "adaptive-groups")
 GAMES = [
     (name, small_rules(channel, nature))
     for channel in CHANNELS
-    for nature in (
-        NATURES if channel in ("laplace-single", "split", "adaptive-groups") else ["iid", "adversary"]
-    )
+    for nature in (NATURES if channel in FULL else ["iid", "adversary"])
     for name in ("bayes", "exp3")
     if name == "bayes" or channel not in LOSSLESS
 ] + [
@@ -74,11 +39,13 @@ def test_evaluate_gives_the_losses_of_stepping_the_environment(name, game):
     checkpoints = [1, 2, 7, 33]
     result = evaluate(learner, game, episodes=3, seed=20, checkpoints=checkpoints)
     assert result.rounds.tolist() == [*checkpoints, 40]
-    kl, tv = stepped(learner, game, range(20, 23))
-    np.testing.assert_allclose(result.kl, kl[:, result.rounds - 1], rtol=1e-9)
-    np.testing.assert_allclose(result.tv, tv[:, result.rounds - 1], rtol=1e-9)
-    squares = np.square(np.diff(tv, axis=-1, prepend=0.0)).cumsum(axis=-1)
-    np.testing.assert_allclose(result.tv_squared, squares[:, result.rounds - 1], rtol=1e-7)
+    env = gym.make("LDPDist-v0", **game)
+    for episode in range(3):
+        infos = infos_of(learner, env, seed=20 + episode)
+        kl, tv = (np.array([info[name] for info in infos]) for name in ("kl", "tv"))
+        for name, losses in (("kl", kl), ("tv", tv), ("tv_squared", tv**2)):
+            totals = losses.cumsum()[result.rounds - 1]
+            np.testing.assert_allclose(getattr(result, name)[episode], totals, rtol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize("block", [1, 3, 40])
@@ -90,22 +57,9 @@ def test_the_block_size_does_not_change_the_result(block, monkeypatch):
     np.testing.assert_allclose(result.kl, expected.kl, rtol=1e-12)
 
 
-def test_a_learner_without_a_tape_is_stepped():
-    for game in (small_rules(), small_rules(hypotheses="dirichlet")):
-        result = evaluate(Stepper, game, episodes=3, checkpoints=[1])
-        uniform = evaluate(ldp_agents.Uniform, game, episodes=3, checkpoints=[1])
-        assert not np.allclose(result.kl[:, 0], uniform.kl[:, 0])
-        np.testing.assert_allclose(np.diff(result.kl), np.diff(uniform.kl), rtol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("prediction", "message"),
-    [
-        (np.ones((3, 6)), "in round 1 sums to 6, off one by"),
-        (np.full((3, 6), np.nan), "has a NaN probability"),
-        (np.full((3, 6), (1 + 2e-4) / 6), r"off one by \+0.0002 \(allowed: 0.0001\)"),
-        (np.full(6, 1 / 6), r"here of shape \(3, 6\)"),
-    ],
+    [(np.ones((3, 6)), "in round 1 sums to 6, off one by"), (np.full(6, 1 / 6), r"here of shape \(3, 6\)")],
 )
 def test_unsound_predictions_are_refused(prediction, message):
     unsound = type("Unsound", (Stepwise,), {"predict": lambda self, candidates: prediction})
@@ -164,7 +118,7 @@ def test_nearly_equal_episodes_have_a_warning_instead_of_an_interval():
 
 
 def test_memory_does_not_grow_with_the_horizon():
-    """Peak allocations at 10^4 and at 10^6 rounds."""
+    """Peak allocations at 10^5 and at 10^6 rounds."""
 
     def peak(horizon):
         tracemalloc.start()
@@ -183,8 +137,8 @@ def test_progress_counts_every_round():
     assert sum(seen) == 4 * 3 * 40
 
 
-def lower_confidence(values, alpha=1e-6):
-    return values.mean() - stats.t.isf(alpha, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
+def lower_confidence(values):
+    return values.mean() - stats.t.isf(ALPHA, len(values) - 1) * stats.sem(values)
 
 
 def test_bayes_without_privacy_pays_at_most_log_k():
@@ -228,7 +182,6 @@ def test_leaders_are_those_of_the_summed_log_likelihoods():
     assert clear[:, 1:].all()
     np.testing.assert_array_equal(result.leaders[clear], expected[clear])
     without = evaluate("bayes", rules, episodes=5, checkpoints=checkpoints)
-    assert without.leaders is None
     np.testing.assert_allclose(result.kl, without.kl, rtol=1e-12)
     uniform = evaluate("uniform", rules, episodes=5, leaders=True)
     assert (uniform.leaders == -1).all()
@@ -274,27 +227,14 @@ HANDED = [
 ]
 
 
-def change_candidates(self, candidates, message):
-    candidates *= 2.0
-
-
-def change_messages(self, candidates, message):
-    message[...] = 0
-
-
-def change_tape(self, candidates, messages, log_likelihoods=None):
-    messages[...] = 0
-
-
 @pytest.mark.parametrize("rules", HANDED)
 @pytest.mark.parametrize(
-    ("base", "name", "method"),
-    [
-        (Stepwise, "update", change_candidates),
-        (Stepwise, "update", change_messages),
-        (ldp_agents.Uniform, "play", change_tape),
-    ],
+    ("base", "method", "argument"),
+    [(Stepwise, "update", 0), (Stepwise, "update", 1), (ldp_agents.Uniform, "play", 1)],
 )
-def test_a_learner_that_changes_its_arrays_in_place_is_stopped(rules, base, name, method):
+def test_a_learner_that_changes_its_arrays_in_place_is_stopped(rules, base, method, argument):
+    def change(self, *arrays):
+        arrays[argument][...] = 0
+
     with pytest.raises(ValueError, match="read-only"):
-        evaluate(type("Changes", (base,), {name: method}), rules, episodes=3)
+        evaluate(type("Changes", (base,), {method: change}), rules, episodes=3)

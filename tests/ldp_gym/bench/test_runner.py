@@ -182,9 +182,8 @@ def test_an_experiment_whose_cells_end_differently_has_failed(tmp_path, monkeypa
     monkeypatch.setitem(LEARNERS.own, "moody", third_party.Moody)
     results = bench.run(Tiny(), jobs=1, out=tmp_path, learners=["moody"])
     assert {failure.experiment.learner for failure in results.failures} == {"moody"}
-    assert re.match(
-        r"it refused \d of 4 cells, and played the others: not today", results.failures[0].summary
-    )
+    said = results.failures[0].summary
+    assert re.match(r"it refused \d of 4 cells, and played the others: not today", said)
     assert "moody" not in results.learners
     again = bench.run(Tiny(), jobs=1, out=tmp_path, learners=["moody"])
     assert len(again.failures) == len(results.failures)

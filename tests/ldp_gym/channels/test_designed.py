@@ -1,10 +1,7 @@
-"""The channel that is designed for the candidates: its optimum, its privacy, its games, any processor."""
+"""The channel that is designed for the candidates: its optimum, its privacy, its games."""
 
 import itertools
 import math
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -119,42 +116,6 @@ def test_labels_that_are_cut_into_parts_change_nothing():
         assert (parts.sets[:, label == y].std(axis=1) == 0.0).all()
 
 
-PROGRAM = """
-import sys
-import numpy as np
-from ldp_gym.channels.designed import Designed
-rng, out = np.random.default_rng(5), {}
-shapes = [(8, 10, 0.3), (3, 36, 0.1), (11, 14, 1.0), (6, 50, 0.3)]
-tables = [rng.dirichlet(np.full(m, a), size=k) for k, m, a in shapes]
-tables += [np.eye(8), np.eye(12), 0.3 * np.eye(12) + 0.7 / 12, np.kron(tables[0], [[0.5, 0.5]])]
-tables += [np.concatenate([tables[0], tables[0][:1]]), np.full((3, 20), 0.05)]
-for i, table in enumerate(tables):
-    channel = Designed(*table.shape, 1000, epsilon=(1.0, 4.0, 0.1)[i % 3])
-    made, labels = channel.design(table), rng.integers(table.shape[1], size=2000)
-    out[f"{i}/design"] = np.column_stack([made.sets, made.masses])
-    out[f"{i}/messages"] = channel.encode(labels, table, rng.random((2000, 1)))
-np.savez(sys.argv[1], **out)
-"""
-
-
-def test_every_processor_finds_the_same_design(tmp_path):
-    """Another processor, played by older instructions in NumPy and OpenBLAS: sets and messages are equal."""
-    from numpy._core._multiarray_umath import __cpu_features__
-
-    newer = ("AVX512F", "AVX512CD", "AVX512_SKX", "AVX512_CLX", "AVX512_CNL", "AVX512_ICL", "AVX2", "FMA3")
-    disabled = " ".join(name for name in newer if __cpu_features__.get(name))
-    other = {"OPENBLAS_CORETYPE": "Nehalem", "NPY_DISABLE_CPU_FEATURES": disabled}
-    results = []
-    for extra in ({}, other):
-        path = tmp_path / f"{len(results)}.npz"
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **extra}
-        subprocess.run([sys.executable, "-c", PROGRAM, str(path)], env=environment, check=True)
-        results.append(np.load(path))
-    this, other = results
-    for key in this.files:
-        np.testing.assert_allclose(this[key], other[key], rtol=0.0, atol=0 if "messages" in key else 1e-9)
-
-
 def test_it_is_designed_once_and_kept():
     designed._design.cache_clear()
     rules = small_rules("designed", nature_kwargs={"pool_size": 3})
@@ -176,7 +137,5 @@ def test_games_with_many_or_large_tables_are_refused_with_the_reason(rules):
     with pytest.raises(IncompatibleChannelError, match="for every table of candidates"):
         ldp_gym.LDPDistEnv(channel="designed", **rules)
     for shape in ((4, 65), (33, 8), (3000, 16)):
-        with pytest.raises(
-            ValueError, match="at most 64 labels and 32 hypotheses, got .*'split' and 'wheel'"
-        ):
+        with pytest.raises(ValueError, match="at most 64 labels and 32 hypotheses, got .*'split' and"):
             Designed(*shape, 100)

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from adversarial_classes import draw_table
 from helpers import ALPHA, TABLE, make_channel
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,20 +78,6 @@ def test_h_moves_a_label_with_probability_one_over_t_to_a_cell_by_its_length():
         outcome = clipping.draw(np.full((400, 400), label), clipping.cells(table), uniforms)
         share = np.bincount(outcome.ravel(), minlength=3) / 400**2
         np.testing.assert_allclose(share, 4 / 5 * np.array(kept) + moved / 5, atol=2 / 400)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_tight_never_has_more_noise_than_paper(name):
-    """Few sizes and eps, for which the composition is accounted once; test_audit.py has more of them."""
-    rng = np.random.default_rng(3)
-    for _ in range(30):
-        table = draw_table(rng)[:4]
-        horizon, epsilon = int(10 ** rng.uniform(0.4, 5)), float(rng.choice([0.2, 5.0]))
-        tight, paper = (
-            make_channel(name, *table.shape, horizon, epsilon=epsilon, calibration=c).noise(table).scale
-            for c in ("tight", "paper")
-        )
-        assert (tight <= paper * (1 + 1e-9)).all()
 
 
 def test_the_rounding_of_equal_rows_is_hidden():

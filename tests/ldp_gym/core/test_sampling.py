@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 from gymnasium.utils.seeding import np_random
-from helpers import small_rules
 from scipy.special import ndtri
 
 import ldp_gym
@@ -74,15 +73,3 @@ def test_the_first_episode_is_that_of_gymnasium_s_seeding():
         drawn = episode_generator(np_random(seed)[0]).random(5)
         np.testing.assert_array_equal(first_generator(seed).random(5), drawn)
         np.testing.assert_allclose(env.reset(seed=seed)[0]["context"], ndtri(drawn[1:]), rtol=1e-9)
-
-
-def test_episodes_are_those_of_the_environment_s_seed():
-    """Whatever was drawn from its generator. A reset with a seed and two more: twice the same three games."""
-    plain, used = np.random.default_rng(3), np.random.default_rng(3)
-    used.random(1000)
-    for _ in range(3):
-        np.testing.assert_array_equal(episode_generator(plain).random(4), episode_generator(used).random(4))
-    env = ldp_gym.LDPDistEnv(**small_rules(reveal=True))
-    games = [[env.reset(seed=s)[0]["context"] for s in (5, None, None)] for _ in range(2)]
-    np.testing.assert_array_equal(*games)
-    assert len({context.tobytes() for context in games[0]}) == 3

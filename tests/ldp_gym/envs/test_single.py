@@ -132,11 +132,9 @@ def test_stepping_out_of_turn_and_wrong_resets_are_errors(actions):
         envs.reset(options={"reset_mask": [True, False]})
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 400.0, 800.0])
-@pytest.mark.parametrize("hypotheses", ["hadamard", "dirichlet"])
-def test_extreme_epsilons_make_every_class(hypotheses, epsilon):
-    horizon = 10**13 if hypotheses == "hadamard" and epsilon < 1 else 100
-    env = gym.make("LDPDist-v0", hypotheses=hypotheses, epsilon=epsilon, horizon=horizon)
+@pytest.mark.parametrize(("epsilon", "horizon"), [(1e-6, 10**13), (400.0, 100), (800.0, 100)])
+def test_extreme_epsilons_make_the_hadamard_class(epsilon, horizon):
+    env = gym.make("LDPDist-v0", hypotheses="hadamard", epsilon=epsilon, horizon=horizon)
     env.reset(seed=0)
     assert math.isfinite(env.step(np.full(env.action_space.shape, 1 / env.action_space.shape[0]))[1])
 

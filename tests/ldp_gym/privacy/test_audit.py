@@ -120,11 +120,11 @@ def test_finite_deltas_exactly():
     assert exact_epsilon(Identity(2, 5, 10), FIVE).epsilon == math.inf
 
 
-@pytest.mark.parametrize("name", ["laplace-vector", "gaussian-vector"])
-def test_vector_channels_keep_their_delta_on_adversarial_classes(name):
+@pytest.mark.parametrize("name", ["laplace-single", "laplace-vector", "gaussian-vector"])
+def test_tight_noise_is_at_most_the_paper_s_and_both_keep_the_promise_on_adversarial_classes(name):
     rng = np.random.default_rng(0)
     for _ in range(10):
-        table, horizon, epsilon = draw_table(rng), int(rng.integers(2, 10**5)), rng.uniform(0.1, 4)
+        table, horizon, epsilon = draw_table(rng), int(10 ** rng.uniform(0.4, 5)), rng.uniform(0.1, 5)
         tight, paper = (
             make_channel(name, *table.shape, horizon, epsilon=epsilon, calibration=calibration)
             for calibration in ("tight", "paper")
@@ -132,8 +132,9 @@ def test_vector_channels_keep_their_delta_on_adversarial_classes(name):
         assert (tight.noise(table).scale <= paper.noise(table).scale * (1 + 1e-9)).all()
         for channel in (tight, paper):
             assert certify(channel, table).holds, channel
-            bounds = exact_delta(channel, table, epsilon)
-            assert 0 <= bounds.lower <= bounds.upper
+            if not channel.pure:
+                bounds = exact_delta(channel, table, epsilon)
+                assert 0 <= bounds.lower <= bounds.upper
 
 
 def quieter(kind, factor):
