@@ -123,14 +123,14 @@ def test_finite_deltas_exactly():
 @pytest.mark.parametrize("name", ["laplace-single", "laplace-vector", "gaussian-vector"])
 def test_tight_noise_is_at_most_the_paper_s_and_both_keep_the_promise_on_adversarial_classes(name):
     rng = np.random.default_rng(0)
-    for _ in range(10):
+    for number in range(30):
         table, horizon, epsilon = draw_table(rng), int(10 ** rng.uniform(0.4, 5)), rng.uniform(0.1, 5)
         tight, paper = (
             make_channel(name, *table.shape, horizon, epsilon=epsilon, calibration=calibration)
             for calibration in ("tight", "paper")
         )
         assert (tight.noise(table).scale <= paper.noise(table).scale * (1 + 1e-9)).all()
-        for channel in (tight, paper):
+        for channel in (tight, paper) if number < 10 else ():
             assert certify(channel, table).holds, channel
             if not channel.pure:
                 bounds = exact_delta(channel, table, epsilon)
