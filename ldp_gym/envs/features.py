@@ -65,7 +65,8 @@ class RunningEvidence:
 
     def along(self, log_likelihoods: FloatArray) -> FloatRow:
         """Features after each of n messages, ``(..., n, K + 1)``, from log-likelihoods ``(..., n, K)``."""
-        told = log_likelihoods - _row_maxima(log_likelihoods)
+        # A message that every hypothesis rules out, without privacy, tells nothing.
+        told = log_likelihoods - np.maximum(_row_maxima(log_likelihoods), np.finfo(np.float64).min)
         np.maximum(told, _LEAST_LOG_RATIO, out=told)
         told -= np.add.reduce(told, axis=-1, keepdims=True) / told.shape[-1]
         spread = np.einsum("...k,...k->...", told, told) / told.shape[-1]
@@ -102,7 +103,7 @@ class RunningEvidence:
             self._posterior.restart(games)
 
     def keep(self, games: BoolArray | IntArray) -> None:
-        """Go on with only some of the games."""
+        """Go on with only some of the games; only :meth:`along` may be called afterwards."""
         self._sums, self._spread, self._rounds = self._sums[games], self._spread[games], self._rounds[games]
 
 
@@ -141,7 +142,7 @@ class Logits:
 
     Args:
         num_logits: number of logits of one game.
-        logit_range: bound of the space. Any finite logits are accepted.
+        logit_range: bound of the space. Logits with a finite sum are accepted.
         batch_shape: leading axes of actions.
     """
 

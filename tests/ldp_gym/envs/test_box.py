@@ -126,13 +126,16 @@ def test_the_score_is_the_return_over_that_of_bayes():
     assert steps[-1][4]["score"] == pytest.approx(0.0, abs=1e-9), "of this episode"
 
 
-def test_a_label_that_no_hypothesis_allows_costs_max_loss():
+@pytest.mark.parametrize("channel", ["laplace-single", "identity"])
+def test_a_label_that_no_hypothesis_allows_costs_max_loss_and_tells_nothing(channel):
     """Then there is no gain, and no score without a gain of Bayes."""
     rules = {"hypotheses": [[0.5, 0.5, 0.0], [0.9, 0.1, 0.0]], "truth": [0.0, 0.0, 1.0], "horizon": 4}
-    env = gym.make("LDPDistBox-v0", **rules, max_loss=7.0)
+    env = gym.make("LDPDistBox-v0", **rules, channel=channel, max_loss=7.0)
     env.reset(seed=0)
     for _ in range(4):
-        _, reward, *_, info = env.step(np.array([1.0, -1.0]))
+        shown, reward, *_, info = env.step(np.array([1.0, -1.0]))
+        assert np.isfinite(shown).all()
+        assert channel != "identity" or (shown[:-1] == 0.0).all()
         assert reward == 0.0
         assert info["kl"] == math.inf
     assert "score" not in info
