@@ -130,7 +130,7 @@ def _survives_trials(console: Console, channel: Channel, table: FloatArray, tria
     public = uniform_posterior(channel)
     try:
         found = audits.estimate_epsilon(channel, table, trials=trials, delta=channel.delta, posterior=public)
-    except Exception as error:
+    except (SystemExit, Exception) as error:  # whatever it raises
         say(console, f"no black-box audit: the channel failed with {summarize(error)}", "bold red")
         return False
     convicted = found.epsilon > channel.epsilon

@@ -89,6 +89,11 @@ class Crashing(RandomizedResponse):
         raise KeyError("nobody home")
 
 
+class Quitting(RandomizedResponse):
+    def encode(self, *args):
+        raise SystemExit(0)
+
+
 class NeverMade(RandomizedResponse):
     def __init__(self, *sizes, **options):
         raise SystemExit(0)
@@ -100,6 +105,8 @@ class NeverMade(RandomizedResponse):
         ("Louder", [], 1, "the promise is broken"),
         ("Louder", ["--trials", "20000"], 1, "The promise is broken."),
         ("Crashing", [], 1, "gets no certificate: KeyError: 'nobody home'"),
+        ("Crashing", ["--trials", "2000"], 1, "the channel failed with KeyError: 'nobody home'"),
+        ("Quitting", ["--trials", "2000"], 1, "no black-box audit"),
         ("NeverMade", [], 2, "ended the program"),
         ("Mute", [], 2, "Pass --trials to audit it from its messages"),
         ("Mute", ["--trials", "2000"], 0, "no exact audit"),
