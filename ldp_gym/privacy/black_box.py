@@ -209,10 +209,12 @@ class _Features:
 
     def codes(self, messages: FloatArray) -> npt.NDArray[np.uint8]:
         """Features ``(features, n)`` of messages ``(n, F)``."""
-        reals = zip(self.cuts, self._reals(messages), strict=True)
-        binned = [np.searchsorted(cuts, column, side="right") for cuts, column in reals]
-        signs = [np.sign(messages[:, i] - messages[:, j]) + 1.0 for i, j in self.pairs]
-        return np.stack([*binned, *signs]).astype(np.uint8)
+        found = np.empty((len(self.cuts) + len(self.pairs), len(messages)), dtype=np.uint8)
+        for feature, (cuts, column) in enumerate(zip(self.cuts, self._reals(messages), strict=True)):
+            found[feature] = np.searchsorted(cuts, column, side="right")
+        for feature, (i, j) in enumerate(self.pairs, len(self.cuts)):
+            found[feature] = np.sign(messages[:, i] - messages[:, j]) + 1.0
+        return found
 
     def text(self, feature: int, code: int, answer: bool) -> str:
         """Describe the answer to the question if a feature is at least ``code``."""
