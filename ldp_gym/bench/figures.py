@@ -223,8 +223,9 @@ def draw_rows(
             set_log_scale(panel, "x")
         elif scale == "symlog":
             panel.set_xscale("symlog", linthresh=100.0)
-        if bars is not None and by_series.get(bars):
-            panel.set_xlim(min(e.value for e in by_series[bars].values()) / 6.0)  # room for the numbers
+        shown = [e.value for e in by_series.get(bars or "bars", {}).values() if 0.0 < e.value < math.inf]
+        if bars is not None and shown:
+            panel.set_xlim(min(shown) / 6.0)  # room for the numbers
     axes[0, 0].set_yticks(range(len(names)), names[::-1])
     axes[0, 0].set_ylim(-0.7, len(names) - 0.3)
     drawing.supxlabel(xlabel)
