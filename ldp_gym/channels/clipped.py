@@ -14,7 +14,7 @@ from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, expectations
 from ldp_gym.core.sampling import integers
 
 NEGLIGIBLE = 1e-5
-"""Largest range, in nats, that counts as zero: scaling by it would show rounding errors."""
+"""Largest range (on one-bit half of it), in nats, that counts as zero: scaling would show rounding errors."""
 
 
 class ClippedChannel(Channel):
@@ -50,7 +50,7 @@ class ClippedChannel(Channel):
     def _log_kernel(
         self, messages: Messages, candidates: FloatArray, cells: Cells
     ) -> tuple[FloatArray, FloatArray]:
-        """``log q(z | h_t(y) = y')``: what depends on y', -inf where h_t never goes, and the rest."""
+        """``log q(z | h_t(y) = y')``: a summand per y', -inf where h_t never goes, and one for all."""
 
     def ranges(self, candidates: FloatArray, cells: Cells) -> tuple[FloatArray, FloatArray]:
         """The least and the largest ``log pbar_j`` over the labels that h_t reaches, ``(..., K)`` each."""
@@ -152,6 +152,6 @@ def revealed_coordinate(messages: Messages) -> IntArray:
 def importance_weighted_losses(
     messages: Messages, revealed: FloatArray, lowest: FloatArray, highest: FloatArray
 ) -> FloatArray:
-    """Unbiased losses ``(..., K)``: the centre of every range, and K times what was revealed off one's."""
+    """Unbiased losses ``(..., K)``: minus each range's centre, and K times the revealed deviation from it."""
     shown, centre = messages != 0.0, (lowest + highest) / 2.0
     return -centre - messages.shape[-1] * np.where(shown, revealed - centre, 0.0)

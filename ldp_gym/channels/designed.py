@@ -77,7 +77,7 @@ class Designed(TwoLevelChannel):
         return _design(table.tobytes(), table.shape, self.epsilon, self.horizon, int(self.message_space.n))
 
     def _designs(self, candidates: FloatArray) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-        """The table of each of the candidates, ``(...)``, out of n; all tables, and their sets and masses."""
+        """Index of each table of candidates ``(...)``; the distinct tables, their sets and their masses."""
         tables = candidates.reshape(-1, *candidates.shape[-2:])
         # A sum with random weights tells tables apart, without comparing all with all.
         weights = np.random.default_rng(0).standard_normal(tables.shape[1:])
@@ -195,7 +195,7 @@ class _Problem:
         return masses, self.cost(sets, masses) - barrier * worth
 
     def search(self, epsilon: float) -> FloatArray:
-        """All sets of few labels, ``(n, M)``; of many, those of covers that tell most at the best's slopes.
+        """Sets ``(n, M)`` to optimise over: all of them for few labels, else the result of a local search.
 
         A cover has g sets, with every label in w of them. The convex ``sum_ij u_ij D_ij``,
         ``u_ij = p_ij / (1/T + D_ij)^2``, grows if each label moves to the w sets of its largest gradients.

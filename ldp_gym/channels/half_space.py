@@ -106,7 +106,7 @@ class HalfSpace(BitChannel):
 
     @property
     def num_public_coins(self) -> int:
-        """One uniform for each hypothesis but the first, and one that decides about turning."""
+        """One uniform for each hypothesis but the first; one more decides about turning, if there is any."""
         return self.num_hypotheses - (self.turned == 0.0)
 
     def encode(
@@ -184,8 +184,8 @@ class AdaptiveHalfSpace(AdaptiveChannel, HalfSpace):
 
     When to use it: users can wait for each other; the first choice up to about eps = 1. It is never blind: no
     step lowers the variance of the true answer under the public posterior, so under a uniform truth the
-    theorem of ``half-space`` holds with the same constant (docs/theory.md). When not: at eps of 2 and more
-    ``adaptive-groups`` says more per message.
+    theorem of ``half-space`` holds with the same constant (docs/theory.md). When not: on disjoint
+    supports, where turning changes nothing, and at eps of 2 and more; there ``adaptive-groups`` tells more.
     """
 
     def _contrast(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:

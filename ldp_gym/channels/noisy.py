@@ -225,7 +225,7 @@ class LaplaceSingle(NoisyChannel):
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        """The importance-weighted estimate: public centres, and K-fold corrected what was revealed."""
+        """The importance-weighted estimate: public centres, plus K times the revealed deviation."""
         cells = self.clipping.cells(candidates)
         noise = self.noise(candidates, cells)
         revealed = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])

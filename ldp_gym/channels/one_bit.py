@@ -72,7 +72,7 @@ class OneBit(ClippedChannel):
         return self._bit**2
 
     def randomize(self, values: FloatArray, coins: FloatArray) -> FloatArray:
-        """Unbiased reports x of values t in [-1, 1], from coins ``(..., num_coins)``."""
+        """Unbiased reports x of values t in [-1, 1], from coins ``(..., 1)``, or 3 on :class:`Hybrid`."""
         up = coins[..., 0] < (1.0 + values / self._bit) / 2.0
         return np.where(up, self._bit, -self._bit)
 

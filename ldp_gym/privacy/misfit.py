@@ -45,7 +45,7 @@ _PER_CELL = 20
 """Least average count of a message and label for goodness of fit."""
 
 _BINS, _RANKS, _MOST_COORDINATES = 32, np.array([1, 3, 10, 30]), 32
-"""Histograms: bins, ranks from either end of further edges (extremes may tell a label), and how many."""
+"""Histograms: number of bins, ranks from either end of further edges, largest number of coordinates."""
 
 _POWERS = (0.5, 0.8, 0.9, 1.1, 1.25, 1.5, 2.0, 4.0)
 """Powers of the declared density, for channels that tell more or less than they declare."""

@@ -58,14 +58,14 @@ def _overhead(num_hypotheses: int, horizon: int, gamma: float | None) -> float:
 def wma_loss_regret(
     num_hypotheses: int, horizon: int, epsilon: float, delta: float, gamma: float | None = None
 ) -> float:
-    """``sqrt(2T log K) / c``: Lemma 4, in log-likelihoods, where the noise stays within c'."""
+    """``sqrt(2T log K) / c``: regret of Algorithm 1 in log-likelihoods (Lemma 4), noise within c'."""
     scale = vector_noise_scale(num_hypotheses, horizon, epsilon, delta)
     inverse_c = _inverse_c(num_hypotheses, horizon, scale, gamma)
     return inverse_c * math.sqrt(2.0 * horizon * math.log(num_hypotheses))
 
 
 def exp3_loss_regret(num_hypotheses: int, horizon: int, epsilon: float, gamma: float | None = None) -> float:
-    """``sqrt(2TK log K) / c_pdp``: the same for Lemma 7."""
+    """``sqrt(2TK log K) / c_pdp``: regret of Algorithm 2 in log-likelihoods (Lemma 7), noise within c'."""
     scale = single_noise_scale(num_hypotheses, horizon, epsilon)
     inverse_c = _inverse_c(num_hypotheses, horizon, scale, gamma)
     return inverse_c * math.sqrt(2.0 * horizon * num_hypotheses * math.log(num_hypotheses))

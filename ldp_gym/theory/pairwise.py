@@ -1,4 +1,4 @@
-"""Pairs of hypotheses: what messages tell about them, which ones a channel is blind to, and a risk floor.
+"""Pairs of hypotheses: information of a message about a pair, blind pairs, and a lower bound on the risk.
 
 *The floor.* For ``gamma >= 0`` let ``E_gamma(P, Q) = max_A P(A) - gamma Q(A)``, the hockey-stick divergence.
 An event A of an eps-private message is a function ``phi(y)`` of the label, between lo and hi, where
@@ -40,9 +40,9 @@ _SAMPLES = 20_000
 
 
 def pair_floor(p: FloatArray, q: FloatArray, horizon: int, epsilon: float) -> float:
-    """The least risk, on two distributions and under a uniform truth, that this module's proof leaves.
+    """Lower bound on the risk of every pure channel on two distributions, under a uniform truth.
 
-    For all pure channels, adaptive ones too. On disjoint supports it is exact, up to rounding.
+    Adaptive channels are included. On disjoint supports it is exact, up to rounding.
 
     Args:
         p: a distribution ``(M,)``.
@@ -201,7 +201,7 @@ def blind_pairs(
     tables = game_arrays.candidates(tables, size, channel.num_labels).reshape(-1, size, channel.num_labels)
     apart = np.maximum(tables[:, :, None] - tables[:, None], 0.0).sum(axis=-1).max(axis=0)
     unknown = np.triu(apart > validation.nonnegative("distance", distance), 1)
-    unknown &= True if among is None else among
+    unknown &= True if among is None else np.asarray(among, dtype=np.bool_)
     for table in tables:
         if not unknown.any():
             break

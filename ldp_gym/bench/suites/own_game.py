@@ -1,4 +1,4 @@
-"""Choosing among models: a game by its rules, and what it shares with the suite ``replay``."""
+"""Suites that choose among models: their base class, and a game that a user gives by its rules."""
 
 from __future__ import annotations
 
