@@ -75,6 +75,7 @@ print("same" if one == two else "different")
 
 
 def test_a_script_needs_no_guard_and_its_classes_no_module(tmp_path):
+    pytest.importorskip("joblib")
     (tmp_path / "script.py").write_text(SCRIPT)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, str(tmp_path / "script.py")]

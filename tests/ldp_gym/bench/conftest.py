@@ -3,13 +3,14 @@
 import sys
 
 import pytest
-from command_line import run
 
 from ldp_gym import bench
 
 
 @pytest.fixture(scope="session")
 def played(tmp_path_factory):
+    from command_line import run  # needs the extra bench
+
     directory = tmp_path_factory.mktemp("played")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["<b>ldp-gym</b>", "bench"])

@@ -137,5 +137,5 @@ def test_games_with_many_or_large_tables_are_refused_with_the_reason(rules):
     with pytest.raises(IncompatibleChannelError, match="for every table of candidates"):
         ldp_gym.LDPDistEnv(channel="designed", **rules)
     for shape in ((4, 65), (33, 8), (3000, 16)):
-        with pytest.raises(ValueError, match="at most 64 labels and 32 hypotheses, got .*'split' and"):
+        with pytest.raises(ValueError, match="at most 64 labels and 32 hypotheses, got .*'half-space' takes"):
             Designed(*shape, 100)
