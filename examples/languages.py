@@ -110,7 +110,7 @@ def draw(path: str, curves: dict[str, list[tuple[int, float, float]]], arguments
         ylabel=f"total KL over {arguments.users} users (nats)",
         title=f"Which of {len(LANGUAGES)} languages? eps = {arguments.epsilon:g}, 95% intervals",
     )
-    axes.legend(fontsize="small", loc=(0.03, 0.14))
+    axes.legend(fontsize="small", loc=(0.12, 0.2), ncols=2)
     figure.savefig(path, dpi=150)
 
 
