@@ -34,7 +34,7 @@ from ldp_gym.engine import posterior
 PLAIN = "EXP3 by hand"
 ADAPTIVE = {"adaptive-split": 0.4, "adaptive-scheffe": 0.36, "adaptive-wheel": 0.25, "adaptive-groups": 0.22}
 """Adaptive channels, and the promised speed of a single environment on them against one on split."""
-BOX = {"laplace-single": {1: 0.4, 64: 0.3, 512: 0.3}, "hybrid": {1: 0.4, 64: 0.3, 512: 0.25}}
+BOX = {"laplace-single": {1: 0.4, 64: 0.3, 512: 0.3}, "hybrid": {1: 0.4, 64: 0.3, 512: 0.3}}
 """Promised speed of LDPDistBox-v0 against LDPDist-v0 by channel and number of games: on the default channel,
 and on the one with the lowest ratio of all."""
 GAME = {"hypotheses": "dirichlet", "num_hypotheses": 8, "num_labels": 16}
@@ -185,7 +185,7 @@ def measure() -> Iterator[tuple[str, float, float, str]]:
     ratio = compare(steps("LDPDist-v0", 1, UNIFORM), steps("CartPole-v1", 1, 0))
     yield "single environment", ratio, 0.45, "CartPole-v1"
     ratio = compare(steps("LDPDist-v0", 1024, UNIFORM), steps("CartPole-v1", 1024, 0))
-    yield "vector environment, 1,024 games", ratio, 0.2, "CartPoleVectorEnv"
+    yield "vector environment, 1,024 games", ratio, 0.25, "CartPoleVectorEnv"
     for channel, promises in BOX.items():
         for games, promised in promises.items():
             ours = steps("LDPDistBox-v0", games, LOGITS, channel)
@@ -222,7 +222,7 @@ def measure() -> Iterator[tuple[str, float, float, str]]:
     table, labels = wide(np.zeros(1)), np.zeros(10**6, dtype=np.int64)
     draw = partial(channel.privatize, labels, table, np.random.default_rng(0))
     ratio = compare(partial(audit.exact_epsilon, channel, table), draw, repeats=3)
-    yield "exact audit, K = 16, M = 1,000", ratio, 0.4, "drawing 10^6 of its messages"
+    yield "exact audit, K = 16, M = 1,000", ratio, 1.0, "drawing 10^6 of its messages"
 
     ratio = compare(play_suite, play_suite_by_evaluate, repeats=5)
     yield "benchmark suite quick, one job", ratio, 1.3, "evaluate, learner by learner"
