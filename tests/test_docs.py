@@ -82,6 +82,12 @@ def test_every_measured_table_is_on_a_page(tables):
     assert shown == {path.stem for path in tables.DATA.glob("*.csv")}
 
 
+def test_a_block_that_fits_nothing_is_an_error(tables):
+    for wrong in ("table: limit | where channel = nobody", "findings: tv | about nothing of the kind"):
+        with pytest.raises(ValueError, match="nothing in docs/data fits"):
+            tables.written(f"<!-- {wrong} -->\n<!-- end -->")
+
+
 def test_the_page_of_custom_parts_names_every_group_of_entry_points():
     page = (ROOT / "docs" / "parts.md").read_text()
     for registry in (*REGISTRIES.values(), SUITES):
