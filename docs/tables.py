@@ -4,7 +4,7 @@ A number has one home, a file in docs/data. A page shows it between two comments
 stands between them:
 
     <!-- table: limit -->                                      all of docs/data/limit.csv
-    <!-- table: any-truth | where channel = split | only truth, bayes, robust -->
+    <!-- table: outside | where channel = split | only truth, bayes, robust -->
     <!-- findings: tv | about slope -->                        from docs/data/findings.json
     <!-- names: channels -->                                   every registered name, with its page
     <!-- end -->
