@@ -70,13 +70,13 @@ class TapeNotes:
     def __call__(self, tape: Tape) -> dict[str, npt.NDArray[Any]]:
         """The fields that are recorded next to those of the tape, ``(B, n, ...)``."""
         num_games, rounds = tape.labels.shape
-        step = max(1, _ROUNDS_AT_ONCE // num_games)
+        step = max(1, _ROUNDS_AT_ONCE // rounds)
+        pieces = [slice(first, first + step) for first in range(0, num_games, step)]
         evidence = [
-            self._evidence.along(log_likelihoods_of(self._scenario, tape, slice(start, start + step)))
-            for start in range(0, rounds, step)
+            self._evidence.along(log_likelihoods_of(self._scenario, tape, games), games) for games in pieces
         ]
         return {
-            "evidence": np.concatenate(evidence, axis=1),
+            "evidence": np.concatenate(evidence, axis=0),
             "uniform_losses": uniform_losses_of(self._scenario, tape),
         }
 
@@ -85,14 +85,12 @@ class TapeNotes:
         self._evidence.keep(games)
 
 
-def log_likelihoods_of(scenario: Scenario, tape: Tape, rounds: slice = slice(None)) -> FloatArray:
-    """The log-likelihoods ``(B, n, K)`` of a tape's messages, in all rounds or some."""
+def log_likelihoods_of(scenario: Scenario, tape: Tape, games: slice = slice(None)) -> FloatArray:
+    """The log-likelihoods ``(B, n, K)`` of a tape's messages, in all games or some."""
     if tape.log_likelihoods is not None:
-        return tape.log_likelihoods[:, rounds]
-    candidates = tape.candidates
-    if candidates.ndim == 4 and candidates.shape[1] > 1:
-        candidates = candidates[:, rounds]
-    return scenario.channel.log_likelihood(tape.messages[:, rounds], candidates)
+        return tape.log_likelihoods[games]
+    candidates = tape.candidates if tape.candidates.ndim == 2 else tape.candidates[games]
+    return scenario.channel.log_likelihood(tape.messages[games], candidates)
 
 
 def uniform_losses_of(scenario: Scenario, tape: Tape) -> FloatArray:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import EllipsisType
 from typing import Any
 
 import gymnasium as gym
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from gymnasium.vector.utils import batch_space
 
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, softmax
 from ldp_gym.engine.game import Game
 
 FloatRow = npt.NDArray[np.float32]
@@ -63,24 +64,31 @@ class RunningEvidence:
         low, high = np.append(-bound[1:], 0.0), np.append(bound[1:], 1.0)
         return gym.spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
 
-    def along(self, log_likelihoods: FloatArray) -> FloatRow:
-        """Features after each of n messages, ``(..., n, K + 1)``, from log-likelihoods ``(..., n, K)``."""
+    def along(self, log_likelihoods: FloatArray, games: slice | EllipsisType = ...) -> FloatRow:
+        """Features after each of n messages, ``(..., n, K + 1)``, from log-likelihoods ``(..., n, K)``.
+
+        Args:
+            log_likelihoods: those of the next n messages.
+            games: the games that these messages are from, by default all.
+        """
+        # The hypotheses come first in memory: sums over a short last axis take several times as long.
+        told = np.moveaxis(log_likelihoods, -1, 0).copy()
         # A message that every hypothesis rules out, without privacy, tells nothing.
-        told = log_likelihoods - np.maximum(_row_maxima(log_likelihoods), np.finfo(np.float64).min)
+        told -= np.maximum(np.maximum.reduce(told, axis=0), np.finfo(np.float64).min)
         np.maximum(told, _LEAST_LOG_RATIO, out=told)
-        told -= np.add.reduce(told, axis=-1, keepdims=True) / told.shape[-1]
-        spread = np.einsum("...k,...k->...", told, told) / told.shape[-1]
-        told[..., 0, :] += self._sums
-        spread[..., 0] += self._spread
-        sums = np.add.accumulate(told, axis=-2, out=told)
+        told -= np.add.reduce(told, axis=0) / len(told)
+        spread = np.einsum("k...,k...->...", told, told) / len(told)
+        told[..., 0] += np.moveaxis(self._sums[games], -1, 0)
+        spread[..., 0] += self._spread[games]
+        sums = np.add.accumulate(told, axis=-1, out=told)
         spreads = np.add.accumulate(spread, axis=-1, out=spread)
-        rounds = self._rounds[..., None] + np.arange(1.0, told.shape[-2] + 1.0)
-        self._sums = sums[..., -1, :].copy()
-        self._spread, self._rounds = spreads[..., -1].copy(), rounds[..., -1].copy()
-        scale = np.sqrt(rounds / (self.game.horizon * np.maximum(spreads, np.finfo(np.float64).tiny)))
-        features = np.empty((*rounds.shape, told.shape[-1] + 1), dtype=np.float32)
-        np.multiply(sums, scale[..., None], out=features[..., :-1], casting="same_kind")
-        np.divide(rounds, self.game.horizon, out=features[..., -1], casting="same_kind")
+        rounds = self._rounds[games][..., None] + np.arange(1.0, told.shape[-1] + 1.0)
+        self._sums[games] = np.moveaxis(sums[..., -1], 0, -1)
+        self._spread[games], self._rounds[games] = spreads[..., -1], rounds[..., -1]
+        sums *= np.sqrt(rounds / (self.game.horizon * np.maximum(spreads, np.finfo(np.float64).tiny)))
+        features = np.empty((*rounds.shape, len(told) + 1), dtype=np.float32)
+        features[..., :-1] = np.moveaxis(sums, 0, -1)
+        features[..., -1] = rounds / self.game.horizon
         return features
 
     def advance(self, log_likelihood: FloatArray) -> None:
@@ -168,11 +176,5 @@ class Logits:
                 f"an action is finite logits of shape {self.shape}, got shape {logits.shape}: "
                 f"{validation.describe(action)}"
             )
-        weights = np.exp(logits - _row_maxima(logits))
-        weights /= np.add.reduce(weights, axis=-1, keepdims=True)
-        return weights
-
-
-def _row_maxima(rows: FloatArray) -> FloatArray:
-    """The maxima ``(..., 1)`` of short rows; a reduction along the last axis takes several times as long."""
-    return np.maximum.reduce(rows.T.copy(), axis=0).T[..., None]
+        # The games are side by side in memory: sums over a short last axis take several times as long.
+        return softmax(logits.T.copy(), axis=0).T
