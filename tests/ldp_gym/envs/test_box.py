@@ -10,7 +10,9 @@ from helpers import CHANNELS, assert_same_games, record, small_rules
 
 import ldp_gym
 from ldp_gym.core.divergences import kl
+from ldp_gym.engine import referee
 from ldp_gym.engine.scenario import Scenario
+from ldp_gym.envs import box
 from ldp_gym.envs.box import NAMED_GAMES, estimate_bayes_gain
 from ldp_gym.envs.features import RunningEvidence
 from ldp_gym.wrappers import EvidenceObservation, MessageObservation, MixtureAction
@@ -25,20 +27,20 @@ REDRAWN = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "horizon": 9, "
 def test_it_is_the_game_of_ldpdist_in_the_wrappers(channel, observation):
     """The same seed gives the same features, KL and TV; the reward is the gain over the uniform mixture."""
     rules = small_rules(channel)
-    box = gym.make("LDPDistBox-v0", observation=observation, **rules)
+    env = gym.make("LDPDistBox-v0", observation=observation, **rules)
     view = EvidenceObservation if observation == "evidence" else MessageObservation
     plain = view(MixtureAction(gym.make("LDPDist-v0", reveal=True, **rules)))
     rng = np.random.default_rng(0)
     for seed in (3, None):
-        shown, expected = box.reset(seed=seed)[0], plain.reset(seed=seed)[0]
+        shown, expected = env.reset(seed=seed)[0], plain.reset(seed=seed)[0]
         over = False
         while not over:
             assert shown.dtype == np.float32
-            assert shown in box.observation_space
+            assert shown in env.observation_space
             np.testing.assert_allclose(shown, expected, rtol=1e-5, atol=1e-5)
             action = rng.uniform(-5, 5, 4).astype(np.float32)
             candidates = plain.unwrapped.candidates
-            shown, reward, over, _, info = box.step(action)
+            shown, reward, over, _, info = env.step(action)
             expected, loss, *_, other = plain.step(action)
             uniform = kl(candidates[other["truth"]], candidates.mean(axis=0))
             np.testing.assert_allclose(reward, uniform + loss, rtol=1e-9, atol=1e-12)
@@ -95,8 +97,10 @@ def test_a_hypothesis_that_is_ruled_out_does_not_hide_the_others():
         {**REDRAWN, "observation": "message"},
     ],
 )
-def test_single_and_vector_environments_agree(rules, mode):
-    """With the scores at the ends of episodes, however the next begins."""
+def test_single_and_vector_environments_agree(rules, mode, monkeypatch):
+    """With the scores at the ends of episodes, however the next begins; features of two games at a time."""
+    monkeypatch.setattr(referee, "_LONGEST_BLOCK", 4)
+    monkeypatch.setattr(box, "_ROUNDS_AT_ONCE", 2 * 4)
     native = gym.make_vec("LDPDistBox-v0", num_envs=3, autoreset_mode=mode, **rules)
     sync = SyncVectorEnv([lambda: gym.make("LDPDistBox-v0", **rules)] * 3, autoreset_mode=mode)
     size = native.single_action_space.shape
