@@ -1,11 +1,11 @@
 """`make baselines`: plain agents of stable-baselines3 and sb3-contrib on the named games.
 
 Default networks; all other settings are in one dataclass per algorithm. docs/data/curves/baselines.csv has
-the learning curve of every run, a row per point. A finished run is written at once and is not run again. The
-tables docs/data/baselines.csv and docs/data/defaults.csv, made from the last point of each run, and the
-figure come from that file.
+the learning curve of every run, a row per point. A finished run is written at once. It is not run again,
+unless it has fewer rounds than the settings ask for. The tables docs/data/baselines.csv and
+docs/data/defaults.csv, made from the last point of each run, and the figure come from that file.
 
-    python benchmarks/baselines.py                        # every missing run: some 80 minutes on two cores
+    python benchmarks/baselines.py                        # every missing run: some 70 minutes on two cores
     python benchmarks/baselines.py --algorithms ppo --games easy --seeds 1 --share 0.1 --out /tmp/try
     python benchmarks/baselines.py --show                 # tables and figure, no training
 """
@@ -108,7 +108,7 @@ class RecurrentPPO:
     kind: ClassVar[Any] = sb3_contrib.RecurrentPPO
     policy: ClassVar[str] = "MlpLstmPolicy"
     num_envs: ClassVar[int] = 64
-    steps: ClassVar[int] = 320_000
+    steps: ClassVar[int] = 200_000
     gamma: float = 0.0
     n_steps: int = 64
     batch_size: int = 1024
@@ -127,6 +127,9 @@ DEFAULTS: dict[str, tuple[Any, int, dict[str, Any]]] = {
 }
 """Class, rounds and settings of runs on one game by its id; all other settings are the library's defaults."""
 
+RUN = ["algorithm", "game", "seed"]
+"""Columns that identify a run."""
+
 DEFAULTS_GAMES, DEFAULTS_SEEDS = ("easy", "medium"), 3
 """Games and number of training seeds of the runs with default settings."""
 
@@ -141,12 +144,12 @@ def make_model(name: str, game: str, seed: int) -> tuple[Any, int, dict[str, Any
     if settings.policy == "MlpLstmPolicy":  # a memory is for raw messages; the hard game has nothing else
         rules = {**rules, "observation": "message"}
     env = make_sb3_env(env_id, settings.num_envs, **rules)
-    env.seed(10**7 * (seed + 1))
     options = asdict(settings)
     if isinstance(settings, TD3):
         shape = env.action_space.shape
         options["action_noise"] = NormalActionNoise(np.zeros(shape), np.full(shape, settings.noise))
     model = settings.kind(settings.policy, env, seed=seed, device="cpu", **options)
+    env.seed(10**7 * (seed + 1))  # SB3 gave game i the seed + i, which other runs have too
     return model, settings.steps, rules
 
 
@@ -163,12 +166,26 @@ def train(name: str, game: str, seed: int, share: float) -> pd.DataFrame:
         first = CURVE_SEED if i + 1 < len(CURVE) else LAST_SEED
         score = score_policy(model, env_id, episodes=episodes, seed=first, **rules)
         points.append((name, game, seed, model.num_timesteps, round(seconds, 1), round(score, 4)))
-    return pd.DataFrame(points, columns=["algorithm", "game", "seed", "rounds", "cpu_seconds", "score"])
+    return pd.DataFrame(points, columns=[*RUN, "rounds", "cpu_seconds", "score"])
+
+
+def finished(points: pd.DataFrame, share: float) -> set[tuple[Any, ...]]:
+    """The runs that were trained for as many rounds as asked for now."""
+    return {
+        run
+        for run, rounds in points.groupby(RUN)["rounds"].max().items()
+        if rounds > share * num_rounds(run[0]) - len(CURVE)
+    }
+
+
+def num_rounds(name: str) -> int:
+    """Number of rounds that an algorithm is trained for."""
+    return DEFAULTS[name][1] if name in DEFAULTS else ALGORITHMS[name].steps
 
 
 def table(points: pd.DataFrame, names: Iterable[str], games: Iterable[str]) -> pd.DataFrame:
     """Last scores, a row per algorithm: mean and range over seeds in each game, runs, mean CPU seconds."""
-    last = points.groupby(["algorithm", "game", "seed"]).last().reset_index()
+    last = points.groupby(RUN).last().reset_index()
     rows = []
     for name in names:
         runs = last[last["algorithm"] == name]
@@ -218,8 +235,8 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="only print the table and draw the figure")
     options = parser.parse_args()
     curves, pictures = options.out / "data" / "curves" / "baselines.csv", options.out / "pictures"
-    kept = [pd.read_csv(curves)] if curves.exists() else []
-    done = {tuple(run) for points in kept for run in points[["algorithm", "game", "seed"]].to_numpy()}
+    points = pd.read_csv(curves) if curves.exists() else pd.DataFrame(columns=[*RUN, "rounds"])
+    done = finished(points, options.share)
     wanted = [
         (name, game, seed)
         for seed in range(options.seeds)
@@ -234,21 +251,19 @@ def main() -> None:
         joblib.delayed(train)(*run, options.share) for run in missing
     )
     for i, run in enumerate(runs, 1):
-        kept.append(run)
-        points = pd.concat(kept).sort_values(["game", "algorithm", "seed", "rounds"])
+        others = points[(points[RUN] != run[RUN].iloc[0]).any(axis=1)]
+        points = pd.concat([others, run]).sort_values(["game", "algorithm", "seed", "rounds"])
         points.to_csv(curves, index=False)
         print(f"{i}/{len(missing)}", run.tail(1).to_string(index=False, header=False), flush=True)
-    if kept:
-        for name, algorithms, games in (
-            ("baselines", ALGORITHMS, GAMES),
-            ("defaults", DEFAULTS, DEFAULTS_GAMES),
-        ):
-            made = table(pd.concat(kept), algorithms, games)
-            if made.empty:
-                continue
+    for name, algorithms, games in (
+        ("baselines", ALGORITHMS, GAMES),
+        ("defaults", DEFAULTS, DEFAULTS_GAMES),
+    ):
+        made = table(points, algorithms, games)
+        if not made.empty:
             made.to_csv(options.out / "data" / f"{name}.csv", index=False)
             print(made.to_string(index=False))
-        draw(pd.concat(kept), pictures / "baselines.png")
+    draw(points, pictures / "baselines.png")
 
 
 if __name__ == "__main__":
