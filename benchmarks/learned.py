@@ -23,6 +23,7 @@ from rich.console import Console
 import ldp_gym
 from ldp_agents.rl import Model, load, network
 from ldp_agents.rl.amortized import CLASSES, make_rules
+from ldp_agents.rl.model import SHIPPED
 from ldp_agents.rl.storage import CARD
 from ldp_agents.rl.training import ALGORITHMS, SCORES, Config, train_agent
 from ldp_gym.core.arrays import FloatArray
@@ -76,7 +77,7 @@ def cells_of(table: str) -> list[tuple[str, list[Cell]]]:
 
 
 def rules_of(cell: Cell) -> dict[str, Any]:
-    """The rules of a cell; a channel that is made for few tables plays one for good."""
+    """The rules of a cell. A channel that is rebuilt for every table plays one fixed class."""
     channel, epsilon, *game = cell
     rules = make_rules(game[0], channel, epsilon, *game[1:])
     return {**rules, "redraw_hypotheses": False} if ldp_gym.CHANNELS[channel].most_tables else rules
@@ -99,35 +100,31 @@ def ratio(total: FloatArray, bayes: FloatArray) -> tuple[float, float]:
 
 
 def lines(
-    table: str, rows: list[tuple[str, list[Cell]]], agents: Mapping[str, Sequence[Any]], episodes: int
+    table: str, rows: list[tuple[str, list[Cell]]], models: Sequence[Any], episodes: int
 ) -> Iterator[str]:
-    """A table in Markdown, line by line, as it is measured; at its end each agent's worst and mean cell.
+    """A table in Markdown, line by line, as it is measured; at its end the worst and the mean ratio.
 
     A cell has one ratio per training seed, and the largest of their half-widths.
     """
     heads = ["cells"] if table == "outside" else [f"eps = {eps:g}" for eps in EPSILONS]
-    yield f"| {table} | agent | {' | '.join(heads)} |"
-    yield "|---|---|" + "---|" * len(heads)
-    seen: dict[str, list[float]] = {name: [] for name in agents}
-    learners = {f"{name} {i}": one for name, each in agents.items() for i, one in enumerate(each)}
+    yield f"| {table} | {' | '.join(heads)} |"
+    yield "|---|" + "---|" * len(heads)
+    learners, seen = {str(i): model for i, model in enumerate(models)}, []
     for title, cells in rows:
-        written: dict[str, list[str]] = {name: [] for name in agents}
+        written = []
         for cell in cells:
             totals = total_kl({"bayes": "bayes", **learners}, rules_of(cell), episodes)
-            for name, each in agents.items():
-                ratios = [ratio(totals[f"{name} {i}"], totals["bayes"]) for i in range(len(each))]
-                seen[name] += [value for value, _ in ratios]
-                values = ", ".join(f"{value:.3f}" for value, _ in ratios)
-                of = f"eps = {cell[1]:g}, T = {cell[-1]}: " if table == "outside" else ""
-                written[name].append(f"{of}{values} ± {max(half for _, half in ratios):.3f}")
-        for name in agents:
-            yield f"| {title} | {name} | {(' | ' if len(heads) > 1 else '; ').join(written[name])} |"
-    for name, values in seen.items():
-        yield f"\n{table}, {name}: worst {max(values):.3f}, mean {np.mean(values):.3f}\n"
+            ratios = [ratio(totals[name], totals["bayes"]) for name in learners]
+            seen += [value for value, _ in ratios]
+            values = ", ".join(f"{value:.3f}" for value, _ in ratios)
+            of = f"eps = {cell[1]:g}, T = {cell[-1]}: " if table == "outside" else ""
+            written.append(f"{of}{values} ± {max(half for _, half in ratios):.3f}")
+        yield f"| {title} | {(' | ' if len(heads) > 1 else '; ').join(written)} |"
+    yield f"\n{table}: worst {max(seen):.3f}, mean {np.mean(seen):.3f}\n"
 
 
 def draw_figure(model: Model, path: Path) -> None:
-    """What the network says that relations weigh, beside the log densities that it has never seen."""
+    """Draw the learned weights of relations next to the exact log densities, which it has never seen."""
     figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
     for axis, channel in zip(axes, ("split", "laplace-single", "gaussian-vector"), strict=True):
         for i, epsilon in enumerate(EPSILONS):
@@ -177,17 +174,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--episodes", type=int, default=512, help="paired episodes per cell (default 512)")
     parser.add_argument("--seeds", type=int, default=3, help="training seeds (default 3)")
     parser.add_argument("--steps", type=int, default=ALGORITHMS["amortized"].steps, help="rounds of training")
-    parser.add_argument("--tables", nargs="+", default=TABLES, help="some of them; all by default")
+    parser.add_argument("--tables", nargs="+", default=TABLES, choices=TABLES, help="default: all")
     parser.add_argument("--shipped", nargs="+", metavar="ROW", help="play the shipped model, on these rows")
     parser.add_argument("--figure", type=Path, help="file for a figure of the learned weights")
     options = parser.parse_args(arguments)
     console = Console(stderr=True)
-    agents = {"amortized": ["amortized"] if options.shipped else trained(options, console)}
+    tables = {
+        table: [row for row in cells_of(table) if not options.shipped or row[0] in options.shipped]
+        for table in options.tables
+    }
+    if empty := [table for table, rows in tables.items() if not rows]:
+        parser.error(f"no row of {', '.join(empty)} has a name in {options.shipped}: choose other --tables")
+    models = [load(SHIPPED)] if options.shipped else trained(options, console)
     if options.figure is not None:
-        draw_figure(agents["amortized"][0], options.figure)
-    for table in options.tables:
-        rows = [row for row in cells_of(table) if not options.shipped or row[0] in options.shipped]
-        for line in lines(table, rows, agents, options.episodes):
+        draw_figure(models[0], options.figure)
+    for table, rows in tables.items():
+        for line in lines(table, rows, models, options.episodes):
             print(line, flush=True)
 
 

@@ -128,7 +128,7 @@ def play_suite_by_evaluate() -> None:
 
 
 def gain(work: Work, module: object, name: str, value: object) -> float:
-    """How many times faster some work is than with another attribute of a module."""
+    """Speed of some work in multiples of its speed with another value of a module's attribute."""
     kept = getattr(module, name)
 
     def work_without() -> None:

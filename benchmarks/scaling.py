@@ -58,7 +58,7 @@ def costs(plays: list[Play]) -> list[float]:
 
 
 def growth(costs: list[float], sizes: tuple[int, ...]) -> float:
-    """How much faster than the size the cost grows between the least and the largest; 1 is linear."""
+    """Growth of the cost over growth of the size, between the least and the largest; 1 is linear."""
     return costs[-1] / costs[0] / (sizes[-1] / sizes[0])
 
 

@@ -1,4 +1,4 @@
-"""What tight calibration buys: the same learners on the same channels with the paper's noise and with less.
+"""Gain of tight calibration: the same learners on the same channels with the paper's noise and with less.
 
 A cell is the total KL in nats with half of its 95% interval.
 

@@ -1,4 +1,4 @@
-"""Which channel for which K, M and eps: the risk of Bayes on every pure channel, on random tables.
+"""Choice of a channel by K, M and eps: the risk of Bayes on every pure channel, on random tables.
 
 A cell is the total KL in nats: the mean over random tables of the mean over their episodes, and the standard
 error over the tables.

@@ -2,8 +2,8 @@
 
 python examples/cleanrl_ppo.py
 
-As an action never changes a message, gamma is 0: the return is the reward, and the advantage is what the
-critic did not expect of it.
+As an action never changes a message, gamma is 0: the return is the reward, and the advantage is the reward
+minus the critic's estimate.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def main() -> None:
     rules = {"hypotheses": "dirichlet", "epsilon": arguments.epsilon, "horizon": arguments.horizon}
     envs, rounds, clip = make(rules, 64), 64, 0.2
     agent = Agent(envs.single_observation_space.shape[0], envs.single_action_space.shape[0])
+    bound = float(envs.single_action_space.high[0])
     optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3, eps=1e-5)
     seen = torch.from_numpy(envs.reset(seed=10**9)[0])
 
@@ -62,7 +63,7 @@ def main() -> None:
             with torch.no_grad():
                 law, value = agent(seen)
                 logits = law.sample()
-            following, reward, *_ = envs.step(logits.numpy())
+            following, reward, *_ = envs.step(logits.clamp(-bound, bound).numpy())
             reward = torch.from_numpy(reward).float()
             stored.append((seen, logits, law.log_prob(logits).sum(1), reward - value, reward))
             seen = torch.from_numpy(following)
@@ -91,7 +92,7 @@ def main() -> None:
     total = np.zeros(arguments.episodes)
     for _ in range(arguments.horizon):
         with torch.no_grad():
-            action = agent.actor(torch.from_numpy(seen)).numpy()
+            action = agent.actor(torch.from_numpy(seen)).clamp(-bound, bound).numpy()
         seen, _, over, _, infos = scored.step(action)
         total += (infos["final_info"] if over.any() else infos)["kl"]
     print(f"cleanrl  total KL {total.mean():7.1f} ± {1.96 * total.std() / len(total) ** 0.5:.1f}")

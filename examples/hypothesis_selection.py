@@ -66,7 +66,7 @@ def play_pairs(
     epsilon: float,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """How many of the pairs ``(n, 2)`` each hypothesis wins, ``(K,)``, if the users are shared among them."""
+    """Number of pairs ``(n, 2)`` that each hypothesis wins, ``(K,)``; the pairs share the users."""
     first, second = pairs.T
     inside = table[first] > table[second]  # the Scheffe sets, (n, M)
     flip = 1.0 / (1.0 + np.exp(epsilon))  # randomized response says the other thing this often
@@ -149,7 +149,7 @@ def mean_distance(
 
 
 def users_needed(method: str, table: np.ndarray, epsilon: float, episodes: int, most: int) -> float:
-    """How many users make the mean TV from a member 0.1: among powers of 2, interpolated in log n."""
+    """Number of users that make the mean TV from a member 0.1: among powers of 2, interpolated in log n."""
     before = 8, 1.0
     for users in 2 ** np.arange(4, int(np.log2(most)) + 1):
         distance = mean_distance(method, table, table, int(users), epsilon, episodes)

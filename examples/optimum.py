@@ -1,4 +1,4 @@
-"""How low can any channel go? The best of all adaptive eps-private channels, by dynamic programming.
+"""The least risk that any adaptive eps-private channel can reach, by dynamic programming.
 
 On K disjoint supports the public posterior w is all there is to know, and the expected risk is the expected
 sum of its entropies. A channel is a family of sets S of hypotheses with masses c_S (the extremal mechanisms

@@ -1,4 +1,4 @@
-"""What more labels cost: a class whose labels are cut into ever finer parts, on channels with and without M.
+"""Cost of more labels: a class whose labels are cut into ever finer parts, on channels with and without M.
 
 Cutting labels changes nothing about the hypotheses. A channel that speaks about hypotheses does not see it:
 with the same seeds it has the same risk, episode by episode. One that speaks about labels does. A cell is the

@@ -39,7 +39,8 @@ def main() -> None:
     settings = {"gamma": 0.0, "n_steps": 64, "batch_size": 1024, "n_epochs": 5, "learning_rate": 1e-3}
     model = PPO("MlpPolicy", env, device="cpu", seed=0, **settings)
     model.learn(arguments.steps)
-    print(f"score {score_policy(model, 'LDPDistBox-v0', **rules):.3f} (0 is the uniform mixture, 1 is Bayes)")
+    score = score_policy(model, "LDPDistBox-v0", episodes=arguments.episodes, **rules)
+    print(f"score {score:.3f} (0 is the uniform mixture, 1 is Bayes)")
 
     # In a directory it is a learner, which evaluate and `ldp-gym bench --learner` take.
     save(model, arguments.out)

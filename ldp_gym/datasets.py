@@ -16,7 +16,7 @@ import numpy as np
 from ldp_gym.core import validation
 from ldp_gym.core.errors import extra
 from ldp_gym.engine.learners import build_learner
-from ldp_gym.envs.box import NAMED_GAMES
+from ldp_gym.envs.box import NAMED_GAMES, bayes_gain
 
 if TYPE_CHECKING:
     from minari import MinariDataset
@@ -25,13 +25,22 @@ LEVELS = {"expert": "bayes", "medium": "centred-exp3", "random": None}
 """Learner that acts in a dataset, by the dataset's level; None stands for uniform actions."""
 
 
-def write_dataset(game: str, level: str, *, episodes: int = 100, seed: int = 10**6) -> MinariDataset:
-    """Play episodes of a named game, with seeds from ``seed`` on, and write them as a Minari dataset."""
+def dataset_id(game: str, level: str) -> str:
+    """Minari's id of a dataset."""
+    return f"ldp-gym/{game}/{level}-v0"
+
+
+def write_dataset(game: str, level: str, *, episodes: int = 100, seed: int = 3 * 10**6) -> MinariDataset:
+    """Play episodes of a named game, with seeds from ``seed`` on, and write them as a Minari dataset.
+
+    Minari's normalized scores are then 0 for the uniform mixture and 1 for Bayes.
+    """
     with extra("datasets", "a dataset"):
         import minari
         from minari.data_collector import EpisodeBuffer
     rules = dict(NAMED_GAMES[validation.choice("game", game, tuple(NAMED_GAMES))])
     name = LEVELS[validation.choice("level", level, tuple(LEVELS))]
+    episodes, seed = validation.whole("episodes", episodes, least=1), validation.seed("seed", seed)
     rules.pop("observation", None)
     raw: Any = gym.make_vec("LDPDist-v0", episodes, **rules)  # the same games, as a learner sees them
     box: Any = gym.make_vec(f"LDPDistBox-{game}-v0", episodes)
@@ -55,17 +64,33 @@ def write_dataset(game: str, level: str, *, episodes: int = 100, seed: int = 10*
         for i in range(episodes)
     ]
     return minari.create_dataset_from_buffers(
-        f"ldp-gym/{game}/{level}-v0",
+        dataset_id(game, level),
         buffers,
         env=f"LDPDistBox-{game}-v0",
+        eval_env=f"LDPDistBox-{game}-v0",
         algorithm_name=name or "random",
+        author="The ldp_gym developers",
+        ref_min_score=0.0,
+        ref_max_score=bayes_gain(rules, raw.unwrapped.scenario),
         description=f"{episodes} episodes from seed {seed} on",
         data_format="arrow",
     )
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Write every dataset that Minari does not have yet."""
     parser = argparse.ArgumentParser(prog="python -m ldp_gym.datasets", description=__doc__)
     parser.add_argument("--episodes", type=int, default=100, help="episodes of each dataset (default 100)")
+    episodes = parser.parse_args().episodes
+    with extra("datasets", "a dataset"):
+        import minari
     for game, level in ((game, level) for game in NAMED_GAMES for level in LEVELS):
-        print(write_dataset(game, level, episodes=parser.parse_args().episodes).id)
+        name = dataset_id(game, level)
+        if name in minari.list_local_datasets():
+            print(f"{name} exists; 'minari delete {name}' deletes it")
+        else:
+            print(write_dataset(game, level, episodes=episodes).id)
+
+
+if __name__ == "__main__":
+    main()

@@ -198,7 +198,8 @@ class _EvidenceView(_MessageView):
 class MessageObservation(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
     """Observation wrapper for agents with a memory: t / T, context and last message in one row.
 
-    Candidates that the environment shows are appended. A message out of finitely many is one-hot.
+    Candidates that the environment shows are appended. A message from a ``Discrete`` space is one-hot; any
+    other is shown as it is.
 
     Args:
         env: an LDPDist environment.

@@ -92,7 +92,7 @@ def _rooms() -> dict[str, list[str]]:
 
 
 def _documented(module: str, shown: set[str]) -> list[str]:
-    """What to show of a module: all of it, or the public objects that have no page of their own."""
+    """The parts of a module to show: all of it, or the public objects that have no page of their own."""
     found = importlib.import_module(module)
     members = [
         f"{module}.{name}"
@@ -155,7 +155,7 @@ def _index(kind: str, makers: dict[str, Callable[..., Any]], others: dict[str, t
 
 
 def _facts(name: str, maker: Callable[..., Any], argument: str) -> str:
-    """How to ask for a thing by its name, what it is like, and which options it takes."""
+    """Name, description and options of a registered thing."""
     if argument == "learner":
         call = f'ldp_agents.make("{name}", env)'
     else:

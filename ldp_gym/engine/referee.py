@@ -21,6 +21,7 @@ from ldp_gym.engine.scenario import EpisodeStart, Scenario
 from ldp_gym.engine.tape import Episodes, Tape
 
 _ZERO = np.zeros(())
+"""Zero as an array: ``0 - x`` is never -0.0, and arrays of no axes are faster than Python floats."""
 
 _BLOCK_NUMBERS = 2**21
 """Largest block of tape, in numbers: 16 MiB."""
@@ -64,7 +65,10 @@ class Spectator(Protocol):
 
 
 class Notes(Protocol):
-    """Public features of the games of a reset group that are recorded next to the tape."""
+    """Fields of games that began together, computed from each block of tape and recorded next to it.
+
+    They may depend on the hidden truth: losses of the uniform mixture do.
+    """
 
     def __call__(self, tape: Tape) -> dict[str, npt.NDArray[Any]]:
         """Fields ``(B, n, ...)`` to add for the next n rounds."""

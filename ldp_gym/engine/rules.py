@@ -99,12 +99,14 @@ def complete_rules(rules: Mapping[str, Any]) -> Rules:
     """
     for name in rules:
         if name not in DEFAULTS:
-            known = [other for other in (*DEFAULTS, "render_mode", "logit_range") if other != name]
+            known = [
+                other for other in (*DEFAULTS, "render_mode", "logit_range", "observation") if other != name
+            ]
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else "."
             raise TypeError(
                 f"LDPDist-v0 got an unexpected keyword argument {name!r}{hint} It takes {', '.join(DEFAULTS)}"
-                f" and render_mode; LDPDistBox-v0 takes logit_range too"
+                f" and render_mode; LDPDistBox-v0 takes logit_range and observation too"
             )
     return {**DEFAULTS, **rules}  # type: ignore[typeddict-item]
 

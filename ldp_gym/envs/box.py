@@ -48,15 +48,19 @@ size stay in a processor's cache."""
 _REFERENCE_SEED = 5 * 10**8
 """Seed of the first episode on which the gain of Bayes is estimated."""
 
-_REFERENCE_NUMBERS = 2**23
-"""Target size, in floats of tape, of the episodes on which the gain of Bayes is estimated."""
+_REFERENCE_NUMBERS = 2**26
+"""Target size, in floats of tape, of the episodes on which the gain of Bayes is estimated. Its standard error
+is then about 1% in the named games."""
 
-_REFERENCE_EPISODES = (16, 256)
+_ADAPTIVE_SHARE = 8
+"""Divisor of that size in adaptive games: a round costs several times as much, and gains vary less."""
+
+_REFERENCE_EPISODES = (16, 512)
 """Least and largest number of these episodes."""
 
 
 class TapeNotes:
-    """Box features of the games of one reset group, worked out by the block of tape.
+    """Features of LDPDistBox-v0 for games that began together, computed one block of tape at a time.
 
     Args:
         scenario: the game that is played.
@@ -108,11 +112,12 @@ def estimate_bayes_gain(
 
     Args:
         scenario: the game.
-        episodes: number of episodes; by default as many as take about a second.
+        episodes: number of episodes; by default as many as take about a second in the named games.
         seed: seed of the first episode.
     """
     if episodes is None:
-        affordable = _REFERENCE_NUMBERS // (scenario.horizon * scenario.footprint)
+        numbers = _REFERENCE_NUMBERS // (_ADAPTIVE_SHARE if scenario.adaptive else 1)
+        affordable = numbers // (scenario.horizon * scenario.footprint)
         episodes = int(np.clip(affordable, *_REFERENCE_EPISODES))
     starts = [scenario.start_episode(first_generator(seed + i)) for i in range(episodes)]
     games = Episodes(scenario, starts)
@@ -166,9 +171,11 @@ class BoxReferee(Referee):
         super().__init__(scenario, num_games, spectator, TapeNotes)
         self._rules = rules
         self._bayes_gain: float | None = None
-        self._table = scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))
+        self._table: FloatArray | None = None
+        if scenario.shares_table:
+            self._table = scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))
         self._evidence = np.zeros((num_games, scenario.game.num_hypotheses + 1), dtype=np.float32)
-        self._returns, self._uniform_losses = np.zeros(num_games), np.zeros(num_games)
+        self._returns = np.zeros(num_games)
         self._row = RawRow(scenario.observation_space, scenario.horizon) if observation == "message" else None
         self.space = RunningEvidence.space(scenario.game) if self._row is None else self._row.space
 
@@ -189,11 +196,11 @@ class BoxReferee(Referee):
     def judge(self, predictions: FloatArray) -> tuple[FloatArray, dict[str, npt.NDArray[Any]]]:
         """Charge mixtures of the hypotheses by weights ``(B, K)``; the rewards are gains."""
         playback = self._playback
-        candidates = self._table if self.scenario.shares_table else playback.now("candidates")
+        candidates = playback.now("candidates") if self._table is None else self._table
         self._evidence[...] = playback.now("evidence")
-        self._uniform_losses[...] = playback.now("uniform_losses")  # before judge() goes on to the next round
+        uniform_losses = playback.now("uniform_losses").copy()  # before judge() goes on to the next round
         rewards, info = super().judge(mixture(predictions, candidates))
-        rewards += self._uniform_losses
+        rewards += uniform_losses
         self._returns += rewards
         return rewards, info
 
@@ -218,20 +225,21 @@ class LDPDistBoxEnv(LDPDistEnv):
     ## Action Space
 
     K logits of a mixture of the hypotheses, ``Box(-logit_range, logit_range)``. 0 is the uniform mixture. A
-    standard deviation of 1 is one logit.
+    standard deviation of 1 is one logit. Larger finite logits are played as they are, not clipped.
 
     ## Rewards
 
     The gain over the uniform mixture, ``KL(p*, mean_j f_j) - KL(p*, p_hat)``, each KL at most ``max_loss``.
     A return of 0 means that nothing was learned. ``info["kl"]`` and ``info["tv"]`` are as in LDPDist-v0. When
     an episode ends, ``info["score"]`` is its return divided by the mean return of the exact posterior, which
-    is estimated once for the rules. An action never changes a message, so ``gamma=0`` loses nothing.
+    is estimated once for the rules, when the first episode ends; it is left out where that mean is not above
+    0. An action never changes a message, so ``gamma=0`` loses nothing.
 
     ## Arguments
 
     ``logit_range``, ``observation``, ``render_mode``, and the rules of the game: see
-    :class:`ldp_gym.engine.rules.Rules`. A class that is redrawn in every episode is shown in the observation
-    ``"message"``.
+    :class:`ldp_gym.engine.rules.Rules`. With ``redraw_hypotheses=True`` the observation ``"message"`` also
+    holds the candidates.
 
     Example:
         >>> import gymnasium as gym, ldp_gym
@@ -251,7 +259,7 @@ class LDPDistBoxEnv(LDPDistEnv):
         render_mode: str | None = None,
         **rules: Unpack[Rules],
     ) -> None:
-        self._box_rules = _showing_candidates(rules)
+        self._box_rules = showing_candidates(rules)
         self._observation = validation.choice("observation", observation, OBSERVATIONS)
         super().__init__(render_mode=render_mode, **self._box_rules)
         self._referee: BoxReferee
@@ -290,7 +298,7 @@ class LDPDistBoxVectorEnv(LDPDistVectorEnv):
         render_mode: str | None = None,
         **rules: Unpack[Rules],
     ) -> None:
-        self._box_rules = _showing_candidates(rules)
+        self._box_rules = showing_candidates(rules)
         self._observation = validation.choice("observation", observation, OBSERVATIONS)
         super().__init__(num_envs, autoreset_mode=autoreset_mode, render_mode=render_mode, **self._box_rules)
         self._referee: BoxReferee
@@ -303,7 +311,7 @@ class LDPDistBoxVectorEnv(LDPDistVectorEnv):
         return BoxReferee(self.scenario, num_games, self._history, self._box_rules, self._observation)
 
 
-def _showing_candidates(rules: Mapping[str, Any]) -> Rules:
-    """The rules; a class that is redrawn in every episode must be shown."""
-    redraws = rules.get("redraw_hypotheses") is True
+def showing_candidates(rules: Mapping[str, Any]) -> Rules:
+    """The rules, with candidates in the observations if the class is redrawn in every episode."""
+    redraws = bool(rules.get("redraw_hypotheses"))
     return {**rules, "observe_candidates": True} if redraws else dict(rules)  # type: ignore[return-value, typeddict-item]

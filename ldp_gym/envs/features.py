@@ -25,8 +25,8 @@ DEFAULT_LOGIT_RANGE = 5.0
 """Default bound on a logit. Two hypotheses can then be e^10 apart: the others cost 3e-4 nats at K = 8."""
 
 _LEAST_LOG_RATIO = -30.0
-"""Lower bound on one message's log-likelihood, relative to the likeliest hypothesis. A message of a private
-channel stays above -eps; without privacy it keeps a hypothesis that was ruled out from hiding the others."""
+"""Lower bound on one message's log-likelihood, relative to the likeliest hypothesis. It keeps a hypothesis
+that is ruled out, -inf, from drowning the others. Pure channels with eps up to 30 never reach it."""
 
 
 class RunningEvidence:
@@ -118,7 +118,7 @@ class RunningEvidence:
 class RawRow:
     """Raw observations of LDPDist-v0 as one float32 row: t / T, context, message, candidates if shown.
 
-    A message out of finitely many is one-hot.
+    A message from a ``Discrete`` space is one-hot; any other is shown as it is.
 
     Args:
         space: the observation space of LDPDist-v0 for one game.
@@ -150,7 +150,7 @@ class Logits:
 
     Args:
         num_logits: number of logits of one game.
-        logit_range: bound of the space. Logits with a finite sum are accepted.
+        logit_range: bound of the space; larger finite logits are accepted too.
         batch_shape: leading axes of actions.
     """
 

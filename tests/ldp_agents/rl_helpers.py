@@ -10,6 +10,6 @@ EASY = {"hypotheses": "disjoint", "num_hypotheses": 4, "epsilon": 6.0, "channel"
 
 def untrained(seed=0, **card):
     """A model with random parameters, which says nothing about what it was trained on."""
-    parameters = network.make_parameters(network.NODE_INPUTS, (7, 5), 1, np.random.default_rng(seed))
+    parameters = network.make_parameters((7, 5), np.random.default_rng(seed))
     parameters["w"] *= 10.0
     return Model(parameters, {}, card)

@@ -140,6 +140,9 @@ def test_a_stored_model_is_the_model(tmp_path):
         theirs, ours = (ldp_gym.evaluate(factory, rules, episodes=2).kl for factory in (stored, model))
         np.testing.assert_allclose(theirs, ours, rtol=1e-4)  # stored in single precision
     assert track_of(load(tmp_path)) == "uninformed"
+    (tmp_path / "policy.zip").touch()
+    save(model, tmp_path)
+    assert not (tmp_path / "policy.zip").exists(), "a directory holds one model"
     with pytest.raises(TypeError, match="takes no option 'rate'"):
         ldp_agents.make(str(tmp_path), Scenario(**rules).game, rate=2.0)
 

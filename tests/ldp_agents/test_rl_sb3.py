@@ -8,7 +8,8 @@ from rl_helpers import EASY
 from sb3_contrib import RecurrentPPO
 from scipy.special import softmax
 from stable_baselines3 import PPO
-from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+from stable_baselines3.common.logger import KVWriter, Logger
+from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNormalize
 
 import ldp_agents
 import ldp_gym
@@ -20,6 +21,8 @@ from ldp_gym.testing import check_learner
 
 SHORT = {"n_steps": 32, "batch_size": 32, "n_epochs": 1, "gamma": 0.0, "device": "cpu", "seed": 0}
 ADAPTIVE = small_rules("adaptive-split", horizon=12)
+
+UNIT = np.float32([-1.0, 1.0])
 
 VIEWS = {
     "raw": (lambda env: env, lambda env: env),
@@ -73,13 +76,28 @@ def test_what_sb3_asks_of_its_games():
     with pytest.raises(ValueError, match="share their reset options"):
         env.reset()
     env.close()
-    with pytest.raises(ValueError, match='make the environment with autoreset_mode="SameStep", got'):
+    with pytest.raises(ValueError, match=r'make_vec\(..., autoreset_mode="SameStep"\), got .*NEXT_STEP'):
         SB3VecEnv(gym.make_vec("LDPDist-v0", num_envs=2))
+    with pytest.raises(ValueError, match=r"make_vec\(.*, got None in .*LDPDistBoxEnv"):
+        SB3VecEnv(gym.make("LDPDistBox-v0"))
+
+
+def test_statistics_of_a_wrapper_reach_sb3():
+    games = gym.make_vec("LDPDistBox-v0", num_envs=2, autoreset_mode="SameStep", **small_rules(horizon=2))
+    env = SB3VecEnv(gym.wrappers.vector.RecordEpisodeStatistics(games))
+    env.reset()
+    rewards, infos = zip(*(env.step(np.eye(2, 4))[1::2] for _ in range(2)), strict=True)
+    found = [info["episode"]["r"] for info in infos[-1]]
+    np.testing.assert_allclose(found, np.sum(rewards, axis=0), rtol=1e-5)
+    assert "episode" not in infos[0][0]
 
 
 class Fixed:
     def __init__(self, logit):
         self.logit = logit
+
+    def get_vec_normalize_env(self):
+        return None
 
     def predict(self, observations, state, episode_start, deterministic):
         return np.tile([self.logit, 0.0, 0.0, 0.0], (len(observations), 1)), state
@@ -98,13 +116,44 @@ def test_scores_are_relative_to_uniform_and_bayes_on_the_same_episodes():
     )
     expected = (uniform - ours) / (uniform - bayes)
     assert score_policy(Fixed(20.0), episodes=4, seed=3, **rules) == pytest.approx(expected, rel=1e-4)
+    with pytest.raises(ValueError, match="there is no score: Bayes gains 0 nats over the uniform mixture"):
+        score_policy(Fixed(1.0), episodes=2, **rules | {"hypotheses": [[0.5, 0.5]] * 4, "num_labels": 2})
+    with pytest.raises(TypeError, match="seed must be a whole number, got None"):
+        score_policy(Fixed(1.0), seed=None, **rules)
+
+
+def test_a_score_is_of_what_the_policy_saw_in_training():
+    """Observations that VecNormalize has scaled, and a memory."""
+    rules = small_rules("split")
+    scaled = VecNormalize(make_sb3_env(num_envs=4, **rules), norm_reward=False)
+    scaled.seed(0)
+    model = PPO("MlpPolicy", scaled, **SHORT).learn(128)
+    scaled.training = False
+    plain = make_sb3_env(num_envs=4, **rules)
+    memory = RecurrentPPO("MlpLstmPolicy", plain, **SHORT).learn(128)
+    uniform, bayes = (
+        ldp_gym.evaluate(learner, rules, episodes=4, seed=5).risk for learner in ("uniform", "bayes")
+    )
+    for policy, env in ((model, scaled), (memory, plain)):
+        expected = (uniform - played(policy, env, 5, rules["horizon"]).mean()) / (uniform - bayes)
+        assert score_policy(policy, episodes=4, seed=5, **rules) == pytest.approx(expected, abs=1e-3)
+
+
+class Collected(KVWriter):
+    def write(self, key_values, key_excluded, step=0):
+        self.values = dict(key_values)
+
+    def close(self):
+        pass
 
 
 def test_a_callback_logs_scores():
     env = make_sb3_env("LDPDistBox-easy-v0", num_envs=4, horizon=8)
     callback = ScoreCallback()
     model = PPO("MlpPolicy", env, n_steps=16, batch_size=64, n_epochs=1, device="cpu", seed=0)
+    model.set_logger(Logger(None, [writer := Collected()]))
     model.learn(64, callback=callback)
+    assert writer.values["rollout/score"] == pytest.approx(np.mean([score for _, score in callback.scores]))
     assert [steps for steps, _ in callback.scores] == [32] * 4 + [64] * 4
     assert np.isfinite(callback.scores).all()
     assert len(model.ep_info_buffer) == 8, "returns are in SB3's logs"
@@ -148,6 +197,15 @@ def test_it_plays_as_in_its_own_environment(kind, policy, rules, tmp_path):
         (lambda: VecNormalize(make_sb3_env(num_envs=2, **EASY)), "cannot repeat VecNormalize"),
         (lambda: make_sb3_env(num_envs=2, observation="message", **EASY), 'observation="evidence"'),
         (lambda: gym.make("Pendulum-v1"), "trained on LDPDistBox-v0, got Pendulum-v1"),
+        (lambda: VecFrameStack(make_sb3_env(num_envs=2, **EASY), 2), "cannot repeat wrappers that change"),
+        (
+            lambda: gym.wrappers.RescaleAction(gym.make("LDPDistBox-v0", **EASY), *UNIT),
+            "cannot repeat wrappers that change",
+        ),
+        (
+            lambda: gym.wrappers.NormalizeObservation(gym.make("LDPDistBox-v0", **EASY)),
+            "cannot repeat wrappers that change",
+        ),
     ],
 )
 def test_what_a_learner_cannot_repeat_is_refused(env, message, tmp_path):
@@ -155,6 +213,31 @@ def test_what_a_learner_cannot_repeat_is_refused(env, message, tmp_path):
     with pytest.raises(TypeError, match=message):
         save(model, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("trained", "played_on", "message"),
+    [
+        ({"channel_kwargs": {"gamma": 3.0}}, {}, "options"),
+        ({"channel": "adaptive-split", "batch": 5}, {"channel": "adaptive-split"}, "batch 5 "),
+        ({"hypotheses": "dirichlet", "redraw_hypotheses": True}, {}, "class redrawn"),
+    ],
+)
+def test_a_policy_plays_only_the_game_that_it_was_trained_on(trained, played_on, message, tmp_path):
+    save(PPO("MlpPolicy", make_sb3_env(num_envs=2, **small_rules() | trained), **SHORT), tmp_path)
+    learner = load(tmp_path, trust=True)
+    assert learner(Scenario(**learner.example_rules).game)
+    with pytest.raises(ldp_agents.IncompatibleChannelError, match=f"trained for .*{message}"):
+        learner(Scenario(**small_rules() | played_on).game)
+
+
+def test_a_policy_with_another_range_of_logits_plays_the_same(tmp_path):
+    env = make_sb3_env(num_envs=4, logit_range=2.0, **EASY)
+    assert env.action_space == gym.spaces.Box(-2.0, 2.0, (4,), np.float32)
+    model = PPO("MlpPolicy", env, **SHORT).learn(128)
+    save(model, tmp_path)
+    ours = ldp_gym.evaluate(load(tmp_path, trust=True), EASY, episodes=4, seed=3).kl[:, -1]
+    np.testing.assert_allclose(ours, played(model, env, 3, EASY["horizon"]), rtol=1e-3)
 
 
 def test_a_card_names_no_code(tmp_path):

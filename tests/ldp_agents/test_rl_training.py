@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from command_line import run_in_line as run
 from helpers import ALPHA
 from rl_helpers import EASY
 from scipy.stats import t as student
+from stable_baselines3 import PPO
 
 import ldp_agents
 import ldp_gym
-from ldp_agents.rl import load
+from ldp_agents.rl import load, training
 from ldp_agents.rl.training import Config, train_agent
 from ldp_gym.core.errors import UntrustedCodeError
 from ldp_gym.engine.scenario import Scenario
@@ -63,6 +65,10 @@ def test_a_short_run_learns_and_is_stored(algorithm, tmp_path):
     card = json.loads((tmp_path / "config.json").read_text())
     assert card["config"]["algorithm"] == algorithm
     assert set(card["versions"]) >= {"python", "ldp-gym", "numpy", "torch", "stable-baselines3"}
+    if algorithm == "ppo":
+        kept, policy = (PPO.load(tmp_path / name) for name in ("checkpoint.zip", "policy.zip"))
+        for one, other in zip(kept.policy.parameters(), policy.policy.parameters(), strict=True):
+            assert torch.equal(one, other), "the checkpoint has the last update"
     last = scores_in(tmp_path)[-1]
     assert last["steps"] == steps
     assert last["bayes"] <= last["uniform"]
@@ -78,6 +84,8 @@ def test_a_stopped_run_goes_on(algorithm, tmp_path):
         train_agent(config, tmp_path)
     with pytest.raises(ValueError, match=r"has seed 0 \(not 1\)"):
         train_agent(Config(algorithm, EASY, first, 1, options), tmp_path, resume=True)
+    with pytest.raises(ValueError, match=rf"has {first} steps: resume it with as many or more"):
+        train_agent(replace(config, steps=first - 1), tmp_path, resume=True)
     longer = Config(algorithm, EASY, then, settings=options)
     if algorithm == "ppo":
         with pytest.raises(UntrustedCodeError, match=r"checkpoint\.zip runs whatever code .* --trust"):
@@ -86,6 +94,36 @@ def test_a_stopped_run_goes_on(algorithm, tmp_path):
     steps = [score["steps"] for score in scores_in(tmp_path)]
     assert steps[-1] == then
     assert steps == sorted(steps)
+
+
+def test_a_run_that_never_began_is_not_in_the_way(tmp_path):
+    """Such as one with a setting that only PPO refuses, after the configuration is written."""
+    config = Config("ppo", EASY, 2_048, settings={"learning_rate": -1.0})
+    with pytest.raises(ValueError, match="Invalid learning rate"):
+        train_agent(config, tmp_path, episodes=2)
+    assert train_agent(TINY, tmp_path, scores=1, episodes=2)(Scenario(**EASY).game)
+
+
+def test_a_stopped_run_is_scored_as_often_as_one_that_was_not(tmp_path):
+    config = replace(TINY, steps=40_000)
+    train_agent(config, tmp_path / "whole", scores=8, episodes=2)
+    expected = [score["steps"] for score in scores_in(tmp_path / "whole")]
+
+    class Stop(BaseException):
+        pass
+
+    def stop_after_three(self, steps, model):
+        recorded(self, steps, model)
+        if len(self.lines) == 3:
+            raise Stop
+
+    recorded = training._Recorder.score
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training._Recorder, "score", stop_after_three)
+        with pytest.raises(Stop):
+            train_agent(config, tmp_path / "stopped", scores=8, episodes=2)
+    train_agent(config, tmp_path / "stopped", resume=True, scores=8, episodes=2)
+    assert [score["steps"] for score in scores_in(tmp_path / "stopped")] == expected
 
 
 @pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.NoPrivacyWarning")
@@ -140,7 +178,11 @@ def test_the_command_trains_and_resumes(tmp_path):
     learner = load(tmp_path)(Scenario(hypotheses="dirichlet", channel="split").game)
     assert learner.model.parameters["b0"].shape == (8,)
     assert run(*given)[0] == 2
-    assert run(*given, "--resume")[0] == 0
+    assert (
+        run(*(one for i, one in enumerate(given) if "--steps" not in given[i - 1 : i + 1]), "--resume")[0]
+        == 0
+    )
+    assert json.loads((tmp_path / "config.json").read_text())["config"]["steps"] == 5000, "as before"
     code, output = run("train", "ppo", "--resume", "--out", str(tmp_path))
     assert "holds a run of 'amortized', not of 'ppo'" in output
     code, output = run("train", "ppo", "--resume", "--out", str(tmp_path / "nothing"))
@@ -156,6 +198,12 @@ def test_the_command_trains_and_resumes(tmp_path):
         (["train", "ppo", "--steps", "0"], "Invalid value for '--steps'"),
         (["train", "ppo", "--setting", "nets=3"], "ppo has no setting 'nets'; it has num_envs=64"),
         (["train", "amortized", "--setting", "channels=[1]"], "must be a list such as ['laplace-single'"),
+        (["train", "amortized", "--setting", "channels=[]"], "channels must name at least one channel"),
+        (["train", "amortized", "--setting", 'channels=["splt"]'], "did you mean 'split'"),
+        (["train", "amortized", "--setting", "episodes=1"], "episodes must be at least 2, got 1"),
+        (["train", "amortized", "--setting", "cells=100"], "cells must be at least 100000, got 100"),
+        (["train", "amortized", "--setting", "hidden=[8, 0]"], "width in hidden must be at least 1, got 0"),
+        (["train", "amortized", "--setting", "learning_rate=0.0"], "learning_rate must be positive"),
         (["train", "ppo", "--setting", "n_steps=0"], "n_steps must be at least 1, got 0"),
         (["train", "ppo", "--setting", "gamma=x"], "gamma must be a number, got 'x'"),
     ],

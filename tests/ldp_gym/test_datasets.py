@@ -4,18 +4,23 @@ import numpy as np
 import pytest
 
 import ldp_gym
+from ldp_gym import datasets
 from ldp_gym.datasets import write_dataset
-from ldp_gym.envs.box import NAMED_GAMES
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.envs.box import NAMED_GAMES, bayes_gain
 
-pytest.importorskip("minari")
+minari = pytest.importorskip("minari")
 pytestmark = pytest.mark.filterwarnings("ignore:.*is set to None:UserWarning")
 
 
-@pytest.mark.parametrize("level", ["expert", "medium", "random"])
-def test_a_dataset_is_what_the_environment_shows(level, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("game", "level"), [("easy", "expert"), ("easy", "medium"), ("easy", "random"), ("hard", "expert")]
+)
+def test_a_dataset_is_what_the_environment_shows(game, level, tmp_path, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    dataset = write_dataset("easy", level, episodes=3, seed=7)
+    dataset = write_dataset(game, level, episodes=2, seed=7)
     env = dataset.recover_environment()
+    last = env.unwrapped.game.horizon - 1
     for i, episode in enumerate(dataset.iterate_episodes()):
         observations, rewards = [env.reset(seed=7 + i)[0]], []
         for action in episode.actions:
@@ -25,7 +30,7 @@ def test_a_dataset_is_what_the_environment_shows(level, tmp_path, monkeypatch):
             rewards.append(reward)
         np.testing.assert_allclose(episode.observations, observations, rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(episode.rewards, rewards, rtol=1e-5, atol=1e-6)
-        assert episode.terminations.tolist() == [False] * 199 + [True] == [False] * 199 + [terminated]
+        assert episode.terminations.tolist() == [False] * last + [True] == [False] * last + [terminated]
         assert not truncated
         assert not episode.truncations.any()
         assert not episode.infos
@@ -38,8 +43,24 @@ def test_the_expert_is_bayes_up_to_the_bound_on_logits(tmp_path, monkeypatch):
         for level in ("expert", "medium", "random")
     ]
     uniform, bayes = (
-        ldp_gym.evaluate(learner, NAMED_GAMES["easy"], episodes=4, seed=10**6).risk
+        ldp_gym.evaluate(learner, NAMED_GAMES["easy"], episodes=4, seed=3 * 10**6).risk
         for learner in ("uniform", "bayes")
     )
     assert returns[0] == pytest.approx(uniform - bayes, rel=0.01)
     assert returns[0] > returns[1] > 0.0 > returns[2]
+    scores = minari.get_normalized_score(minari.load_dataset("ldp-gym/easy/expert-v0"), np.array(returns))
+    np.testing.assert_allclose(
+        scores, np.array(returns) / bayes_gain(NAMED_GAMES["easy"], Scenario(**NAMED_GAMES["easy"]))
+    )
+
+
+def test_datasets_that_exist_are_left_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    monkeypatch.setattr("sys.argv", ["datasets", "--episodes", "2"])
+    monkeypatch.setattr(datasets, "NAMED_GAMES", {"easy": NAMED_GAMES["easy"]})
+    datasets.main()
+    datasets.main()
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:3] == [f"ldp-gym/easy/{level}-v0" for level in ("expert", "medium", "random")]
+    assert printed[3].startswith("ldp-gym/easy/expert-v0 exists")
+    assert len(printed) == 6

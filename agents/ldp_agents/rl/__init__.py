@@ -13,13 +13,7 @@ from ldp_agents.rl.policies import PolicyLearner
 from ldp_agents.rl.storage import load, save
 
 if TYPE_CHECKING:
-    from ldp_agents.rl.vec_env import SB3VecEnv as SB3VecEnv
-    from ldp_agents.rl.vec_env import ScoreCallback as ScoreCallback
-    from ldp_agents.rl.vec_env import make_sb3_env as make_sb3_env
-    from ldp_agents.rl.vec_env import score_policy as score_policy
-
-_NEED_EXTRA = ("SB3VecEnv", "ScoreCallback", "make_sb3_env", "score_policy")
-"""Names that need the extra ``rl``, imported on first use."""
+    from ldp_agents.rl.vec_env import SB3VecEnv, ScoreCallback, make_sb3_env, score_policy
 
 __all__ = [
     "EvidenceLearner",
@@ -35,7 +29,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _NEED_EXTRA:
+    if name in __all__:  # one that needs the extra
         from ldp_agents.rl import vec_env
 
         return getattr(vec_env, name)

@@ -16,7 +16,9 @@ import numpy as np
 
 from ldp_agents.rl import network
 from ldp_agents.rl.model import Model, smoothing_of
+from ldp_gym.channels import CHANNELS
 from ldp_gym.channels.base import Channel
+from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import extra
 from ldp_gym.engine.scenario import Scenario, first_generator
@@ -39,12 +41,7 @@ CLASSES: dict[str, dict[str, Any]] = {
 }
 """Class families by name, as keyword arguments of ``gym.make``."""
 
-RANGES: dict[str, tuple[float, float]] = {
-    "epsilon": (0.25, 8.0),
-    "K": (2, 64),
-    "M": (2, 128),
-    "T": (100, 3000),
-}
+RANGES = {"epsilon": (0.25, 8.0), "K": (2, 64), "M": (2, 128), "T": (100, 3000)}
 """Least and largest numbers of the games."""
 
 DRAWN_GAMES = {
@@ -56,9 +53,6 @@ DRAWN_GAMES = {
 _REDRAWN = ("dirichlet", "softmax-linear")
 """Families from which every episode draws another class."""
 
-_LARGEST_NORM = 1.0
-"""Length to which a longer gradient is cut."""
-
 
 @dataclass(frozen=True)
 class AmortizedSettings:
@@ -67,9 +61,9 @@ class AmortizedSettings:
     Attributes:
         channels: channels of the games that are drawn.
         hidden: widths of the hidden layers.
-        cells: most numbers of a batch, over its episodes, rounds, labels and hypotheses; a game with more in
-            two episodes is not drawn.
-        episodes: most episodes of a batch.
+        cells: most numbers of a batch, over its episodes, rounds, labels and hypotheses, at least 10^5; a
+            game with more in two episodes is not drawn.
+        episodes: most episodes of a batch, at least 2.
         learning_rate: learning rate at the start; it falls linearly to zero.
     """
 
@@ -79,6 +73,17 @@ class AmortizedSettings:
     episodes: int = 32
     learning_rate: float = 4e-3
 
+    def __post_init__(self) -> None:
+        """Check the settings: with fewer cells or episodes no game would ever be drawn."""
+        validation.whole("cells", self.cells, least=10**5)
+        validation.whole("episodes", self.episodes, least=2)
+        validation.positive("learning_rate", self.learning_rate)
+        validation.whole("the least width in hidden", min(self.hidden, default=1), least=1)
+        if not self.channels:
+            raise ValueError("channels must name at least one channel, got none")
+        for name in self.channels:
+            CHANNELS[name]  # an unknown one is an error that names the nearest
+
 
 def fit_amortized(
     config: Config, settings: AmortizedSettings, checkpoint: Path | None, progress: ProgressCallback
@@ -86,7 +91,7 @@ def fit_amortized(
     """Train, or go on from a checkpoint."""
     torch.set_num_threads(1)
     rng = np.random.default_rng(config.seed)
-    net = TorchNetwork(network.make_parameters(network.NODE_INPUTS, settings.hidden, 1, rng))
+    net = TorchNetwork(network.make_parameters(settings.hidden, rng))
     optimizer = torch.optim.Adam(net.parameters(), lr=settings.learning_rate)
     steps = 0
     if checkpoint is not None:
@@ -108,7 +113,7 @@ def fit_amortized(
         loss = torch.log(total_kl(label_evidence(net, batch), batch))
         optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(net.parameters(), _LARGEST_NORM)
+        torch.nn.utils.clip_grad_norm_(net.parameters(), max_norm=1.0)
         optimizer.step()
         steps += batch.num_rounds
         progress(steps, lambda game: make_model()(game), save_checkpoint)
@@ -135,18 +140,12 @@ class TorchNetwork(torch.nn.Module):
         return {name: array.detach().numpy().astype(np.float64) for name, array in self.arrays.items()}
 
 
-class Weighing(NamedTuple):
-    """Places of relations ``(B, n, M)`` among the nodes: the node below, and the share of the one above."""
-
-    below: torch.Tensor
-    share: torch.Tensor
-
-
 class Batch(NamedTuple):
     """Whole episodes of one game."""
 
     channel: Channel
-    relations: list[Weighing]  # one for each number that a message reveals
+    # One pair for each number that a message reveals. Relations (B, n, M) to labels lie between two nodes:
+    relations: list[tuple[torch.Tensor, torch.Tensor]]  # index of the node below, weight of the node above
     laws: torch.Tensor  # of the label that a message is about, (B or 1, n or 1, K, M)
     smooth: torch.Tensor  # the smooth candidates that a prediction mixes, in the same shape
     truth: torch.Tensor  # the truth's distributions, (B, n or 1, M)
@@ -154,7 +153,7 @@ class Batch(NamedTuple):
     @property
     def num_rounds(self) -> int:
         """Number of rounds of all episodes together."""
-        return self.relations[0].below.shape[:2].numel()
+        return self.relations[0][0].shape[:2].numel()
 
 
 def make_rules(
@@ -208,7 +207,7 @@ def simulate(rules: dict[str, Any], episodes: int, rng: np.random.Generator) -> 
     for values in relation.read(tape.messages, tape.candidates):
         place = (values - points[0]) / (points[1] - points[0])
         below = np.clip(place.astype(np.int64), 0, len(points) - 2)
-        relations.append(Weighing(torch.from_numpy(below), _tensor(place - below)))
+        relations.append((torch.from_numpy(below), _tensor(place - below)))
     candidates = tape.candidates.reshape((1,) * (4 - tape.candidates.ndim) + tape.candidates.shape)
     return Batch(
         scenario.channel,

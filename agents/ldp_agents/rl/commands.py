@@ -51,6 +51,7 @@ def train(
 ) -> None:
     """Train an agent, and save it with its settings in a directory.
 
+    ppo trains on the game of these options; amortized trains on random games, and is scored on this one.
     The bar shows its total KL on held-out episodes next to those of the reference learners.
     """
     search_here()
@@ -92,10 +93,9 @@ def _config_to_resume(directory: Path, asked: Any, steps: int | None, context: t
 
     if not (directory / CONFIG).exists():
         raise ValueError(f"there is no run to resume in {directory}: leave --resume out to begin one")
-    sources = {name: str(context.get_parameter_source(name)) for name in context.params}
-    if {name for name in sources if sources[name].endswith("COMMANDLINE")} - _NOT_OF_THE_RUN:
-        return asked
     stored = stored_config(directory)
     if stored.algorithm != asked.algorithm:
         raise ValueError(f"{directory} holds a run of {stored.algorithm!r}, not of {asked.algorithm!r}")
-    return replace(stored, steps=stored.steps if steps is None else steps)
+    sources = {name: str(context.get_parameter_source(name)) for name in context.params}
+    given = {name for name in sources if sources[name].endswith("COMMANDLINE")} - _NOT_OF_THE_RUN
+    return replace(asked if given else stored, steps=steps or stored.steps)

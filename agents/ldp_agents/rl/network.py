@@ -67,7 +67,7 @@ class Relation:
             yield self.channel.agreement(messages, candidates, posterior)
 
     def laws(self, candidates: FloatArray) -> FloatArray:
-        """Each hypothesis' law of the label that a message is about, ``(..., K, M)``.
+        """Distribution, under each hypothesis, of the label that a message is about, ``(..., K, M)``.
 
         This is the user's own label, or ``h_t(y)`` where the channel clips (Section 4, eq. (5)).
         """
@@ -121,17 +121,15 @@ def describe_nodes(channel: Channel) -> FloatArray:
     return rows
 
 
-def make_parameters(
-    inputs: int, hidden: tuple[int, ...], outputs: int, rng: np.random.Generator
-) -> dict[str, FloatArray]:
+def make_parameters(hidden: tuple[int, ...], rng: np.random.Generator) -> dict[str, FloatArray]:
     """New parameters, initialised as by He et al. (2015), with an output near zero."""
-    width, parameters = inputs, {}
+    width, parameters = NODE_INPUTS, {}
     for i, layer_width in enumerate(hidden):
         parameters[f"w{i}"] = rng.standard_normal((width, layer_width)) * np.sqrt(2.0 / width)
         parameters[f"b{i}"] = rng.uniform(-0.5, 0.5, layer_width)
         width = layer_width
-    parameters["w"] = rng.standard_normal((width, outputs)) * (0.1 / np.sqrt(width))
-    parameters["b"] = np.zeros(outputs)
+    parameters["w"] = rng.standard_normal((width, 1)) * (0.1 / np.sqrt(width))
+    parameters["b"] = np.zeros(1)
     return parameters
 
 

@@ -12,6 +12,7 @@ from ldp_agents.base import Learner
 from ldp_gym import Game
 from ldp_gym.core.arrays import BoolArray, FloatArray, Messages, mixture, softmax
 from ldp_gym.core.errors import IncompatibleChannelError, extra
+from ldp_gym.core.registry import plain
 from ldp_gym.envs.features import RunningEvidence
 
 _ALGORITHMS = {
@@ -42,7 +43,8 @@ def game_parameters(game: Game) -> dict[str, Any]:
         "channel": type(channel).__name__,
         "epsilon": channel.epsilon,
         "delta": channel.delta,
-        "calibration": getattr(channel, "calibration", None),
+        "options": plain(channel.spec.options) if hasattr(channel, "spec") else None,
+        "batch": game.batch,
         "K": game.num_hypotheses,
         "M": game.num_labels,
         "T": game.horizon,
@@ -51,12 +53,7 @@ def game_parameters(game: Game) -> dict[str, Any]:
 
 
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
-    """The entries of ``first`` in which ``second`` differs, in words.
-
-    Example:
-        >>> differences({"K": 4, "M": 6}, {"K": 5, "M": 6})
-        'K 4 (not 5)'
-    """
+    """The entries of ``first`` in which ``second`` differs, in words, such as ``K 4 (not 5)``."""
     return ", ".join(
         f"{key} {value} (not {second.get(key)})" for key, value in first.items() if second.get(key) != value
     )
@@ -85,7 +82,6 @@ class PolicyLearner(Learner):
         self.reset()
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
-        """Begin without evidence or memory."""
         super().reset(batch_shape)
         self._evidence = RunningEvidence(self.game, batch_shape)
         self._begins = np.ones(batch_shape, dtype=np.bool_)
@@ -93,7 +89,6 @@ class PolicyLearner(Learner):
         self._weights: FloatArray | None = None
 
     def restart(self, mask: BoolArray) -> None:
-        """Begin without evidence or memory in the games of ``mask``."""
         self._evidence.restart(mask)
         self._begins = self._begins | mask
         self._weights = None
@@ -113,6 +108,5 @@ class PolicyLearner(Learner):
         return mixture(self._weights, candidates)
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
-        """Take in the message."""
         self._evidence.update(candidates, message)
         self._weights = None

@@ -65,14 +65,16 @@ def fit_ppo(
 
 
 class _Report(ScoreCallback):
-    """Reports progress after every rollout."""
+    """Reports progress after every update."""
 
     def __init__(self, progress: ProgressCallback) -> None:
         super().__init__()
         self._progress = progress
 
-    def _on_rollout_end(self) -> None:
+    def _on_rollout_start(self) -> None:  # the update of the rollout before is done
         self._progress(self.num_timesteps, self._learner, self.model.save)
+
+    _on_training_end = _on_rollout_start
 
     def _learner(self, game: Game) -> PolicyLearner:
         return PolicyLearner(game, self.model, game_parameters(game))

@@ -22,6 +22,8 @@ from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import MakeLearner, Track
 from ldp_gym.engine.rules import DEFAULTS
 from ldp_gym.engine.scenario import Scenario
+from ldp_gym.envs.box import showing_candidates
+from ldp_gym.envs.features import DEFAULT_LOGIT_RANGE, Logits, RunningEvidence
 
 CARD, WEIGHTS, POLICY = "model.json", "weights.npz", "policy.zip"
 """Files of a model: its card, and either arrays or a policy of stable-baselines3 (which is a pickle)."""
@@ -38,7 +40,8 @@ def save(model: Any, directory: str | Path) -> None:
         directory: where its files go.
 
     Raises:
-        TypeError: if its environment is not LDPDistBox-v0, shows raw messages, or normalizes observations.
+        TypeError: if its environment is not LDPDistBox-v0, shows raw messages, or changes observations or
+            actions.
         ValueError: if rules of the game cannot be written as JSON, or the algorithm is a custom one.
     """
     path = validation.path("directory", directory)
@@ -51,6 +54,7 @@ def save(model: Any, directory: str | Path) -> None:
             card = {"trained_on": dict(model.trained_on), **card}
         else:
             model.save(part)
+    (path / (POLICY if isinstance(model, Model) else WEIGHTS)).unlink(missing_ok=True)  # of a former model
     write_text(path / CARD, json.dumps(card, indent=2) + "\n")
 
 
@@ -88,7 +92,6 @@ class StoredPolicy:
     """A policy in a directory, read when it makes a learner: it can be sent to another process."""
 
     track: ClassVar[Track] = "informed"
-    runs_stored_code: ClassVar[bool] = True
 
     directory: Path
 
@@ -115,17 +118,29 @@ def _policy_card(model: Any) -> dict[str, Any]:
         raise TypeError(f"the model must have been trained on LDPDistBox-v0, got {spec and spec.id}")
     if spec.kwargs.get("observation", "evidence") != "evidence":
         raise TypeError('a learner gets no contexts: train with observation="evidence"')
-    rules = {name: value for name, value in spec.kwargs.items() if name in DEFAULTS}
-    try:
-        rules = json.loads(json.dumps(rules))
-    except TypeError as error:
-        raise ValueError(f"rules must be names, numbers and lists to be stored: {error}") from error
+    given = {name: value for name, value in spec.kwargs.items() if name in DEFAULTS}
+    rules = through_json("rules", dict(showing_candidates(given)))
+    game = Scenario(**rules).game
+    logits = Logits(game.num_hypotheses, spec.kwargs.get("logit_range", DEFAULT_LOGIT_RANGE))
+    if model.observation_space != RunningEvidence.space(game) or model.action_space != logits.space:
+        raise TypeError(
+            "a learner cannot repeat wrappers that change observations or actions: train on the environment "
+            f"as it is, got {model.observation_space} and {model.action_space}"
+        )
     return {
         "policy": name,
-        "trained_on": game_parameters(Scenario(**rules).game),
+        "trained_on": game_parameters(game),
         "config": {"algorithm": name, "rules": rules, "steps": int(model.num_timesteps)},
         "versions": versions(),
     }
+
+
+def through_json(name: str, value: dict[str, Any]) -> Any:
+    """``value``, the argument ``name``, as JSON gives it back."""
+    try:
+        return json.loads(json.dumps(value))
+    except TypeError as error:
+        raise ValueError(f"{name} must be names, numbers and lists to be stored: {error}") from error
 
 
 def require_trust(file: Path, trust: bool) -> None:

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import ldp_gym
 from ldp_agents.rl import amortized, ppo
 from ldp_agents.rl.policies import differences
-from ldp_agents.rl.storage import load, require_trust, save, versions
+from ldp_agents.rl.storage import CARD, load, require_trust, save, through_json, versions
 from ldp_gym.core import validation
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, extra
 from ldp_gym.core.files import replacing, write_text
 from ldp_gym.core.registry import refuse_addresses
 from ldp_gym.engine.learners import MakeLearner
 from ldp_gym.engine.rules import as_rules
+from ldp_gym.envs.box import showing_candidates
 
 with extra("rl", "training"):
     from rich.console import Console
@@ -68,7 +69,8 @@ class Config:
 
     Attributes:
         algorithm: ``ppo`` or ``amortized``.
-        rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``; a class that is redrawn is shown.
+        rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``. ``ppo`` trains on this game;
+            ``amortized`` trains on random games, and is only scored on this one.
         steps: number of rounds to play.
         seed: seed of the episodes and of the network.
         settings: settings of the algorithm that differ from its defaults.
@@ -83,14 +85,12 @@ class Config:
     def __post_init__(self) -> None:
         """Check it, and convert it to what JSON will give back."""
         validation.text("algorithm", self.algorithm)
-        validation.whole("steps", self.steps, least=0)
+        validation.whole("steps", self.steps, least=1)
         validation.seed("seed", self.seed)
-        rules = as_rules("rules", self.rules)
-        shown = {"observe_candidates": True} if rules.get("redraw_hypotheses") else {}
-        object.__setattr__(self, "rules", _through_json({**rules, **shown}))
-        object.__setattr__(
-            self, "settings", _through_json(validation.options_dict("settings", self.settings))
-        )
+        rules = dict(showing_candidates(as_rules("rules", self.rules)))
+        object.__setattr__(self, "rules", through_json("rules", rules))
+        settings = validation.options_dict("settings", self.settings)
+        object.__setattr__(self, "settings", through_json("settings", settings))
 
     def read(self, kind: type[Any]) -> Any:
         """The settings of the algorithm, completed by its defaults."""
@@ -113,7 +113,7 @@ class Config:
     def card(self, settings: Any) -> dict[str, Any]:
         """The configuration with all settings of the algorithm, and the versions: what made a model."""
         return {
-            "config": _through_json({**asdict(self), "settings": asdict(settings)}),
+            "config": through_json("config", {**asdict(self), "settings": asdict(settings)}),
             "versions": versions(),
         }
 
@@ -132,10 +132,6 @@ def stored_config(directory: Path) -> Config:
     config = Config(**read_config(directory))
     refuse_addresses(config.rules, CONFIG)
     return config
-
-
-def _through_json(value: dict[str, Any]) -> Any:
-    return json.loads(json.dumps(value))
 
 
 def train_agent(
@@ -198,10 +194,20 @@ def _checkpoint(now: Mapping[str, Any], out: Path, resume: bool) -> Path | None:
     if not (out / CONFIG).exists():
         return None
     if not resume:
-        raise FileExistsError(f"{out} holds a run already: resume it, or choose another directory")
-    if differ := differences(read_config(out) | {"steps": now["steps"]}, now):
+        if (out / CHECKPOINT).exists() or (out / CARD).exists():
+            raise FileExistsError(f"{out} holds a run already: resume it, or choose another directory")
+        return None  # a run that never began
+    stored = read_config(out)
+    if differ := differences(_flat(stored | {"steps": now["steps"]}), _flat(now)):
         raise ValueError(f"the run in {out} has {differ}: resume it as it was")
+    if now["steps"] < stored["steps"]:
+        raise ValueError(f"the run in {out} has {stored['steps']} steps: resume it with as many or more")
     return out / CHECKPOINT if (out / CHECKPOINT).exists() else None
+
+
+def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration with its rules and settings next to the other entries."""
+    return {**config, **config["rules"], **config["settings"], "rules": None, "settings": None}
 
 
 def _risk(learner: str | MakeLearner, rules: Mapping[str, Any], episodes: int) -> float | None:
@@ -230,22 +236,21 @@ class _Recorder:
     bar: Progress
     task: Any
     lines: list[str] = field(default_factory=list)
-    num_scored: int = -1
+    num_scored: int = 0
     start_time: float = 0.0
 
     def __post_init__(self) -> None:
         path = self.out / SCORES
         self.lines = path.read_text("utf-8").splitlines() if path.exists() else []  # of a resumed run
-        spent = json.loads(self.lines[-1])["cpu_seconds"] if self.lines else 0.0
-        self.start_time = time.process_time() - spent
+        last = json.loads(self.lines[-1]) if self.lines else {"steps": 0, "cpu_seconds": 0.0}
+        self.num_scored = int(last["steps"]) * self.scores // self.config.steps
+        self.start_time = time.process_time() - last["cpu_seconds"]
 
     def __call__(
         self, steps: int, make_learner: MakeLearner, save_checkpoint: Callable[[Path], None]
     ) -> None:
         self.bar.update(self.task, completed=min(steps, self.config.steps))
         due = steps * self.scores // self.config.steps
-        if self.num_scored < 0:
-            self.num_scored = due if self.lines else 0
         if due > self.num_scored:
             self.num_scored = due
             with replacing(self.out / CHECKPOINT) as part:
@@ -257,6 +262,8 @@ class _Recorder:
         """Play held-out episodes, and write down their total KL."""
         risk = _risk(model, self.config.rules, self.episodes)
         self.bar.update(self.task, score=_score_text(risk, self.references))
+        if not self.bar.console.is_terminal:  # where no bar moves
+            self.bar.console.print(f"{steps:,} rounds: {_score_text(risk, self.references)}")
         cpu_seconds = round(time.process_time() - self.start_time, 1)
         line = {"steps": steps, "kl": risk, "cpu_seconds": cpu_seconds, **self.references}
         self.lines.append(json.dumps(line))

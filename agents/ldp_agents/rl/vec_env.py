@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
+from ldp_gym.core import validation
 from ldp_gym.core.errors import extra
-from ldp_gym.core.validation import describe
 from ldp_gym.envs.box import bayes_gain
 
 with extra("rl", "SB3VecEnv"):
@@ -45,25 +45,33 @@ def score_policy(
     """Score of a policy on fresh episodes: 0 is the uniform mixture, 1 is Bayes on the same episodes.
 
     Args:
-        model: a trained algorithm of stable-baselines3 or sb3-contrib, with or without a memory.
+        model: a trained algorithm of stable-baselines3 or sb3-contrib, with or without a memory or
+            ``VecNormalize``.
         env_id: the game.
         episodes: number of episodes, played in lock step.
         seed: seed of the first episode.
         deterministic: whether to play the mean action.
         **rules: keyword arguments of ``gym.make``.
+
+    Raises:
+        ValueError: if Bayes gains nothing over the uniform mixture.
     """
-    env = make_sb3_env(env_id, episodes, **rules)
+    validation.seed("seed", seed)
+    env = make_sb3_env(env_id, validation.whole("episodes", episodes, least=1), **rules)
     env.seed(seed)
+    normalizer = model.get_vec_normalize_env()
     observations, memory = env.reset(), None
     begins = np.ones(episodes, dtype=np.bool_)
     for _ in range(env.get_attr("game")[0].horizon):
-        actions, memory = model.predict(
-            observations, state=memory, episode_start=begins, deterministic=deterministic
-        )
+        seen = observations if normalizer is None else normalizer.normalize_obs(observations)
+        actions, memory = model.predict(seen, state=memory, episode_start=begins, deterministic=deterministic)
         observations, _, begins, infos = env.step(actions)
     returns = np.mean([info["episode"]["r"] for info in infos])
     rules, scenario = env.get_attr("spec")[0].kwargs, env.get_attr("scenario")[0]
-    return float(returns) / bayes_gain(rules, scenario, episodes, seed)
+    gain = bayes_gain(rules, scenario, episodes, seed)
+    if gain <= 0.0:
+        raise ValueError(f"there is no score: Bayes gains {gain:g} nats over the uniform mixture here")
+    return float(returns) / gain
 
 
 class ScoreCallback(BaseCallback):
@@ -94,16 +102,11 @@ class SB3VecEnv(VecEnv):
     """
 
     def __init__(self, envs: gym.vector.VectorEnv[Any, Any, Any]) -> None:
-        if not isinstance(envs, gym.vector.VectorEnv):
-            raise TypeError(
-                f'SB3VecEnv goes around a vector environment, gym.make_vec(..., autoreset_mode="SameStep"); '
-                f"SB3 takes a single one as it is, got {describe(envs)}"
-            )
-        mode = envs.metadata.get("autoreset_mode")
+        mode = getattr(envs, "metadata", {}).get("autoreset_mode")
         if mode is not AutoresetMode.SAME_STEP:
             raise ValueError(
                 f"SB3 begins a new episode in the step that ends one: make the environment with "
-                f'autoreset_mode="SameStep", got {mode}'
+                f'gym.make_vec(..., autoreset_mode="SameStep"), got {mode} in {validation.describe(envs)}'
             )
         self.envs = envs
         self.metadata = envs.metadata
@@ -125,7 +128,6 @@ class SB3VecEnv(VecEnv):
         return self._options[0] or None
 
     def step_async(self, actions: npt.NDArray[Any]) -> None:
-        """Keep the actions for :meth:`step_wait`."""
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, npt.NDArray[np.float32], npt.NDArray[np.bool_], list[dict[str, Any]]]:
@@ -136,22 +138,22 @@ class SB3VecEnv(VecEnv):
         infos.pop("_final_info", None)
         rows, last = _rows(infos, self.num_envs), _rows(final_info, self.num_envs)
         for i in np.flatnonzero(ended):
-            self.reset_infos[i], rows[i] = rows[i], {**last[i], "terminal_observation": final_obs[i]}
+            last[i] |= {"terminal_observation": final_obs[i]}
+            if "episode" in rows[i]:  # statistics of a wrapper, of the episode that has ended
+                last[i]["episode"] = rows[i].pop("episode")
+            self.reset_infos[i], rows[i] = rows[i], last[i]
         for row, cut in zip(rows, (truncated & ~over).tolist(), strict=True):
             row["TimeLimit.truncated"] = cut
         return observations, rewards.astype(np.float32), (over | truncated), rows
 
     def get_images(self) -> list[Any]:
-        """A frame of each game, for videos and windows of SB3."""
         frames = self.envs.render()
         return [None] * self.num_envs if frames is None else list(frames)
 
     def close(self) -> None:
-        """Close the games."""
         self.envs.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """The attribute of the games, which share it."""
         value = getattr(self.envs.unwrapped, attr_name)
         return [value for _ in self._get_indices(indices)]
 
@@ -168,7 +170,6 @@ class SB3VecEnv(VecEnv):
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: Any = None
     ) -> list[bool]:
-        """Tell if a wrapper of this class is around the vector environment."""
         env, found = self.envs, False
         while isinstance(env, gym.vector.VectorWrapper):
             found, env = found or isinstance(env, wrapper_class), env.env
@@ -179,8 +180,10 @@ def _rows(infos: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
     """Gymnasium's vector infos, each key with a mask, as one dict per game."""
     rows: list[dict[str, Any]] = [{} for _ in range(num_envs)]
     for key, values in infos.items():
-        if key.startswith("_") or f"_{key}" not in infos:
+        if f"_{key}" not in infos:
             continue
+        if isinstance(values, dict):  # such as the statistics of a wrapper
+            values = np.array(_rows(values | {f"_{inner}": infos[f"_{key}"] for inner in values}, num_envs))
         listed: list[Any] = values.tolist()
         if infos[f"_{key}"].all():
             for row, value in zip(rows, listed, strict=True):
