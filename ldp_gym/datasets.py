@@ -77,7 +77,7 @@ def write_dataset(game: str, level: str, *, episodes: int = 100, seed: int = 3 *
     )
 
 
-def main() -> None:
+def write_missing() -> None:
     """Write every dataset that Minari does not have yet."""
     parser = argparse.ArgumentParser(prog="python -m ldp_gym.datasets", description=__doc__)
     parser.add_argument("--episodes", type=int, default=100, help="episodes of each dataset (default 100)")
@@ -93,4 +93,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    write_missing()

@@ -11,9 +11,13 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGES = [ROOT / "ldp_gym", ROOT / "agents" / "ldp_agents"]
 FILES = sorted(path for package in PACKAGES for path in package.rglob("*.py"))
-TREES = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+PROGRAMS = sorted(path for name in ("benchmarks", "examples", "docs") for path in (ROOT / name).rglob("*.py"))
 LONGEST_FILE = 500
 SHARED_MODULES = {"base", "__init__", "__main__"}
+TREES, PROGRAM_TREES = (
+    {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+    for paths in (FILES, PROGRAMS)
+)
 HEADLESS = re.compile(r"(What|Who|How|Whether|Which|Where|So many|So often|Of|Those)\b")
 """Openings of a docstring that leave out the noun that they are about."""
 
@@ -42,7 +46,7 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
 def test_docstrings_open_with_a_noun_or_a_verb():
     found = [
         f"{path}:{line}: {text[:60]}"
-        for path, tree in TREES.items()
+        for path, tree in {**TREES, **PROGRAM_TREES}.items()
         for line, text in docstrings(tree)
         if HEADLESS.match(text)
     ]

@@ -43,7 +43,7 @@ class RefereedEnv:
             validation.choice("render_mode, if any,", render_mode, self.metadata["render_modes"])
         self.render_mode = render_mode
         rules: Any = {name: value for name, value in arguments.items() if name in DEFAULTS}
-        self.scenario = Scenario(**rules, **arguments["unknown"])  # it says what is wrong with the unknown
+        self.scenario = Scenario(**rules, **arguments["unknown"])  # which names an unknown argument
         validation.fits_memory("num_envs", num_games, self.scenario.footprint, "the games")
         self.game = self.scenario.game
         self._history = None if render_mode is None else FrameHistory(self.scenario, num_games)

@@ -58,8 +58,8 @@ def test_datasets_that_exist_are_left_alone(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     monkeypatch.setattr("sys.argv", ["datasets", "--episodes", "2"])
     monkeypatch.setattr(datasets, "NAMED_GAMES", {"easy": NAMED_GAMES["easy"]})
-    datasets.main()
-    datasets.main()
+    datasets.write_missing()
+    datasets.write_missing()
     printed = capsys.readouterr().out.splitlines()
     assert printed[:3] == [f"ldp-gym/easy/{level}-v0" for level in ("expert", "medium", "random")]
     assert printed[3].startswith("ldp-gym/easy/expert-v0 exists")

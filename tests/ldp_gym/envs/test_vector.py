@@ -43,11 +43,14 @@ def test_native_and_single_environments_play_the_same_game(game, mode, actions):
     assert_same_games(*make_both({**game, "horizon": 10}, mode), actions[:26])
 
 
-@pytest.mark.parametrize("vectorization", ["async", "vector_entry_point"])
-def test_game_i_is_that_of_a_single_environment_under_the_seed_plus_i(vectorization, actions):
+@pytest.mark.parametrize(
+    ("vectorization", "seed"), [("async", 3), ("vector_entry_point", 3), ("vector_entry_point", [9, 4])]
+)
+def test_game_i_is_that_of_a_single_environment_under_the_seed_plus_i(vectorization, seed, actions):
+    """Or under the i-th of a list of seeds."""
     envs = gym.make_vec("LDPDist-v0", num_envs=2, vectorization_mode=vectorization, **small_rules())
     single = gym.make("LDPDist-v0", **small_rules())
-    shown, alone = envs.reset(seed=3)[0], single.reset(seed=4)[0]
+    shown, alone = envs.reset(seed=seed)[0], single.reset(seed=4)[0]
     for t in range(10):
         for key, value in alone.items():
             np.testing.assert_allclose(shown[key][1], value, rtol=1e-12, atol=1e-12)
