@@ -32,7 +32,8 @@ def train(
     delta: Annotated[float, typer.Option(help="0 for pure channels.")] = 0.0,
     horizon: Annotated[int, typer.Option(help="T.")] = 1000,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Rounds to play in all; each algorithm has its own default.")
+        int | None,
+        typer.Option(min=1, help="Rounds to play, up to a whole update; each algorithm has its default."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the episodes and of the network.")] = 0,
     setting: Annotated[
