@@ -76,10 +76,8 @@ def test_what_sb3_asks_of_its_games():
     with pytest.raises(ValueError, match="share their reset options"):
         env.reset()
     env.close()
-    with pytest.raises(ValueError, match=r'make_vec\(..., autoreset_mode="SameStep"\), got .*NEXT_STEP'):
+    with pytest.raises(ValueError, match='make the environment with autoreset_mode="SameStep", got'):
         SB3VecEnv(gym.make_vec("LDPDist-v0", num_envs=2))
-    with pytest.raises(ValueError, match=r"make_vec\(.*, got None in .*LDPDistBoxEnv"):
-        SB3VecEnv(gym.make("LDPDistBox-v0"))
 
 
 def test_statistics_of_a_wrapper_reach_sb3():

@@ -226,5 +226,5 @@ def test_games_in_lock_step_are_filmed():
     assert [image.ndim for image in images] == [3, 3]
     assert venv.render_mode == "rgb_array"
     assert venv.render().size == images[0].size + images[1].size
-    with pytest.raises(TypeError, match="goes around a vector environment"):
+    with pytest.raises(TypeError, match="envs must be a vector environment"):
         SB3VecEnv(gym.make("LDPDist-v0", **RULES))

@@ -102,11 +102,11 @@ class SB3VecEnv(VecEnv):
     """
 
     def __init__(self, envs: gym.vector.VectorEnv[Any, Any, Any]) -> None:
-        mode = getattr(envs, "metadata", {}).get("autoreset_mode")
+        what = 'a vector environment, gym.make_vec(..., autoreset_mode="SameStep")'
+        mode = validation.instance("envs", envs, gym.vector.VectorEnv, what).metadata.get("autoreset_mode")
         if mode is not AutoresetMode.SAME_STEP:
             raise ValueError(
-                f"SB3 begins a new episode in the step that ends one: make the environment with "
-                f'gym.make_vec(..., autoreset_mode="SameStep"), got {mode} in {validation.describe(envs)}'
+                f'SB3 begins anew at once: make the environment with autoreset_mode="SameStep", got {mode}'
             )
         self.envs = envs
         self.metadata = envs.metadata
