@@ -162,9 +162,9 @@ def sb3_steps(games: int = 64) -> tuple[Work, Work]:
 
 def exp_and_log(rows: int, columns: int = 1000, at_once: int = 250) -> None:
     """Exponentials and logarithms of a matrix, in pieces that fit a cache."""
-    piece = np.zeros((at_once, columns))
+    piece = np.ones((at_once, columns))
     for _ in range(rows // at_once):
-        np.log(np.exp(piece))
+        np.log(np.exp(piece, out=piece), out=piece)
 
 
 PLAY_A_MILLION_LABELS = """
@@ -226,7 +226,7 @@ def measure() -> Iterator[tuple[str, float, float, str]]:
     table = ldp_gym.HYPOTHESES["dirichlet"](16, 1000)(np.zeros(1))
     messages = channel.worst_case_messages(table)
     ratio = compare(partial(audit.exact_epsilon, channel, table), partial(exp_and_log, len(messages)))
-    yield "exact audit, K = 16, M = 1,000", ratio, 0.5, "exp and log of its densities"
+    yield "exact audit, K = 16, M = 1,000", ratio, 0.1, "exp and log of its densities"
 
     ratio = compare(play_suite, play_suite_by_evaluate, repeats=5)
     yield "benchmark suite quick, one job", ratio, 1.3, "evaluate, learner by learner"

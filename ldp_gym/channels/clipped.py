@@ -104,8 +104,12 @@ class ClippedChannel(Channel):
         kernel, log_scale = self._kernel(messages, candidates, cells)
         average = np.einsum("...m,...m->...", kernel, cells.shares)[..., None]
         own = np.where(cells.lengths > 0.0, 1.0 - self.clipping.mixing, 0.0)
+        kernel *= own
+        kernel += (1.0 - own) * average
         with np.errstate(divide="ignore"):
-            return np.log(own * kernel + (1.0 - own) * average) + log_scale
+            np.log(kernel, out=kernel)
+        kernel += log_scale
+        return kernel
 
     def unbiased_losses(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None

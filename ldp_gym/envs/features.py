@@ -16,7 +16,7 @@ import numpy.typing as npt
 from gymnasium.vector.utils import batch_space
 
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, softmax
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.engine.game import Game
 
 FloatRow = npt.NDArray[np.float32]
@@ -177,4 +177,8 @@ class Logits:
                 f"{validation.describe(action)}"
             )
         # The games are side by side in memory: sums over a short last axis take several times as long.
-        return softmax(logits.T.copy(), axis=0).T
+        weights = logits.T.copy()
+        weights -= np.maximum.reduce(weights, axis=0)
+        np.exp(weights, out=weights)
+        weights /= np.add.reduce(weights, axis=0)
+        return weights.T
