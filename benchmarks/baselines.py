@@ -184,7 +184,7 @@ def num_rounds(name: str) -> int:
 
 
 def table(points: pd.DataFrame, names: Iterable[str], games: Iterable[str]) -> pd.DataFrame:
-    """Last scores, a row per algorithm: mean and range over seeds in each game, runs, mean CPU seconds."""
+    """Last scores, a row per algorithm: mean and range over seeds in each game, and mean CPU seconds."""
     last = points.groupby(RUN).last().reset_index()
     rows = []
     for name in names:
@@ -193,11 +193,11 @@ def table(points: pd.DataFrame, names: Iterable[str], games: Iterable[str]) -> p
             continue
         scores = {game: runs["score"][runs["game"] == game] for game in games}
         cells = {
-            game: f"{one.mean():.2f} ({one.min():.2f} to {one.max():.2f})" if len(one) else "-"
+            game: f"{one.mean():z.2f} [{one.min():z.2f}, {one.max():z.2f}]" if len(one) else "-"
             for game, one in scores.items()
         }
         seconds = round(runs["cpu_seconds"].mean())
-        rows.append({"algorithm": name, **cells, "runs": len(runs), "CPU seconds": seconds})
+        rows.append({"algorithm": name, **cells, "CPU s": seconds})
     return pd.DataFrame(rows)
 
 
