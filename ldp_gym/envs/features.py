@@ -150,7 +150,7 @@ class Logits:
 
     Args:
         num_logits: number of logits of one game.
-        logit_range: bound of the space; larger finite logits are accepted too.
+        logit_range: bound of the space; larger logits are accepted if their sum is finite.
         batch_shape: leading axes of actions.
     """
 

@@ -230,9 +230,11 @@ def test_a_policy_plays_only_the_game_that_it_was_trained_on(trained, played_on,
 
 
 def test_a_policy_with_another_range_of_logits_plays_the_same(tmp_path):
-    env = make_sb3_env(num_envs=4, logit_range=2.0, **EASY)
-    assert env.action_space == gym.spaces.Box(-2.0, 2.0, (4,), np.float32)
+    env = make_sb3_env(num_envs=4, logit_range=0.01, **EASY)
+    assert env.action_space == gym.spaces.Box(np.float32(-0.01), np.float32(0.01), (4,), np.float32)
     model = PPO("MlpPolicy", env, **SHORT).learn(128)
+    seen = np.random.default_rng(0).normal(size=(50, 5)).astype(np.float32)
+    assert np.abs(model.predict(seen, deterministic=True)[0]).max() == np.float32(0.01), "clipped"
     save(model, tmp_path)
     ours = ldp_gym.evaluate(load(tmp_path, trust=True), EASY, episodes=4, seed=3).kl[:, -1]
     np.testing.assert_allclose(ours, played(model, env, 3, EASY["horizon"]), rtol=1e-3)

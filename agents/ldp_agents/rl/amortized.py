@@ -74,7 +74,7 @@ class AmortizedSettings:
     learning_rate: float = 4e-3
 
     def __post_init__(self) -> None:
-        """Check the settings: with fewer cells or episodes no game would ever be drawn."""
+        """Check the settings: of one episode, or few cells, hardly any game could be drawn."""
         validation.whole("cells", self.cells, least=10**5)
         validation.whole("episodes", self.episodes, least=2)
         validation.positive("learning_rate", self.learning_rate)

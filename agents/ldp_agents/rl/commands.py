@@ -19,28 +19,22 @@ with extra("bench", "the command ldp-gym"):
 def train(
     context: typer.Context,
     algorithm: Annotated[str, typer.Argument(help="ppo or amortized.")],
-    hypotheses: Annotated[str, typer.Option(help="A class's name, or module:Class.")] = "softmax-linear",
+    hypotheses: Annotated[str, typer.Option(help="A class's name.")] = "softmax-linear",
     num_hypotheses: Annotated[int | None, typer.Option(help="K, for a named class.")] = None,
     num_labels: Annotated[int | None, typer.Option(help="M, for a named class.")] = None,
     class_seed: Annotated[int, typer.Option(help="The seed of a random class.")] = 0,
     redraw: Annotated[bool, typer.Option(help="Draw another class of the family each episode.")] = False,
-    channel: Annotated[str, typer.Option(help="A channel's name, or module:Class.")] = "laplace-single",
+    channel: Annotated[str, typer.Option(help="A channel's name.")] = "laplace-single",
     option: Annotated[
         list[str] | None, typer.Option(help="An option of the channel, as name=value; repeatable.")
     ] = None,
     epsilon: Annotated[float, typer.Option(help="The privacy level.")] = 1.0,
     delta: Annotated[float, typer.Option(help="0 for pure channels.")] = 0.0,
     horizon: Annotated[int, typer.Option(help="T.")] = 1000,
-    steps: Annotated[
-        int | None,
-        typer.Option(min=1, help="Rounds to play, up to a whole update; each algorithm has its default."),
-    ] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Rounds, in whole updates.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the episodes and of the network.")] = 0,
     setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A setting of the algorithm, as name=value, such as learning_rate=0.001; repeatable."
-        ),
+        list[str] | None, typer.Option(help="A setting such as learning_rate=0.001; repeatable.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help=f"Directory of the model; {DIRECTORY}/ALGORITHM by default.")

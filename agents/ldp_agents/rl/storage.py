@@ -40,8 +40,8 @@ def save(model: Any, directory: str | Path) -> None:
         directory: where its files go.
 
     Raises:
-        TypeError: if its environment is not LDPDistBox-v0, shows raw messages, or changes observations or
-            actions.
+        TypeError: if its environment is not LDPDistBox-v0, shows raw messages, or has other spaces. A
+            wrapper that changes values and keeps the spaces is not noticed.
         ValueError: if rules of the game cannot be written as JSON, or the algorithm is a custom one.
     """
     path = validation.path("directory", directory)

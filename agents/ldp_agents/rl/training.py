@@ -160,10 +160,12 @@ def train_agent(
 
     Raises:
         FileExistsError: if there is a run in the directory and ``resume`` is not set.
-        ValueError: if the run there has another configuration, or the algorithm is unknown.
+        ValueError: if the run there has another configuration, the algorithm is unknown, or a rule names
+            code: a stored model may only name registered parts.
         UntrustedCodeError: if its checkpoint runs code, and ``trust`` is not set.
     """
     algorithm = algorithm_of(config.algorithm)
+    refuse_addresses(config.rules, CONFIG)
     settings = config.read(algorithm.settings)
     card = config.card(settings)
     checkpoint = _checkpoint(card["config"], out, resume)
@@ -198,7 +200,8 @@ def _checkpoint(now: Mapping[str, Any], out: Path, resume: bool) -> Path | None:
             raise FileExistsError(f"{out} holds a run already: resume it, or choose another directory")
         return None  # a run that never began
     stored = read_config(out)
-    if differ := differences(_flat(stored | {"steps": now["steps"]}), _flat(now)):
+    before, after = _flat(stored | {"steps": now["steps"]}), _flat(now)
+    if differ := differences(dict.fromkeys(after) | before, after):
         raise ValueError(f"the run in {out} has {differ}: resume it as it was")
     if now["steps"] < stored["steps"]:
         raise ValueError(f"the run in {out} has {stored['steps']} steps: resume it with as many or more")
@@ -265,6 +268,7 @@ class _Recorder:
         if not self.bar.console.is_terminal:  # where no bar moves
             self.bar.console.print(f"{steps:,} rounds: {_score_text(risk, self.references)}")
         cpu_seconds = round(time.process_time() - self.start_time, 1)
+        self.lines = [line for line in self.lines if json.loads(line)["steps"] < steps]
         line = {"steps": steps, "kl": risk, "cpu_seconds": cpu_seconds, **self.references}
         self.lines.append(json.dumps(line))
         write_text(self.out / SCORES, "\n".join(self.lines) + "\n")

@@ -147,6 +147,7 @@ def test_a_label_that_no_hypothesis_allows_costs_max_loss_and_tells_nothing(chan
 
 def test_the_gain_of_bayes_is_estimated_once_for_the_same_rules(monkeypatch):
     estimates = []
+    monkeypatch.setattr(box, "_gains", {})
     monkeypatch.setattr(box, "estimate_bayes_gain", lambda *arguments: estimates.append(arguments) or 1.0)
     for _ in range(3):
         env = gym.make("LDPDistBox-v0", **small_rules(horizon=2, class_seed=77))
