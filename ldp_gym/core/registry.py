@@ -249,8 +249,8 @@ def refuse_addresses(value: Any, source: str) -> None:
     """Refuse a ``"module:object"`` address anywhere in data that was read from the file ``source``."""
     if is_address(value):
         raise UntrustedCodeError(
-            f"{source} names code, {value!r}, and a file may only name registered parts: register the part, or "
-            f"leave it out of the file and give it in Python or on the command line"
+            f"{source} names code, {value!r}, and a file may only name registered parts: register the part, "
+            f"or leave it out of the file and give it in Python or on the command line"
         )
     if isinstance(value, Mapping):
         value = [*value.keys(), *value.values()]
