@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*is set to None:UserWarning")
 )
 def test_a_dataset_is_what_the_environment_shows(game, level, tmp_path, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    dataset = write_dataset(game, level, episodes=2, seed=7)
+    dataset = write_dataset(game, level, episodes=3, seed=7)
     env = dataset.recover_environment()
     last = env.unwrapped.game.horizon - 1
     for i, episode in enumerate(dataset.iterate_episodes()):

@@ -31,10 +31,10 @@ def train(
     epsilon: Annotated[float, typer.Option(help="The privacy level.")] = 1.0,
     delta: Annotated[float, typer.Option(help="0 for pure channels.")] = 0.0,
     horizon: Annotated[int, typer.Option(help="T.")] = 1000,
-    steps: Annotated[int | None, typer.Option(min=1, help="Rounds, in whole updates.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Rounds to play, in whole updates.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the episodes and of the network.")] = 0,
     setting: Annotated[
-        list[str] | None, typer.Option(help="A setting such as learning_rate=0.001; repeatable.")
+        list[str] | None, typer.Option(help="A setting, as name=value, such as n_steps=32; repeatable.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help=f"Directory of the model; {DIRECTORY}/ALGORITHM by default.")

@@ -106,7 +106,7 @@ class SB3VecEnv(VecEnv):
         mode = validation.instance("envs", envs, gym.vector.VectorEnv, what).metadata.get("autoreset_mode")
         if mode is not AutoresetMode.SAME_STEP:
             raise ValueError(
-                f'SB3 begins anew at once: make the environment with autoreset_mode="SameStep", got {mode}'
+                f'SB3 restarts games at once: make the environment with autoreset_mode="SameStep", got {mode}'
             )
         self.envs = envs
         self.metadata = envs.metadata
