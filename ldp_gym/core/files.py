@@ -19,14 +19,21 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """Write a file that takes the place of ``path`` once it is complete and on the disk.
 
     A reader of ``path`` finds the old file or the new one, whole, at any time and after a crash.
+
+    Raises:
+        OSError: if it cannot be written, as on a full disk; it names ``path``.
     """
     path = Path(path)
     part = path.with_name(f".part-{os.getpid()}-{path.name}")
     try:
         yield part
-        with part.open("rb") as written:
+        with part.open("r+b") as written:  # Windows syncs only files that are open for writing
             os.fsync(written.fileno())
         os.replace(part, path)
+    except OSError as error:
+        if error.errno is None or (error.filename is not None and Path(error.filename) != part):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         part.unlink(missing_ok=True)
 
