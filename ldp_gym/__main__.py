@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -9,6 +10,9 @@ import sys
 def main() -> None:
     """Run the command; modules in the working directory never replace installed ones."""
     os.environ["PYTHONSAFEPATH"] = "1"
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without Unicode shows "?" for a check mark
     try:
         from ldp_gym.cli import app
     except ImportError as error:  # an extra is missing; the message says which

@@ -117,10 +117,11 @@ def bench_command(
     use = {text for made in suites for text in texts_of(made.parameters)} | {*(suite or []), *(channel or [])}
     use |= {name for given in learner or [] for name in (given, str(Path(given).resolve()))}
     written = Report(out, use=use, played=played)
+    page = written.write()  # before anything is printed: printing can fail
     for section in written.sections:
         if section.name in played:
             _print_section(console, section)
-    say(console, f"report: {written.write()}")
+    say(console, f"report: {page}")
     found = [results for _, results in played.values()]
     raise typer.Exit(1 if any(results.failures or results.broken_promises for results in found) else 0)
 
