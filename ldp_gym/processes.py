@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, nullcontext
-from functools import lru_cache
+from functools import cache, lru_cache
 from pickle import PicklingError
 from typing import Any, TypeVar
 
@@ -55,7 +57,8 @@ def share_out(
         def run(indices: list[int]) -> Iterator[tuple[int, Result]]:
             with parallel_config(**backend):
                 parallel = Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)
-            return parallel(delayed(_numbered)(work, index, pieces[index]) for index in indices)
+            owner = os.getpid() if dask is None else None
+            return parallel(delayed(_numbered)(work, index, pieces[index], owner) for index in indices)
 
         left = list(range(len(pieces)))
         try:
@@ -79,8 +82,25 @@ def share_out(
             ) from error
 
 
-def _numbered(work: Callable[[Piece], Result], index: int, piece: Piece) -> tuple[int, Result]:
+def _numbered(
+    work: Callable[[Piece], Result], index: int, piece: Piece, owner: int | None
+) -> tuple[int, Result]:
+    """The index and result of a piece, in a worker process that ``owner`` has started, if anyone has."""
+    if owner is not None:
+        _end_with(owner)
     return index, work(piece)
+
+
+@cache
+def _end_with(owner: int) -> None:
+    """End this process soon after the one that started it was killed; otherwise it would idle for minutes."""
+
+    def watch() -> None:
+        while os.getppid() == owner:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @lru_cache(maxsize=1)

@@ -4,8 +4,10 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -103,3 +105,36 @@ def test_products_of_matrices_use_one_thread():
         ldp_gym.evaluate(Looks, {"horizon": 5}, episodes=1)
     assert seen
     assert set(seen) == {1}
+
+
+STARTED = """
+import os, signal, sys, time
+from ldp_gym.processes import share_out
+
+def work(piece):
+    open(sys.argv[1] + f"/{os.getpid()}", "w").close()
+    time.sleep(0 if piece < 2 else 600)
+
+for index, _ in share_out(work, range(4), 2):
+    if index == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.posix_only("SIGKILL")
+def test_workers_end_when_the_process_that_started_them_is_killed(tmp_path):
+    command = [sys.executable, "-c", STARTED, str(tmp_path)]
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False)
+    workers = [int(path.name) for path in tmp_path.iterdir()]
+    assert workers
+    deadline = time.monotonic() + 60.0
+    while any(map(running, workers)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not any(map(running, workers))
+
+
+def running(pid):
+    try:
+        return "(Z)" not in Path(f"/proc/{pid}/status").read_text().split("State:")[1].splitlines()[0]
+    except FileNotFoundError:
+        return False
