@@ -178,7 +178,7 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """Hash of the configuration."""
-        return _hash(self.configuration.encode())
+        return fingerprint(self.configuration.encode())
 
 
 # -- Games by their rules -----------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def spec_of(party: Any) -> Any:
     if hasattr(party, "__array__"):
         array = np.asarray(party)
         content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
-        return {"shape": list(array.shape), "hash": _hash(content)}
+        return {"shape": list(array.shape), "hash": fingerprint(content)}
     if isinstance(party, type) or inspect.isroutine(party):
         if "<" in party.__qualname__:
             raise TypeError(f"{party!r} has no name: put it into a module, and give it as 'module:object'")
@@ -248,7 +248,7 @@ def _sources(experiment: Experiment) -> dict[str, str]:
         for address in filter(is_address, (name, *options.values())):
             data = import_object(address, "data")
             if hasattr(data, "__array__") or isinstance(data, list | tuple):
-                sources[f"values of {address}"] = _hash(json.dumps(data, default=described).encode())
+                sources[f"values of {address}"] = fingerprint(json.dumps(data, default=described).encode())
             sources[address] = _part_code(registry, address)
     return {name: code for name, code in sources.items() if code != own_code() or name == "ldp-gym"}
 
@@ -289,8 +289,9 @@ def _places(package: str) -> list[Path]:
 
 def _files_hash(paths: Iterable[Path]) -> str:
     files = sorted(path for path in paths if path.is_file())
-    return _hash(b"".join(path.read_bytes() for path in files))
+    return fingerprint(b"".join(path.read_bytes() for path in files))
 
 
-def _hash(content: bytes) -> str:
+def fingerprint(content: bytes) -> str:
+    """Hash of a content, in hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()

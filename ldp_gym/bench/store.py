@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym.bench.experiment import Cell, own_code
+from ldp_gym.bench.experiment import Cell, fingerprint, own_code
 from ldp_gym.core import validation
 from ldp_gym.core.errors import DamagedStoreError, extra, printable
 from ldp_gym.core.files import read_arrays, replacing
@@ -42,6 +42,8 @@ _TABLES = {
     "command TEXT NOT NULL, machine TEXT NOT NULL, versions TEXT NOT NULL, started TEXT NOT NULL, "
     "finished TEXT",
 }
+
+_STATUSES = ("done", "incompatible", "failed")
 
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """Errors of reading a damaged row."""
@@ -106,6 +108,9 @@ class Store:
         with self._open() as database:
             if not read_only:
                 database.execute("BEGIN IMMEDIATE")  # all tables or none, should this process be killed
+            tables = {row["name"] for row in database.execute("SELECT name FROM sqlite_master")}
+            if any(not name.startswith("sqlite_") for name in tables - {*_TABLES}):
+                raise self._refusal("it is another program's database")
             for table, columns in _TABLES.items():
                 if not read_only:
                     database.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
@@ -162,6 +167,10 @@ class Store:
         """The key, configuration and outcome of every cell that can be read."""
         for row in self._select(f"cells {where} ORDER BY configuration", *values):
             try:
+                if fingerprint(row["configuration"].encode()) != row["key"]:
+                    raise ValueError("its configuration has changed")
+                if row["status"] not in _STATUSES:
+                    raise ValueError(f"its status is {row['status']!r}")
                 blob = io.BytesIO(row["evaluation"]) if row["status"] == "done" else None
                 evaluation = Evaluation(**read_arrays(blob)) if blob else None
                 outcome = Outcome(row["status"], evaluation, row["message"], float(row["seconds"]))

@@ -134,8 +134,9 @@ def change(path, *statements):
         lambda path: path.write_text("my thesis"),
         lambda path: path.write_bytes((old := path.read_bytes())[:100] + b"x" * 2900 + old[3000:]),
         lambda path: change(path, "DROP TABLE cells", "DROP TABLE runs", "CREATE TABLE cells (key TEXT)"),
+        lambda path: change(path, "DROP TABLE cells", "DROP TABLE runs", "CREATE TABLE mine (name TEXT)"),
     ],
-    ids=["text", "damaged first page", "another database"],
+    ids=["text", "damaged first page", "other columns", "another database"],
 )
 def test_a_file_that_is_not_a_store_is_refused_and_left_as_it_is(store, damage):
     damage(store.path)
@@ -147,7 +148,15 @@ def test_a_file_that_is_not_a_store_is_refused_and_left_as_it_is(store, damage):
 
 
 @pytest.mark.parametrize(
-    "column", ["configuration = '{'", "evaluation = x'00'", "evaluation = NULL", "seconds = 'long'"]
+    "column",
+    [
+        "configuration = '{'",
+        "configuration = replace(configuration, 'exp3', 'exp2')",
+        "status = 'dnne'",
+        "evaluation = x'00'",
+        "evaluation = NULL",
+        "seconds = 'long'",
+    ],
 )
 def test_a_row_that_cannot_be_read_is_played_again(store, column):
     key = EXPERIMENT.cells(seed=3)[1].key
