@@ -80,6 +80,13 @@ class Report:
             raise DamagedStoreError(f"{self._store.path} has no run that can be read: {self._store.faults}")
         if not self.runs:
             raise FileNotFoundError(f"{directory} has no runs yet: run ldp-gym bench --out {directory}")
+        named = {text for run in self.runs for text in (run["suite"], *texts_of(run["settings"]))}
+        if played is None and (unknown := sorted(self._use - named)):
+            foreign = sorted(text for text in named if ":" in text or Path(text).is_absolute())
+            raise ValueError(
+                f"the results in {directory} do not name {unknown[0]!r}; they name "
+                f"{', '.join(foreign) or 'registered parts only'}"
+            )
         sections = [self._section(name) for name in dict.fromkeys(run["suite"] for run in self.runs)]
         order = [OwnGame.name, *SUITES.own]  # and then other packages' suites
         self.sections = sorted(sections, key=lambda s: order.index(s.name) if s.name in order else len(order))

@@ -191,6 +191,8 @@ def test_a_custom_suite_is_imported_only_where_the_caller_names_it(tmp_path, mon
     for text in ("My own title", "My own claim.", "1 experiment was played"):
         assert text in page
     assert (tmp_path / "figures" / "---mine.svg").exists()
+    with pytest.raises(ValueError, match="do not name 'own.suites:Mein'; they name own.suites:Mine"):
+        Report(tmp_path, use=["own.suites:Mein"])
 
 
 @pytest.mark.parametrize("parameters", [3, {"rules": 3}, {"rules": {"horizon": []}}, {"other": 1}])
