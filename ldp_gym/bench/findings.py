@@ -7,7 +7,6 @@ they do neither. A suite makes several claims, and of many false ones some would
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -119,23 +118,6 @@ def _gap(totals: FloatArray, others: FloatArray, comparisons: int) -> Estimate:
     gap = difference(totals, others, comparisons)
     alike = len(totals) > 1 and np.ptp(totals - others) == 0.0
     return Estimate(gap.value, gap.value, gap.value) if alike else gap
-
-
-def find_right_model(label: str, of_game: Sequence[ExperimentResult]) -> Finding:
-    """Name the model that is charged least in a game."""
-    evaluation, experiment = of_game[0].evaluation, of_game[0].experiment
-    episodes = len(evaluation.best)
-    if missed := int((~np.isfinite(evaluation.opt)).sum()):
-        return Finding(
-            f"{label}: no model is right: in {missed} of {episodes} episodes each gave probability 0 to a "
-            "label that came. Mix a little of the uniform distribution into every model."
-        )
-    model, times = Counter(evaluation.best.tolist()).most_common(1)[0]
-    best, second = np.sort(evaluation.comparator.mean(axis=0))[:2] / experiment.horizon
-    return Finding(
-        f"{label}: the right model is hypothesis {model}, in {times} of {episodes} episodes: {best:.3f} nats "
-        f"per user, the next {second:.3f}; {experiment.horizon:,} users."
-    )
 
 
 def judge(findings: Iterable[Finding]) -> list[tuple[Finding, Verdict | None]]:

@@ -16,7 +16,7 @@ from ldp_gym.bench.experiment import Experiment, own_code
 from ldp_gym.bench.findings import Finding, Verdict, judge
 from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.store import FILE, Store
-from ldp_gym.bench.suites import SUITES, OwnGame, Suite
+from ldp_gym.bench.suites import SUITES, Suite, YourGame
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core import VERSION
 from ldp_gym.core.errors import DamagedStoreError, extra
@@ -88,7 +88,7 @@ class Report:
                 f"{', '.join(foreign) or 'registered parts only'}"
             )
         sections = [self._section(name) for name in dict.fromkeys(run["suite"] for run in self.runs)]
-        order = [OwnGame.name, *SUITES.own]  # and then other packages' suites
+        order = [YourGame.name, *SUITES.own]  # and then other packages' suites
         self.sections = sorted(sections, key=lambda s: order.index(s.name) if s.name in order else len(order))
 
     def write(self) -> Path:
@@ -153,7 +153,7 @@ class Report:
         if foreign:
             again = " ".join(f"--use {shlex.quote(text)}" for text in sorted(foreign))
             raise ValueError(f"the store names code. To use it: ldp-gym report {again}")
-        return OwnGame(**parameters) if name == OwnGame.name else SUITES[name]()
+        return YourGame(**parameters) if name == YourGame.name else SUITES[name]()
 
     def _experiments(
         self, section: Section, suite: Suite, others: Sequence[Mapping[str, Any]]
@@ -167,7 +167,7 @@ class Report:
             if all(run["settings"].get(name) == settings[name] for name in settings if name not in free)
         ]
         named = [other["learners"] for other in like]
-        if isinstance(suite, OwnGame) and not all(named):
+        if isinstance(suite, YourGame) and not all(named):
             named = []  # one of the runs had every learner
         learners, channels = dict.fromkeys(name for names in named for name in names), settings["channels"]
         # A learner's module:Class is looked up, but not imported; a channel would be.

@@ -19,7 +19,7 @@ from ldp_gym.bench.report import Report, Section, texts_of
 from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.runner import run
 from ldp_gym.bench.store import DIRECTORY, Outcome, Store
-from ldp_gym.bench.suites import SIZES, SUITES, OwnGame, Suite
+from ldp_gym.bench.suites import SIZES, SUITES, Suite, YourGame
 from ldp_gym.cli.arguments import json_of, option_of, say, search_here, told_in_a_line
 from ldp_gym.core.errors import BrokenPromiseError, printable
 
@@ -146,7 +146,7 @@ def _suites(names: list[str], rules: dict[str, Any]) -> list[Suite]:
             f"Suites: {', '.join(SUITES.names())}, all"
         )
     if rules:
-        return [OwnGame(rules)]
+        return [YourGame(rules)]
     every = [name for given in names for name in (SUITES.names() if given == "all" else [given])]
     return [SUITES[name]() for name in dict.fromkeys(every)]
 

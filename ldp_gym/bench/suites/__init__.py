@@ -1,15 +1,15 @@
 """Suites: experiments, the quantity of the x-axis, and claims."""
 
-from ldp_gym.bench.suites import comparisons, paper, real_labels
+from ldp_gym.bench.suites import comparisons, paper
 from ldp_gym.bench.suites.base import DELTA, SIZES, SUITES, Suite
-from ldp_gym.bench.suites.own_game import OwnGame
+from ldp_gym.bench.suites.your_game import YourGame
 
 _OWN = (
     *(comparisons.Quick, paper.Upper, paper.NumHypotheses, paper.Epsilon, paper.Lower, paper.NumLabels),
     *(paper.TV, paper.Limit, comparisons.Contexts, comparisons.Misspecified, comparisons.Moving),
-    *(comparisons.Splits, real_labels.RealLabels),
+    comparisons.Splits,
 )
 """Suites in the order of a report."""
 SUITES.own.update({suite.name: suite for suite in _OWN})
 
-__all__ = ["DELTA", "SIZES", "SUITES", "OwnGame", "Suite"]
+__all__ = ["DELTA", "SIZES", "SUITES", "Suite", "YourGame"]

@@ -15,14 +15,14 @@ from ldp_gym import bench
 from ldp_gym.bench import Experiment
 from ldp_gym.bench.contained import Limits, call_contained
 from ldp_gym.bench.runner import play
-from ldp_gym.bench.suites import OwnGame
+from ldp_gym.bench.suites import YourGame
 
 GAME = {"hypotheses": "dirichlet", "num_labels": 3, "horizon": 60, "epsilon": 1.0, "channel": "split"}
 MINUTES = Limits(600.0)
 
 
 def run(learners, out, **options):
-    return bench.run(OwnGame(GAME), learners=learners, episodes=3, jobs=1, out=out, **options)
+    return bench.run(YourGame(GAME), learners=learners, episodes=3, jobs=1, out=out, **options)
 
 
 def test_in_a_run_they_play_as_they_would_here_and_fail_alone(tmp_path):

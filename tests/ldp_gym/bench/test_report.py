@@ -196,7 +196,7 @@ def test_a_custom_suite_is_imported_only_where_the_caller_names_it(tmp_path, mon
 
 
 @pytest.mark.parametrize("parameters", [3, {"rules": 3}, {"rules": {"horizon": []}}, {"other": 1}])
-@pytest.mark.parametrize("suite", ["own-game", "limit"])
+@pytest.mark.parametrize("suite", ["your-game", "limit"])
 def test_a_record_of_nonsense_is_noted(tmp_path, suite, parameters):
     settings = RUN | {"learners": [3], "episodes": "x", "parameters": parameters}
     Store(tmp_path).begin_run(suite, settings, [])

@@ -7,7 +7,7 @@ import pytest
 
 import ldp_gym
 from ldp_gym import bench
-from ldp_gym.bench.suites import OwnGame
+from ldp_gym.bench.suites import YourGame
 from ldp_gym.engine.blindness import warn_of_blind_pairs
 from ldp_gym.engine.scenario import Scenario
 
@@ -65,7 +65,7 @@ def test_games_that_are_skipped():
 
 
 def test_the_benchmark_warns_once_of_each_game(tmp_path):
-    game = OwnGame({"hypotheses": BLIND, "horizon": 30, "epsilon": [1.0]})
+    game = YourGame({"hypotheses": BLIND, "horizon": 30, "epsilon": [1.0]})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         bench.run(game, learners=["bayes", "uniform"], channels=["split"], episodes=2, jobs=1, out=tmp_path)

@@ -1,22 +1,20 @@
-"""A user's game by its rules: names, experiments and findings."""
+"""A user's game by its rules: names, experiments and the report."""
 
 import importlib
 import json
 import sys
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from command_line import run_in_line
 from helpers import make_channel
 
-from ldp_gym.bench import Experiment, ExperimentResult
+from ldp_gym.bench import Experiment
 from ldp_gym.bench.report import Report
-from ldp_gym.bench.suites.own_game import OwnGame, find_right_model
+from ldp_gym.bench.suites import SUITES, YourGame, paper
 from ldp_gym.cli import benchmarking
-from ldp_gym.evaluation import Evaluation
+from ldp_gym.core.errors import extra
 
 MODULE = """
 from pathlib import Path
@@ -47,23 +45,22 @@ def as_options(rules):
     return [f"--rule={name}={text}" for name, text in texts.items()]
 
 
-def test_the_command_plays_it_and_says_what_is_picked(game):
+def test_the_command_plays_it_and_reports_it(game):
     narrow = ["--learner", "bayes", "--channel", "split", "--channel", "identity"]
     narrow += ["--epsilon", 0.01, "--epsilon", 8]
     code, output = run(*as_options(RULES), *narrow, "--episodes", 40, "--jobs", 1, "--out", game / "out")
     assert code == 0, output
-    assert "channel 0.01 8" in output
+    assert "split" in output
+    assert "identity" in output
     page = (game / "out" / "report.html").read_text()
-    assert "the right model is hypothesis 1" in output
-    assert "the right model is hypothesis 1" in page
     assert "my_game:models" in page
     assert "no score and no bound" in page
-    assert (game / "out" / "figures" / "own-game.svg").exists()
+    assert (game / "out" / "figures" / "your-game.svg").exists()
     sys.modules.pop("my_game")
-    assert "right model is" not in Report(game / "out").write().read_text(), "the store names code"
+    assert "no score and no bound" not in Report(game / "out").write().read_text(), "the store names code"
     assert "my_game" not in sys.modules
     use = ["my_game:models", "my_game:X", "my_game:y"]
-    assert "right model is" in Report(game / "out", use=use).write().read_text()
+    assert "no score and no bound" in Report(game / "out", use=use).write().read_text()
 
 
 def test_a_file_of_rules_is_the_same_game(game):
@@ -76,15 +73,15 @@ def test_a_file_of_rules_is_the_same_game(game):
 
 
 def test_every_learner_and_channel_that_fits(game):
-    experiments = OwnGame(RULES).experiments()
+    experiments = YourGame(RULES).experiments()
     played = {(e.channel, e.learner) for e in experiments}
     assert {("wheel", "bayes"), ("laplace-vector", "wma"), ("identity", "mle")} <= played
     assert sum(e.channel == "identity" and e.learner == "bayes" for e in experiments) == 1
     assert {e.rules["epsilon"] for e in experiments if e.channel == "split"} == {0.5, 1.0, 2.0, 4.0}
     assert {e.horizon for e in experiments} == {60}
-    assert {e.channel for e in OwnGame(RULES | {"channel": "vote"}).experiments()} == {"vote"}
+    assert {e.channel for e in YourGame(RULES | {"channel": "vote"}).experiments()} == {"vote"}
     with pytest.raises(TypeError, match="name them as 'module:object'"):
-        OwnGame({"hypotheses": [print, print]})
+        YourGame({"hypotheses": [print, print]})
 
 
 def test_other_data_is_another_configuration(game):
@@ -100,42 +97,29 @@ def test_other_data_is_another_configuration(game):
     assert key() != before
 
 
-def test_the_table_has_the_share_of_right_picks():
-    rows = [("bayes", "split", 2.0, 0.75), ("bayes", "split", 0.5, 0.0), ("bayes", "identity", np.inf, 1.0)]
-    rows += [("mle", "split", 0.5, 1.0), ("exp3", "split", 0.5, np.nan)]
-    frame = pd.DataFrame(rows, columns=["learner", "channel", "epsilon", "right"]).assign(
-        hypotheses="my:table"
-    )
-    given = SimpleNamespace(frame=frame)
-    ((title, table),) = OwnGame(RULES).tables(given).items()
-    assert title.startswith("table (bayes)")
-    assert table.to_numpy().tolist() == [["identity", "100%", "100%"], ["split", "0%", "75%"]]
-    assert table.columns.tolist() == ["channel", "0.5", "2"]
+class Lacking(paper.Limit):
+    """A suite that needs a package that is not installed."""
 
-
-def test_no_model_is_right_where_each_misses_a_label():
-    rules = {"hypotheses": [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]], "truth": [0.2, 0.7, 0.1], "horizon": 100}
-    zeros = np.zeros((4, 1))
-    evaluation = Evaluation(np.array([100]), zeros, zeros, np.full((4, 2), np.inf))
-    found = find_right_model("mine", [ExperimentResult(Experiment(rules, "bayes"), evaluation, 1.0)])
-    assert found.text.startswith("mine: no model is right: in 4 of 4 episodes")
+    def own_experiments(self, small):
+        with extra("examples", "the suite"):
+            import no_such_package  # noqa: F401
 
 
 def test_a_missing_extra_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn", None)  # as if it were not installed
-    code, output = run("replay", "--out", tmp_path)
+    monkeypatch.setitem(SUITES.own, "lacking", Lacking)
+    code, output = run("lacking", "--out", tmp_path)
     assert code == 2
     assert "pip install 'ldp-gym[examples]'" in output
-    monkeypatch.setattr(benchmarking.SUITES, "names", lambda: ["replay", "limit"])
+    monkeypatch.setattr(benchmarking.SUITES, "names", lambda: ["lacking", "limit"])
     code, output = run("all", "--size", "small", "--episodes", 2, "--jobs", 1, "--out", tmp_path)
     assert code == 0
-    assert "replay is left out" in output
+    assert "limit is left out" in output
     assert "limit: Against the information limit" in output
 
 
 @pytest.mark.parametrize("channel", ["split", "adaptive-split"])
 def test_with_two_labels_a_comparison_is_randomized_response(channel):
-    """Every hypothesis has the likelihood of a flipped bit, as the suite replay says."""
+    """Every hypothesis has the likelihood of a flipped bit, so that select shows them as one row."""
     rng = np.random.default_rng(0)
     up = rng.uniform(0.05, 0.95, 6)
     made = make_channel(channel, 6, 2, 9, epsilon=1.0)
