@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_agents.base import ExponentialWeights
-from ldp_agents.likelihood import log_evidence
+from ldp_agents.likelihood import finite_logs
 from ldp_gym import Game
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray, Messages
 from ldp_gym.engine.game import as_game
-from ldp_gym.engine.posterior import evidence
+from ldp_gym.engine.posterior import finite
 
 
 class Bayes(ExponentialWeights):
@@ -39,14 +39,14 @@ class Bayes(ExponentialWeights):
         self._start = np.zeros(game.num_hypotheses)
         if prior is not None:
             weights = game_arrays.row("prior", prior, game.num_hypotheses, "hypothesis")
-            self._start = -log_evidence(weights) / self.rate
+            self._start = -finite_logs(weights) / self.rate
         super().__init__(game)
 
     @property
     def _prior(self) -> FloatArray:
-        """Initial losses: the evidence that turns equal weights into the prior."""
+        """Initial losses: those that turn equal weights into the prior."""
         return self._start
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """``-log sum_y f_k[y] q(z | y)``."""
-        return -evidence(self.log_likelihoods(messages, candidates))
+        return -finite(self.log_likelihoods(messages, candidates))

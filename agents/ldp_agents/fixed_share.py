@@ -7,6 +7,7 @@ from ldp_gym import Game
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.game import as_game
+from ldp_gym.engine.posterior import bayes_rule, fixed_share
 
 
 class FixedShare(LinearWeights):
@@ -30,6 +31,4 @@ class FixedShare(LinearWeights):
 
     def advance(self, weights: FloatArray, likelihoods: FloatArray) -> FloatArray:
         """``(1 - share) w_k L_k / sum_j w_j L_j + share / K``."""
-        posterior = weights * likelihoods
-        posterior /= posterior.sum(axis=-1, keepdims=True)
-        return (1.0 - self.share) * posterior + self.share / self.game.num_hypotheses
+        return fixed_share(bayes_rule(weights, likelihoods), self.share)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ldp_agents.base import MixtureLearner
 from ldp_gym.core.arrays import FloatArray, Messages, uniform_distribution
-from ldp_gym.engine.posterior import evidence
+from ldp_gym.engine.posterior import finite, log_ratios
 
 _WEIGHT_FLOOR = 1e-300
 """Least weight of a hypothesis, so that a later message can bring it back."""
@@ -27,10 +27,10 @@ class LikelihoodLearner(MixtureLearner):
         """Learn from the likelihoods ``(..., K)`` of a round's messages, the largest of them 1."""
 
     def _learn(self, candidates: FloatArray, message: Messages) -> None:
-        self.learn(relative_likelihoods(self.log_likelihoods(message, candidates)))
+        self.learn(np.exp(log_ratios(self.log_likelihoods(message, candidates))))
 
     def _learn_along(self, candidates: FloatArray, messages: Messages) -> FloatArray:
-        likelihoods = relative_likelihoods(self.log_likelihoods(messages, candidates))
+        likelihoods = np.exp(log_ratios(self.log_likelihoods(messages, candidates)))
         weights = np.empty(likelihoods.shape)
         for t in range(likelihoods.shape[1]):
             weights[:, t] = self.weights
@@ -51,7 +51,7 @@ class LinearWeights(LikelihoodLearner):
         return uniform_distribution(self.game.num_hypotheses)
 
     def learn(self, likelihoods: FloatArray) -> None:
-        """Take the weights that follow, summing to one."""
+        """Apply :meth:`advance`, floor, normalise."""
         weights = np.maximum(self.advance(self._state, likelihoods), _WEIGHT_FLOOR)
         weights /= np.add.reduce(weights, axis=-1, keepdims=True)
         self._state = weights
@@ -61,19 +61,7 @@ class LinearWeights(LikelihoodLearner):
         """The weights ``(..., K)`` after messages of these likelihoods, up to a factor."""
 
 
-def bayes_rule(log_weights: FloatArray, likelihoods: FloatArray) -> FloatArray:
-    """The log weights ``(..., N)`` after messages of these likelihoods, the largest of them 0."""
-    after = log_weights + log_evidence(likelihoods)
-    return after - after.max(axis=-1, keepdims=True)
-
-
-def log_evidence(likelihoods: FloatArray) -> FloatArray:
-    """The log of likelihoods, finite also where a message is ruled out."""
+def finite_logs(likelihoods: FloatArray) -> FloatArray:
+    """Logs of likelihoods, finite also where a message is ruled out."""
     with np.errstate(divide="ignore"):
-        return evidence(np.log(likelihoods))
-
-
-def relative_likelihoods(log_likelihoods: FloatArray) -> FloatArray:
-    """Likelihoods ``(..., K)``, the largest 1; all 1 for a message that every hypothesis rules out."""
-    relative = evidence(log_likelihoods)
-    return np.exp(relative - np.maximum.reduce(relative, axis=-1, keepdims=True))
+        return finite(np.log(likelihoods))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldp_agents.likelihood import LikelihoodLearner, bayes_rule
+from ldp_agents.likelihood import LikelihoodLearner, finite_logs
 from ldp_gym import Game
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, softmax
 from ldp_gym.engine.game import as_game
+from ldp_gym.engine.posterior import log_ratios
 
 _SHARES = tuple(n / 6 for n in range(1, 6))
 """Weights of the first of a pair in their five mixtures."""
@@ -54,7 +55,7 @@ class Pairs(LikelihoodLearner):
 
     def learn(self, likelihoods: FloatArray) -> None:
         """Bayes' rule: a mixture has the mixture of the likelihoods."""
-        self._state = bayes_rule(self._state, likelihoods @ self._mixtures.T)
+        self._state = self._state + log_ratios(finite_logs(likelihoods @ self._mixtures.T))
 
 
 def mixtures_of_two(num_hypotheses: int) -> FloatArray:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ldp_agents.fixed_share import FixedShare
-from ldp_agents.likelihood import LikelihoodLearner, bayes_rule
+from ldp_agents.likelihood import LikelihoodLearner, finite_logs
 from ldp_agents.pairs import MOST_BESIDE_OTHERS, Pairs
 from ldp_agents.soft_bayes import SoftBayes
 from ldp_gym import Game
 from ldp_gym.core.arrays import BoolArray, FloatArray, softmax
 from ldp_gym.engine.game import as_game
+from ldp_gym.engine.posterior import log_ratios
 
 MEMBER, PAIR, SWITCHING, MIXTURE = 0.5, 0.08, 0.05, 0.37
 """Prior probabilities of the kinds of truth."""
@@ -67,7 +68,7 @@ class Robust(LikelihoodLearner):
     def learn(self, likelihoods: FloatArray) -> None:
         """Bayes' rule over the experts, who learn in their own ways."""
         predicted = np.einsum("...ek,...k->...e", self._expert_weights(), likelihoods)
-        self._state = bayes_rule(self._state, predicted)
+        self._state = self._state + log_ratios(finite_logs(predicted))
         for expert in self._experts:
             expert.learn(likelihoods)
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from ldp_agents.likelihood import LinearWeights
 from ldp_gym import Game
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.game import as_game
+from ldp_gym.engine.posterior import bayes_rule
 
 
 class SoftBayes(LinearWeights):
     """Bayes for a truth that is a mixture: small steps towards what Bayes' rule says.
 
-    The weights become ``w_k (1 - rate + rate L_k / sum_j w_j L_j)``.
+    The weights become ``(1 - rate) w_k + rate w_k L_k / sum_j w_j L_j``.
 
     Bayes' rule finds a hypothesis, small steps towards it the best *mixture*: the log-loss of messages,
     ``-log sum_k w_k L_k``, is convex in the weights. Above the best mixture it pays at most
@@ -40,5 +39,4 @@ class SoftBayes(LinearWeights):
 
     def advance(self, weights: FloatArray, likelihoods: FloatArray) -> FloatArray:
         """The step; the weights go on summing to one."""
-        mixed = np.einsum("...k,...k->...", weights, likelihoods)
-        return weights * (1.0 - self.rate + self.rate * likelihoods / mixed[..., None])
+        return (1.0 - self.rate) * weights + self.rate * bayes_rule(weights, likelihoods)

@@ -1,29 +1,53 @@
-"""The posterior that contexts and messages imply, and messages of channels that depend on it.
+"""Bayes' rule, the posterior that the public transcript implies, and messages that depend on it.
 
 Anyone can compute this public posterior, so Nature's adversary and the adaptive channels may act on it.
 """
 
 from __future__ import annotations
 
+from types import EllipsisType
+
 import numpy as np
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, relative_weights, sums_in_order
 
-_LEAST_EVIDENCE = -1e6
+_RULED_OUT = -1e6
 """Log-likelihood of a message that a hypothesis rules out; below ``log`` of any float above 0."""
 
 _AHEAD = 32
 """Rounds of all games together that the look-ahead guesses at: one call costs little more than for one."""
 
 
-def evidence(log_likelihood: FloatArray) -> FloatArray:
-    """Log-likelihoods cut off below, so that they can be summed: finite for a ruled-out message too.
+def bayes_rule(weights: FloatArray, likelihoods: FloatArray) -> FloatArray:
+    """Posterior ``w_k L_k / sum_j w_j L_j``, ``(..., K)``; in log space, add :func:`log_ratios`."""
+    posterior = weights * likelihoods
+    posterior /= np.add.reduce(posterior, axis=-1, keepdims=True)
+    return posterior
+
+
+def log_ratios(log_likelihoods: FloatArray, rate: float = 1.0) -> FloatArray:
+    """Log-likelihoods ``(..., K)`` times ``rate``, less the largest: Bayes' rule adds them to log weights.
+
+    The likeliest hypothesis has 0, so that sums stay small.
+    """
+    ratios = rate * finite(log_likelihoods)
+    ratios -= np.maximum.reduce(ratios, axis=-1, keepdims=True)
+    return ratios
+
+
+def finite(log_likelihoods: FloatArray) -> FloatArray:
+    """Log-likelihoods that can be summed: -1e6 for a message that a hypothesis rules out.
 
     Without privacy, a truth outside the class can send messages that every hypothesis rules out at some time.
     Then the hypothesis that was wrong least often is left.
     """
-    return np.maximum(log_likelihood, _LEAST_EVIDENCE)
+    return np.maximum(log_likelihoods, _RULED_OUT)
+
+
+def fixed_share(weights: FloatArray, share: float) -> FloatArray:
+    """Weights ``(1 - share) w_k + share / K``: spread a share of them evenly over all K hypotheses."""
+    return (1.0 - share) * weights + share / weights.shape[-1]
 
 
 def weights_of(log_weights: FloatArray) -> FloatArray:
@@ -80,7 +104,7 @@ class PublicPosterior:
 
     def advance(self, log_likelihood: FloatArray) -> None:
         """Bayes' rule, for messages of the given log-likelihood ``(..., K)``, tempered and shared."""
-        self._log_weights = self._log_weights_after(self._log_weights, self._relative(log_likelihood))
+        self._log_weights = self._after(self._log_weights, log_ratios(log_likelihood, self._rate))
         if self._batch > 1:
             self._pending = (self._pending + 1) % self._batch
             complete = (self._pending == 0)[..., None]
@@ -93,17 +117,31 @@ class PublicPosterior:
         self.move_along(path, path.shape[1] - 1)
         return weights
 
-    def path(self, log_likelihoods: FloatArray) -> FloatArray:
-        """The log weights before each of n rounds and after the last, ``(B, n + 1, K)``, up to constants."""
-        games, rounds, num_hypotheses = log_likelihoods.shape
-        path = np.empty((num_hypotheses, games, rounds + 1)).transpose(1, 2, 0)
-        path[:, 0] = self._log_weights
-        path[:, 1:] = self._relative(log_likelihoods)
-        if not self._share and rounds > games:
+    def path(self, log_likelihoods: FloatArray, games: IntArray | EllipsisType = ...) -> FloatArray:
+        """The log weights before each of n rounds and after the last, ``(B, n + 1, K)``, up to constants.
+
+        Args:
+            log_likelihoods: those of the next n messages.
+            games: the games that these messages are from, by default all.
+        """
+        num_games, rounds, num_hypotheses = log_likelihoods.shape
+        path = np.empty((num_hypotheses, num_games, rounds + 1)).transpose(1, 2, 0)
+        path[:, 0] = self._log_weights[games]
+        path[:, 1:] = log_ratios(log_likelihoods, self._rate)
+        if not self._share and rounds > num_games:
             return np.add.accumulate(path, axis=1, out=path)
         for t in range(1, path.shape[1]):
-            path[:, t] = self._log_weights_after(path[:, t - 1], path[:, t])
+            path[:, t] = self._after(path[:, t - 1], path[:, t])
         return path
+
+    def latest_along(self, log_likelihoods: FloatArray, games: IntArray) -> FloatArray:
+        """:attr:`latest_weights` after each of n rounds of some games ``(B, n, K)``; advances past them.
+
+        Afterwards only :attr:`latest_weights` of these games may be read.
+        """
+        path = self.path(log_likelihoods, games)
+        self._log_weights[games] = path[:, -1]
+        return weights_of(path[:, 1:])
 
     def shown_on(self, path: FloatArray) -> FloatArray:
         """The public log weights before each round of a :meth:`path`, in its shape."""
@@ -122,18 +160,10 @@ class PublicPosterior:
             self._pending = (self._pending + rounds) % self._batch
         np.copyto(self._log_weights, path[:, rounds])
 
-    def _relative(self, log_likelihood: FloatArray) -> FloatArray:
-        """Increments of the log weights: 0 for the likeliest hypothesis, so that sums stay small."""
-        told = self._rate * evidence(log_likelihood)
-        told -= np.maximum.reduce(told, axis=-1, keepdims=True)
-        return told
-
-    def _log_weights_after(self, log_weights: FloatArray, told: FloatArray) -> FloatArray:
-        after = log_weights + told
-        if self._share:
-            shared = (1.0 - self._share) * weights_of(after) + self._share / after.shape[-1]
-            np.log(shared, out=after)
-        return after
+    def _after(self, log_weights: FloatArray, ratios: FloatArray) -> FloatArray:
+        """Log weights after one more message."""
+        after = log_weights + ratios
+        return np.log(fixed_share(weights_of(after), self._share)) if self._share else after
 
     def restart(self, games: BoolArray | IntArray) -> None:
         """Go back to the prior in those games."""

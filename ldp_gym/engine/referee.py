@@ -6,16 +6,16 @@ the tape one round at a time from :class:`Playback`, which records rounds in blo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import EllipsisType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
+from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.core.divergences import kl, kl_to_each, tv
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
 from ldp_gym.engine.tape import Episodes, Tape
@@ -33,52 +33,21 @@ _FIRST_BLOCK = 2
 """Rounds of the first block of an adaptive game: reset() must not wait for many."""
 
 
-@dataclass(frozen=True)
-class Round:
-    """Moves and losses of a round of B games.
+class Observer:
+    """Sees every block of tape and every round of B games, the hidden truth included, and changes nothing.
 
-    Attributes:
-        seen: the contexts ``(B, d)``; the candidates ``(B, K, M)`` where each episode has its own class.
-        members: indices of the true hypotheses, -1 for a truth outside the class, ``(B,)``.
-        distributions: the truths' distributions, ``(B, M)``.
-        predictions: the learners' predictions, ``(B, M)``.
-        messages: the users' messages.
-        losses: the KL losses, ``(B,)``.
+    It does nothing itself: override what is needed.
     """
 
-    seen: FloatArray
-    members: IntArray
-    distributions: FloatArray
-    predictions: FloatArray
-    messages: Messages
-    losses: FloatArray
+    def begin(self, games: IntArray) -> None:
+        """The given games begin, before the first block of their tape."""
 
+    def record(self, games: IntArray, tape: Tape) -> dict[str, npt.NDArray[Any]]:
+        """Fields ``(len(games), n, ...)`` to record next to a block of these games' tape."""
+        return {}
 
-class Spectator(Protocol):
-    """A callback that sees every round, the hidden truth included, and changes nothing."""
-
-    def begin(self, games: IntArray, members: IntArray, distributions: FloatArray) -> None:
-        """The given games begin; ``members (B,)`` and ``distributions (B, M)`` cover all games."""
-
-    def watch(self, round_: Round) -> None:
-        """A round of all games has been played."""
-
-
-class Notes(Protocol):
-    """Fields of games that began together, computed from each block of tape and recorded next to it.
-
-    They may depend on the hidden truth: losses of the uniform mixture do.
-    """
-
-    def __call__(self, tape: Tape) -> dict[str, npt.NDArray[Any]]:
-        """Fields ``(B, n, ...)`` to add for the next n rounds."""
-
-    def keep(self, games: BoolArray) -> None:
-        """Go on with only some of the games."""
-
-
-NotesFactory = Callable[[Scenario, int], Notes]
-"""Makes the notes of a scenario and a number of games."""
+    def watch(self, playback: Playback, predictions: FloatArray, losses: FloatArray) -> None:
+        """A round of all games has been played, with these predictions ``(B, M)`` and losses ``(B,)``."""
 
 
 @dataclass
@@ -93,12 +62,10 @@ class ResetGroup:
         played: number of rounds played.
         recorded: number of rounds recorded.
         cursor: index of the current round in the recorded block.
-        notes: features that are recorded next to the tape, if any.
     """
 
     games: IntArray
     episodes: Episodes
-    notes: Notes | None = None
     played: int = 0
     recorded: int = 0
     cursor: int = 0
@@ -109,8 +76,6 @@ class ResetGroup:
         if not stay.all():
             self.games = self.games[stay]
             self.episodes.keep(stay)
-            if self.notes is not None:
-                self.notes.keep(stay)
 
 
 class Playback:
@@ -119,23 +84,23 @@ class Playback:
     Args:
         scenario: the game that is played.
         num_games: B.
-        make_notes: makes the notes of a reset group, if features are recorded next to the tape.
+        observers: their fields are recorded next to the tape.
 
     Attributes:
         over: True where a game has played all its rounds, ``(B,)``.
         rounds: number of rounds played, ``(B, 1)``.
     """
 
-    def __init__(self, scenario: Scenario, num_games: int, make_notes: NotesFactory | None = None) -> None:
+    def __init__(self, scenario: Scenario, num_games: int, observers: Sequence[Observer] = ()) -> None:
         self.scenario = scenario
-        self._make_notes = make_notes
+        self._observers = observers
         self.over = np.ones(num_games, dtype=np.bool_)
         self.rounds = np.zeros((num_games, 1), dtype=np.int64)
         self._num_games = num_games
         self._block = min(_LONGEST_BLOCK, scenario.rounds_at_a_time(num_games, _BLOCK_NUMBERS))
         self._groups: list[ResetGroup] = []
         self._fields = ["contexts", "distributions", "negentropies", "members", "labels", "messages"]
-        if (scenario.observe_candidates or make_notes) and not scenario.shares_table:
+        if (scenario.observe_candidates or observers) and not scenario.shares_table:
             self._fields.append("candidates")
         self._constant = scenario.constant_fields
         self._record: dict[str, npt.NDArray[Any]] = {}
@@ -146,8 +111,9 @@ class Playback:
         for group in self._groups:
             group.leave(games)
         self._groups = [group for group in self._groups if group.games.size]
-        notes = self._make_notes(self.scenario, len(games)) if self._make_notes else None
-        self._groups.append(ResetGroup(games, Episodes(self.scenario, starts), notes))
+        self._groups.append(ResetGroup(games, Episodes(self.scenario, starts)))
+        for observer in self._observers:
+            observer.begin(games)
         self.over[games] = False
         self._record_block(self._groups[-1])
         self._locate()
@@ -190,8 +156,8 @@ class Playback:
         everyone = np.array_equal(group.games, np.arange(self._num_games))
         games = slice(None) if everyone else group.games
         recorded = {name: getattr(tape, name) for name in self._fields}
-        if group.notes is not None:
-            recorded |= group.notes(tape)
+        for observer in self._observers:
+            recorded |= observer.record(group.games, tape)
         for name, values in recorded.items():
             constant = name in self._constant
             if name not in self._record:
@@ -203,7 +169,7 @@ class Playback:
                 self._record[name][:rounds, games] = np.swapaxes(values, 0, 1)
 
     def now(self, name: str) -> npt.NDArray[Any]:
-        """A field of :class:`ldp_gym.engine.tape.Tape` in the current round of each game, ``(B, ...)``.
+        """A field of the tape or of an observer in the current round of each game, ``(B, ...)``.
 
         It is a view of the record, to be copied before it is given away.
         """
@@ -224,24 +190,17 @@ class Referee:
     Args:
         scenario: the game.
         num_games: B.
-        spectator: callback that watches the games, if any.
-        make_notes: factory of the features that are recorded next to the tape, if any.
+        *observers: who watches the games; None stands for nobody.
 
     Attributes:
         begun: True where a game has begun, ``(B,)``.
         over: True where a game has played all its rounds, or has not begun, ``(B,)``.
     """
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        num_games: int,
-        spectator: Spectator | None = None,
-        make_notes: NotesFactory | None = None,
-    ) -> None:
+    def __init__(self, scenario: Scenario, num_games: int, *observers: Observer | None) -> None:
         self.scenario = scenario
-        self._spectator = spectator
-        self._playback = Playback(scenario, num_games, make_notes)
+        self._observers = [observer for observer in observers if observer is not None]
+        self._playback = Playback(scenario, num_games, self._observers)
         self.begun = np.zeros(num_games, dtype=np.bool_)
         self.over = self._playback.over
         self._max_loss = np.array(scenario.max_loss)
@@ -255,9 +214,6 @@ class Referee:
         self._playback.begin(games, [self.scenario.start_episode(rng, member) for rng in generators])
         self.begun[games] = True
         self._messages[games] = self.scenario.channel.placeholder
-        if self._spectator is not None:
-            members, distributions = self._playback.now("members"), self._playback.now("distributions")
-            self._spectator.begin(games, members, distributions)
         return {"truth": self._playback.now("members").copy()} if self.scenario.reveal else {}
 
     def observe(self, game: int | EllipsisType = ...) -> dict[str, npt.NDArray[Any]]:
@@ -290,18 +246,8 @@ class Referee:
                 ),
             }
         self._messages[...] = self._playback.now("messages")
-        if self._spectator is not None:
-            seen = self._playback.now("candidates" if self.scenario.redraws else "contexts")
-            self._spectator.watch(
-                Round(
-                    seen.copy(),
-                    self._playback.now("members").copy(),
-                    truth.copy(),
-                    predictions.copy(),
-                    self._messages.copy(),
-                    losses,
-                )
-            )
+        for observer in self._observers:
+            observer.watch(self._playback, predictions, losses)
         self._playback.advance()
         return np.subtract(_ZERO, np.minimum(losses, self._max_loss)), info
 

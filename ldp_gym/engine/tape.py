@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ldp_gym.channels.base import Channel
 from ldp_gym.core import game_arrays
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
-from ldp_gym.core.divergences import negentropy
+from ldp_gym.core.divergences import kl, negentropy
 from ldp_gym.core.sampling import cumulative, inverse, open_uniforms
 from ldp_gym.engine.posterior import send_adaptively
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
@@ -48,6 +49,18 @@ class Tape:
     labels: IntArray
     messages: Messages
     log_likelihoods: FloatArray | None = None
+
+    def uniform_losses(self) -> FloatArray:
+        """The losses ``KL(p*_t, mean_j f_j(x_t))`` of the uniform mixture, ``(B, n)``."""
+        mean = np.add.reduce(self.candidates, axis=-2) / self.candidates.shape[-2]
+        return np.broadcast_to(kl(self.distributions, mean, self.negentropies), self.labels.shape)
+
+    def read_by(self, channel: Channel, games: slice = slice(None)) -> FloatArray:
+        """The log-likelihoods ``(B, n, K)`` of the channel's messages, in all games or some."""
+        if self.log_likelihoods is not None:
+            return self.log_likelihoods[games]
+        candidates = self.candidates if self.candidates.ndim == 2 else self.candidates[games]
+        return channel.log_likelihood(self.messages[games], candidates)
 
 
 class Episodes:

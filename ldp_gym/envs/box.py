@@ -13,10 +13,11 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, mixture, softmax
+from ldp_gym.core.arrays import FloatArray, IntArray, mixture
 from ldp_gym.core.divergences import kl
 from ldp_gym.core.registry import plain
-from ldp_gym.engine.referee import Referee
+from ldp_gym.engine.posterior import PublicPosterior
+from ldp_gym.engine.referee import Observer, Referee
 from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
@@ -59,50 +60,29 @@ _REFERENCE_EPISODES = (16, 512)
 """Least and largest number of these episodes."""
 
 
-class TapeNotes:
-    """Features of LDPDistBox-v0 for games that began together, computed one block of tape at a time.
+class BoxFeatures(Observer):
+    """Features of LDPDistBox-v0, computed one block of tape at a time.
 
     Args:
         scenario: the game that is played.
-        num_games: number of games in the group.
+        num_games: B.
     """
 
     def __init__(self, scenario: Scenario, num_games: int) -> None:
-        self._scenario = scenario
+        self._channel = scenario.channel
         self._evidence = RunningEvidence(scenario.game, (num_games,))
 
-    def __call__(self, tape: Tape) -> dict[str, npt.NDArray[Any]]:
-        """The fields that are recorded next to those of the tape, ``(B, n, ...)``."""
-        num_games, rounds = tape.labels.shape
-        step = max(1, _ROUNDS_AT_ONCE // rounds)
-        pieces = [slice(first, first + step) for first in range(0, num_games, step)]
+    def begin(self, games: IntArray) -> None:
+        self._evidence.restart(games)
+
+    def record(self, games: IntArray, tape: Tape) -> dict[str, npt.NDArray[Any]]:
+        """The evidence after each round, and the losses of the uniform mixture."""
+        step = max(1, _ROUNDS_AT_ONCE // tape.labels.shape[1])
+        pieces = [slice(first, first + step) for first in range(0, len(games), step)]
         evidence = [
-            self._evidence.along(log_likelihoods_of(self._scenario, tape, games), games) for games in pieces
+            self._evidence.along(tape.read_by(self._channel, piece), games[piece]) for piece in pieces
         ]
-        return {
-            "evidence": np.concatenate(evidence, axis=0),
-            "uniform_losses": uniform_losses_of(self._scenario, tape),
-        }
-
-    def keep(self, games: BoolArray) -> None:
-        """Go on with only some of the games."""
-        self._evidence.keep(games)
-
-
-def log_likelihoods_of(scenario: Scenario, tape: Tape, games: slice = slice(None)) -> FloatArray:
-    """The log-likelihoods ``(B, n, K)`` of a tape's messages, in all games or some."""
-    if tape.log_likelihoods is not None:
-        return tape.log_likelihoods[games]
-    candidates = tape.candidates if tape.candidates.ndim == 2 else tape.candidates[games]
-    return scenario.channel.log_likelihood(tape.messages[games], candidates)
-
-
-def uniform_losses_of(scenario: Scenario, tape: Tape) -> FloatArray:
-    """The losses ``min(KL(p*_t, mean_j f_j(x_t)), max_loss)`` of the uniform mixture, ``(B, n)``."""
-    candidates = tape.candidates
-    mean = np.add.reduce(candidates, axis=-2) / candidates.shape[-2]
-    losses = np.minimum(kl(tape.distributions, mean, tape.negentropies), scenario.max_loss)
-    return np.broadcast_to(losses, tape.labels.shape)
+        return {"evidence": np.concatenate(evidence, axis=0), "uniform_losses": tape.uniform_losses()}
 
 
 def estimate_bayes_gain(
@@ -121,19 +101,16 @@ def estimate_bayes_gain(
         episodes = int(np.clip(affordable, *_REFERENCE_EPISODES))
     starts = [scenario.start_episode(first_generator(seed + i)) for i in range(episodes)]
     games = Episodes(scenario, starts)
-    log_weights = np.zeros((episodes, 1, scenario.game.num_hypotheses))
+    posterior = PublicPosterior(scenario.game.num_hypotheses, (episodes,))
     total, played = 0.0, 0
     while played < scenario.horizon:
         rounds = min(scenario.rounds_at_a_time(episodes, 2**20), scenario.horizon - played)
         tape = games.play(rounds)
-        told = np.maximum(log_likelihoods_of(scenario, tape), -1e6)
-        path = np.concatenate([log_weights, told], axis=1)
-        np.add.accumulate(path, axis=1, out=path)
-        predictions = mixture(softmax(path[:, :-1]), tape.candidates)
+        predictions = mixture(posterior.along(tape.read_by(scenario.channel)), tape.candidates)
         losses = kl(tape.distributions, predictions, tape.negentropies)
-        gains = uniform_losses_of(scenario, tape) - np.minimum(losses, scenario.max_loss)
+        gains = np.minimum(tape.uniform_losses(), scenario.max_loss) - np.minimum(losses, scenario.max_loss)
         total += float(gains.sum())
-        log_weights, played = path[:, -1:], played + rounds
+        played += rounds
     return total / episodes
 
 
@@ -160,15 +137,20 @@ class BoxReferee(Referee):
     Args:
         scenario: the game.
         num_games: B.
-        spectator: who watches, if anyone does.
+        history: who else watches, if anyone does.
         rules: the rules that the scenario was made from.
         observation: a name of :data:`OBSERVATIONS`.
     """
 
     def __init__(
-        self, scenario: Scenario, num_games: int, spectator: Any, rules: Mapping[str, Any], observation: str
+        self,
+        scenario: Scenario,
+        num_games: int,
+        history: Observer | None,
+        rules: Mapping[str, Any],
+        observation: str,
     ) -> None:
-        super().__init__(scenario, num_games, spectator, TapeNotes)
+        super().__init__(scenario, num_games, history, BoxFeatures(scenario, num_games))
         self._rules = rules
         self._bayes_gain: float | None = None
         self._table: FloatArray | None = None
@@ -198,7 +180,7 @@ class BoxReferee(Referee):
         playback = self._playback
         candidates = playback.now("candidates") if self._table is None else self._table
         self._evidence[...] = playback.now("evidence")
-        uniform_losses = playback.now("uniform_losses").copy()  # before judge() goes on to the next round
+        uniform_losses = np.minimum(playback.now("uniform_losses"), self._max_loss)  # before the next round
         rewards, info = super().judge(mixture(predictions, candidates))
         rewards += uniform_losses
         self._returns += rewards

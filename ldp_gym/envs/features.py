@@ -64,7 +64,7 @@ class RunningEvidence:
         low, high = np.append(-bound[1:], 0.0), np.append(bound[1:], 1.0)
         return gym.spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
 
-    def along(self, log_likelihoods: FloatArray, games: slice | EllipsisType = ...) -> FloatRow:
+    def along(self, log_likelihoods: FloatArray, games: IntArray | EllipsisType = ...) -> FloatRow:
         """Features after each of n messages, ``(..., n, K + 1)``, from log-likelihoods ``(..., n, K)``.
 
         Args:
@@ -103,16 +103,12 @@ class RunningEvidence:
             self._posterior.advance(log_likelihood)
         self.advance(log_likelihood)
 
-    def restart(self, games: BoolArray) -> None:
-        """Begin a new episode in the games that ``games`` selects."""
+    def restart(self, games: BoolArray | IntArray) -> None:
+        """Begin a new episode in the given games."""
         for state in (self._sums, self._spread, self._rounds, self.features):
             state[games] = 0.0
         if self._posterior is not None:
             self._posterior.restart(games)
-
-    def keep(self, games: BoolArray | IntArray) -> None:
-        """Go on with only some of the games; only :meth:`along` may be called afterwards."""
-        self._sums, self._spread, self._rounds = self._sums[games], self._spread[games], self._rounds[games]
 
 
 class RawRow:

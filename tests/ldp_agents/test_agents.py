@@ -15,7 +15,7 @@ from ldp_gym import LEARNERS, Game
 from ldp_gym.engine.learners import plays_blocks
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.testing import check_learner
-from ldp_gym.wrappers import EvidenceObservation, MixtureAction, VectorMixtureAction
+from ldp_gym.wrappers import MixtureAction, VectorMixtureAction
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
@@ -337,7 +337,7 @@ def test_centring_learns_where_the_literal_learner_does_not():
 def test_a_learner_is_made_for_an_environment_or_its_game():
     single = gym.make("LDPDist-v0", **small_rules())
     vector = gym.make_vec("LDPDist-v0", num_envs=2, **small_rules())
-    wrapped = (EvidenceObservation(MixtureAction(single)), VectorMixtureAction(vector))
+    wrapped = (MixtureAction(single), VectorMixtureAction(vector))
     for env in (single, single.unwrapped, vector, *wrapped):
         game = env.unwrapped.game
         assert ldp_agents.make("bayes", env).game is ldp_agents.make("exp3", game).game is game

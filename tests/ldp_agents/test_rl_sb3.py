@@ -24,20 +24,14 @@ ADAPTIVE = small_rules("adaptive-split", horizon=12)
 
 UNIT = np.float32([-1.0, 1.0])
 
-VIEWS = {
-    "raw": (lambda env: env, lambda env: env),
-    "evidence": (wrappers.EvidenceObservation, wrappers.VectorEvidenceObservation),
-}
 
-
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", ["LDPDist-v0", "LDPDistBox-v0"])
 @pytest.mark.parametrize("rules", [{}, {"channel": "randomized-response", "reveal": True}])
-def test_games_in_lock_step_are_a_dummy_vec_env(view, rules):
-    game = small_rules(**rules, horizon=7)
-    single, vector = VIEWS[view]
-    games = gym.make_vec("LDPDist-v0", num_envs=3, autoreset_mode="SameStep", **game)
-    ours = SB3VecEnv(vector(wrappers.VectorMixtureAction(games)))
-    theirs = DummyVecEnv([lambda: single(wrappers.MixtureAction(gym.make("LDPDist-v0", **game)))] * 3)
+def test_games_in_lock_step_are_a_dummy_vec_env(name, rules):
+    game, boxed = small_rules(**rules, horizon=7), name == "LDPDistBox-v0"
+    games, single = gym.make_vec(name, 3, autoreset_mode="SameStep", **game), lambda: gym.make(name, **game)
+    ours = SB3VecEnv(games if boxed else wrappers.VectorMixtureAction(games))
+    theirs = DummyVecEnv([single if boxed else lambda: wrappers.MixtureAction(single())] * 3)
     assert ours.observation_space == theirs.observation_space
     assert ours.action_space == theirs.action_space
     rng = np.random.default_rng(0)
@@ -60,9 +54,9 @@ def test_games_in_lock_step_are_a_dummy_vec_env(view, rules):
 
 def test_what_sb3_asks_of_its_games():
     games = gym.make_vec("LDPDist-v0", num_envs=2, autoreset_mode="SameStep", **small_rules())
-    env = SB3VecEnv(wrappers.VectorEvidenceObservation(wrappers.VectorMixtureAction(games)))
+    env = SB3VecEnv(wrappers.VectorMixtureAction(games))
     assert [game.horizon for game in env.get_attr("game")] == [40, 40]
-    assert env.env_is_wrapped(wrappers.VectorEvidenceObservation) == [True, True]
+    assert env.env_is_wrapped(wrappers.VectorMixtureAction) == [True, True]
     assert env.env_is_wrapped(gym.wrappers.vector.RecordEpisodeStatistics, indices=[0]) == [False]
     env.set_options({"truth": 2})
     env.reset()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections import deque
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.core import game_arrays, validation
-from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at_round, mixture, uniform_distribution
-from ldp_gym.core.divergences import kl
-from ldp_gym.engine.referee import Round
+from ldp_gym.core.arrays import FloatArray, IntArray, Messages, uniform_distribution
+from ldp_gym.engine.referee import Observer, Playback
 from ldp_gym.engine.scenario import Scenario
+from ldp_gym.engine.tape import Tape
 
 
 @dataclass(frozen=True)
@@ -38,19 +41,15 @@ class FrameData:
     truth: int
     distribution: FloatArray
     posterior: FloatArray
-    prediction: FloatArray | None = None
-    message: Messages | None = None
-    weights: FloatArray | None = None
-    losses: FloatArray = field(default_factory=lambda: np.zeros(0))
-    uniform: FloatArray = field(default_factory=lambda: np.zeros(0))
+    prediction: FloatArray | None
+    message: Messages | None
+    weights: FloatArray | None
+    losses: FloatArray
+    uniform: FloatArray
 
 
-_MOST_UNREAD = 256
-"""Rounds that are collected before their posterior and losses are worked out together."""
-
-
-class FrameHistory:
-    """Spectator of B games that keeps the data of their frames.
+class FrameHistory(Observer):
+    """Observer of B games that keeps the data of their frames.
 
     Args:
         scenario: the game that is played.
@@ -59,61 +58,36 @@ class FrameHistory:
 
     def __init__(self, scenario: Scenario, num_games: int) -> None:
         self._scenario = scenario
-        self._frames: dict[int, FrameData] = {}
         self._posterior = scenario.game.public_posterior((num_games,))
+        self._played = np.zeros(num_games, dtype=np.int64)
+        self._members = np.zeros(num_games, dtype=np.int64)
+        self._distributions = np.zeros((num_games, scenario.game.num_labels))
+        self._last: dict[str, npt.NDArray[Any]] = {}  # other fields of the last round of all games
+        self._losses: deque[FloatArray] = deque(maxlen=scenario.horizon)  # (2, B) of each round
         self._weights: FloatArray | None = None
-        self._unread: list[Round] = []
 
-    def begin(self, games: IntArray, members: IntArray, distributions: FloatArray) -> None:
-        """Begin the frames of the given games, from the members ``(B,)`` and distributions of all games."""
-        self._read()
+    def begin(self, games: IntArray) -> None:
         self._posterior.restart(games)
+        self._played[games] = 0
         self._weights = None
-        title, prior = repr(self._scenario.channel), self._posterior.weights
-        for game in games.tolist():
-            self._frames[game] = FrameData(
-                title, 0, self._scenario.horizon, int(members[game]), distributions[game].copy(), prior[game]
-            )
 
-    def watch(self, round_: Round) -> None:
-        """Note a round of all games."""
-        self._unread.append(round_)
-        if len(self._unread) == _MOST_UNREAD:
-            self._read()
+    def record(self, games: IntArray, tape: Tape) -> dict[str, npt.NDArray[Any]]:
+        """The posterior after each round, and the losses of the uniform mixture."""
+        if self._played[games[0]] == 0:
+            self._members[games], self._distributions[games] = tape.members[:, 0], tape.distributions[:, 0]
+        log_likelihoods = tape.read_by(self._scenario.channel)
+        return {
+            "posterior": self._posterior.latest_along(log_likelihoods, games),
+            "uniform_losses": tape.uniform_losses(),
+        }
 
-    def _read(self) -> None:
-        """Work out the rounds since the last frame together: one by one takes far longer."""
-        if not self._unread:
-            return
-        rounds, self._unread = self._unread, []
-        seen, members, predictions, messages, losses, distributions = (
-            np.stack([getattr(played, name) for played in rounds], axis=1)
-            for name in ("seen", "members", "predictions", "messages", "losses", "distributions")
-        )
-        candidates = seen if self._scenario.redraws else self._scenario.hypotheses(seen)
-        weights = uniform_distribution(*losses.shape, candidates.shape[-2])
-        uniform = kl(distributions, mixture(weights, candidates))
-        self._advance(messages, candidates)
-        for game, frame in self._frames.items():
-            self._frames[game] = replace(
-                frame,
-                played=frame.played + len(rounds),
-                truth=int(members[game, -1]),
-                distribution=distributions[game, -1],
-                prediction=predictions[game, -1],
-                message=messages[game, -1],
-                losses=_extended(frame.losses, losses[game]),
-                uniform=_extended(frame.uniform, uniform[game]),
-            )
-
-    def _advance(self, messages: Messages, candidates: FloatArray) -> None:
-        channel = self._scenario.channel
-        if not channel.adaptive:
-            self._posterior.advance(channel.log_likelihood(messages, candidates).sum(axis=1))
-            return
-        for t in range(messages.shape[1]):
-            now = candidates if candidates.ndim == 2 else at_round(candidates, t)
-            self._posterior.advance(channel.log_likelihood(messages[:, t], now, self._posterior.weights))
+    def watch(self, playback: Playback, predictions: FloatArray, losses: FloatArray) -> None:
+        self._played += 1
+        self._members[...] = playback.now("members")
+        self._distributions[...] = playback.now("distributions")
+        self._last = {name: playback.now(name).copy() for name in ("messages", "posterior")}
+        self._last["predictions"] = predictions.copy()
+        self._losses.append(np.stack([losses, playback.now("uniform_losses")]))
 
     def show(self, weights: npt.ArrayLike) -> None:
         """Keep a learner's weights ``(B, K)``, or ``(K,)`` for all games, for the next frames."""
@@ -133,10 +107,20 @@ class FrameHistory:
 
     def frame_data(self, game: int = 0) -> FrameData:
         """Contents of a game's frame now."""
-        self._read()
-        weights = None if self._weights is None else self._weights[game]
-        return replace(self._frames[game], posterior=self._posterior.latest_weights[game], weights=weights)
-
-
-def _extended(sums: FloatArray, more: FloatArray) -> FloatArray:
-    return np.append(sums, np.cumsum(more) + (sums[-1] if len(sums) else 0.0))
+        played = int(self._played[game])
+        rows = islice(self._losses, len(self._losses) - played, None)
+        losses = np.array([row[:, game] for row in rows]).reshape(played, 2).cumsum(axis=0)
+        last = {name: values[game] for name, values in self._last.items()} if played else {}
+        return FrameData(
+            title=repr(self._scenario.channel),
+            played=played,
+            horizon=self._scenario.horizon,
+            truth=int(self._members[game]),
+            distribution=self._distributions[game].copy(),
+            posterior=last.get("posterior", uniform_distribution(self._scenario.game.num_hypotheses)),
+            prediction=last.get("predictions"),
+            message=last.get("messages"),
+            weights=None if self._weights is None else self._weights[game],
+            losses=losses[:, 0],
+            uniform=losses[:, 1],
+        )

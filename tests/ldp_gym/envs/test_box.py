@@ -15,24 +15,51 @@ from ldp_gym.engine.scenario import Scenario
 from ldp_gym.envs import box
 from ldp_gym.envs.box import NAMED_GAMES, estimate_bayes_gain
 from ldp_gym.envs.features import RunningEvidence
-from ldp_gym.wrappers import EvidenceObservation, MessageObservation, MixtureAction
+from ldp_gym.wrappers import MixtureAction
 
 pytestmark = pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.NoPrivacyWarning")
 
 REDRAWN = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "horizon": 9, "channel": "split"}
 
 
+class Transcript:
+    """What LDPDistBox-v0 shows, by loops over the rounds of LDPDist-v0, from the formulas."""
+
+    def __init__(self, env, observation):
+        self.game, self.raw = env.unwrapped.game, observation == "message"
+        self.posterior = self.game.public_posterior() if self.game.channel.adaptive else None
+        self.total, self.spread = np.zeros(4), 0.0
+
+    def learn(self, candidates, message):
+        weights = None if self.posterior is None else self.posterior.weights
+        told = self.game.channel.log_likelihood(np.asarray(message), candidates, weights)
+        if self.posterior is not None:
+            self.posterior.advance(told)
+        centred = np.maximum(told - told.max(), -30.0)
+        centred -= sum(centred) / 4
+        self.total, self.spread = self.total + centred, self.spread + sum(centred**2) / 4
+
+    def show(self, seen):
+        played, message = int(seen["round"][0]), seen["message"]
+        if self.raw:
+            space = self.game.channel.message_space
+            row = np.eye(space.n)[message] if isinstance(space, gym.spaces.Discrete) else np.ravel(message)
+            return [played / 40, *seen["context"], *row]
+        unit = math.sqrt(40 * self.spread / played) if self.spread else 1.0
+        return [*self.total / unit, played / 40]
+
+
 @pytest.mark.parametrize("observation", ["evidence", "message"])
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_it_is_the_game_of_ldpdist_in_the_wrappers(channel, observation):
+def test_it_is_the_game_of_ldpdist(channel, observation):
     """The same seed gives the same features, KL and TV; the reward is the gain over the uniform mixture."""
     rules = small_rules(channel)
     env = gym.make("LDPDistBox-v0", observation=observation, **rules)
-    view = EvidenceObservation if observation == "evidence" else MessageObservation
-    plain = view(MixtureAction(gym.make("LDPDist-v0", reveal=True, **rules)))
+    plain = MixtureAction(gym.make("LDPDist-v0", reveal=True, **rules))
     rng = np.random.default_rng(0)
     for seed in (3, None):
-        shown, expected = env.reset(seed=seed)[0], plain.reset(seed=seed)[0]
+        transcript = Transcript(plain, observation)
+        shown, expected = env.reset(seed=seed)[0], transcript.show(plain.reset(seed=seed)[0])
         over = False
         while not over:
             assert shown.dtype == np.float32
@@ -41,7 +68,9 @@ def test_it_is_the_game_of_ldpdist_in_the_wrappers(channel, observation):
             action = rng.uniform(-5, 5, 4).astype(np.float32)
             candidates = plain.unwrapped.candidates
             shown, reward, over, _, info = env.step(action)
-            expected, loss, *_, other = plain.step(action)
+            seen, loss, *_, other = plain.step(action)
+            transcript.learn(candidates, seen["message"])
+            expected = transcript.show(seen)
             uniform = kl(candidates[other["truth"]], candidates.mean(axis=0))
             np.testing.assert_allclose(reward, uniform + loss, rtol=1e-9, atol=1e-12)
             assert info["kl"] == pytest.approx(other["kl"], rel=1e-9)
