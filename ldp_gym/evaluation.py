@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.core import game_arrays, validation
-from ldp_gym.core.arrays import FloatArray, IntArray
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray
 from ldp_gym.core.divergences import kl, kl_to_each, tv
 from ldp_gym.core.intervals import Interval, largest_mean_interval
 from ldp_gym.engine.blindness import warn_of_blind_pairs
@@ -56,6 +56,9 @@ class Evaluation:
         leaders: hypothesis of the heaviest weight at each checkpoint, ``(episodes, len(rounds))``; -1 for a
             tie. None unless asked for, and if the learner has no weights.
         tv_squared: cumulative squares of the total variation, in the shape of ``tv``.
+        left: size of the learner's confidence set at each checkpoint, ``(episodes, len(rounds))``; None
+            unless asked for.
+        confidence_set: hypotheses in the last confidence set, boolean ``(episodes, K)``; None likewise.
     """
 
     rounds: IntArray
@@ -66,6 +69,8 @@ class Evaluation:
     average_prediction: FloatArray | None = None
     leaders: IntArray | None = None
     tv_squared: FloatArray | None = None
+    left: IntArray | None = None
+    confidence_set: BoolArray | None = None
 
     @property
     def risk(self) -> float:
@@ -113,6 +118,13 @@ class Evaluation:
         if self.weights is None:
             return None
         return float((_heaviest(self.weights) == self.best).mean())
+
+    @property
+    def decided(self) -> FloatArray:
+        """First checkpoint with at most one hypothesis left, ``(episodes,)``; inf if there is none."""
+        if self.left is None:
+            raise ValueError("decided needs confidence sets: call evaluate(..., alpha=0.05)")
+        return np.where(self.left <= 1, self.rounds, np.inf).min(axis=-1)
 
     def interval(self, confidence: float = 0.95) -> Interval:
         """Confidence interval of :attr:`risk`, over the episodes."""
@@ -168,6 +180,7 @@ def evaluate(
     checkpoints: Sequence[int] | None = None,
     averages: bool = False,
     leaders: bool = False,
+    alpha: float | None = None,
     jobs: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> Evaluation:
@@ -188,6 +201,8 @@ def evaluate(
         checkpoints: rounds at which to keep the sums; log-spaced by default.
         averages: keep the episodes' average predictions too, of a class without contexts.
         leaders: keep the hypothesis of the heaviest weight at each checkpoint too.
+        alpha: keep the learner's confidence sets too, which lose a truth in the class with probability at
+            most alpha (:meth:`ldp_agents.Bayes.confidence_set`).
         jobs: number of processes, -1 for one per core; the numbers are the same for any.
         progress: callback with the number of rounds played since the last call.
 
@@ -215,13 +230,17 @@ def evaluate(
     )
     members = [None] if truth is None else [scenario.valid_member(member) for member in every]
     made = build_learner(learner, scenario.game)
+    if alpha is not None:
+        alpha = validation.fraction("alpha", alpha)
+        if not hasattr(made, "confidence_set"):
+            raise ValueError(f"alpha asks for confidence sets, which {made!r} does not keep; 'bayes' does")
     numbers = 4 * len(rounds) + 2 * scenario.hypotheses.num_hypotheses + scenario.hypotheses.num_labels
     validation.fits_memory("episodes", count, len(members) * numbers, "results")
     plays = [(seed + i, member) for member in members for i in range(count)]
     together = _episodes_at_a_time(scenario, plays_blocks(made) and not scenario.channel.adaptive, len(plays))
     pieces = [plays[start : start + together] for start in range(0, len(plays), together)]
     processes = min(count_jobs(jobs), len(pieces))
-    work = _Work(learner, scenario, rounds, averages, leaders)
+    work = _Work(learner, scenario, rounds, averages, leaders, alpha)
     if processes == 1:
         with one_thread():
             parts = {i: work.play(made, recording, piece, report) for i, piece in enumerate(pieces)}
@@ -284,6 +303,7 @@ class _Work:
     checkpoints: IntArray
     averages: bool
     leaders: bool
+    alpha: float | None
 
     @cached_property
     def _made(self) -> LearnerProtocol:
@@ -306,7 +326,9 @@ class _Work:
         sums = np.zeros((3, len(plays), len(checkpoints)))
         comparator = np.zeros((len(plays), scenario.game.num_hypotheses))
         leading: list[IntArray] = []
-        stops = checkpoints if self.leaders else None
+        left: list[IntArray] = []
+        confidence_set: BoolArray | None = None
+        stops = checkpoints if self.leaders or self.alpha is not None else None
         begin_episodes(learner, [first_generator(seed) for seed, _ in plays])
         for start, tape, charged in recording.blocks(plays, stops):
             predictions = _predict_block(learner, tape, start)
@@ -324,11 +346,16 @@ class _Work:
             weights = _weights(learner, comparator.shape)
             if self.leaders and weights is not None and start + rounds == checkpoints[last]:
                 leading.append(_heaviest(weights))
+            if self.alpha is not None and start + rounds == checkpoints[last]:
+                confidence_set = learner.confidence_set(self.alpha)  # type: ignore[attr-defined]
+                left.append(confidence_set.sum(axis=-1))
             report(rounds * len(plays))
         kl_sums, tv_sums, squares = np.cumsum(sums, axis=-1)
         average = None if total_prediction is None else total_prediction / scenario.horizon
         led = np.stack(leading, axis=-1) if leading else None
-        return Evaluation(checkpoints, kl_sums, tv_sums, comparator, weights, average, led, squares)
+        sizes = np.stack(left, axis=-1) if left else None
+        losses = (kl_sums, tv_sums, comparator, weights, average, led, squares)
+        return Evaluation(checkpoints, *losses, sizes, confidence_set)
 
 
 def _weights(learner: LearnerProtocol, shape: tuple[int, ...]) -> FloatArray | None:

@@ -80,6 +80,7 @@ CALLS = [
     (evaluate, "checkpoints", [3, "x", [0], [99], [1.5], [None]]),
     (evaluate, "averages", FLAGS),
     (evaluate, "leaders", FLAGS),
+    (evaluate, "alpha", [0.0, 1.0, "x", True]),
     (evaluate, "jobs", [0, -2, 1.5, True, "2", None]),
     (evaluate, "progress", [3, "x", []]),
     (run, "suite", [3, None, "quik", bench.Suite]),

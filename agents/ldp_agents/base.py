@@ -244,7 +244,11 @@ class ExponentialWeights(MixtureLearner):
         totals[..., 1:] = losses[..., :-1]
         np.cumsum(totals, axis=-1, out=totals)
         self._state = totals[..., -1] + losses[..., -1]
-        return np.swapaxes(self._weigh(totals, -2), -1, -2)
+        return np.swapaxes(self._weigh_along(totals), -1, -2)
+
+    def _weigh_along(self, totals: FloatArray) -> FloatArray:
+        """Weights from the summed losses ``(B, K, n)`` before each of n rounds. It may overwrite them."""
+        return self._weigh(totals, -2)
 
 
 class SmoothedLearner(ExponentialWeights):

@@ -344,3 +344,70 @@ def test_a_learner_is_made_for_an_environment_or_its_game():
     for other in (gym.make("CartPole-v1"), None, "split", Game):
         with pytest.raises(TypeError, match="expected an environment of LDPDist-v0 or a Game, got"):
             ldp_agents.make("bayes", other)
+
+
+@pytest.mark.parametrize(
+    ("rate", "prior"), [(1.0, None), (1.0, PRIOR), (0.25, PRIOR), (0.5, (0.0, 0.2, 0.4, 0.4))]
+)
+@pytest.mark.parametrize("learner", [ldp_agents.Bayes, ldp_agents.MLE])
+def test_a_dropped_hypothesis_stays_dropped(learner, rate, prior):
+    """Posterior at rate 1, whatever the learner's rate: alone, in a batch, along a tape, and anew."""
+    game, tape = record(small_rules("split", epsilon=3.0), 30)
+    rows = [
+        tape.messages[0],
+        -tape.messages[0],
+        tape.messages[0, ::-1],
+    ]  # other messages on the same contexts
+    messages, tables = np.stack(rows), np.repeat(tape.candidates, 3, axis=0)
+    start = np.array(prior or np.full(4, 0.25))
+    told = np.cumsum(game.channel.log_likelihood(messages, tables), axis=1)
+    weights = start * np.exp(np.insert(told, 0, 0.0, axis=1))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    made = [learner(game, rate=rate, prior=prior) for _ in range(3)]
+    along, stepped, alone = made
+    along.reset((3,)), stepped.reset((3,)), alone.reset()
+    returned = False
+    for t in range(31):
+        if t:
+            along.play(tables[:, t - 1 : t], messages[:, t - 1 : t])
+            stepped.update(tables[:, t - 1], messages[:, t - 1])
+            alone.update(tables[0, t - 1], messages[0, t - 1])
+        for alpha in (0.5, 0.02):
+            expected = weights[:, : t + 1].min(axis=1) > alpha * start
+            returned |= (expected != (weights[:, t] > alpha * start)).any()
+            np.testing.assert_array_equal(along.confidence_set(alpha), expected)
+            np.testing.assert_array_equal(stepped.confidence_set(alpha), expected)
+            np.testing.assert_array_equal(alone.confidence_set(alpha), expected[0])
+    assert returned  # some came back above the threshold, and stay dropped
+    at_once = learner(game, rate=rate, prior=prior)
+    at_once.reset((3,))
+    at_once.play(tables, messages)
+    expected = weights.min(axis=1) > 0.5 * start
+    np.testing.assert_array_equal(at_once.confidence_set(0.5), expected)
+    at_once.restart(np.array([True, False, True]))
+    np.testing.assert_array_equal(at_once.confidence_set(0.5)[::2], np.stack([start > 0.0] * 2))
+    np.testing.assert_array_equal(at_once.confidence_set(0.5)[1], expected[1])
+
+
+@pytest.mark.parametrize("channel", ["randomized-response", "adaptive-split"])
+def test_the_truth_is_rarely_dropped(channel):
+    """2,000 episodes on two hypotheses out of three that are hard to tell apart; Ville's bound is 0.2."""
+    table = [[0.5, 0.3, 0.2], [0.3, 0.5, 0.2], [0.1, 0.1, 0.8]]
+    rules = {"hypotheses": table, "horizon": 150, "channel": channel, "epsilon": 2.0}
+    result = ldp_gym.evaluate("bayes", rules, episodes=2000, alpha=0.2, checkpoints=[40, 100])
+    dropped = int(2000 - result.confidence_set[np.arange(2000), result.best].sum())
+    assert stats.binomtest(dropped, 2000, 0.2, alternative="greater").pvalue > ALPHA
+    assert dropped > 20  # the set is not vacuous
+    assert (np.diff(result.left, axis=-1) <= 0).all()
+    np.testing.assert_array_equal(result.left[:, -1], result.confidence_set.sum(axis=-1))
+    some = np.flatnonzero(result.decided == 100.0)
+    assert (result.left[some, 0] > 1).all()
+    assert (result.left[some, 1] <= 1).all()
+    assert set(result.decided) == {40.0, 100.0, 150.0, math.inf}
+
+
+def test_confidence_sets_are_kept_on_request_by_learners_that_have_them():
+    with pytest.raises(ValueError, match=r"evaluate\(..., alpha="):
+        _ = ldp_gym.evaluate("bayes", {"horizon": 4}, episodes=1).decided
+    with pytest.raises(ValueError, match="alpha asks for confidence sets.*'bayes' does"):
+        ldp_gym.evaluate("uniform", {"horizon": 4}, episodes=1, alpha=0.1)
