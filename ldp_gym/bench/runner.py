@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -113,21 +113,34 @@ def run(
     for fault in store.faults:
         warnings.warn(f"in {store.path}, {fault}", stacklevel=2)
     number = store.begin_run(suite.address, settings, [cell.key for cell in cells])
-    # The longest first, so that no core is left with a long one; the learners of a game follow each other.
-    todo = sorted(
-        (cell for cell in cells if cell.key not in finished),
-        key=lambda cell: (-cell.rounds, cell.experiment.canonical_rules, cell.seed),
-    )
+    todo = [cell for cell in cells if cell.key not in finished]
     if on_start is not None:
         on_start(len(cells), len(cells) - len(todo), sum(cell.rounds for cell in todo))
+    for cell, outcome in play_cells(todo, store, jobs, dask, limits, trust):
+        if on_cell is not None:
+            on_cell(cell, outcome)
+    store.end_run(number)
+    return Results(store, experiments, seed, tracks)
+
+
+def play_cells(
+    cells: Sequence[Cell],
+    store: Store,
+    jobs: int,
+    dask: str | None = None,
+    limits: Limits = LIMITS,
+    trust: bool = False,
+) -> Iterator[tuple[Cell, Outcome]]:
+    """Play cells, keep their outcomes in a store, and yield each as it is finished.
+
+    The longest first, so that no core is left with a long one; the learners of a game follow each other.
+    """
+    todo = sorted(cells, key=lambda cell: (-cell.rounds, cell.experiment.canonical_rules, cell.seed))
     for index, outcome in share_out(partial(play, limits=limits, trust=trust), todo, jobs, dask):
         if isinstance(outcome, BrokenProcessPool):
             outcome = Outcome("failed", None, "the process that played it was killed, twice", 0.0)
         store.save(todo[index], outcome)
-        if on_cell is not None:
-            on_cell(todo[index], outcome)
-    store.end_run(number)
-    return Results(store, experiments, seed, tracks)
+        yield todo[index], outcome
 
 
 def _warn_of_blind_games(experiments: Sequence[Experiment]) -> None:

@@ -17,7 +17,9 @@ from ldp_gym.truths.base import Truth, TruthView
 class Replay(Truth):
     """Logged data: every row once, with its own context and label.
 
-    The KL from a point mass is the log-loss ``-log p_hat_t[y_t]``.
+    The KL from a point mass is the log-loss ``-log p_hat_t[y_t]``. With ``resample`` the log stands for the
+    population that it is a sample of: each episode draws a population (:meth:`population`), and then its
+    users from it with replacement, as many as the horizon.
 
     Args:
         num_labels: M.
@@ -27,6 +29,8 @@ class Replay(Truth):
         labels: ``(n,)``: indices ``0..M-1``, or names of labels where the class has them; or their address.
         order: ``"given"``, or ``"shuffled"`` again in each episode.
         classes: the names of the labels, as the class has them.
+        resample: whether rows are drawn with replacement; users in the order of the log if it is "given".
+        horizon: T, the number of rows to draw.
     """
 
     needs_contexts: ClassVar[bool] = False
@@ -39,11 +43,14 @@ class Replay(Truth):
         labels: Any,
         order: str = "given",
         classes: npt.NDArray[Any] | None = None,
+        resample: bool = False,
+        horizon: int = 0,
     ) -> None:
+        self.resample, self.horizon = validation.flag("resample", resample), horizon
         self.order = validation.choice("order", order, ("given", "shuffled"))
         self.num_labels = num_labels
         self.contexts = game_arrays.checked_contexts("contexts", resolve(contexts, "contexts"), context_dim)
-        self.labels = _label_indices(resolve(labels, "labels"), num_labels, classes)
+        self.labels = label_indices(resolve(labels, "labels"), num_labels, classes)
         if len(self.contexts) != len(self.labels):
             raise ValueError(
                 f"replay needs as many labels as contexts, got {len(self.labels)} labels and "
@@ -51,16 +58,30 @@ class Replay(Truth):
             )
         if len(self.labels) < 2:
             raise ValueError(f"replay needs at least 2 rows, got {len(self.labels)}")
-        self.num_rounds = len(self.labels)
-        self.num_episode_uniforms = int(self.order == "shuffled")  # it seeds the order
+        self.num_rounds = None if self.resample else len(self.labels)
+        self.num_episode_uniforms = int(self.resample or self.order == "shuffled")  # it seeds the rows
         self.nature = ReplayedContexts(context_dim, self)
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[np.int64]:
-        """Draw the order of the rows, ``(B, n)``."""
-        if self.order == "given":
+        """Draw the rows of the episodes, in order: ``(B, n)``, or ``(B, T)`` with ``resample``."""
+        if not self.num_episode_uniforms:
             return np.broadcast_to(np.arange(len(self.labels)), (len(uniforms), len(self.labels)))
-        seeds = (uniforms[:, 0] * 2.0**53).astype(np.int64).tolist()
-        return np.stack([np.random.default_rng(seed).permutation(len(self.labels)) for seed in seeds])
+        if not self.resample:
+            return np.stack([rng.permutation(len(self.labels)) for rng in _generators(uniforms)])
+        drawn = []
+        for rng in _generators(uniforms):
+            ends = np.cumsum(rng.exponential(size=len(self.labels)))
+            drawn.append(np.searchsorted(ends, ends[-1] * rng.random(self.horizon), side="right"))
+        return np.sort(drawn, axis=-1) if self.order == "given" else np.stack(drawn)
+
+    def population(self, uniforms: FloatArray) -> FloatArray:
+        """Probabilities ``(B, n)`` of the rows in the populations that ``resample`` draws from.
+
+        Independent Exp(1) weights over their sum: Rubin's Bayesian bootstrap (1981), the posterior of the
+        population given the log.
+        """
+        weights = np.stack([rng.exponential(size=len(self.labels)) for rng in _generators(uniforms)])
+        return weights / weights.sum(axis=-1, keepdims=True)
 
     def rows(self, episode: npt.NDArray[Any], rounds: IntArray) -> IntArray:
         """Indices of the rows of these rounds ``(B, n)``."""
@@ -71,7 +92,7 @@ class Replay(Truth):
         return (labels[..., None] == np.arange(self.num_labels)).astype(np.float64)
 
     def __repr__(self) -> str:
-        return f"Replay({len(self.labels):,} rows, {self.order})"
+        return f"Replay({len(self.labels):,} rows, {self.order}{', resampled' if self.resample else ''})"
 
 
 class ReplayedContexts(Nature):
@@ -88,7 +109,12 @@ class ReplayedContexts(Nature):
         return self._replay.contexts[self._replay.rows(view.episode, view.rounds)]
 
 
-def _label_indices(labels: Any, num_labels: int, classes: npt.NDArray[Any] | None) -> IntArray:
+def _generators(uniforms: FloatArray) -> list[np.random.Generator]:
+    """Generators of the episodes' rows, seeded by their first uniforms."""
+    return [np.random.default_rng(seed) for seed in (uniforms[:, 0] * 2.0**53).astype(np.int64).tolist()]
+
+
+def label_indices(labels: Any, num_labels: int, classes: npt.NDArray[Any] | None) -> IntArray:
     """Labels as indices: by the classes' names if there are any, else they are indices already."""
     values = np.asarray(labels)
     if values.ndim != 1:

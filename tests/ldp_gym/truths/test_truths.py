@@ -51,6 +51,7 @@ TRUTHS = {
     "own": (Alternating(), {}),
     "replay": ("replay", {"contexts": CONTEXTS, "labels": LOGGED}),
     "shuffled replay": ("replay", {"contexts": CONTEXTS, "labels": LOGGED.tolist(), "order": "shuffled"}),
+    "resampled replay": ("replay", {"contexts": CONTEXTS, "labels": LOGGED, "resample": True}),
 }
 GAMES = [
     {},
@@ -199,6 +200,23 @@ def test_the_comparator_by_hand():
     np.testing.assert_allclose(member.regret, member.kl[:, -1], rtol=1e-12)
 
 
+def test_a_resampled_replay_draws_populations_from_the_posterior_of_the_log():
+    """Flat Dirichlet: means 1/n, variances (n - 1) / (n^2 (n + 1)); rows come with these probabilities."""
+    options = {"contexts": CONTEXTS, "labels": LOGGED, "resample": True, "order": "shuffled"}
+    truth = as_truth("replay", CLASS, 40_000, options)
+    uniforms = np.random.default_rng(0).random((4000, 1))
+    weights = truth.population(uniforms)
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+    np.testing.assert_allclose(weights.mean(axis=0), 1.0 / ROWS, rtol=0.1)
+    assert weights.var() == pytest.approx((ROWS - 1) / (ROWS**2 * (ROWS + 1)), rel=0.03)
+    (rows,) = truth.draw_episode(uniforms[:1])
+    assert stats.chisquare(np.bincount(rows, minlength=ROWS), 40_000 * weights[0]).pvalue > ALPHA
+    half = as_truth("replay", CLASS, 20_000, options).draw_episode(uniforms[:1])
+    np.testing.assert_array_equal(half[0], rows[:20_000], "a longer episode begins as a shorter one")
+    in_order = as_truth("replay", CLASS, 40_000, {**options, "order": "given"}).draw_episode(uniforms[:1])
+    np.testing.assert_array_equal(in_order[0], np.sort(rows))
+
+
 def named(truth, **options):
     return {"truth": truth, "truth_kwargs": options or None}
 
@@ -229,13 +247,15 @@ def replay(**options):
         (replay(contexts=np.where(CONTEXTS > 2, np.nan, CONTEXTS)), "must be finite"),
         (replay(contexts=CONTEXTS[:, :1]), r"shape \(n, d\) with d = 2, got \(50, 1\)"),
         (replay(contexts=[["a", "b"]] * ROWS), "contexts must be numbers"),
+        (replay(resample=1), "resample must be True or False"),
         (replay(order="random"), "order must be one of given, shuffled, got 'random'"),
         ({**replay(), "horizon": 51}, "horizon=51 is more than the 50 rounds"),
         ({**replay(), "nature": "iid"}, "brings its contexts along"),
     ],
 )
 def test_bad_truths_and_logs_are_named(rules, message):
-    kind = TypeError if message.endswith(("an index, a name", "go with a named truth")) else ValueError
+    typed = ("an index, a name", "go with a named truth", "True or False")
+    kind = TypeError if message.endswith(typed) else ValueError
     with pytest.raises(kind, match=message):
         Scenario(**rules_of("drawn member", **rules))
 
