@@ -20,8 +20,8 @@ import pandas as pd
 from scipy import stats
 
 import ldp_gym
+from ldp_gym import statistics
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.core.intervals import mean_interval
 
 CONFIDENCE = 0.95
 LONGEST = {16: 1.6, 32: 1.4, 100: 1.2, 200: 1.2}
@@ -131,7 +131,7 @@ def measure(population: FloatArray, count: int, trials: int, seed: int) -> Cover
     """Our intervals and Student's on the same samples of ``count`` episodes."""
     samples = np.random.default_rng(seed).choice(population, size=(trials, count))
     mean = population.mean()
-    low, high = np.array([mean_interval(sample, CONFIDENCE) for sample in samples]).T
+    low, high = np.array([(e.low, e.high) for e in map(statistics.mean, samples)]).T
     half = stats.t.ppf((1 + CONFIDENCE) / 2, count - 1) * stats.sem(samples, axis=-1)
     return Coverage(
         float(((low <= mean) & (mean <= high)).mean()),
@@ -148,9 +148,9 @@ def measure_rare(episodes: int, trials: int) -> None:
     print(f"skewness {stats.skew(population):.1f}, mean {mean:.4f}, median {np.median(population):.4f}")
     for count in LONGEST:
         samples = np.random.default_rng(count).choice(population, size=(trials, count))
-        intervals = [mean_interval(sample, CONFIDENCE) for sample in samples]
+        intervals = [*map(statistics.mean, samples)]
         plain = [interval for interval in intervals if interval.unseen == 0.0]
-        covered = np.mean([low <= mean <= high for low, high in plain]) if plain else np.nan
+        covered = np.mean([interval.contains(mean) for interval in plain]) if plain else np.nan
         warned = 1.0 - len(plain) / trials
         print(f"n = {count}: {warned:.1%} of the samples warn; of the other intervals {covered:.1%} cover")
 

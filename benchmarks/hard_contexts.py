@@ -15,7 +15,7 @@ import pandas as pd
 from context_search import hardest_contexts
 
 import ldp_gym
-from ldp_gym.core.intervals import mean_interval
+from ldp_gym import statistics
 
 CHANNELS = ("split", "laplace-single")
 APART = 10**8
@@ -59,8 +59,8 @@ def measure(channel: str, options: argparse.Namespace) -> Iterator[tuple[str, st
         yield f"adversary, pool {pool}", cell(found, iid)
         ratios.append(found.risk / iid.risk)
     if len(ratios) > 1:
-        low, high = mean_interval(np.array(ratios), 0.95)
-        yield "adversary, mean of the pools", f"{np.mean(ratios):.2f} [{low:.2f}, {high:.2f}] times"
+        mean = statistics.mean(np.array(ratios))
+        yield "adversary, mean of the pools", f"{mean.value:.2f} [{mean.low:.2f}, {mean.high:.2f}] times"
     yield "omniscient", cell(risk({**rules, "nature": "omniscient"}, options.episodes), iid)
     for length in (1, 3):
         name = "a constant context" if length == 1 else f"at most {length} contexts in turn"

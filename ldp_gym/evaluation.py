@@ -15,7 +15,6 @@ import numpy as np
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray
 from ldp_gym.core.divergences import kl, kl_to_each, tv
-from ldp_gym.core.intervals import Interval, largest_mean_interval
 from ldp_gym.engine.blindness import warn_of_blind_pairs
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LearnerProtocol, begin_episodes, build_learner, play_block, plays_blocks
@@ -25,6 +24,7 @@ from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.envs.single import LDPDistEnv
 from ldp_gym.privacy.certificate import warn_of_broken_promise
 from ldp_gym.processes import count_jobs, one_thread, share_out
+from ldp_gym.statistics import CONFIDENCE, Estimate, largest_mean
 from ldp_gym.truths.base import NO_MEMBER
 
 _BLOCK_FLOATS = 1_200_000
@@ -126,13 +126,17 @@ class Evaluation:
             raise ValueError("decided needs confidence sets: call evaluate(..., alpha=0.05)")
         return np.where(self.left <= 1, self.rounds, np.inf).min(axis=-1)
 
-    def interval(self, confidence: float = 0.95) -> Interval:
-        """Confidence interval of :attr:`risk`, over the episodes."""
+    def estimate(self, confidence: float = CONFIDENCE) -> Estimate:
+        """:attr:`risk` with its confidence interval, over the episodes."""
+        return largest_mean(np.atleast_2d(self.kl[..., -1]), confidence, least=0.0)
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
+        """Ends of the confidence interval of :attr:`risk`, over the episodes."""
         confidence = validation.fraction("confidence", confidence)
-        totals = self.kl[..., -1]
-        if totals.shape[-1] < 2:
-            raise ValueError(f"an interval needs at least 2 episodes, got {totals.shape[-1]}")
-        return largest_mean_interval(np.atleast_2d(totals), confidence)
+        if self.kl.shape[-2] < 2:
+            raise ValueError(f"an interval needs at least 2 episodes, got {self.kl.shape[-2]}")
+        estimate = self.estimate(confidence)
+        return estimate.low, estimate.high
 
     def __repr__(self) -> str:
         return f"Evaluation(risk={self.risk:.4g}, episodes={self.kl.shape[-2]}, T={self.rounds[-1]})"
@@ -142,12 +146,11 @@ class Evaluation:
         lines = [f"risk    {self.risk:,.2f} nats over {horizon:,} rounds, {episodes} episodes"]
         if self.kl.ndim == 3:
             lines[0] += f", worst truth {self.worst_truth} of {len(self.kl)}"
-        if episodes > 1 and np.isfinite(self.kl[..., -1]).all():
-            low, high = interval = self.interval()
-            if unseen := interval.warning(horizon * DEFAULTS["max_loss"]):
-                lines.append(f"unseen  {unseen}")
-            elif np.isfinite(low):
-                lines[0] += f", 95% interval [{low:,.2f}, {high:,.2f}]"
+        estimate = self.estimate()
+        if unseen := estimate.warning(horizon * DEFAULTS["max_loss"]):
+            lines.append(f"unseen  {unseen}")
+        elif estimate.known:
+            lines[0] += f", 95% interval [{estimate.low:,.2f}, {estimate.high:,.2f}]"
         played = self.at_worst_truth()  # of which the risk is
         infinite = ~np.isfinite(played.opt)
         if infinite.any():
@@ -382,7 +385,7 @@ class Block(NamedTuple):
 
     @property
     def num_bytes(self) -> int:
-        """Memory of its arrays."""
+        """Size in bytes."""
         arrays = [self.charged, *vars(self.tape).values()]
         return sum(array.nbytes for array in arrays if array is not None)
 

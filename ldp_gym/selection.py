@@ -21,12 +21,12 @@ from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import extra
-from ldp_gym.core.intervals import share_interval
 from ldp_gym.engine.learners import MakeLearner, as_make_learner
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.evaluation import Evaluation, Recording, evaluate
 from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.processes import count_jobs, share_out
+from ldp_gym.statistics import share_interval
 
 DEFAULT_CHANNELS = ("randomized-response", "subset-selection", "one-bit", "split", "adaptive-split")
 DEFAULT_EPSILONS = (0.5, 1.0, 2.0, 4.0)

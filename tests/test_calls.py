@@ -9,7 +9,7 @@ import pytest
 import ldp_agents
 import ldp_gym
 from ldp_gym import audit, bench, testing, theory
-from ldp_gym.bench import online_to_batch, splits
+from ldp_gym.bench import splits
 
 TABLE = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]
 RULES = {"hypotheses": TABLE, "horizon": 4, "channel": "randomized-response"}
@@ -97,7 +97,6 @@ CALLS = [
     (run, "on_cell", [3, "x"]),
     (lambda episodes: splits.score("uniform", "memory", episodes=episodes), "episodes", [*COUNTS, 0]),
     (lambda split: splits.score("uniform", split), "split", ["tests", 3, None]),
-    (online_to_batch.median_run, "runs", [3, "x", [[0.5, 0.6]], [0.5, 0.5]]),
     (theory.capacity, "epsilon", POSITIVES),
     (theory.nonprivate_bound, "num_hypotheses", [*COUNTS, 0]),
     (lambda candidates: audit.exact_epsilon(CHANNEL, candidates), "candidates", [3, "x", TABLE[0]]),

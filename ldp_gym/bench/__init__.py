@@ -11,13 +11,13 @@ True
 """
 
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.findings import Evidence, Finding, Verdict, above, below, certain, every, judge
+from ldp_gym.bench.findings import Finding, judge
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.runner import run
-from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Store
 from ldp_gym.bench.suites import SUITES, Suite
 from ldp_gym.core.errors import DamagedStoreError
+from ldp_gym.statistics import Estimate, Evidence, Verdict, above, below, certain, every
 
 __all__ = [
     "SUITES",

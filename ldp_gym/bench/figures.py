@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ldp_gym.bench import statistics
+from ldp_gym import statistics
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.results import ExperimentResult, Results
-from ldp_gym.bench.statistics import Estimate
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.files import replacing
+from ldp_gym.statistics import Estimate
 
 if TYPE_CHECKING:  # imported where it draws: playing does not need it
     from matplotlib.axes import Axes as Axes
@@ -140,7 +140,7 @@ def _draw_line(panel: Axes, line: Line, place: float) -> None:
     marker = "o" if points else ""
     panel.plot(x, values, line.style, marker=marker, label=line.label or None, color=line.colour)
     if points:
-        bounded = [(at, e.low, e.high) for at, e in zip(x, line.y, strict=True) if np.isfinite(e.low)]
+        bounded = [(at, e.low, e.high) for at, e in zip(x, line.y, strict=True) if e.known]
         if bounded:
             panel.vlines(*np.transpose(bounded), color=line.colour, linewidth=1)
 
@@ -164,7 +164,7 @@ def pair_lines(
         x, y, label = [position(r.experiment) for r in line], [*map(measure, line)], f"{learner} on {channel}"
         if len(line) > 1:
             slope = statistics.slope(x[-fitted:], y[-fitted:])
-            error = f" ± {slope.half:.2f}" if math.isfinite(slope.low) else ""
+            error = f" ± {slope.half:.2f}" if slope.known else ""
             label += f"\nslope {slope.value:z.2f}{error}" + (" at the end" if fitted else "")
         lines.append(Line(label, x, [*map(statistics.mean, y)], hue))
         bounds = [*map(bound, line)]
@@ -213,7 +213,7 @@ def draw_rows(
             else:
                 panel.plot(values, places, "o", color=hue, label=label)
             low, high = (np.array([getattr(e, end) for e in estimates.values()]) for end in ("low", "high"))
-            known = np.isfinite(low)
+            known = np.array([e.known for e in estimates.values()])
             if known.any():
                 panel.hlines(np.array(places)[known], low[known], high[known], color=hue, linewidth=1)
         if references and title in references:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldp_gym.bench import figures, tables
 from ldp_gym.bench.experiment import Experiment, own_code
-from ldp_gym.bench.findings import Finding, Verdict, judge
+from ldp_gym.bench.findings import Finding, judge
 from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.store import FILE, Store
 from ldp_gym.bench.suites import SUITES, Suite, YourGame
@@ -23,6 +23,7 @@ from ldp_gym.core.errors import DamagedStoreError, extra
 from ldp_gym.core.files import write_text
 from ldp_gym.core.registry import is_address
 from ldp_gym.engine.learners import LEARNERS
+from ldp_gym.statistics import Verdict
 
 if TYPE_CHECKING:
     from pandas import DataFrame

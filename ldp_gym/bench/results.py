@@ -8,29 +8,31 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ldp_gym import theory
-from ldp_gym.bench import statistics
-from ldp_gym.bench.certificates import ChannelAudit, audit_channels, certificate_key
-from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.splits import score_totals
-from ldp_gym.bench.statistics import Estimate
+from ldp_gym import statistics, theory
+from ldp_gym.bench.experiment import CHANNEL_RULES, Experiment, GameRules, canonical, make_scenario
 from ldp_gym.bench.store import Outcome, Store, join_outcomes
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.core.errors import extra
+from ldp_gym.core.errors import extra, summarize
+from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.engine.learners import LEARNERS, Track, track_of
 from ldp_gym.engine.rules import rule_value
 from ldp_gym.evaluation import Evaluation
+from ldp_gym.privacy.audit import Certificate, certify, uniform_posterior
+from ldp_gym.statistics import Estimate
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 T = TypeVar("T")
+
+LARGEST = 4096
+"""Largest table, in K M entries, that a report audits; larger ones are left to ``ldp-gym audit``."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class ExperimentResult:
     @cached_property
     def risk(self) -> Estimate:
         """Mean total KL with its 95% interval; over the worst truth, where every truth was played."""
-        return statistics.largest_mean(np.atleast_2d(self.evaluation.kl[..., -1]))
+        return self.evaluation.estimate()
 
     @property
     def regret(self) -> Estimate:
@@ -213,6 +215,15 @@ class Results:
         return list(dict.fromkeys((result.learner, result.channel) for result in self.successes))
 
     @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of :attr:`frame`, in which each quantity that has an interval is one :class:`Estimate`."""
+        rows = []
+        for game in self.group(lambda e: (e.canonical_rules, e.truth, e.episodes)).values():
+            ranked = sorted(game, key=lambda result: result.risk.value)
+            rows += [self._row(result, ranked) for result in ranked]
+        return rows + [self._row(result, []) for result in self.broken]
+
+    @cached_property
     def frame(self) -> DataFrame:
         """One row per experiment that was played to the end; a number that does not apply is NaN.
 
@@ -225,11 +236,7 @@ class Results:
         """
         with extra("bench", "Results.frame"):
             from pandas import DataFrame
-        rows = []
-        for game in self.group(lambda e: (e.canonical_rules, e.truth, e.episodes)).values():
-            ranked = sorted(game, key=lambda result: result.risk.value)
-            rows += [self._row(result, ranked) for result in ranked]
-        return DataFrame([*rows, *(self._row(result, []) for result in self.broken)])
+        return DataFrame([{k: v for name in row for k, v in _columns(name, row[name])} for row in self.rows])
 
     def _row(self, result: ExperimentResult, others: Sequence[ExperimentResult]) -> dict[str, Any]:
         experiment, rules, audit = result.experiment, result.experiment.rules, self.audit(result.experiment)
@@ -241,7 +248,7 @@ class Results:
         if paired and bayes:  # the intervals of a game hold together
             gap = statistics.difference(result.totals, bayes.totals, max(1, len(others) - 1))
             if uniform and experiment.has_member_truth:
-                score = score_totals(uniform.totals, result.totals, bayes.totals)
+                score = statistics.score_totals(uniform.totals, result.totals, bayes.totals)
         return {
             "learner": result.learner,
             "options": ", ".join(f"{name}={value}" for name, value in experiment.options.items()),
@@ -256,11 +263,11 @@ class Results:
             "member": experiment.has_member_truth,
             "game": describe_game(experiment),
             "episodes": experiment.episodes,
-            **_columns("risk", result.risk),
+            "risk": result.risk,
             "worst_truth": result.evaluation.worst_truth if experiment.truth == "all" else math.nan,
             "tv": float(result.evaluation.at_worst_truth().tv[:, -1].mean()) / result.horizon,
-            **_columns("regret", result.regret),
-            **_columns("over_bayes", gap),
+            "regret": result.regret,
+            "over_bayes": gap,
             "best": result is bayes or gap.contains(0.0) if paired else result in others[:1],
             "score": math.nan if score is None else score,
             "right": math.nan if result.evaluation.found is None else result.evaluation.found,
@@ -270,9 +277,12 @@ class Results:
         }
 
 
-def _columns(name: str, estimate: Estimate) -> dict[str, float]:
-    ends = {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-    return {name: estimate.value, **ends, f"{name}_unseen": estimate.unseen}
+def _columns(name: str, value: Any) -> list[tuple[str, Any]]:
+    """A value under its name; an estimate as its four numbers."""
+    if not isinstance(value, Estimate):
+        return [(name, value)]
+    ends = [(f"{name}_{part}", getattr(value, part)) for part in ("low", "high", "unseen")]
+    return [(name, value.value), *ends]
 
 
 def describe_game(experiment: Experiment) -> str:
@@ -296,3 +306,66 @@ def _names(learners: Iterable[str]) -> dict[str, str]:
     names = {learner: Path(learner).name if Path(learner).is_absolute() else learner for learner in learners}
     shared = Counter([*names.values(), *LEARNERS])
     return {learner: name if shared[name] == 1 else learner for learner, name in names.items()}
+
+
+# -- Certificates of the channels ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ChannelAudit:
+    """A channel in a game, with its certificate, or a note why it has none."""
+
+    channel: str
+    horizon: int
+    hypotheses: str
+    certificate: Certificate | None
+    note: str
+
+    @property
+    def broken(self) -> bool:
+        """True if the promise is known to be broken."""
+        return self.certificate is not None and not self.certificate.holds
+
+    def __str__(self) -> str:
+        if self.certificate is None:
+            return f"{self.channel}: not audited, {self.note}"
+        found, claimed = self.certificate.epsilon, self.certificate.claimed_epsilon
+        what = f"promises ε = {claimed:g} and has ε = {found:.6g}"
+        if found <= claimed:
+            what = f"promises δ = {self.certificate.claimed_delta:g} and has δ = {self.certificate.delta:.4g}"
+        return f"{self.channel} {what}, on {self.hypotheses}"
+
+
+def audit_channels(experiments: Iterable[Experiment]) -> dict[str, ChannelAudit]:
+    """Audit the experiments' channels once per promise and kind of class, by :func:`certificate_key`.
+
+    The game audited is the largest within :data:`LARGEST`.
+    """
+    groups: dict[str, list[Experiment]] = {}
+    for experiment in experiments:
+        groups.setdefault(certificate_key(experiment), []).append(experiment)
+    return {key: _audit(group) for key, group in groups.items()}
+
+
+def certificate_key(experiment: Experiment) -> str:
+    """The part of the rules that a channel's certificate depends on."""
+    return canonical([rule_value(experiment.rules, name) for name in (*CHANNEL_RULES, "hypotheses")])
+
+
+def _audit(group: list[Experiment]) -> ChannelAudit:
+    small = [e for e in group if e.num_hypotheses * e.num_labels <= LARGEST]
+    audited = max(small or group, key=lambda e: e.num_hypotheses * e.num_labels)
+    found = _certify(GameRules(audited.rules)) if small else (None, "its table is large: run ldp-gym audit")
+    return ChannelAudit(audited.channel, audited.horizon, audited.hypotheses, *found)
+
+
+@cache
+def _certify(game: GameRules) -> tuple[Certificate | None, str]:
+    """The certificate of a game's channel, or the reason why it has none."""
+    try:
+        scenario = make_scenario(**game.rules)
+        channel, hypotheses = scenario.channel, scenario.hypotheses
+        context = stream(Purpose.CERTIFICATE, 0).standard_normal(hypotheses.context_dim)
+        return certify(channel, hypotheses(context), uniform_posterior(channel)), ""
+    except Exception as error:  # of a third-party channel; its cells report it
+        return None, summarize(error)

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ldp_gym.bench.certificates import audit_channels
 from ldp_gym.bench.contained import LIMITS, Limits, call_contained
 from ldp_gym.bench.experiment import PARTIES, Cell, Experiment, GameRules, learner_code, make_scenario
-from ldp_gym.bench.results import Results
+from ldp_gym.bench.results import Results, audit_channels
 from ldp_gym.bench.store import DIRECTORY, Outcome, Store
 from ldp_gym.bench.suites import SUITES, Suite
 from ldp_gym.core import validation

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import FloatArray
-from ldp_gym.core.intervals import p_above, p_below
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LearnerProtocol
 from ldp_gym.evaluation import evaluate
+from ldp_gym.statistics import score_totals
 
 TRAIN_SEED = 10**6
 """First seed of training episodes; scores are taken on smaller seeds."""
@@ -138,16 +137,3 @@ def score(
         )
         scores[title] = score_totals(uniform, totals, bayes)
     return SplitScore(scores)
-
-
-def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> float | None:
-    """Score ``(uniform - risk) / (uniform - Bayes)`` from the total KL of the same episodes ``(n,)``.
-
-    None if the data do not show, at 95%, that Bayes beats the uniform mixture. An infinite risk scores -inf.
-    """
-    if not np.isfinite([uniform, bayes]).all():
-        return None
-    gain = uniform - bayes
-    if min(p_above(gain, 0.0), p_below(gain, 0.0)) > 0.05:  # also of a constant gain, which has no interval
-        return None
-    return float((uniform.mean() - totals.mean()) / gain.mean())

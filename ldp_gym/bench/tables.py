@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ldp_gym.bench.certificates import ChannelAudit
-from ldp_gym.bench.results import Results
-from ldp_gym.bench.statistics import Estimate
+from ldp_gym.bench.results import ChannelAudit, Results
 from ldp_gym.core.errors import printable
+from ldp_gym.statistics import Estimate
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 Row = Mapping[str, Any]
-"""Row of :attr:`Results.frame`."""
+"""Row of :attr:`Results.rows`."""
 
 
 class Best(str):
@@ -26,12 +25,8 @@ class Best(str):
     __slots__ = ()
 
 
-def _estimate(row: Row, name: str) -> Estimate:
-    return Estimate(*(row[key] for key in (name, f"{name}_low", f"{name}_high", f"{name}_unseen")))
-
-
 def _risk(row: Row) -> str:
-    text = _estimate(row, "risk").short
+    text = row["risk"].short
     return Best(text) if row["best"] else text
 
 
@@ -43,10 +38,10 @@ def _privacy(row: Row) -> str:
 
 
 def _over_bayes(row: Row) -> str:
-    gap = _estimate(row, "over_bayes")
+    gap: Estimate = row["over_bayes"]
     if row["learner"] == "bayes" or math.isnan(gap.value):
         return ""
-    return "level" if gap.contains(0.0) and math.isfinite(gap.low) else gap.short
+    return "level" if gap.contains(0.0) and gap.known else gap.short
 
 
 def _number(key: str, form: str) -> Callable[[Row], str]:
@@ -61,17 +56,17 @@ LEADERBOARD: dict[str, tuple[Callable[[Row], str], str]] = {
     "Learner": (lambda row: row["learner"] + (f" ({o})" if (o := row["options"]) else ""), "who predicts"),
     "Track": (lambda row: row["track"], "informed: may use the channel's likelihood"),
     "Risk": (_risk, "mean total KL in nats; bold: Bayes and what is level with it, else the least"),
-    "Risk, 95%": (lambda row: _estimate(row, "risk").interval, "its interval"),
+    "Risk, 95%": (lambda row: row["risk"].interval, "its interval"),
     "Worst truth": (_number("worst_truth", ".0f"), "the truth of the largest risk, which the row shows"),
     "TV per round": (_number("tv", ".4f"), "mean total variation from the truth"),
     "Regret": (
-        lambda row: "" if row["member"] or math.isnan(row["regret"]) else _estimate(row, "regret").short,
+        lambda row: "" if row["member"] or math.isnan(row["regret"].value) else row["regret"].short,
         "risk less that of the best hypothesis in hindsight, where the truth is outside the class",
     ),
     "Score": (_number("score", "z.3f"), "(uniform - risk) / (uniform - Bayes), on the same episodes"),
     "Over Bayes": (_over_bayes, "risk less Bayes'; level: the interval of the difference holds 0"),
     "Over Bayes, 95%": (
-        lambda row: _estimate(row, "over_bayes").interval if _over_bayes(row) else "",
+        lambda row: row["over_bayes"].interval if _over_bayes(row) else "",
         "interval of the paired difference; those of a game hold together",
     ),
     "Bound": (
@@ -91,7 +86,7 @@ def leaderboard(results: Results) -> tuple[str, DataFrame]:
     """Columns on which all rows agree, in words, and a table of the other columns that have some text."""
     from pandas import DataFrame
 
-    rows = results.frame.to_dict("records")
+    rows = results.rows
     texts = {title: [text(row) for row in rows] for title, (text, _) in LEADERBOARD.items()}
     table = DataFrame(texts, dtype=object)  # which keeps what is in bold
     same = [title for title in _SHARED if table[title].nunique() == 1 and table[title].iloc[0]]
@@ -104,7 +99,7 @@ def grid(results: Results) -> DataFrame | None:
     """Risks of learners, one per column, on channels, one per row; None where a place has several risks."""
     from pandas import DataFrame
 
-    rows = [row for row in results.frame.to_dict("records") if not row["broken"]]
+    rows = [row for row in results.rows if not row["broken"]]
     cells = {(row["channel"], row["learner"]): _risk(row) for row in rows}
     channels, learners = results.channels, results.learners
     if len(cells) < len(rows) or min(len(channels), len(learners)) < 2:

@@ -14,7 +14,6 @@ from rich.text import Text
 from ldp_gym.bench import tables
 from ldp_gym.bench.contained import LIMITS
 from ldp_gym.bench.experiment import Cell
-from ldp_gym.bench.findings import Verdict
 from ldp_gym.bench.report import Report, Section, texts_of
 from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.runner import run
@@ -22,6 +21,7 @@ from ldp_gym.bench.store import DIRECTORY, Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, Suite, YourGame
 from ldp_gym.cli.arguments import json_of, option_of, say, search_here, told_in_a_line
 from ldp_gym.core.errors import BrokenPromiseError, printable
+from ldp_gym.statistics import Verdict
 
 TRUST = "Load a trained model that holds a pickle, which can run any code."
 
@@ -215,7 +215,7 @@ def _print_section(console: Console, section: Section) -> None:
     console.rule(Text(f"{suite.name}: {suite.title}"))
     for audit in results.broken_promises:
         say(console, f" BROKEN PROMISE {audit}: left out of the ranking", "bold red")
-    colours = {Verdict.SHOWN: "green", Verdict.NOT_CONTRADICTED: "dim", Verdict.CONTRADICTED: "red"}
+    colours = dict(zip(Verdict, ("green", "dim", "dim", "red"), strict=True))
     for finding, verdict in section.findings:
         mark = Text(" · ") if verdict is None else Text(f" {verdict.mark} ", colours[verdict])
         say(console, finding.text, mark=mark)

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray
-from ldp_gym.core.intervals import largest_share, least_share
 from ldp_gym.privacy.exact import check_situation
+from ldp_gym.statistics import largest_share, least_share
 
 _CAUTION = 1e-6
 """Error rate at which the exploration compares events, so that chance is not taken for a leak."""

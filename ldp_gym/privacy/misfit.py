@@ -23,8 +23,8 @@ import numpy as np
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.listing import list_space
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
-from ldp_gym.core.intervals import largest_share, least_share
 from ldp_gym.privacy.exact import exact_epsilon, log_densities, log_ratios
+from ldp_gym.statistics import largest_share, least_share
 
 Situation = tuple[FloatArray, FloatArray | None]
 """Candidates ``(K, M)`` and, for an adaptive channel, the public posterior ``(K,)``."""

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ldp_gym.bench import figures, statistics
+from ldp_gym import statistics
+from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding
 from ldp_gym.bench.results import ExperimentResult, Results

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ldp_gym.bench import figures, statistics
+from ldp_gym import statistics
+from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.findings import Finding, above, find_least_risk
+from ldp_gym.bench.findings import Finding, find_least_risk
 from ldp_gym.bench.results import ExperimentResult, Results
-from ldp_gym.bench.splits import TESTS, score_totals
-from ldp_gym.bench.statistics import Estimate
+from ldp_gym.bench.splits import TESTS
 from ldp_gym.bench.suites.base import REDRAWN, Suite, channel_rules
 from ldp_gym.natures.base import NATURES
+from ldp_gym.statistics import Estimate, above, score_totals
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -7,14 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldp_gym import theory
-from ldp_gym.bench import figures, statistics
+from ldp_gym import statistics, theory
+from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.findings import Finding, above, below, certain, every
+from ldp_gym.bench.findings import Finding
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.suites.base import REDRAWN, TABLES, Suite, channel_rules
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.arrays import FloatArray
+from ldp_gym.statistics import above, below, certain, every
 
 _COMPARED = (*((name, "laplace-single") for name in ("exp3", "centred-exp3", "bayes")), ("bayes", "split"))
 """Learners and channels that several suites play."""

@@ -8,10 +8,9 @@ from helpers import ALPHA
 from scipy import stats
 
 from ldp_gym.bench import SUITES, Finding, Results, Verdict, figures, judge
-from ldp_gym.bench.findings import above, below, every
-from ldp_gym.bench.statistics import Estimate
 from ldp_gym.bench.store import Outcome
 from ldp_gym.evaluation import Evaluation
+from ldp_gym.statistics import Estimate, above, below, every
 
 
 class Known(dict):

@@ -7,7 +7,8 @@ from command_line import run_in_line
 
 import ldp_gym
 from ldp_gym import bench
-from ldp_gym.bench import Experiment, certificates, tables
+from ldp_gym.bench import Experiment, tables
+from ldp_gym.bench.results import audit_channels
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.core.errors import BrokenPromiseError, BrokenPromiseWarning
 
@@ -108,7 +109,7 @@ LARGE = {"hypotheses": "dirichlet", "num_hypotheses": 64, "num_labels": 1000, "c
     ],
 )
 def test_the_table_has_a_verdict(rules, epsilon, verdict):
-    (audit,) = certificates.audit_channels([Experiment(rules, "bayes")]).values()
+    (audit,) = audit_channels([Experiment(rules, "bayes")]).values()
     assert tables.certificate_table([audit])["Verdict"][0] == verdict
     assert (audit.certificate is None) == (epsilon is None)
     if epsilon:
@@ -122,6 +123,6 @@ def test_a_channel_is_audited_once_for_a_promise_and_kind_on_the_largest_class()
         for labels in (32, 16, 64, 10_000)
         for rules in ({}, {"epsilon": 1.0}, {"epsilon": 2.0})
     ]
-    rows = certificates.audit_channels(experiments).values()
+    rows = audit_channels(experiments).values()
     assert [row.certificate.claimed_epsilon for row in rows] == [1.0, 2.0]
     assert {row.hypotheses for row in rows} == {"dirichlet, K = 8, M = 64"}

@@ -6,8 +6,9 @@ from helpers import Stepwise
 
 import ldp_gym
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.splits import SPLITS, TESTS, TRAIN, TRAIN_SEED, GameSplit, score, score_totals
+from ldp_gym.bench.splits import SPLITS, TESTS, TRAIN, TRAIN_SEED, GameSplit, score
 from ldp_gym.engine.scenario import Scenario
+from ldp_gym.statistics import score_totals
 
 
 @pytest.mark.parametrize("name", SPLITS)

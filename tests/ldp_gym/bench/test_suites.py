@@ -9,8 +9,7 @@ from context_search import hardest_contexts
 
 import ldp_gym
 from ldp_gym import bench, theory
-from ldp_gym.bench import SUITES, Verdict, judge, online_to_batch
-from ldp_gym.core.divergences import tv
+from ldp_gym.bench import SUITES, Verdict, judge
 
 
 @pytest.fixture(scope="module")
@@ -151,14 +150,3 @@ def test_average_predictions_stand_beside_the_losses():
     np.testing.assert_array_equal(worst.average_prediction, every.average_prediction[every.worst_truth])
     with pytest.raises(ValueError, match="class without contexts"):
         ldp_gym.evaluate("bayes", {"horizon": 10}, episodes=1, averages=True)
-
-
-def test_the_median_run_is_within_three_alpha():
-    """Six of ten runs within alpha of the truth, the others adversarial: together, and far off."""
-    rng = np.random.default_rng(0)
-    truth, alpha = rng.dirichlet(np.ones(6)), 0.05
-    for _ in range(50):
-        far = 0.2 * truth + 0.8 * rng.dirichlet(np.full(6, 0.3))
-        good = [(1 - alpha) * truth + alpha * rng.dirichlet(np.ones(6)) for _ in range(6)]
-        runs = np.array(good + [far] * 4)[rng.permutation(10)]
-        assert tv(runs[online_to_batch.median_run(runs)], truth) <= 3 * alpha

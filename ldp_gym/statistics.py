@@ -1,0 +1,490 @@
+"""Estimates with intervals, p-values and verdicts: every formula that decides what the data show.
+
+**Means.** The one method of the package is a bootstrap-t. Risks are skewed: a few unlucky episodes pay
+several times the mean. Student's interval is then too short on their side, and covers the expectation of 16
+episodes in 86% of cases instead of 95%. The bootstrap-t estimates from the sample itself how far a
+studentized mean strays: it draws samples from the sample, and takes the quantiles of
+``(mean* - mean) / error*`` in place of Student's. Three things are added for few values:
+
+- A tail that the sample has not seen is still missing, so the nominal level is stricter
+  (:func:`nominal_level`).
+- A sample with a large outlier gets a very long interval, though its mean is too large already. So no
+  quantile is more than 1.25 times Student's of the same level.
+- A sample that is skewed to one side gets a short end on the other, though the values that it lacks may lie
+  there: paired differences have outliers on both sides. So no quantile is less than Student's of the
+  requested level, and the interval contains Student's.
+
+``make coverage`` measures the coverage, and docs/measurements.md has the table. Resamples are deterministic:
+samples of n values are always resampled in the same way.
+
+**Verdicts.** The data show a claim when they exclude its opposite, and contradict it when they exclude the
+claim; often they do neither. A claim that its *control* does not break is vacuous: an upper bound that a
+learner that never learns does not exceed either, or a lower bound that holds without privacy too. Of many
+false claims some would be shown by chance: Holm's (1979) p-values hold the chance of any such mistake in a
+family below 5%.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import FloatArray, IntArray
+
+CONFIDENCE = 0.95
+"""Confidence of intervals and of families of verdicts, unless another is given."""
+
+RESAMPLES = 2000
+"""Number of bootstrap samples."""
+
+_FEW = 6
+"""Number of values below which Student's law replaces the resamples: too few of those differ."""
+
+_LONGEST = 1.25
+"""Largest quantile, in units of Student's."""
+
+_KEPT = 1_000_000
+"""Largest size of resamples that are kept for the next sample of n values: 8 MB."""
+
+_NO_SPREAD = 1e-9
+"""Relative spread below which a sample counts as constant."""
+
+_NEARLY_CONSTANT = 1e-3
+"""Length of an interval, relative to its ends, below which a sample counts as nearly constant."""
+
+ALIKE = "episodes alike: rare failures may be unseen"
+"""Text in place of an interval where the episodes are nearly alike: they say nothing about rare events."""
+
+
+# -- Estimates ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its confidence interval, whose ends are infinite if it is not known.
+
+    Where a sample is constant or nearly so, an event that none of its n values shows may be rare, not absent:
+    with 95% confidence it has a probability of at most ``3 / n`` (the rule of three).
+
+    Attributes:
+        value: the number.
+        low: lower end of the interval.
+        high: upper end of the interval.
+        unseen: ``3 / n`` where the sample is constant or nearly so; 0 elsewhere.
+
+    Example:
+        >>> print(Estimate(12.345, 11.0, 14.0))
+        12.3 [11.0, 14.0]
+        >>> print(Estimate(2.08179, 2.08179, 2.08180, unseen=3 / 32))
+        2.082 (episodes alike: rare failures may be unseen, in up to 9.4% of them)
+    """
+
+    value: float
+    low: float = -np.inf
+    high: float = np.inf
+    unseen: float = 0.0
+
+    @property
+    def known(self) -> bool:
+        """True if both ends of the interval are finite."""
+        return bool(np.isfinite([self.low, self.high]).all())
+
+    @property
+    def half(self) -> float:
+        """Half of the interval's length."""
+        return (self.high - self.low) / 2.0
+
+    def contains(self, value: float) -> bool:
+        """Tell if the interval contains a value."""
+        return self.low <= value <= self.high
+
+    def __truediv__(self, scale: float) -> Estimate:
+        return Estimate(self.value / scale, self.low / scale, self.high / scale, self.unseen)
+
+    @property
+    def short(self) -> str:
+        """The value without its interval, as text."""
+        return self._format(self.value)
+
+    @property
+    def interval(self) -> str:
+        """The interval in brackets, :data:`ALIKE` where the episodes are nearly alike, or an empty text."""
+        if self.unseen > 0.0:
+            return f"{ALIKE}, in up to {min(self.unseen, 1.0):.1%} of them"
+        if not self.known:
+            return ""
+        low, high = self._format(self.low), self._format(self.high)
+        return ALIKE if low == high else f"[{low}, {high}]"
+
+    def warning(self, max_loss: float) -> str:
+        """A sentence about rare failures, each of at most ``max_loss``; empty where the sample varies.
+
+        Example:
+            >>> mean(np.full(60, 2.0)).warning(100.0)
+            'rare failures may be unseen: up to 5.0% of the episodes, at most 100 each, would add up to 5'
+        """
+        if self.unseen == 0.0:
+            return ""
+        share = min(self.unseen, 1.0)
+        return (
+            f"rare failures may be unseen: up to {share:.1%} of the episodes, at most {max_loss:g} each, "
+            f"would add up to {share * max_loss:.3g}"
+        )
+
+    def _format(self, number: float) -> str:
+        digits = 0 if abs(self.value) >= 1000 else 1 if abs(self.value) >= 10 else 3
+        return f"{number:z,.{digits}f}"
+
+    def __str__(self) -> str:
+        interval = f"({self.interval})" if self.interval.startswith(ALIKE) else self.interval
+        return f"{self.short} {interval}".rstrip()
+
+
+def mean(samples: FloatArray, confidence: float = CONFIDENCE, least: float = -np.inf) -> Estimate:
+    """Mean of samples ``(n,)``, with an interval of their expectation, which is at least ``least``.
+
+    One sample, or a constant one, has no interval.
+
+    Example:
+        >>> print(mean(np.arange(100.0) ** 2))
+        3,284 [2,640, 4,004]
+    """
+    return largest_mean(np.asarray(samples)[None], confidence, least)
+
+
+def largest_mean(samples: FloatArray, confidence: float = CONFIDENCE, least: float = -np.inf) -> Estimate:
+    """Largest of K means of samples ``(K, n)``, with an interval of the largest expectation.
+
+    The interval lies too high only if one of K lower ends does, so these hold together: their quantile is
+    that of the largest pivot. It lies too low only if the upper end of the largest expectation does: one
+    suffices. All K samples have a say in what a pivot's quantile is.
+    """
+    value, count = float(samples.mean(axis=-1).max()), samples.shape[-1]
+    if not _usable(samples):
+        return Estimate(value)
+    means, errors, pivots = _studentize(samples)
+    tail = nominal_level(1.0 - confidence, count) / 2.0
+    student = _student((1.0 - confidence) / 2.0, count - 1)  # no quantile is less
+    most_above, most_below = _LONGEST * _student(np.array([tail / len(samples), tail]), count - 1)
+    above = min(_quantile(np.fmax.reduce(pivots, axis=0), 1.0 - tail), most_above)
+    below = min(-_quantile(pivots, tail), most_below)
+    low = float((means - max(above, student) * errors).max())
+    high = float((means + max(below, student) * errors).max())
+    length, size = high - low, max(abs(low), abs(high))
+    if length <= _NO_SPREAD * size:
+        low, high = -np.inf, np.inf
+    return Estimate(value, max(low, least), high, 3.0 / count if length <= _NEARLY_CONSTANT * size else 0.0)
+
+
+def difference(samples: FloatArray, others: FloatArray, comparisons: int = 1) -> Estimate:
+    """Mean difference of two learners on the same tapes, paired episode by episode.
+
+    With several comparisons all intervals hold together with 95% confidence (Bonferroni). Where the learners
+    differ by the same in every episode, as two do that read no message, the interval is that number.
+    """
+    with np.errstate(invalid="ignore"):  # two infinite risks have no difference
+        pairs = np.asarray(samples) - np.asarray(others)
+        found = mean(pairs, 1.0 - (1.0 - CONFIDENCE) / comparisons)
+    alike = len(pairs) > 1 and np.ptp(pairs) == 0.0
+    return replace(found, low=found.value, high=found.value) if alike else found
+
+
+def slope(positions: Sequence[float], samples: Sequence[FloatArray]) -> Estimate:
+    """Least-squares slope of log mean against log position, with its interval.
+
+    Sample i of every position has the same seed; positions may have further ones. The episodes' contributions
+    to the slope are averaged, so that whatever the positions have in common cancels.
+    """
+    contributions = slope_contributions(positions, samples)
+    return mean(contributions) if np.isfinite(contributions).all() else Estimate(np.nan)
+
+
+def slope_contributions(positions: Sequence[float], samples: Sequence[FloatArray]) -> FloatArray:
+    """Contributions of the episodes to the slope, which is their mean (delta method); NaN if a mean is 0."""
+    count = min(len(values) for values in samples)
+    paired = np.stack([np.asarray(values)[:count] for values in samples])
+    means = paired.mean(axis=-1)
+    if not (means > 0.0).all() or not np.isfinite(means).all():
+        return np.full(count, np.nan)
+    x = np.log(np.asarray(positions, dtype=np.float64))
+    leverage = (x - x.mean()) / np.square(x - x.mean()).sum()
+    return float(leverage @ np.log(means)) + (leverage / means) @ (paired - means[:, None])
+
+
+def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> float | None:
+    """Score ``(uniform - risk) / (uniform - Bayes)`` from the total KL of the same episodes ``(n,)``.
+
+    None if the data do not show, at 95%, that Bayes beats the uniform mixture. An infinite risk scores -inf.
+    """
+    if not np.isfinite([uniform, bayes]).all():
+        return None
+    gain = uniform - bayes
+    if min(p_above(gain, 0.0), p_below(gain, 0.0)) > 1.0 - CONFIDENCE:  # a constant gain has p-values too
+        return None
+    return float((uniform.mean() - totals.mean()) / gain.mean())
+
+
+# -- P-values -----------------------------------------------------------------------------------------------
+
+
+def nominal_level(level: float, count: int) -> float:
+    """Level at which quantiles are taken, so that intervals of ``count`` values err at about ``level``.
+
+    Example:
+        >>> round(nominal_level(0.05, 16), 4), round(nominal_level(0.05, 100), 4)
+        (0.0075, 0.029)
+    """
+    return float(level * _strictness(count))
+
+
+def _strictness(count: int) -> float:
+    return 1.0 - min(0.85, 4.2 / float(np.sqrt(count)))
+
+
+def p_above(samples: FloatArray, value: float) -> float:
+    """p-value of "expectation <= value"; of the largest expectation for samples ``(K, n)``.
+
+    It is two-sided: the least ``1 - confidence`` at which the interval of :func:`mean` lies above ``value``.
+
+    Example:
+        >>> p_above(np.arange(100.0), 40.0) < 0.01 < 0.1 < p_above(np.arange(100.0), 49.0)
+        True
+    """
+    samples = np.atleast_2d(samples)
+    if not _usable(samples):
+        return 1.0
+    means, errors, pivots = _studentize(samples)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distances = (means - value) / errors
+    distance = np.fmax.reduce(distances, initial=-np.inf)  # a constant sample at the value says nothing
+    share = min(
+        _share_beyond(np.fmax.reduce(pivots, axis=0), distance),
+        len(samples) * _tail(distance / _LONGEST, samples.shape[-1] - 1),
+    )
+    share = max(share / _strictness(samples.shape[-1]), _tail(distance, samples.shape[-1] - 1))
+    return float(min(1.0, 2.0 * share))
+
+
+def p_below(samples: FloatArray, value: float) -> float:
+    """p-value of "expectation >= value"; of the largest expectation for samples ``(K, n)``.
+
+    All K must lie below to refute it, so it is the largest of the K p-values.
+    """
+    return max(p_above(-row, -value) for row in np.atleast_2d(samples))
+
+
+def _share_beyond(pivots: FloatArray, distance: float) -> float:
+    """Share of pivots ``(R,)`` beyond a distance, counting the sample's own."""
+    return float((1 + np.count_nonzero(pivots >= distance)) / (1 + np.count_nonzero(~np.isnan(pivots))))
+
+
+def _quantile(pivots: FloatArray, share: float) -> float:
+    """Quantile of pivots, counting the sample's own: inverse of :func:`_share_beyond`."""
+    return float(np.nanquantile(pivots, share, method="weibull"))
+
+
+def _student(tail: Any, freedom: int) -> Any:
+    """Student's t quantile with probability ``tail`` above it."""
+    from scipy.special import stdtrit  # a slow import that playing does not need
+
+    return -stdtrit(freedom, tail)
+
+
+def _tail(distance: float, freedom: int) -> float:
+    """Probability that Student's t exceeds a distance."""
+    from scipy.special import stdtr
+
+    return float(stdtr(freedom, -distance))
+
+
+def _usable(samples: FloatArray) -> bool:
+    return samples.shape[-1] >= 2 and bool(np.isfinite(samples).all())
+
+
+def _studentize(samples: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Means ``(K,)`` and errors ``(K,)`` of samples ``(K, n)``, and the pivots ``(K, R)`` of resamples."""
+    count = samples.shape[-1]
+    means = samples.mean(axis=-1)
+    centred = samples - means[:, None]
+    errors = centred.std(axis=-1, ddof=1) / np.sqrt(count)
+    if count < _FEW:
+        law = -_student((np.arange(RESAMPLES) + 1.0) / (RESAMPLES + 1.0), count - 1)
+        rows = np.broadcast_to(law, (len(samples), RESAMPLES))
+        return means, errors, np.random.default_rng(count).permuted(rows, axis=1)  # K independent ones
+    parts = [_pivots(centred, errors, counts) for counts in _resamples(count)]
+    return means, errors, np.concatenate(parts, axis=-1)
+
+
+def _pivots(centred: FloatArray, errors: FloatArray, counts: FloatArray) -> FloatArray:
+    """``(mean* - mean) / error*`` of samples ``(K, n)`` around 0; ``counts`` is how often each is drawn."""
+    count = centred.shape[-1]
+    means = centred @ counts / count
+    variances = np.square(centred) @ counts / count - np.square(means)
+    spread = np.sqrt(np.maximum(variances, 0.0) / (count - 1))
+    pivots = np.full(means.shape, np.nan)
+    np.divide(means, spread, out=pivots, where=spread > _NO_SPREAD * errors[:, None])
+    pivots[errors == 0.0] = 0.0
+    return pivots
+
+
+def _resamples(count: int) -> Iterator[FloatArray]:
+    """Counts of each of n values in each resample, ``(n, R)``, in parts that fit into memory."""
+    if count * RESAMPLES <= _KEPT:
+        yield _kept_resamples(count)
+    else:
+        rng = np.random.default_rng(count)
+        at_once = max(1, _KEPT // count)
+        for start in range(0, RESAMPLES, at_once):
+            yield _draw_resamples(rng, count, min(at_once, RESAMPLES - start))
+
+
+@lru_cache(maxsize=16)
+def _kept_resamples(count: int) -> FloatArray:
+    return _draw_resamples(np.random.default_rng(count), count, RESAMPLES)
+
+
+def _draw_resamples(rng: np.random.Generator, count: int, resamples: int) -> FloatArray:
+    places = rng.integers(count, size=(resamples, count)) + count * np.arange(resamples)[:, None]
+    counts = np.bincount(places.ravel(), minlength=resamples * count).reshape(resamples, count)
+    return counts.T.astype(np.float64)
+
+
+# -- Shares -------------------------------------------------------------------------------------------------
+
+
+def share_interval(hits: int, count: int, confidence: float) -> tuple[float, float]:
+    """Exact interval of a probability, from its hits in ``count`` samples (Clopper and Pearson).
+
+    Example:
+        >>> low, high = share_interval(10, 10, 0.95)
+        >>> round(low, 3), high
+        (0.692, 1.0)
+    """
+    error = (1.0 - confidence) / 2.0
+    return float(least_share(hits, count, error)), float(largest_share(hits, count, error))
+
+
+def least_share(hits: IntArray | int, count: int, error: float) -> FloatArray:
+    """Lower end of :func:`share_interval`: it exceeds the probability with chance ``error`` at most."""
+    from scipy.stats import beta
+
+    hits = np.asarray(hits)
+    return np.where(hits > 0, beta.ppf(error, np.maximum(hits, 1), count - hits + 1), 0.0)
+
+
+def largest_share(hits: IntArray | int, count: int, error: float) -> FloatArray:
+    """Upper end of :func:`share_interval`: it is below the probability with chance ``error`` at most."""
+    from scipy.stats import beta
+
+    hits = np.asarray(hits)
+    return np.where(hits < count, beta.isf(error, hits + 1, np.maximum(count - hits, 1)), 1.0)
+
+
+# -- Verdicts -----------------------------------------------------------------------------------------------
+
+
+class Verdict(Enum):
+    """Relation of the data to a claim, as it is written."""
+
+    SHOWN = "shown"
+    NOT_CONTRADICTED = "not contradicted"
+    VACUOUS = "vacuous here"
+    CONTRADICTED = "contradicted"
+
+    @property
+    def mark(self) -> str:
+        """Sign in front of a finding; that of a vacuous claim is the one of findings that claim nothing."""
+        return {"shown": "✓", "not contradicted": "~", "vacuous here": "·", "contradicted": "✗"}[self.value]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Two p-values about a claim.
+
+    Attributes:
+        p_for: p-value of the claim's opposite: small where the data show the claim.
+        p_against: p-value of the claim: small where the data show the opposite.
+        vacuous: True if the control of the claim does not break it.
+    """
+
+    p_for: float
+    p_against: float
+    vacuous: bool = False
+
+
+def above(samples: FloatArray, value: float, control: FloatArray | None = None) -> Evidence:
+    """Test that an expectation is above a value; for samples ``(K, n)``, the largest of K.
+
+    Args:
+        samples: ``(n,)`` or ``(K, n)``.
+        value: the value.
+        control: samples, in either shape, of a control that must break the claim: the claim is vacuous unless
+            they contradict it at 5%. Lower bounds have one without privacy, upper bounds (see :func:`below`)
+            a learner that never learns.
+    """
+    samples = validation.numbers("samples", samples)
+    if samples.ndim not in (1, 2) or np.isnan(samples).any():
+        raise ValueError(f"samples must be numbers of shape (n,) or (K, n), got {samples}")
+    value = validation.real("value", value)
+    vacuous = control is not None and above(control, value).p_against > 1.0 - CONFIDENCE
+    return Evidence(p_above(samples, value), p_below(samples, value), vacuous)
+
+
+def below(samples: FloatArray, value: float, control: FloatArray | None = None) -> Evidence:
+    """Test that an expectation is below a value; see :func:`above`."""
+    opposite = above(samples, value)
+    vacuous = control is not None and above(control, value).p_for > 1.0 - CONFIDENCE
+    return Evidence(opposite.p_against, opposite.p_for, vacuous)
+
+
+def certain(holds: bool) -> Evidence:
+    """Evidence of a claim about computed numbers, which chance does not affect."""
+    return Evidence(0.0, 1.0) if holds else Evidence(1.0, 0.0)
+
+
+def every(parts: Iterable[Evidence]) -> Evidence:
+    """Evidence that several claims hold together.
+
+    ``p_for`` is the largest of those that are not vacuous. ``p_against`` is the smallest of all, times their
+    number (Bonferroni). All together are vacuous if each is.
+    """
+    if not (parts := list(parts)):
+        return Evidence(1.0, 1.0)
+    against = min(1.0, len(parts) * min(part.p_against for part in parts))
+    telling = [part.p_for for part in parts if not part.vacuous]
+    return Evidence(max(telling, default=1.0), against, not telling)
+
+
+def verdicts(family: Sequence[Evidence]) -> list[Verdict]:
+    """Verdicts on the claims of a family: the chance that any is mistaken is at most 5%.
+
+    Example:
+        >>> clear, less_clear, unclear = (Evidence(p, 1.0) for p in (0.01, 0.04, 0.3))
+        >>> [verdict.value for verdict in verdicts([clear, less_clear])]
+        ['shown', 'shown']
+        >>> [verdict.value for verdict in verdicts([clear, less_clear, unclear])]
+        ['shown', 'not contradicted', 'not contradicted']
+    """
+    shown = holm([evidence.p_for for evidence in family]) <= 1.0 - CONFIDENCE
+    contradicted = holm([evidence.p_against for evidence in family]) <= 1.0 - CONFIDENCE
+    found = []
+    for evidence, is_shown, is_contradicted in zip(family, shown, contradicted, strict=True):
+        holds = Verdict.SHOWN if is_shown else Verdict.NOT_CONTRADICTED
+        holds = Verdict.VACUOUS if evidence.vacuous else holds
+        found.append(Verdict.CONTRADICTED if is_contradicted else holds)
+    return found
+
+
+def holm(p_values: Sequence[float]) -> FloatArray:
+    """Holm's adjusted p-values: the chance that any true hypothesis has one below a is at most a."""
+    order = np.argsort(p_values)
+    factors = len(p_values) - np.arange(len(p_values))
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(np.asarray(p_values)[order] * factors))
+    return adjusted
