@@ -35,7 +35,6 @@ GAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "easy": ("LDPDistBox-easy-v0", {}),
     "medium": ("LDPDistBox-medium-v0", {}),
     "hard": ("LDPDistBox-hard-v0", {}),
-    "adaptive": ("LDPDistBox-v0", {"channel": "adaptive-wheel"}),
 }
 """Id and rules of each game."""
 

@@ -38,7 +38,7 @@ HALF_SPACES: dict[str, dict[str, Any]] = {
 """Options of the half-spaces that are not registered; the trials are of :class:`Trial`."""
 
 NEVER_BLIND = {
-    **dict.fromkeys(("split", "vote", "wheel", "adaptive-wheel"), "no"),
+    **dict.fromkeys(("split", "vote", "wheel"), "no"),
     **dict.fromkeys(("adaptive-split", "adaptive-groups"), "not proved"),
 }
 """Channels that are blind on :data:`BLIND`, or are not known to see every pair. All others are never blind.
@@ -77,7 +77,7 @@ class Trial(HalfSpace):
         """One uniform for each hypothesis, and one that decides about the split."""
         return self.num_hypotheses + 1
 
-    def _contrast(
+    def _question(
         self, coins: FloatArray, candidates: FloatArray, posterior: FloatArray | None
     ) -> FloatArray:
         contrast = normal(coins[..., :-1]) @ self.root

@@ -98,7 +98,7 @@ def draw(by_hypotheses: dict[str, list[float]], by_labels: dict[str, list[float]
 
     figure, both = pyplot.subplots(1, 2, figsize=(9, 4.2), sharey=True, layout="constrained")
     panels = (("K, at M = 16", HYPOTHESES, by_hypotheses), ("M, at K = 8", LABELS, by_labels))
-    loud = ("laplace-single", "split", "wheel", "adaptive-split", "adaptive-wheel", "adaptive-groups")
+    loud = ("laplace-single", "split", "wheel", "adaptive-split", "adaptive-groups")
     for axes, (title, sizes, costs) in zip(both, panels, strict=True):
         for channel, values in costs.items():
             style = {"label": channel} if channel in loud else {"color": "0.8", "zorder": 1}

@@ -22,7 +22,6 @@ CHANNELS = [
     "half-space",
     "designed",
     "adaptive-split",
-    "adaptive-wheel",
     "adaptive-groups",
     "adaptive-half-space",
 ]

@@ -93,7 +93,7 @@ def record() -> dict[str, np.ndarray]:
     warnings.simplefilter("ignore")
     parts = {name: record_game(rules) for name, rules in games().items()}
     for learner in ldp_gym.LEARNERS:
-        for channel in ("laplace-single", "randomized-response", "adaptive-wheel"):
+        for channel in ("laplace-single", "randomized-response", "adaptive-split"):
             parts[f"learner {learner}, {channel}"] = record_learner(learner, channel)
     for channel in ldp_gym.CHANNELS:
         parts[f"channel {channel}, played by bayes"] = record_learner("bayes", channel)

@@ -22,7 +22,7 @@ import ldp_agents
 import ldp_gym
 from ldp_gym.channels.base import Channel
 from ldp_gym.cli.catalogue import headings
-from ldp_gym.core.registry import Registry
+from ldp_gym.core.registry import Registry, read_signature
 
 sys.path.insert(0, str(Path(__file__).parent))
 import roles
@@ -183,8 +183,7 @@ GAME = {"num_hypotheses", "num_labels", "context_dim", "class_seed", "horizon", 
 
 
 def _options(maker: Callable[..., Any], argument: str) -> list[str]:
-    parameters = [p for p in inspect.signature(maker).parameters.values() if p.name not in GAME]
-    parameters = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    parameters = [p for p in read_signature(maker)[0].values() if p.name not in GAME]
     if not parameters:
         return []
     said = {}

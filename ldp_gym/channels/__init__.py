@@ -9,7 +9,7 @@ people's data. ``ldp_gym.audit.certify(channel, candidates)`` checks it.
 
 from ldp_gym.channels.adaptive_groups import AdaptiveGroups
 from ldp_gym.channels.base import CHANNELS, Channel
-from ldp_gym.channels.comparison import AdaptiveScheffe, AdaptiveSplit, Scheffe, Split
+from ldp_gym.channels.comparison import AdaptiveSplit, Scheffe, Split
 from ldp_gym.channels.designed import Designed
 from ldp_gym.channels.hadamard_response import HadamardResponse
 from ldp_gym.channels.half_space import AdaptiveHalfSpace, HalfSpace
@@ -18,15 +18,13 @@ from ldp_gym.channels.noisy import GaussianVector, LaplaceSingle, LaplaceVector
 from ldp_gym.channels.one_bit import Hybrid, OneBit
 from ldp_gym.channels.randomized_response import Identity, RandomizedResponse
 from ldp_gym.channels.subset_selection import SubsetSelection, UnaryEncoding
-from ldp_gym.channels.vote import AdaptiveWheel, Vote, Wheel
+from ldp_gym.channels.vote import Vote, Wheel
 
 __all__ = [
     "CHANNELS",
     "AdaptiveGroups",
     "AdaptiveHalfSpace",
-    "AdaptiveScheffe",
     "AdaptiveSplit",
-    "AdaptiveWheel",
     "Channel",
     "Designed",
     "GaussianVector",
@@ -51,9 +49,7 @@ CHANNELS.own.update(
     {
         "adaptive-groups": AdaptiveGroups,
         "adaptive-half-space": AdaptiveHalfSpace,
-        "adaptive-scheffe": AdaptiveScheffe,
         "adaptive-split": AdaptiveSplit,
-        "adaptive-wheel": AdaptiveWheel,
         "designed": Designed,
         "gaussian-vector": GaussianVector,
         "hadamard-response": HadamardResponse,

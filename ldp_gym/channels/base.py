@@ -24,6 +24,9 @@ CHANNELS: Registry[Channel] = Registry("channel", group="ldp_gym.channels")
 Public = FloatArray | None
 """The public posterior ``(..., K)``; None where a channel does not read it."""
 
+LEAST_PUBLIC_WEIGHT = 1e-12
+"""Least public weight of a hypothesis in the means that adaptive channels compare."""
+
 _SINGULAR = 1e12
 """Condition number above which a channel matrix counts as singular."""
 
@@ -354,17 +357,9 @@ class AdaptiveChannel(Channel):
     adaptive: ClassVar[bool] = True
 
     def __init__(
-        self,
-        num_hypotheses: int,
-        num_labels: int,
-        horizon: int,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        posterior_rate: float = 1.0,
-        posterior_share: float = 0.0,
+        self, *sizes: int, posterior_rate: float = 1.0, posterior_share: float = 0.0, **options: Any
     ) -> None:
-        super().__init__(num_hypotheses, num_labels, horizon, epsilon=epsilon, delta=delta)
+        super().__init__(*sizes, **options)
         self.posterior_rate = validation.positive("posterior_rate", posterior_rate, most=1.0)
         self.posterior_share = validation.probability_below_one("posterior_share", posterior_share)
 
@@ -377,6 +372,10 @@ class AdaptiveChannel(Channel):
                 f"game.public_posterior() keeps one"
             )
         return posterior
+
+    def _public_weights(self, posterior: Public) -> FloatArray:
+        """The public posterior, with at least :data:`LEAST_PUBLIC_WEIGHT` for every hypothesis."""
+        return np.maximum(self._public(posterior), LEAST_PUBLIC_WEIGHT)
 
 
 def as_channel(channel: object) -> Channel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -28,17 +28,8 @@ class ClippedChannel(Channel):
 
     reveals_losses: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        num_hypotheses: int,
-        num_labels: int,
-        horizon: int,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        clipping: str = "continuous",
-    ) -> None:
-        super().__init__(num_hypotheses, num_labels, horizon, epsilon=epsilon, delta=delta)
+    def __init__(self, *sizes: int, clipping: str = "continuous", **options: Any) -> None:
+        super().__init__(*sizes, **options)
         self.clipping = Clipping(self.horizon, clipping)
 
     @property

@@ -11,21 +11,16 @@ docs/theory.md proves, for mixtures f, p of the hypotheses and S the positive si
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ldp_gym.channels.base import AdaptiveChannel, Public
-from ldp_gym.channels.comparison import BitChannel
-from ldp_gym.channels.listing import NUM_DRAWS, MessageList, list_by_coins
+from ldp_gym.channels.bit import TIE, BitChannel, label_sides
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import (
     BoolArray,
     FloatArray,
-    IntArray,
-    Messages,
-    masses,
-    mixture,
     sums_in_order,
     uniform_distribution,
 )
@@ -40,14 +35,8 @@ _DEPENDENT = 1e-12
 _ROUNDED = 1e-18
 """Squared length, in probability, below which a hypothesis is the first one up to rounding."""
 
-_ON_THE_PLANE = 1e-12
-"""Relative size of a sum that counts as 0: rounding must not decide on which side a label lies."""
-
 _TURNS = 3
 """Number of steps that turn the plane of the adaptive channel."""
-
-_LEAST_PUBLIC_WEIGHT = 1e-12
-"""Least public weight that a hypothesis is given."""
 
 _TABLES_AT_ONCE = 256
 """Number of tables that are worked on together: they fit into a processor's cache."""
@@ -81,8 +70,6 @@ class HalfSpace(BitChannel):
     pays less on random tables. When not: ``designed`` pays less where its limits allow it, an adaptive
     channel where users can wait for each other, and above eps = 2 one bit is too little.
 
-    The base measure of :meth:`log_density` is the law of the contrast, times counting the two answers.
-
     The arguments that are not listed here are those of every :class:`Channel`.
 
     Args:
@@ -91,17 +78,8 @@ class HalfSpace(BitChannel):
             promises is left.
     """
 
-    def __init__(
-        self,
-        num_hypotheses: int,
-        num_labels: int,
-        horizon: int,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        turned: float = 0.0,
-    ) -> None:
-        super().__init__(num_hypotheses, num_labels, horizon, epsilon=epsilon, delta=delta)
+    def __init__(self, *sizes: int, turned: float = 0.0, **options: Any) -> None:
+        super().__init__(*sizes, **options)
         self.turned = validation.probability_below_one("turned", turned)
 
     @property
@@ -109,16 +87,7 @@ class HalfSpace(BitChannel):
         """One uniform for each hypothesis but the first; one more decides about turning, if there is any."""
         return self.num_hypotheses - (self.turned == 0.0)
 
-    def encode(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
-    ) -> Messages:
-        contrast = self._contrast(uniforms[..., :-1], candidates, posterior)
-        liked = masses(candidates, np.asarray(labels))
-        side = _side(np.einsum("...k,...k->...", contrast, liked), np.maximum.reduce(liked, axis=-1))
-        return np.where(self._answers(side, uniforms[..., -1])[..., None], -contrast, contrast)
-
-    def _contrast(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
-        """The contrasts ``(..., K)`` that public coins ``(..., num_public_coins)`` draw."""
+    def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
         contrast = self._plane(coins[..., : self.num_hypotheses - 1], candidates)
         if self.turned == 0.0:
             return contrast
@@ -138,28 +107,6 @@ class HalfSpace(BitChannel):
         lower = factor.lower.reshape(*factor.lower.shape[:2], *shape)
         solution = _solve_transposed(lower, factor.inverse.reshape(-1, *shape), noise)
         return _scaled(np.moveaxis(solution, 0, -1))
-
-    def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
-        """1 for a label on the answered side, 0 on the other, 1/2 on the plane."""
-        return label_sides(-np.asarray(messages), candidates)
-
-    def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
-        """Both answers about random planes; for one dimension, where all planes are the same, about one."""
-        coins = np.random.default_rng(0).random((NUM_DRAWS, self.num_public_coins))
-        return list_by_coins(self.messages_given_coins(coins, candidates, posterior), None)
-
-    def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
-    ) -> Messages:
-        """Both answers about the plane."""
-        contrast = self._contrast(coins, candidates, posterior)
-        return np.stack([contrast, -contrast], axis=-2)
-
-    def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """A few hundred random planes with both answers: off the plane, a ratio is eps or 0."""
-        coins = np.random.default_rng(0).random((200, self.num_public_coins))
-        messages = self.messages_given_coins(coins, candidates, posterior)
-        return messages.reshape(-1, self.num_hypotheses)
 
 
 class AdaptiveHalfSpace(AdaptiveChannel, HalfSpace):
@@ -188,8 +135,8 @@ class AdaptiveHalfSpace(AdaptiveChannel, HalfSpace):
     supports, where turning changes nothing, and at eps of 2 and more; there ``adaptive-groups`` tells more.
     """
 
-    def _contrast(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
-        weights = np.maximum(self._public(posterior), _LEAST_PUBLIC_WEIGHT)
+    def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
+        weights = self._public_weights(posterior)
         weights = weights / sums_in_order(weights)
         return turn_contrast(self._plane(coins, candidates), candidates, weights, _TURNS)
 
@@ -213,19 +160,6 @@ def turn_contrast(
         largest = np.abs(turned).max(axis=-1, keepdims=True)
         contrast = np.where(largest > 0.0, turned / np.where(largest > 0.0, largest, 1.0), contrast)
     return contrast
-
-
-def label_sides(contrast: FloatArray, candidates: FloatArray) -> FloatArray:
-    """The side of every label, ``(..., M)``."""
-    return _side(mixture(contrast, candidates), np.maximum.reduce(candidates, axis=-2))
-
-
-def _side(products: FloatArray, scale: FloatArray) -> FloatArray:
-    """1 on the positive side of the plane, 0 on the negative one, 1/2 on the plane."""
-    edge = _ON_THE_PLANE * scale
-    side: FloatArray = np.add(products > edge, products >= -edge, dtype=np.float64)
-    side *= 0.5
-    return side
 
 
 def _scaled(coefficients: FloatArray) -> FloatArray:
@@ -276,7 +210,7 @@ def _factor_chunk(tables: FloatArray) -> LewisFactor:
     columns = np.ascontiguousarray(np.moveaxis(tables, 0, -1))
     points = columns[1:] - columns[:1]
     # A label that all like equally, up to rounding, has no say.
-    points[:, np.abs(points).max(axis=0) <= _ON_THE_PLANE * columns.max(axis=0)] = 0.0
+    points[:, np.abs(points).max(axis=0) <= TIE * columns.max(axis=0)] = 0.0
     weights = np.sqrt(sum(np.square(row) for row in points))
     factor, weights = _triangular(points, weights)
     independent = factor.inverse > 0.0  # decided once: a basis that changed would spoil the steps before

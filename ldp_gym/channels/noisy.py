@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -93,18 +93,9 @@ class NoisyChannel(ClippedChannel):
     law: ClassVar[NoiseLaw]
 
     def __init__(
-        self,
-        num_hypotheses: int,
-        num_labels: int,
-        horizon: int,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        clipping: str = "continuous",
-        calibration: str = "paper",
-        gamma: float | None = None,
+        self, *sizes: int, calibration: str = "paper", gamma: float | None = None, **options: Any
     ) -> None:
-        super().__init__(num_hypotheses, num_labels, horizon, epsilon=epsilon, delta=delta, clipping=clipping)
+        super().__init__(*sizes, **options)
         self.calibration = validation.choice("calibration", calibration, CALIBRATIONS)
         self.log_kt = math.log(self.num_hypotheses) + math.log(self.horizon)
         gamma = math.log(self.horizon) if gamma is None else validation.positive("gamma", gamma)

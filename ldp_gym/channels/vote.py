@@ -20,7 +20,7 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import AdaptiveChannel, Public
+from ldp_gym.channels.base import Public
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
 from ldp_gym.channels.subset_selection import SubsetChannel
 from ldp_gym.channels.two_level import TwoLevelChannel, best_share, log_mixture, quadratic_losses
@@ -191,13 +191,10 @@ class Wheel(TwoLevelChannel):
         """Distance of each hypothesis behind the start of the arc."""
         return gym.spaces.Box(0.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
 
-    def _stretches(self, candidates: FloatArray, posterior: Public) -> FloatArray:
-        """The public probability of a vote for each hypothesis, ``(..., K)``."""
-        return expectations(votes(candidates), mixture(self._weights(posterior), candidates))
-
-    def _weights(self, posterior: Public) -> FloatArray:
-        """The weights of the hypotheses in the public mixture."""
-        return uniform_distribution(self.num_hypotheses)
+    def _stretches(self, candidates: FloatArray) -> FloatArray:
+        """Probability ``(..., K)`` of a vote for each hypothesis under the uniform mixture."""
+        uniform = uniform_distribution(self.num_hypotheses)
+        return expectations(votes(candidates), mixture(uniform, candidates))
 
     def _arc(self, stretches: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The arc's length r, and the log density of an arc that covers: ``(..., 1)`` each.
@@ -219,7 +216,7 @@ class Wheel(TwoLevelChannel):
     def encode(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
-        stretches = self._stretches(candidates, posterior)
+        stretches = self._stretches(candidates)
         places = self._places(uniforms[..., :-3], stretches)
         chosen = cast_votes(candidates, np.asarray(labels), uniforms[..., -1])
         arc, log_density = (side[..., 0] for side in self._arc(stretches))
@@ -229,16 +226,16 @@ class Wheel(TwoLevelChannel):
         return _behind(places, _on_grid(start)[..., None])
 
     def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
-        arc, _ = self._arc(self._stretches(candidates, posterior))
+        arc, _ = self._arc(self._stretches(candidates))
         return mixture((messages <= arc).astype(np.float64), votes(candidates))
 
     def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Public) -> FloatArray:
-        return self._arc(self._stretches(candidates, posterior))[1]
+        return self._arc(self._stretches(candidates))[1]
 
     def log_likelihood(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
-        arc, log_density = self._arc(self._stretches(candidates, posterior))
+        arc, log_density = self._arc(self._stretches(candidates))
         covered = mixture((messages <= arc).astype(np.float64), votes(candidates))
         return log_mixture(expectations(candidates, covered), log_density, self.epsilon)
 
@@ -246,7 +243,7 @@ class Wheel(TwoLevelChannel):
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
     ) -> FloatArray:
         laws, names = vote_laws_of_winners(candidates), winners(candidates)
-        arc, log_density = self._arc(self._stretches(candidates, posterior))
+        arc, log_density = self._arc(self._stretches(candidates))
         names = np.broadcast_to(names, (*messages.shape[:-1], names.shape[-1]))
         places = np.take_along_axis(messages, names, axis=-1)
         apart = np.abs(places[..., :, None] - places[..., None, :])
@@ -258,7 +255,7 @@ class Wheel(TwoLevelChannel):
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """For all orders, or random ones, an arc per interval of starts that cover the same hypotheses."""
-        num_hypotheses, stretches = self.num_hypotheses, self._stretches(candidates, posterior)
+        num_hypotheses, stretches = self.num_hypotheses, self._stretches(candidates)
         complete = num_hypotheses <= MOST_ORDERED
         if complete:  # where on the circle the first one stands says nothing
             coins = np.insert(all_orders(num_hypotheses - 1) + 1.0, 0, 0.0, axis=1)
@@ -275,33 +272,9 @@ class Wheel(TwoLevelChannel):
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """An arc around each hypothesis: a density takes two values, so any ratio is eps or 0."""
-        stretches = self._stretches(candidates, posterior)
+        stretches = self._stretches(candidates)
         places = self._places(np.arange(self.num_hypotheses, dtype=np.float64), stretches)
         return _behind(places, places[:, None] - self._arc(stretches)[0] / 2.0)
-
-
-class AdaptiveWheel(AdaptiveChannel, Wheel):
-    """The wheel under the public posterior: likely hypotheses have much room on the circle.
-
-    As in :class:`Wheel`, with stretches from the posterior's mixture instead of the uniform one.
-
-    Example:
-        K = 3, disjoint supports, posterior (0.7, 0.2, 0.1): stretches (0.7, 0.2, 0.1), arc 0.5.
-
-        >>> posterior = np.array([0.7, 0.2, 0.1])
-        >>> AdaptiveWheel(3, 3, 100).agreement(np.array([0.4, 0.85, 1.0]), np.eye(3), posterior).tolist()
-        [1.0, 0.0, 0.0]
-
-    Privacy: posterior and circle are public; an arc's density takes two values, ``e^eps`` apart.
-
-    When to use it: disjoint supports, where it is close to ``adaptive-groups``.
-
-    When not: it can be blind, as :class:`Split` is; on the table there Bayes pays 149 / 566 nats in
-    1,000 / 4,000 rounds.
-    """
-
-    def _weights(self, posterior: Public) -> FloatArray:
-        return self._public(posterior)
 
 
 def _on_grid(places: FloatArray) -> FloatArray:

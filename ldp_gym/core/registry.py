@@ -176,11 +176,11 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         maker = self[name]
         if not callable(maker):
             raise TypeError(f"the {self.kind} {name!r} must be a class or a function, got {maker!r}")
-        return _read_signature(maker)
+        return read_signature(maker)
 
 
 @lru_cache(maxsize=256)  # reading a signature takes an eighth of gym.make's time
-def _read_signature(maker: Callable[..., Any]) -> tuple[dict[str, inspect.Parameter], bool]:
+def read_signature(maker: Callable[..., Any]) -> tuple[dict[str, inspect.Parameter], bool]:
     """Parameters by name; a class that takes ``**options`` takes those of its base too."""
     makers: list[Callable[..., Any]] = [maker]
     if isinstance(maker, type):

@@ -52,7 +52,6 @@ NEAREST = {
     "gaussian-vector": "one-bit",
     "hybrid": "one-bit",
     "wheel": "vote",
-    "adaptive-wheel": "adaptive-groups",
     "identity": "randomized-response",
 }
 """Channels without an exact table, each with the closest channel that has one."""

@@ -56,7 +56,9 @@ def information_rate(
     validation.fits_memory("samples", samples, candidates.size, "likelihoods")
     public = prior if channel.adaptive else None
     chances, ratios, draws = likelihood_ratios(channel, candidates, prior, public, samples, seed)
-    terms = chances * np.einsum("nk,k->n", plogp(ratios), prior)
+    from scipy.special import entr  # imported here: it would double the time of `import ldp_gym`
+
+    terms = -chances * np.einsum("nk,k->n", entr(ratios), prior)
     if draws is None:
         return InformationRate(float(terms.sum()), 0.0)
     rates = np.bincount(draws, terms)  # the parts of the mean over draws
@@ -136,7 +138,9 @@ class MessageInformation:
         chances, ratios, surprises = self._reference or self._compare(weights)
         mixed = np.einsum("...ks,...k->...s", ratios, weights)
         told = np.einsum("...k,...k->...", surprises, weights)
-        told = told - np.einsum("...s,...s->...", chances, plogp(mixed))
+        from scipy.special import entr
+
+        told = told + np.einsum("...s,...s->...", chances, entr(mixed))
         return np.maximum(told, 0.0)
 
     def _compare(self, weights: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -157,7 +161,9 @@ class MessageInformation:
         possible = mixed[..., None] > 0.0
         ratios = np.divide(likelihoods, mixed[..., None], where=possible, out=np.zeros_like(likelihoods))
         ratios = np.ascontiguousarray(np.swapaxes(ratios, -1, -2))  # sums over hypotheses run along messages
-        return chances, ratios, np.einsum("...s,...ks->...k", chances, plogp(ratios))
+        from scipy.special import entr
+
+        return chances, ratios, -np.einsum("...s,...ks->...k", chances, entr(ratios))
 
     def _sample(self, candidates: FloatArray, prior: FloatArray, public: FloatArray | None) -> FloatArray:
         """The likelihoods ``(..., S, K)``, up to a factor, of messages of the mixture with fixed coins."""
@@ -172,11 +178,6 @@ class MessageInformation:
             channel.encode(labels, candidates, coins[..., 1:], public), candidates, public
         )
         return np.exp(log_likelihood - log_likelihood.max(axis=-1, keepdims=True))
-
-
-def plogp(p: FloatArray) -> FloatArray:
-    """``p log p``, 0 at 0."""
-    return p * np.log(np.where(p > 0.0, p, 1.0))
 
 
 @cache

@@ -24,7 +24,7 @@ import numpy as np
 from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, uniform_distribution
-from ldp_gym.theory.information import likelihood_ratios, plogp
+from ldp_gym.theory.information import likelihood_ratios
 
 _RATIO_POINTS = 16
 """Number of grid points on either side of a likelihood ratio of 1."""
@@ -102,13 +102,12 @@ def _dominating_law(p: FloatArray, q: FloatArray, epsilon: float) -> tuple[float
 
 def _divergence(p: FloatArray, q: FloatArray, weights: FloatArray) -> FloatArray:
     """``w KL(p, m) + (1 - w) KL(q, m)`` with ``m = w p + (1 - w) q``, for every weight w."""
+    from scipy.special import rel_entr  # imported here: it would double the time of `import ldp_gym`
+
     w = weights[:, None]
     mixed = w * p + (1.0 - w) * q
-    safe = np.where(mixed > 0.0, mixed, 1.0)
-    terms = [
-        share * law * np.log(np.where(law > 0.0, law, safe) / safe) for share, law in ((w, p), (1.0 - w, q))
-    ]
-    return np.maximum((terms[0] + terms[1]).sum(axis=1), 0.0)
+    divergences: FloatArray = (w * rel_entr(p, mixed) + (1.0 - w) * rel_entr(q, mixed)).sum(axis=1)
+    return np.maximum(divergences, 0.0)
 
 
 # -- What a channel tells about pairs ------------------------------------------------------------------
@@ -161,11 +160,13 @@ def _information(
 
 def _divergences(chances: FloatArray, ratios: FloatArray) -> FloatArray:
     """The Jensen-Shannon divergences of all pairs, from likelihood ratios ``(n, K)``."""
-    own, size = plogp(ratios), ratios.shape[1]
+    from scipy.special import entr
+
+    own, size = entr(ratios), ratios.shape[1]
     information = np.zeros((size, size))
     for j in range(size):
         middle = (ratios[:, [j]] + ratios[:, j + 1 :]) / 2.0
-        told = (own[:, [j]] + own[:, j + 1 :]) / 2.0 - plogp(middle)
+        told = entr(middle) - (own[:, [j]] + own[:, j + 1 :]) / 2.0
         # Equal up to rounding counts as equal.
         told[np.abs(ratios[:, [j]] - ratios[:, j + 1 :]) <= 1e-9 * middle] = 0.0
         information[j, j + 1 :] = np.maximum(np.einsum("n,nk->k", chances, told), 0.0)

@@ -16,7 +16,7 @@ BLIND = [[0.2, 0.0, 0.8], [0.0, 0.2, 0.8], [0.5, 0.5, 0.0]] + [
 ]
 
 
-@pytest.mark.parametrize("channel", ["split", "vote", "wheel", "adaptive-wheel"])
+@pytest.mark.parametrize("channel", ["split", "vote", "wheel"])
 def test_a_blind_channel_is_named_with_the_pair_its_cost_and_a_remedy(channel):
     rules = {"hypotheses": BLIND, "channel": channel, "horizon": 30}
     cost = 0.2 * np.log(2.0)  # KL from one of the two to their middle

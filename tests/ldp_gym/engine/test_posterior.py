@@ -82,7 +82,7 @@ def test_guesses_change_nothing(name, games, contexts, share):
 
 def test_guesses_save_calls(monkeypatch):
     """In a quiet game a call serves many rounds; in the worst case it serves one."""
-    episodes = make_episodes({"channel": "adaptive-wheel", "horizon": 400})
+    episodes = make_episodes({"channel": "adaptive-split", "horizon": 400})
     channel, calls = episodes.scenario.channel, []
     send = channel.send
     monkeypatch.setattr(channel, "send", lambda *given: calls.append(given) or send(*given))
@@ -132,7 +132,7 @@ def test_games_that_start_over_or_go_on_alone_leave_the_others_as_they_were(some
     np.testing.assert_array_equal(posterior.weights, undisturbed.weights[[2, 0]])
 
 
-INTERACTIVE = [("adaptive-split", "iid"), ("adaptive-wheel", "iid"), ("split", "adversary")]
+INTERACTIVE = [("adaptive-split", "iid"), ("adaptive-groups", "iid"), ("split", "adversary")]
 
 
 def messages_of(rules, blocks=(40,)):

@@ -97,7 +97,7 @@ def test_features_are_sums_of_log_likelihoods_in_units_of_their_spread():
 
 
 def test_features_are_multiples_of_the_log_posterior_and_stay_in_their_space():
-    game, tape = record(small_rules("adaptive-wheel", epsilon=4.0), 40, episodes=3)
+    game, tape = record(small_rules("adaptive-groups", epsilon=4.0), 40, episodes=3)
     features = RunningEvidence(game, (3,)).along(tape.log_likelihoods)
     log_posterior = np.cumsum(tape.log_likelihoods - tape.log_likelihoods.mean(-1, keepdims=True), axis=1)
     ratios = log_posterior / features[..., :-1]

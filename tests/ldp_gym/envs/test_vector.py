@@ -66,7 +66,7 @@ STAGGERED = [
     small_rules(**NEAR),
     small_rules(nature="drift"),
     small_rules(hypotheses="dirichlet", **REDRAWN),
-    small_rules("adaptive-wheel", hypotheses="dirichlet", **REDRAWN),
+    small_rules("adaptive-groups", hypotheses="dirichlet", **REDRAWN),
 ]
 
 

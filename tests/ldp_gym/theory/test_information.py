@@ -47,7 +47,7 @@ def test_no_message_tells_more_than_the_capacity(name, epsilon):
     assert abs(rate - gains.mean()) <= 6.0 * math.hypot(error, stats.sem(gains))
 
 
-@pytest.mark.parametrize("name", ["adaptive-groups", "adaptive-split", "wheel", "adaptive-wheel", "split"])
+@pytest.mark.parametrize("name", ["adaptive-groups", "adaptive-split", "wheel", "split"])
 def test_with_many_hypotheses_some_draws_of_the_coins_stand_for_all(name):
     """Exact given the coins: every part, and so the mean, is within the capacity."""
     table, prior = np.random.default_rng(3).dirichlet(np.full(30, 0.3), size=24), np.full(24, 1 / 24)
@@ -175,7 +175,7 @@ def test_equal_hypotheses_have_no_information_between_them(name):
 @pytest.mark.parametrize("name", sorted(set(CHANNELS) - {"designed"}))
 def test_blind_channels_are_found_unless_one_table_tells_a_pair_apart(name):
     channel, other = make_channel(name, *BLIND.shape, 50), BLIND[[2, 0, 1]]
-    blind = name in ("split", "vote", "wheel", "adaptive-wheel")
+    blind = name in ("split", "vote", "wheel")
     assert theory.blind_pairs(channel, BLIND) == [(0, 1)] * blind
     assert theory.blind_pairs(channel, other) == [(1, 2)] * blind
     assert theory.blind_pairs(channel, np.stack([BLIND, other])) == []
