@@ -22,6 +22,7 @@ from ldp_agents.fixed_share import FixedShare
 from ldp_agents.likelihood import LikelihoodLearner
 from ldp_agents.mle import MLE
 from ldp_agents.pairs import Pairs
+from ldp_agents.rl.model import Amortized
 from ldp_agents.robust import Robust
 from ldp_agents.soft_bayes import SoftBayes
 from ldp_agents.thompson import Thompson
@@ -34,6 +35,7 @@ from ldp_gym.engine.learners import build_learner
 
 __all__ = [
     "EXP3",
+    "LEARNERS",
     "MLE",
     "WMA",
     "Bayes",
@@ -51,6 +53,22 @@ __all__ = [
     "make",
 ]
 
+LEARNERS = {
+    "amortized": Amortized,
+    "bayes": Bayes,
+    "centred-exp3": CentredEXP3,
+    "exp3": EXP3,
+    "fixed-share": FixedShare,
+    "mle": MLE,
+    "pairs": Pairs,
+    "robust": Robust,
+    "soft-bayes": SoftBayes,
+    "thompson": Thompson,
+    "uniform": Uniform,
+    "wma": WMA,
+}
+"""Learners of this package by name; ``ldp_gym.LEARNERS`` has those of other packages too."""
+
 
 def make(
     name: str, env: gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any] | Game, **options: Any
@@ -66,12 +84,3 @@ def make(
         IncompatibleChannelError: if it does not understand the messages of the game's channel.
     """
     return build_learner(name, game_of(env), options)  # type: ignore[return-value]
-
-
-def __getattr__(name: str) -> Any:
-    """``ldp_agents.rl``, which is imported when it is first used."""
-    if name == "rl":
-        import ldp_agents.rl
-
-        return ldp_agents.rl
-    raise AttributeError(f"module 'ldp_agents' has no attribute {name!r}")

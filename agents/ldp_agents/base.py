@@ -12,7 +12,6 @@ from ldp_gym import Game
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, mixture, softmax
 from ldp_gym.core.errors import IncompatibleChannelError
-from ldp_gym.core.registry import Spec
 from ldp_gym.engine.game import as_game
 from ldp_gym.engine.learners import Track, play_stepwise
 
@@ -30,13 +29,11 @@ class Learner(ABC):
         track: its sources of information, :data:`ldp_gym.engine.learners.Track`.
         randomized: True if :meth:`reset` also takes ``generators``, one for each game.
         play: method that predicts and learns many rounds at once; None for a learner that is stepped.
-        spec: name and options, for a learner that was made by name.
     """
 
     track: ClassVar[Track] = "informed"
     randomized: ClassVar[bool] = False
     play: Any = None
-    spec: Spec | None = None
 
     _steps: ClassVar[tuple[str, ...]] = ("predict", "update")
     """Methods that ``play`` does not call: a subclass that overrides one of them must be stepped."""

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ import numpy as np
 from ldp_gym.bench.experiment import Cell, fingerprint, own_code
 from ldp_gym.core import validation
 from ldp_gym.core.errors import DamagedStoreError, extra, printable
-from ldp_gym.core.files import read_arrays, replacing
+from ldp_gym.core.files import read_arrays, replacing, versions
 from ldp_gym.evaluation import Evaluation, join_episodes
 
 DIRECTORY = Path("ldp-gym-results")
@@ -183,12 +182,13 @@ class Store:
     def begin_run(self, suite: str, settings: Mapping[str, Any], keys: Iterable[str]) -> int:
         """Note that a suite is run: its settings, machine, versions and cells."""
         kept, command = json.dumps(dict(settings), sort_keys=True), printable(" ".join(sys.argv))
-        machine, versions = platform.platform(), json.dumps(_versions())
+        machine = platform.platform()
+        made_by = versions("ldp-gym", "numpy", "scipy", "gymnasium") | {"code": own_code()[:12]}
         with self._open() as database:
             run = database.execute(
                 "INSERT INTO runs (suite, settings, keys, command, machine, versions, started) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (suite, kept, json.dumps(list(keys)), command, machine, versions, _now()),
+                (suite, kept, json.dumps(list(keys)), command, machine, json.dumps(made_by), _now()),
             ).lastrowid
         assert run is not None
         return run
@@ -252,9 +252,3 @@ def _pack(evaluation: Evaluation) -> bytes:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _versions() -> dict[str, str]:
-    """Versions of the packages that results depend on, and the fingerprint of this one's code."""
-    packages = {name: version(name) for name in ("ldp-gym", "numpy", "scipy", "gymnasium")}
-    return {"python": platform.python_version(), **packages, "code": own_code()[:12]}

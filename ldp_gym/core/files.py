@@ -1,12 +1,13 @@
-"""Files that are written as a whole or not at all."""
+"""Files that are written as a whole or not at all, and the versions that are noted in them."""
 
 from __future__ import annotations
 
 import os
+import platform
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -51,3 +52,14 @@ def read_arrays(source: str | Path | IO[bytes]) -> dict[str, npt.NDArray[Any]]:
             return {name: arrays[name] for name in arrays.files}
     except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Versions of Python and of those packages that are installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for package in packages:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found

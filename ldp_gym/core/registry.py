@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -33,29 +30,13 @@ _MOST_LISTED = 100_000
 """Size above which :func:`plain` leaves an array as it is: as a list it would take seconds."""
 
 
-@dataclass(frozen=True)
-class Spec:
-    """Name and options by which a part was made.
-
-    Attributes:
-        name: the registered name, or ``"module:Object"``.
-        options: the part's own options, defaults included, without what the game decides.
-    """
-
-    name: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_json(self) -> str:
-        """One line of JSON with sorted keys: the same for the same part."""
-        return json.dumps({"name": self.name, "options": plain(dict(self.options))}, sort_keys=True)
-
-
 class Registry(Mapping[str, Callable[..., T]], Generic[T]):
-    """Classes and functions that make one kind of part, by name.
+    """Registry of factories for one kind of part, by name.
 
     Args:
         kind: the kind of part, for messages ("channel").
-        group: the group of entry points in which other packages offer theirs ("ldp_gym.channels").
+        group: the group of entry points in which other packages offer theirs ("ldp_gym.channels"). Those of
+            ``ldp_agents``, which this package may not import, are one entry point: a dict of them.
 
     Attributes:
         own: the parts that come with the package; they go before entry points of the same name.
@@ -76,21 +57,24 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         self.own: dict[str, Callable[..., T]] = {}
 
     @cached_property
-    def _entry_points(self) -> dict[str, EntryPoint]:
+    def _offered(self) -> dict[str, EntryPoint | Callable[..., T]]:
+        """Entry points of other packages by name, and the parts of this one's, which win."""
         from importlib.metadata import entry_points  # it would double the time of `import ldp_gym`
 
-        # This package's entry points win over others of the same name.
-        points = sorted(entry_points(group=self.group), key=lambda point: _top(point.module) in PACKAGES)
-        return {point.name: point for point in points}
+        offered: dict[str, Any] = {}
+        for point in sorted(entry_points(group=self.group), key=lambda point: _top(point.module) in PACKAGES):
+            found = load_entry_point(point, self.kind) if _top(point.module) in PACKAGES else point
+            offered |= found if isinstance(found, Mapping) else {point.name: found}
+        return offered
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted({*self.own, *self._entry_points}))
+        return iter(sorted({*self.own, *self._offered}))
 
     def __len__(self) -> int:
-        return len({*self.own, *self._entry_points})
+        return len({*self.own, *self._offered})
 
     def __contains__(self, name: object) -> bool:
-        return name in self.own or name in self._entry_points
+        return name in self.own or name in self._offered
 
     def names(self) -> list[str]:
         """Every known name."""
@@ -101,8 +85,11 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
             raise TypeError(f"a {self.kind} goes by a name, got {name!r} of type {type(name).__name__}")
         if name in self.own:
             return self.own[name]
-        if name in self._entry_points:
-            return load_entry_point(self._entry_points[name], self.kind)
+        if name in self._offered:
+            from importlib.metadata import EntryPoint
+
+            found = self._offered[name]
+            return load_entry_point(found, self.kind) if isinstance(found, EntryPoint) else found
         if is_address(name):
             maker: Callable[..., T] = import_object(name, self.kind)
             return maker
@@ -129,8 +116,8 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         """The package, or top-level module, that offers ``name``; it is not imported."""
         if name in self.own:
             address = self.own[name].__module__
-        elif name in self._entry_points:
-            address = self._entry_points[name].module
+        elif name in self._offered:
+            address = getattr(self._offered[name], "module", self._offered[name].__module__)
         else:
             address = name if is_address(name) else str(self[name])  # an unknown name raises
         return _top(address)
@@ -143,7 +130,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
     def build(self, name: str, game_parameters: Mapping[str, Any], options: Mapping[str, Any]) -> T:
         """Make a part from the user's ``options`` and those ``game_parameters`` that it takes.
 
-        A game parameter that is None is left to the part, whose ``spec`` says how it was made.
+        A game parameter that is None is left to the part.
         """
         parameters, anything = self._parameters(name)
         decided = {key: value for key, value in game_parameters.items() if value is not None}
@@ -160,11 +147,7 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         for p in parameters.values():
             if p.default is p.empty and p.name not in {**taken, **options}:
                 raise TypeError(f"{self.kind} {name!r} needs the option {p.name!r}")
-        made = self[name](**{**taken, **options})
-        own = [p for p in parameters.values() if p.default is not p.empty and p.name not in game_parameters]
-        with suppress(AttributeError):  # an object with __slots__, or a plain list, has no room for it
-            made.spec = Spec(name, {**{p.name: p.default for p in own}, **options})  # type: ignore[attr-defined]
-        return made
+        return self[name](**{**taken, **options})
 
     def takes(self, name: str, option: str) -> bool:
         """Tell if ``name`` is made with such an option."""

@@ -58,8 +58,8 @@ Track = Literal["informed", "uninformed"]
 
 LEARNERS: Registry[LearnerProtocol] = Registry("learner", group="ldp_gym.learners")
 
-LOADERS: Registry[MakeLearner] = Registry("loader of trained models", group="ldp_gym.loaders")
-"""Functions that load a trained model from its directory."""
+_LOADER = "amortized"
+"""Learner whose class has the function ``load`` that reads the directory of any trained model."""
 
 
 def track_of(make_learner: Any) -> Track:
@@ -106,7 +106,10 @@ def as_make_learner(
         trust: allow a model's files to run code when they are read.
     """
     if is_directory(name):
-        return LOADERS.build("directory", {"directory": name, "trust": trust}, options or {})
+        if options:
+            raise TypeError(f"a trained model has no options, got {sorted(options)} for {name}")
+        loader: Any = LEARNERS[_LOADER]
+        return loader.load(name, trust=trust)
     LEARNERS[name]  # an unknown name is an error now, not when a game is played
     return _NamedLearner(name, dict(options or {}))
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.core.registry import Registry, Spec
+from ldp_gym.core.registry import Registry
 from ldp_gym.core.validation import describe
 
 HYPOTHESES: Registry[HypothesisClass] = Registry("hypothesis class", group="ldp_gym.hypotheses")
@@ -29,13 +29,11 @@ class HypothesisClass(ABC):
         constant: True if the candidates are the same for every context.
         classes: names of the labels ``(M,)``, or None.
         default_nature: nature to use if the rules name none; None where contexts must be given.
-        spec: name and options, for a class that was made by name.
     """
 
     constant: bool = False
     classes: npt.NDArray[Any] | None = None
     default_nature: ClassVar[str | None] = "iid"
-    spec: Spec | None = None
 
     def __init__(self, num_hypotheses: int, num_labels: int, context_dim: int) -> None:
         self.num_hypotheses, self.num_labels = check_size(num_hypotheses, num_labels)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray, IntArray
-from ldp_gym.core.registry import Registry, Spec, resolve
+from ldp_gym.core.registry import Registry, resolve
 from ldp_gym.core.sampling import Purpose, normal, stream
 
 NATURES: Registry[Nature] = Registry("nature", group="ldp_gym.natures")
@@ -64,13 +64,11 @@ class Nature(ABC):
         adaptive: True if the next context depends on the public posterior; then rounds are asked for one
             at a time.
         leaks_truth: True if the contexts depend on the truth other than through the public transcript.
-        spec: name and options, for a nature that was made by name.
     """
 
     num_contexts: int | None = None
     adaptive: ClassVar[bool] = False
     leaks_truth: ClassVar[bool] = False
-    spec: Spec | None = None
 
     def __init__(self, context_dim: int) -> None:
         self.context_dim = validation.whole("context_dim (d)", context_dim, least=1)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray, IntArray
-from ldp_gym.core.registry import Registry, Spec
+from ldp_gym.core.registry import Registry
 from ldp_gym.core.sampling import integers
 from ldp_gym.core.validation import describe
 from ldp_gym.hypotheses.base import HypothesisClass, batched_function, probabilities_of
@@ -57,7 +57,6 @@ class Truth(ABC):
         nature: the nature that a truth with its own contexts brings along; None for any other.
         num_uniforms: number of uniforms per round, after the context's.
         num_episode_uniforms: number of uniforms drawn once, when an episode begins.
-        spec: name and options, for a truth that was made by name.
     """
 
     needs_contexts: ClassVar[bool] = True
@@ -66,7 +65,6 @@ class Truth(ABC):
     nature: Nature | None = None
     num_uniforms: int = 0
     num_episode_uniforms: int = 0
-    spec: Spec | None = None
 
     def draw_episode(self, uniforms: FloatArray) -> npt.NDArray[Any]:
         """Draw what stays fixed in B episodes, ``(B, ...)``, from uniforms ``(B, num_episode_uniforms)``."""

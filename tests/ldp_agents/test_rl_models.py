@@ -12,10 +12,10 @@ from scipy.stats import t as student
 
 import ldp_agents
 import ldp_gym
-from ldp_agents.rl import EvidenceLearner, Model, load, network, save
-from ldp_agents.rl.amortized import TorchNetwork, label_evidence, simulate, total_kl
-from ldp_agents.rl.model import _warn, describe_outside
-from ldp_agents.rl.network import LabelEvidence, Relation
+from ldp_agents.rl import Model, NetworkLearner, load, network, save
+from ldp_agents.rl.amortized import TorchNetwork, learned_log_likelihoods, simulate, total_kl
+from ldp_agents.rl.learner import _warn, describe_outside
+from ldp_agents.rl.network import LearnedLikelihood, Relation
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning
 from ldp_gym.engine.learners import build_learner, track_of
 from ldp_gym.engine.scenario import Scenario
@@ -25,7 +25,7 @@ PRIVATE = [name for name in CHANNELS if name != "identity"]
 
 
 def exact_weights(channel):
-    """The weight with which label evidence is the log-likelihood, written out per kind of relation."""
+    """The weight with which the learned log-likelihood is the channel's, written out per kind of relation."""
     relation = Relation(channel)
     points = relation.nodes
     if relation.kind == "agreement":
@@ -34,13 +34,13 @@ def exact_weights(channel):
 
 
 @pytest.mark.parametrize("channel", PRIVATE)
-def test_with_the_right_weight_label_evidence_is_the_likelihood(channel):
+def test_with_the_right_weight_learned_log_likelihoods_is_the_likelihood(channel):
     """Up to a constant of each message, and to the error between nodes. Relations lie within their ends."""
     game, tape = record(small_rules(channel), 12, episodes=2)
     posterior = None
     if tape.log_likelihoods is not None:
         posterior = game.public_posterior((2,)).along(tape.log_likelihoods)
-    exact = LabelEvidence(game.channel, exact_weights(game.channel))
+    exact = LearnedLikelihood(game.channel, exact_weights(game.channel))
     likelihood = game.channel.log_likelihood(tape.messages, tape.candidates, posterior)
     gap = exact(tape.messages, tape.candidates, posterior) - likelihood
     np.testing.assert_allclose(gap - gap.mean(axis=-1, keepdims=True), 0.0, atol=3e-3)
@@ -55,7 +55,7 @@ def test_a_channel_without_agreement_is_refused():
         agreement = ldp_gym.channels.Channel.agreement
 
     game = Scenario(**small_rules()).game
-    evidence = LabelEvidence(Silent(4, 6, 40), np.zeros(65))
+    evidence = LearnedLikelihood(Silent(4, 6, 40), np.zeros(65))
     with pytest.raises(IncompatibleChannelError, match=r"Silent does not say .* define agreement\(\)"):
         evidence(np.ones((1, 4)), game.hypotheses(np.zeros((1, 3))))
 
@@ -85,7 +85,7 @@ def test_the_differentiable_loss_is_the_environment_s(channel, more):
     rules = small_rules(channel, **more)
     net = TorchNetwork(untrained().parameters)
     batch = simulate(rules, 3, np.random.default_rng(5))
-    ours = total_kl(label_evidence(net, batch), batch).item()
+    ours = total_kl(learned_log_likelihoods(net, batch), batch).item()
     seeds = np.random.default_rng(5).integers(2**62, size=3)
     model = Model(net.numpy(), {})
     played = [ldp_gym.evaluate(model, rules, episodes=1, seed=int(seed)).risk for seed in seeds]
@@ -136,14 +136,14 @@ def test_a_stored_model_is_the_model(tmp_path):
     model = untrained()
     save(model, tmp_path)
     for stored in (str(tmp_path), load(tmp_path), pickle.loads(pickle.dumps(load(str(tmp_path))))):
-        assert isinstance(build_learner(stored, Scenario(**rules).game), EvidenceLearner)
+        assert isinstance(build_learner(stored, Scenario(**rules).game), NetworkLearner)
         theirs, ours = (ldp_gym.evaluate(factory, rules, episodes=2).kl for factory in (stored, model))
         np.testing.assert_allclose(theirs, ours, rtol=1e-4)  # stored in single precision
     assert track_of(load(tmp_path)) == "uninformed"
     (tmp_path / "policy.zip").touch()
     save(model, tmp_path)
     assert not (tmp_path / "policy.zip").exists(), "a directory holds one model"
-    with pytest.raises(TypeError, match="takes no option 'rate'"):
+    with pytest.raises(TypeError, match="a trained model has no options, got .'rate'. for"):
         ldp_agents.make(str(tmp_path), Scenario(**rules).game, rate=2.0)
 
 

@@ -210,7 +210,7 @@ def test_what_a_learner_cannot_repeat_is_refused(env, message, tmp_path):
 @pytest.mark.parametrize(
     ("trained", "played_on", "message"),
     [
-        ({"channel_kwargs": {"gamma": 3.0}}, {}, "options"),
+        ({"channel_kwargs": {"gamma": 3.0}}, {}, "messages"),
         ({"channel": "adaptive-split", "batch": 5}, {"channel": "adaptive-split"}, "batch 5 "),
         ({"hypotheses": "dirichlet", "redraw_hypotheses": True}, {}, "class redrawn"),
     ],

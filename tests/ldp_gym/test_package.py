@@ -38,7 +38,7 @@ def test_the_version_is_the_same_everywhere():
 
 PARTS = """
 import sys, ldp_gym, ldp_agents
-for part in ("ldp_gym.bench", "ldp_gym.testing", "ldp_gym.wrappers", "ldp_agents.rl"):
+for part in ("ldp_gym.bench", "ldp_gym.testing", "ldp_gym.wrappers", "ldp_agents.rl.vec_env"):
     assert part not in sys.modules, part
 assert {"audit", "bench", "testing", "theory", "wrappers"} <= set(dir(ldp_gym))
 ldp_gym.audit.certify, ldp_gym.bench.run, ldp_gym.testing.check_learner, ldp_gym.theory.capacity

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ldp_agents.rl.model import EvidenceLearner, Model
+from ldp_agents.rl.learner import Model, NetworkLearner
 from ldp_agents.rl.policies import PolicyLearner
 from ldp_agents.rl.storage import load, save
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ldp_agents.rl.vec_env import SB3VecEnv, ScoreCallback, make_sb3_env, score_policy
 
 __all__ = [
-    "EvidenceLearner",
     "Model",
+    "NetworkLearner",
     "PolicyLearner",
     "SB3VecEnv",
     "ScoreCallback",

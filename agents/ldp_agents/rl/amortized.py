@@ -2,7 +2,7 @@
 
 This is supervised learning through the simulator, not reinforcement learning. The loss is differentiable and
 messages do not depend on the learner, so episodes are simulated, and the gradient of the KL goes through
-whole episodes: log-weights are running sums of label evidence. Every batch is another random game.
+whole episodes: log-weights are running sums of learned log-likelihoods. Every batch is another random game.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ldp_agents.rl import network
-from ldp_agents.rl.model import Model, smoothing_of
+from ldp_agents.rl.learner import Model, smoothing_of
 from ldp_gym.channels import CHANNELS
 from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
@@ -110,7 +110,7 @@ def fit_amortized(
         for group in optimizer.param_groups:
             group["lr"] = settings.learning_rate * (1.0 - steps / config.steps)
         batch = draw_batch(settings, np.random.default_rng([config.seed, steps]))
-        loss = torch.log(total_kl(label_evidence(net, batch), batch))
+        loss = torch.log(total_kl(learned_log_likelihoods(net, batch), batch))
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), max_norm=1.0)
@@ -222,7 +222,7 @@ def _tensor(array: FloatArray) -> torch.Tensor:
     return torch.from_numpy(array.astype(np.float32))
 
 
-def label_evidence(net: TorchNetwork, batch: Batch) -> torch.Tensor:
+def learned_log_likelihoods(net: TorchNetwork, batch: Batch) -> torch.Tensor:
     """``log sum_y f_k[y] exp(q_y)``, ``(B, n, K)``, up to a constant of each round."""
     outputs = net(_tensor(network.describe_nodes(batch.channel)))[:, 0]
     table = network.node_weights(outputs, batch.channel, torch.logaddexp)
@@ -232,9 +232,9 @@ def label_evidence(net: TorchNetwork, batch: Batch) -> torch.Tensor:
     return torch.log(torch.einsum("bnm,bnkm->bnk", likelihood, batch.laws))
 
 
-def total_kl(evidence: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """The KL of all rounds, per episode, of the smooth mixture by the running sums of the evidence."""
-    weights = torch.softmax(torch.cumsum(evidence, dim=1) - evidence, dim=-1)
+def total_kl(log_likelihoods: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """The KL of all rounds, per episode, of the smooth mixture by their running sums."""
+    weights = torch.softmax(torch.cumsum(log_likelihoods, dim=1) - log_likelihoods, dim=-1)
     prediction = torch.einsum("bnk,bnkm->bnm", weights, batch.smooth)
     truth = batch.truth
     # A label that the truth never draws costs nothing, even if the prediction gives it nothing.

@@ -1,116 +1,20 @@
-"""Trained networks of ``amortized`` as learners: small files that play with NumPy only."""
+"""The learner ``amortized``: the trained network that comes with the package."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from ldp_agents.base import ExponentialWeights
-from ldp_agents.rl import network
-from ldp_gym import HYPOTHESES, Game
-from ldp_gym.channels.clipping import Clipping
-from ldp_gym.core.arrays import FloatArray, Messages
-from ldp_gym.core.errors import OutsideTrainingWarning
-from ldp_gym.engine.learners import Track
+from ldp_agents.rl.learner import NetworkLearner
+from ldp_agents.rl.storage import load
+from ldp_gym import Game
 
 SHIPPED = Path(__file__).parent / "weights" / "amortized"
 """Directory of the model that comes with the package."""
 
 
-@dataclass(frozen=True)
-class Model:
-    """A trained network and the games that it was trained on. Called with a game, it makes a learner.
-
-    Attributes:
-        parameters: the arrays of the network.
-        trained_on: ``[least, largest]`` for any of ``epsilon``, ``K``, ``M`` and ``T``; names of
-            ``classes``. Keys that are missing are not checked.
-        card: the configuration and the versions that made it.
-    """
-
-    track: ClassVar[Track] = "uninformed"
-
-    parameters: Mapping[str, FloatArray]
-    trained_on: Mapping[str, Any]
-    card: Mapping[str, Any] = field(default_factory=dict)
-
-    def __call__(self, game: Game) -> EvidenceLearner:
-        """The model as a learner of the game."""
-        return EvidenceLearner(game, self)
-
-
-class EvidenceLearner(ExponentialWeights):
-    """Exponential weights on label evidence, with a smooth mixture as the prediction.
-
-    In a game eps is fixed and a relation is one number, so the network is worked out once, as a table.
-
-    Args:
-        game: the public rules.
-        model: a trained model.
-
-    Raises:
-        IncompatibleChannelError: if the channel's messages are not private, or it does not define
-            ``agreement``.
-    """
-
-    track = "uninformed"
-    rate = 1.0
-
-    def __init__(self, game: Game, model: Model) -> None:
-        self.model = model
-        weights = network.learned_weights(model.parameters, game.channel)
-        self._evidence = network.LabelEvidence(game.channel, weights)
-        self._smoothing = smoothing_of(game)
-        super().__init__(game)
-        if outside := describe_outside(model.trained_on, game):
-            name = model.card.get("config", {}).get("algorithm", "a model")
-            _warn(f"{name!r} plays outside of what it was trained on: {outside}. See docs/learned.md")
-
-    def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """The label evidence, negated."""
-        return -self._evidence(messages, candidates, self.posterior)
-
-    def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
-        return self._smoothing.smooth(weights, candidates)
-
-
-def smoothing_of(game: Game) -> Clipping:
-    """The paper's smoothing of predictions with 1/T^2 in place of 1/T, so that their KL is finite.
-
-    1/T costs a nat per episode where the truth rules labels out: on disjoint supports a quarter of the loss
-    of Bayes at eps = 4.
-    """
-    return Clipping(game.horizon**2, game.clipping.rule)
-
-
-def describe_outside(trained_on: Mapping[str, Any], game: Game) -> str:
-    """The respects in which a game lies outside of ``trained_on``, in words; often empty."""
-    numbers = {"K": game.num_hypotheses, "M": game.num_labels, "T": game.horizon}
-    found = []
-    for key, number in {"epsilon": game.channel.epsilon, **numbers}.items():
-        least, largest = trained_on.get(key, (number, number))
-        if not least <= number <= largest:
-            symbol = "eps" if key == "epsilon" else key
-            found.append(f"{symbol} = {number:g}, trained on {least:g} to {largest:g}")
-    families = trained_on.get("classes")
-    if families is not None and game.hypotheses is not None:  # the public rules hide a redrawn class's family
-        names = [name for name, maker in HYPOTHESES.own.items() if maker is type(game.hypotheses)]
-        family = names[0] if names else type(game.hypotheses).__name__
-        if family not in families:
-            found.append(f"class family {family!r}, trained on {', '.join(families)}")
-    return "; ".join(found)
-
-
-@cache  # each text once
-def _warn(text: str) -> None:
-    warnings.warn(text, OutsideTrainingWarning, stacklevel=4)
-
-
-class Amortized(EvidenceLearner):
+class Amortized(NetworkLearner):
     """Network trained on simulated games: how far to trust what messages say about labels; close to Bayes.
 
     ``ldp-gym train amortized`` makes it; docs/learned.md says what it was trained on.
@@ -119,12 +23,12 @@ class Amortized(EvidenceLearner):
         game: the public rules.
     """
 
+    load = staticmethod(load)
+
     def __init__(self, game: Game) -> None:
         super().__init__(game, _read_shipped())
 
 
 @cache
 def _read_shipped() -> Any:
-    from ldp_agents.rl.storage import load  # which imports this module
-
     return load(SHIPPED)

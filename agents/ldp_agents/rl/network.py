@@ -1,12 +1,12 @@
-"""Label evidence with learned weights: what ``amortized`` computes from a transcript.
+"""Log-likelihoods with learned weights: what ``amortized`` computes from a transcript.
 
 Two message formats cover all channels. Either a message names, holds, covers or favours some labels: its
 relation to a label is the *agreement*, from 0 to 1. Or it reveals a log-likelihood with noise: its relation
 to a label is the *distance* of the label's level from it, in scales of the noise. Neither says how far a
-message can be trusted: a network learns that, as a weight ``q(r)`` of a relation r. The *label evidence* of
-hypothesis k is ``log sum_y f_k[y] exp(q(r_y))``. With the channel's own log density as the weight it would be
-the log-likelihood. The network uses only operations that NumPy and PyTorch share: what is trained is what is
-played, also where PyTorch is not installed.
+message can be trusted: a network learns that, as a weight ``q(r)`` of a relation r. The *learned
+log-likelihood* of hypothesis k is ``log sum_y f_k[y] exp(q(r_y))``: with the channel's own log density as the
+weight, the log-likelihood. The network uses only operations that NumPy and PyTorch share: what is trained is
+what is played, also where PyTorch is not installed.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class Relation:
         return candidates
 
 
-class LabelEvidence:
-    """Label evidence of every hypothesis under one weight.
+class LearnedLikelihood:
+    """Learned log-likelihood of every hypothesis, for one channel.
 
     Args:
         channel: the channel whose messages are read.
@@ -91,7 +91,7 @@ class LabelEvidence:
     def __call__(
         self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
     ) -> FloatArray:
-        """The evidence ``(..., K)`` of messages at candidates ``(..., K, M)``."""
+        """The learned log-likelihoods ``(..., K)`` of messages at candidates ``(..., K, M)``."""
         total: FloatArray = np.zeros(())
         for relation in self.relation.read(messages, candidates, posterior):
             total = total + np.interp(relation, self.relation.nodes, self._weights)
@@ -142,7 +142,7 @@ def apply_network(parameters: Parameters, rows: Any) -> Any:
 
 
 def node_weights(outputs: Any, channel: Channel, logaddexp: Callable[[Any, Any], Any]) -> Any:
-    """The weights ``(nodes,)`` of label evidence, from one output for each node.
+    """The weights ``(nodes,)`` of relations, from one output for each node.
 
     A label that agrees with a message by r agrees with the opposite message by 1 - r. One of the two is
     sent, so their likelihoods, ``exp`` of the weights, sum to one. If the sum changed from label to label,
@@ -155,7 +155,7 @@ def node_weights(outputs: Any, channel: Channel, logaddexp: Callable[[Any, Any],
 
 
 def learned_weights(parameters: Parameters, channel: Channel) -> FloatArray:
-    """The weight of label evidence at the nodes of the channel's relation, ``(nodes,)``."""
+    """The learned weight at the nodes of the channel's relation, ``(nodes,)``."""
     outputs = apply_network(parameters, describe_nodes(channel))[:, 0]
     weights: FloatArray = node_weights(outputs, channel, np.logaddexp)
     return weights

@@ -12,7 +12,6 @@ from ldp_agents.base import Learner
 from ldp_gym import Game
 from ldp_gym.core.arrays import BoolArray, FloatArray, Messages, mixture, softmax
 from ldp_gym.core.errors import IncompatibleChannelError, extra
-from ldp_gym.core.registry import plain
 from ldp_gym.envs.features import RunningEvidence
 
 _ALGORITHMS = {
@@ -34,22 +33,30 @@ def algorithm_class(name: str) -> Any:
 
 def game_parameters(game: Game) -> dict[str, Any]:
     """Properties of a game, as JSON, that a policy which was trained on it depends on."""
-    channel, fingerprint = game.channel, "redrawn"
-    if game.hypotheses is not None:  # candidates at a few contexts identify the class
-        contexts = np.random.default_rng(0).standard_normal((4, game.hypotheses.context_dim))
-        candidates = np.ascontiguousarray(game.hypotheses(contexts).round(6))
-        fingerprint = hashlib.sha256(candidates.tobytes()).hexdigest()[:12]
+    channel, rng = game.channel, np.random.default_rng(0)
+    if game.hypotheses is None:
+        candidates = rng.dirichlet(np.ones(channel.num_labels), channel.num_hypotheses)
+    else:  # candidates at a few contexts identify the class, and messages there the options of the channel
+        candidates = game.hypotheses(rng.standard_normal((4, game.hypotheses.context_dim)))
+    posterior = game.public_posterior((4,)).weights if channel.adaptive else None
+    labels = np.arange(4) % channel.num_labels
+    messages = channel.encode(labels, candidates, rng.random((4, channel.num_uniforms)), posterior)
     return {
         "channel": type(channel).__name__,
         "epsilon": channel.epsilon,
         "delta": channel.delta,
-        "options": plain(channel.spec.options) if hasattr(channel, "spec") else None,
+        "messages": _fingerprint(messages),
         "batch": game.batch,
         "K": game.num_hypotheses,
         "M": game.num_labels,
         "T": game.horizon,
-        "class": fingerprint,
+        "class": "redrawn" if game.hypotheses is None else _fingerprint(candidates),
     }
+
+
+def _fingerprint(values: Messages) -> str:
+    rounded = np.ascontiguousarray(values, dtype=np.float64).round(6) + 0.0  # of -0.0 and 0.0 one
+    return hashlib.sha256(rounded.tobytes()).hexdigest()[:12]
 
 
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:

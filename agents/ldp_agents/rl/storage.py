@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import platform
-from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ldp_agents.rl.model import Model
+from ldp_agents.rl.learner import Model
 from ldp_agents.rl.policies import PolicyLearner, algorithm_class, game_parameters
 from ldp_gym.core import validation
 from ldp_gym.core.errors import UntrustedCodeError
-from ldp_gym.core.files import read_arrays, replacing, write_text
+from ldp_gym.core.files import read_arrays, replacing, versions, write_text
 from ldp_gym.core.registry import refuse_addresses
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import MakeLearner, Track
@@ -28,7 +25,8 @@ from ldp_gym.envs.features import DEFAULT_LOGIT_RANGE, Logits, RunningEvidence
 CARD, WEIGHTS, POLICY = "model.json", "weights.npz", "policy.zip"
 """Files of a model: its card, and either arrays or a policy of stable-baselines3 (which is a pickle)."""
 
-_PACKAGES = ("ldp-gym", "numpy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
+PACKAGES = ("ldp-gym", "numpy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
+"""Packages whose versions stand on a model's card."""
 
 
 def save(model: Any, directory: str | Path) -> None:
@@ -131,7 +129,7 @@ def _policy_card(model: Any) -> dict[str, Any]:
         "policy": name,
         "trained_on": game_parameters(game),
         "config": {"algorithm": name, "rules": rules, "steps": int(model.num_timesteps)},
-        "versions": versions(),
+        "versions": versions(*PACKAGES),
     }
 
 
@@ -162,12 +160,3 @@ def read_card(directory: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{directory / CARD} is not the card of a model: {error}") from error
     return dict(card)
-
-
-def versions() -> dict[str, str]:
-    """The versions of Python and of the packages that make a model."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import ldp_gym
 from ldp_agents.rl import amortized, ppo
 from ldp_agents.rl.policies import differences
-from ldp_agents.rl.storage import CARD, load, require_trust, save, through_json, versions
+from ldp_agents.rl.storage import CARD, PACKAGES, load, require_trust, save, through_json
 from ldp_gym.core import validation
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, extra
-from ldp_gym.core.files import replacing, write_text
+from ldp_gym.core.files import replacing, versions, write_text
 from ldp_gym.core.registry import refuse_addresses
 from ldp_gym.engine.learners import MakeLearner
 from ldp_gym.engine.rules import as_rules
@@ -114,7 +114,7 @@ class Config:
         """The configuration with all settings of the algorithm, and the versions: what made a model."""
         return {
             "config": through_json("config", {**asdict(self), "settings": asdict(settings)}),
-            "versions": versions(),
+            "versions": versions(*PACKAGES),
         }
 
 

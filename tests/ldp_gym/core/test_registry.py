@@ -5,10 +5,10 @@ from functools import cache
 import numpy as np
 import pytest
 
+import ldp_agents
 import ldp_gym
 from ldp_gym.core.errors import UntrustedCodeError
-from ldp_gym.core.registry import Registry, Spec, is_builtin, refuse_addresses
-from ldp_gym.engine.learners import LEARNERS
+from ldp_gym.core.registry import Registry, is_builtin, refuse_addresses
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.hypotheses import Table
 
@@ -42,19 +42,24 @@ def test_another_package_offers_its_own_by_an_entry_point(tmp_path, monkeypatch)
     assert not is_builtin(type(bench))
 
 
-def test_a_part_knows_its_name_and_options():
-    """Defaults included, and what the game decides left out."""
-    scenario = Scenario(
-        truth="switching", channel="one-bit", nature="drift", nature_kwargs={"rate": np.float64(0.5)}
-    )
-    assert scenario.nature.spec == Spec("drift", {"rate": 0.5})
-    assert scenario.nature.spec.to_json() == '{"name": "drift", "options": {"rate": 0.5}}'
-    assert scenario.truth.spec.name == "switching"
-    assert set(scenario.truth.spec.options) == {"num_switches", "switches", "members"}
-    assert scenario.hypotheses.spec == Spec("softmax-linear", {"scale": 1.0})
-    assert scenario.channel.spec.name == "one-bit"
-    assert LEARNERS.build("wma", {"game": scenario.game}, {}).spec == Spec("wma", {"rate": "lemma"})
-    assert Table(ROWS).spec is None
+def test_learners_of_this_package_are_one_dict_and_an_entry_point_of_another_comes_second(
+    tmp_path, monkeypatch
+):
+    """Names that other packages take too are ours."""
+    (tmp_path / "rival.py").write_text("class Bayes: pass\n")
+    info = tmp_path / "rival-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rival\nVersion: 1.0\n")
+    points = "zzz_ldp_agents = ldp_agents:LEARNERS\nbayes = rival:Bayes\nrival = rival:Bayes\n"
+    (info / "entry_points.txt").write_text(f"[test_ldp_gym.minds]\n{points}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    minds = Registry("mind", group="test_ldp_gym.minds")
+    assert minds.names() == sorted([*ldp_agents.LEARNERS, "rival"])
+    assert minds["bayes"] is ldp_agents.Bayes
+    assert [minds.package_of(name) for name in ("bayes", "rival")] == ["ldp_agents", "rival"]
+    assert not is_builtin(minds["rival"])
+    monkeypatch.setitem(ldp_agents.LEARNERS, "new", ldp_agents.Uniform)
+    assert "new" in Registry("mind", group="test_ldp_gym.minds"), "a new learner needs no installation"
 
 
 def test_rules_from_a_file_name_no_code():
