@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 
 PYTEST := -m pytest -n 2 --dist loadscope -rs
 
-.PHONY: demo test pytest lint types layers docs tables perf scaling lines coverage audit learned baselines lowest core clean
+.PHONY: demo test pytest lint types layers docs tables perf scaling lines coverage audit learned baselines mutations lowest core clean
 
 demo: .venv/.bench  ## the learners on the main channels of the default game: a table, and a report to open
 	OMP_NUM_THREADS=1 $(BIN)/ldp-gym bench quick
@@ -63,6 +63,9 @@ learned: .venv/.all  ## train amortized and print its table of docs/measurements
 
 baselines: .venv/.all  ## plain RL agents on the named games, for docs/train.md; about 70 minutes on two cores
 	OMP_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/baselines.py
+
+mutations: .venv/.all  ## change 120 lines of formulas, one at a time, and list those that no test notices
+	$(BIN)/python benchmarks/mutations.py
 
 # Old packages warn about parts of Python that newer versions drop: these warnings are ignored.
 lowest:  ## the tests with the lowest versions that pyproject.toml admits, in a separate environment
