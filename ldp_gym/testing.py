@@ -18,7 +18,7 @@ from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, at_round
-from ldp_gym.core.errors import OutsideTrainingWarning
+from ldp_gym.core.errors import OutsideTrainingWarning, summarize
 from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.engine.learners import (
     LearnerProtocol,
@@ -110,12 +110,13 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
 
     Args:
         truth: the truth.
-        hypotheses: the class that it was made for; by default 4 softmax-linear hypotheses, M = 5, d = 2.
+        hypotheses: the class that it was made for; by default softmax-linear hypotheses, as many as it was
+            made for (else 4), M = 5, d = 2.
         seed: seed of the episodes.
     """
     seed = validation.seed("seed", seed)
     truth = validation.instance("truth", truth, Truth, f"a Truth {_MADE}")
-    hypotheses = hypotheses or SoftmaxLinear(4, 5, 2)
+    hypotheses = hypotheses or SoftmaxLinear(max(getattr(truth, "num_hypotheses", 4), 2), 5, 2)
     batch, rounds = 3, min(6, truth.num_rounds or 6)
     rng = np.random.default_rng(seed)
     drawn = open_uniforms([rng], (batch, truth.num_episode_uniforms))[0]
@@ -132,7 +133,11 @@ def check_truth(truth: Truth, hypotheses: HypothesisClass | None = None, seed: i
         return TruthView(episode, *now)
 
     everything = view(slice(None), slice(None))
-    at_once = truth.distributions(everything)
+    try:
+        at_once = truth.distributions(everything)
+    except Exception as error:  # whatever a truth for another class raises
+        made_for = f"distributions for {hypotheses!r} (pass the class that the truth was made for)"
+        raise AssertionError(f"expected {made_for}, got {summarize(error)}") from error
     _require_array("distributions", at_once, (batch, rounds, shape[-1]), (batch, 1, shape[-1]))
     at_once = np.broadcast_to(at_once, (batch, rounds, shape[-1]))
     _require_distributions("distributions", at_once)
@@ -157,7 +162,9 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     """Check that messages follow ``log_density``, and that batches agree with single draws.
 
     It fails a correct channel with probability at most 1e-6 (:mod:`ldp_gym.privacy.misfit`). Whether the
-    density keeps the promised eps is for the exact audit, ``ldp_gym.audit.certify``.
+    density keeps the promised eps is for the exact audit, ``ldp_gym.audit.certify``. A factor that a density
+    of real numbers lacks for all labels alike is not seen: the base measure is the channel's choice. It
+    changes no likelihood ratio, hence neither eps nor what a learner concludes.
 
     Args:
         channel: the channel.
@@ -177,6 +184,9 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     before = [None if array is None else array.copy() for array in drawn]
     messages = channel.encode(*drawn)
     _require_array("messages", messages, (4, 5, *channel.message_shape))
+    for message in messages.reshape(-1, *channel.message_shape):
+        fits = channel.message_space.contains(message)
+        _require(fits, f"messages in {channel.message_space}, got {message!r} of type {messages.dtype}")
     public = pair[which], posterior
     log_density = channel.log_density(messages, *public)
     _require_array("log_density", log_density, (4, 5, num_labels))
@@ -192,8 +202,6 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
         own = None if posterior is None else posterior[i]
         single = channel.encode(labels[i], pair[which[i]], uniforms[i], own)
         _require_close(single, messages[i], "the same message alone and in a batch")
-        fits = channel.message_space.contains(messages[i])
-        _require(fits, f"messages in {channel.message_space}, got {messages[i]!r}")
         single = channel.log_density(messages[i], pair[which[i]], own)
         _require_close(single, log_density[i], "the same log_density alone and in a batch")
     copies = np.broadcast_to(pair[0], (4, 5, size, num_labels))

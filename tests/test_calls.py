@@ -10,10 +10,14 @@ import ldp_agents
 import ldp_gym
 from ldp_gym import audit, bench, testing, theory
 from ldp_gym.bench import splits
+from ldp_gym.channels import accounting
+from ldp_gym.privacy import ExactChannel
 
 TABLE = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]
 RULES = {"hypotheses": TABLE, "horizon": 4, "channel": "randomized-response"}
 CHANNEL = ldp_gym.CHANNELS["randomized-response"](2, 3, 4)
+EXACT = ExactChannel(CHANNEL).table([], TABLE)
+COMPARED = ExactChannel(ldp_gym.CHANNELS["split"](2, 3, 4))
 
 NOT_NUMBERS = ["1", 1j, True, [1], {}, None, object(), math.nan, np.array([1.0, 2.0]), np.ma.masked]
 COUNTS = [*NOT_NUMBERS, 2.5, math.inf, -1, 10**400]
@@ -100,6 +104,21 @@ CALLS = [
     (theory.capacity, "epsilon", POSITIVES),
     (theory.nonprivate_bound, "num_hypotheses", [*COUNTS, 0]),
     (lambda candidates: audit.exact_epsilon(CHANNEL, candidates), "candidates", [3, "x", TABLE[0]]),
+    (lambda candidates: theory.blind_pairs(CHANNEL, candidates), "candidates", [3, "x", TABLE[0]]),
+    (lambda tolerance: theory.blind_pairs(CHANNEL, TABLE, tolerance), "tolerance", [math.nan, -1, "0", None]),
+    (lambda among: theory.blind_pairs(CHANNEL, TABLE, among=among), "among", [3, [True], np.ones((2, 2))]),
+    (lambda label: EXACT.pick(label, 0), "label", [-1, 3, 0.5, None]),
+    (lambda label: EXACT.probabilities(label), "label", [-1, 3, 0.5, None]),
+    (lambda number: EXACT.pick(0, number), "number", [-1, 2**64, 0.5, None]),
+    (lambda coins: COMPARED.table(coins, TABLE), "coins", [[math.nan] * 2, [0.0, 0.5], [0.5, 1.0], "ab"]),
+    (lambda epsilon: audit.exact_delta(CHANNEL, TABLE, epsilon), "epsilon", POSITIVES),
+    (lambda messages: audit.reachable(CHANNEL, TABLE, messages=messages), "messages", [0, 1.5, math.nan]),
+    (lambda shifts: accounting.laplace_delta(shifts, 1.0), "shifts", [3.0, [math.nan], [-1.0], [math.inf]]),
+    (lambda epsilon: accounting.laplace_delta([1.0], epsilon), "epsilon", [math.nan, -1.0, math.inf]),
+    (lambda shift: accounting.gaussian_delta(shift, 1.0), "shift", [math.nan, -1.0, math.inf]),
+    (lambda epsilon: accounting.gaussian_delta(1.0, epsilon), "epsilon", [math.nan, -1.0, math.inf]),
+    (lambda delta: accounting.gaussian_vector_scale(2, 1.0, delta), "delta", [math.nan, 0.0, 1.0]),
+    (lambda epsilon: accounting.laplace_vector_scale(2, epsilon, 0.1), "epsilon", [math.nan, 0.0, -1.0]),
     (testing.check_nature, "nature", [3, None, "iid", ldp_gym.NATURES["iid"]]),
     (testing.check_channel, "channel", [3, None, type(CHANNEL)]),
     (lambda rate: ldp_agents.Bayes(make().unwrapped.game, rate=rate), "rate", [0.0, -1, math.nan, "1"]),

@@ -39,13 +39,15 @@ class DeltaBounds(NamedTuple):
 
 def vector_noise_scale(num_hypotheses: int, horizon: int, epsilon: float, delta: float) -> float:
     """Algorithm 1's Laplace scale, ``(2 sqrt(2K ln(1/delta)) + sqrt(K eps)) log(KT) / eps``, eq. (8)."""
-    log_kt, epsilon = log_range(num_hypotheses, horizon), validation.positive("epsilon", epsilon)
+    log_kt = log_range(num_hypotheses, horizon)
     return advanced_composition(num_hypotheses, epsilon, delta) * log_kt / epsilon
 
 
 def advanced_composition(num_coordinates: int, epsilon: float, delta: float) -> float:
     """``2 sqrt(2K ln(1/delta)) + sqrt(K eps)``: eps times the scale that hides K coordinates of range 1."""
     log_delta = -math.log(validation.fraction("delta", delta))
+    num_coordinates = validation.whole("num_coordinates (K)", num_coordinates, least=1)
+    epsilon = validation.positive("epsilon", epsilon)
     return 2.0 * math.sqrt(2.0 * num_coordinates * log_delta) + math.sqrt(num_coordinates * epsilon)
 
 
@@ -98,6 +100,9 @@ def laplace_vector_scale(num_coordinates: int, epsilon: float, delta: float) -> 
 
 def laplace_delta(shifts: FloatArray, epsilon: float) -> DeltaBounds:
     """The least delta of K coordinates with Laplace noise of unit scale that move by ``shifts`` ``(K,)``."""
+    shifts, epsilon = validation.numbers("shifts", shifts), validation.nonnegative("epsilon", epsilon)
+    if shifts.ndim != 1 or not ((shifts >= 0.0) & (shifts < np.inf)).all():  # NaN too
+        raise ValueError(f"shifts must be K nonnegative, finite numbers, got {validation.describe(shifts)}")
     return DeltaBounds(*(_laplace_delta(shifts, epsilon, pessimistic=side) for side in (False, True)))
 
 
@@ -131,6 +136,7 @@ def gaussian_delta(shift: float, epsilon: float) -> float:
     """
     from scipy.special import log_ndtr
 
+    shift, epsilon = validation.nonnegative("shift", shift), validation.nonnegative("epsilon", epsilon)
     if shift == 0.0:
         return 0.0
     gain = log_ndtr(shift / 2.0 - epsilon / shift)
@@ -146,7 +152,9 @@ def gaussian_vector_scale(num_coordinates: int, epsilon: float, delta: float) ->
     """
     from scipy.optimize import brentq
 
+    validation.whole("num_coordinates (K)", num_coordinates, least=1)
     validation.positive("epsilon", epsilon, most=1e15)
+    validation.fraction("delta", delta)
 
     def excess(log_scale: float) -> float:
         return gaussian_delta(math.sqrt(num_coordinates) * math.exp(-log_scale), epsilon) - delta

@@ -286,12 +286,22 @@ class Channel(ABC):
         )
 
     def delta_bounds(self, candidates: FloatArray, epsilon: float, posterior: Public = None) -> DeltaBounds:
-        """Bounds on the least delta of an (eps, delta)-private channel at candidates ``(K, M)``."""
-        log_density = self.log_density(self._every_message("delta_bounds()"), candidates, posterior)
-        density, raised = np.exp(log_density), np.exp(np.minimum(log_density + epsilon, 700.0))
+        """Bounds on the least delta of an (eps, delta)-private channel at candidates ``(K, M)``.
+
+        By default the two agree: ``max_{y, y'} sum_z weight(z) max(q(z | y) - e^eps q(z | y'), 0)`` over
+        :meth:`list_messages`; a TypeError where that list is not complete.
+        """
+        listed = self.list_messages(candidates, posterior)
+        if not listed.complete:
+            raise TypeError(
+                f"{type(self).__name__} lists its messages for some draws of its public coins only: no exact "
+                f"delta. Define delta_bounds(), or audit its eps"
+            )
+        log_law = self.log_density(listed.messages, candidates, posterior) + listed.log_weights[:, None]
+        law, raised = np.exp(log_law), np.exp(np.minimum(log_law + epsilon, 700.0))
         # Label by label: how much of its messages' probability exceeds e^eps times another's.
-        excess = [np.maximum(density[:, [y]] - raised, 0.0).sum(axis=0).max() for y in range(self.num_labels)]
-        delta = float(max(excess))
+        excess = [np.maximum(law[:, [y]] - raised, 0.0).sum(axis=0).max() for y in range(self.num_labels)]
+        delta = min(float(max(excess)), 1.0)
         return DeltaBounds(delta, delta)
 
     def privatize(
@@ -318,11 +328,10 @@ class Channel(ABC):
             raise ValueError(f"a message of {self!r} has shape {shape}, got {array.shape}")
         if array.dtype.kind not in "iuf":
             raise ValueError(f"a message of {self!r} must be numbers, got {array.dtype}")
-        # A comparison that NaN fails too.
-        if not ((array >= low) & (array <= high)).all() or np.isinf(array).any():
-            raise ValueError(
-                f"a message of {self!r} must be a point of {self.message_space}, got {messages!r}"
-            )
+        wrong = ~((array >= low) & (array <= high)) | np.isinf(array)  # NaN too
+        if wrong.any():
+            found = array[wrong].flat[0]
+            raise ValueError(f"a message of {self!r} must be a point of {self.message_space}, got {found}")
         if whole and array.dtype.kind == "f":
             if (array != np.rint(array)).any():
                 raise ValueError(f"a message of {self!r} must be whole numbers, got {messages!r}")

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
-from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
+from gymnasium.error import Error
+from gymnasium.vector.utils import (
+    batch_differing_spaces,
+    batch_space,
+    concatenate,
+    create_empty_array,
+    iterate,
+)
 
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray
@@ -50,7 +58,9 @@ class Simplex(spaces.Box):
         super().__init__(0.0, 1.0, (*batch_shape, num_labels), dtype=np.float64, seed=seed)
 
     def sample(self, mask: None = None, probability: None = None) -> FloatArray:
-        """A uniform point of the simplex. There are no masks: they belong to spaces of few points."""
+        """A uniform point of the simplex; masks are refused, as by a Box."""
+        if mask is not None or probability is not None:
+            raise Error("Simplex.sample takes no mask and no probability: these are for spaces of few points")
         points = self.np_random.standard_exponential(self.shape)
         points /= np.add.reduce(points, axis=-1, keepdims=True)
         return points
@@ -99,3 +109,12 @@ iterate.register(Simplex, iterate.registry[spaces.Box])
 def _batch_simplex(space: Simplex, n: int = 1) -> Simplex:
     *batch_shape, num_labels = space.shape
     return Simplex(num_labels, (n, *batch_shape), seed=deepcopy(space.np_random))
+
+
+def _batch_simplices(simplices: Sequence[Simplex]) -> Simplex:
+    if any(space != simplices[0] for space in simplices):
+        raise ValueError(f"expected simplices of one shape, got {[space.shape for space in simplices]}")
+    return _batch_simplex(simplices[0], len(simplices))
+
+
+batch_differing_spaces.register(Simplex, _batch_simplices)

@@ -16,6 +16,7 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.core import game_arrays
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.core.divergences import kl, negentropy
+from ldp_gym.core.registry import is_builtin
 from ldp_gym.core.sampling import cumulative, inverse, open_uniforms
 from ldp_gym.engine.posterior import send_adaptively
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
@@ -126,6 +127,7 @@ class Episodes:
         labels = inverse(behind, of_label[..., 0])
         self._round += uniforms.shape[1]
         messages, log_likelihoods = self._send(labels, now["candidates"], of_channel)
+        self._check_messages(messages, labels.shape)
         return Tape(
             contexts=contexts, labels=labels, messages=messages, log_likelihoods=log_likelihoods, **now
         )
@@ -142,6 +144,14 @@ class Episodes:
         messages, log_likelihoods = channel.send(labels, candidates, uniforms)
         self._posterior.advance(log_likelihoods[:, 0])
         return messages, log_likelihoods
+
+    def _check_messages(self, messages: Any, shape: tuple[int, ...]) -> None:
+        """Check a block's messages if the channel is the user's: points of its space, and no NaN."""
+        channel = self.scenario.channel
+        if not is_builtin(type(channel)):
+            _check_shape(channel, "messages", messages, (*shape, *channel.message_shape))
+            if channel.check_messages(messages) is not messages:
+                raise ValueError(f"{channel!r} must give messages of integers, got {messages.dtype}")
 
     def _laws(
         self, uniforms: FloatArray, rounds: IntArray, contexts: FloatArray | None

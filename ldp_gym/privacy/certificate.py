@@ -10,8 +10,9 @@ from functools import cached_property, partial
 
 from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.channels.clipped import ClippedChannel
+from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages, uniform_distribution
-from ldp_gym.core.errors import BrokenPromiseWarning
+from ldp_gym.core.errors import BrokenPromiseError, BrokenPromiseWarning
 from ldp_gym.core.registry import is_builtin
 from ldp_gym.privacy.exact import exact_delta, exact_epsilon
 from ldp_gym.privacy.floats import Reachability, reachable
@@ -96,16 +97,16 @@ def warn_of_broken_promise(channel: Channel, candidates: FloatArray) -> None:
     The other shipped channels are certified by the tests. A channel without an exact audit is skipped.
     """
     literal = isinstance(channel, ClippedChannel) and channel.clipping.rule == "paper"
+    candidates = validation.numbers("candidates", candidates)
     if candidates.size > _LARGEST or (is_builtin(type(channel)) and not literal):
         return
     try:
         certificate = certify(channel, candidates, uniform_posterior(channel))
+        found = f"{channel!r} breaks its promise: it has epsilon = {certificate.epsilon:.6g}, delta = "
+        broken = None if certificate.holds else f"{found}{certificate.delta:.4g} at the game's candidates"
     except TypeError:  # no exact audit
         return
-    if not certificate.holds:
-        warnings.warn(
-            f"{channel!r} breaks its promise: it has epsilon = {certificate.epsilon:.6g}, delta = "
-            f"{certificate.delta:.4g} at the game's candidates",
-            BrokenPromiseWarning,
-            stacklevel=3,
-        )
+    except BrokenPromiseError as error:
+        broken = str(error)
+    if broken is not None:
+        warnings.warn(broken, BrokenPromiseWarning, stacklevel=3)

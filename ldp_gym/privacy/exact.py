@@ -11,9 +11,17 @@ from ldp_gym.channels.accounting import DeltaBounds
 from ldp_gym.channels.base import Channel, as_channel
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray, Messages
+from ldp_gym.core.errors import BrokenPromiseError
+from ldp_gym.core.registry import is_builtin
 
 _MOST_DENSITIES = 4_000_000
 """Largest number of densities that are computed at a time: 32 MB."""
+
+_SENT = 2000
+"""Number of messages of a custom channel whose density ratios are compared with its worst case."""
+
+_SLACK, _TOTAL_TOLERANCE = 1e-9, 1e-6
+"""Tolerances: of log densities, relative, and of the sum of a density over all messages."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +54,28 @@ def exact_epsilon(
         1.5
     """
     candidates, posterior = check_situation(channel, candidates, posterior)
+    found = worst_case(channel, candidates, posterior)
+    if not is_builtin(type(channel)):
+        _check_totals(channel, candidates, posterior)
+        labels = np.arange(max(_SENT, 2 * channel.num_labels)) % channel.num_labels
+        sent = channel.check_messages(
+            channel.privatize(labels, candidates, np.random.default_rng(0), posterior)
+        )
+        for some, log_density in log_densities(channel, sent, candidates, posterior):
+            missed = beyond_worst_case(channel, found.epsilon, some, log_density)
+            if missed is not None:
+                raise BrokenPromiseError(f"no certificate for {channel!r}: it needs {missed}")
+    return found
+
+
+def worst_case(channel: Channel, candidates: FloatArray, posterior: FloatArray | None) -> ExactEpsilon:
+    """Find the largest density ratio among the channel's ``worst_case_messages``."""
     found: ExactEpsilon | None = None
     messages = channel.worst_case_messages(candidates, posterior)
     for some, log_density in log_densities(channel, messages, candidates, posterior):
-        if np.isnan(log_density).any():
-            raise ValueError(f"log_density of {channel!r} is NaN: there is nothing to certify")
-        ratios = log_ratios(log_density)
+        if not (log_density < np.inf).all():  # NaN too
+            raise ValueError(f"log_density of {channel!r} is NaN or infinite: there is nothing to certify")
+        ratios = _log_ratios(log_density)
         worst = int(ratios.argmax())
         if found is None or ratios[worst] > found.epsilon:
             labels = int(log_density[worst].argmax()), int(log_density[worst].argmin())
@@ -62,6 +86,39 @@ def exact_epsilon(
             f"worst_case_messages() must name messages of positive density"
         )
     return found
+
+
+def beyond_worst_case(
+    channel: Channel, worst: float, messages: Messages, log_density: FloatArray
+) -> str | None:
+    """Describe a message that was sent with a density ratio beyond that of ``worst_case_messages``."""
+    ratios = _log_ratios(log_density)
+    found = int(ratios.argmax())
+    if not channel.pure or ratios[found] <= worst + _SLACK * (1.0 + worst):
+        return None
+    return (
+        f"worst_case_messages among which the density ratio is largest: it is {ratios[found]:.6g} at "
+        f"{messages[found]!r}, which was sent, and at most {worst:.6g} among them"
+    )
+
+
+def _check_totals(channel: Channel, candidates: FloatArray, posterior: FloatArray | None) -> None:
+    """Check that a density sums to one for every label, over messages that can be listed."""
+    try:
+        listed = channel.list_messages(candidates, posterior)
+    except TypeError:  # real numbers, in a base measure of the channel's choice
+        return
+    total, start = np.zeros(channel.num_labels), 0
+    for some, log_density in log_densities(channel, listed.messages, candidates, posterior):
+        weights = listed.log_weights[start : start + len(some), None]
+        total, start = total + np.exp(log_density + weights).sum(axis=0), start + len(some)
+    off = np.abs(total - 1.0)
+    if not off.max() <= _TOTAL_TOLERANCE:
+        label = int(np.argmax(~(off <= _TOTAL_TOLERANCE)))
+        raise ValueError(
+            f"log_density of {channel!r} must sum to one over the messages for every label; it sums to "
+            f"{total[label]:.6g} for label {label}"
+        )
 
 
 def check_situation(
@@ -87,10 +144,16 @@ def log_densities(
     together = max(1, _MOST_DENSITIES // candidates.size)
     for start in range(0, len(messages), together):
         some = messages[start : start + together]
-        yield some, channel.log_density(some, candidates, posterior)
+        log_density, shape = channel.log_density(some, candidates, posterior), (len(some), channel.num_labels)
+        if getattr(log_density, "shape", None) != shape:
+            raise ValueError(
+                f"log_density of {channel!r} must have shape (n, M), here {shape}, got "
+                f"{getattr(log_density, 'shape', type(log_density).__name__)}"
+            )
+        yield some, log_density
 
 
-def log_ratios(log_density: FloatArray) -> FloatArray:
+def _log_ratios(log_density: FloatArray) -> FloatArray:
     """Largest difference of two labels' log densities for each message, from ``(R, M)``.
 
     Minus infinity for a message that is never sent.
@@ -107,6 +170,8 @@ def exact_delta(
     An adaptive channel is audited at a public posterior ``(K,)``.
     """
     candidates, posterior = check_situation(channel, candidates, posterior)
+    if not is_builtin(type(channel)):
+        _check_totals(channel, candidates, posterior)
     public = () if posterior is None else (posterior,)
     bounds = channel.delta_bounds(candidates, validation.positive("epsilon", epsilon), *public)
     if not 0.0 <= bounds.lower <= bounds.upper <= 1.0:

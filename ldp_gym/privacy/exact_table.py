@@ -73,13 +73,16 @@ class ExactTable(NamedTuple):
     epsilon: float
 
     def probabilities(self, label: int) -> list[Fraction]:
-        """Return the probabilities with which a label sends each message."""
+        """Return the probabilities with which a label, in ``0..M-1``, sends each message."""
+        label = validation.index("label", label, self.counts.shape[1])
         if len(self.messages) == 1:
             return [Fraction(1)]
         return [Fraction(count, TOTAL) for count in self.counts[:, label].tolist()]
 
     def pick(self, label: int, number: int) -> Messages:
         """Return the message that a label sends when the random 64-bit integer is ``number``."""
+        label = validation.index("label", label, self.counts.shape[1])
+        number = validation.whole("number", number, least=0, most=TOTAL - 1)
         ends = itertools.accumulate(self.counts[:-1, label].tolist())
         chosen = next((i for i, end in enumerate(ends) if number < end), -1)
         return self.messages[chosen]
@@ -124,6 +127,8 @@ class ExactChannel:
         coins, count = validation.numbers("coins", coins), self.channel.num_public_coins
         if coins.shape != (count,):
             raise ValueError(f"coins must be {count} uniforms, got shape {coins.shape}")
+        if not ((coins > 0.0) & (coins < 1.0)).all():  # NaN too
+            raise ValueError(f"coins must lie in (0, 1), got {coins}")
         return self._table(coins, candidates, posterior)
 
     def answer(

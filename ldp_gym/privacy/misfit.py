@@ -23,7 +23,7 @@ import numpy as np
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.listing import list_space
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
-from ldp_gym.privacy.exact import exact_epsilon, log_densities, log_ratios
+from ldp_gym.privacy.exact import beyond_worst_case, log_densities, worst_case
 from ldp_gym.statistics import largest_share, least_share
 
 Situation = tuple[FloatArray, FloatArray | None]
@@ -51,7 +51,7 @@ _POWERS = (0.5, 0.8, 0.9, 1.1, 1.25, 1.5, 2.0, 4.0)
 """Powers of the declared density, for channels that tell more or less than they declare."""
 
 _SLACK = 1e-9
-"""Tolerance of probabilities and of log densities, relative."""
+"""Tolerance of probabilities."""
 
 
 def find_misfit(channel: Channel, samples: int | None = None, seed: int = 0) -> str | None:
@@ -84,7 +84,11 @@ def find_misfit(channel: Channel, samples: int | None = None, seed: int = 0) -> 
         for i in np.flatnonzero((sent == -np.inf) | ~(log_density < np.inf).all(axis=-1)):
             label, found = labels[places[i]], log_density[i]
             return f"a positive density of every message: {messages[i]!r}, sent by label {label}, has {found}"
-        wrong = _wrong_ratio(channel, public, messages, log_density)
+        try:
+            worst = worst_case(channel, *public).epsilon
+        except TypeError:  # it names no worst case: there is no exact audit
+            worst = math.inf
+        wrong = beyond_worst_case(channel, worst, messages, log_density)
         listed = channel.list_messages(*public) if few else None
         if listed is not None and listed.complete:
             declared = np.exp(channel.log_density(listed.messages, *public) + listed.log_weights[:, None])
@@ -112,24 +116,6 @@ def _draw_situation(
     table[:, rng.integers(num_labels)] += 0.05  # no row is 0
     table /= table.sum(axis=-1, keepdims=True)
     return table, rng.dirichlet(np.ones(size)) if channel.adaptive else None
-
-
-def _wrong_ratio(
-    channel: Channel, public: Situation, messages: Messages, log_density: FloatArray
-) -> str | None:
-    """Describe a message that was sent with a density ratio beyond that of ``worst_case_messages``."""
-    try:
-        worst = exact_epsilon(channel, *public).epsilon
-    except TypeError:  # it names no worst case: there is no exact audit
-        return None
-    ratios = log_ratios(log_density)
-    found = int(ratios.argmax())
-    if not channel.pure or ratios[found] <= worst + _SLACK * (1.0 + worst):
-        return None
-    return (
-        f"worst_case_messages among which the density ratio is largest: it is {ratios[found]:.6g} at "
-        f"{messages[found]!r}, which was sent, and at most {worst:.6g} among them"
-    )
 
 
 def _goodness_of_fit(

@@ -35,6 +35,9 @@ _LARGEST_LOG_RATIO = 30.0
 _PAIR_ROUNDING = 1e-11
 """Relative error that is taken off for rounding."""
 
+_EQUAL = 5e-10
+"""Relative distance from their mean below which two likelihoods count as equal: rounding makes as much."""
+
 _SAMPLES = 20_000
 """Default number of real-valued messages to draw."""
 
@@ -160,23 +163,24 @@ def _information(
 
 def _divergences(chances: FloatArray, ratios: FloatArray) -> FloatArray:
     """The Jensen-Shannon divergences of all pairs, from likelihood ratios ``(n, K)``."""
-    from scipy.special import entr
+    from scipy.special import xlog1py
 
-    own, size = entr(ratios), ratios.shape[1]
+    size = ratios.shape[1]
     information = np.zeros((size, size))
     for j in range(size):
         middle = (ratios[:, [j]] + ratios[:, j + 1 :]) / 2.0
-        told = entr(middle) - (own[:, [j]] + own[:, j + 1 :]) / 2.0
-        # Equal up to rounding counts as equal.
-        told[np.abs(ratios[:, [j]] - ratios[:, j + 1 :]) <= 1e-9 * middle] = 0.0
-        information[j, j + 1 :] = np.maximum(np.einsum("n,nk->k", chances, told), 0.0)
+        off = (ratios[:, [j]] - middle) / np.maximum(middle, np.finfo(np.float64).tiny)
+        off[np.abs(off) <= _EQUAL] = 0.0
+        # With r_j = m (1 + d) and r_k = m (1 - d); no difference of large terms, however small d is.
+        told = middle * (xlog1py(1.0 + off, off) + xlog1py(1.0 - off, -off)) / 2.0
+        information[j, j + 1 :] = np.einsum("n,nk->k", chances, told)
     return information + information.T
 
 
 def blind_pairs(
     channel: Channel,
     tables: FloatArray,
-    tolerance: float = 1e-12,
+    tolerance: float = 0.0,
     *,
     distance: float = 0.01,
     among: BoolArray | None = None,
@@ -188,7 +192,8 @@ def blind_pairs(
     Args:
         channel: the channel.
         tables: the class at one context, ``(K, M)``, or at several, ``(n, K, M)``.
-        tolerance: largest information, in nats per message, that counts as none.
+        tolerance: largest information, in nats per message, that counts as none. Likelihoods of a message
+            that differ by less than a relative 1e-9 always count as equal.
         distance: a pair counts if its total variation is above this in one of the tables.
         among: pairs to look at, True in a ``(K, K)`` array; all when not given.
 
@@ -202,7 +207,11 @@ def blind_pairs(
     tables = game_arrays.candidates(tables, size, channel.num_labels).reshape(-1, size, channel.num_labels)
     apart = np.maximum(tables[:, :, None] - tables[:, None], 0.0).sum(axis=-1).max(axis=0)
     unknown = np.triu(apart > validation.nonnegative("distance", distance), 1)
-    unknown &= True if among is None else np.asarray(among, dtype=np.bool_)
+    tolerance = validation.nonnegative("tolerance", tolerance)
+    if among is not None:
+        if np.shape(among) != (size, size) or np.asarray(among).dtype != np.bool_:
+            raise ValueError(f"among must be booleans of shape {(size, size)}, got {among!r}")
+        unknown &= among
     for table in tables:
         if not unknown.any():
             break

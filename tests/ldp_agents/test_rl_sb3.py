@@ -14,6 +14,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNorm
 import ldp_agents
 import ldp_gym
 from ldp_agents.rl import SB3VecEnv, ScoreCallback, load, make_sb3_env, save, score_policy
+from ldp_agents.rl.ppo import PPOSettings
 from ldp_gym import wrappers
 from ldp_gym.core.errors import UntrustedCodeError
 from ldp_gym.engine.scenario import Scenario
@@ -112,6 +113,12 @@ def test_scores_are_relative_to_uniform_and_bayes_on_the_same_episodes():
         score_policy(Fixed(1.0), episodes=2, **rules | {"hypotheses": [[0.5, 0.5]] * 4, "num_labels": 2})
     with pytest.raises(TypeError, match="seed must be a whole number, got None"):
         score_policy(Fixed(1.0), seed=None, **rules)
+    for call in (lambda: score_policy(3, **rules), lambda: save(3, "nowhere")):
+        with pytest.raises(TypeError, match="model must be .* got 3 of type int"):
+            call()
+    for wrong in ({"batch_size": 1}, {"gamma": 7.0}, {"gamma": -0.1}, {"learning_rate": 0.0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            PPOSettings(**wrong)
 
 
 def test_a_score_is_of_what_the_policy_saw_in_training():

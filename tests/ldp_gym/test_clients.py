@@ -9,7 +9,13 @@ import pytest
 from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
-from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
+from gymnasium.vector.utils import (
+    batch_differing_spaces,
+    batch_space,
+    concatenate,
+    create_empty_array,
+    iterate,
+)
 from helpers import CHANNELS, HYPOTHESES, assert_same, small_rules
 
 import ldp_gym
@@ -196,6 +202,15 @@ def test_a_simplex_goes_where_a_box_goes(space):
     assert concatenate(space, items, create_empty_array(space, 4)) in batched
     assert spaces.unflatten(space, spaces.flatten(space, items[0])) in space
     assert pickle.loads(pickle.dumps(space)) == space
+    assert batch_differing_spaces([space] * 4) == batched
+
+
+def test_a_simplex_takes_no_masks_and_no_other_shapes():
+    for options in ({"mask": np.ones(3)}, {"probability": np.full(3, 1 / 3)}):
+        with pytest.raises(gym.error.Error, match="no mask and no probability"):
+            ldp_gym.Simplex(3).sample(**options)
+    with pytest.raises(ValueError, match="simplices of one shape"):
+        batch_differing_spaces([ldp_gym.Simplex(3), ldp_gym.Simplex(4)])
 
 
 def test_half_precision_actions_are_taken():

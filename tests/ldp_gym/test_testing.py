@@ -3,6 +3,7 @@
 import math
 
 import broken_channels as broken
+import gymnasium as gym
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -12,7 +13,7 @@ import ldp_agents
 import ldp_gym
 from ldp_gym.channels import GaussianVector, LaplaceSingle, RandomizedResponse
 from ldp_gym.privacy.misfit import ERROR_RATE, _log_gains, find_misfit
-from ldp_gym.testing import check_channel, check_learner
+from ldp_gym.testing import check_channel, check_learner, check_truth
 
 
 def test_check_channel_catches_a_channel_that_remembers():
@@ -106,6 +107,51 @@ def test_messages_that_do_not_follow_the_density_are_reported(kind):
     """At the smallest effort that shows it with any seed; see below for the default effort."""
     for seed in range(3):
         assert "follow log_density" in find_misfit(kind(3, 5, 50), samples=30_000, seed=seed)
+
+
+def sending(kind, change):
+    """The channel with its messages changed."""
+    changed = lambda self, *drawn: change(kind.encode(self, *drawn))  # noqa: E731
+    return type(f"Sending{kind.__name__}", (kind,), {"encode": changed, "send": ldp_gym.Channel.send})
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        (RandomizedResponse, lambda messages: messages + 1),
+        (RandomizedResponse, lambda messages: messages * 1.0),
+        (RandomizedResponse, lambda messages: messages.tolist()),
+        (LaplaceSingle, lambda messages: messages * np.nan),
+    ],
+)
+def test_messages_that_are_not_points_of_the_space_end_the_game(kind, change):
+    channel = sending(kind, change)(3, 5, 50)
+    with pytest.raises(AssertionError, match="expected (messages in|an array of messages)"):
+        check_channel(channel)
+    rules = {"channel": channel, "hypotheses": np.full((3, 5), 0.2), "horizon": 50}
+    with pytest.raises(ValueError, match="SendingRandomized|SendingLaplace"):
+        ldp_gym.evaluate("uniform", rules, episodes=1)
+    env = gym.make("LDPDist-v0", **rules)
+    with pytest.raises(ValueError, match="SendingRandomized|SendingLaplace"):
+        env.reset(seed=0), env.step(np.full(5, 0.2))
+
+
+def test_a_truth_is_checked_on_a_class_of_its_size():
+    check_truth(ldp_gym.TRUTHS["mixture"](3))
+    with pytest.raises(AssertionError, match=r"pass the class that the truth was made for"):
+        check_truth(ldp_gym.TRUTHS["mixture"](3), ldp_gym.HYPOTHESES["softmax-linear"](5, 6, 2))
+
+
+def test_a_class_that_returns_a_list_is_named():
+    class Listed(ldp_gym.HypothesisClass):
+        def __init__(self):
+            super().__init__(2, 2, 1)
+
+        def __call__(self, contexts):
+            return [[0.5, 0.5], [0.25, 0.75]]
+
+    with pytest.raises(ValueError, match="Listed.* must give candidates as an array of shape"):
+        ldp_gym.evaluate("uniform", {"hypotheses": Listed(), "horizon": 5}, episodes=1)
 
 
 @pytest.mark.parametrize(

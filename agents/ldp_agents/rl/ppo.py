@@ -10,6 +10,7 @@ import numpy as np
 
 from ldp_agents.rl.policies import PolicyLearner, game_parameters
 from ldp_agents.rl.vec_env import ScoreCallback, make_sb3_env
+from ldp_gym.core import validation
 from ldp_gym.core.errors import extra
 from ldp_gym.engine.game import Game
 
@@ -40,6 +41,13 @@ class PPOSettings:
     n_epochs: int = 5
     learning_rate: float = 1e-3
     gamma: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the settings: SB3 normalises advantages within a batch, so one round is not enough."""
+        validation.whole("batch_size", self.batch_size, least=2)
+        validation.whole("num_envs * n_steps", self.num_envs * self.n_steps, least=2)
+        validation.positive("learning_rate", self.learning_rate)
+        validation.probability("gamma", self.gamma)
 
 
 def fit_ppo(

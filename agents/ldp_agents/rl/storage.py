@@ -106,7 +106,10 @@ class StoredPolicy:
 
 def _policy_card(model: Any) -> dict[str, Any]:
     """The card of an SB3 model: its game, from the environment that it was trained in."""
-    name, env = type(model).__name__, model.get_env()
+    name = type(model).__name__
+    if not callable(getattr(model, "get_env", None)):
+        raise TypeError(f"model must be a Model or an algorithm of SB3, got {validation.describe(model)}")
+    env = model.get_env()
     if type(model) is not algorithm_class(name):
         raise ValueError(f"only the algorithms of the libraries can be stored, got a custom {name}")
     if model.get_vec_normalize_env() is not None:

@@ -57,6 +57,9 @@ def score_policy(
         ValueError: if Bayes gains nothing over the uniform mixture.
     """
     validation.seed("seed", seed)
+    if not all(callable(getattr(model, name, None)) for name in ("predict", "get_vec_normalize_env")):
+        raise TypeError(f"model must be an algorithm of stable-baselines3, got {validation.describe(model)}")
+    validation.flag("deterministic", deterministic)
     env = make_sb3_env(env_id, validation.whole("episodes", episodes, least=1), **rules)
     env.seed(seed)
     normalizer = model.get_vec_normalize_env()

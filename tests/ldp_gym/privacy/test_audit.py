@@ -1,5 +1,6 @@
 """The audits: known answers, brute force, negative controls, and channels broken by hand."""
 
+import itertools
 import math
 from contextlib import nullcontext
 
@@ -8,11 +9,13 @@ import pytest
 from adversarial_classes import audit as audit_classes
 from adversarial_classes import draw_table
 from broken_channels import ClearText, less_noise
-from helpers import PURE, make_channel
+from helpers import ALPHA, CHANNELS, PURE, make_channel
 
+import ldp_gym
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.noisy import GaussianVector, LaplaceSingle, LaplaceVector
 from ldp_gym.channels.randomized_response import Identity, RandomizedResponse
+from ldp_gym.core.errors import BrokenPromiseError, BrokenPromiseWarning
 from ldp_gym.privacy import audit
 from ldp_gym.privacy.audit import certify, estimate_epsilon, exact_delta, exact_epsilon
 from ldp_gym.testing import check_channel
@@ -103,6 +106,84 @@ def test_an_audit_in_parts_finds_the_same():
     found = exact_epsilon(channel, table)
     assert found.epsilon == spread.max()
     assert np.array_equal(found.message, messages[spread.argmax()])
+
+
+def sets_of(size, weight):
+    """Law of subset selection on six labels, from the definition: sets with the label weigh e^eps."""
+    sets = [set(chosen) for chosen in itertools.combinations(range(6), size)]
+    law = np.array([[weight if y in chosen else 1.0 for y in range(6)] for chosen in sets])
+    return law / law.sum(axis=0)
+
+
+def bits_of(one, other):
+    """Law of unary encoding: a bit is 1 with one probability for the label, with another elsewhere."""
+    chances = np.where(np.eye(6, dtype=bool), one, other)
+    messages = itertools.product([0, 1], repeat=6)
+    return np.array([[np.where(z, p, 1.0 - p).prod() for p in chances] for z in messages])
+
+
+def sides_of(table, pairs):
+    """Law of comparisons: a random pair of sides, randomized response on which likes the label."""
+    rows = []
+    for left, right in pairs:
+        gap = table[list(left)].mean(axis=0) - table[list(right)].mean(axis=0)
+        won = np.where(gap > 0, 1.0, np.where(gap < 0, 0.0, 0.5))
+        truthful = math.e / (math.e + 1)
+        rows += [won * truthful + (1 - won) * (1 - truthful), won * (1 - truthful) + (1 - won) * truthful]
+    return np.array(rows) / len(pairs)
+
+
+def test_delta_is_that_of_an_enumeration_by_hand():
+    """Excess of one label's probabilities over e^eps times another's, summed over the messages."""
+    table = np.random.default_rng(0).dirichlet(np.full(6, 0.4), size=3)
+    keep, flip = 1 / 2, 1 / (math.e + 1)
+    favourite = table.argmax(axis=0)
+    names = np.where(np.eye(3)[:, favourite] == 1, math.e, 1.0) / (math.e + 2)
+    laws = {
+        "randomized-response": np.where(np.eye(6) == 1, math.e, 1.0) / (math.e + 5),
+        "subset-selection": sets_of(2, math.e),
+        "unary-encoding": bits_of(keep, flip),
+        "vote": names,
+        "scheffe": sides_of(table, [([0], [1]), ([0], [2]), ([1], [2])]),
+        "split": sides_of(table, [([0], [1, 2]), ([0, 1], [2]), ([0, 2], [1])]),
+    }
+    for (name, law), epsilon in itertools.product(laws.items(), (0.2, 0.5, 0.9, 1.0)):
+        np.testing.assert_allclose(law.sum(axis=0), 1.0)
+        excess = [
+            sum(max(row[y] - math.exp(epsilon) * row[other], 0.0) for row in law)
+            for y, other in itertools.permutations(range(6), 2)
+        ]
+        found = exact_delta(make_channel(name, 3, 6, 50), table, epsilon)
+        assert found == pytest.approx((max(excess), max(excess)), rel=1e-9, abs=1e-14), name
+    assert round(exact_delta(make_channel("subset-selection", 3, 6, 50), table, 0.5).upper, 4) == 0.1813
+
+
+SAMPLED = {"laplace-single", "half-space", "adaptive-half-space", "local-hashing"}
+"""Channels whose messages are too many to list."""
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLED))
+def test_an_incomplete_list_has_no_exact_delta(name):
+    channel = make_channel(name, 3, 4, 20)
+    with pytest.raises(TypeError, match="some draws of its public coins|are real numbers"):
+        exact_delta(channel, np.full((3, 4), 0.25), 0.4, audit.uniform_posterior(channel))
+
+
+@pytest.mark.parametrize("name", sorted(set(CHANNELS) - SAMPLED))
+def test_delta_is_that_of_drawn_messages(name):
+    """``E max(1 - e^eps q(z | y') / q(z | y), 0)`` over messages of label y; Hoeffding at ALPHA."""
+    table = np.random.default_rng(3).dirichlet(np.full(4, 0.4), size=3)
+    channel, rng, drawn = make_channel(name, 3, 4, 20), np.random.default_rng(1), 20_000
+    public = audit.uniform_posterior(channel)
+    slack = math.sqrt(math.log(2 * 12 / ALPHA) / (2 * drawn))
+    bounds, found = exact_delta(channel, table, 0.4, public), []
+    for y in range(4):
+        messages = channel.privatize(np.full(drawn, y), table, rng, public)
+        density = channel.log_density(messages, table, public)
+        with np.errstate(over="ignore"):
+            ratios = np.exp(0.4 + density - density[:, [y]])
+        found += np.delete(np.maximum(1.0 - ratios, 0.0).mean(axis=0), y).tolist()
+    assert bounds.lower - slack <= max(found) <= bounds.upper + slack
 
 
 def test_finite_deltas_exactly():
@@ -272,3 +353,61 @@ def test_an_event_that_needs_two_answers():
     found = estimate_epsilon(channel, np.array([[0.9, 0.1], [0.2, 0.8]]), 20_000)
     assert found.epsilon > 4.0
     assert "coordinate" in found.event
+
+
+def declaring(change):
+    """Randomized response with another declared density."""
+
+    class Declared(RandomizedResponse):
+        def log_density(self, messages, candidates, posterior=None):
+            return change(super().log_density(messages, candidates, posterior))
+
+        log_likelihood = Channel.log_likelihood
+
+    return Declared(2, 3, 100)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda density: density[..., :2], r"must have shape \(n, M\), here \(\d, 3\), got \(\d, 2\)"),
+        (lambda density: density[..., None], r"must have shape .*, got \(\d, 3, 1\)"),
+        (lambda density: density.tolist(), "must have shape .*, got list"),
+        (lambda density: np.where(np.arange(3) == 2, -np.inf, density), "it sums to 0 for label 2"),
+        (lambda density: density - math.log(2.0), "it sums to 0.5 for label 0"),
+        (lambda density: density + np.inf, "NaN or infinite|it sums to inf"),
+    ],
+)
+def test_a_density_of_the_wrong_shape_or_sum_is_not_certified(change, message):
+    channel = declaring(change)
+    for audited in (certify, exact_epsilon, lambda *given: exact_delta(*given, 0.5)):
+        with pytest.raises(ValueError, match=message):
+            audited(channel, THREE)
+    with pytest.raises(ValueError, match=message):
+        ldp_gym.evaluate("uniform", {"channel": channel, "hypotheses": THREE, "horizon": 100}, episodes=1)
+
+
+class HalfTold(LaplaceSingle):
+    """Twice its eps; the only message that it names as its worst tells little."""
+
+    def noise(self, candidates, cells=None):
+        noise = super().noise(candidates, cells)
+        return noise._replace(scale=noise.scale / 2)
+
+    def worst_case_messages(self, candidates, posterior=None):
+        return np.array([[0.5, 0.0]])  # half-way between two labels, at THREE
+
+
+def test_messages_that_were_sent_are_compared_with_the_worst_case():
+    channel = HalfTold(2, 3, 100)
+    with pytest.raises(BrokenPromiseError, match="worst_case_messages among which the density"):
+        certify(channel, THREE)
+    with pytest.warns(BrokenPromiseWarning, match="no certificate .* which was sent"):
+        ldp_gym.evaluate("uniform", {"channel": channel, "hypotheses": THREE, "horizon": 100}, episodes=1)
+
+
+@pytest.mark.parametrize("claimed", [0.5, 1.0, 4.0])
+def test_a_certificate_grants_rounding_and_no_more(claimed):
+    for factor, holds in ((1.0, True), (1.0 + 1e-10, True), (1.0 + 1e-8, False), (1.01, False)):
+        assert audit.Certificate(factor * claimed, 0.0, claimed, 0.0, "by hand").holds is holds
+        assert audit.Certificate(claimed, factor * 1e-5, claimed, 1e-5, "by hand").holds is holds

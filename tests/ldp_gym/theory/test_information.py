@@ -198,3 +198,14 @@ def test_listed_messages_have_the_type_of_the_space():
     listed = Narrow(2, 3, 10).list_messages(np.full((2, 3), 1 / 3))
     assert listed.messages.dtype == np.int8
     assert listed.messages.tolist() == [0, 1, 2]
+
+
+def test_a_million_labels_hide_a_pair_well_and_not_completely():
+    """Uniform on either half of the labels: ratios 1 +- d, d near (e^eps - 1) / M, information d^2 / 2."""
+    num_labels = 10**6
+    table = np.repeat([[2.0, 0.0], [0.0, 2.0]], num_labels // 2, axis=1) / num_labels
+    channel = make_channel("randomized-response", 2, num_labels, 10)
+    d = (math.e - 1) / (num_labels + math.e - 1)
+    assert theory.pair_information(channel, table)[0, 1] == pytest.approx(d**2 / 2, rel=1e-6)
+    assert theory.blind_pairs(channel, table) == []
+    assert theory.blind_pairs(channel, table, tolerance=1e-11) == [(0, 1)]
