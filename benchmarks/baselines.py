@@ -28,6 +28,7 @@ import torch
 from stable_baselines3.common.noise import NormalActionNoise
 
 from ldp_agents.rl import make_sb3_env, score_policy
+from ldp_gym.core.seeds import VALIDATION
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -41,7 +42,7 @@ GAMES: dict[str, tuple[str, dict[str, Any]]] = {
 CURVE = (32, 32, 32, 32, 128)
 """Number of episodes that score each point of a learning curve. The last has other episodes."""
 
-CURVE_SEED, LAST_SEED = 10**6, 2 * 10**6
+CURVE_SEED, LAST_SEED = VALIDATION.start, 2 * 10**6
 """Seed of the first episode that scores a point of a learning curve, and its last point."""
 
 

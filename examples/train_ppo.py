@@ -46,7 +46,7 @@ def main() -> None:
     save(model, arguments.out)
     ppo = load(arguments.out, trust=True)
     for name, learner in {"uniform": "uniform", "exp3": "exp3", "ppo": ppo, "bayes": "bayes"}.items():
-        result = ldp_gym.evaluate(learner, rules, episodes=arguments.episodes, seed=10**6)
+        result = ldp_gym.evaluate(learner, rules, episodes=arguments.episodes)
         low, high = result.interval()
         print(f"{name:8s} total KL {result.risk:7.1f} ± {(high - low) / 2:.1f}")
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ldp_gym.core import validation
 from ldp_gym.core.errors import extra
+from ldp_gym.core.seeds import TRAINING
 from ldp_gym.engine.learners import build_learner
 from ldp_gym.envs.box import NAMED_GAMES, bayes_gain
 
@@ -30,7 +31,7 @@ def dataset_id(game: str, level: str) -> str:
     return f"ldp-gym/{game}/{level}-v0"
 
 
-def write_dataset(game: str, level: str, *, episodes: int = 100, seed: int = 3 * 10**6) -> MinariDataset:
+def write_dataset(game: str, level: str, *, episodes: int = 100, seed: int = TRAINING.start) -> MinariDataset:
     """Play episodes of a named game, with seeds from ``seed`` on, and write them as a Minari dataset.
 
     Minari's normalized scores are then 0 for the uniform mixture and 1 for Bayes.

@@ -220,14 +220,18 @@ def slope_contributions(positions: Sequence[float], samples: Sequence[FloatArray
 def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> float | None:
     """Score ``(uniform - risk) / (uniform - Bayes)`` from the total KL of the same episodes ``(n,)``.
 
-    None if the data do not show, at 95%, that Bayes beats the uniform mixture. An infinite risk scores -inf.
+    None where :func:`unit_of_score` is. An infinite risk scores -inf.
     """
-    if not np.isfinite([uniform, bayes]).all():
-        return None
-    gain = uniform - bayes
-    if min(p_above(gain, 0.0), p_below(gain, 0.0)) > 1.0 - CONFIDENCE:  # a constant gain has p-values too
-        return None
-    return float((uniform.mean() - totals.mean()) / gain.mean())
+    unit = unit_of_score(uniform - bayes) if np.isfinite([uniform, bayes]).all() else None
+    return None if unit is None else float((uniform.mean() - totals.mean()) / unit)
+
+
+def unit_of_score(gains: FloatArray) -> float | None:
+    """Denominator of a score: the mean of Bayes' gains ``uniform - Bayes`` in some episodes ``(n,)``.
+
+    None if the data do not show, at 95%, that Bayes beats the uniform mixture.
+    """
+    return float(gains.mean()) if p_above(gains, 0.0) <= 1.0 - CONFIDENCE else None
 
 
 # -- P-values -----------------------------------------------------------------------------------------------

@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 
 from ldp_gym.core import validation
+from ldp_gym.core.seeds import untrained_seed
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LearnerProtocol
 from ldp_gym.evaluation import evaluate
 from ldp_gym.statistics import score_totals
-
-TRAIN_SEED = 10**6
-"""First seed of training episodes; scores are taken on smaller seeds."""
 
 
 @dataclass(frozen=True)
@@ -122,14 +120,12 @@ def score(
         learner: as in :func:`ldp_gym.evaluate`.
         split: a split, or its name.
         episodes: number of episodes of each game.
-        seed: seed of the first episode; all seeds must be below :data:`TRAIN_SEED`.
+        seed: seed of the first episode, not one for training (:mod:`ldp_gym.core.seeds`).
     """
     scores = {}
     if not isinstance(split, GameSplit):
         split = SPLITS[validation.choice("the name of a split", split, tuple(SPLITS))]
-    last = validation.seed("seed", seed) + validation.whole("episodes", episodes, least=1) - 1
-    if last >= TRAIN_SEED:
-        raise ValueError(f"seeds from {TRAIN_SEED:,} on are for training, got {last:,} for the last episode")
+    untrained_seed(seed, episodes)
     for title, rules in split:
         uniform, totals, bayes = (
             evaluate(who, rules, episodes=episodes, seed=seed).kl[:, -1]

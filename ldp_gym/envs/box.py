@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from types import EllipsisType
 from typing import Any, Unpack
 
@@ -24,6 +25,7 @@ from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.envs.features import DEFAULT_LOGIT_RANGE, Logits, RawRow, RunningEvidence
 from ldp_gym.envs.single import LDPDistEnv
 from ldp_gym.envs.vector import LDPDistVectorEnv
+from ldp_gym.statistics import unit_of_score
 
 OBSERVATIONS = ("evidence", "message")
 """Known values of the keyword argument ``observation``."""
@@ -47,7 +49,7 @@ _ROUNDS_AT_ONCE = 2**13
 size stay in a processor's cache."""
 
 _REFERENCE_SEED = 5 * 10**8
-"""Seed of the first episode on which the gain of Bayes is estimated."""
+"""Seed of the first episode on which the gain of Bayes is estimated, one of those for training."""
 
 _REFERENCE_NUMBERS = 2**26
 """Target size, in floats of tape, of the episodes on which the gain of Bayes is estimated. Its standard error
@@ -85,49 +87,39 @@ class BoxFeatures(Observer):
         return {"evidence": np.concatenate(evidence, axis=0), "uniform_losses": tape.uniform_losses()}
 
 
-def estimate_bayes_gain(
-    scenario: Scenario, episodes: int | None = None, seed: int = _REFERENCE_SEED
-) -> float:
-    """The mean return of the exact posterior: total gain of its mixture over the uniform one.
+def estimate_bayes_gain(scenario: Scenario) -> float | None:
+    """Mean return of the exact posterior, the unit of a score; None where it is not shown to be above 0.
 
-    Args:
-        scenario: the game.
-        episodes: number of episodes; by default as many as take about a second in the named games.
-        seed: seed of the first episode.
+    There are as many episodes as take about a second in the named games.
     """
-    if episodes is None:
-        numbers = _REFERENCE_NUMBERS // (_ADAPTIVE_SHARE if scenario.adaptive else 1)
-        affordable = numbers // (scenario.horizon * scenario.footprint)
-        episodes = int(np.clip(affordable, *_REFERENCE_EPISODES))
-    starts = [scenario.start_episode(first_generator(seed + i)) for i in range(episodes)]
-    games = Episodes(scenario, starts)
-    posterior = PublicPosterior(scenario.game.num_hypotheses, (episodes,))
-    total, played = 0.0, 0
+    numbers = _REFERENCE_NUMBERS // (_ADAPTIVE_SHARE if scenario.adaptive else 1)
+    episodes = int(np.clip(numbers // (scenario.horizon * scenario.footprint), *_REFERENCE_EPISODES))
+    starts = [scenario.start_episode(first_generator(_REFERENCE_SEED + i)) for i in range(episodes)]
+    games, posterior = Episodes(scenario, starts), PublicPosterior(scenario.game.num_hypotheses, (episodes,))
+    gains, played = np.zeros(episodes), 0
     while played < scenario.horizon:
         rounds = min(scenario.rounds_at_a_time(episodes, 2**20), scenario.horizon - played)
         tape = games.play(rounds)
         predictions = mixture(posterior.along(tape.read_by(scenario.channel)), tape.candidates)
         losses = kl(tape.distributions, predictions, tape.negentropies)
-        gains = np.minimum(tape.uniform_losses(), scenario.max_loss) - np.minimum(losses, scenario.max_loss)
-        total += float(gains.sum())
+        gains += np.minimum(tape.uniform_losses(), scenario.max_loss).sum(axis=1)
+        gains -= np.minimum(losses, scenario.max_loss).sum(axis=1)
         played += rounds
-    return total / episodes
+    return unit_of_score(gains)
 
 
-_gains: dict[str, float] = {}
+_gains: dict[str, float | None] = {}
 """Gains of Bayes that were estimated in this process, by the rules as JSON."""
 
 
-def bayes_gain(
-    rules: Mapping[str, Any], scenario: Scenario, episodes: int | None = None, seed: int = _REFERENCE_SEED
-) -> float:
+def bayes_gain(rules: Mapping[str, Any], scenario: Scenario) -> float | None:
     """:func:`estimate_bayes_gain`, once per process where the rules can be written as JSON."""
     try:
-        key = json.dumps([plain(dict(rules)), episodes, seed], sort_keys=True)
+        key = json.dumps(plain(dict(rules)), sort_keys=True)
     except TypeError:  # a custom class, channel, nature or truth
-        return estimate_bayes_gain(scenario, episodes, seed)
+        return estimate_bayes_gain(scenario)
     if key not in _gains:
-        _gains[key] = estimate_bayes_gain(scenario, episodes, seed)
+        _gains[key] = estimate_bayes_gain(scenario)
     return _gains[key]
 
 
@@ -152,7 +144,6 @@ class BoxReferee(Referee):
     ) -> None:
         super().__init__(scenario, num_games, history, BoxFeatures(scenario, num_games))
         self._rules = rules
-        self._bayes_gain: float | None = None
         self._table: FloatArray | None = None
         if scenario.shares_table:
             self._table = scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))
@@ -188,9 +179,11 @@ class BoxReferee(Referee):
 
     def episode_info(self) -> dict[str, npt.NDArray[Any]]:
         """Scores ``(B,)``: 0 for the uniform mixture, 1 for Bayes' mean; empty unless Bayes gains."""
-        if self._bayes_gain is None:
-            self._bayes_gain = bayes_gain(self._rules, self.scenario)
-        return {"score": self._returns / self._bayes_gain} if self._bayes_gain > 0.0 else {}
+        return {} if self._bayes_gain is None else {"score": self._returns / self._bayes_gain}
+
+    @cached_property
+    def _bayes_gain(self) -> float | None:
+        return bayes_gain(self._rules, self.scenario)
 
 
 class LDPDistBoxEnv(LDPDistEnv):
@@ -214,8 +207,8 @@ class LDPDistBoxEnv(LDPDistEnv):
     The gain over the uniform mixture, ``KL(p*, mean_j f_j) - KL(p*, p_hat)``, each KL at most ``max_loss``.
     A return of 0 means that nothing was learned. ``info["kl"]`` and ``info["tv"]`` are as in LDPDist-v0. When
     an episode ends, ``info["score"]`` is its return divided by the mean return of the exact posterior, which
-    is estimated once for the rules, when the first episode ends; it is left out where that mean is not above
-    0. An action never changes a message, so ``gamma=0`` loses nothing.
+    is estimated once for the rules, when the first episode ends; it is left out where that mean is not shown
+    to be above 0. An action never changes a message, so ``gamma=0`` loses nothing.
 
     ## Arguments
 

@@ -17,6 +17,7 @@ from ldp_agents.rl import SB3VecEnv, ScoreCallback, load, make_sb3_env, save, sc
 from ldp_agents.rl.ppo import PPOSettings
 from ldp_gym import wrappers
 from ldp_gym.core.errors import UntrustedCodeError
+from ldp_gym.core.seeds import TRAINING
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.testing import check_learner
 
@@ -102,14 +103,14 @@ class First(Stepwise):
 
 
 def test_scores_are_relative_to_uniform_and_bayes_on_the_same_episodes():
-    rules = small_rules("split", truth=1)
-    assert score_policy(Fixed(0.0), episodes=4, **rules) == pytest.approx(0.0, abs=1e-6)
+    rules = small_rules("split", truth=1, epsilon=8.0)
+    assert score_policy(Fixed(0.0), episodes=64, **rules) == pytest.approx(0.0, abs=1e-6)
     uniform, bayes, ours = (
-        ldp_gym.evaluate(learner, rules, episodes=4, seed=3).risk for learner in ("uniform", "bayes", First)
+        ldp_gym.evaluate(learner, rules, episodes=64, seed=3).risk for learner in ("uniform", "bayes", First)
     )
     expected = (uniform - ours) / (uniform - bayes)
-    assert score_policy(Fixed(20.0), episodes=4, seed=3, **rules) == pytest.approx(expected, rel=1e-4)
-    with pytest.raises(ValueError, match="there is no score: Bayes gains 0 nats over the uniform mixture"):
+    assert score_policy(Fixed(20.0), episodes=64, seed=3, **rules) == pytest.approx(expected, rel=1e-4)
+    with pytest.raises(ValueError, match="no score: 2 episodes do not show that Bayes beats the uniform"):
         score_policy(Fixed(1.0), episodes=2, **rules | {"hypotheses": [[0.5, 0.5]] * 4, "num_labels": 2})
     with pytest.raises(TypeError, match="seed must be a whole number, got None"):
         score_policy(Fixed(1.0), seed=None, **rules)
@@ -121,21 +122,39 @@ def test_scores_are_relative_to_uniform_and_bayes_on_the_same_episodes():
             PPOSettings(**wrong)
 
 
+def lock_step(num_envs, rules):
+    return SB3VecEnv(gym.make_vec("LDPDistBox-v0", num_envs, autoreset_mode="SameStep", **rules))
+
+
+@pytest.mark.parametrize("seed", [0, 7, None])
+def test_no_policy_is_scored_on_episodes_that_it_was_trained_on(seed):
+    """Not those of PPO's own seeds on our games; and a score refuses every seed that is for training."""
+    env = make_sb3_env(num_envs=3, **small_rules())
+    PPO("MlpPolicy", env, **SHORT | {"seed": 0}).set_random_seed(seed)
+    env.seed(seed)
+    env.reset()
+    trained = env.get_attr("np_random_seed")[0]
+    assert all(one in TRAINING for one in trained)
+    assert seed is None or trained == tuple(3_000_000 + seed + i for i in range(3))
+    with pytest.raises(ValueError, match="from 3,000,000 on are for training, got 3,000,001 for the last"):
+        score_policy(Fixed(0.0), seed=TRAINING.start - 2, episodes=4, **small_rules())
+
+
 def test_a_score_is_of_what_the_policy_saw_in_training():
     """Observations that VecNormalize has scaled, and a memory."""
-    rules = small_rules("split")
-    scaled = VecNormalize(make_sb3_env(num_envs=4, **rules), norm_reward=False)
+    rules = small_rules("split", epsilon=4.0)
+    scaled = VecNormalize(lock_step(16, rules), norm_reward=False)
     scaled.seed(0)
     model = PPO("MlpPolicy", scaled, **SHORT).learn(128)
     scaled.training = False
-    plain = make_sb3_env(num_envs=4, **rules)
+    plain = lock_step(16, rules)
     memory = RecurrentPPO("MlpLstmPolicy", plain, **SHORT).learn(128)
     uniform, bayes = (
-        ldp_gym.evaluate(learner, rules, episodes=4, seed=5).risk for learner in ("uniform", "bayes")
+        ldp_gym.evaluate(learner, rules, episodes=16, seed=5).risk for learner in ("uniform", "bayes")
     )
     for policy, env in ((model, scaled), (memory, plain)):
         expected = (uniform - played(policy, env, 5, rules["horizon"]).mean()) / (uniform - bayes)
-        assert score_policy(policy, episodes=4, seed=5, **rules) == pytest.approx(expected, abs=1e-3)
+        assert score_policy(policy, episodes=16, seed=5, **rules) == pytest.approx(expected, abs=1e-3)
 
 
 class Collected(KVWriter):
@@ -176,7 +195,7 @@ def played(model, venv, seed, rounds):
 )
 def test_it_plays_as_in_its_own_environment(kind, policy, rules, tmp_path):
     """Through evaluate, on the same seeds, to float32; and it keeps the contract, on its own game."""
-    env = make_sb3_env(num_envs=4, **rules) if rules is EASY else gym.make("LDPDistBox-v0", **rules)
+    env = lock_step(4, rules) if rules is EASY else gym.make("LDPDistBox-v0", **rules)
     model = kind(policy, env, **SHORT).learn(64)
     save(model, tmp_path)
     with pytest.raises(UntrustedCodeError, match="trust=True, or --trust"):
@@ -231,7 +250,7 @@ def test_a_policy_plays_only_the_game_that_it_was_trained_on(trained, played_on,
 
 
 def test_a_policy_with_another_range_of_logits_plays_the_same(tmp_path):
-    env = make_sb3_env(num_envs=4, logit_range=0.01, **EASY)
+    env = lock_step(4, EASY | {"logit_range": 0.01})
     assert env.action_space == gym.spaces.Box(np.float32(-0.01), np.float32(0.01), (4,), np.float32)
     model = PPO("MlpPolicy", env, **SHORT).learn(128)
     seen = np.random.default_rng(0).normal(size=(50, 5)).astype(np.float32)

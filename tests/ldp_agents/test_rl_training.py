@@ -3,6 +3,7 @@
 import json
 import pickle
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from stable_baselines3 import PPO
 
 import ldp_agents
 import ldp_gym
-from ldp_agents.rl import load, training
+from ldp_agents.rl import SB3VecEnv, amortized, load, training
 from ldp_agents.rl.training import Config, train_agent
+from ldp_gym.core import seeds
 from ldp_gym.core.errors import UntrustedCodeError
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.testing import check_learner
@@ -32,6 +34,17 @@ SHORT = {
 TINY = Config("amortized", EASY, 6_000, settings=SHORT["amortized"][1])
 
 
+RISK = SimpleNamespace(risk=1.0)
+
+
+def tapped(function, tap):
+    def call(*arguments):
+        tap(*arguments)
+        return function(*arguments)
+
+    return call
+
+
 def scores_in(directory):
     return [json.loads(line) for line in (directory / "scores.jsonl").read_text().splitlines()]
 
@@ -45,6 +58,24 @@ def improves(model, rules, share, episodes=200):
     gap = share * uniform - ours
     statistic = gap.mean() / (gap.std(ddof=1) / np.sqrt(episodes))
     assert statistic > student.isf(ALPHA, episodes - 1), (ours.mean(), uniform.mean())
+
+
+def test_a_run_trains_on_seeds_for_training_and_is_scored_on_others(tmp_path, monkeypatch):
+    """Every episode of either algorithm: where it begins, and where evaluate plays it."""
+    begun, scored = [], []
+    monkeypatch.setattr(SB3VecEnv, "reset", tapped(SB3VecEnv.reset, lambda env: begun.extend(env._seeds)))
+    monkeypatch.setattr(
+        amortized, "first_generator", tapped(amortized.first_generator, lambda seed: begun.append(seed))
+    )
+    monkeypatch.setattr(
+        ldp_gym, "evaluate", lambda *_, episodes, seed: scored.append(range(seed, seed + episodes)) or RISK
+    )
+    for algorithm, (_, options, _) in SHORT.items():
+        out = tmp_path / algorithm
+        train_agent(Config(algorithm, EASY, 2_048, settings=options), out, scores=2, episodes=4)
+    assert len(begun) > 64
+    assert all(seed in seeds.TRAINING for seed in begun)
+    assert all(one[0] in seeds.VALIDATION and one[-1] in seeds.VALIDATION for one in scored)
 
 
 @pytest.mark.parametrize("algorithm", SHORT)

@@ -21,6 +21,7 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import extra
+from ldp_gym.core.seeds import TRAINING
 from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes
 
@@ -198,7 +199,7 @@ def draw_batch(settings: AmortizedSettings, rng: np.random.Generator) -> Batch:
 def simulate(rules: dict[str, Any], episodes: int, rng: np.random.Generator) -> Batch:
     """Simulate episodes of a game."""
     scenario = Scenario(**rules)
-    seeds = rng.integers(2**62, size=episodes).tolist()
+    seeds = rng.integers(TRAINING.start, TRAINING.stop, size=episodes).tolist()
     starts = [scenario.start_episode(first_generator(seed)) for seed in seeds]
     tape = Episodes(scenario, starts, show_contexts=False).play(scenario.horizon)
     relation = network.Relation(scenario.channel)

@@ -63,7 +63,7 @@ def fit_ppo(
         model = PPO.load(checkpoint, env, device="cpu")
         model.set_random_seed(config.seed + model.num_timesteps)
     state = np.random.SeedSequence([config.seed, model.num_timesteps]).generate_state(1, np.uint64)
-    env.seed(int(state[0] >> np.uint64(2)))  # far from the seeds of evaluations
+    env.seed(int(state[0] >> np.uint64(3)))
     model.learn(
         config.steps - model.num_timesteps,
         callback=_Report(progress),

@@ -18,6 +18,7 @@ from ldp_gym.core import validation
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, extra
 from ldp_gym.core.files import replacing, versions, write_text
 from ldp_gym.core.registry import refuse_addresses
+from ldp_gym.core.seeds import VALIDATION
 from ldp_gym.engine.learners import MakeLearner
 from ldp_gym.engine.rules import as_rules
 from ldp_gym.envs.box import showing_candidates
@@ -51,9 +52,6 @@ COMPARED = ("uniform", "exp3", "bayes")
 
 CONFIG, CHECKPOINT, SCORES = "config.json", "checkpoint.zip", "scores.jsonl"
 """Files in the directory of a run, next to its model."""
-
-_HELD_OUT = 10**9
-"""Seed of the first episode that scores a run; training uses other seeds."""
 
 
 def algorithm_of(name: str) -> Algorithm:
@@ -217,7 +215,7 @@ def _risk(learner: str | MakeLearner, rules: Mapping[str, Any], episodes: int) -
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutsideTrainingWarning)  # the score says how it does there
-            return ldp_gym.evaluate(learner, rules, episodes=episodes, seed=_HELD_OUT).risk
+            return ldp_gym.evaluate(learner, rules, episodes=episodes, seed=VALIDATION.start).risk
     except IncompatibleChannelError:
         return None
 

@@ -11,7 +11,9 @@ from gymnasium.vector import AutoresetMode
 
 from ldp_gym.core import validation
 from ldp_gym.core.errors import extra
-from ldp_gym.envs.box import bayes_gain
+from ldp_gym.core.seeds import TEST, TRAINING, untrained_seed
+from ldp_gym.evaluation import Recording, evaluate
+from ldp_gym.statistics import score_totals
 
 with extra("rl", "SB3VecEnv"):
     from stable_baselines3.common.callbacks import BaseCallback
@@ -20,6 +22,9 @@ with extra("rl", "SB3VecEnv"):
 
 def make_sb3_env(env_id: str = "LDPDistBox-v0", num_envs: int = 64, **rules: Any) -> VecMonitor:
     """Make B games in lock step for stable-baselines3, with episode returns in its logs.
+
+    They are for training: game i of ``PPO(..., seed=s)`` begins with seed 3,000,000 + s + i, on which no
+    score is taken (:mod:`ldp_gym.core.seeds`).
 
     Args:
         env_id: ``LDPDistBox-v0`` or a named game such as ``LDPDistBox-easy-v0``.
@@ -30,7 +35,8 @@ def make_sb3_env(env_id: str = "LDPDistBox-v0", num_envs: int = 64, **rules: Any
         >>> make_sb3_env("LDPDistBox-easy-v0", num_envs=8).reset().shape
         (8, 5)
     """
-    return VecMonitor(SB3VecEnv(gym.make_vec(env_id, num_envs, autoreset_mode="SameStep", **rules)))
+    games = gym.make_vec(env_id, num_envs, autoreset_mode="SameStep", **rules)
+    return VecMonitor(SB3VecEnv(games, TRAINING.start))
 
 
 def score_policy(
@@ -38,7 +44,7 @@ def score_policy(
     env_id: str = "LDPDistBox-v0",
     *,
     episodes: int = 64,
-    seed: int = 10**6,
+    seed: int = TEST.stop // 2,
     deterministic: bool = True,
     **rules: Any,
 ) -> float:
@@ -49,32 +55,39 @@ def score_policy(
             ``VecNormalize``.
         env_id: the game.
         episodes: number of episodes, played in lock step.
-        seed: seed of the first episode.
+        seed: seed of the first episode: none of those for training, and by default far from the small ones
+            that people train with by hand.
         deterministic: whether to play the mean action.
         **rules: keyword arguments of ``gym.make``.
 
     Raises:
-        ValueError: if Bayes gains nothing over the uniform mixture.
+        ValueError: if the episodes do not show that Bayes beats the uniform mixture, or are for training.
     """
-    validation.seed("seed", seed)
+    untrained_seed(seed, episodes)
     if not all(callable(getattr(model, name, None)) for name in ("predict", "get_vec_normalize_env")):
         raise TypeError(f"model must be an algorithm of stable-baselines3, got {validation.describe(model)}")
     validation.flag("deterministic", deterministic)
-    env = make_sb3_env(env_id, validation.whole("episodes", episodes, least=1), **rules)
+    env = SB3VecEnv(gym.make_vec(env_id, episodes, autoreset_mode="SameStep", **rules))
     env.seed(seed)
     normalizer = model.get_vec_normalize_env()
     observations, memory = env.reset(), None
-    begins = np.ones(episodes, dtype=np.bool_)
-    for _ in range(env.get_attr("game")[0].horizon):
+    begins, totals = np.ones(episodes, dtype=np.bool_), np.zeros(episodes)
+    scenario = env.get_attr("scenario")[0]
+    for _ in range(scenario.horizon):
         seen = observations if normalizer is None else normalizer.normalize_obs(observations)
         actions, memory = model.predict(seen, state=memory, episode_start=begins, deterministic=deterministic)
         observations, _, begins, infos = env.step(actions)
-    returns = np.mean([info["episode"]["r"] for info in infos])
-    rules, scenario = env.get_attr("spec")[0].kwargs, env.get_attr("scenario")[0]
-    gain = bayes_gain(rules, scenario, episodes, seed)
-    if gain <= 0.0:
-        raise ValueError(f"there is no score: Bayes gains {gain:g} nats over the uniform mixture here")
-    return float(returns) / gain
+        totals += [info["kl"] for info in infos]
+    games = Recording(scenario)
+    uniform, bayes = (
+        evaluate(name, games, episodes=episodes, seed=seed).kl[:, -1] for name in ("uniform", "bayes")
+    )
+    score = score_totals(uniform, totals, bayes)
+    if score is None:
+        raise ValueError(
+            f"there is no score: {episodes} episodes do not show that Bayes beats the uniform mixture here"
+        )
+    return score
 
 
 class ScoreCallback(BaseCallback):
@@ -102,9 +115,10 @@ class SB3VecEnv(VecEnv):
     Args:
         envs: ``gym.make_vec("LDPDistBox-v0", num_envs=B, autoreset_mode="SameStep")``, or LDPDist-v0 with
             any of the vector wrappers around it.
+        first_seed: number that is added to every seed.
     """
 
-    def __init__(self, envs: gym.vector.VectorEnv[Any, Any, Any]) -> None:
+    def __init__(self, envs: gym.vector.VectorEnv[Any, Any, Any], first_seed: int = 0) -> None:
         what = 'a vector environment, gym.make_vec(..., autoreset_mode="SameStep")'
         mode = validation.instance("envs", envs, gym.vector.VectorEnv, what).metadata.get("autoreset_mode")
         if mode is not AutoresetMode.SAME_STEP:
@@ -112,9 +126,15 @@ class SB3VecEnv(VecEnv):
                 f'SB3 restarts games at once: make the environment with autoreset_mode="SameStep", got {mode}'
             )
         self.envs = envs
+        self._first_seed = first_seed
         self.metadata = envs.metadata
         self._actions: npt.NDArray[Any] | None = None
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
+
+    def seed(self, seed: int | None = None) -> list[int]:
+        """Choose the seeds of the next reset: of game i ``first_seed + seed + i``."""
+        self._seeds = [self._first_seed + one for one in super().seed(seed)]
+        return self._seeds
 
     def reset(self) -> Any:
         """Begin an episode in every game, with the seeds of :meth:`seed` if it was called since the last."""

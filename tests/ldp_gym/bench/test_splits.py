@@ -6,7 +6,7 @@ from helpers import Stepwise
 
 import ldp_gym
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.splits import SPLITS, TESTS, TRAIN, TRAIN_SEED, GameSplit, score
+from ldp_gym.bench.splits import SPLITS, TESTS, TRAIN, GameSplit, score
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.statistics import score_totals
 
@@ -56,6 +56,7 @@ def test_the_score_is_blank_where_nobody_learns():
     uniform = 100.0 + rng.standard_normal(40)
     assert score_totals(uniform, uniform - 30.0, uniform - 60.0) == pytest.approx(0.5)
     assert score_totals(uniform, uniform - 30.0, uniform + rng.standard_normal(40)) is None
+    assert score_totals(uniform, uniform - 30.0, uniform + 60.0) is None, "worse than the uniform mixture"
     hopeless = GameSplit("hopeless", "too private", {"game": {"epsilon": 0.001, "horizon": 5}})
     found = score("bayes", hopeless, episodes=2)
     assert found.games == {"game": None}
@@ -72,5 +73,5 @@ def test_an_infinite_risk_is_the_worst_score():
 
 
 def test_training_episodes_are_refused():
-    with pytest.raises(ValueError, match="from 1,000,000 on are for training, got 1,000,001"):
-        score("uniform", "memory", seed=TRAIN_SEED - 2, episodes=4)
+    with pytest.raises(ValueError, match="from 3,000,000 on are for training, got 3,000,001"):
+        score("uniform", "memory", seed=3_000_000 - 2, episodes=4)

@@ -1,0 +1,27 @@
+"""Seeds of episodes by purpose, so that no agent is scored on an episode that it was trained on.
+
+Episode i of a run has the seed ``seed + i``. Three ranges have a purpose; ``evaluate`` takes any seed.
+"""
+
+from __future__ import annotations
+
+from ldp_gym.core import validation
+
+TEST = range(10**6)
+"""Reported numbers: the benchmark, scores, and ``evaluate`` by default."""
+
+VALIDATION = range(TEST.stop, 3 * 10**6)
+"""Scores while an agent is made: during its training, and to choose between agents."""
+
+TRAINING = range(VALIDATION.stop, 2**62)
+"""Training, and the offline datasets."""
+
+
+def untrained_seed(seed: int, episodes: int) -> int:
+    """The seed of the first of ``episodes`` that score an agent, checked to be below those for training."""
+    last = validation.seed("seed", seed) + validation.whole("episodes", episodes, least=1) - 1
+    if last >= TRAINING.start:
+        raise ValueError(
+            f"seeds from {TRAINING.start:,} on are for training, got {last:,} for the last episode of a score"
+        )
+    return seed

@@ -1,0 +1,33 @@
+"""Seeds by purpose."""
+
+import inspect
+
+import pytest
+
+from ldp_agents.rl import score_policy
+from ldp_gym import evaluate
+from ldp_gym.bench import splits
+from ldp_gym.core.seeds import TEST, TRAINING, VALIDATION, untrained_seed
+from ldp_gym.datasets import write_dataset
+
+
+def test_no_seed_has_two_purposes():
+    assert (TEST.start, TEST.stop, VALIDATION.stop) == (0, VALIDATION.start, TRAINING.start)
+    assert TEST.stop > 0 < len(VALIDATION)
+    assert TRAINING.stop > 2**61
+
+
+def test_defaults_are_seeds_of_their_purpose():
+    default = {call: inspect.signature(call).parameters["seed"].default for call in CALLS}
+    assert all(default[call] in purpose for call, purpose in CALLS.items())
+
+
+CALLS = {evaluate: TEST, splits.score: TEST, score_policy: TEST, write_dataset: TRAINING}
+
+
+def test_the_last_episode_of_a_score_is_not_for_training():
+    assert untrained_seed(2_999_990, 10) == 2_999_990
+    with pytest.raises(ValueError, match="from 3,000,000 on are for training, got 3,000,000 for the last"):
+        untrained_seed(2_999_991, 10)
+    with pytest.raises(ValueError, match="episodes"):
+        untrained_seed(0, 0)
