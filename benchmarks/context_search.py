@@ -18,7 +18,7 @@ from ldp_gym.core.divergences import negentropy
 from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LearnerProtocol
-from ldp_gym.engine.rules import as_rules
+from ldp_gym.engine.rules import Rules
 from ldp_gym.evaluation import Evaluation, as_scenario, evaluate
 from ldp_gym.theory.information import MessageInformation
 
@@ -110,7 +110,7 @@ class _Search:
     """A search: its game and learner, its generator and its unused seeds."""
 
     def __init__(self, rules: Mapping[str, Any], learner: Any, seed: int) -> None:
-        self._rules, self._learner = as_rules("rules", rules), learner
+        self._rules, self._learner = Rules.of(rules).given, learner
         self._scenario = as_scenario(rules)
         hypotheses = self._scenario.hypotheses
         if hypotheses.constant:

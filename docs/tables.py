@@ -7,6 +7,7 @@ stands between them:
     <!-- table: outside | where channel = split | only truth, bayes, robust -->
     <!-- findings: tv | about slope -->                        from docs/data/findings.json
     <!-- names: channels -->                                   every registered name, with its page
+    <!-- arguments: LDPDist-v0 -->                             every argument of gym.make
     <!-- end -->
 
 Run it after a change of data, or after a run of the benchmark:
@@ -35,7 +36,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "docs" / "data"
 FIGURES = ROOT / "docs" / "pictures" / "results"
 BLOCK = re.compile(
-    r"^<!-- (table|findings|names): (.+?) -->\n.*?^<!-- end -->$", flags=re.DOTALL | re.MULTILINE
+    r"^<!-- (table|findings|names|arguments): (.+?) -->\n.*?^<!-- end -->$", flags=re.DOTALL | re.MULTILINE
 )
 NUMBER = re.compile(r"-$|-?\d")
 
@@ -121,10 +122,32 @@ def _names(kind: str, _: list[str]) -> list[str]:
     return [", ".join(f"[`{name}`](reference/{kind}/{name}.md)" for name in names) + "."]
 
 
+def _arguments(env_id: str, _: list[str]) -> list[str]:
+    """Lines of a table of the arguments of an environment, from its class of rules."""
+    import gymnasium as gym
+
+    import ldp_gym  # noqa: F401  (registers the environments)
+
+    arguments = type(gym.make(env_id).unwrapped.arguments)
+    rows = []
+    for name, sentence in arguments.sentences().items():
+        default = getattr(arguments, name)
+        shown = (
+            ""
+            if default is None
+            else f"`{json.dumps(default)}`"
+            if isinstance(default, str)
+            else f"{default}"
+        )
+        rows.append(_line([f"`{name}`", shown, sentence.replace("``", "`")]))
+    return [_line(["argument", "default", "meaning"]), "|---|---|---|", *rows]
+
+
 KINDS: dict[str, Callable[[str, list[str]], list[str]]] = {
     "table": _table,
     "findings": _findings,
     "names": _names,
+    "arguments": _arguments,
 }
 
 

@@ -18,10 +18,10 @@ from ldp_gym.core.divergences import kl, kl_to_each, tv
 from ldp_gym.engine.blindness import warn_of_blind_pairs
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LearnerProtocol, begin_episodes, build_learner, play_block, plays_blocks
-from ldp_gym.engine.rules import DEFAULTS
+from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
-from ldp_gym.envs.single import LDPDistEnv
+from ldp_gym.envs.single import EnvArguments, LDPDistEnv
 from ldp_gym.privacy.certificate import warn_of_broken_promise
 from ldp_gym.processes import count_jobs, one_thread, share_out
 from ldp_gym.statistics import CONFIDENCE, Estimate, largest_mean
@@ -147,7 +147,7 @@ class Evaluation:
         if self.kl.ndim == 3:
             lines[0] += f", worst truth {self.worst_truth} of {len(self.kl)}"
         estimate = self.estimate()
-        if unseen := estimate.warning(horizon * DEFAULTS["max_loss"]):
+        if unseen := estimate.warning(horizon * Rules.max_loss):
             lines.append(f"unseen  {unseen}")
         elif estimate.known:
             lines[0] += f", 95% interval [{estimate.low:,.2f}, {estimate.high:,.2f}]"
@@ -263,10 +263,9 @@ def evaluate(
 
 
 def as_scenario(env: object) -> Scenario:
-    """The scenario of keyword arguments, or of an environment."""
-    if isinstance(env, Mapping):
-        env = validation.options_dict("env", env)
-        return Scenario(**{name: value for name, value in env.items() if name != "render_mode"})
+    """Scenario of rules, of a dict of them, or of an environment."""
+    if isinstance(env, Mapping | Rules):
+        return EnvArguments.of(env, "env").scenario()
     if isinstance(env, gym.Env) and isinstance(env.unwrapped, LDPDistEnv):
         return env.unwrapped.scenario
     raise TypeError(

@@ -125,7 +125,7 @@ CALLS = [
     (ldp_agents.Uniform, "game", [3, None, RULES, make()]),
 ]  # fmt: skip
 CASES = [(call, argument, value) for call, argument, values in CALLS for value in values]
-NAMES = {"horizn": "did you mean 'horizon'", "zzz": "'zzz'. It takes hypotheses, num_hypotheses, .*max_loss",
+NAMES = {"horizn": "did you mean 'horizon'", "zzz": "'zzz'. Known: hypotheses, num_hypotheses, .*max_loss",
          "hypotheses": "hypothes", "options": "truth|options", "learners": "learner", "channels": "channel",
          "runs": "run", "candidates": "candidates|hypothes|table", "game": "Game", "action": "action",
          "nature": "[Nn]ature", "env": "env|horizn", "channel": "[Cc]hannel", "split": "split"}  # fmt: skip

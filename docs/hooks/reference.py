@@ -51,6 +51,8 @@ def pages() -> Iterator[tuple[str, str, str, str]]:
     for path, ids in _environments().items():
         title = ids[0] + (" (vector)" if "Vector" in path or "vector" in path else "")
         facts = "By id: " + ", ".join(f"`{name}`" for name in ids) + "."
+        module, _, name = path.rpartition(".")
+        facts += "\n\n" + "\n".join(_arguments(getattr(importlib.import_module(module), name)))
         shown.add(path)
         yield "Environments", title, f"reference/environments/{_slug(title)}.md", _page(title, [path], facts)
     for kind, (registry, argument) in REGISTRIES.items():
@@ -112,7 +114,9 @@ def _slug(title: str) -> str:
 
 def _page(title: str, paths: list[str], facts: str = "") -> str:
     # The lines that implement an equation are often in a method that its base class documents.
-    options = "    options:\n      show_if_no_docstring: true\n" if "channels." in paths[0] else ""
+    option = "show_if_no_docstring: true" if "channels." in paths[0] else ""
+    option = "show_signature: false" if "By id" in facts else option
+    options = f"    options:\n      {option}\n" if option else ""
     return "\n".join([f"# {title}", "", facts, *[f"\n::: {path}\n{options}" for path in paths]])
 
 
@@ -186,14 +190,25 @@ def _options(maker: Callable[..., Any], argument: str) -> list[str]:
     parameters = [p for p in read_signature(maker)[0].values() if p.name not in GAME]
     if not parameters:
         return []
+    documents = [cls.__doc__ or "" for cls in reversed(inspect.getmro(maker))]  # type: ignore[arg-type]
+    where = "keyword arguments" if argument == "learner" else f"`{argument}_kwargs`"
+    return [f"Options, as {where}:", "", *_parameters(parameters, documents)]
+
+
+def _arguments(env: Any) -> list[str]:
+    """Arguments of an environment, which come from its class of rules."""
+    parameters = list(inspect.signature(env).parameters.values())
+    return ["Arguments:", "", *_parameters(parameters, [env.__init__.__doc__])]
+
+
+def _parameters(parameters: list[inspect.Parameter], documents: list[str]) -> list[str]:
+    """Lines of a table of parameters: name, default, and what the documents say."""
     said = {}
-    for cls in reversed(inspect.getmro(maker)):  # type: ignore[arg-type]
-        text = griffe.Docstring(inspect.cleandoc(cls.__doc__ or ""))
-        for section in griffe.parse_google(text, warnings=False):
+    for document in documents:
+        for section in griffe.parse_google(griffe.Docstring(inspect.cleandoc(document)), warnings=False):
             if section.kind is griffe.DocstringSectionKind.parameters:
                 said.update({item.name: " ".join(item.description.split()) for item in section.value})
-    where = "keyword arguments" if argument == "learner" else f"`{argument}_kwargs`"
-    lines = [f"Options, as {where}:", "", "| option | default | |", "|---|---|---|"]
+    lines = ["| name | default | |", "|---|---|---|"]
     for p in parameters:
         default = "required" if p.default is p.empty else f"`{p.default!r}`"
         lines.append(f"| `{p.name}` | {default} | {_cell(said.get(p.name, ''))} |")

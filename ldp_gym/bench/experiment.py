@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import warnings
 from collections.abc import Iterable, Mapping
@@ -13,14 +12,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core import VERSION, validation
 from ldp_gym.core.errors import NoPrivacyWarning
-from ldp_gym.core.registry import PACKAGES, Registry, import_object, is_address, plain
+from ldp_gym.core.registry import PACKAGES, Registry, import_object, is_address
 from ldp_gym.engine.learners import LEARNERS, is_directory
-from ldp_gym.engine.rules import DEFAULTS, as_rules, rule_value
+from ldp_gym.engine.rules import CHANNEL_RULES, Rules, canonical, describe_object
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.hypotheses.base import HYPOTHESES
 from ldp_gym.natures.base import NATURES
@@ -28,9 +25,6 @@ from ldp_gym.truths.base import TRUTHS
 
 _CELL_ROUNDS = 10**6
 """Largest number of rounds of a cell with more than one episode."""
-
-CHANNEL_RULES = ("channel", "channel_kwargs", "epsilon", "delta")
-"""Rules about the channel."""
 
 PARTIES: dict[str, Registry[Any]] = {
     "hypotheses": HYPOTHESES,
@@ -46,7 +40,7 @@ class Experiment:
     """A learner in a game, for a number of episodes.
 
     Attributes:
-        rules: keyword arguments of ``gym.make("LDPDist-v0", ...)``.
+        rules: rules of the game; a dict of keyword arguments of ``gym.make("LDPDist-v0", ...)`` becomes one.
         learner: a learner's name, ``module:Class``, or a trained model's directory.
         options: the learner's options.
         episodes: number of episodes; episode i has seed ``seed + i``, for every learner.
@@ -54,7 +48,7 @@ class Experiment:
         block: largest number of episodes of a cell; long games have fewer.
     """
 
-    rules: Mapping[str, Any]
+    rules: Rules
     learner: str
     options: Mapping[str, Any] = field(default_factory=dict)
     episodes: int = 32
@@ -64,7 +58,7 @@ class Experiment:
 
     def __post_init__(self) -> None:
         """Check what does not depend on the game."""
-        as_rules("rules", self.rules)
+        object.__setattr__(self, "rules", Rules.of(self.rules))
         validation.text("learner", self.learner)
         validation.options_dict("options", self.options)
         if self.truth is not None and not isinstance(self.truth, str):
@@ -75,52 +69,44 @@ class Experiment:
 
     @property
     def channel(self) -> str:
-        return str(rule_value(self.rules, "channel"))
+        return str(self.rules.channel)
 
     @property
     def channel_rules(self) -> dict[str, Any]:
         """The rules about the channel, as far as they are given."""
-        return {name: self.rules[name] for name in CHANNEL_RULES if name in self.rules}
+        return {name: self.rules.given[name] for name in CHANNEL_RULES if name in self.rules.given}
 
     @property
     def epsilon(self) -> float:
-        return float(rule_value(self.rules, "epsilon"))
+        return float(self.rules.promise["epsilon"])
 
     @property
     def num_hypotheses(self) -> int:
-        return self._size[0]
+        return _sizes(self._class_rules)[0]
 
     @property
     def num_labels(self) -> int:
-        return self._size[1]
+        return _sizes(self._class_rules)[1]
 
     @property
     def horizon(self) -> int:
-        given = self.rules.get("horizon")
-        return self._size[2] if given is None else int(given)
+        return self.rules.rounds or _sizes(self._class_rules)[2]
 
     @cached_property
-    def _size(self) -> tuple[int, int, int]:
-        hypotheses = self.class_scenario.hypotheses
-        return hypotheses.num_hypotheses, hypotheses.num_labels, self.class_scenario.horizon
-
-    @property
-    def class_scenario(self) -> Scenario:
-        """The game on a channel that fits every class: experiments on several channels share it."""
-        rules = {name: value for name, value in self.rules.items() if name not in CHANNEL_RULES}
-        return make_scenario(**rules, channel="randomized-response")
+    def _class_rules(self) -> Rules:
+        """The rules with a channel that fits every class: experiments on several channels share it."""
+        given = {name: value for name, value in self.rules.given.items() if name not in CHANNEL_RULES}
+        return Rules(**given, channel="randomized-response")
 
     @property
     def has_member_truth(self) -> bool:
         """True if the truth is a member of the class, which theorems and Bayes' optimality assume."""
-        truth = rule_value(self.rules, "truth")
-        return truth == "uniform" or isinstance(truth, int)
+        return isinstance(self.rules.truth, int) or "truth" not in self.rules.given
 
     @property
     def family(self) -> str:
         """Name of the class of hypotheses; "table" if it has none."""
-        name = rule_value(self.rules, "hypotheses")
-        return name if isinstance(name, str) else "table"
+        return self.rules.hypotheses if isinstance(self.rules.hypotheses, str) else "table"
 
     @property
     def hypotheses(self) -> str:
@@ -128,18 +114,10 @@ class Experiment:
         return f"{self.family}, K = {self.num_hypotheses}, M = {self.num_labels:,}"
 
     @cached_property
-    def canonical_rules(self) -> str:
-        """The rules as one line of JSON, with the defaults of all rules spelled out."""
-        rules = {name: rule_value(self.rules, name) for name in DEFAULTS} | {"horizon": self.horizon}
-        rules |= {f"{party}_kwargs": rules[f"{party}_kwargs"] or {} for party in PARTIES}
-        rules |= {name: float(rules[name]) for name in ("epsilon", "delta", "max_loss")}
-        return canonical(rules)
-
-    @property
     def setup(self) -> dict[str, Any]:
         """Everything but the number of episodes and their blocks."""
         played = {"learner": self.learner, "truth": self.truth, "leaders": self.leaders}
-        return {"rules": json.loads(self.canonical_rules), "options": dict(self.options), **played}
+        return {"rules": json.loads(self.rules.key), "options": dict(self.options), **played}
 
     def cells(self, seed: int) -> list[Cell]:
         """Its episodes in blocks, which are the same for every learner."""
@@ -184,50 +162,19 @@ class Cell:
 # -- Games by their rules -----------------------------------------------------------------------------------
 
 
-class GameRules:
-    """Rules as the key of a cache: equal if their canonical JSON is."""
-
-    def __init__(self, rules: Mapping[str, Any]) -> None:
-        self.rules, self._text = rules, canonical(rules)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, GameRules) and self._text == other._text
-
-    def __hash__(self) -> int:
-        return hash(self._text)
-
-
-def make_scenario(**rules: Any) -> Scenario:
-    """The scenario of a game, built once; without a warning on channels without privacy."""
-    return _build(GameRules(rules))
-
-
 @lru_cache(maxsize=32)
-def _build(game: GameRules) -> Scenario:
+def make_scenario(rules: Rules) -> Scenario:
+    """The scenario of a game, built once; without a warning on channels without privacy."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoPrivacyWarning)
-        return Scenario(**game.rules)
+        return rules.scenario()
 
 
-def canonical(value: Any) -> str:
-    """JSON with sorted keys, in which arrays and objects stand as their :func:`spec_of`."""
-    return json.dumps(plain(value), sort_keys=True, allow_nan=False, default=spec_of)
-
-
-def spec_of(party: Any) -> Any:
-    """An array, class or object as JSON: shape and hash, address, or address and constructor's options."""
-    if hasattr(party, "__array__"):
-        array = np.asarray(party)
-        content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
-        return {"shape": list(array.shape), "hash": fingerprint(content)}
-    if isinstance(party, type) or inspect.isroutine(party):
-        if "<" in party.__qualname__:
-            raise TypeError(f"{party!r} has no name: put it into a module, and give it as 'module:object'")
-        return f"{party.__module__}:{party.__qualname__}"
-    makers = [vars(cls)["__init__"] for cls in type(party).__mro__[:-1] if "__init__" in vars(cls)]
-    names = sorted({name for maker in makers for name in inspect.signature(maker).parameters})
-    options = {name: plain(getattr(party, name)) for name in names if hasattr(party, name)}
-    return {"class": spec_of(type(party)), "options": options}
+@cache
+def _sizes(rules: Rules) -> tuple[int, int, int]:
+    """K, M and T of a game."""
+    scenario = make_scenario(rules)
+    return scenario.game.num_hypotheses, scenario.game.num_labels, scenario.horizon
 
 
 # -- The code that a result depends on ----------------------------------------------------------------------
@@ -237,14 +184,14 @@ def _sources(experiment: Experiment) -> dict[str, str]:
     """Fingerprints of this package, and of the modules, data and models that an experiment names."""
 
     def described(value: Any) -> Any:  # fitted models and the like by their class
-        return spec_of(value if hasattr(value, "__array__") else type(value))
+        return describe_object(value if hasattr(value, "__array__") else type(value))
 
     sources = {"ldp-gym": own_code(), experiment.learner: learner_code(experiment.learner)}
     for party, registry in PARTIES.items():
-        name = rule_value(experiment.rules, party)
+        name = getattr(experiment.rules, party)
         if isinstance(name, str):
             sources[name] = _part_code(registry, name)
-        options = rule_value(experiment.rules, f"{party}_kwargs") or {}
+        options = getattr(experiment.rules, f"{party}_kwargs") or {}
         for address in filter(is_address, (name, *options.values())):
             data = import_object(address, "data")
             if hasattr(data, "__array__") or isinstance(data, list | tuple):

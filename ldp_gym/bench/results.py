@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 import re
@@ -15,13 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ldp_gym import statistics, theory
-from ldp_gym.bench.experiment import CHANNEL_RULES, Experiment, GameRules, canonical, make_scenario
+from ldp_gym.bench.experiment import Experiment, make_scenario
 from ldp_gym.bench.store import Outcome, Store, join_outcomes
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import extra, summarize
 from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.engine.learners import LEARNERS, Track, track_of
-from ldp_gym.engine.rules import rule_value
+from ldp_gym.engine.rules import CHANNEL_RULES, Rules, canonical
 from ldp_gym.evaluation import Evaluation
 from ldp_gym.privacy.audit import Certificate, certify, uniform_posterior
 from ldp_gym.statistics import Estimate
@@ -78,14 +79,14 @@ class ExperimentResult:
     def bound(self) -> float:
         """A theorem's bound on the risk; NaN if none covers the learner, channel, options and truth."""
         experiment = self.experiment
-        if experiment.options or experiment.rules.get("channel_kwargs") or not experiment.has_member_truth:
+        if experiment.options or experiment.rules.channel_kwargs or not experiment.has_member_truth:
             return math.nan
         game = experiment.num_hypotheses, self.horizon, experiment.epsilon
         match self.learner, self.channel:
             case "exp3", "laplace-single":
                 return theory.exp3_bound(*game)
             case "wma", "laplace-vector":
-                return theory.wma_bound(*game, float(rule_value(experiment.rules, "delta")))
+                return theory.wma_bound(*game, float(experiment.rules.promise["delta"]))
             case "bayes", "identity":
                 return theory.nonprivate_bound(experiment.num_hypotheses)
         return math.nan
@@ -218,7 +219,7 @@ class Results:
     def rows(self) -> list[dict[str, Any]]:
         """Rows of :attr:`frame`, in which each quantity that has an interval is one :class:`Estimate`."""
         rows = []
-        for game in self.group(lambda e: (e.canonical_rules, e.truth, e.episodes)).values():
+        for game in self.group(lambda e: (e.rules, e.truth, e.episodes)).values():
             ranked = sorted(game, key=lambda result: result.risk.value)
             rows += [self._row(result, ranked) for result in ranked]
         return rows + [self._row(result, []) for result in self.broken]
@@ -255,7 +256,7 @@ class Results:
             "track": self.track(result.learner),
             "channel": result.channel,
             "epsilon": math.inf if result.channel == "identity" else experiment.epsilon,
-            "delta": float(rule_value(rules, "delta")),
+            "delta": float(rules.promise["delta"]),
             "hypotheses": experiment.family,
             "K": experiment.num_hypotheses,
             "M": experiment.num_labels,
@@ -287,7 +288,7 @@ def _columns(name: str, value: Any) -> list[tuple[str, Any]]:
 
 def describe_game(experiment: Experiment) -> str:
     """Class with K and M, and every rule that has no column of its own and is not the default."""
-    facts = dict(experiment.rules)
+    facts = dict(experiment.rules.given)
     for said in ("hypotheses", "num_hypotheses", "num_labels", "channel", "horizon", "epsilon", "delta"):
         facts.pop(said, None)
     words = [experiment.hypotheses]
@@ -349,21 +350,22 @@ def audit_channels(experiments: Iterable[Experiment]) -> dict[str, ChannelAudit]
 
 def certificate_key(experiment: Experiment) -> str:
     """The part of the rules that a channel's certificate depends on."""
-    return canonical([rule_value(experiment.rules, name) for name in (*CHANNEL_RULES, "hypotheses")])
+    rules = json.loads(experiment.rules.key)
+    return canonical([rules[name] for name in (*CHANNEL_RULES, "hypotheses")])
 
 
 def _audit(group: list[Experiment]) -> ChannelAudit:
     small = [e for e in group if e.num_hypotheses * e.num_labels <= LARGEST]
     audited = max(small or group, key=lambda e: e.num_hypotheses * e.num_labels)
-    found = _certify(GameRules(audited.rules)) if small else (None, "its table is large: run ldp-gym audit")
+    found = _certify(audited.rules) if small else (None, "its table is large: run ldp-gym audit")
     return ChannelAudit(audited.channel, audited.horizon, audited.hypotheses, *found)
 
 
 @cache
-def _certify(game: GameRules) -> tuple[Certificate | None, str]:
+def _certify(rules: Rules) -> tuple[Certificate | None, str]:
     """The certificate of a game's channel, or the reason why it has none."""
     try:
-        scenario = make_scenario(**game.rules)
+        scenario = make_scenario(rules)
         channel, hypotheses = scenario.channel, scenario.hypotheses
         context = stream(Purpose.CERTIFICATE, 0).standard_normal(hypotheses.context_dim)
         return certify(channel, hypotheses(context), uniform_posterior(channel)), ""

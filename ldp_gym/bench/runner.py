@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ldp_gym.bench.contained import LIMITS, Limits, call_contained
-from ldp_gym.bench.experiment import PARTIES, Cell, Experiment, GameRules, learner_code, make_scenario
+from ldp_gym.bench.experiment import PARTIES, Cell, Experiment, learner_code, make_scenario
 from ldp_gym.bench.results import Results, audit_channels
 from ldp_gym.bench.store import DIRECTORY, Outcome, Store
 from ldp_gym.bench.suites import SUITES, Suite
@@ -32,7 +32,7 @@ from ldp_gym.core.errors import (
 from ldp_gym.core.registry import is_address
 from ldp_gym.engine.blindness import warn_of_blind_pairs
 from ldp_gym.engine.learners import Track, as_make_learner, is_directory, track_of
-from ldp_gym.engine.rules import rule_value
+from ldp_gym.engine.rules import Rules
 from ldp_gym.evaluation import Evaluation, Recording, evaluate
 from ldp_gym.natures.base import IID
 from ldp_gym.processes import count_jobs, share_out
@@ -134,7 +134,7 @@ def play_cells(
 
     The longest first, so that no core is left with a long one; the learners of a game follow each other.
     """
-    todo = sorted(cells, key=lambda cell: (-cell.rounds, cell.experiment.canonical_rules, cell.seed))
+    todo = sorted(cells, key=lambda cell: (-cell.rounds, cell.experiment.rules.key, cell.seed))
     for index, outcome in share_out(partial(play, limits=limits, trust=trust), todo, jobs, dask):
         if isinstance(outcome, BrokenProcessPool):
             outcome = Outcome("failed", None, "the process that played it was killed, twice", 0.0)
@@ -144,10 +144,10 @@ def play_cells(
 
 def _warn_of_blind_games(experiments: Sequence[Experiment]) -> None:
     """Warn once of each game whose channel never tells two hypotheses apart."""
-    shared = [e for e in experiments if not rule_value(e.rules, "redraw_hypotheses")]
-    for game in dict.fromkeys(GameRules(experiment.rules) for experiment in shared):
+    shared = [e for e in experiments if not e.rules.redraw_hypotheses]
+    for rules in dict.fromkeys(experiment.rules for experiment in shared):
         try:
-            scenario = make_scenario(**game.rules)
+            scenario = make_scenario(rules)
         except Exception:  # its cells report it
             continue
         warn_of_blind_pairs(scenario, stacklevel=3)
@@ -207,7 +207,7 @@ def _evaluate(cell: Cell, trust: bool = False) -> tuple[Evaluation, float]:
     start, experiment = time.perf_counter(), cell.experiment
     evaluation = evaluate(
         as_make_learner(experiment.learner, experiment.options, trust=trust),
-        _recording(GameRules(experiment.rules), cell.seed),
+        _recording(experiment.rules, cell.seed),
         episodes=experiment.episodes,
         seed=cell.seed,
         truth=experiment.truth,
@@ -217,8 +217,8 @@ def _evaluate(cell: Cell, trust: bool = False) -> tuple[Evaluation, float]:
 
 
 @lru_cache(maxsize=1)  # the next cell mostly has the same game, with another learner
-def _recording(game: GameRules, seed: int) -> Recording:
-    return Recording(make_scenario(**game.rules))
+def _recording(rules: Rules, seed: int) -> Recording:
+    return Recording(make_scenario(rules))
 
 
 # -- Checks of third-party parties --------------------------------------------------------------------------
@@ -233,19 +233,19 @@ def _check_parties(experiment: Experiment) -> None:
     size = {"num_hypotheses": experiment.num_hypotheses, "num_labels": experiment.num_labels}
     table = {"hypotheses": "dirichlet", **size, "horizon": experiment.horizon, **experiment.channel_rules}
     for party, registry in PARTIES.items():
-        name = rule_value(experiment.rules, party)
-        if isinstance(name, int | list | tuple | np.ndarray) or name in registry.own:
+        name = getattr(experiment.rules, party)
+        if isinstance(name, int | list | tuple | np.ndarray | None) or name in registry.own:
             continue
-        fault = _find_fault(party, GameRules(table if party == "channel" else experiment.rules))
+        fault = _find_fault(party, Rules.of(table if party == "channel" else experiment.rules))
         if fault is not None:
             raise _PartyFailedError(f"the {party} {name!r} fails its check: {fault}")
 
 
 @cache
-def _find_fault(party: str, game: GameRules) -> str | None:
+def _find_fault(party: str, rules: Rules) -> str | None:
     """A breach of contract in one line, or None."""
     try:
-        scenario = make_scenario(**game.rules)
+        scenario = make_scenario(rules)
         if party == "channel":
             check_channel(scenario.channel)
         elif party == "nature":

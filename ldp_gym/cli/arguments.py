@@ -1,4 +1,4 @@
-"""Values of the command line: options as name=value, directories, and errors about them."""
+"""Values of the command line: rules of a game, options as name=value, and errors about them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,28 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from ldp_gym.core.errors import printable
+from ldp_gym.engine.rules import Rules
+
+RuleOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A rule of the game, name=value, with data as module:object; an option of its channel is "
+        "channel_kwargs.name=value. Repeatable."
+    ),
+]
+HypothesesOption = Annotated[
+    str | None,
+    typer.Option(help="Class: a name, module:object, or a table as JSON: '[[1,0,0],[0,0.5,0.5]]'."),
+]
+EpsilonOption = Annotated[float | None, typer.Option(help="Privacy level, eps.")]
+HorizonOption = Annotated[int | None, typer.Option(help="Number of rounds, T.")]
 
 
 def search_here() -> None:
@@ -37,20 +52,40 @@ def say(console: Console, text: str, style: str = "", mark: Text | str = "") -> 
     console.print(Text.assemble(mark, (printable(text), style)), highlight=False)
 
 
-def json_of(text: str) -> Any:
-    """Value of a JSON text."""
+def value_of(text: str) -> Any:
+    """Value of a JSON text; another text that begins no list or object is the value itself."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"{text[:60]!r} is not JSON: {error}") from None
+        if text.lstrip().startswith(("[", "{")):
+            raise ValueError(f"{text[:60]!r} is not JSON: {error}") from None
+        return text
 
 
 def option_of(text: str) -> tuple[str, Any]:
-    """Name and value of name=value; a value that is not JSON is text."""
+    """Name and value of name=value."""
     name, separator, value = text.partition("=")
     if not separator:
         raise ValueError(f"an option is name=value, got {text!r}")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
+    return name, value_of(value)
+
+
+def rules_of(texts: list[str] | None, **short: Any) -> dict[str, Any]:
+    """Rules by name: those of ``--rule``, and the short options that are given.
+
+    Raises:
+        TypeError: for an unknown rule, naming the nearest.
+        ValueError: for a rule that is given twice.
+    """
+    rules = {name: value for name, value in short.items() if value is not None}
+    if isinstance(rules.get("hypotheses"), str):
+        rules["hypotheses"] = value_of(rules["hypotheses"])
+    for text in texts or []:
+        name, value = option_of(text)
+        party, dot, option = name.partition(".")
+        target, key = (rules.setdefault(party, {}), option) if dot else (rules, name)
+        if not isinstance(target, dict) or key in target:
+            raise ValueError(f"{text!r} sets a rule that is already set")
+        target[key] = value
+    Rules.check_names(rules)
+    return rules

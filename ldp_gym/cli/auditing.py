@@ -12,10 +12,20 @@ from rich.text import Text
 
 from ldp_gym.bench.experiment import make_scenario
 from ldp_gym.channels.base import CHANNELS, Channel
-from ldp_gym.cli.arguments import json_of, option_of, say, search_here, told_in_a_line
+from ldp_gym.cli.arguments import (
+    EpsilonOption,
+    HorizonOption,
+    HypothesesOption,
+    RuleOption,
+    rules_of,
+    say,
+    search_here,
+    told_in_a_line,
+)
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import summarize
 from ldp_gym.core.sampling import Purpose, stream
+from ldp_gym.engine.rules import Rules
 from ldp_gym.privacy import audit as audits
 from ldp_gym.privacy.audit import certify, uniform_posterior
 from ldp_gym.privacy.black_box import validate_trials
@@ -24,18 +34,10 @@ from ldp_gym.testing import check_channel
 
 def audit_command(
     channel: Annotated[str, typer.Argument(help="Name of a channel, or module:Class.")],
-    hypotheses: Annotated[
-        str, typer.Option(help="Name of a class, module:Class, or a table as JSON: '[[1,0,0],[0,0.5,0.5]]'.")
-    ] = "dirichlet",
-    num_hypotheses: Annotated[int | None, typer.Option(help="K, for a named class.")] = None,
-    num_labels: Annotated[int | None, typer.Option(help="M, for a named class.")] = None,
-    class_seed: Annotated[int, typer.Option(help="Seed of a random class.")] = 0,
-    horizon: Annotated[int, typer.Option(help="Number of rounds, T.")] = 1000,
-    epsilon: Annotated[float, typer.Option(help="Promised eps.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="Promised delta; 0 for pure channels.")] = 0.0,
-    option: Annotated[
-        list[str] | None, typer.Option(help="An option of the channel, as name=value; repeatable.")
-    ] = None,
+    hypotheses: HypothesesOption = "dirichlet",
+    epsilon: EpsilonOption = None,
+    horizon: HorizonOption = None,
+    rule: RuleOption = None,
     contexts: Annotated[
         int, typer.Option(min=1, max=10**4, help="Number of random contexts, where they matter.")
     ] = 16,
@@ -55,17 +57,8 @@ def audit_command(
     with told_in_a_line():
         if not issubclass(CHANNELS.class_of(channel), Channel):
             raise TypeError(f"{channel} is not a channel: it must be a subclass of ldp_gym.Channel")
-        scenario = make_scenario(
-            hypotheses=json_of(hypotheses) if hypotheses.lstrip().startswith("[") else hypotheses,
-            num_hypotheses=num_hypotheses,
-            num_labels=num_labels,
-            class_seed=class_seed,
-            channel=channel,
-            channel_kwargs=dict(option_of(text) for text in option or []),
-            epsilon=epsilon,
-            delta=delta,
-            horizon=horizon,
-        )
+        short = {"channel": channel, "hypotheses": hypotheses, "epsilon": epsilon, "horizon": horizon}
+        scenario = make_scenario(Rules.of(rules_of(rule, **short)))
         if trials:
             validate_trials(trials, scenario.channel.num_labels)
         points = stream(Purpose.CERTIFICATE, 0).standard_normal((contexts, scenario.hypotheses.context_dim))

@@ -19,7 +19,16 @@ from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.runner import run
 from ldp_gym.bench.store import DIRECTORY, Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, Suite, YourGame
-from ldp_gym.cli.arguments import json_of, option_of, say, search_here, told_in_a_line
+from ldp_gym.cli.arguments import (
+    HorizonOption,
+    HypothesesOption,
+    RuleOption,
+    rules_of,
+    say,
+    search_here,
+    told_in_a_line,
+    value_of,
+)
 from ldp_gym.core.errors import BrokenPromiseError, printable
 from ldp_gym.statistics import Verdict
 
@@ -33,12 +42,11 @@ def bench_command(
         list[str] | None,
         typer.Argument(help=f"One or more of {', '.join(SUITES.names())}; all; or module:Class."),
     ] = None,
-    rule: Annotated[
-        list[str] | None,
-        typer.Option(help="A rule of your game, instead of a suite: name=value, data as module:object."),
-    ] = None,
-    rules: Annotated[Path | None, typer.Option(help="A JSON file of such rules.")] = None,
+    rule: RuleOption = None,
+    rules: Annotated[Path | None, typer.Option(help="A JSON file of rules.")] = None,
+    hypotheses: HypothesesOption = None,
     epsilon: Annotated[list[float] | None, typer.Option(help="A privacy level of your game.")] = None,
+    horizon: HorizonOption = None,
     learner: Annotated[
         list[str] | None,
         typer.Option(
@@ -66,7 +74,7 @@ def bench_command(
     strict: Annotated[bool, typer.Option(help="Refuse to play if a channel breaks its promise.")] = False,
     trust: Annotated[bool, typer.Option("--trust", help=TRUST)] = False,
 ) -> None:
-    """Play suites, or your game, print the findings, and write a report.
+    """Play suites, or the game of your rules, print the findings, and write a report.
 
     Your game is played by every learner on every channel that fits:
 
@@ -79,7 +87,8 @@ def bench_command(
     console = Console()
     search_here()
     with told_in_a_line():
-        suites = _suites(suite or [], _rules(rule or [], rules, epsilon or []))
+        given = rules_of(rule, hypotheses=hypotheses, epsilon=epsilon or None, horizon=horizon)
+        suites = _suites(suite or [], _read_rules(rules) | given)
     played: dict[str, tuple[Suite, Results]] = {}
     for chosen in suites:
         try:
@@ -126,16 +135,15 @@ def bench_command(
     raise typer.Exit(1 if any(results.failures or results.broken_promises for results in found) else 0)
 
 
-def _rules(given: list[str], file: Path | None, epsilons: list[float]) -> dict[str, Any]:
-    """Rules of a file, those given one by one, and the privacy levels."""
+def _read_rules(file: Path | None) -> dict[str, Any]:
+    """Rules of a JSON file, if there is one."""
     try:
-        rules = json_of(file.read_text("utf-8")) if file else {}
+        rules = value_of(file.read_text("utf-8")) if file else {}
         if not isinstance(rules, dict):
             raise ValueError(f"one JSON object of rules by name is needed, got {type(rules).__name__}")
     except (OSError, ValueError) as error:
         raise ValueError(f"{file}: {error}") from error
-    rules |= dict(option_of(text) for text in given)
-    return rules | ({"epsilon": epsilons} if epsilons else {})
+    return rules
 
 
 def _suites(names: list[str], rules: dict[str, Any]) -> list[Suite]:

@@ -1,20 +1,49 @@
-"""The rules: the keyword arguments of ``gym.make("LDPDist-v0", ...)``, their types and their defaults."""
+"""The rules of a game: the keyword arguments of ``gym.make("LDPDist-v0", ...)``, described once."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from typing import Any, TypedDict
+import functools
+import hashlib
+import inspect
+import json
+import math
+import re
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+
+import numpy as np
 
 from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
+from ldp_gym.core.registry import plain
 from ldp_gym.natures.base import Nature
+from ldp_gym.truths.base import TRUTHS, Truth
+
+if TYPE_CHECKING:
+    from ldp_gym.engine.scenario import Scenario
+
+S = TypeVar("S")
+R = TypeVar("R", bound="Rules")
+P = ParamSpec("P")
+
+DEFAULT_HORIZON = 1000
+
+PARTIES = ("hypotheses", "channel", "nature", "truth")
+"""Rules that name a party of the game; ``..._kwargs`` holds further options of a named one."""
+
+CHANNEL_RULES = ("channel", "channel_kwargs", "epsilon", "delta")
+"""Rules about the channel."""
 
 
-class Rules(TypedDict, total=False):
-    """Keyword arguments of the environments.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rules:
+    """Description of a game. Two descriptions are equal if their keys are.
 
-    Attributes:
+    Args:
         hypotheses: the class F: a name, a ``(K, M)`` table (array or nested lists), a list of callables, a
             list of fitted classifiers, a HypothesisClass, or the address of one, ``"module:object"``.
         num_hypotheses: K; a named class has its own default, 8.
@@ -24,107 +53,223 @@ class Rules(TypedDict, total=False):
         hypotheses_kwargs: further options of a named class.
         channel: the channel by which users privatize: a name, ``"module:Object"``, or a Channel.
         channel_kwargs: further options of a named channel.
-        epsilon: a named channel's privacy level; 1 by default.
-        delta: a named channel's delta; 0, as for all pure channels, by default.
-        horizon: T; 1000 by default, and the number of rows where the truth is replayed.
+        epsilon: privacy level; by default 1 for a named channel, and a Channel's own.
+        delta: by default 0 for a named channel, as all pure channels need, and a Channel's own.
+        horizon: T; by default 1000, and the number of rows where the truth is replayed.
         nature: source of the contexts: a name or a Nature; ``"iid"`` by default. Fitted classifiers have no
             default: their contexts must be like those they were fitted on.
         nature_kwargs: further options of a named nature.
-        truth: distribution of the labels: "uniform" for a member drawn each episode, its index, another name
-            (``"mixture"``, ``"contaminated"``, ``"switching"``, ``"replay"``), a row of M probabilities, a
-            callable from contexts, a fitted classifier, or a Truth.
+        truth: distribution of the labels: ``"uniform"`` for a member drawn each episode, its index, another
+            name (``"mixture"``, ``"contaminated"``, ``"switching"``, ``"replay"``), a row of M probabilities,
+            a callable from contexts, a fitted classifier, or a Truth.
         truth_kwargs: further options of a named truth.
         observe_candidates: show the candidates ``f_j(x_t)`` in the observations.
-        redraw_hypotheses: draw a new class of the named family in each episode.
+        redraw_hypotheses: draw a new class of the named family in each episode; needs
+            ``observe_candidates``.
         batch: number of users who answer under one public posterior, which advances when the batch is
-            complete; 1 by default. Matters where a channel or nature is adaptive.
+            complete. Matters where a channel or nature is adaptive.
         reveal: put the truth and the labels into info. For debugging and analysis only.
         max_loss: cap of the KL in the reward, which is always finite.
-    """
-
-    hypotheses: object
-    num_hypotheses: int | None
-    num_labels: int | None
-    context_dim: int | None
-    class_seed: int
-    hypotheses_kwargs: Mapping[str, Any] | None
-    channel: str | Channel
-    channel_kwargs: Mapping[str, Any] | None
-    epsilon: float | None
-    delta: float | None
-    horizon: int | None
-    nature: str | Nature | None
-    nature_kwargs: Mapping[str, Any] | None
-    truth: object
-    truth_kwargs: Mapping[str, Any] | None
-    observe_candidates: bool
-    redraw_hypotheses: bool
-    batch: int
-    reveal: bool
-    max_loss: float
-
-
-DEFAULTS: Rules = {
-    **dict.fromkeys(Rules.__annotations__),  # type: ignore[typeddict-item]
-    "hypotheses": "softmax-linear",
-    "class_seed": 0,
-    "channel": "laplace-single",
-    "truth": "uniform",
-    "observe_candidates": False,
-    "redraw_hypotheses": False,
-    "batch": 1,
-    "reveal": False,
-    "max_loss": 100.0,
-}
-
-DEFAULT_HORIZON = 1000
-
-DEFAULT_PRIVACY = {"epsilon": 1.0, "delta": 0.0}
-"""Privacy level of a named channel if the rules give none."""
-
-
-def complete_rules(rules: Mapping[str, Any]) -> Rules:
-    """Fill in the default of every rule that is not given.
-
-    Raises:
-        TypeError: for an unknown rule, naming the nearest.
 
     Example:
-        >>> complete_rules({"horizon": 10})["channel"]
-        'laplace-single'
-        >>> complete_rules({"horizn": 10})
-        Traceback (most recent call last):
-        ...
-        TypeError: LDPDist-v0 got an unexpected keyword argument 'horizn'; did you mean 'horizon'? ...
+        >>> rules = Rules(hypotheses=[[0.5, 0.5], [0.9, 0.1]], horizon=10)
+        >>> rules.to_json()
+        '{"horizon": 10, "hypotheses": [[0.5, 0.5], [0.9, 0.1]]}'
+        >>> rules == Rules.from_json(rules.to_json()) == Rules(**rules.given, channel="laplace-single")
+        True
     """
-    for name in rules:
-        if name not in DEFAULTS:
-            known = [
-                other for other in (*DEFAULTS, "render_mode", "logit_range", "observation") if other != name
-            ]
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else "."
+
+    hypotheses: object = "softmax-linear"
+    num_hypotheses: int | None = None
+    num_labels: int | None = None
+    context_dim: int | None = None
+    class_seed: int = 0
+    hypotheses_kwargs: Mapping[str, Any] | None = None
+    channel: str | Channel = "laplace-single"
+    channel_kwargs: Mapping[str, Any] | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    horizon: int | None = None
+    nature: str | Nature | None = None
+    nature_kwargs: Mapping[str, Any] | None = None
+    truth: object = "uniform"
+    truth_kwargs: Mapping[str, Any] | None = None
+    observe_candidates: bool = False
+    redraw_hypotheses: bool = False
+    batch: int = 1
+    reveal: bool = False
+    max_loss: float = 100.0
+
+    def __post_init__(self) -> None:
+        """Check every value that no party checks."""
+        if self.horizon is not None:
+            validation.whole("horizon (T)", self.horizon, least=2)
+        validation.positive("max_loss", self.max_loss)
+        for name in ("observe_candidates", "reveal", "redraw_hypotheses"):
+            validation.flag(name, getattr(self, name))
+        validation.whole("batch", self.batch, least=1)
+        validation.seed("class_seed", self.class_seed)
+        for party in PARTIES:
+            validation.options_dict(f"{party}_kwargs", getattr(self, f"{party}_kwargs"))
+
+    @classmethod
+    def of(cls, rules: object, name: str = "rules") -> Self:
+        """Rules of a dict or of other Rules, the argument ``name`` of a public call.
+
+        Raises:
+            TypeError: for an unknown rule, naming the nearest.
+
+        Example:
+            >>> Rules.of({"horizn": 10})
+            Traceback (most recent call last):
+            ...
+            TypeError: unexpected keyword argument 'horizn'; did you mean 'horizon'? Known: hypotheses, ...
+        """
+        if isinstance(rules, Rules):
+            return rules if isinstance(rules, cls) else cls(**rules.given)
+        validation.instance(name, rules, Mapping, "a dict of what gym.make('LDPDist-v0', ...) takes")
+        given = validation.options_dict(name, rules)
+        cls.check_names(given)
+        return cls(**given)
+
+    @classmethod
+    def check_names(cls, names: Mapping[str, Any]) -> None:
+        """Refuse an unknown rule, and name the nearest."""
+        known = [field.name for field in fields(cls)]
+        for name in names:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f"; did you mean {close[0]!r}?" if close else "."
+                raise TypeError(f"unexpected keyword argument {name!r}{hint} Known: {', '.join(known)}")
+
+    @classmethod
+    def sentences(cls) -> dict[str, str]:
+        """What the documentation says about each rule, by name."""
+        argument = re.compile(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
+        documented = [inspect.cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__)]
+        found = dict(pair for text in documented for pair in argument.findall(text))
+        return {field.name: re.sub(r"\s+", " ", found[field.name]) for field in fields(cls)}
+
+    @cached_property
+    def given(self) -> dict[str, Any]:
+        """The rules that are not left at their default, as keyword arguments."""
+        own = {field.name: (getattr(self, field.name), field.default) for field in fields(Rules)}
+        return {name: value for name, (value, default) in own.items() if not _same(value, default)}
+
+    @property
+    def promise(self) -> dict[str, float]:
+        """The channel's epsilon and delta: those given, else a Channel's own, else 1 and 0."""
+        promise = {"epsilon": 1.0, "delta": 0.0}
+        if isinstance(self.channel, Channel) and self.channel.epsilon < math.inf:
+            promise = {"epsilon": self.channel.epsilon, "delta": self.channel.delta}
+        return promise | {name: self.given[name] for name in promise if name in self.given}
+
+    @property
+    def rounds(self) -> int | None:
+        """T, or None where only the truth knows how many rows it replays."""
+        if self.horizon is not None:
+            return int(self.horizon)
+        if isinstance(self.truth, str) and (self.truth == "replay" or self.truth not in TRUTHS.own):
+            return None
+        return (isinstance(self.truth, Truth) and self.truth.num_rounds) or DEFAULT_HORIZON
+
+    @cached_property
+    def key(self) -> str:
+        """Identity of the game as one line of JSON, with all defaults: the same for equivalent rules.
+
+        Raises:
+            TypeError: for a function without a name.
+        """
+        rules = {field.name: getattr(self, field.name) for field in fields(Rules)}
+        rules |= {f"{party}_kwargs": rules[f"{party}_kwargs"] or {} for party in PARTIES}
+        rules |= {"horizon": self.rounds, "nature": self.nature or "iid", "max_loss": float(self.max_loss)}
+        return canonical(rules | {name: float(value) for name, value in self.promise.items()})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rules) and (self is other or self.key == other.key)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def to_json(self) -> str:
+        """The rules that are given, as one line of JSON that :meth:`from_json` reads.
+
+        Raises:
+            TypeError: if a rule is an object.
+        """
+        try:
+            return json.dumps(plain(self.given), sort_keys=True)
+        except TypeError as error:
             raise TypeError(
-                f"LDPDist-v0 got an unexpected keyword argument {name!r}{hint} It takes {', '.join(DEFAULTS)}"
-                f" and render_mode; LDPDistBox-v0 takes logit_range and observation too"
-            )
-    return {**DEFAULTS, **rules}  # type: ignore[typeddict-item]
+                f"rules that are stored must be names, numbers and lists ({error}): put models and data into "
+                "a module and name them as 'module:object'"
+            ) from error
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Rules of a JSON object."""
+        return cls.of(json.loads(text))
+
+    def scenario(self) -> Scenario:
+        """The game that the rules describe.
+
+        Raises:
+            TypeError, ValueError: saying which rule is wrong.
+        """
+        from ldp_gym.engine.scenario import Scenario
+
+        return Scenario(**self.given)
 
 
-def as_rules(name: str, value: object) -> dict[str, Any]:
-    """``value``, the argument ``name``, as a dict of known rules.
+def takes(arguments: Callable[P, R]) -> Callable[[Callable[[S, R], None]], Callable[Concatenate[S, P], None]]:
+    """Let ``__init__(self, rules)`` take the fields of ``arguments``, a class of rules, as keywords.
 
-    Raises:
-        TypeError: if it is something else, or has an unknown rule.
+    ``help()``, ``inspect.signature`` and editors then show every argument with its default.
     """
-    validation.instance(name, value, Mapping, "a dict of what gym.make('LDPDist-v0', ...) takes")
-    rules = validation.options_dict(name, value)
-    complete_rules(rules)
-    return rules
+    made: Any = arguments
+
+    def decorate(init: Callable[[S, R], None]) -> Callable[Concatenate[S, P], None]:
+        @functools.wraps(init)
+        def construct(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
+            made.check_names(kwargs)
+            init(self, arguments(*args, **kwargs))
+
+        of_class = inspect.signature(arguments)
+        this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+        signature = of_class.replace(parameters=[this, *of_class.parameters.values()])
+        wrap = textwrap.TextWrapper(100, initial_indent=" " * 4, subsequent_indent=" " * 8)
+        described = "\n".join(wrap.fill(f"{name}: {text}") for name, text in made.sentences().items())
+        construct.__doc__ = f"Make it from the rules of a game.\n\nArgs:\n{described}"
+        construct.__signature__ = signature  # type: ignore[attr-defined]
+        return construct  # type: ignore[return-value]
+
+    return decorate
 
 
-def rule_value(rules: Mapping[str, Any], name: str) -> Any:
-    """Value of a rule, or its default."""
-    value = rules.get(name)
-    defaults = {**DEFAULTS, **DEFAULT_PRIVACY, "horizon": DEFAULT_HORIZON, "nature": "iid"}
-    return defaults[name] if value is None else value
+# -- Values as JSON -----------------------------------------------------------------------------------------
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys, in which arrays and objects stand as their :func:`describe_object`."""
+    return json.dumps(plain(value), sort_keys=True, allow_nan=False, default=describe_object)
+
+
+def describe_object(value: Any) -> Any:
+    """An array, class or object as JSON: shape and hash, address, or address and constructor's options."""
+    if hasattr(value, "__array__"):
+        array = np.asarray(value)
+        content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
+        return {"shape": list(array.shape), "hash": hashlib.sha256(content).hexdigest()}
+    if isinstance(value, type) or inspect.isroutine(value):
+        if "<" in value.__qualname__:
+            raise TypeError(f"{value!r} has no name: put it into a module, and give it as 'module:object'")
+        return f"{value.__module__}:{value.__qualname__}"
+    makers = [vars(cls)["__init__"] for cls in type(value).__mro__[:-1] if "__init__" in vars(cls)]
+    names = sorted({name for maker in makers for name in inspect.signature(maker).parameters})
+    options = {name: plain(getattr(value, name)) for name in names if hasattr(value, name)}
+    return {"class": describe_object(type(value)), "options": options}
+
+
+def _same(value: object, default: object) -> bool:
+    """Return True if a value is the default; an array or a list never is."""
+    return value is default or (isinstance(value, str | int | float) and value == default)

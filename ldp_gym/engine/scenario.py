@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Unpack, cast
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -24,7 +24,7 @@ from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.core.simplex import Simplex
 from ldp_gym.core.validation import describe
 from ldp_gym.engine.game import Game
-from ldp_gym.engine.rules import DEFAULT_HORIZON, DEFAULT_PRIVACY, DEFAULTS, Rules, complete_rules
+from ldp_gym.engine.rules import DEFAULT_HORIZON, PARTIES, Rules, takes
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass, as_hypotheses
 from ldp_gym.natures.base import NATURES, Nature
 from ldp_gym.theory.information import MessageInformation
@@ -32,64 +32,46 @@ from ldp_gym.truths.base import Member, as_truth
 
 
 class Scenario:
-    """The rules, checked and turned into parties.
+    """A game's class, truth, channel and nature, made from its :class:`~ldp_gym.engine.rules.Rules`."""
 
-    Args:
-        **rules: see :class:`ldp_gym.engine.rules.Rules`.
-    """
-
-    def __init__(self, **rules: Unpack[Rules]) -> None:
-        given = cast(Rules, {**DEFAULTS, **rules})
-        if len(given) > len(DEFAULTS):
-            complete_rules(rules)  # raises
-        horizon = DEFAULT_HORIZON if given["horizon"] is None else given["horizon"]
-        horizon = validation.whole("horizon (T)", horizon, least=2)
-        self.max_loss = validation.positive("max_loss", given["max_loss"])
-        self.observe_candidates = validation.flag("observe_candidates", given["observe_candidates"])
-        self.reveal = validation.flag("reveal", given["reveal"])
-        self.redraws = validation.flag("redraw_hypotheses", given["redraw_hypotheses"])
-        batch = validation.whole("batch", given["batch"], least=1)
-        options = {
-            party: validation.options_dict(f"{party}_kwargs", given[f"{party}_kwargs"])  # type: ignore[literal-required]
-            for party in ("hypotheses", "channel", "nature", "truth")
-        }
-        # The parts check their own numbers.
-        self._class_source, self._class_options = given["hypotheses"], options["hypotheses"]
+    @takes(Rules)
+    def __init__(self, rules: Rules) -> None:
+        self.max_loss = float(rules.max_loss)
+        self.observe_candidates, self.reveal = bool(rules.observe_candidates), bool(rules.reveal)
+        self.redraws = bool(rules.redraw_hypotheses)
+        options = {party: dict(getattr(rules, f"{party}_kwargs") or {}) for party in PARTIES}
+        # The parties check their own numbers.
+        self._class_source, self._class_options = rules.hypotheses, options["hypotheses"]
         self._class_parameters = {
-            "num_hypotheses": given["num_hypotheses"],
-            "num_labels": given["num_labels"],
-            "context_dim": given["context_dim"],
-            "class_seed": validation.seed("class_seed", given["class_seed"]),
-            "epsilon": _known_epsilon(given["channel"], given["epsilon"]),
-            "horizon": horizon,
+            "num_hypotheses": rules.num_hypotheses,
+            "num_labels": rules.num_labels,
+            "context_dim": rules.context_dim,
+            "class_seed": int(rules.class_seed),
+            "epsilon": rules.promise["epsilon"],
+            "horizon": (horizon := rules.rounds or DEFAULT_HORIZON),
         }
         self.hypotheses = as_hypotheses(self._class_source, self._class_parameters, self._class_options)
         if self.redraws:
             self._check_redrawable()
-        self.truth = as_truth(given["truth"], self.hypotheses, horizon, options["truth"])
-        self.horizon = self._horizon(horizon, chosen=given["horizon"] is not None)
-        promise = {"epsilon": given["epsilon"], "delta": given["delta"]}
-        self.channel = self._channel(given["channel"], promise, options["channel"])
-        self.nature = self._nature(given["nature"], options["nature"])
+        self.truth = as_truth(rules.truth, self.hypotheses, horizon, options["truth"])
+        self.horizon = self._horizon(rules)
+        self.channel = self._channel(rules, options["channel"])
+        self.nature = self._nature(rules.nature, options["nature"])
         self._check_tables()
-        self.game = Game(None if self.redraws else self.hypotheses, self.channel, self.horizon, batch)
+        hypotheses = None if self.redraws else self.hypotheses
+        self.game = Game(hypotheses, self.channel, self.horizon, int(rules.batch))
 
     # -- Making the parties ---------------------------------------------------------------------------
 
-    def _channel(
-        self, channel: str | Channel, promise: Mapping[str, float | None], options: Mapping[str, Any]
-    ) -> Channel:
+    def _channel(self, rules: Rules, options: Mapping[str, Any]) -> Channel:
+        channel = rules.channel
         parameters = {
             "num_hypotheses": self.hypotheses.num_hypotheses,
             "num_labels": self.hypotheses.num_labels,
             "horizon": self.horizon,
-            **{name: value for name, value in promise.items() if value is not None},
+            **rules.promise,
         }
-        if isinstance(channel, str):
-            parameters = {**DEFAULT_PRIVACY, **parameters}
-            made = CHANNELS.build(channel, parameters, options)
-        else:
-            made = channel
+        made = CHANNELS.build(channel, parameters, options) if isinstance(channel, str) else channel
         if not isinstance(made, Channel):
             raise TypeError(
                 f"channel must be a name or a Channel (made, not its class), got {describe(made)}"
@@ -103,14 +85,14 @@ class Scenario:
                 raise ValueError(f"{made!r} was made for {name}={has}, not for the game's {value}")
         return made
 
-    def _horizon(self, horizon: int, *, chosen: bool) -> int:
-        """T: the chosen one, else the number of rounds of the truth, else the default."""
+    def _horizon(self, rules: Rules) -> int:
+        """T: the rules' own, else the number of rounds of the truth, else the default."""
         rounds = self.truth.num_rounds
-        if rounds is None:
-            return horizon
-        if chosen and horizon > rounds:
-            raise ValueError(f"horizon={horizon} is more than the {rounds} rounds of {self.truth!r}")
-        return horizon if chosen else rounds
+        if rules.horizon is None:
+            return rounds or DEFAULT_HORIZON
+        if rounds is not None and rules.horizon > rounds:
+            raise ValueError(f"horizon={rules.horizon} is more than the {rounds} rounds of {self.truth!r}")
+        return int(rules.horizon)
 
     def _nature(self, nature: str | Nature | None, options: Mapping[str, Any]) -> Nature:
         dim = self.hypotheses.context_dim
@@ -147,7 +129,7 @@ class Scenario:
 
     @cached_property
     def prepared_nature(self) -> Any:
-        """The same for the class of the rules."""
+        """:meth:`prepare_nature` for the game's own class, computed once."""
         return self.prepare_nature(self.hypotheses)
 
     def _check_redrawable(self) -> None:
@@ -256,13 +238,6 @@ class Scenario:
     def rounds_at_a_time(self, episodes: int, cells: int) -> int:
         """Number of rounds that keep a tape of these episodes below about ``cells`` numbers."""
         return max(1, min(self.horizon, cells // (episodes * self.footprint)))
-
-
-def _known_epsilon(channel: str | Channel, epsilon: float | None) -> float:
-    """Privacy level that a class may be made for."""
-    if epsilon is None and isinstance(channel, Channel) and channel.epsilon < math.inf:
-        return channel.epsilon
-    return DEFAULT_PRIVACY["epsilon"] if epsilon is None else epsilon
 
 
 @dataclass(frozen=True)

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from types import EllipsisType
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, IntArray, mixture
 from ldp_gym.core.divergences import kl
-from ldp_gym.core.registry import plain
 from ldp_gym.engine.posterior import PublicPosterior
 from ldp_gym.engine.referee import Observer, Referee
-from ldp_gym.engine.rules import Rules
+from ldp_gym.engine.rules import Rules, takes
 from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes, Tape
 from ldp_gym.envs.features import DEFAULT_LOGIT_RANGE, Logits, RawRow, RunningEvidence
-from ldp_gym.envs.single import LDPDistEnv
-from ldp_gym.envs.vector import LDPDistVectorEnv
+from ldp_gym.envs.single import EnvArguments, LDPDistEnv
+from ldp_gym.envs.vector import LDPDistVectorEnv, VectorArguments
 from ldp_gym.statistics import unit_of_score
 
 OBSERVATIONS = ("evidence", "message")
@@ -112,15 +110,40 @@ _gains: dict[str, float | None] = {}
 """Gains of Bayes that were estimated in this process, by the rules as JSON."""
 
 
-def bayes_gain(rules: Mapping[str, Any], scenario: Scenario) -> float | None:
+def bayes_gain(rules: Rules, scenario: Scenario) -> float | None:
     """:func:`estimate_bayes_gain`, once per process where the rules can be written as JSON."""
     try:
-        key = json.dumps(plain(dict(rules)), sort_keys=True)
+        key = rules.to_json()
     except TypeError:  # a custom class, channel, nature or truth
         return estimate_bayes_gain(scenario)
     if key not in _gains:
         _gains[key] = estimate_bayes_gain(scenario)
     return _gains[key]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BoxArguments(EnvArguments):
+    """Arguments of LDPDistBox-v0. Redrawn hypotheses are always observed.
+
+    Args:
+        logit_range: bound on a logit.
+        observation: ``"evidence"`` or ``"message"``.
+    """
+
+    logit_range: float = DEFAULT_LOGIT_RANGE
+    observation: str = "evidence"
+
+    def __post_init__(self) -> None:
+        """Check the values, and show the candidates of redrawn hypotheses."""
+        super().__post_init__()
+        validation.choice("observation", self.observation, OBSERVATIONS)
+        if self.redraw_hypotheses:
+            object.__setattr__(self, "observe_candidates", True)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BoxVectorArguments(BoxArguments, VectorArguments):
+    """Arguments of LDPDistBox-v0 for B games."""
 
 
 class BoxReferee(Referee):
@@ -130,26 +153,24 @@ class BoxReferee(Referee):
         scenario: the game.
         num_games: B.
         history: who else watches, if anyone does.
-        rules: the rules that the scenario was made from.
-        observation: a name of :data:`OBSERVATIONS`.
+        arguments: the rules that the scenario was made from, and the kind of observation.
     """
 
     def __init__(
-        self,
-        scenario: Scenario,
-        num_games: int,
-        history: Observer | None,
-        rules: Mapping[str, Any],
-        observation: str,
+        self, scenario: Scenario, num_games: int, history: Observer | None, arguments: BoxArguments
     ) -> None:
         super().__init__(scenario, num_games, history, BoxFeatures(scenario, num_games))
-        self._rules = rules
+        self._rules = arguments
         self._table: FloatArray | None = None
         if scenario.shares_table:
             self._table = scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))
         self._evidence = np.zeros((num_games, scenario.game.num_hypotheses + 1), dtype=np.float32)
         self._returns = np.zeros(num_games)
-        self._row = RawRow(scenario.observation_space, scenario.horizon) if observation == "message" else None
+        self._row = (
+            RawRow(scenario.observation_space, scenario.horizon)
+            if arguments.observation == "message"
+            else None
+        )
         self.space = RunningEvidence.space(scenario.game) if self._row is None else self._row.space
 
     def begin(
@@ -213,8 +234,8 @@ class LDPDistBoxEnv(LDPDistEnv):
     ## Arguments
 
     ``logit_range``, ``observation``, ``render_mode``, and the rules of the game: see
-    :class:`ldp_gym.engine.rules.Rules`. With ``redraw_hypotheses=True`` the observation ``"message"`` also
-    holds the candidates.
+    :class:`ldp_gym.engine.rules.Rules`, or ``help()``. With ``redraw_hypotheses=True`` the observation
+    ``"message"`` also holds the candidates.
 
     Example:
         >>> import gymnasium as gym, ldp_gym
@@ -226,35 +247,19 @@ class LDPDistBoxEnv(LDPDistEnv):
         0.0
     """
 
-    def __init__(
-        self,
-        *,
-        logit_range: float = DEFAULT_LOGIT_RANGE,
-        observation: str = "evidence",
-        render_mode: str | None = None,
-        **rules: Unpack[Rules],
-    ) -> None:
-        self._box_rules = showing_candidates(rules)
-        self._observation = validation.choice("observation", observation, OBSERVATIONS)
-        super().__init__(render_mode=render_mode, **self._box_rules)
+    @takes(BoxArguments)
+    def __init__(self, arguments: BoxArguments) -> None:
+        self._make_games(arguments)
         self._referee: BoxReferee
-        self._actions = Logits(self.game.num_hypotheses, logit_range)
+        self._actions = Logits(self.game.num_hypotheses, arguments.logit_range)
         self.observation_space, self.action_space = self._referee.space, self._actions.space
 
     def _make_referee(self, num_games: int) -> BoxReferee:
-        return BoxReferee(self.scenario, num_games, self._history, self._box_rules, self._observation)
+        return BoxReferee(self.scenario, num_games, self._history, self.arguments)
 
 
 class LDPDistBoxVectorEnv(LDPDistVectorEnv):
-    """B games of :class:`LDPDistBoxEnv` at once.
-
-    Args:
-        num_envs: B.
-        autoreset_mode: as in :class:`ldp_gym.LDPDistVectorEnv`.
-        logit_range: bound on a logit.
-        observation: ``"evidence"`` or ``"message"``.
-        render_mode: as in :class:`ldp_gym.LDPDistVectorEnv`.
-        **rules: see :class:`ldp_gym.engine.rules.Rules`.
+    """B games of :class:`LDPDistBoxEnv` at once, with its arguments and those of a vector environment.
 
     Example:
         >>> import gymnasium as gym, ldp_gym
@@ -263,30 +268,14 @@ class LDPDistBoxVectorEnv(LDPDistVectorEnv):
         (3, 9)
     """
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        logit_range: float = DEFAULT_LOGIT_RANGE,
-        observation: str = "evidence",
-        render_mode: str | None = None,
-        **rules: Unpack[Rules],
-    ) -> None:
-        self._box_rules = showing_candidates(rules)
-        self._observation = validation.choice("observation", observation, OBSERVATIONS)
-        super().__init__(num_envs, autoreset_mode=autoreset_mode, render_mode=render_mode, **self._box_rules)
+    @takes(BoxVectorArguments)
+    def __init__(self, arguments: BoxVectorArguments) -> None:
+        self._make_games(arguments)
         self._referee: BoxReferee
-        self._actions = Logits(self.game.num_hypotheses, logit_range, (self.num_envs,))
+        self._actions = Logits(self.game.num_hypotheses, arguments.logit_range, (self.num_envs,))
         self.single_observation_space, self.single_action_space = self._referee.space, self._actions.space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = self._actions.batched_space
 
     def _make_referee(self, num_games: int) -> BoxReferee:
-        return BoxReferee(self.scenario, num_games, self._history, self._box_rules, self._observation)
-
-
-def showing_candidates(rules: Mapping[str, Any]) -> Rules:
-    """The rules, with candidates in the observations if the class is redrawn in every episode."""
-    redraws = bool(rules.get("redraw_hypotheses"))
-    return {**rules, "observe_candidates": True} if redraws else dict(rules)  # type: ignore[return-value, typeddict-item]
+        return BoxReferee(self.scenario, num_games, self._history, self.arguments)

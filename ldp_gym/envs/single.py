@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium as gym
@@ -12,41 +11,45 @@ import numpy.typing as npt
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.error import ResetNeeded
 
-from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.registry import plain
 from ldp_gym.engine.referee import Referee, member_option
-from ldp_gym.engine.rules import DEFAULTS
-from ldp_gym.engine.scenario import Scenario, episode_generator
+from ldp_gym.engine.rules import Rules, takes
+from ldp_gym.engine.scenario import episode_generator
 from ldp_gym.envs.rendering.frames import Frame, Screen
 from ldp_gym.envs.rendering.history import FrameHistory
-from ldp_gym.natures.base import Nature
 
 Observation = dict[str, Any]
 
 
-class RefereedEnv:
-    """Base class of the single and the vector environment: the referee, and the rendering.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EnvArguments(Rules):
+    """Arguments of LDPDist-v0.
 
     Args:
-        arguments: the arguments of a subclass, by name: its ``locals()``.
-        num_games: B.
+        render_mode: ``"human"`` (a window), ``"rgb_array"`` or ``"ansi"`` (text).
     """
+
+    render_mode: str | None = None
+
+
+class RefereedEnv:
+    """Base class of all environments: the referee, and the rendering."""
 
     metadata: dict[str, Any]
     _spec: EnvSpec | None = None
 
-    def __init__(self, arguments: Mapping[str, Any], num_games: int = 1) -> None:
-        render_mode = arguments["render_mode"]
-        if render_mode is not None:
-            validation.choice("render_mode, if any,", render_mode, self.metadata["render_modes"])
-        self.render_mode = render_mode
-        rules: Any = {name: value for name, value in arguments.items() if name in DEFAULTS}
-        self.scenario = Scenario(**rules, **arguments["unknown"])  # which names an unknown argument
+    def _make_games(self, arguments: Any, num_games: int = 1) -> None:
+        """Make the games of :class:`EnvArguments`."""
+        self.arguments = arguments
+        self.render_mode = arguments.render_mode
+        if self.render_mode is not None:
+            validation.choice("render_mode, if any,", self.render_mode, self.metadata["render_modes"])
+        self.scenario = arguments.scenario()
         validation.fits_memory("num_envs", num_games, self.scenario.footprint, "the games")
         self.game = self.scenario.game
-        self._history = None if render_mode is None else FrameHistory(self.scenario, num_games)
+        self._history = None if self.render_mode is None else FrameHistory(self.scenario, num_games)
         self._referee = self._make_referee(num_games)
         self._screen: Screen | None = None
 
@@ -140,7 +143,7 @@ class LDPDistEnv(RefereedEnv, gym.Env[Observation, FloatArray]):
 
     ## Arguments
 
-    ``render_mode``, and the rules of the game: see :class:`ldp_gym.engine.rules.Rules`.
+    ``render_mode``, and the rules of the game: see :class:`ldp_gym.engine.rules.Rules`, or ``help()``.
 
     ## Version History
 
@@ -159,33 +162,9 @@ class LDPDistEnv(RefereedEnv, gym.Env[Observation, FloatArray]):
 
     metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 8}
 
-    def __init__(
-        self,
-        *,
-        render_mode: str | None = None,
-        hypotheses: object = "softmax-linear",
-        num_hypotheses: int | None = None,
-        num_labels: int | None = None,
-        context_dim: int | None = None,
-        class_seed: int = 0,
-        hypotheses_kwargs: Mapping[str, Any] | None = None,
-        channel: str | Channel = "laplace-single",
-        channel_kwargs: Mapping[str, Any] | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        horizon: int | None = None,
-        nature: str | Nature | None = None,
-        nature_kwargs: Mapping[str, Any] | None = None,
-        truth: object = "uniform",
-        truth_kwargs: Mapping[str, Any] | None = None,
-        observe_candidates: bool = False,
-        redraw_hypotheses: bool = False,
-        batch: int = 1,
-        reveal: bool = False,
-        max_loss: float = 100.0,
-        **unknown: Any,
-    ) -> None:
-        super().__init__(locals())
+    @takes(EnvArguments)
+    def __init__(self, arguments: EnvArguments) -> None:
+        self._make_games(arguments)
         self.observation_space = self.scenario.observation_space
         self._actions: Any = self.scenario.action_space
         self.action_space: gym.Space[Any] = self._actions

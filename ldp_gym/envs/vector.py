@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,32 +13,40 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import BoolArray, FloatArray
 from ldp_gym.core.simplex import Simplex
 from ldp_gym.engine.referee import member_option
+from ldp_gym.engine.rules import takes
 from ldp_gym.engine.scenario import episode_generator
 from ldp_gym.envs.rendering.frames import Frame
-from ldp_gym.envs.single import RefereedEnv
-from ldp_gym.natures.base import Nature
+from ldp_gym.envs.single import EnvArguments, RefereedEnv
 
 Observations = dict[str, npt.NDArray[Any]]
 
 
-class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
-    """B games of :class:`ldp_gym.LDPDistEnv` at once, in NumPy throughout.
-
-    ``reset(seed=s)`` makes game i the one that the single environment plays under ``reset(seed=s + i)``.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class VectorArguments(EnvArguments):
+    """Arguments of LDPDist-v0 for B games.
 
     Args:
         num_envs: B.
         autoreset_mode: time at which a game that is over begins again: ``"NextStep"``, ``"SameStep"`` or
             ``"Disabled"`` (then ``reset(options={"reset_mask": mask})`` begins it).
         render_mode: ``"rgb_array"`` or ``"ansi"``: ``render()`` is then a tuple of frames, one for each game.
+    """
 
-    The other arguments are the rules of the game: see :class:`ldp_gym.engine.rules.Rules`. For
-    stable-baselines3, wrap it: ``ldp_agents.rl.SB3VecEnv(envs)``.
+    num_envs: int = field(default=1, kw_only=False)
+    autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP
+
+
+class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDArray[Any]]):
+    """B games of :class:`ldp_gym.LDPDistEnv` at once, in NumPy throughout.
+
+    ``reset(seed=s)`` makes game i the one that the single environment plays under ``reset(seed=s + i)``. The
+    arguments are ``num_envs``, ``autoreset_mode``, ``render_mode`` (:class:`VectorArguments`), and the rules
+    of the game (:class:`ldp_gym.engine.rules.Rules`). For stable-baselines3, wrap it:
+    ``ldp_agents.rl.SB3VecEnv(envs)``.
 
     Example:
         >>> import gymnasium as gym, numpy as np, ldp_gym
@@ -56,45 +65,21 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        render_mode: str | None = None,
-        hypotheses: object = "softmax-linear",
-        num_hypotheses: int | None = None,
-        num_labels: int | None = None,
-        context_dim: int | None = None,
-        class_seed: int = 0,
-        hypotheses_kwargs: Mapping[str, Any] | None = None,
-        channel: str | Channel = "laplace-single",
-        channel_kwargs: Mapping[str, Any] | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        horizon: int | None = None,
-        nature: str | Nature | None = None,
-        nature_kwargs: Mapping[str, Any] | None = None,
-        truth: object = "uniform",
-        truth_kwargs: Mapping[str, Any] | None = None,
-        observe_candidates: bool = False,
-        redraw_hypotheses: bool = False,
-        batch: int = 1,
-        reveal: bool = False,
-        max_loss: float = 100.0,
-        **unknown: Any,
-    ) -> None:
-        arguments = locals()
-        self.num_envs = validation.whole("num_envs", num_envs, least=1)
-        self.autoreset_mode = _autoreset(autoreset_mode)
-        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
-        super().__init__(arguments, self.num_envs)
+    @takes(VectorArguments)
+    def __init__(self, arguments: VectorArguments) -> None:
+        self._make_games(arguments)
         self.single_observation_space = self.scenario.observation_space
         self.single_action_space = self.scenario.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self._actions: Any = Simplex(self.game.num_labels, (self.num_envs,))
         self.action_space = self._actions
+
+    def _make_games(self, arguments: Any, num_games: int = 1) -> None:
+        self.num_envs = validation.whole("num_envs", arguments.num_envs, least=1)
+        self.autoreset_mode = _autoreset(arguments.autoreset_mode)
+        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self._roots: list[np.random.Generator | None] = [None] * self.num_envs
+        super()._make_games(arguments, self.num_envs)
 
     def reset(
         self,
@@ -220,7 +205,7 @@ def _masked(info: dict[str, npt.NDArray[Any]], mask: BoolArray) -> dict[str, Any
 
 
 def _merged(infos: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
-    """Masked infos of different games as one."""
+    """Merge info dicts with disjoint masks."""
     merged = dict(infos)
     for key in [key for key in others if f"_{key}" in others]:
         mask = others[f"_{key}"]

@@ -203,8 +203,19 @@ def test_the_same_seed_trains_the_same_model(tmp_path):
 
 
 def test_the_command_trains_and_resumes(tmp_path):
-    given = ["train", "amortized", "--hypotheses", "dirichlet", "--num-hypotheses", "4", "--horizon", "20"]
-    given += ["--channel", "split", "--steps", "5000", "--setting", "hidden=[8]", "--out", str(tmp_path)]
+    given = ["train", "amortized", "--hypotheses", "dirichlet", "--rule", "num_hypotheses=4"]
+    given += [
+        "--horizon",
+        "20",
+        "--channel",
+        "split",
+        "--steps",
+        "5000",
+        "--setting",
+        "hidden=[8]",
+        "--out",
+        str(tmp_path),
+    ]
     code, output = run(*given)
     assert code == 0, output
     assert f"model: {tmp_path}" in output

@@ -14,7 +14,7 @@ from ldp_gym.channels.noisy import LaplaceSingle
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.cli.catalogue import REGISTRIES
 
-SMALL = ["--num-hypotheses", "2", "--num-labels", "3"]
+SMALL = ["--rule", "num_hypotheses=2", "--rule", "num_labels=3"]
 CEILINGS = ["audit", "laplace-single", "--hypotheses", "[[1,0,0],[0,0.5,0.5]]", "--horizon", "100"]
 
 
@@ -27,19 +27,21 @@ def test_without_the_extra_it_says_what_to_install(call):
     assert ("Traceback" in done.stderr) == call.startswith("import")
 
 
-VECTORS = ["--delta", "1e-5", "--hypotheses", "softmax-linear", "--contexts", "3", "--option"]
+VECTORS = ["--rule", "delta=1e-5", "--hypotheses", "softmax-linear", "--contexts", "3"]
+VECTORS += ["--rule", "channel_kwargs.calibration=tight"]
+LITERAL = ["--rule", "channel_kwargs.clipping=paper"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected", "messages"),
     [
         (CEILINGS, 0, ["the promise holds"]),
-        ([*CEILINGS, "--option", "clipping=paper"], 1, ["eps = 1.01667016", "the promise is broken"]),
+        ([*CEILINGS, *LITERAL], 1, ["eps = 1.01667016", "the promise is broken"]),
         (["audit", "identity"], 1, ["no privacy at all"]),
         (["audit", "split", "--epsilon", "5e-324"], 0, ["the promise holds"]),
         (["audit", "ldp_gym.channels:RandomizedResponse"], 0, ["the promise holds"]),
-        (["audit", "laplace-vector", *VECTORS, "calibration=tight"], 0, ["worst of 3 contexts"]),
-        (["audit", "gaussian-vector", *VECTORS, "calibration=tight"], 0, ["worst of 3 contexts"]),
+        (["audit", "laplace-vector", *VECTORS], 0, ["worst of 3 contexts"]),
+        (["audit", "gaussian-vector", *VECTORS], 0, ["worst of 3 contexts"]),
         (["audit", "adaptive-split"], 0, ["the promise holds", "public posterior"]),
         (
             ["audit", "randomized-response", "--trials", "20000"],
@@ -59,7 +61,7 @@ def test_the_certificate_is_that_of_the_worst_context():
     for contexts in (1, 4, 16):
         _, output = run(
             "audit", "laplace-single", "--hypotheses", "softmax-linear", "--horizon", "50",
-            "--contexts", str(contexts), "--option", "clipping=paper",
+            "--contexts", str(contexts), *LITERAL,
         )  # fmt: skip
         found.append(float(re.search(r"found\W+eps = ([\d.]+)", output).group(1)))
     assert found == sorted(found)
@@ -124,12 +126,14 @@ def test_the_exit_status_says_what_was_found(channel, arguments, expected, messa
     [
         (["audit", "laplace-singel"], "did you mean 'laplace-single'"),
         (["audit", "laplace-vector"], "needs delta > 0"),
-        (["audit", "laplace-single", "--option", "clipping"], "name=value, got 'clipping'"),
+        (["audit", "laplace-single", "--rule", "clipping"], "name=value, got 'clipping'"),
+        (["audit", "laplace-single", "--rule", "horizn=9"], "did you mean 'horizon'?"),
+        (["audit", "laplace-single", "--horizon", "9", "--rule", "horizon=8"], "is already set"),
         (["audit", "laplace-single", "--contexts", "0"], "Invalid value for '--contexts'"),
         (["audit", "laplace-single", "--trials", "3"], "trials must be at least 320, got 3"),
         (["audit", "laplace-single", "--trials", str(10**14)], "Invalid value for '--trials'"),
         (["audit", "builtins:dict"], "builtins:dict is not a channel"),
-        (["audit", "laplace-single", "--option", "clippin=paper"], "takes no option 'clippin'"),
+        (["audit", "laplace-single", "--rule", "channel_kwargs.clippin=paper"], "takes no option 'clippin'"),
         (["audit", "laplace-single", "--hypotheses", "[[1,0],[0.5,0.6]]"], "hypothesis 1 sums to 1.1"),
         (["audit", "laplace-single", "--hypotheses", "[[1,0]"], "'[[1,0]' is not JSON"),
     ],

@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ldp_gym.bench.store import DIRECTORY
-from ldp_gym.cli.arguments import option_of, search_here
+from ldp_gym.cli.arguments import (
+    EpsilonOption,
+    HorizonOption,
+    HypothesesOption,
+    RuleOption,
+    option_of,
+    rules_of,
+    search_here,
+)
 from ldp_gym.core.errors import MissingExtraError, extra
 
 with extra("bench", "the command ldp-gym"):
@@ -19,18 +27,11 @@ with extra("bench", "the command ldp-gym"):
 def train(
     context: typer.Context,
     algorithm: Annotated[str, typer.Argument(help="ppo or amortized.")],
-    hypotheses: Annotated[str, typer.Option(help="A class's name.")] = "softmax-linear",
-    num_hypotheses: Annotated[int | None, typer.Option(help="K, for a named class.")] = None,
-    num_labels: Annotated[int | None, typer.Option(help="M, for a named class.")] = None,
-    class_seed: Annotated[int, typer.Option(help="The seed of a random class.")] = 0,
-    redraw: Annotated[bool, typer.Option(help="Draw another class of the family each episode.")] = False,
-    channel: Annotated[str, typer.Option(help="A channel's name.")] = "laplace-single",
-    option: Annotated[
-        list[str] | None, typer.Option(help="An option of the channel, as name=value; repeatable.")
-    ] = None,
-    epsilon: Annotated[float, typer.Option(help="The privacy level.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="0 for pure channels.")] = 0.0,
-    horizon: Annotated[int, typer.Option(help="T.")] = 1000,
+    hypotheses: HypothesesOption = None,
+    channel: Annotated[str | None, typer.Option(help="A channel's name.")] = None,
+    epsilon: EpsilonOption = None,
+    horizon: HorizonOption = None,
+    rule: RuleOption = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Rounds to play, in whole updates.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the episodes and of the network.")] = 0,
     setting: Annotated[
@@ -56,19 +57,8 @@ def train(
         raise typer.BadParameter(str(error)) from error
     directory, console = out or DIRECTORY / algorithm, Console()
     try:
-        given = {
-            "hypotheses": hypotheses,
-            "num_hypotheses": num_hypotheses,
-            "num_labels": num_labels,
-            "class_seed": class_seed,
-            "redraw_hypotheses": redraw or None,
-            "channel": channel,
-            "channel_kwargs": dict(map(option_of, option)) if option else None,
-            "epsilon": epsilon,
-            "delta": delta,
-            "horizon": horizon,
-        }
-        rules = {name: value for name, value in given.items() if value is not None}
+        short = {"hypotheses": hypotheses, "channel": channel, "epsilon": epsilon, "horizon": horizon}
+        rules = rules_of(rule, **short)
         rounds = steps or training.algorithm_of(algorithm).steps
         config = training.Config(algorithm, rules, rounds, seed, dict(map(option_of, setting or [])))
         if resume:

@@ -17,10 +17,8 @@ from ldp_gym.core.files import read_arrays, replacing, versions, write_text
 from ldp_gym.core.registry import refuse_addresses
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import MakeLearner, Track
-from ldp_gym.engine.rules import DEFAULTS
-from ldp_gym.engine.scenario import Scenario
-from ldp_gym.envs.box import showing_candidates
-from ldp_gym.envs.features import DEFAULT_LOGIT_RANGE, Logits, RunningEvidence
+from ldp_gym.envs.box import BoxArguments
+from ldp_gym.envs.features import Logits, RunningEvidence
 
 CARD, WEIGHTS, POLICY = "model.json", "weights.npz", "policy.zip"
 """Files of a model: its card, and either arrays or a policy of stable-baselines3 (which is a pickle)."""
@@ -117,12 +115,11 @@ def _policy_card(model: Any) -> dict[str, Any]:
     spec = None if env is None else env.get_attr("spec")[0]
     if spec is None or not spec.id.startswith("LDPDistBox"):
         raise TypeError(f"the model must have been trained on LDPDistBox-v0, got {spec and spec.id}")
-    if spec.kwargs.get("observation", "evidence") != "evidence":
+    arguments: BoxArguments = env.get_attr("arguments")[0]
+    if arguments.observation != "evidence":
         raise TypeError('a learner gets no contexts: train with observation="evidence"')
-    given = {name: value for name, value in spec.kwargs.items() if name in DEFAULTS}
-    rules = through_json("rules", dict(showing_candidates(given)))
-    game = Scenario(**rules).game
-    logits = Logits(game.num_hypotheses, spec.kwargs.get("logit_range", DEFAULT_LOGIT_RANGE))
+    rules, game = json.loads(arguments.to_json()), arguments.scenario().game
+    logits = Logits(game.num_hypotheses, arguments.logit_range)
     if model.observation_space != RunningEvidence.space(game) or model.action_space != logits.space:
         raise TypeError(
             "a learner cannot repeat wrappers that change observations or actions: train on the environment "

@@ -20,8 +20,8 @@ from ldp_gym.core.files import replacing, versions, write_text
 from ldp_gym.core.registry import refuse_addresses
 from ldp_gym.core.seeds import VALIDATION
 from ldp_gym.engine.learners import MakeLearner
-from ldp_gym.engine.rules import as_rules
-from ldp_gym.envs.box import showing_candidates
+from ldp_gym.engine.rules import Rules
+from ldp_gym.envs.box import BoxArguments
 
 with extra("rl", "training"):
     from rich.console import Console
@@ -85,8 +85,8 @@ class Config:
         validation.text("algorithm", self.algorithm)
         validation.whole("steps", self.steps, least=1)
         validation.seed("seed", self.seed)
-        rules = dict(showing_candidates(as_rules("rules", self.rules)))
-        object.__setattr__(self, "rules", through_json("rules", rules))
+        rules = BoxArguments.of(Rules.of(self.rules))
+        object.__setattr__(self, "rules", json.loads(rules.to_json()))
         settings = validation.options_dict("settings", self.settings)
         object.__setattr__(self, "settings", through_json("settings", settings))
 

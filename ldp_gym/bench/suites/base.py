@@ -135,7 +135,7 @@ class Suite(ABC):
         if episodes is not None:
             every = [replace(e, episodes=episodes) for e in every]
         given = [{"channel_kwargs": {}, "delta": 0.0, **channel_rules(channel)} for channel in channels]
-        every += [replace(e, rules={**e.rules, **rules}) for rules in given for e in every]
+        every += [replace(e, rules=replace(e.rules, **rules)) for rules in given for e in every]
         short = [e for e in every if e.horizon <= _LONGEST_ADDED]
         every += [replace(e, learner=learner, options={}) for learner in learners for e in short]
         unique: dict[str, Experiment] = {}  # two that play the same count once

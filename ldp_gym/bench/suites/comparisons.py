@@ -14,6 +14,7 @@ from ldp_gym.bench.findings import Finding, find_least_risk
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.splits import TESTS
 from ldp_gym.bench.suites.base import REDRAWN, Suite, channel_rules
+from ldp_gym.engine.rules import Rules
 from ldp_gym.natures.base import NATURES
 from ldp_gym.statistics import Estimate, above, score_totals
 
@@ -43,7 +44,7 @@ class Quick(Suite):
         horizon, episodes = (100, 10) if small else (1000, 100)
         fixed = ("laplace-vector", "laplace-single", "randomized-response", "split", "half-space", "wheel")
         return [
-            Experiment({**channel_rules(channel), "horizon": horizon}, learner, episodes=episodes)
+            Experiment(Rules(**channel_rules(channel), horizon=horizon), learner, episodes=episodes)
             for channel in (*fixed, "adaptive-split", "adaptive-half-space", "identity")
             for learner in ("uniform", "wma", "exp3", "centred-exp3", "mle", "amortized", "bayes")
         ]
@@ -72,7 +73,7 @@ class Contexts(Suite):
     def own_experiments(self, small: bool) -> list[Experiment]:
         horizon, episodes = (100, 8) if small else (1000, 64)
         return [
-            Experiment({"nature": nature, "channel": channel, "horizon": horizon}, learner, episodes=episodes)
+            Experiment(Rules(nature=nature, channel=channel, horizon=horizon), learner, episodes=episodes)
             for nature in ("iid", "drift", "adversary", "omniscient")
             for channel in ("laplace-single", "split")
             for learner in ("uniform", "exp3", "centred-exp3", "bayes")
@@ -81,20 +82,20 @@ class Contexts(Suite):
     def findings(self, results: Results) -> Iterator[Finding]:
         for channel in results.channels:
             bayes = results.select(learner="bayes", channel=channel)
-            played = {r.experiment.rules["nature"]: r for r in bayes}
+            played = {r.experiment.rules.nature: r for r in bayes}
             if {"iid", "adversary"} <= set(played):
                 iid = played.pop("iid")
                 times = [f"{name} {r.risk.value / iid.risk.value:.2f}" for name, r in played.items()]
                 text = f"{channel}: Bayes has {iid.risk} on i.i.d. contexts; times that: {', '.join(times)}."
                 harder = above(played["adversary"].totals - iid.totals, 0.0)
                 yield Finding(f"{text} The claim is that the adversary's is above 1.", harder)
-        for (nature, channel), lines in results.group(lambda e: (e.rules["nature"], e.channel)).items():
+        for (nature, channel), lines in results.group(lambda e: (str(e.rules.nature), e.channel)).items():
             finding = find_least_risk(f"{nature}, {channel}", lines)
             leaks = NATURES.class_of(nature).leaks_truth
             yield Finding(f"{finding.text} This nature leaks the truth.") if leaks else finding
 
     def place(self, experiment: Experiment) -> tuple[str, str]:
-        return experiment.channel, experiment.rules["nature"]
+        return experiment.channel, str(experiment.rules.nature)
 
 
 class Splits(Suite):
@@ -110,7 +111,7 @@ class Splits(Suite):
 
     def own_experiments(self, small: bool) -> list[Experiment]:
         return [
-            Experiment(rules, learner, episodes=6 if small else 128)
+            Experiment(Rules.of(rules), learner, episodes=6 if small else 128)
             for _, rules in _games(small)
             for learner in ("uniform", "bayes", "exp3", "centred-exp3", "amortized")
         ]
@@ -153,9 +154,9 @@ def _games(small: bool) -> list[tuple[str, dict[str, Any]]]:
 def _scores(results: Results) -> dict[str, dict[str, list[float]]]:
     """Scores in the games of each split, by learner and split."""
     scores: dict[str, dict[str, list[float]]] = {}
-    played = results.group(lambda experiment: experiment.canonical_rules)
+    played = results.group(lambda experiment: experiment.rules)
     for split, rules in (*_games(small=True), *_games(small=False)):
-        totals = {r.learner: r.totals for r in played.get(Experiment(rules, "bayes").canonical_rules, [])}
+        totals = {r.learner: r.totals for r in played.get(Rules.of(rules), [])}
         if {"uniform", "bayes"} <= set(totals):
             uniform, bayes = totals.pop("uniform"), totals.pop("bayes")
             for learner, own in totals.items():
@@ -190,11 +191,11 @@ class Violation(Suite):
             for strength, rounds, epsilon in points
         ]
         learners = ("uniform", "bayes", "fixed-share", "soft-bayes", "robust")
-        return [Experiment(game, name, episodes=episodes) for name in learners for game in games]
+        return [Experiment(Rules.of(game), name, episodes=episodes) for name in learners for game in games]
 
     def varied(self, experiment: Experiment) -> dict[str, float]:
         """Quantities that are varied, by their symbols."""
-        given = experiment.rules.get("truth_kwargs")
+        given = experiment.rules.truth_kwargs
         same = (s for options in self.kinds.values() for s in self.strengths if options(s) == given)
         return {self.symbol: next(same, 0.0), "T": experiment.horizon, "eps": experiment.epsilon}
 
@@ -203,7 +204,7 @@ class Violation(Suite):
         places: dict[str, list[ExperimentResult]] = {}
         for kind in self.kinds:
             for result in results.successes:
-                if result.experiment.rules.get("truth", kind) == kind:
+                if result.experiment.rules.truth in (kind, Rules.truth):
                     places.setdefault(f"{kind}, {result.channel}", []).append(result)
         return places
 
@@ -211,10 +212,10 @@ class Violation(Suite):
         for place, played in self._places(results).items():
             if members := [r for r in played if r.experiment.has_member_truth]:
                 yield find_least_risk(f"{place}, a member", members)
-            games: dict[str, dict[str, ExperimentResult]] = {}  # by rules and learner
+            games: dict[Rules, dict[str, ExperimentResult]] = {}  # by rules and learner
             for r in played:
                 if not r.experiment.has_member_truth:
-                    games.setdefault(r.experiment.canonical_rules, {})[r.learner] = r
+                    games.setdefault(r.experiment.rules, {})[r.learner] = r
             if not games:
                 continue
             behind = [

@@ -15,6 +15,7 @@ from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.suites.base import REDRAWN, TABLES, Suite, channel_rules
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.arrays import FloatArray
+from ldp_gym.engine.rules import Rules
 from ldp_gym.statistics import above, below, certain, every
 
 _COMPARED = (*((name, "laplace-single") for name in ("exp3", "centred-exp3", "bayes")), ("bayes", "split"))
@@ -49,7 +50,9 @@ class Upper(Suite):
     def own_experiments(self, small: bool) -> list[Experiment]:
         counts = {10**3: 8, 10**4: 4} if small else self.episodes
         return [
-            Experiment({**_FRESH, **channel_rules(channel), "horizon": horizon}, learner, episodes=count)
+            Experiment(
+                Rules.of({**_FRESH, **channel_rules(channel), "horizon": horizon}), learner, episodes=count
+            )
             for learner, channel, end in self.pairs
             for horizon, count in counts.items()
             if horizon <= end
@@ -85,7 +88,7 @@ class Sweep(Suite):
         horizon, episodes = (200, 6) if small else (10_000, 32)
         games = [{**_FRESH, **rules, "horizon": horizon} for rules in self.games[: 3 if small else None]]
         return [
-            Experiment({**game, "channel": channel}, learner, episodes=episodes)
+            Experiment(Rules.of({**game, "channel": channel}), learner, episodes=episodes)
             for learner, channel in (("uniform", "laplace-single"), *_COMPARED)
             for game in games
         ]
@@ -150,7 +153,7 @@ class NumLabels(Suite):
         ]
         channels = ("randomized-response", "subset-selection", "laplace-single", "vote", "split", "wheel")
         games = [{**game, "channel": channel} for channel in channels for game in refined]
-        return [Experiment(game, "bayes", episodes=episodes) for game in games]
+        return [Experiment(Rules.of(game), "bayes", episodes=episodes) for game in games]
 
     def findings(self, results: Results) -> Iterator[Finding]:
         for channel in results.channels:
@@ -196,7 +199,9 @@ class Lower(Suite):
             for channel in _pure_channels(adaptive=False)
         ]
         learners = ("bayes", "uniform")
-        return [Experiment(g, name, episodes=episodes, truth="all") for g in games for name in learners]
+        return [
+            Experiment(Rules.of(g), name, episodes=episodes, truth="all") for g in games for name in learners
+        ]
 
     def findings(self, results: Results) -> Iterator[Finding]:
         for point, played in results.group(_point).items():
@@ -239,7 +244,7 @@ class Limit(Suite):
             for channel in _pure_channels(adaptive=True)
             if channel != "designed" or k <= 32  # its limit
         ]
-        return [Experiment(rules, "bayes", episodes=episodes) for rules in games]
+        return [Experiment(Rules.of(rules), "bayes", episodes=episodes) for rules in games]
 
     def findings(self, results: Results) -> Iterator[Finding]:
         for (k, horizon, _), lines in results.group(_point).items():
@@ -281,8 +286,13 @@ class TV(Suite):
         ]
         theorem = [{**TABLES, "class_seed": i, "horizon": 100 if small else 10_000} for i in range(8)]
         theorem += [{"nature": n, "horizon": 50 if small else 1_000} for n in ("adversary", "omniscient")]
-        return [Experiment(rules, learner, episodes=8) for learner, rules in games] + [
-            Experiment({**rules, "channel": "half-space"}, "bayes", episodes=8 if small else 32, truth="all")
+        return [Experiment(Rules.of(rules), learner, episodes=8) for learner, rules in games] + [
+            Experiment(
+                Rules.of({**rules, "channel": "half-space"}),
+                "bayes",
+                episodes=8 if small else 32,
+                truth="all",
+            )
             for rules in theorem
         ]
 
@@ -314,7 +324,7 @@ class TV(Suite):
 
 def _find_squares(results: Results) -> Iterator[Finding]:
     """Compare the sums of squared TV on half-space, for the worst truth, with their bound."""
-    for nature, games in results.group(lambda experiment: experiment.rules.get("nature")).items():
+    for nature, games in results.group(lambda experiment: experiment.rules.nature).items():
         bayes = [r for r in games if (r.learner, r.channel) == ("bayes", "half-space")]
         if played := [r for r in bayes if r.experiment.truth == "all"]:
             num_hypotheses, horizon, epsilon = _point(played[0].experiment)

@@ -11,7 +11,7 @@ from ldp_gym.bench.suites.base import Suite, channel_rules
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core import validation
 from ldp_gym.engine.learners import LEARNERS
-from ldp_gym.engine.rules import complete_rules
+from ldp_gym.engine.rules import Rules
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 """Privacy levels of a game whose rules name none."""
@@ -31,7 +31,7 @@ class YourGame(Suite):
     ranks_learners = True
 
     def __init__(self, rules: Mapping[str, Any]) -> None:
-        complete_rules(rules)
+        Rules.check_names(rules)
         try:
             self.rules: dict[str, Any] = json.loads(json.dumps(dict(rules)))
         except TypeError as error:
@@ -51,7 +51,7 @@ class YourGame(Suite):
         named = self.rules.get("channel")
         channels = [named] if named else [name for name in CHANNELS if self._fits(name)]
         # An error in the game is raised now, not in every cell.
-        make_scenario(**self._rules_on(channels[0] if channels else "split", self.epsilons[0]))
+        make_scenario(self._rules_on(channels[0] if channels else "split", self.epsilons[0]))
         return [
             Experiment(rules, learner, episodes=8 if small else 64)
             for channel in channels
@@ -71,13 +71,13 @@ class YourGame(Suite):
         """One panel per eps."""
         return f"eps = {experiment.epsilon:g}", experiment.channel
 
-    def _rules_on(self, channel: str, epsilon: float) -> dict[str, Any]:
-        return channel_rules(channel) | self.rules | {"channel": channel, "epsilon": epsilon}
+    def _rules_on(self, channel: str, epsilon: float) -> Rules:
+        return Rules(**channel_rules(channel) | self.rules | {"channel": channel, "epsilon": epsilon})
 
     def _fits(self, channel: str) -> bool:
         """Return True if the game can be played on a channel."""
         try:
-            make_scenario(**self._rules_on(channel, self.epsilons[0]))
+            make_scenario(self._rules_on(channel, self.epsilons[0]))
         except (TypeError, ValueError):
             return False
         return True

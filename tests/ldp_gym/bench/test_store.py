@@ -50,7 +50,7 @@ def test_another_configuration_has_another_key(store, change):
 def test_a_game_with_its_defaults_spelled_out_is_the_same_game(store):
     spelled = {"class_seed": 0, "nature": "iid", "channel": "laplace-single", "channel_kwargs": {}}
     spelled |= {"epsilon": 1, "delta": 0, "max_loss": 100}
-    same = replace(EXPERIMENT, rules=EXPERIMENT.rules | spelled)
+    same = replace(EXPERIMENT, rules=replace(EXPERIMENT.rules, **spelled))
     assert {cell.key for cell in same.cells(seed=3)} == store.finished()
     assert same.setup == EXPERIMENT.setup
 
@@ -113,7 +113,7 @@ def test_changed_code_of_one_s_own_has_another_key(tmp_path, monkeypatch):
     (package / "core.py").write_text(core.format(0.0))
     experiments = [
         replace(EXPERIMENT, learner="homemade:Mine"),
-        replace(EXPERIMENT, rules={**EXPERIMENT.rules, "hypotheses": "homemade:Table"}),
+        replace(EXPERIMENT, rules=replace(EXPERIMENT.rules, hypotheses="homemade:Table")),
     ]
     cells = [e.cells(seed=0)[0] for e in experiments]
     before = [cell.key for cell in cells]

@@ -74,7 +74,7 @@ def test_the_theorem_about_half_spaces_can_fail(played):
     above = changed(played["tv"], tv_squared=lambda squares: squares + 1e9)
     assert verdicts(above) == [Verdict.CONTRADICTED] * 3
     games = [r.experiment for r in played["tv"].successes if r.experiment.truth == "all"]
-    assert [e.rules.get("nature") for e in games] == [None] * 8 + ["adversary", "omniscient"]
+    assert [e.rules.nature for e in games] == [None] * 8 + ["adversary", "omniscient"]
 
 
 def test_every_pure_channel_is_held_against_the_limit(played):

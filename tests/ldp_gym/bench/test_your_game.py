@@ -77,7 +77,7 @@ def test_every_learner_and_channel_that_fits(game):
     played = {(e.channel, e.learner) for e in experiments}
     assert {("wheel", "bayes"), ("laplace-vector", "wma"), ("identity", "mle")} <= played
     assert sum(e.channel == "identity" and e.learner == "bayes" for e in experiments) == 1
-    assert {e.rules["epsilon"] for e in experiments if e.channel == "split"} == {0.5, 1.0, 2.0, 4.0}
+    assert {e.rules.epsilon for e in experiments if e.channel == "split"} == {0.5, 1.0, 2.0, 4.0}
     assert {e.horizon for e in experiments} == {60}
     assert {e.channel for e in YourGame(RULES | {"channel": "vote"}).experiments()} == {"vote"}
     with pytest.raises(TypeError, match="name them as 'module:object'"):

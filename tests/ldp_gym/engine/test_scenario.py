@@ -1,7 +1,5 @@
 """From rules to parties, and learners from their names or factories."""
 
-import inspect
-import typing
 from functools import partial
 
 import gymnasium as gym
@@ -13,7 +11,6 @@ from scipy import stats
 import ldp_agents
 import ldp_gym
 from ldp_gym.engine.learners import as_make_learner, build_learner, is_directory
-from ldp_gym.engine.rules import DEFAULTS, Rules
 from ldp_gym.engine.scenario import Scenario
 
 
@@ -28,20 +25,6 @@ def test_the_default_game_is_the_design_s():
     assert (channel.epsilon, channel.delta, scenario.horizon) == (1.0, 0.0, 1000)
     assert (repr(scenario.truth), scenario.max_loss) == ("Member(drawn)", 100.0)
     assert (scenario.observe_candidates, scenario.redraws, scenario.reveal) == (False, False, False)
-
-
-def test_every_rule_has_a_type_a_default_and_a_word():
-    assert set(DEFAULTS) == set(typing.get_type_hints(Rules, localns=vars(ldp_gym)))
-    for name in DEFAULTS:
-        assert f"\n    {name}: " in inspect.getdoc(Rules), name
-
-
-@pytest.mark.parametrize("env", [ldp_gym.LDPDistEnv, ldp_gym.LDPDistVectorEnv])
-def test_an_environment_s_signature_has_every_rule_with_its_default(env):
-    parameters = inspect.signature(env).parameters
-    assert {name: parameters[name].default for name in DEFAULTS} == DEFAULTS
-    others = {"render_mode", "num_envs", "autoreset_mode", "unknown"}
-    assert set(parameters) - set(DEFAULTS) <= others
 
 
 REDRAWN = {"redraw_hypotheses": True, "observe_candidates": True}

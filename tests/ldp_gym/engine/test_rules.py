@@ -1,0 +1,174 @@
+"""One description of a game: names, defaults, sentences, keys and JSON."""
+
+import inspect
+from dataclasses import replace
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from command_line import run_in_line
+from helpers import small_rules
+
+import ldp_gym
+from ldp_gym.engine.rules import Rules
+from ldp_gym.engine.scenario import Scenario
+from ldp_gym.envs.box import LDPDistBoxEnv, LDPDistBoxVectorEnv
+
+DEFAULTS = {
+    "hypotheses": "softmax-linear",
+    "num_hypotheses": None,
+    "num_labels": None,
+    "context_dim": None,
+    "class_seed": 0,
+    "hypotheses_kwargs": None,
+    "channel": "laplace-single",
+    "channel_kwargs": None,
+    "epsilon": None,
+    "delta": None,
+    "horizon": None,
+    "nature": None,
+    "nature_kwargs": None,
+    "truth": "uniform",
+    "truth_kwargs": None,
+    "observe_candidates": False,
+    "redraw_hypotheses": False,
+    "batch": 1,
+    "reveal": False,
+    "max_loss": 100.0,
+}
+SINGLE = {"render_mode": None}
+VECTOR = {**SINGLE, "num_envs": 1, "autoreset_mode": gym.vector.AutoresetMode.NEXT_STEP}
+BOX = {"logit_range": 5.0, "observation": "evidence"}
+ENVIRONMENTS = {
+    Scenario: {},
+    ldp_gym.LDPDistEnv: SINGLE,
+    ldp_gym.LDPDistVectorEnv: VECTOR,
+    LDPDistBoxEnv: SINGLE | BOX,
+    LDPDistBoxVectorEnv: VECTOR | BOX,
+}
+ROWS = [[0.5, 0.5], [0.9, 0.1]]
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_a_signature_and_help_have_every_rule_with_its_default(env):
+    parameters, doc = inspect.signature(env).parameters, inspect.getdoc(env.__init__)
+    assert {name: p.default for name, p in parameters.items()} == DEFAULTS | ENVIRONMENTS[env]
+    assert list(inspect.signature(Rules).parameters) == list(DEFAULTS)
+    for name in parameters:
+        assert f"\n    {name}: " in doc, name
+    positional = [name for name, p in parameters.items() if p.kind is not p.KEYWORD_ONLY]
+    assert positional == (["num_envs"] if "num_envs" in parameters else [])
+
+
+def test_every_rule_has_a_sentence_and_a_subclass_may_say_it_anew():
+    assert list(Rules.sentences()) == list(DEFAULTS)
+    assert Rules.sentences()["class_seed"] == "seed of a random class."
+    assert "tuple of frames" in inspect.getdoc(LDPDistBoxVectorEnv.__init__)
+    assert "a window" in inspect.getdoc(LDPDistBoxEnv.__init__)
+
+
+@pytest.mark.parametrize("make", [gym.make, gym.make_vec])
+@pytest.mark.parametrize("env_id", ["LDPDist-v0", "LDPDistBox-v0"])
+def test_an_unknown_argument_names_the_nearest(make, env_id):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'horizn'; did you mean 'horizon'"):
+        make(env_id, horizn=10)
+    with pytest.raises(
+        TypeError, match=r"unexpected keyword argument 'zzz'\. Known: .*max_loss, render_mode"
+    ):
+        make(env_id, zzz=10)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda rules: Rules.of(rules),
+        lambda rules: ldp_gym.evaluate("bayes", rules, episodes=1),
+        lambda rules: ldp_gym.testing.check_learner("bayes", **rules),
+        lambda rules: ldp_gym.bench.Experiment(rules, "bayes"),
+    ],
+)
+def test_a_dict_of_rules_names_the_nearest(call):
+    with pytest.raises(TypeError, match="did you mean 'max_loss'"):
+        call({"max_los": 10})
+
+
+@pytest.mark.parametrize("command", [["audit", "split"], ["bench"], ["train", "amortized"]])
+def test_commands_share_the_rules(command):
+    code, output = run_in_line(*command, "--rule", "class_sed=3")
+    assert code == 2
+    assert "did you mean 'class_seed'" in output
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        {"epsilon": 1, "delta": 0, "horizon": 1000, "nature": "iid", "max_loss": 100},
+        {"channel": "laplace-single", "channel_kwargs": {}, "truth_kwargs": {}},
+        {"class_seed": np.int64(0), "reveal": np.False_, "epsilon": np.float64(1.0)},
+    ],
+)
+def test_a_default_may_be_left_out(spelled):
+    assert Rules(**spelled) == Rules()
+    assert hash(Rules(**spelled)) == hash(Rules())
+    mixed = Rules(truth="mixture", horizon=1000)
+    assert mixed == Rules(truth="mixture")
+
+
+def test_a_table_is_the_same_as_list_tuple_and_array():
+    tables = [ROWS, tuple(map(tuple, ROWS)), np.array(ROWS)]
+    assert len({Rules(hypotheses=table) for table in tables}) == 1
+    assert Rules(hypotheses=ROWS) != Rules(hypotheses=ROWS[::-1])
+
+
+@pytest.mark.parametrize("rule", sorted(set(DEFAULTS) - {"channel", "nature", "truth", "hypotheses"}))
+def test_every_rule_tells_games_apart(rule):
+    other = {"reveal": True, "observe_candidates": True, "redraw_hypotheses": True, "delta": 0.25}
+    value = {"x": 1} if rule.endswith("_kwargs") else other.get(rule, 7)
+    assert replace(Rules(), **{rule: value}) != Rules()
+
+
+def test_a_replayed_log_has_as_many_rounds_as_rows():
+    """So that leaving T out and 1000 are two games."""
+    logs = {"contexts": np.zeros((5, 4)), "labels": [0, 1, 2, 3, 4]}
+    rules = Rules(truth="replay", truth_kwargs=logs)
+    assert (rules.rounds, rules.scenario().horizon) == (None, 5)
+    assert rules != replace(rules, horizon=1000)
+    assert replace(rules, horizon=3).rounds == 3
+    assert Rules(truth=rules.scenario().truth).rounds == 5
+    assert Rules(truth="mixture").rounds == Rules(truth=3).rounds == 1000
+
+
+def test_a_made_channel_brings_its_promise():
+    made = ldp_gym.CHANNELS["split"](8, 16, 1000, epsilon=2.5)
+    assert Rules(channel=made).promise == {"epsilon": 2.5, "delta": 0.0}
+    assert Rules(epsilon=3.0, delta=0.5).promise == {"epsilon": 3.0, "delta": 0.5}
+    with pytest.warns(ldp_gym.NoPrivacyWarning):
+        clear = ldp_gym.CHANNELS["identity"](8, 16, 1000)
+    assert Rules(channel=clear).promise["epsilon"] == 1.0, "a class is made for some finite eps"
+
+
+def test_rules_come_back_from_json():
+    rules = Rules.of(small_rules(hypotheses=np.array(ROWS), nature="cycle", reveal=True) | {"num_labels": 2})
+    assert Rules.from_json(rules.to_json()) == rules
+    assert Rules().to_json() == "{}"
+    assert Rules(**rules.given) == rules
+    with pytest.raises(TypeError, match="put models and data into a module and name them as 'module:object'"):
+        Rules(hypotheses=[np.mean, np.sum]).to_json()
+    with pytest.raises(TypeError, match="did you mean 'horizon'"):
+        Rules.from_json('{"horizo": 3}')
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"horizon": 1}, r"horizon \(T\) must be at least 2, got 1"),
+        ({"max_loss": 0}, "max_loss must be positive"),
+        ({"batch": 0}, "batch must be at least 1"),
+        ({"reveal": "no"}, "reveal must be True or False"),
+        ({"class_seed": -1}, "class_seed must be at least 0"),
+        ({"truth_kwargs": 3}, "truth_kwargs must be a dict of options by name"),
+    ],
+)
+def test_a_wrong_value_is_refused_when_it_is_given(rules, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        Rules(**rules)
