@@ -9,7 +9,6 @@ import pytest
 import ldp_agents
 import ldp_gym
 from ldp_gym import audit, bench, testing, theory
-from ldp_gym.bench import splits
 from ldp_gym.channels import accounting
 from ldp_gym.privacy import ExactChannel
 
@@ -99,8 +98,6 @@ CALLS = [
     (run, "strict", FLAGS),
     (run, "trust", FLAGS),
     (run, "on_cell", [3, "x"]),
-    (lambda episodes: splits.score("uniform", "memory", episodes=episodes), "episodes", [*COUNTS, 0]),
-    (lambda split: splits.score("uniform", split), "split", ["tests", 3, None]),
     (theory.capacity, "epsilon", POSITIVES),
     (theory.nonprivate_bound, "num_hypotheses", [*COUNTS, 0]),
     (lambda candidates: audit.exact_epsilon(CHANNEL, candidates), "candidates", [3, "x", TABLE[0]]),

@@ -15,7 +15,7 @@ import numpy as np
 from ldp_gym.bench.contained import LIMITS, Limits, call_contained
 from ldp_gym.bench.experiment import PARTIES, Cell, Experiment, learner_code, make_scenario
 from ldp_gym.bench.results import Results, audit_channels
-from ldp_gym.bench.store import DIRECTORY, Outcome, Store
+from ldp_gym.bench.store import Outcome, Store
 from ldp_gym.bench.suites import SUITES, Suite
 from ldp_gym.core import validation
 from ldp_gym.core.errors import (
@@ -29,6 +29,7 @@ from ldp_gym.core.errors import (
     printable,
     summarize,
 )
+from ldp_gym.core.files import DIRECTORY
 from ldp_gym.core.registry import is_address
 from ldp_gym.engine.blindness import warn_of_blind_pairs
 from ldp_gym.engine.learners import Track, as_make_learner, is_directory, track_of

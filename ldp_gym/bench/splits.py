@@ -1,23 +1,13 @@
 """Named games to train and to test agents on.
 
-Every test split changes one thing of the training games. A score places an agent between two references on
-the same episodes: 0 is the uniform mixture, which never learns, and 1 is Bayes, the optimum.
+Every test split changes one thing of the training games. ``ldp-gym bench splits --learner`` scores an agent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
-
-from ldp_gym.core import validation
-from ldp_gym.core.seeds import untrained_seed
-from ldp_gym.engine.game import Game
-from ldp_gym.engine.learners import LearnerProtocol
-from ldp_gym.evaluation import evaluate
-from ldp_gym.statistics import score_totals
 
 
 @dataclass(frozen=True)
@@ -92,44 +82,3 @@ TESTS: dict[str, GameSplit] = {
 """Test splits by name."""
 
 SPLITS: dict[str, GameSplit] = {TRAIN.name: TRAIN, **TESTS}
-
-
-@dataclass(frozen=True)
-class SplitScore:
-    """Scores of a learner in the games of a split, by title; None where :func:`score_totals` has none."""
-
-    games: Mapping[str, float | None]
-
-    @property
-    def mean(self) -> float:
-        """Mean over the games that have a score; NaN if none has."""
-        known = [score for score in self.games.values() if score is not None]
-        return float(np.mean(known)) if known else np.nan
-
-
-def score(
-    learner: str | Callable[[Game], LearnerProtocol],
-    split: str | GameSplit,
-    *,
-    episodes: int = 100,
-    seed: int = 0,
-) -> SplitScore:
-    """Score a learner on a split: 0 is the uniform mixture, 1 is Bayes, on the same episodes.
-
-    Args:
-        learner: as in :func:`ldp_gym.evaluate`.
-        split: a split, or its name.
-        episodes: number of episodes of each game.
-        seed: seed of the first episode, not one for training (:mod:`ldp_gym.core.seeds`).
-    """
-    scores = {}
-    if not isinstance(split, GameSplit):
-        split = SPLITS[validation.choice("the name of a split", split, tuple(SPLITS))]
-    untrained_seed(seed, episodes)
-    for title, rules in split:
-        uniform, totals, bayes = (
-            evaluate(who, rules, episodes=episodes, seed=seed).kl[:, -1]
-            for who in ("uniform", learner, "bayes")
-        )
-        scores[title] = score_totals(uniform, totals, bayes)
-    return SplitScore(scores)

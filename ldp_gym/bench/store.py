@@ -26,9 +26,6 @@ from ldp_gym.core.errors import DamagedStoreError, extra, printable
 from ldp_gym.core.files import read_arrays, replacing, versions
 from ldp_gym.evaluation import Evaluation, join_episodes
 
-DIRECTORY = Path("ldp-gym-results")
-"""Default directory of results."""
-
 FILE = "results.sqlite"
 
 EXPORTED = ("learner", "options", "channel", "rules", "version", "truth", "seed", "round", "kl", "tv")

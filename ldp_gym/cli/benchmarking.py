@@ -17,7 +17,7 @@ from ldp_gym.bench.experiment import Cell
 from ldp_gym.bench.report import Report, Section, texts_of
 from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.runner import run
-from ldp_gym.bench.store import DIRECTORY, Outcome, Store
+from ldp_gym.bench.store import Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, Suite, YourGame
 from ldp_gym.cli.arguments import (
     HorizonOption,
@@ -30,6 +30,7 @@ from ldp_gym.cli.arguments import (
     value_of,
 )
 from ldp_gym.core.errors import BrokenPromiseError, printable
+from ldp_gym.core.files import DIRECTORY
 from ldp_gym.statistics import Verdict
 
 TRUST = "Load a trained model that holds a pickle, which can run any code."

@@ -14,6 +14,9 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+DIRECTORY = Path("ldp-gym-results")
+"""Default directory of results and of trained models."""
+
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:

@@ -81,6 +81,22 @@ except MissingExtraError as error:
 """
 
 
+TRAIN = """
+import sys
+sys.modules |= dict.fromkeys(["jinja2", "joblib", "pyarrow", "threadpoolctl"])  # what only bench needs
+sys.argv = ["ldp-gym", "train", "amortized", "--help"]
+from ldp_gym.__main__ import main
+try:
+    main()
+except SystemExit:
+    pass
+"""
+
+
+def test_training_needs_no_extra_but_its_own():
+    assert "Train an agent" in run(TRAIN)
+
+
 def test_without_the_extras_every_module_is_imported_or_names_its_extra():
     """And the shipped model plays: it needs NumPy only."""
     assert "SB3VecEnv needs stable_baselines3: pip install 'ldp-gym[rl]'" in run(BLOCKED)

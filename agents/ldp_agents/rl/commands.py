@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from ldp_gym.bench.store import DIRECTORY
 from ldp_gym.cli.arguments import (
     EpsilonOption,
     HorizonOption,
@@ -17,8 +16,9 @@ from ldp_gym.cli.arguments import (
     search_here,
 )
 from ldp_gym.core.errors import MissingExtraError, extra
+from ldp_gym.core.files import DIRECTORY
 
-with extra("bench", "the command ldp-gym"):
+with extra("rl", "the command ldp-gym train"):
     import typer
     from rich.console import Console
     from rich.text import Text

@@ -6,7 +6,6 @@ import pytest
 
 from ldp_agents.rl import score_policy
 from ldp_gym import evaluate
-from ldp_gym.bench import splits
 from ldp_gym.core.seeds import TEST, TRAINING, VALIDATION, untrained_seed
 from ldp_gym.datasets import write_dataset
 
@@ -22,7 +21,7 @@ def test_defaults_are_seeds_of_their_purpose():
     assert all(default[call] in purpose for call, purpose in CALLS.items())
 
 
-CALLS = {evaluate: TEST, splits.score: TEST, score_policy: TEST, write_dataset: TRAINING}
+CALLS = {evaluate: TEST, score_policy: TEST, write_dataset: TRAINING}
 
 
 def test_the_last_episode_of_a_score_is_not_for_training():
