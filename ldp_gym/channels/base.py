@@ -92,7 +92,7 @@ class Channel(ABC):
         if self.num_labels > labels or self.num_hypotheses > hypotheses:
             raise ValueError(
                 f"{name} takes at most {labels:,} labels and {hypotheses:,} hypotheses, got "
-                f"{self.num_labels:,} and {self.num_hypotheses:,}; 'half-space' takes any number"
+                f"{self.num_labels:,} and {self.num_hypotheses:,}; 'half-space' takes more"
             )
 
     def _valid_epsilon(self, epsilon: float) -> float:

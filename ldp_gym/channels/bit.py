@@ -45,6 +45,10 @@ class BitChannel(EvenChannel):
         """Contrasts ``(..., K)`` of questions: by default the question itself."""
         return questions
 
+    def _terms(self, candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What contrasts are multiplied with, and its size, ``(..., K, M)``: by default the candidates."""
+        return candidates, candidates
+
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:
         """All questions; None where there are too many."""
         return None
@@ -68,8 +72,10 @@ class BitChannel(EvenChannel):
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:
         questions, coin = self._question(uniforms[..., :-1], candidates, posterior), uniforms[..., -1]
-        contrast, liked = self._contrast(questions, posterior), masses(candidates, np.asarray(labels))
-        side = _sides(*(np.einsum("...k,...k->...", c, liked) for c in (contrast, np.abs(contrast))))
+        contrast = self._contrast(questions, posterior)
+        liked = self._terms(masses(candidates, np.asarray(labels))[..., None])
+        factors = zip((contrast, np.abs(contrast)), liked, strict=True)
+        side = _sides(*(np.einsum("...k,...k->...", c, terms[..., 0]) for c, terms in factors))
         truthful = coin < math.exp(self._log_fit)
         yes = np.where(side == 0.5, coin < 0.5, (side > 0.5) == truthful)
         return np.where(yes[..., None], -questions, questions)
@@ -77,7 +83,7 @@ class BitChannel(EvenChannel):
     def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         """1 for a label that the answer favours, 0 for another, 1/2 where a private coin answers."""
         # Hypotheses that like the answer are negative in a message, and positive in a contrast.
-        return label_sides(self._contrast(-np.asarray(messages), posterior), candidates)
+        return label_sides(self._contrast(-np.asarray(messages), posterior), *self._terms(candidates))
 
     def loss_estimates(
         self, messages: Messages, candidates: FloatArray, posterior: Public = None
@@ -115,9 +121,26 @@ def _both_answers(questions: FloatArray) -> Messages:
     return np.stack([questions, -questions], axis=-2)
 
 
-def label_sides(contrast: FloatArray, candidates: FloatArray) -> FloatArray:
-    """Sides of the labels, ``(..., M)``: 1 where ``sum_k c_k f_k[y]`` is positive, 0 negative, 1/2 zero."""
-    return _sides(mixture(contrast, candidates), mixture(np.abs(contrast), candidates))
+def label_sides(contrast: FloatArray, table: FloatArray, sizes: FloatArray | None = None) -> FloatArray:
+    """Sides of the labels, ``(..., M)``: 1 where ``sum_k c_k f_k[y]`` is positive, 0 negative, 1/2 zero.
+
+    Args:
+        contrast: c, ``(..., K)``.
+        table: the candidates f, ``(..., K, M)``, or their :func:`differences`, which give the same sums, as c
+            sums to 0, and keep the digits of hypotheses that nearly agree.
+        sizes: absolute values of the table; the table itself when not given.
+    """
+    return _sides(mixture(contrast, table), mixture(np.abs(contrast), table if sizes is None else sizes))
+
+
+def differences(candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """``f_k - f_1``, ``(..., K, M)``, 0 where both are equal up to rounding; and its absolute value."""
+    first = candidates[..., :1, :]
+    apart: FloatArray = candidates - first
+    sizes = np.abs(apart)
+    equal = sizes <= TIE * (candidates + first)
+    apart[equal] = sizes[equal] = 0.0
+    return apart, sizes
 
 
 def _sides(sums: FloatArray, sizes: FloatArray) -> FloatArray:

@@ -6,6 +6,10 @@ is a *contrast* of the hypotheses: coefficients c that sum to 0. They are ``L^-T
 docs/theory.md proves, for mixtures f, p of the hypotheses and S the positive side,
 
     ``E (f(S) - p(S))^2 >= 2 TV(f, p)^2 / (pi (K - 1))``.
+
+In floats a hypothesis within :data:`SAME` of the span of others counts as one of the span, which costs at
+most ``2 SAME (1 + sqrt(pi (K - 1) / 2))`` of the TV. The u_y are in the coordinates of a basis, so that at
+most ``min(K, M)`` coefficients are not 0.
 """
 
 from __future__ import annotations
@@ -16,11 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ldp_gym.channels.base import AdaptiveChannel, Public
-from ldp_gym.channels.bit import TIE, BitChannel, label_sides
+from ldp_gym.channels.bit import BitChannel, differences, label_sides
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import (
     BoolArray,
     FloatArray,
+    IntArray,
     sums_in_order,
     uniform_distribution,
 )
@@ -29,17 +34,17 @@ from ldp_gym.core.sampling import normal
 _LEWIS_STEPS = 8
 """Number of fixed-point steps for the Lewis weights; each halves their error, in logarithms."""
 
-_DEPENDENT = 1e-12
-"""Share of a hypothesis' squared length below which it lies in the span of those before it."""
+SAME = 1e-8
+"""Total variation from the span of the others within which a hypothesis counts as one of the span."""
 
-_ROUNDED = 1e-18
-"""Squared length, in probability, below which a hypothesis is the first one up to rounding."""
+_APART = 1e-3
+"""Distance from the span of those before it, relative to the largest of all, that makes a good basis."""
 
 _TURNS = 3
 """Number of steps that turn the plane of the adaptive channel."""
 
-_TABLES_AT_ONCE = 256
-"""Number of tables that are worked on together: they fit into a processor's cache."""
+_NUMBERS_AT_ONCE, _TABLES_AT_ONCE = 2**18, 256
+"""Numbers, and tables, that are worked on together: they fit into a processor's cache."""
 
 
 class HalfSpace(BitChannel):
@@ -66,9 +71,11 @@ class HalfSpace(BitChannel):
     most ``e^eps``.
 
     When to use it: users answer all at once, and nothing is known of class and contexts: it is never blind,
-    and Bayes' averaged TV is at most :func:`ldp_gym.theory.half_space_tv_bound`, whatever M. ``turned=0.5``
-    pays less on random tables. When not: ``designed`` pays less where its limits allow it, an adaptive
-    channel where users can wait for each other, and above eps = 2 one bit is too little.
+    and Bayes' averaged TV is at most :func:`ldp_gym.theory.half_space_tv_bound`, whatever M. (Hypotheses
+    within 1e-8 of each other count as one.) A new table takes time of order ``M min(K, M)^2``, seconds
+    where both are 500; min(K, M) is at most 32,768. ``turned=0.5`` pays less on random tables. When not:
+    ``designed`` pays less where its limits allow it, an adaptive channel where users can wait for each other,
+    and above eps = 2 one bit is too little.
 
     The arguments that are not listed here are those of every :class:`Channel`.
 
@@ -80,15 +87,24 @@ class HalfSpace(BitChannel):
 
     def __init__(self, *sizes: int, turned: float = 0.0, **options: Any) -> None:
         super().__init__(*sizes, **options)
+        validation.fits_memory("min(K, M) - 1", self._dimensions, self._dimensions, "a basis")
         self.turned = validation.probability_below_one("turned", turned)
 
     @property
     def num_public_coins(self) -> int:
-        """One uniform for each hypothesis but the first; one more decides about turning, if there is any."""
-        return self.num_hypotheses - (self.turned == 0.0)
+        """One uniform for each dimension; one more decides about turning, if there is any."""
+        return self._dimensions + (self.turned > 0.0)
+
+    @property
+    def _dimensions(self) -> int:
+        """Largest dimension of the span of the hypotheses' differences."""
+        return min(self.num_hypotheses, self.num_labels) - 1
+
+    def _terms(self, candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return differences(candidates)
 
     def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
-        contrast = self._plane(coins[..., : self.num_hypotheses - 1], candidates)
+        contrast = self._plane(coins[..., : self._dimensions], candidates)
         if self.turned == 0.0:
             return contrast
         turned = turn_contrast(contrast, candidates, uniform_distribution(self.num_hypotheses), steps=1)
@@ -100,13 +116,18 @@ class HalfSpace(BitChannel):
             factor = _kept_factor(np.ascontiguousarray(candidates).tobytes(), candidates.shape)
         else:
             factor = _lewis_factor(candidates.reshape(-1, *candidates.shape[-2:]))
-        # As many leading axes as the coins have: what is broadcast stands behind the axis of hypotheses.
+        # As many leading axes as the coins have: what is broadcast stands behind the axis of dimensions.
         shape = (1,) * (coins.ndim + 1 - candidates.ndim) + candidates.shape[:-2]
         noise = np.moveaxis(normal(coins), -1, 0)
         noise = noise.reshape(len(noise), *(1,) * (len(shape) + 1 - noise.ndim), *noise.shape[1:])
         lower = factor.lower.reshape(*factor.lower.shape[:2], *shape)
         solution = _solve_transposed(lower, factor.inverse.reshape(-1, *shape), noise)
-        return _scaled(np.moveaxis(solution, 0, -1))
+        contrast = np.zeros((self.num_hypotheses + 1, *solution.shape[1:]))
+        np.put_along_axis(contrast, factor.basis.reshape(-1, *shape), solution, axis=0)
+        contrast[0] = -sums_in_order(np.moveaxis(solution, 0, -1))[..., 0]
+        contrast = np.moveaxis(contrast[:-1], 0, -1)
+        largest = np.abs(contrast).max(axis=-1, keepdims=True)
+        return contrast / np.where(largest > 0.0, largest, 1.0)
 
 
 class AdaptiveHalfSpace(AdaptiveChannel, HalfSpace):
@@ -151,9 +172,9 @@ def turn_contrast(
     ``sum_k w_k (f_k(S) - f(S)) f_k[y] > 0``, which maximises the covariance of ``f_k(S)`` and ``f_k(S')``. At
     S the covariance is V(S), so at S' it is at least that, and by Cauchy and Schwarz ``V(S') >= V(S)``.
     """
-    likeliest = weights.argmax(axis=-1)[..., None]
+    likeliest, terms = weights.argmax(axis=-1)[..., None], differences(candidates)
     for _ in range(steps):
-        answers = sums_in_order(candidates * label_sides(contrast, candidates)[..., None, :])[..., 0]
+        answers = sums_in_order(candidates * label_sides(contrast, *terms)[..., None, :])[..., 0]
         reference = np.broadcast_to(likeliest, (*answers.shape[:-1], 1))
         answers -= np.take_along_axis(answers, reference, axis=-1)  # small differences keep their digits
         turned = weights * (answers - sums_in_order(weights * answers))
@@ -162,25 +183,21 @@ def turn_contrast(
     return contrast
 
 
-def _scaled(coefficients: FloatArray) -> FloatArray:
-    """Contrasts ``(..., K)``: coefficients of all hypotheses but the first, completed and scaled."""
-    first = -sums_in_order(coefficients)
-    contrast = np.concatenate([first, coefficients], axis=-1)
-    largest = np.abs(contrast).max(axis=-1, keepdims=True)
-    return contrast / np.where(largest > 0.0, largest, 1.0)
-
-
 # -- The geometry, for tables (K, M, B): all is elementwise along the batch, so that no bit depends on it ----
 
 
 class LewisFactor(NamedTuple):
-    """The lower triangular L below its diagonal, ``(K - 1, K - 1, B)``, and 1 over its diagonal.
+    """The geometry of tables, in the coordinates of a basis of d hypotheses or fewer.
 
-    The inverse is 0 for a hypothesis in the span of those before it, whose coefficient is 0 then.
+    Attributes:
+        lower: L below its diagonal, ``(d, d, B)``.
+        inverse: 1 over the diagonal of L, ``(d, B)``; 0 where the basis has ended.
+        basis: the hypotheses of the basis, counted from 0, ``(d, B)``; K where it has ended.
     """
 
     lower: FloatArray
     inverse: FloatArray
+    basis: IntArray
 
 
 @lru_cache(maxsize=16)
@@ -198,49 +215,85 @@ def _solve_transposed(lower: FloatArray, inverse: FloatArray, noise: FloatArray)
 
 
 def _lewis_factor(tables: FloatArray) -> LewisFactor:
-    """The triangular factor of A for tables ``(B, K, M)``."""
-    parts = [
-        _factor_chunk(tables[start : start + _TABLES_AT_ONCE])
-        for start in range(0, len(tables), _TABLES_AT_ONCE)
-    ]
+    """The geometry of tables ``(B, K, M)``."""
+    at_once = max(1, min(_TABLES_AT_ONCE, _NUMBERS_AT_ONCE // tables[0].size))
+    parts = [_factor_chunk(tables[start : start + at_once]) for start in range(0, len(tables), at_once)]
     return LewisFactor(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
 
 
 def _factor_chunk(tables: FloatArray) -> LewisFactor:
-    columns = np.ascontiguousarray(np.moveaxis(tables, 0, -1))
-    points = columns[1:] - columns[:1]
-    # A label that all like equally, up to rounding, has no say.
-    points[:, np.abs(points).max(axis=0) <= TIE * columns.max(axis=0)] = 0.0
-    weights = np.sqrt(sum(np.square(row) for row in points))
-    factor, weights = _triangular(points, weights)
-    independent = factor.inverse > 0.0  # decided once: a basis that changed would spoil the steps before
+    points = np.ascontiguousarray(np.moveaxis(differences(tables)[0][:, 1:], 0, -1))
+    start = np.sqrt(sum(np.square(row) for row in points))
+    size = min(len(points), len(start) - 1)
+    basis = np.repeat(np.arange(size)[:, None], len(tables), axis=1)
+    used = np.ones(basis.shape, dtype=np.bool_)
+    _, _, weights, distances = _triangular(points[:size], start, used)
+    # The first hypotheses are a good basis, unless one of them is nearly in the span of those before it.
+    largest = np.maximum.reduce(0.5 * _sum_labels(np.abs(points)), axis=0)
+    other = (distances <= np.maximum(_APART * largest, SAME)).any(axis=0)
+    if other.any():
+        basis[:, other] = _find_basis(points[..., other], start[:, other])
+        used = basis < len(points)
+        points = np.take_along_axis(points, np.where(used, basis, 0)[:, None], axis=0)
+        rest = start[:, other]
+        for _ in range(1 + _LEWIS_STEPS):  # they start far from the fixed point: twice as many steps
+            rest = _triangular(points[..., other], rest, used[:, other])[2]
+        weights[:, other] = rest
     for _ in range(_LEWIS_STEPS):
-        factor, weights = _triangular(points, weights, independent)
-    return factor
+        lower, inverse, weights, _ = _triangular(points[:size], weights, used)
+    return LewisFactor(lower, inverse, basis + 1)
+
+
+def _find_basis(points: FloatArray, weights: FloatArray) -> IntArray:
+    """Rows of points ``(K - 1, M, B)`` from whose span all others are within :data:`SAME`, ``(d, B)``.
+
+    By Gram and Schmidt on ``u_y / sqrt(w_y)``: the next row is the first whose total variation from the span
+    is nearly the largest. K - 1 where the basis has ended.
+    """
+    roots = np.sqrt(weights)
+    rest = points * _reciprocals(roots)
+    basis = np.full((min(len(rest), len(roots) - 1), rest.shape[-1]), len(rest))
+    for chosen in basis:
+        distances = 0.5 * _sum_labels(np.abs(rest) * roots)
+        largest = np.maximum.reduce(distances, axis=0)
+        used = largest > SAME
+        if not used.any():
+            break
+        row = (distances >= 0.7 * largest).argmax(axis=0)
+        chosen[used] = row[used]
+        unit = np.take_along_axis(rest, row[None, None], axis=0)[0]
+        unit *= used * _reciprocals(np.sqrt(_sum_labels(np.square(unit))))
+        rest -= _sum_labels(rest * unit)[:, None] * unit
+        np.put_along_axis(rest, row[None, None], 0.0, axis=0)
+    return basis
 
 
 def _triangular(
-    points: FloatArray, weights: FloatArray, independent: BoolArray | None = None
-) -> tuple[LewisFactor, FloatArray]:
-    """The factor of ``A = sum_y u_y u_y^T / tau_y`` for weights ``(M, B)``, and ``|L^-1 u_y|``, ``(M, B)``.
+    points: FloatArray, weights: FloatArray, used: BoolArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The factor of ``A = sum_y u_y u_y^T / tau_y`` for weights ``(M, B)``, below and 1 over its diagonal.
 
-    By Gram and Schmidt on ``u_y / sqrt(tau_y)``: A itself has half of the digits of small distances.
+    By Gram and Schmidt on ``u_y / sqrt(tau_y)``: A itself has half of the digits of small distances. Returned
+    too: ``|L^-1 u_y|``, ``(M, B)``, and the total variation of each row from the span of those before it.
     """
     roots = np.sqrt(weights)
-    rest = points * np.divide(1.0, roots, where=roots > 0.0, out=np.zeros_like(roots))
+    rest = points * _reciprocals(roots)
     size, squares = len(points), np.zeros_like(weights)
     lower, inverse = np.zeros((size, size, points.shape[-1])), np.zeros((size, points.shape[-1]))
-    lengths = _sum_labels(np.square(rest))
+    distances = np.empty(inverse.shape)
     for k in range(size):
-        length = _sum_labels(np.square(rest[k]))
-        least = np.maximum(_DEPENDENT * lengths[k], _ROUNDED)
-        used = length > least if independent is None else independent[k] & (length > 0.0)
-        inverse[k, used] = 1.0 / np.sqrt(length[used])
+        distances[k] = 0.5 * _sum_labels(np.abs(rest[k]) * roots)
+        inverse[k] = used[k] * _reciprocals(np.sqrt(_sum_labels(np.square(rest[k]))))
         rest[k] *= inverse[k]
         squares += np.square(rest[k])
         lower[k + 1 :, k] = _sum_labels(rest[k + 1 :] * rest[k])
         rest[k + 1 :] -= lower[k + 1 :, k, None] * rest[k]
-    return LewisFactor(lower, inverse), roots * np.sqrt(squares)
+    return lower, inverse, roots * np.sqrt(squares), distances
+
+
+def _reciprocals(lengths: FloatArray) -> FloatArray:
+    """1 over each length; 0 for 0."""
+    return np.divide(1.0, lengths, where=lengths > 0.0, out=np.zeros_like(lengths))
 
 
 def _sum_labels(terms: FloatArray) -> FloatArray:
