@@ -19,7 +19,11 @@ from helpers import NATURES, small_rules
 import ldp_agents
 import ldp_gym
 
-CLASSES = {"hadamard": {"num_hypotheses": 8, "num_labels": 8}, "refined": {"hypotheses_kwargs": {"parts": 2}}}
+CLASSES = {
+    "hadamard": {"num_hypotheses": 8, "num_labels": 8},
+    "hadamard-star": {"num_hypotheses": 4, "num_labels": 5},
+    "refined": {"hypotheses_kwargs": {"parts": 2}},
+}
 """Rules that some classes need in addition to the small ones."""
 REPLAYED = {"contexts": NATURES["sequence"]["contexts"], "labels": [0, 5, 2, 3] * 10}
 TRUTHS = {"replay": {"truth_kwargs": REPLAYED}}

@@ -13,6 +13,7 @@ name                         class
 ``"dirichlet"``              :class:`Dirichlet`, a random table
 ``"softmax-linear"``         :class:`SoftmaxLinear`, so that contexts matter
 ``"hadamard"``               :class:`Hadamard`, the lower bound's class (Appendix A)
+``"hadamard-star"``          :class:`HadamardStar`, the class of our lower bounds
 ``"disjoint"``               :class:`Disjoint`, K disjoint supports
 ``"refined"``                :class:`Refined`, a base class with every label cut into equal parts
 ============================ ==============================================================
@@ -26,7 +27,7 @@ from ldp_gym.hypotheses.base import (
     Table,
     as_hypotheses,
 )
-from ldp_gym.hypotheses.families import Dirichlet, Disjoint, Hadamard, Refined, SoftmaxLinear
+from ldp_gym.hypotheses.families import Dirichlet, Disjoint, Hadamard, HadamardStar, Refined, SoftmaxLinear
 
 __all__ = [
     "HYPOTHESES",
@@ -35,6 +36,7 @@ __all__ = [
     "Dirichlet",
     "Disjoint",
     "Hadamard",
+    "HadamardStar",
     "HypothesisClass",
     "Refined",
     "SoftmaxLinear",
@@ -47,6 +49,7 @@ HYPOTHESES.own.update(
         "dirichlet": Dirichlet,
         "disjoint": Disjoint,
         "hadamard": Hadamard,
+        "hadamard-star": HadamardStar,
         "refined": Refined,
         "softmax-linear": SoftmaxLinear,
     }

@@ -214,3 +214,65 @@ def hadamard_horizon(num_hypotheses: int, epsilon: float) -> float:
     """The least horizon of Theorem 3: below it the gap would exceed 1."""
     pairs = validation.whole("num_hypotheses (2K)", num_hypotheses, least=2) / 2.0
     return math.ceil(pairs / (9.0 * _distinguishability(epsilon)))
+
+
+class HadamardStar(Table):
+    """The class of our lower bounds: a centre and K - 1 leaves, among which a private message tells little.
+
+    With Hadamard columns ``H_1, ..., H_{K-1}`` (signs) on N labels, the least power of two above K - 1, the
+    uniform distribution U on these, and a further label 0 that all share, hypothesis 0 is the centre
+    ``(1-a) d_0 + a U`` and the leaves are ``(1-a) d_0 + a U (1 + H_k)``. With ``loss="tv"`` there is no
+    label 0, and they are U and ``U (1 + a H_k)``.
+
+    Args:
+        num_hypotheses: K.
+        context_dim: d; the contexts have no effect.
+        epsilon: the privacy level that the amplitude is made for.
+        horizon: the horizon T that the amplitude is made for.
+        amplitude: ``a`` in (0, 1]; from epsilon and the horizon when not given (:func:`star_amplitude`).
+        loss: "kl" or "tv", the loss that the lower bound speaks of.
+
+    Example:
+        >>> HadamardStar(3, amplitude=0.8)(np.zeros(1)).tolist()
+        [[0.2, 0.2, 0.2, 0.2, 0.2], [0.2, 0.4, 0.0, 0.4, 0.0], [0.2, 0.4, 0.4, 0.0, 0.0]]
+    """
+
+    def __init__(
+        self,
+        num_hypotheses: int = 8,
+        context_dim: int = 1,
+        epsilon: float = 1.0,
+        horizon: int = 1000,
+        amplitude: float | None = None,
+        loss: str = "kl",
+    ) -> None:
+        from scipy.linalg import hadamard as sylvester_matrix  # imported here: it takes a while
+
+        size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+        validation.fits_memory("num_hypotheses", size, 2 * size, "the table")
+        if amplitude is None:
+            amplitude = star_amplitude(size, horizon, epsilon, loss)
+        self.amplitude = validation.positive("amplitude (a)", amplitude, most=1.0)
+        signs = sylvester_matrix(1 << (size - 1).bit_length())[:size]
+        signs[0] = 0
+        share, scale = (self.amplitude, 1.0) if _star_loss(loss) == "kl" else (1.0, self.amplitude)
+        table = share * (1.0 + scale * signs) / signs.shape[1]
+        if loss == "kl":
+            table = np.column_stack([np.full(size, 1.0 - share), table])
+        super().__init__(table, context_dim)
+
+
+def _star_loss(loss: str) -> str:
+    return validation.choice("loss", loss, ("kl", "tv"))
+
+
+def star_amplitude(num_hypotheses: int, horizon: int, epsilon: float, loss: str = "kl") -> float:
+    """Amplitude of ``hadamard-star`` that makes its lower bound largest for large T, at most 1.
+
+    ``1.5 sqrt((K-1) / T) / (e^{eps/2} - 1)`` for KL, and with ``sinh(eps/2)`` below for TV.
+    """
+    size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
+    rounds = validation.whole("horizon (T)", horizon, least=1, most=10**150)
+    half = validation.positive("epsilon", epsilon, most=300.0) / 2.0
+    growth = math.expm1(half) if _star_loss(loss) == "kl" else math.sinh(half)
+    return min(1.0, 1.5 * math.sqrt((size - 1) / rounds) / growth)

@@ -2,13 +2,10 @@
 
 from ldp_gym.channels.accounting import offset, single_noise_scale, vector_noise_scale
 from ldp_gym.channels.two_level import best_share, capacity
-from ldp_gym.hypotheses.families import hadamard_gap, hadamard_horizon
+from ldp_gym.hypotheses.families import hadamard_gap, hadamard_horizon, star_amplitude
 from ldp_gym.theory.bounds import (
     exp3_bound,
     hadamard_lower_bound,
-    half_space_kl_bound,
-    half_space_sample_size,
-    half_space_tv_bound,
     lower_bound,
     nonprivate_bound,
     randomized_response_rate,
@@ -16,17 +13,31 @@ from ldp_gym.theory.bounds import (
     tv_bound,
     wma_bound,
 )
+from ldp_gym.theory.contraction import ClassFloor, class_floor
 from ldp_gym.theory.floor import information_limit, risk_floor
 from ldp_gym.theory.information import InformationRate, MessageInformation, information_rate
 from ldp_gym.theory.pairwise import blind_pairs, pair_floor, pair_information
+from ldp_gym.theory.rates import (
+    half_space_kl_bound,
+    half_space_sample_size,
+    half_space_tv_bound,
+    interactive_kl_bound,
+    interactive_lower_bound,
+    interactive_sample_size,
+    interactive_tv_bound,
+    noninteractive_lower_bound,
+    tv_lower_bound,
+)
 from ldp_gym.theory.regret import exp3_regret_bound, fixed_share_bound, soft_bayes_bound, wma_regret_bound
 
 __all__ = [
+    "ClassFloor",
     "InformationRate",
     "MessageInformation",
     "best_share",
     "blind_pairs",
     "capacity",
+    "class_floor",
     "exp3_bound",
     "exp3_regret_bound",
     "fixed_share_bound",
@@ -38,7 +49,12 @@ __all__ = [
     "half_space_tv_bound",
     "information_limit",
     "information_rate",
+    "interactive_kl_bound",
+    "interactive_lower_bound",
+    "interactive_sample_size",
+    "interactive_tv_bound",
     "lower_bound",
+    "noninteractive_lower_bound",
     "nonprivate_bound",
     "offset",
     "pair_floor",
@@ -48,7 +64,9 @@ __all__ = [
     "sample_complexity",
     "single_noise_scale",
     "soft_bayes_bound",
+    "star_amplitude",
     "tv_bound",
+    "tv_lower_bound",
     "vector_noise_scale",
     "wma_bound",
     "wma_regret_bound",

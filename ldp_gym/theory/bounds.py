@@ -133,44 +133,6 @@ def lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
     return gap * horizon / 132.0
 
 
-# -- Bounds of our own: docs/theory.md has the proofs --------------------------------------------------
-
-
-def half_space_tv_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
-    """``sqrt(pi (K-1) log K / (4T)) / tanh(eps/2)``: averaged TV-risk of Bayes on ``half-space``.
-
-    For any class and any contexts, even if someone who knows the truth chooses them; T times its square
-    bounds ``sum_t E TV_t^2``. For exact Lewis weights: docs/theory.md says what the channel's few steps cost.
-    """
-    size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
-    rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
-    return math.sqrt(_half_space_squares(size, epsilon) / rounds)
-
-
-def half_space_sample_size(num_hypotheses: int, alpha: float, epsilon: float) -> int:
-    """``pi (K-1) log K / (4 alpha^2 tanh^2(eps/2))``, rounded up: rounds to an averaged TV-risk of alpha."""
-    size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
-    alpha = validation.positive("alpha", alpha)
-    return max(1, math.ceil(_half_space_squares(size, epsilon) / alpha**2))
-
-
-def half_space_kl_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
-    """``log(KT) / (1 - 1/(KT)) (sqrt(T C) + 1)``: KL-risk of the smoothed posterior mean on ``half-space``.
-
-    ``C = pi (K-1) log K / (4 tanh^2(eps/2))`` bounds the sum of squared TVs. The prediction is the paper's,
-    ``(1 - 1/T) p_hat + (1/T) l / N'``; the learner ``bayes`` does not smooth.
-    """
-    log_kt = log_range(num_hypotheses, horizon)
-    total = math.sqrt(horizon * _half_space_squares(num_hypotheses, epsilon)) + 1.0
-    return -log_kt / math.expm1(-log_kt) * total
-
-
-def _half_space_squares(num_hypotheses: int, epsilon: float) -> float:
-    """The bound on the sum of squared TVs."""
-    signal = math.tanh(validation.positive("epsilon", epsilon) / 2.0)
-    return math.pi * (num_hypotheses - 1) * math.log(num_hypotheses) / (4.0 * signal**2)
-
-
 def hadamard_lower_bound(num_pairs: int, horizon: int, epsilon: float) -> float:
     """Risk that every pure, non-adaptive channel has on P Hadamard pairs, for some truth and the best gap a.
 

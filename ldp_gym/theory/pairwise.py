@@ -26,8 +26,11 @@ from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, uniform_distribution
 from ldp_gym.theory.information import likelihood_ratios
 
-_RATIO_POINTS = 16
-"""Number of grid points on either side of a likelihood ratio of 1."""
+_RATIO_POINTS = 3, 16
+"""Least and largest number of grid points on either side of a likelihood ratio of 1."""
+
+_RATIO_STEP = 0.03
+"""Distance of grid points, in log-likelihood ratios, between these."""
 
 _LARGEST_LOG_RATIO = 30.0
 """Log-likelihood ratio beyond which all counts as known."""
@@ -57,14 +60,20 @@ def pair_floor(p: FloatArray, q: FloatArray, horizon: int, epsilon: float) -> fl
         >>> round(pair_floor(np.array([0.5, 0.5]), np.array([0.2, 0.8]), 1000, 1.0), 2)
         3.59
     """
-    pair = np.stack([validation.numbers("p", p), validation.numbers("q", q)]).astype(np.float64)
-    p, q = game_arrays.one_context(pair, 2, pair.shape[-1])
+    pair = [validation.numbers("p", p), validation.numbers("q", q)]
+    if pair[0].shape != pair[1].shape:
+        raise ValueError(
+            f"p and q must be distributions over the same labels, got {pair[0].shape} and {pair[1].shape}"
+        )
+    p, q = game_arrays.one_context(np.stack(pair), 2, pair[0].shape[-1])
     rounds = validation.whole("horizon (T)", horizon, least=1, most=10_000)
     epsilon = validation.positive("epsilon", epsilon, most=20.0)
-    step, law = _dominating_law(p, q, epsilon)
+    step, law = dominating_law(p, q, epsilon)
     if step == 0.0:  # messages tell nothing
         return float(rounds * _divergence(p, q, np.array([0.5]))[0])
-    places = np.arange(-math.ceil(_LARGEST_LOG_RATIO / step), math.ceil(_LARGEST_LOG_RATIO / step) + 1)
+    reach = math.ceil(min(_LARGEST_LOG_RATIO / step, rounds * (len(law) // 2)))
+    places = np.arange(-reach, reach + 1)
+    law = law[max(0, len(law) // 2 - reach) : len(law) // 2 + reach + 1]  # no longer than what it moves
     # Masses sqrt(p q): those of p and q are e^(step i / 2) and e^(-step i / 2) times as large.
     masses, total = (places == 0).astype(np.float64), 0.0
     pays = np.cosh(step * places / 2.0) * _divergence(p, q, 1.0 / (1.0 + np.exp(-step * places)))
@@ -77,24 +86,23 @@ def pair_floor(p: FloatArray, q: FloatArray, horizon: int, epsilon: float) -> fl
     return total * (1.0 - _PAIR_ROUNDING)
 
 
-def _dominating_law(p: FloatArray, q: FloatArray, epsilon: float) -> tuple[float, FloatArray]:
+def dominating_law(p: FloatArray, q: FloatArray, epsilon: float) -> tuple[float, FloatArray]:
     """A grid of log-likelihood ratios and the masses ``sqrt(p q)`` of a pair that dominates all messages."""
     keep = 1.0 / (1.0 + math.exp(-epsilon))
     lie = 1.0 - keep
     distance = np.maximum(p - q, 0.0).sum()
-    # The largest ratio: of the answers to "is it a label that only p, or only q, has (almost) alone?"
+    # The largest ratio: of the answers to "is it one of the labels that p likes most, compared with q?"
     widest = 0.0
     for one, other in ((p, q), (q, p)):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            for ratio in np.unique(np.where(other > 0.0, one / np.where(other > 0.0, other, 1.0), np.inf)):
-                inside = one >= ratio * other if np.isfinite(ratio) else other == 0.0
-                first, second = one[inside].sum(), other[inside].sum()
-                answers = np.log((lie + (keep - lie) * first) / (lie + (keep - lie) * second))
-                widest = max(widest, float(answers))
+        order = np.argsort(-one / np.maximum(one + other, np.finfo(np.float64).tiny), kind="stable")
+        first, second = np.cumsum(one[order]), np.cumsum(other[order])
+        answers = np.log((lie + (keep - lie) * first) / (lie + (keep - lie) * second))
+        widest = max(widest, float(answers.max()))
     if distance <= 0.0 or widest <= 0.0:
         return 0.0, np.ones(1)
-    step = widest * (1.0 + 1e-9) / _RATIO_POINTS
-    places = np.arange(-_RATIO_POINTS - 1, _RATIO_POINTS + 2)
+    points = int(np.clip(math.ceil(widest / _RATIO_STEP), *_RATIO_POINTS))
+    step = widest * (1.0 + 1e-9) / points
+    places = np.arange(-points - 1, points + 2)
     gammas = np.exp(step * places)
     sticks = np.maximum(p - gammas[:, None] * q, 0.0).sum(axis=1)
     profile = np.maximum(np.maximum(0.0, 1.0 - gammas), (keep - lie) * sticks + lie * (1.0 - gammas))

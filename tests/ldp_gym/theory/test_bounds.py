@@ -68,29 +68,6 @@ def test_bad_arguments_are_named(function, arguments, message):
         getattr(theory, function)(*arguments)
 
 
-@pytest.mark.parametrize(("size", "epsilon"), [(2, 0.1), (8, 1.0), (64, 3.0)])
-def test_the_bounds_of_half_spaces(size, epsilon):
-    squares = math.pi * (size - 1) * math.log(size) / 4.0
-    squares *= ((math.exp(epsilon) + 1.0) / (math.exp(epsilon) - 1.0)) ** 2
-    bound = theory.half_space_tv_bound(size, 500, epsilon)
-    assert bound == pytest.approx(math.sqrt(squares / 500), rel=1e-12)
-    rounds = theory.half_space_sample_size(size, 0.05, epsilon)
-    assert theory.half_space_tv_bound(size, rounds, epsilon) <= 0.05
-    assert theory.half_space_tv_bound(size, rounds - 1, epsilon) > 0.05
-    ratio = size * 500
-    risk = math.log(ratio) / (1.0 - 1.0 / ratio) * (math.sqrt(500 * squares) + 1.0)
-    assert theory.half_space_kl_bound(size, 500, epsilon) == pytest.approx(risk, rel=1e-12)
-    assert risk < theory.exp3_bound(size, 500, epsilon) / 15.0
-
-
-def test_kl_is_bounded_by_tv_where_ratios_are():
-    """``KL(f, p) <= log R / (1 - 1/R) TV(f, p)`` for ``f <= R p``: the corollary's step."""
-    f, p = np.random.default_rng(0).dirichlet(np.full(5, 0.3), size=(2, 200))
-    ratio, tv = (f / p).max(axis=-1), np.maximum(f - p, 0.0).sum(axis=-1)
-    kl = rel_entr(f, p).sum(axis=-1)
-    assert (kl <= np.log(ratio) / (1.0 - 1.0 / ratio) * tv * (1 + 1e-9)).all()
-
-
 def kappa(gap, epsilon):
     return gap**2 * math.sinh(epsilon / 2.0) ** 2 * (1.0 + math.exp(epsilon)) / 2.0
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from extremal import entropy, least_risk, most_information
 from helpers import ALPHA, PURE
+from scipy.special import rel_entr
 from scipy.stats import binom, norm, sem
 
 import ldp_gym
 from ldp_gym import theory
-from ldp_gym.theory import disjoint, floor
+from ldp_gym.theory import contraction, disjoint, floor, pairwise
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
@@ -117,3 +118,82 @@ def test_equal_distributions_cost_nothing_and_the_floor_grows_with_rounds():
     assert floors == sorted(floors)
     middle = entropy((p + q) / 2.0) - (entropy(p) + entropy(q)) / 2.0
     assert floors[0] == pytest.approx(middle, rel=1e-9)
+
+
+# -- Any class -----------------------------------------------------------------------------------------
+
+
+def test_no_strategy_is_below_the_floor_of_a_class():
+    """Exact dynamic programming over all eps-private channels, adaptive too; the parts come close to it."""
+    rng, shares = np.random.default_rng(0), {"information": [], "pairs": []}
+    for _ in range(150):
+        size, labels = rng.choice([2, 3], size=2)
+        horizon, epsilon = int(rng.integers(1, 5)), float(rng.choice([0.2, 0.5, 1.0, 2.0, 4.0]))
+        table = rng.dirichlet(np.full(labels, rng.choice([0.02, 0.3, 1.0, 5.0])), size=size)
+        optimum = least_risk(table, epsilon, horizon) + 1e-12
+        shares["information"].append(contraction._information_floor(table[None], horizon, epsilon) / optimum)
+        shares["pairs"].append(contraction._pair_floors(table, horizon, epsilon, 0.0) / optimum)
+        assert theory.class_floor(table, horizon, epsilon).risk <= optimum * (1 + 1e-6)
+    assert max(shares["information"]) <= 1 + 1e-6
+    assert max(shares["pairs"]) <= 1 + 1e-6
+    assert np.median(shares["information"]) > 0.9
+    assert np.median(shares["pairs"]) > 0.6
+
+
+def test_the_floor_of_named_classes():
+    blind = [[0.2, 0, 0.8], [0, 0.2, 0.8], [0.5, 0.5, 0]]
+    blind += [[0.04 - 0.005 * i, 0.04 - 0.005 * i, 0.92 + 0.01 * i] for i in range(5)]
+    for hypotheses, horizon, risk, method in (
+        (ldp_gym.HYPOTHESES["dirichlet"](8, 16), 1000, 9.894, "information"),
+        (ldp_gym.HYPOTHESES["dirichlet"](8, 64), 1000, 10.057, "information"),
+        (blind, 1000, 6.8475, "pairs"),  # the best of all 105 matchings
+        ("disjoint", 1000, 27.897, "disjoint supports"),
+        ("softmax-linear", 1000, 10.090, "information"),
+    ):
+        found = theory.class_floor(hypotheses, horizon, 1.0)
+        assert found == (pytest.approx(risk, rel=1e-3), method, hypotheses != "softmax-linear")
+    assert contraction._information_floor(np.eye(8)[None], 1000, 1.0) == pytest.approx(19.647, rel=1e-3)
+    odd = contraction._pair_floors(np.eye(3), 500, 1.0, 0.0)
+    assert odd == pytest.approx(2 / 3 * theory.pair_floor(*np.eye(3)[:2], 500, 1.0), rel=1e-9)
+
+
+def test_the_bounds_of_gibbs_and_the_recursion_step_by_step():
+    """B against the best of many p, for two contexts; then the recursion with the best lam in every round."""
+    rng, epsilon = np.random.default_rng(1), 1.0
+    tables = rng.dirichlet(np.full(3, 0.5), size=(2, 4))
+    contraction_factor = math.tanh(epsilon / 2) ** 2
+    multipliers, log_bounds = contraction._gibbs_bounds(tables, 1 / contraction_factor)
+    assert 4.0 < multipliers.max() <= 1 / contraction_factor
+    p = rng.dirichlet(np.ones(3), size=(200_000, 2))
+    p[:16, 0], p[:16, 1] = np.repeat(tables[0], 4, axis=0), np.tile(tables[1], (4, 1))
+    divergences = sum(rel_entr(tables[x], p[:, x, None]).sum(axis=-1) / 2 for x in (0, 1))
+    for multiplier, bound in zip(multipliers, np.exp(log_bounds), strict=True):
+        best = np.exp(-divergences / multiplier).sum(axis=1).max()
+        assert best <= bound * (1 + 1e-9)
+        if multiplier >= 1.0:
+            assert bound <= best * 1.001
+    unknown, total = math.log(4), 0.0
+    for _ in range(300):
+        cost = max(0.0, (multipliers * (unknown - log_bounds)).max())
+        total += cost
+        unknown -= min(theory.capacity(epsilon), contraction_factor * cost)
+    found = contraction._information_floor(tables, 300, epsilon)
+    assert 0.99 * total <= found <= total
+    contexts = [[0.0], [1.0]]
+    rows = [lambda x, k=k: tables[int(x[0]), k] for k in range(4)]
+    played = ldp_gym.hypotheses.Callables(rows, 1)
+    expected = pytest.approx(found, rel=1e-9), "information", True
+    assert theory.class_floor(played, 300, epsilon, contexts=contexts) == expected
+    assert theory.class_floor(tables[0], 10**9, epsilon).risk <= math.log(4) / contraction_factor
+
+
+def test_a_pair_with_tiny_and_nearly_equal_probabilities_loses_no_mass():
+    """The dominating pair of laws sums to one; nearly equal distributions need no grid beyond reach."""
+    rng = np.random.default_rng(0)
+    for p, q in rng.dirichlet(np.full(16, 0.3), size=(50, 2)):
+        step, law = pairwise.dominating_law(p, q, 1.0)
+        places = step * (np.arange(len(law)) - len(law) // 2) / 2.0
+        assert law @ np.exp(places) == pytest.approx(1.0, rel=1e-9)
+        assert law @ np.exp(-places) == pytest.approx(1.0, rel=1e-9)
+    close = np.array([0.9, 0.1]), np.array([0.9 - 1e-9, 0.1 + 1e-9])
+    assert 0.0 <= theory.pair_floor(*close, 100, 1.0) < 1e-9
