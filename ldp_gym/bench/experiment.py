@@ -82,21 +82,15 @@ class Experiment:
 
     @property
     def num_hypotheses(self) -> int:
-        return _sizes(self._class_rules)[0]
+        return _sizes(self.rules)[0]
 
     @property
     def num_labels(self) -> int:
-        return _sizes(self._class_rules)[1]
+        return _sizes(self.rules)[1]
 
     @property
     def horizon(self) -> int:
-        return self.rules.rounds or _sizes(self._class_rules)[2]
-
-    @cached_property
-    def _class_rules(self) -> Rules:
-        """The rules with a channel that fits every class: experiments on several channels share it."""
-        given = {name: value for name, value in self.rules.given.items() if name not in CHANNEL_RULES}
-        return Rules(**given, channel="randomized-response")
+        return self.rules.rounds or _sizes(self.rules)[2]
 
     @property
     def has_member_truth(self) -> bool:
@@ -172,8 +166,9 @@ def make_scenario(rules: Rules) -> Scenario:
 
 @cache
 def _sizes(rules: Rules) -> tuple[int, int, int]:
-    """K, M and T of a game."""
-    scenario = make_scenario(rules)
+    """K, M and T of a game, from the same game on a channel that fits every class."""
+    others = {name: value for name, value in rules.given.items() if name not in CHANNEL_RULES}
+    scenario = make_scenario(Rules(**others, channel="randomized-response"))
     return scenario.game.num_hypotheses, scenario.game.num_labels, scenario.horizon
 
 

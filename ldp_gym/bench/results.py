@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import operator
 import re
@@ -22,7 +21,7 @@ from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import extra, summarize
 from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.engine.learners import LEARNERS, Track, track_of
-from ldp_gym.engine.rules import CHANNEL_RULES, Rules, canonical
+from ldp_gym.engine.rules import CHANNEL_RULES, Rules
 from ldp_gym.evaluation import Evaluation
 from ldp_gym.privacy.audit import Certificate, certify, uniform_posterior
 from ldp_gym.statistics import Estimate
@@ -167,7 +166,7 @@ class Results:
             self.refusals.append(Failure(experiment, whole.message or ""))
 
     def audit(self, experiment: Experiment) -> ChannelAudit:
-        return self.audits[certificate_key(experiment)]
+        return self.audits[certificate_rules(experiment.rules)]
 
     def track(self, learner: str) -> Track:
         """Track of a learner: informed or uninformed."""
@@ -337,21 +336,22 @@ class ChannelAudit:
         return f"{self.channel} {what}, on {self.hypotheses}"
 
 
-def audit_channels(experiments: Iterable[Experiment]) -> dict[str, ChannelAudit]:
-    """Audit the experiments' channels once per promise and kind of class, by :func:`certificate_key`.
+def audit_channels(experiments: Iterable[Experiment]) -> dict[Rules, ChannelAudit]:
+    """Audit the experiments' channels once per promise and kind of class, by :func:`certificate_rules`.
 
     The game audited is the largest within :data:`LARGEST`.
     """
-    groups: dict[str, list[Experiment]] = {}
+    groups: dict[Rules, list[Experiment]] = {}
     for experiment in experiments:
-        groups.setdefault(certificate_key(experiment), []).append(experiment)
-    return {key: _audit(group) for key, group in groups.items()}
+        groups.setdefault(certificate_rules(experiment.rules), []).append(experiment)
+    return {rules: _audit(group) for rules, group in groups.items()}
 
 
-def certificate_key(experiment: Experiment) -> str:
-    """The part of the rules that a channel's certificate depends on."""
-    rules = json.loads(experiment.rules.key)
-    return canonical([rules[name] for name in (*CHANNEL_RULES, "hypotheses")])
+@cache
+def certificate_rules(rules: Rules) -> Rules:
+    """The rules that a channel's certificate depends on: those of the channel, and the class."""
+    given = {name: value for name, value in rules.given.items() if name in (*CHANNEL_RULES, "hypotheses")}
+    return Rules(**given)
 
 
 def _audit(group: list[Experiment]) -> ChannelAudit:

@@ -30,14 +30,14 @@ EpsilonOption = Annotated[float | None, typer.Option(help="Privacy level, eps.")
 HorizonOption = Annotated[int | None, typer.Option(help="Number of rounds, T.")]
 
 
-def search_here() -> None:
+def allow_local_imports() -> None:
     """Import modules from the working directory too, after everything that is installed."""
     if "" not in sys.path:
         sys.path.append("")
 
 
 @contextmanager
-def told_in_a_line() -> Iterator[None]:
+def one_line_errors() -> Iterator[None]:
     """Turn errors about a user's values into one line and exit status 2."""
     try:
         yield

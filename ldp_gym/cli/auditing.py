@@ -12,16 +12,8 @@ from rich.text import Text
 
 from ldp_gym.bench.experiment import make_scenario
 from ldp_gym.channels.base import CHANNELS, Channel
-from ldp_gym.cli.arguments import (
-    EpsilonOption,
-    HorizonOption,
-    HypothesesOption,
-    RuleOption,
-    rules_of,
-    say,
-    search_here,
-    told_in_a_line,
-)
+from ldp_gym.cli import arguments
+from ldp_gym.cli.arguments import allow_local_imports, one_line_errors, rules_of, say
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import summarize
 from ldp_gym.core.sampling import Purpose, stream
@@ -34,10 +26,10 @@ from ldp_gym.testing import check_channel
 
 def audit_command(
     channel: Annotated[str, typer.Argument(help="Name of a channel, or module:Class.")],
-    hypotheses: HypothesesOption = "dirichlet",
-    epsilon: EpsilonOption = None,
-    horizon: HorizonOption = None,
-    rule: RuleOption = None,
+    hypotheses: arguments.HypothesesOption = "dirichlet",
+    epsilon: arguments.EpsilonOption = None,
+    horizon: arguments.HorizonOption = None,
+    rule: arguments.RuleOption = None,
     contexts: Annotated[
         int, typer.Option(min=1, max=10**4, help="Number of random contexts, where they matter.")
     ] = 16,
@@ -53,8 +45,8 @@ def audit_command(
     The line about floats does not change the status: the promise is about real arithmetic.
     """
     console = Console()
-    search_here()
-    with told_in_a_line():
+    allow_local_imports()
+    with one_line_errors():
         if not issubclass(CHANNELS.class_of(channel), Channel):
             raise TypeError(f"{channel} is not a channel: it must be a subclass of ldp_gym.Channel")
         short = {"channel": channel, "hypotheses": hypotheses, "epsilon": epsilon, "horizon": horizon}

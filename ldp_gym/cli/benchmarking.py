@@ -19,16 +19,8 @@ from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.runner import run
 from ldp_gym.bench.store import Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, Suite, YourGame
-from ldp_gym.cli.arguments import (
-    HorizonOption,
-    HypothesesOption,
-    RuleOption,
-    rules_of,
-    say,
-    search_here,
-    told_in_a_line,
-    value_of,
-)
+from ldp_gym.cli import arguments
+from ldp_gym.cli.arguments import allow_local_imports, one_line_errors, rules_of, say, value_of
 from ldp_gym.core.errors import BrokenPromiseError, printable
 from ldp_gym.core.files import DIRECTORY
 from ldp_gym.statistics import Verdict
@@ -43,11 +35,11 @@ def bench_command(
         list[str] | None,
         typer.Argument(help=f"One or more of {', '.join(SUITES.names())}; all; or module:Class."),
     ] = None,
-    rule: RuleOption = None,
+    rule: arguments.RuleOption = None,
     rules: Annotated[Path | None, typer.Option(help="A JSON file of rules.")] = None,
-    hypotheses: HypothesesOption = None,
+    hypotheses: arguments.HypothesesOption = None,
     epsilon: Annotated[list[float] | None, typer.Option(help="A privacy level of your game.")] = None,
-    horizon: HorizonOption = None,
+    horizon: arguments.HorizonOption = None,
     learner: Annotated[
         list[str] | None,
         typer.Option(
@@ -86,14 +78,14 @@ def bench_command(
     failed, or a channel breaks its promise; 2 for a wrong call.
     """
     console = Console()
-    search_here()
-    with told_in_a_line():
+    allow_local_imports()
+    with one_line_errors():
         given = rules_of(rule, hypotheses=hypotheses, epsilon=epsilon or None, horizon=horizon)
         suites = _suites(suite or [], _read_rules(rules) | given)
     played: dict[str, tuple[Suite, Results]] = {}
     for chosen in suites:
         try:
-            with told_in_a_line(), _Bar(console) as bar:
+            with one_line_errors(), _Bar(console) as bar:
                 results = run(
                     chosen,
                     learners=learner or (),
@@ -174,8 +166,8 @@ def report_command(
     Results name registered parts. Others are left out unless you name them here again.
     """
     if use:
-        search_here()
-    with told_in_a_line():
+        allow_local_imports()
+    with one_line_errors():
         path = Report(directory, use=use or ()).write()
     say(Console(), f"report: {path}")
 
@@ -186,7 +178,7 @@ def export_command(
 ) -> None:
     """Write the losses of every episode to a CSV or Parquet file; status 1 if some cannot be read."""
     console, store = Console(), Store(directory, read_only=True)
-    with told_in_a_line():
+    with one_line_errors():
         rows = store.export(file)
     for fault in store.faults:
         say(console, f" in {store.path}, {fault}", "red")

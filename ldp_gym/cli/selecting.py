@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ldp_gym.cli.arguments import search_here
+from ldp_gym.cli.arguments import allow_local_imports
 from ldp_gym.core.registry import resolve
 from ldp_gym.selection import DEFAULT_CHANNELS, DEFAULT_EPSILONS, DEFAULT_LEARNERS, select
 
@@ -31,7 +31,7 @@ def select_command(
     """Replay users of a CSV file; say which channel and eps find the best model, and from how many users."""
     import pandas as pd
 
-    search_here()
+    allow_local_imports()
     frame = pd.read_csv(users)
     if label not in frame.columns:
         raise typer.BadParameter(f"{users} has no column {label!r}, only {', '.join(frame.columns)}")

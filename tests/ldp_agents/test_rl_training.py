@@ -176,7 +176,7 @@ def test_a_damaged_configuration_is_named(tmp_path):
 def test_a_resumed_run_imports_nothing_that_its_file_names(tmp_path):
     train_agent(TINY, tmp_path, scores=1, episodes=2)
     stored = (tmp_path / "config.json").read_text()
-    named = stored.replace('"split",\n      "horizon"', '"os:system",\n      "horizon"')
+    named = stored.replace('"channel": "split"', '"channel": "os:system"')
     assert named != stored
     (tmp_path / "config.json").write_text(named)
     code, output = run("train", "amortized", "--resume", "--out", str(tmp_path), "--steps", "9000")

@@ -6,6 +6,7 @@ import pytest
 import ldp_gym
 from ldp_gym import datasets
 from ldp_gym.datasets import write_dataset
+from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.envs.box import NAMED_GAMES, bayes_gain
 
@@ -50,7 +51,7 @@ def test_the_expert_is_bayes_up_to_the_bound_on_logits(tmp_path, monkeypatch):
     assert returns[0] > returns[1] > 0.0 > returns[2]
     scores = minari.get_normalized_score(minari.load_dataset("ldp-gym/easy/expert-v0"), np.array(returns))
     np.testing.assert_allclose(
-        scores, np.array(returns) / bayes_gain(NAMED_GAMES["easy"], Scenario(**NAMED_GAMES["easy"]))
+        scores, np.array(returns) / bayes_gain(Rules.of(NAMED_GAMES["easy"]), Scenario(**NAMED_GAMES["easy"]))
     )
 
 

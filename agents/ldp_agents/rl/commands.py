@@ -6,15 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from ldp_gym.cli.arguments import (
-    EpsilonOption,
-    HorizonOption,
-    HypothesesOption,
-    RuleOption,
-    option_of,
-    rules_of,
-    search_here,
-)
+from ldp_gym.cli import arguments
+from ldp_gym.cli.arguments import allow_local_imports, option_of, rules_of
 from ldp_gym.core.errors import MissingExtraError, extra
 from ldp_gym.core.files import DIRECTORY
 
@@ -27,11 +20,11 @@ with extra("rl", "the command ldp-gym train"):
 def train(
     context: typer.Context,
     algorithm: Annotated[str, typer.Argument(help="ppo or amortized.")],
-    hypotheses: HypothesesOption = None,
+    hypotheses: arguments.HypothesesOption = None,
     channel: Annotated[str | None, typer.Option(help="A channel's name.")] = None,
-    epsilon: EpsilonOption = None,
-    horizon: HorizonOption = None,
-    rule: RuleOption = None,
+    epsilon: arguments.EpsilonOption = None,
+    horizon: arguments.HorizonOption = None,
+    rule: arguments.RuleOption = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Rounds to play, in whole updates.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the episodes and of the network.")] = 0,
     setting: Annotated[
@@ -50,7 +43,7 @@ def train(
     ppo trains on the game of these options; amortized trains on random games, and is scored on this one.
     The bar shows its total KL on held-out episodes next to those of the reference learners.
     """
-    search_here()
+    allow_local_imports()
     try:
         from ldp_agents.rl import training
     except MissingExtraError as error:
