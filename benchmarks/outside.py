@@ -27,8 +27,8 @@ TRUTHS = {
 CHANNELS = {
     "laplace-single": {},
     "half-space": {},
-    "adaptive-half-space": {},
-    "adaptive-half-space (share)": {"posterior_share": 0.005},
+    "challenge": {},
+    "challenge (share)": {"posterior_share": 0.005},
     "adaptive-groups": {},
     "adaptive-groups (share)": {"posterior_share": 0.005},
 }
@@ -60,7 +60,7 @@ def main() -> None:
     if options.csv:
         table = pd.DataFrame(rows)
         table.to_csv(options.csv / "outside.csv", index=False)
-        adaptive = [title for title in CHANNELS if title.startswith("adaptive")]
+        adaptive = [title for title in CHANNELS if title.startswith(("challenge", "adaptive"))]
         robust = table.pivot(index=["eps", "truth"], columns="channel", values="robust")
         robust.loc[[(eps, truth) for eps in ("1", "4") for truth in TRUTHS], adaptive].to_csv(
             options.csv / "posterior.csv"

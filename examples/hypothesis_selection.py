@@ -44,7 +44,7 @@ QUESTIONS = [
     "bayes on split",
     "bayes on half-space",
     "bayes on adaptive-split",
-    "bayes on adaptive-half-space",
+    "bayes on challenge",
 ]
 ESTIMATES = ["exp3 on laplace-single", "bayes on laplace-single", *QUESTIONS]
 PICKS = ["round-robin", "tournament", "bayes on scheffe", *QUESTIONS]

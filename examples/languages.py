@@ -33,7 +33,7 @@ CHANNELS = [
     "split",
     "half-space",
     "adaptive-split",
-    "adaptive-half-space",
+    "challenge",
     "identity",
 ]
 

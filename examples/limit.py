@@ -23,7 +23,7 @@ CHANNELS = [
     "designed",
     "adaptive-split",
     "adaptive-groups",
-    "adaptive-half-space",
+    "challenge",
 ]
 
 

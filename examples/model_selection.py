@@ -35,7 +35,7 @@ CHANNELS = [
     "split",
     "half-space",
     "adaptive-split",
-    "adaptive-half-space",
+    "challenge",
     "identity",
 ]
 

@@ -23,7 +23,7 @@ CHANNELS = [
     "half-space",
     "adaptive-split",
     "adaptive-groups",
-    "adaptive-half-space",
+    "challenge",
 ]
 
 

@@ -9,10 +9,11 @@ people's data. ``ldp_gym.audit.certify(channel, candidates)`` checks it.
 
 from ldp_gym.channels.adaptive_groups import AdaptiveGroups
 from ldp_gym.channels.base import CHANNELS, Channel
+from ldp_gym.channels.challenge import Challenge
 from ldp_gym.channels.comparison import AdaptiveSplit, Scheffe, Split
 from ldp_gym.channels.designed import Designed
 from ldp_gym.channels.hadamard_response import HadamardResponse
-from ldp_gym.channels.half_space import AdaptiveHalfSpace, HalfSpace
+from ldp_gym.channels.half_space import HalfSpace
 from ldp_gym.channels.local_hashing import LocalHashing
 from ldp_gym.channels.noisy import GaussianVector, LaplaceSingle, LaplaceVector
 from ldp_gym.channels.one_bit import Hybrid, OneBit
@@ -23,8 +24,8 @@ from ldp_gym.channels.vote import Vote, Wheel
 __all__ = [
     "CHANNELS",
     "AdaptiveGroups",
-    "AdaptiveHalfSpace",
     "AdaptiveSplit",
+    "Challenge",
     "Channel",
     "Designed",
     "GaussianVector",
@@ -48,8 +49,8 @@ __all__ = [
 CHANNELS.own.update(
     {
         "adaptive-groups": AdaptiveGroups,
-        "adaptive-half-space": AdaptiveHalfSpace,
         "adaptive-split": AdaptiveSplit,
+        "challenge": Challenge,
         "designed": Designed,
         "gaussian-vector": GaussianVector,
         "hadamard-response": HadamardResponse,

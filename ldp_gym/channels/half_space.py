@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ldp_gym.channels.base import AdaptiveChannel, Public
+from ldp_gym.channels.base import Public
 from ldp_gym.channels.bit import BitChannel, differences, label_sides
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import (
@@ -39,9 +39,6 @@ SAME = 1e-8
 
 _APART = 1e-3
 """Distance from the span of those before it, relative to the largest of all, that makes a good basis."""
-
-_TURNS = 3
-"""Number of steps that turn the plane of the adaptive channel."""
 
 _NUMBERS_AT_ONCE, _TABLES_AT_ONCE = 2**18, 256
 """Numbers, and tables, that are worked on together: they fit into a processor's cache."""
@@ -130,38 +127,6 @@ class HalfSpace(BitChannel):
         return contrast / np.where(largest > 0.0, largest, 1.0)
 
 
-class AdaptiveHalfSpace(AdaptiveChannel, HalfSpace):
-    """A contrast of the likely hypotheses: does it favour the label?
-
-    The contrast of ``half-space`` is turned three times. A step takes the labels on the positive side, and
-    replaces each coefficient by how far the hypothesis' probability of them is above the mean, times its
-    public weight. The user answers as there, with flip probability ``1 / (e^eps + 1)``.
-
-    Example:
-        K = 3, posterior (0.6, 0.25, 0.15). The contrast (1, -1, 0) has label 0 on its positive side, with
-        probabilities (0.6, 0.3, 0.1), 0.45 on average. A step turns it to (1, -0.42, -0.58), which has
-        label 1 on that side too: the answers (0.9, 0.7, 0.2) tell the likely hypotheses apart better.
-
-        >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
-        >>> contrast, posterior = np.array([1.0, -1.0, 0.0]), np.array([0.6, 0.25, 0.15])
-        >>> turn_contrast(contrast, table, posterior, steps=1).round(2).tolist()
-        [1.0, -0.42, -0.58]
-
-    Privacy: the contrast depends on public things only. Given the contrast, the answer is that of
-    ``half-space``: its ratio for two labels is at most ``e^eps``.
-
-    When to use it: users can wait for each other; the first choice up to about eps = 1. It is never blind: no
-    step lowers the variance of the true answer under the public posterior, so under a uniform truth the
-    theorem of ``half-space`` holds with the same constant (docs/theory.md). When not: on disjoint
-    supports, where turning changes nothing, and at eps of 2 and more; there ``adaptive-groups`` tells more.
-    """
-
-    def _question(self, coins: FloatArray, candidates: FloatArray, posterior: Public) -> FloatArray:
-        weights = self._public_weights(posterior)
-        weights = weights / sums_in_order(weights)
-        return turn_contrast(self._plane(coins, candidates), candidates, weights, _TURNS)
-
-
 def turn_contrast(
     contrast: FloatArray, candidates: FloatArray, weights: FloatArray, steps: int
 ) -> FloatArray:
@@ -171,6 +136,16 @@ def turn_contrast(
     of labels differ. A step replaces S by the set S' of the labels y with
     ``sum_k w_k (f_k(S) - f(S)) f_k[y] > 0``, which maximises the covariance of ``f_k(S)`` and ``f_k(S')``. At
     S the covariance is V(S), so at S' it is at least that, and by Cauchy and Schwarz ``V(S') >= V(S)``.
+
+    Example:
+        K = 3, weights (0.6, 0.25, 0.15). The contrast (1, -1, 0) has label 0 on its positive side, with
+        probabilities (0.6, 0.3, 0.1), 0.45 on average. A step turns it to (1, -0.42, -0.58), which has
+        label 1 on that side too: the answers (0.9, 0.7, 0.2) tell the likely hypotheses apart better.
+
+        >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
+        >>> contrast, weights = np.array([1.0, -1.0, 0.0]), np.array([0.6, 0.25, 0.15])
+        >>> turn_contrast(contrast, table, weights, steps=1).round(2).tolist()
+        [1.0, -0.42, -0.58]
     """
     likeliest, terms = weights.argmax(axis=-1)[..., None], differences(candidates)
     for _ in range(steps):

@@ -45,7 +45,7 @@ class Quick(Suite):
         fixed = ("laplace-vector", "laplace-single", "randomized-response", "split", "half-space", "wheel")
         return [
             Experiment(Rules(**channel_rules(channel), horizon=horizon), learner, episodes=episodes)
-            for channel in (*fixed, "adaptive-split", "adaptive-half-space", "identity")
+            for channel in (*fixed, "adaptive-split", "challenge", "identity")
             for learner in ("uniform", "wma", "exp3", "centred-exp3", "mle", "amortized", "bayes")
         ]
 

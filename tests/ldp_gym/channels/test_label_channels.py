@@ -13,7 +13,7 @@ import ldp_gym
 from ldp_gym.channels import local_hashing
 from ldp_gym.channels.subset_selection import log_binomial
 
-LONG = ("designed", "local-hashing", "half-space", "adaptive-half-space")
+LONG = ("designed", "local-hashing", "half-space", "challenge")
 
 
 def test_randomized_and_hadamard_response_by_hand():

@@ -27,7 +27,7 @@ def test_a_blind_channel_is_named_with_the_pair_its_cost_and_a_remedy(channel):
     assert played.risk > 0.9 * 30 * cost  # so it is
 
 
-@pytest.mark.parametrize("channel", ["half-space", "adaptive-half-space", "randomized-response", "scheffe"])
+@pytest.mark.parametrize("channel", ["half-space", "challenge", "randomized-response", "scheffe"])
 def test_other_channels_are_not(channel):
     with warnings.catch_warnings(record=True) as caught:
         ldp_gym.evaluate("bayes", {"hypotheses": BLIND, "channel": channel, "horizon": 30}, episodes=1)

@@ -1,0 +1,280 @@
+"""The channel of challenges: its sets, the guard, the theorems' inequality in every round, and by play."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import ldp_agents
+import ldp_gym
+from ldp_gym.channels.challenge import Challenge
+from ldp_gym.channels.half_space import turn_contrast
+from ldp_gym.testing import check_channel
+
+RNG = np.random.default_rng(5)
+PLAIN = RNG.dirichlet(np.full(6, 0.5), size=4)
+ROUGH = RNG.dirichlet(np.full(5, 0.05), size=7)
+BLIND = np.array([[0.2, 0, 0.8], [0, 0.2, 0.8], [0.5, 0.5, 0]])
+"""The third hypothesis dominates the labels in which the first two differ."""
+
+TABLES = {
+    "plain": PLAIN,
+    "rough": ROUGH,
+    "blind": BLIND,
+    "two labels": RNG.dirichlet(np.ones(2), size=9),
+    "duplicates": PLAIN[[0, 0, 1, 1, 2]],
+    "all equal": np.full((3, 4), 0.25),
+    "equal column": np.concatenate([0.5 * PLAIN, np.full((4, 1), 0.5)], axis=1),
+    "zero column": np.insert(PLAIN, 2, 0.0, axis=1),
+    "a mixture of the others": np.concatenate([PLAIN, PLAIN.mean(axis=0, keepdims=True)]),
+    "disjoint": np.eye(4),
+    "clipped at 1e-15": np.concatenate([ROUGH, np.clip(ROUGH[:1], 1e-15, None)]),
+} | {
+    f"1e-{digits} apart": np.concatenate([PLAIN, PLAIN[:2] + 10.0**-digits * (PLAIN[2:] - PLAIN[:2])])
+    for digits in (6, 9, 12, 14, 16)
+}
+
+TIES = 2e-12
+"""Probability that the tolerance for ties may cost, in the distance of the truth and the mixture."""
+
+
+def posteriors(size):
+    """Posteriors that are even, uneven, sure up to 1e-13, and sure up to 1e-40."""
+    rng = np.random.default_rng(size)
+    certain = np.where(np.arange(size) == 1, 1.0, 10.0 ** -rng.uniform(13, 40, size))
+    spread = [np.full(size, 1.0 / size), *rng.dirichlet(np.full(size, 0.3), size=4), certain]
+    return [row / row.sum() for row in spread]
+
+
+def tempered(posterior):
+    return np.sqrt(posterior) / np.sqrt(posterior).sum()
+
+
+def above(table, q):
+    """``f_j - fbar`` for every j, ``(K, M)``, from differences."""
+    return np.stack([(q[:, None] * (row - table)).sum(axis=0) for row in table])
+
+
+def test_the_example_by_hand():
+    """Posterior (.64, .32, .04): the roots are .8, .566 and .2, fbar (.428, .310, .262)."""
+    table, posterior = (
+        np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]]),
+        np.array([0.64, 0.32, 0.04]),
+    )
+    channel = Challenge(3, 3, 100, turns=0)
+    listed = channel.list_messages(table, posterior)
+    assert listed.complete
+    total = 0.8 + math.sqrt(0.32) + 0.2
+    np.testing.assert_allclose(
+        np.exp(listed.log_weights[::2]), [0.8 / total, math.sqrt(0.32) / total, 0.2 / total]
+    )
+    sets = channel.agreement(-listed.messages[::2], table, posterior)
+    np.testing.assert_array_equal(sets, [[1, 0, 0], [0, 1, 1], [0, 0, 1]])
+    coins = (np.arange(1000)[:, None] + 0.5) / 1000
+    drawn = channel.messages_given_coins(coins, table, posterior)[:, :1]
+    shares = (drawn == listed.messages[::2]).all(axis=-1).mean(axis=0)
+    np.testing.assert_allclose(shares, np.exp(listed.log_weights[::2]), atol=0.001)
+    np.testing.assert_allclose(
+        listed.messages[0], [1, -math.sqrt(0.32) / (math.sqrt(0.32) + 0.2), -0.2 / (math.sqrt(0.32) + 0.2)]
+    )
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_the_set_is_where_the_challenger_is_above_the_mixture(table):
+    """Against rational arithmetic; only a label closer than the tolerance may toss a coin."""
+    size, labels = table.shape
+    channel = Challenge(size, labels, 50, turns=0)
+    for posterior in posteriors(size):
+        q = [Fraction(math.sqrt(weight)) for weight in posterior]
+        sets = channel.agreement(-channel.list_messages(table, posterior).messages[::2], table, posterior)
+        for j in range(size):
+            for y in range(labels):
+                terms = [q[k] * (Fraction(table[j, y]) - Fraction(table[k, y])) for k in range(size)]
+                sizes = sum(
+                    q[k] * (Fraction(table[j, y]) + Fraction(table[k, y])) for k in range(size) if k != j
+                )
+                difference = sum(terms)
+                if abs(difference) > 3e-12 * sizes:
+                    assert sets[j, y] == (difference > 0)
+                elif difference == 0:
+                    assert sets[j, y] == 0.5
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("turns", [0, 1, 3])
+@pytest.mark.parametrize("guard", [0.25, 1.0])
+def test_the_potential_falls_as_theorem_1_needs_it(table, turns, guard):
+    """For every truth: the expected fall of 1 / q_* in a round, enumerated, against c s^2 TV^2 / 2.
+
+    Under a truth drawn from the posterior, that of ``(sum_k sqrt(w_k))^2`` is c s^2 E TV^2 or more.
+    """
+    size, labels = table.shape
+    for posterior in posteriors(size):
+        q, distances = tempered(posterior), np.maximum(above(table, tempered(posterior)), 0.0).sum(axis=1)
+        for epsilon in (1e-3, 1.0, 30.0):
+            channel, s = (
+                Challenge(size, labels, 50, epsilon=epsilon, turns=turns, guard=guard),
+                math.tanh(epsilon / 2),
+            )
+            listed = channel.list_messages(table, posterior)
+            sets = channel.agreement(-listed.messages[::2], table, posterior)
+            drawn = np.exp(listed.log_weights[::2])
+            rest = 1.0 / (1.0 + math.exp(epsilon))
+            # Chances of yes and no, (question, hypothesis), whose differences have all their digits.
+            held = np.stack([sets @ table.T, (1.0 - sets) @ table.T])
+            apart = np.einsum("jm,klm->jkl", sets, table[:, None] - table)
+            chances = rest + s * held
+            roots = np.sqrt(chances)
+            lost = 0.5 * sum(np.square(s * apart / (r[:, :, None] + r[:, None])) for r in roots)
+            share = 1.0 if turns == 0 else guard
+            needed = share * s**2 / 2 * np.square(np.maximum(distances - TIES, 0.0))
+            falls = np.einsum("j,jkl,k->l", drawn, lost, q)  # times 1 / q_*
+            assert (falls >= q * needed * (1 - 1e-9)).all()
+            whole = np.square(np.sqrt(posterior).sum())
+            assert whole * (falls @ q) >= 2.0 * (posterior @ needed) * (1 - 1e-9)
+
+
+def test_a_turned_set_is_taken_only_with_its_share_of_the_distance():
+    """Both happen; told with plain sums over hypotheses and labels."""
+    rng, seen = np.random.default_rng(1), set()
+    for _ in range(60):
+        table, posterior = rng.dirichlet(np.full(8, 0.2), size=12), rng.dirichlet(np.full(12, 0.15))
+        q = tempered(posterior)
+        asked = Challenge(12, 8, 50, guard=0.9, turns=2).list_messages(table, posterior).messages[::2]
+        drawn = Challenge(12, 8, 50, turns=0).list_messages(table, posterior).messages[::2]
+        turned = turn_contrast(drawn, table, posterior, 2)
+        sets = turned @ table > 0.0
+        for j in range(12):
+            answers = table @ sets[j]
+            told = sum(q[k] * (answers[k] - answers[j]) ** 2 for k in range(12))
+            distance = 0.5 * np.abs(table[j] - q @ table).sum()
+            passes = bool(told >= 0.9 * distance**2)
+            np.testing.assert_allclose(asked[j], turned[j] if passes else drawn[j], rtol=1e-9, atol=1e-12)
+            seen.add(passes)
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_the_set_of_all_challengers(table):
+    """Theorem 2's set, label by label, from the coins; where nobody prefers a label, a private coin."""
+    size, labels = table.shape
+    channel, coins = (
+        Challenge(size, labels, 50, question="all", turns=0),
+        np.random.default_rng(2).random((40, size)),
+    )
+    for posterior in posteriors(size):
+        q = tempered(posterior)
+        ahead = above(table, q)
+        questions = channel.messages_given_coins(coins, table, posterior)[:, 0]
+        sets = channel.agreement(-questions, table, posterior)
+        normal = stats.norm.ppf(coins)
+        np.testing.assert_allclose(questions, normal / np.abs(normal).max(axis=-1, keepdims=True), rtol=1e-12)
+        for g, found in zip(questions, sets, strict=True):
+            for y in range(labels):
+                margins = ahead[:, y] / np.maximum(table[:, y], 1e-300)
+                if ((margins > 1e-13) & (margins < 1e-11)).any():
+                    continue  # the tolerance for ties is in between
+                terms = [g[j] * math.sqrt(q[j] * table[j, y]) for j in range(size) if margins[j] > 1e-12]
+                if not terms:
+                    assert found[y] == 0.5
+                elif abs(sum(terms)) > 1e-9 * sum(map(abs, terms)):
+                    assert found[y] == (sum(terms) > 0.0)
+
+
+@pytest.mark.parametrize("name", ["plain", "rough", "blind", "duplicates", "1e-6 apart", "disjoint"])
+def test_the_potential_falls_as_theorem_2_needs_it(name):
+    """``E (f_*(S) - fbar(S))^2 >= q_* Psi^2 / (2 pi)`` over 20,000 draws of the coins, for every truth."""
+    table = TABLES[name]
+    channel = Challenge(*table.shape, 50, question="all", turns=0)
+    coins = np.random.default_rng(3).random((20_000, len(table)))
+    for posterior in posteriors(len(table))[:4]:
+        q = tempered(posterior)
+        ahead, mixed = above(table, q), q @ table
+        sets = channel.agreement(
+            -channel.messages_given_coins(coins, table, posterior)[:, 0], table, posterior
+        )
+        squares = np.square(sets @ ahead.T)
+        ratio = np.divide(table, mixed, where=mixed > 0.0, out=np.zeros_like(table))
+        psi = (np.maximum(ahead, 0.0) * np.sqrt(ratio)).sum(axis=1)
+        error = squares.std(axis=0) / math.sqrt(len(coins))
+        assert (squares.mean(axis=0) + 5.0 * error + 1e-24 >= q * np.square(psi) / (2.0 * math.pi)).all()
+        kl = np.where(table > 0.0, table * np.log(np.where(table > 0.0, ratio, 1.0)), 0.0).sum(axis=1)
+        assert (psi >= kl * (1 - 1e-9) - 1e-15).all()
+
+
+HARD = np.concatenate([BLIND, [[0.04 - 0.005 * i, 0.04 - 0.005 * i, 0.92 + 0.01 * i] for i in range(5)]])
+
+
+@pytest.mark.parametrize(
+    ("table", "options"),
+    [(HARD, {}), (HARD, {"turns": 0}), (HARD, {"question": "all", "turns": 0})]
+    + [(np.concatenate([np.eye(6), np.full((1, 6), 1 / 6)]), options) for options in ({}, {"turns": 0})]
+    + [(TABLES["clipped at 1e-15"], {}), (TABLES["1e-12 apart"], {})],
+)
+def test_the_theorems_hold_by_play_for_the_worst_truth(table, options):
+    """Mean of the tempered posterior, every truth, 40 episodes of 400 rounds at eps = 3."""
+    size, horizon, s = len(table), 400, math.tanh(1.5)
+    rules = {
+        "hypotheses": table,
+        "channel": "challenge",
+        "channel_kwargs": options,
+        "epsilon": 3.0,
+        "horizon": horizon,
+    }
+    result = ldp_gym.evaluate(
+        lambda game: ldp_agents.Bayes(game, rate=0.5),
+        rules,
+        episodes=40,
+        truth="all",
+        checkpoints=range(1, horizon),
+    )
+    losses = result.tv if options.get("question") != "all" else np.maximum(result.kl, result.tv)
+    squares = np.square(np.diff(losses, axis=-1, prepend=0.0)).sum(axis=-1)
+    share = 1.0 if options.get("turns") == 0 else 0.25
+    bound = (4.0 * math.pi if options.get("question") == "all" else 2.0 / share) * (size - 1) / s**2
+    error = squares.std(axis=-1, ddof=1) / math.sqrt(40)
+    assert (squares.mean(axis=-1) - 4.0 * error <= bound).all()
+
+
+def test_messages_do_not_depend_on_the_batch():
+    rng = np.random.default_rng(4)
+    tables, posterior = (
+        rng.dirichlet(np.full(7, 0.3), size=(6, 5, 4)),
+        rng.dirichlet(np.full(4, 0.3), size=(6, 5)),
+    )
+    labels = rng.integers(7, size=(6, 5))
+    for options in ({}, {"turns": 0}, {"question": "all", "turns": 0}):
+        channel = Challenge(4, 7, 50, **options)
+        uniforms = rng.random((6, 5, channel.num_uniforms))
+        for every in (
+            tables,
+            np.broadcast_to(tables[0, 0], tables.shape),
+            np.broadcast_to(tables[:, :1], tables.shape),
+        ):
+            messages = channel.encode(labels, every, uniforms, posterior)
+            for i in np.ndindex(6, 5):
+                np.testing.assert_array_equal(
+                    channel.encode(labels[i], every[i], uniforms[i], posterior[i]), messages[i]
+                )
+        np.testing.assert_array_equal(
+            channel.encode(labels, tables[0, 0], uniforms, posterior),
+            channel.encode(labels, np.broadcast_to(tables[0, 0], tables.shape), uniforms, posterior),
+        )
+        np.testing.assert_array_equal(channel.encode(labels, tables[:, :1], uniforms, posterior), messages)
+
+
+@pytest.mark.parametrize(
+    "options", [{"turns": 0}, {"question": "all", "turns": 0}, {"turns": 1, "guard": 1.0}]
+)
+def test_other_questions_keep_the_contract(options):
+    check_channel(Challenge(4, 6, 50, **options), samples=20_000)
+
+
+def test_options_that_do_not_exist():
+    with pytest.raises(ValueError, match="turns=0, got 3"):
+        Challenge(3, 3, 9, question="all")
+    for options in ({"question": "some"}, {"turns": -1}, {"guard": 0.0}, {"guard": 1.5}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            Challenge(3, 3, 9, **options)
