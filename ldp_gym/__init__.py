@@ -12,9 +12,9 @@ import gymnasium as _gym
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.core import VERSION as _VERSION
 from ldp_gym.core.errors import BlindChannelWarning, BrokenPromiseWarning, NoPrivacyWarning
-from ldp_gym.core.simplex import Simplex
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.learners import LEARNERS
+from ldp_gym.engine.simplex import Simplex
 from ldp_gym.envs.box import NAMED_GAMES as _NAMED_GAMES
 from ldp_gym.envs.single import LDPDistEnv
 from ldp_gym.envs.vector import LDPDistVectorEnv

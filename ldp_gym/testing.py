@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym.channels.base import Channel, as_channel
+from ldp_gym.channels.base import Channel, require_channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, at_round
@@ -171,7 +171,7 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
         samples: number of messages to draw; by default as many as take a second or two.
         seed: seed of every random draw.
     """
-    seed, channel = validation.seed("seed", seed), as_channel(channel)
+    seed, channel = validation.seed("seed", seed), require_channel(channel)
     if samples is not None:
         samples = validation.whole("samples", samples, least=LEAST_SAMPLES)
         validation.fits_memory("samples", samples, 1 + math.prod(channel.message_shape), "messages")

@@ -11,9 +11,9 @@ import gymnasium as gym
 import numpy.typing as npt
 
 from ldp_gym.core.arrays import FloatArray, mixture
-from ldp_gym.core.simplex import Simplex
 from ldp_gym.core.validation import describe
 from ldp_gym.engine.game import game_of
+from ldp_gym.engine.simplex import Simplex
 from ldp_gym.envs.features import DEFAULT_LOGIT_RANGE, Logits
 
 __all__ = [

@@ -12,7 +12,7 @@ from ldp_gym import Game
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, mixture, softmax
 from ldp_gym.core.errors import IncompatibleChannelError
-from ldp_gym.engine.game import as_game
+from ldp_gym.engine.game import require_game
 from ldp_gym.engine.learners import Track, play_stepwise
 
 
@@ -49,7 +49,7 @@ class Learner(ABC):
                 break
 
     def __init__(self, game: Game) -> None:
-        self.game = as_game(game)
+        self.game = require_game(game)
         self._last: tuple[FloatArray, IntArray] | None = None  # candidates and rounds that act() saw last
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:

@@ -10,7 +10,7 @@ from ldp_agents.likelihood import finite_logs
 from ldp_gym import Game
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, Messages, softmax
-from ldp_gym.engine.game import as_game
+from ldp_gym.engine.game import require_game
 from ldp_gym.engine.posterior import finite
 
 
@@ -44,7 +44,7 @@ class Bayes(ExponentialWeights):
     rate = 1.0
 
     def __init__(self, game: Game, rate: float | None = None, prior: npt.ArrayLike | None = None) -> None:
-        as_game(game)
+        require_game(game)
         if rate is not None:
             self.rate = validation.positive("rate", rate)
         self._start = np.zeros(game.num_hypotheses)

@@ -6,7 +6,7 @@ from ldp_agents.likelihood import LinearWeights
 from ldp_gym import Game
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.engine.game import as_game
+from ldp_gym.engine.game import require_game
 from ldp_gym.engine.posterior import bayes_rule, fixed_share
 
 
@@ -26,7 +26,8 @@ class FixedShare(LinearWeights):
     """
 
     def __init__(self, game: Game, share: float | None = None) -> None:
-        self.share = 1.0 / as_game(game).horizon if share is None else validation.fraction("share", share)
+        usual = 1.0 / require_game(game).horizon
+        self.share = usual if share is None else validation.fraction("share", share)
         super().__init__(game)
 
     def advance(self, weights: FloatArray, likelihoods: FloatArray) -> FloatArray:

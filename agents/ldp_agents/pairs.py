@@ -8,7 +8,7 @@ from ldp_agents.likelihood import LikelihoodLearner, finite_logs
 from ldp_gym import Game
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, softmax
-from ldp_gym.engine.game import as_game
+from ldp_gym.engine.game import require_game
 from ldp_gym.engine.posterior import log_ratios
 
 _SHARES = tuple(n / 6 for n in range(1, 6))
@@ -33,7 +33,7 @@ class Pairs(LikelihoodLearner):
 
     def __init__(self, game: Game, members: float = 0.5) -> None:
         members = validation.positive("members", members, most=1.0)
-        num_hypotheses = as_game(game).num_hypotheses
+        num_hypotheses = require_game(game).num_hypotheses
         pairs = mixtures_of_two(num_hypotheses) if members < 1.0 else np.empty((0, num_hypotheses))
         self._mixtures = np.concatenate([np.eye(num_hypotheses), pairs])  # (N, K)
         prior = [

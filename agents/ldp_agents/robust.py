@@ -10,7 +10,7 @@ from ldp_agents.pairs import MOST_BESIDE_OTHERS, Pairs
 from ldp_agents.soft_bayes import SoftBayes
 from ldp_gym import Game
 from ldp_gym.core.arrays import BoolArray, FloatArray, softmax
-from ldp_gym.engine.game import as_game
+from ldp_gym.engine.game import require_game
 from ldp_gym.engine.posterior import log_ratios
 
 MEMBER, PAIR, SWITCHING, MIXTURE = 0.5, 0.08, 0.05, 0.37
@@ -34,7 +34,7 @@ class Robust(LikelihoodLearner):
     """
 
     def __init__(self, game: Game) -> None:
-        with_pairs = as_game(game).num_hypotheses <= MOST_BESIDE_OTHERS
+        with_pairs = require_game(game).num_hypotheses <= MOST_BESIDE_OTHERS
         members = MEMBER / (MEMBER + PAIR) if with_pairs else 1.0
         self._experts = (Pairs(game, members=members), FixedShare(game), SoftBayes(game))
         super().__init__(game)

@@ -8,7 +8,7 @@ from ldp_agents.likelihood import LinearWeights
 from ldp_gym import Game
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.engine.game import as_game
+from ldp_gym.engine.game import require_game
 from ldp_gym.engine.posterior import bayes_rule
 
 
@@ -33,7 +33,7 @@ class SoftBayes(LinearWeights):
     """
 
     def __init__(self, game: Game, rate: float | None = None) -> None:
-        usual = min(0.5, math.sqrt(math.log(as_game(game).num_hypotheses) / game.horizon))
+        usual = min(0.5, math.sqrt(math.log(require_game(game).num_hypotheses) / game.horizon))
         self.rate = usual if rate is None else validation.fraction("rate", rate)
         super().__init__(game)
 

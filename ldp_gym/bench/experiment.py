@@ -73,7 +73,7 @@ class Experiment:
 
     @property
     def channel_rules(self) -> dict[str, Any]:
-        """The rules about the channel, as far as they are given."""
+        """The given rules about the channel."""
         return {name: self.rules.given[name] for name in CHANNEL_RULES if name in self.rules.given}
 
     @property
@@ -104,17 +104,17 @@ class Experiment:
 
     @property
     def hypotheses(self) -> str:
-        """The class of the game in words, with K and M."""
+        """The hypotheses in words: their family, K and M."""
         return f"{self.family}, K = {self.num_hypotheses}, M = {self.num_labels:,}"
 
     @cached_property
     def setup(self) -> dict[str, Any]:
-        """Everything but the number of episodes and their blocks."""
+        """Everything that identifies the experiment but the number of episodes and their blocks."""
         played = {"learner": self.learner, "truth": self.truth, "leaders": self.leaders}
         return {"rules": json.loads(self.rules.key), "options": dict(self.options), **played}
 
     def cells(self, seed: int) -> list[Cell]:
-        """Its episodes in blocks, which are the same for every learner."""
+        """Cut the episodes into blocks, which are the same for every learner."""
         sources, block = _sources(self), max(1, min(self.block, _CELL_ROUNDS // self.horizon))
         return [
             Cell(replace(self, episodes=min(block, self.episodes - start)), seed + start, sources)
@@ -135,14 +135,14 @@ class Cell:
 
     @property
     def rounds(self) -> int:
-        """Number of rounds it plays, to which its time is proportional."""
+        """Number of rounds to play, to which the time is proportional."""
         experiment = self.experiment
         truths = experiment.num_hypotheses if experiment.truth == "all" else 1
         return experiment.episodes * experiment.horizon * truths
 
     @cached_property
     def configuration(self) -> str:
-        """Everything that its result depends on, as one line of JSON."""
+        """Everything that the result of the cell depends on, as one line of JSON."""
         played = {"episodes": self.experiment.episodes, "seed": self.seed}
         code = {"version": VERSION, "sources": dict(self.sources)}
         return canonical({**self.experiment.setup, **played, **code})

@@ -155,7 +155,7 @@ def _warn_of_blind_games(experiments: Sequence[Experiment]) -> None:
 
 
 def _find_track(learner: str, limits: Limits, trust: bool) -> Track:
-    """The track that a learner declares. An unknown learner is an error now, not in every cell."""
+    """Find the track that a learner declares. An unknown learner is an error now, not in every cell."""
     learner_code(learner)
     if not is_address(learner):
         return track_of(as_make_learner(learner, trust=trust))
@@ -244,7 +244,7 @@ def _check_parties(experiment: Experiment) -> None:
 
 @cache
 def _find_fault(party: str, rules: Rules) -> str | None:
-    """A breach of contract in one line, or None."""
+    """Describe how a party breaks its contract, in one line; None if it keeps it."""
     try:
         scenario = make_scenario(rules)
         if party == "channel":

@@ -387,6 +387,6 @@ class AdaptiveChannel(Channel):
         return np.maximum(self._public(posterior), LEAST_PUBLIC_WEIGHT)
 
 
-def as_channel(channel: object) -> Channel:
+def require_channel(channel: object) -> Channel:
     """Check that ``channel`` is a Channel, not its class or its name."""
     return validation.instance("channel", channel, Channel, "a Channel (made, not its class or name)")

@@ -23,14 +23,14 @@ with extra("bench", "the command ldp-gym"):
 
 
 class Commands(TyperGroup):
-    """All subcommands. One that cannot be imported says so in its place, and leaves the others working."""
+    """Group of all subcommands. One that cannot be imported says so, and leaves the others working."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names of the commands, this package's first."""
         return list(dict.fromkeys([*super().list_commands(ctx), *sorted(_plugins())]))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Command of a name."""
+        """Look up a subcommand by its name, this package's first."""
         own = super().get_command(ctx, cmd_name)
         point = _plugins().get(cmd_name)
         return own if own is not None or point is None else _plugin(point)
@@ -54,7 +54,7 @@ def _plugins() -> dict[str, EntryPoint]:
 
 
 def _plugin(point: EntryPoint) -> Any:
-    """Command of an entry point; where it cannot be imported, one that says why."""
+    """Load the command of an entry point; where that fails, make one that says why."""
     try:
         function = load_entry_point(point, "command")
         return _command(point.name, function, cls=getattr(function, "command_class", None))

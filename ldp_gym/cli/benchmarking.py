@@ -187,7 +187,7 @@ def export_command(
 
 
 class _Bar(Progress):
-    """Cells done and the time left, which is proportional to the rounds left."""
+    """Progress bar of the cells; the time left is proportional to the rounds left."""
 
     def __init__(self, console: Console) -> None:
         cells = TextColumn("{task.fields[done]}/{task.fields[cells]} cells")
@@ -209,7 +209,7 @@ class _Bar(Progress):
 
 
 def _print_section(console: Console, section: Section) -> None:
-    """Findings of a suite, then its tables, then what was not played."""
+    """Print the findings of a suite, then its tables, then what was not played."""
     suite, results = section.suite, section.results
     assert suite is not None
     assert results is not None
@@ -234,7 +234,7 @@ def _print_section(console: Console, section: Section) -> None:
 
 
 def _printed_tables(suite: Suite, results: Results) -> Sequence[tuple[str, Any]]:
-    """Titles and tables for a terminal."""
+    """Tables of a suite that are printed, with their titles."""
     found = list(suite.tables(results).items())
     if not suite.ranks_learners and not results.broken:
         return found

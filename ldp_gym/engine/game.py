@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ldp_gym.channels.base import Channel, as_channel
+from ldp_gym.channels.base import Channel, require_channel
 from ldp_gym.channels.clipped import ClippedChannel
 from ldp_gym.channels.clipping import Clipping
 from ldp_gym.core import validation
@@ -32,7 +32,7 @@ class Game:
     batch: int = 1
 
     def public_posterior(self, batch_shape: tuple[int, ...] = ()) -> PublicPosterior:
-        """The posterior of the public transcript before the first message."""
+        """Public posterior of a batch of games before the first message."""
         channel = self.channel
         return PublicPosterior(
             channel.num_hypotheses,
@@ -44,12 +44,12 @@ class Game:
 
     @property
     def num_hypotheses(self) -> int:
-        """K."""
+        """K, the number of hypotheses."""
         return self.channel.num_hypotheses
 
     @property
     def num_labels(self) -> int:
-        """M."""
+        """M, the number of labels."""
         return self.channel.num_labels
 
     @property
@@ -58,15 +58,15 @@ class Game:
         return self.channel.clipping if isinstance(self.channel, ClippedChannel) else Clipping(self.horizon)
 
 
-def as_game(game: object) -> Game:
-    """``game``, checked: the constructor of a learner takes it.
+def require_game(game: object) -> Game:
+    """Check that ``game``, the first argument of every learner, is a Game with a Channel.
 
     Raises:
         TypeError: if it is not a Game, or its channel is not a Channel.
     """
     what = "the Game a learner is made for, such as env.unwrapped.game"
     checked = validation.instance("game", game, Game, what)
-    as_channel(checked.channel)
+    require_channel(checked.channel)
     return checked
 
 

@@ -36,7 +36,7 @@ PARTIES = ("hypotheses", "channel", "nature", "truth")
 """Rules that name a party of the game; ``..._kwargs`` holds further options of a named one."""
 
 CHANNEL_RULES = ("channel", "channel_kwargs", "epsilon", "delta")
-"""Rules about the channel."""
+"""Names of the rules about the channel."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -144,7 +144,7 @@ class Rules:
 
     @classmethod
     def sentences(cls) -> dict[str, str]:
-        """What the documentation says about each rule, by name."""
+        """Description of each rule, by name, from the docstrings."""
         argument = re.compile(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
         documented = [inspect.cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__)]
         found = dict(pair for text in documented for pair in argument.findall(text))
@@ -166,7 +166,7 @@ class Rules:
 
     @property
     def rounds(self) -> int | None:
-        """T, or None where only the truth knows how many rows it replays."""
+        """T, or None where only a replayed truth knows its number of rows."""
         if self.horizon is not None:
             return int(self.horizon)
         if isinstance(self.truth, str) and (self.truth == "replay" or self.truth not in TRUTHS.own):

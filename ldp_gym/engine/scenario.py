@@ -21,10 +21,10 @@ from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.core.sampling import open_uniforms
-from ldp_gym.core.simplex import Simplex
 from ldp_gym.core.validation import describe
 from ldp_gym.engine.game import Game
 from ldp_gym.engine.rules import DEFAULT_HORIZON, PARTIES, Rules, takes
+from ldp_gym.engine.simplex import Simplex
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass, as_hypotheses
 from ldp_gym.natures.base import NATURES, Nature
 from ldp_gym.theory.information import MessageInformation
@@ -147,7 +147,7 @@ class Scenario:
             )
 
     def _check_tables(self) -> None:
-        """Refuse a channel that is made for few tables of candidates where there are more."""
+        """Refuse a channel that can be made for few tables of candidates in a game that has more."""
         most, contexts = self.channel.most_tables, self.nature.num_contexts
         if most is None or self.shares_table:
             return
@@ -188,7 +188,7 @@ class Scenario:
 
     @property
     def observation_space(self) -> gym.spaces.Dict:
-        """Number of messages so far, ``x_t``, ``Ytilde_{t-1}``, and the candidates on request."""
+        """Space of observations: messages so far, ``x_t``, ``Ytilde_{t-1}``; the candidates on request."""
         dim = self.hypotheses.context_dim
         spaces: dict[str, gym.Space[Any]] = {
             "round": gym.spaces.Box(0, self.horizon, (1,), dtype=np.int64),
@@ -202,7 +202,7 @@ class Scenario:
 
     @property
     def action_space(self) -> Simplex:
-        """Distributions over the labels."""
+        """Space of actions: distributions over the labels."""
         return Simplex(self.hypotheses.num_labels)
 
     @property
@@ -217,7 +217,7 @@ class Scenario:
 
     @property
     def num_uniforms(self) -> int:
-        """Number of uniforms per round: the context's, the truth's, the label's one, the channel's."""
+        """Number of uniform random numbers per round: for context, truth, label (one) and message."""
         return self.nature.num_uniforms + self.truth.num_uniforms + 1 + self.channel.num_uniforms
 
     @property

@@ -1,4 +1,4 @@
-"""LDPDist-v0 for one game, and the base class of both environments."""
+"""LDPDist-v0 for one game, and the base class of all environments."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RefereedEnv:
     _spec: EnvSpec | None = None
 
     def _make_games(self, arguments: Any, num_games: int = 1) -> None:
-        """Make the games of :class:`EnvArguments`."""
+        """Make ``num_games`` games from :class:`EnvArguments`."""
         self.arguments = arguments
         self.render_mode = arguments.render_mode
         if self.render_mode is not None:
@@ -58,7 +58,7 @@ class RefereedEnv:
 
     @property
     def spec(self) -> EnvSpec | None:
-        """Gymnasium's record of how it was made, with arrays as lists so that ``spec.to_json()`` works."""
+        """Gymnasium's record of the arguments, with arrays as lists so that ``spec.to_json()`` works."""
         return self._spec
 
     @spec.setter

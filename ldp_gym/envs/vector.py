@@ -15,10 +15,10 @@ from gymnasium.vector.utils import batch_space
 
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import BoolArray, FloatArray
-from ldp_gym.core.simplex import Simplex
 from ldp_gym.engine.referee import member_option
 from ldp_gym.engine.rules import takes
 from ldp_gym.engine.scenario import episode_generator
+from ldp_gym.engine.simplex import Simplex
 from ldp_gym.envs.rendering.frames import Frame
 from ldp_gym.envs.single import EnvArguments, RefereedEnv
 
@@ -215,5 +215,5 @@ def _merged(infos: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
 
 
 def _along(mask: BoolArray, values: npt.NDArray[Any]) -> BoolArray:
-    """A mask of games, shaped to broadcast with their values."""
+    """Reshape a mask of games so that it broadcasts with their values."""
     return mask.reshape(-1, *[1] * (values.ndim - 1))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
-from ldp_gym.channels.base import Channel, as_channel
+from ldp_gym.channels.base import Channel, require_channel
 from ldp_gym.channels.clipped import ClippedChannel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages, uniform_distribution
@@ -74,13 +74,13 @@ class Certificate:
 
 def uniform_posterior(channel: Channel) -> FloatArray | None:
     """Return the uniform public posterior for an adaptive channel, None for any other."""
-    num_hypotheses = as_channel(channel).num_hypotheses
+    num_hypotheses = require_channel(channel).num_hypotheses
     return uniform_distribution(num_hypotheses) if channel.adaptive else None
 
 
 def certify(channel: Channel, candidates: FloatArray, posterior: FloatArray | None = None) -> Certificate:
     """Audit a channel's claim at candidates ``(K, M)``: its eps if it is pure, its delta if it is not."""
-    claim = as_channel(channel).epsilon, channel.delta
+    claim = require_channel(channel).epsilon, channel.delta
     audit_floats = partial(reachable, channel, candidates, posterior)
     if channel.pure:
         found = exact_epsilon(channel, candidates, posterior)

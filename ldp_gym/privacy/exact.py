@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldp_gym.channels.accounting import DeltaBounds
-from ldp_gym.channels.base import Channel, as_channel
+from ldp_gym.channels.base import Channel, require_channel
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray, Messages
 from ldp_gym.core.errors import BrokenPromiseError
@@ -125,7 +125,7 @@ def check_situation(
     channel: Channel, candidates: FloatArray, posterior: FloatArray | None
 ) -> tuple[FloatArray, FloatArray | None]:
     """Check candidates ``(K, M)``, and the public posterior ``(K,)`` that an adaptive channel needs."""
-    num_hypotheses = as_channel(channel).num_hypotheses
+    num_hypotheses = require_channel(channel).num_hypotheses
     candidates = game_arrays.one_context(candidates, num_hypotheses, channel.num_labels)
     if posterior is not None:
         return candidates, game_arrays.one_posterior(posterior, num_hypotheses)

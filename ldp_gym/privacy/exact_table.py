@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.channels.base import CHANNELS, Channel, as_channel
+from ldp_gym.channels.base import CHANNELS, Channel, require_channel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages, uniform_distribution
 from ldp_gym.core.errors import BrokenPromiseError, IncompatibleChannelError
@@ -106,7 +106,7 @@ class ExactChannel:
     """
 
     def __init__(self, channel: Channel) -> None:
-        self.channel = as_channel(channel)
+        self.channel = require_channel(channel)
         _require_finite(channel)
         self._most_ratio = _exp_below(min(channel.epsilon, _LARGEST_EXPONENT))
 

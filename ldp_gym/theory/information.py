@@ -8,7 +8,7 @@ from typing import NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import Channel, as_channel
+from ldp_gym.channels.base import Channel, require_channel
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray, IntArray, uniform_distribution
 from ldp_gym.core.sampling import Purpose, categorical, stream
@@ -47,7 +47,7 @@ def information_rate(
         >>> round(rate, 4), error
         (0.1109, 0.0)
     """
-    num_hypotheses = as_channel(channel).num_hypotheses
+    num_hypotheses = require_channel(channel).num_hypotheses
     candidates = game_arrays.one_context(candidates, num_hypotheses, channel.num_labels)
     if weights is None:
         weights = uniform_distribution(num_hypotheses)
@@ -128,7 +128,7 @@ class MessageInformation:
     """
 
     def __init__(self, channel: Channel, candidates: FloatArray) -> None:
-        self._channel = as_channel(channel)
+        self._channel = require_channel(channel)
         self._candidates = game_arrays.candidates(candidates, channel.num_hypotheses, channel.num_labels)
         self._reference = None if channel.adaptive else self._compare(None)
 

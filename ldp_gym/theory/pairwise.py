@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from ldp_gym.channels.base import Channel, as_channel
+from ldp_gym.channels.base import Channel, require_channel
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, uniform_distribution
 from ldp_gym.theory.information import likelihood_ratios
@@ -146,7 +146,7 @@ def pair_information(
         >>> pair_information(Split(3, 3, 10), table).round(3).tolist()
         [[0.0, 0.0, 0.071], [0.0, 0.0, 0.071], [0.071, 0.071, 0.0]]
     """
-    size = as_channel(channel).num_hypotheses
+    size = require_channel(channel).num_hypotheses
     table = game_arrays.one_context(candidates, size, channel.num_labels)
     samples, seed = validation.whole("samples", samples, least=2), validation.seed("seed", seed)
     return _information(channel, table, np.triu(np.ones((size, size), dtype=np.bool_), 1), samples, seed)
@@ -211,7 +211,7 @@ def blind_pairs(
         >>> blind_pairs(Vote(3, 3, 10), table), blind_pairs(HalfSpace(3, 3, 10), table)
         ([(0, 1)], [])
     """
-    size = as_channel(channel).num_hypotheses
+    size = require_channel(channel).num_hypotheses
     tables = game_arrays.candidates(tables, size, channel.num_labels).reshape(-1, size, channel.num_labels)
     apart = np.maximum(tables[:, :, None] - tables[:, None], 0.0).sum(axis=-1).max(axis=0)
     unknown = np.triu(apart > validation.nonnegative("distance", distance), 1)
