@@ -1,0 +1,141 @@
+"""Rates, priors, floors and ties of the learners, worked out by hand."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from helpers import make_channel, record, small_rules
+
+import ldp_agents
+from ldp_agents.centred import CentredEXP3
+from ldp_agents.likelihood import LinearWeights
+from ldp_gym import Game
+from ldp_gym.engine.learners import begin_episodes
+from ldp_gym.engine.posterior import bayes_rule, finite, fixed_share, log_ratios
+from ldp_gym.engine.scenario import Scenario, first_generator
+
+
+def test_bayes_rule_and_its_parts():
+    """A prior of 1/2, 1/3, 1/6 and likelihoods 1/5, 3/5, 0: products 1/10, 1/5, 0."""
+    prior, likelihoods = np.array([1 / 2, 1 / 3, 1 / 6]), np.array([1 / 5, 3 / 5, 0.0])
+    posterior = bayes_rule(prior, likelihoods)
+    np.testing.assert_allclose(posterior, [1 / 3, 2 / 3, 0.0], rtol=1e-15)
+    np.testing.assert_allclose(fixed_share(posterior, 0.3), [1 / 3, 17 / 30, 1 / 10], rtol=1e-15)
+    logs = np.array([math.log(1 / 5), math.log(3 / 5), -math.inf])
+    np.testing.assert_allclose(finite(logs), [*logs[:2], -1e6])
+    np.testing.assert_allclose(log_ratios(logs)[:2], [math.log(1 / 3), 0.0], atol=1e-15)
+    np.testing.assert_allclose(log_ratios(logs, 0.25)[:2], [math.log(1 / 3) / 4, 0.0], atol=1e-15)
+    np.testing.assert_allclose(log_ratios(np.full(3, -math.inf)), 0.0), "ruled out by all"
+
+
+def test_rates_of_the_paper():
+    """K = 4 and T = 40: log 4 = 1.3862944."""
+    game = record(small_rules("one-bit"), 1)[0]
+    assert ldp_agents.WMA(game).rate == pytest.approx(math.sqrt(2 * 1.3862943611198906 / 40))
+    assert ldp_agents.WMA(game, rate="box").rate == pytest.approx(math.sqrt(2 * 4 * 1.3862943611198906 / 40))
+    assert ldp_agents.EXP3(game).rate == pytest.approx(math.sqrt(2 * 4 * 1.3862943611198906 / 40))
+    assert ldp_agents.Bayes(game).rate == 1.0
+
+
+def test_exponential_weights_of_the_literal_learner():
+    """Messages are losses: two rounds by hand, alone and along a tape."""
+    game, tape = record(small_rules("one-bit"), 2)
+    learner = ldp_agents.WMA(game)
+    learner.reset((1,))
+    learner.play(tape.candidates, tape.messages)
+    raw = [math.exp(-learner.rate * total) for total in tape.messages[0].sum(axis=0)]
+    np.testing.assert_allclose(learner.weights[0], np.array(raw) / sum(raw), rtol=1e-9)
+
+
+@pytest.mark.parametrize("rate", ["adaptive", "known"])
+def test_the_rate_of_centred_exp3_is_the_root_of_two_log_k_over_the_summed_spread(rate):
+    game, tape = record(small_rules("laplace-single"), 3)
+    learner = CentredEXP3(game, rate=rate)
+    learner.reset((1,))
+    learner.play(tape.candidates, tape.messages)
+    estimates = game.channel.loss_estimates(tape.messages[0], tape.candidates[0])
+    centred = estimates - estimates.mean(axis=-1, keepdims=True)
+    spread = (centred**2).sum() / 4  # mean squares over K = 4 hypotheses, summed over the rounds
+    if rate == "known":
+        spread = sum(game.channel.loss_variance(candidates) for candidates in tape.candidates[0])
+    raw = np.exp(-math.sqrt(2 * math.log(4) / spread) * estimates.sum(axis=0))
+    np.testing.assert_allclose(learner.weights[0], raw / raw.sum(), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("gap", "counts"), [(1e-11, True), (1e-13, False)])
+def test_a_spread_of_rounding_errors_moves_no_weight(gap, counts):
+    """Estimates that differ by less than 1e-12 are equal; a rate of one over it would tell them apart."""
+    game, tape = record(small_rules("laplace-single"), 1)
+    learner = CentredEXP3(game)
+    channel = SimpleNamespace(loss_estimates=lambda *_: np.array([0.0, 0.0, 2.0 * gap, 2.0 * gap]))
+    learner.game = SimpleNamespace(channel=channel, num_hypotheses=4)
+    _, spread = np.split(learner.losses(tape.messages[0, 0], tape.candidates[0, 0]), [4])
+    assert (spread[0] == pytest.approx(gap**2)) if counts else spread[0] == 0.0
+
+
+def test_tempered_bayes_with_a_prior():
+    """The prior before the first message; then the prior times likelihoods to the power of the rate."""
+    game, tape = record(small_rules("split"), 2)
+    prior = [0.1, 0.2, 0.3, 0.4]
+    learner = ldp_agents.Bayes(game, rate=0.25, prior=prior)
+    np.testing.assert_allclose(learner.weights, prior, rtol=1e-12)
+    learner.reset((1,))
+    learner.play(tape.candidates, tape.messages)
+    likelihoods = np.exp(game.channel.log_likelihood(tape.messages, tape.candidates))[0]
+    expected = prior * likelihoods[0] ** 0.25 * likelihoods[1] ** 0.25
+    np.testing.assert_allclose(learner.weights[0], expected / expected.sum(), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("behind", "weights"), [(1e-10, [1 / 2, 1 / 2, 0]), (1e-8, [1, 0, 0])])
+def test_mle_splits_ties_and_nothing_else(behind, weights):
+    game = record({**small_rules("split"), "num_hypotheses": 3}, 1)[0]
+    learner = ldp_agents.MLE(game)
+    learner._state = np.array([5.0, 5.0 + behind, 6.0])
+    np.testing.assert_allclose(learner.weights, weights)
+
+
+class Stopped(LinearWeights):
+    def advance(self, weights, likelihoods):
+        return np.array([3.0, 1.0, 0.0, 0.0])
+
+
+def test_weights_are_normalised_and_never_zero():
+    learner = Stopped(record(small_rules("split"), 1)[0])
+    learner.learn(np.ones(4))
+    np.testing.assert_allclose(learner.weights, [0.75, 0.25, 2.5e-301, 2.5e-301], rtol=1e-9)
+
+
+def test_the_prior_of_robust_and_when_it_does_without_pairs():
+    """Prior 0.5 of a member, 0.08 of a pair, 0.05 of switches, 0.37 of a mixture; pairs up to K = 32."""
+    learner = ldp_agents.Robust(record(small_rules("split"), 1)[0])
+    np.testing.assert_allclose(learner.trust, [0.58, 0.05, 0.37], rtol=1e-12)
+    pairs, share, soft = learner._experts
+    np.testing.assert_allclose(np.exp(pairs._state[:4]), 0.5 / 0.58 / 4, rtol=1e-12)
+    np.testing.assert_allclose(np.exp(pairs._state[4:]), 0.08 / 0.58 / 30, rtol=1e-12)
+    assert (share.share, soft.rate) == (1 / 40, pytest.approx(math.sqrt(math.log(4) / 40)))
+    sizes = {}
+    for count in (32, 33):
+        game = Game(None, make_channel("split", count, 64, 10), 10)
+        sizes[count] = ldp_agents.Robust(game)._experts[0]._state.size
+    assert sizes == {32: 32 + 5 * 32 * 31 // 2, 33: 33}
+
+
+def test_thompson_draws_again_in_every_round():
+    """Of 4 disjoint hypotheses that messages hardly tell apart, each is played in 15 to 35% of 400 rounds.
+
+    Of one draw per episode it would be one in all rounds. Four standard deviations are 9%.
+    """
+    rules = {"hypotheses": "disjoint", "num_hypotheses": 4, "channel": "split"}
+    scenario = Scenario(**rules, epsilon=0.001, horizon=400)
+    learner, table = ldp_agents.Thompson(scenario.game), scenario.hypotheses(np.zeros(1))
+    begin_episodes(learner, [first_generator(7)])
+    played = []
+    for _ in range(400):
+        played.append(int(learner.predict(table)[0].argmax()) * 4 // table.shape[1])
+        learner.update(table, np.ones((1, 4)) * [-1.0, -1.0, 1.0, 1.0])
+    shares = np.bincount(played, minlength=4) / 400
+    assert (shares > 0.15).all()
+    assert (shares < 0.35).all()
+    repeats = np.mean(np.equal(played[1:], played[:-1]))
+    assert 0.15 < repeats < 0.35, "independent draws repeat in a quarter of the rounds"
