@@ -71,7 +71,7 @@ def test_a_spread_of_rounding_errors_moves_no_weight(gap, counts):
     channel = SimpleNamespace(loss_estimates=lambda *_: np.array([0.0, 0.0, 2.0 * gap, 2.0 * gap]))
     learner.game = SimpleNamespace(channel=channel, num_hypotheses=4)
     _, spread = np.split(learner.losses(tape.messages[0, 0], tape.candidates[0, 0]), [4])
-    assert (spread[0] == pytest.approx(gap**2)) if counts else spread[0] == 0.0
+    assert (spread[0] == pytest.approx(gap**2, abs=0.0)) if counts else spread[0] == 0.0
 
 
 def test_tempered_bayes_with_a_prior():

@@ -8,6 +8,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from helpers import CHANNELS, assert_same_games, record, small_rules
 
+import ldp_agents
 import ldp_gym
 from ldp_gym.core.divergences import kl
 from ldp_gym.engine import referee
@@ -158,6 +159,28 @@ def test_the_score_is_the_return_over_that_of_bayes(monkeypatch):
     steps = [env.step(np.zeros(4)) for _ in range(40)]
     np.testing.assert_allclose([step[1] for step in steps], 0.0, atol=1e-12)
     assert steps[-1][4]["score"] == pytest.approx(0.0, abs=1e-9), "of this episode"
+
+
+def test_losses_are_capped_in_rewards_and_in_the_gain_of_bayes(monkeypatch):
+    """Against Bayes and the uniform mixture, stepped in LDPDist-v0 with the same cap."""
+    rules = small_rules("split", hypotheses="dirichlet", context_dim=1, epsilon=4.0, max_loss=0.3)
+    monkeypatch.setattr(box, "_REFERENCE_EPISODES", (12, 12))
+    monkeypatch.setattr(box, "_REFERENCE_SEED", 0)
+    env, totals = gym.make("LDPDist-v0", **rules), {}
+    for name in ("uniform", "bayes"):
+        learner, totals[name] = ldp_agents.make(name, env), np.zeros(12)
+        for seed in range(12):
+            seen, over = env.reset(seed=seed)[0], False
+            while not over:
+                seen, reward, over, _, info = env.step(learner.act(seen))
+                assert reward == -min(info["kl"], 0.3)
+                totals[name][seed] += reward
+    gains = totals["bayes"] - totals["uniform"]
+    assert estimate_bayes_gain(Scenario(**rules)) == pytest.approx(gains.mean(), rel=1e-9)
+    boxed = gym.make("LDPDistBox-v0", **rules)
+    boxed.reset(seed=3)
+    rewards = [boxed.step(np.zeros(4))[1] for _ in range(40)]
+    np.testing.assert_allclose(rewards, 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("channel", ["laplace-single", "identity"])
