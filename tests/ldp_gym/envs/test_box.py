@@ -115,8 +115,8 @@ def test_a_hypothesis_that_is_ruled_out_does_not_hide_the_others():
     game, _ = record(small_rules(), 2)
     told = np.array([[[-np.inf, 0.0, -1.0, -2.0]]])
     features = RunningEvidence(game, (1,)).along(told)[0, 0]
-    # Cut at -30 below the largest: -30, 0, -1, -2, less their mean -8.25; mean square 164.3125.
-    expected = np.array([-21.75, 8.25, 7.25, 6.25]) / math.sqrt(40 * 164.3125)
+    # Cut at -30 below the largest: -30, 0, -1, -2, less their mean -8.25; mean square 158.1875.
+    expected = np.array([-21.75, 8.25, 7.25, 6.25]) / math.sqrt(40 * 158.1875)
     np.testing.assert_allclose(features, [*expected, 1 / 40], rtol=1e-6)
 
 
