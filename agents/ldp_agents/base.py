@@ -87,7 +87,9 @@ class Learner(ABC):
         elif self._last is not None:
             last_candidates, last_rounds = self._last
             if not (begins | (rounds == last_rounds)).all():
-                self.update(last_candidates, observation["message"])
+                message = np.array(observation["message"])
+                message[begins] = message[~begins][:1]  # a game that begins has none, and forgets this one
+                self.update(last_candidates, message)
             if begins.any():
                 self.restart(begins)
         self._last = candidates, rounds

@@ -89,6 +89,12 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         """The group of each hypothesis, and the one that is named."""
         return gym.spaces.MultiDiscrete([self.sizes[-1]] * (self.num_hypotheses + 1))
 
+    def possible(self, messages: Messages) -> BoolArray:
+        """Mask ``(...)`` of divisions into a possible number of groups, none empty, of which one is named."""
+        groups = np.sort(messages[..., :-1], axis=-1)
+        filled = (groups[..., 0] == 0) & (np.diff(groups, axis=-1) <= 1).all(axis=-1)
+        return filled & np.isin(groups[..., -1] + 1, self.sizes) & (messages[..., -1] <= groups[..., -1])
+
     def encode(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> Messages:

@@ -14,7 +14,7 @@ from ldp_gym.channels.accounting import DeltaBounds
 from ldp_gym.channels.clipping import Clipping
 from ldp_gym.channels.listing import MessageList, complete_list, list_space, message_range
 from ldp_gym.core import game_arrays, validation
-from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at
 from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.core.registry import Registry
 from ldp_gym.core.sampling import open_uniforms
@@ -38,7 +38,8 @@ class Channel(ABC):
     :meth:`log_density`; the likelihoods, the Bayes learner and, if the messages are finite, the exact audit
     follow (else define :meth:`worst_case_messages` too). ``ldp_gym.testing.check_channel`` checks it.
 
-    Labels are indices ``0..M-1``. Every point of the message space may be a message.
+    Labels are indices ``0..M-1``. Every point of the message space may be a message, unless
+    :meth:`possible` is overridden.
 
     Args:
         num_hypotheses: K.
@@ -321,7 +322,7 @@ class Channel(ABC):
         return self.encode(labels, candidates, uniforms, posterior)
 
     def check_messages(self, messages: Any) -> Messages:
-        """Messages ``(..., *message_shape)`` from a user as an array, checked to be points of the space."""
+        """Messages ``(..., *message_shape)`` from a user as an array, checked to be :meth:`possible`."""
         array = messages if type(messages) is np.ndarray else validation.numbers("message", messages)
         shape, (low, high, whole) = self.message_shape, self._message_range
         if array.shape[array.ndim - len(shape) :] != shape:
@@ -336,7 +337,15 @@ class Channel(ABC):
             if (array != np.rint(array)).any():
                 raise ValueError(f"a message of {self!r} must be whole numbers, got {messages!r}")
             array = array.astype(np.int64)
+        if not (possible := np.asarray(self.possible(array))).all():
+            raise ValueError(
+                f"{self!r} never sends {array[~possible][0]!r}: hand over its messages as they were sent"
+            )
         return array
+
+    def possible(self, messages: Messages) -> BoolArray:
+        """Mask ``(...)`` of the points of the space that are sent at some candidates: by default all."""
+        return np.ones(messages.shape[: messages.ndim - len(self.message_shape)], dtype=np.bool_)
 
     @cached_property
     def _message_range(self) -> tuple[Any, Any, bool]:

@@ -16,11 +16,14 @@ import numpy as np
 from ldp_gym.channels.base import Public
 from ldp_gym.channels.listing import NUM_DRAWS, MessageList, list_by_coins
 from ldp_gym.channels.two_level import EvenChannel, quadratic_losses
-from ldp_gym.core.arrays import FloatArray, IntArray, Messages, masses, mixture
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, masses, mixture
 
 TIE = 1e-12
 """Size of a sum, relative to its summed terms, that counts as 0: rounding must not decide a side."""
 
+
+_UNBALANCED = 1e-6
+"""Largest sum of a contrast's coefficients, which is 0 up to rounding."""
 
 Questions = tuple[FloatArray, FloatArray]
 """Questions ``(n, K)`` and their probabilities ``(n,)``."""
@@ -57,6 +60,11 @@ class BitChannel(EvenChannel):
     def message_space(self) -> gym.spaces.Box:
         """Coefficients of the hypotheses, negative for those that like the answer."""
         return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
+
+    def possible(self, messages: Messages) -> BoolArray:
+        """Mask ``(...)`` of questions with a sign: by default contrasts of largest coefficient 1, or 0."""
+        largest = np.abs(messages).max(axis=-1)
+        return np.isin(largest, [0.0, 1.0]) & (np.abs(messages.sum(axis=-1)) <= _UNBALANCED)
 
     @property
     def num_uniforms(self) -> int:

@@ -20,7 +20,16 @@ from ldp_gym.channels.base import AdaptiveChannel, Public
 from ldp_gym.channels.bit import TIE, BitChannel, Questions, label_sides
 from ldp_gym.channels.half_space import turn_contrast
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, expectations, mixture, sums_in_order
+from ldp_gym.core.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Messages,
+    at,
+    expectations,
+    mixture,
+    sums_in_order,
+)
 from ldp_gym.core.sampling import categorical, normal
 
 
@@ -88,6 +97,11 @@ class Challenge(AdaptiveChannel, BitChannel):
     def num_public_coins(self) -> int:
         """One that draws a hypothesis, or one for each hypothesis."""
         return 1 if self.question == "one" else self.num_hypotheses
+
+    def possible(self, messages: Messages) -> BoolArray:
+        if self.question == "one":
+            return super().possible(messages)
+        return np.asarray(np.abs(messages).max(axis=-1) == 1.0)
 
     def encode(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None

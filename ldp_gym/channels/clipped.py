@@ -10,7 +10,7 @@ import numpy as np
 
 from ldp_gym.channels.base import Channel, Public
 from ldp_gym.channels.clipping import Cells, Clipping
-from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, expectations, has_zero
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at, expectations, has_zero
 from ldp_gym.core.sampling import integers
 
 NEGLIGIBLE = 1e-5
@@ -137,6 +137,11 @@ def range_of(density: FloatArray, lengths: FloatArray) -> tuple[FloatArray, Floa
 def mark_revealed(losses: FloatArray) -> FloatArray:
     """Losses without an exact zero, which stands for "not revealed" where one coordinate of K is."""
     return np.where(losses == 0.0, np.finfo(np.float64).tiny, losses)
+
+
+def reveals_one(messages: Messages) -> BoolArray:
+    """Mask ``(...)`` of messages that reveal exactly one coordinate."""
+    return np.count_nonzero(messages, axis=-1) == 1
 
 
 def revealed_coordinate(messages: Messages) -> IntArray:

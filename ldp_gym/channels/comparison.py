@@ -13,7 +13,7 @@ import numpy as np
 from ldp_gym.channels.base import AdaptiveChannel, Public
 from ldp_gym.channels.bit import BitChannel, Questions
 from ldp_gym.channels.listing import MOST_ORDERED, all_orders, all_subsets
-from ldp_gym.core.arrays import FloatArray, IntArray, Messages, uniform_distribution
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, uniform_distribution
 from ldp_gym.core.sampling import integers
 
 _HALF = 0.5 - 1e-9
@@ -50,6 +50,10 @@ class Split(BitChannel):
     @property
     def num_public_coins(self) -> int:
         return self.num_hypotheses
+
+    def possible(self, messages: Messages) -> BoolArray:
+        halves = (self._half, self.num_hypotheses - self._half)
+        return two_sided(messages) & np.isin((messages > 0.0).sum(axis=-1), halves)
 
     @property
     def _half(self) -> int:
@@ -96,6 +100,9 @@ class AdaptiveSplit(AdaptiveChannel, BitChannel):
     When to use it: rounds may depend on earlier messages, and eps is small (0.5) or K is large (above 100).
     When not: at eps above 1, where ``adaptive-groups`` says more than a bit.
     """
+
+    def possible(self, messages: Messages) -> BoolArray:
+        return two_sided(messages)
 
     @property
     def num_public_coins(self) -> int:
@@ -155,6 +162,10 @@ class Scheffe(BitChannel):
     probability ``2 / (K (K - 1))``. When not: for large K, where ``split`` asks about all in every round.
     """
 
+    def possible(self, messages: Messages) -> BoolArray:
+        others = self.num_hypotheses - 2
+        return (np.sort(messages, axis=-1) == np.repeat([-1.0, 0.0, 1.0], [1, others, 1])).all(axis=-1)
+
     @property
     def num_public_coins(self) -> int:
         return 2
@@ -171,6 +182,11 @@ class Scheffe(BitChannel):
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """All pairs with both answers."""
         return self.list_messages(candidates).messages
+
+
+def two_sided(messages: Messages) -> BoolArray:
+    """Mask ``(...)`` of messages that are -1 or +1 everywhere, and not the same everywhere."""
+    return (np.abs(messages) == 1.0).all(axis=-1) & (np.abs(messages.sum(axis=-1)) < messages.shape[-1])
 
 
 def pair_sides(one: IntArray, other: IntArray, num_hypotheses: int) -> FloatArray:

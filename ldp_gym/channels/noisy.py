@@ -19,10 +19,11 @@ from ldp_gym.channels.clipped import (
     importance_weighted_losses,
     mark_revealed,
     revealed_coordinate,
+    reveals_one,
 )
 from ldp_gym.channels.clipping import Cells
 from ldp_gym.core import sampling, validation
-from ldp_gym.core.arrays import FloatArray, IntArray, Messages, at, masses, one_hot
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at, masses, one_hot
 
 CALIBRATIONS = ("paper", "tight")
 
@@ -176,6 +177,9 @@ class LaplaceSingle(NoisyChannel):
     law: ClassVar[NoiseLaw] = LAPLACE
     free_of_num_labels: ClassVar[bool] = True
     num_uniforms = 4  # two for h_t, the coordinate, the noise
+
+    def possible(self, messages: Messages) -> BoolArray:
+        return reveals_one(messages)
 
     def _unit_scale(self) -> float:
         return 1.0 / self.epsilon

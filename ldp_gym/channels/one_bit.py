@@ -15,6 +15,7 @@ from ldp_gym.channels.clipped import (
     mark_revealed,
     range_of,
     revealed_coordinate,
+    reveals_one,
 )
 from ldp_gym.channels.clipping import Cells
 from ldp_gym.channels.listing import MessageList, complete_list
@@ -87,6 +88,9 @@ class OneBit(ClippedChannel):
     def pieces(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """A report for every piece on which the densities of values ``(M,)`` are constant, and its size."""
         return np.array([-self._bit, self._bit]), np.ones(2)
+
+    def possible(self, messages: Messages) -> BoolArray:
+        return reveals_one(messages)
 
     @property
     def num_uniforms(self) -> int:

@@ -20,7 +20,7 @@ from ldp_gym.channels.listing import (
     num_circles,
 )
 from ldp_gym.channels.two_level import EvenChannel, LabelChannel
-from ldp_gym.core.arrays import FloatArray, IntArray, Messages
+from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
 
 
 class SubsetChannel(EvenChannel):
@@ -63,6 +63,10 @@ class SubsetChannel(EvenChannel):
     @abstractmethod
     def _read(self, messages: Messages) -> FloatArray:
         """The sets of messages, as zeros and ones: the inverse of :meth:`_write`."""
+
+    def possible(self, messages: Messages) -> BoolArray:
+        sets = self._read(messages)
+        return (self._write(sets) == messages).all(axis=-1) & (sets.sum(axis=-1) == self.size)
 
     def _draw(self, names: IntArray, uniforms: FloatArray) -> FloatArray:
         """Sets ``(..., N)`` as zeros and ones: the w names of least uniforms, the own first or last."""

@@ -25,6 +25,7 @@ from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_o
 from ldp_gym.channels.subset_selection import SubsetChannel
 from ldp_gym.channels.two_level import TwoLevelChannel, best_share, log_mixture, quadratic_losses
 from ldp_gym.core.arrays import (
+    BoolArray,
     FloatArray,
     IntArray,
     Messages,
@@ -190,6 +191,10 @@ class Wheel(TwoLevelChannel):
     def message_space(self) -> gym.spaces.Box:
         """Distance of each hypothesis behind the start of the arc."""
         return gym.spaces.Box(0.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
+
+    def possible(self, messages: Messages) -> BoolArray:
+        """Mask ``(...)`` of messages whose distances are all positive."""
+        return np.asarray((messages > 0.0).all(axis=-1))
 
     def _stretches(self, candidates: FloatArray) -> FloatArray:
         """Probability ``(..., K)`` of a vote for each hypothesis under the uniform mixture."""

@@ -56,6 +56,44 @@ def test_what_a_user_hands_over_is_checked(name):
             channel.log_likelihood(message, TABLE)
 
 
+IMPOSSIBLE = {
+    "split": [[0, 0, 0, 0, 0], [1, 1, 1, 1, 1], [1, -1, -1, -1, -1], [1, 1, -0.5, -1, -1]],
+    "adaptive-split": [[0, 0, 0, 0, 0], [-1, -1, -1, -1, -1], [1, -1, -1, -1, 0.5]],
+    "scheffe": [[0, 0, 0, 0, 0], [1, 1, 0, 0, 0], [1, -1, -1, 0, 0], [0.5, -0.5, 0, 0, 0]],
+    "half-space": [[0.5, -0.5, 0, 0, 0], [1, -0.5, 0, 0, 0], [1, 1, 1, 1, 1]],
+    "vote": [[1, 1, 1, 1, 1], [-1, -1, -1, -1, -1], [-0.5, -0.5, 1, 1, 1]],
+    "wheel": [[0, 0.5, 0.5, 1, 1]],
+    "subset-selection": [[0, 0, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1]],
+    "adaptive-groups": [[0, 0, 0, 0, 0, 0], [1, 1, 2, 2, 1, 1], [0, 0, 1, 1, 1, 2], [0, 2, 2, 2, 2, 0]],
+    "laplace-single": [[0, 0, 0, 0, 0], [0.1, 0.2, 0, 0, 0]],
+    "one-bit": [[0, 0, 0, 0, 0], [3, 0, 0, 0, -2]],
+    "hybrid": [[0, 0, 0, 0, 0], [3, 1, 0, 0, -2]],
+}
+"""Points of the message space, K = 5, M = 6, eps = 1, that the channel never sends."""
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_a_message_that_its_channel_cannot_send_is_refused(name):
+    table, rng = np.random.default_rng(1).dirichlet(np.full(6, 0.5), size=5), np.random.default_rng(2)
+    env = gym.make(
+        "LDPDist-v0", hypotheses=table, channel=name, delta=1e-5 * (not ldp_gym.CHANNELS[name].pure)
+    )
+    game = env.unwrapped.game
+    channel, learner = game.channel, ldp_agents.make("bayes", game)
+    public = np.full(5, 0.2) if channel.adaptive else None
+    sent = channel.privatize(rng.integers(6, size=200), table, rng, public)
+    assert channel.possible(channel.check_messages(sent)).all()
+    try:
+        assert channel.possible(channel.list_messages(table, public).messages).all()
+    except TypeError:
+        assert not channel.pure or name == "laplace-single"
+    for message in IMPOSSIBLE.get(name, []):
+        assert np.array(message, dtype=channel.message_space.dtype) in channel.message_space
+        with pytest.raises(ValueError, match="never sends"):
+            learner.update(table, np.array(message))
+    learner.update(table, sent[0])
+
+
 @pytest.mark.parametrize("name", CHANNELS)
 def test_labels_candidates_coins_and_losses_broadcast(name):
     channel, rng = make_channel(name, 3, 4, 50), np.random.default_rng(0)
