@@ -26,7 +26,7 @@ family below 5%.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
@@ -188,11 +188,24 @@ def difference(samples: FloatArray, others: FloatArray, comparisons: int = 1) ->
     With several comparisons all intervals hold together with 95% confidence (Bonferroni). Where the learners
     differ by the same in every episode, as two do that read no message, the interval is that number.
     """
-    with np.errstate(invalid="ignore"):  # two infinite risks have no difference
-        pairs = np.asarray(samples) - np.asarray(others)
+    pairs = paired(samples, others)
+    with np.errstate(invalid="ignore"):  # a learner's risk may be infinite
         found = mean(pairs, 1.0 - (1.0 - CONFIDENCE) / comparisons)
-    alike = len(pairs) > 1 and np.ptp(pairs) == 0.0
+        alike = len(pairs) > 1 and np.ptp(pairs) == 0.0
     return replace(found, low=found.value, high=found.value) if alike else found
+
+
+def paired(samples: FloatArray, others: FloatArray | float) -> FloatArray:
+    """Differences of samples ``(..., n)`` and others; 0 where they agree to nine digits, up to rounding.
+
+    Example:
+        >>> paired(np.array([2.0, 0.1 + 0.2]), np.array([1.0, 0.3])).tolist()
+        [1.0, 0.0]
+    """
+    with np.errstate(invalid="ignore"):  # two infinite risks have no difference
+        apart = np.subtract(samples, others)
+        rounding = _NO_SPREAD * np.minimum(np.abs(samples), np.abs(others))
+        return np.where(np.abs(apart) <= rounding, 0.0, apart)
 
 
 def slope(positions: Sequence[float], samples: Sequence[FloatArray]) -> Estimate:
@@ -255,17 +268,18 @@ def p_above(samples: FloatArray, value: float) -> float:
     """p-value of "expectation <= value"; of the largest expectation for samples ``(K, n)``.
 
     It is two-sided: the least ``1 - confidence`` at which the interval of :func:`mean` lies above ``value``.
+    A constant sample is taken at its word: it belongs to a learner whose loss no message changes.
 
     Example:
         >>> p_above(np.arange(100.0), 40.0) < 0.01 < 0.1 < p_above(np.arange(100.0), 49.0)
         True
     """
-    samples = np.atleast_2d(samples)
+    samples = np.atleast_2d(paired(samples, value))
     if not _usable(samples):
         return 1.0
     means, errors, pivots = _studentize(samples)
     with np.errstate(divide="ignore", invalid="ignore"):
-        distances = (means - value) / errors
+        distances = means / errors
     distance = np.fmax.reduce(distances, initial=-np.inf)  # a constant sample at the value says nothing
     share = min(
         _share_beyond(np.fmax.reduce(pivots, axis=0), distance),
@@ -403,8 +417,13 @@ class Verdict(Enum):
 
     @property
     def mark(self) -> str:
-        """Sign in front of a finding; that of a vacuous claim is the one of findings that claim nothing."""
-        return {"shown": "✓", "not contradicted": "~", "vacuous here": "·", "contradicted": "✗"}[self.value]
+        """Sign in front of a finding; a vacuous claim has the dot of findings that claim nothing."""
+        return {
+            "shown": "✓",
+            "not contradicted": "~",
+            "vacuous here": "· (vacuous here)",
+            "contradicted": "✗",
+        }[self.value]
 
 
 @dataclass(frozen=True)
@@ -422,29 +441,35 @@ class Evidence:
     vacuous: bool = False
 
 
-def above(samples: FloatArray, value: float, control: FloatArray | None = None) -> Evidence:
+def above(samples: FloatArray, value: float, control: FloatArray | float | None = None) -> Evidence:
     """Test that an expectation is above a value; for samples ``(K, n)``, the largest of K.
 
     Args:
         samples: ``(n,)`` or ``(K, n)``.
         value: the value.
-        control: samples, in either shape, of a control that must break the claim: the claim is vacuous unless
-            they contradict it at 5%. Lower bounds have one without privacy, upper bounds (see :func:`below`)
-            a learner that never learns.
+        control: expectation, or samples in either shape, of a control that must break the claim: it is
+            vacuous unless they contradict it at 5%. Lower bounds have one without privacy, upper bounds (see
+            :func:`below`) a learner that never learns.
     """
     samples = validation.numbers("samples", samples)
     if samples.ndim not in (1, 2) or np.isnan(samples).any():
         raise ValueError(f"samples must be numbers of shape (n,) or (K, n), got {samples}")
     value = validation.real("value", value)
-    vacuous = control is not None and above(control, value).p_against > 1.0 - CONFIDENCE
-    return Evidence(p_above(samples, value), p_below(samples, value), vacuous)
+    found = Evidence(p_above(samples, value), p_below(samples, value))
+    return found if control is None else replace(found, vacuous=not _broken(above, value, control))
 
 
-def below(samples: FloatArray, value: float, control: FloatArray | None = None) -> Evidence:
+def below(samples: FloatArray, value: float, control: FloatArray | float | None = None) -> Evidence:
     """Test that an expectation is below a value; see :func:`above`."""
     opposite = above(samples, value)
-    vacuous = control is not None and above(control, value).p_for > 1.0 - CONFIDENCE
-    return Evidence(opposite.p_against, opposite.p_for, vacuous)
+    found = Evidence(opposite.p_against, opposite.p_for)
+    return found if control is None else replace(found, vacuous=not _broken(below, value, control))
+
+
+def _broken(claim: Callable[..., Evidence], value: float, control: FloatArray | float) -> bool:
+    """Tell if a control contradicts a claim about a value; a number is a sample that is constant."""
+    samples = np.full(2, control) if np.ndim(control) == 0 else control
+    return claim(samples, value).p_against <= 1.0 - CONFIDENCE
 
 
 def certain(holds: bool) -> Evidence:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from ldp_gym.bench.suites.base import REDRAWN, TABLES, Suite, channel_rules
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.rules import Rules
-from ldp_gym.statistics import above, below, certain, every
+from ldp_gym.statistics import Evidence, above, below, certain, every
 
 _COMPARED = (*((name, "laplace-single") for name in ("exp3", "centred-exp3", "bayes")), ("bayes", "split"))
 """Learners and channels that several suites play."""
@@ -33,7 +33,9 @@ class Upper(Suite):
     claim = (
         "Algorithms 1 and 2 have risk of order sqrt(T) up to logarithms: at most the theorem's bound, and "
         "of slope less than 1 in log-log once they learn. Dirichlet(0.3) tables with K = 8, M = 16, eps = "
-        "1; every episode has its own table, the same at every T: the intervals are over tables."
+        "1; every episode has its own table, the same at every T: the intervals are over tables. There the "
+        "bounds are vacuous: a learner that never learns keeps them. They are tested on two disjoint "
+        "hypotheses, T = 20,000, at an eps so large that they say something."
     )
     axis = "T"
     fitted = 2
@@ -47,15 +49,32 @@ class Upper(Suite):
     episodes: ClassVar[dict[int, int]] = {10**3: 64, 10**4: 32, 10**5: 16, 10**6: 8, 10**7: 8}
     """Number of tables, and episodes, at each horizon; the shorter ones share theirs with the longer."""
 
+    telling: ClassVar[dict[tuple[str, str], float]] = {
+        ("exp3", "laplace-single"): 50.0,
+        ("wma", "laplace-vector"): 1000.0,
+    }
+    """An eps at which the bound is not vacuous for two disjoint hypotheses in 20,000 rounds."""
+
     def own_experiments(self, small: bool) -> list[Experiment]:
         counts = {10**3: 8, 10**4: 4} if small else self.episodes
-        return [
+        tables = [
             Experiment(
                 Rules.of({**_FRESH, **channel_rules(channel), "horizon": horizon}), learner, episodes=count
             )
             for learner, channel, end in self.pairs
             for horizon, count in counts.items()
             if horizon <= end
+        ]
+        pair = {"hypotheses": "disjoint", "num_hypotheses": 2, "horizon": 20_000}
+        return tables + [
+            Experiment(
+                Rules.of({**pair, **channel_rules(channel), "epsilon": epsilon}),
+                name,
+                episodes=8,
+                truth="all",
+            )
+            for (learner, channel), epsilon in self.telling.items()
+            for name in (learner, "uniform")
         ]
 
     def findings(self, results: Results) -> Iterator[Finding]:
@@ -69,10 +88,23 @@ class Upper(Suite):
                 start = f"from T = {below_half[0]:,}" if below_half else "nowhere"
                 text = f"below half of the uniform mixture's risk {start}; at the end it has"
                 yield Finding(f"{learner} on {channel}: {text} {shares[-1]:.2g} of it.")
-            if line and np.isfinite(line[0].bound):
-                worst = max(r.totals.max() / r.bound for r in line)
-                text = f"{learner}: at most {worst:.2g} times the theorem's bound, in any episode."
-                yield Finding(text, every(below(r.totals, r.bound) for r in line))
+            if idle and line and np.isfinite(line[0].bound):
+                never = [idle[0][: len(r.totals)] * r.horizon for r in line]  # without learning
+                most, least = (
+                    max(totals.mean() / r.bound for r, totals in zip(line, some, strict=True))
+                    for some in ([r.totals for r in line], never)
+                )
+                text = f"{learner} on tables: at most {most:.2g} times the theorem's bound; without learning "
+                parts = [below(r.totals, r.bound, control) for r, control in zip(line, never, strict=True)]
+                yield Finding(f"{text}at most {least:.2g} times.", every(parts))
+        for r, control in _with_controls(results.successes, "uniform"):
+            if np.isfinite(r.bound):
+                text = (
+                    f"{r.learner} on two disjoint hypotheses, eps = {r.experiment.epsilon:g}: the worst risk "
+                )
+                text += f"is {r.risk / r.bound} times the theorem's bound; without learning "
+                holds = below(r.evaluation.kl[..., -1], r.bound, control.evaluation.kl[..., -1])
+                yield Finding(f"{text}{control.risk.value / r.bound:.2g} times.", holds)
         last = results.line("exp3", "laplace-single")[-2:]
         if len(last) == 2 and last[1].horizon == max(self.episodes):
             slopes = statistics.slope_contributions([r.horizon for r in last], [r.totals for r in last])
@@ -153,9 +185,11 @@ class NumLabels(Suite):
         ]
         channels = ("randomized-response", "subset-selection", "laplace-single", "vote", "split", "wheel")
         games = [{**game, "channel": channel} for channel in channels for game in refined]
-        return [Experiment(Rules.of(game), "bayes", episodes=episodes) for game in games]
+        idle = Experiment(Rules.of({**refined[0], "channel": "split"}), "uniform", episodes=episodes)
+        return [*(Experiment(Rules.of(game), "bayes", episodes=episodes) for game in games), idle]
 
     def findings(self, results: Results) -> Iterator[Finding]:
+        idle = [result.totals for result in results.select(learner="uniform")]  # the same at every M
         for channel in results.channels:
             line = results.line("bayes", channel, self.position)
             if len(line) < 2:
@@ -164,8 +198,12 @@ class NumLabels(Suite):
             span = f"{channel}: from M = {x[0]} to {x[-1]:,}"
             if CHANNELS.class_of(channel).free_of_num_labels:
                 change = max(float(np.abs(totals - y[0]).max()) for totals in y)
-                text = f"{span} no episode's risk changes by more than {change:.0e} nats."
-                yield Finding(text, certain(change < 1e-6))
+                text = f"{span} no episode's risk changes by more than {change:.0e} nats"
+                learns = [below(statistics.paired(y[0], totals), 0.0) for totals in idle]
+                text += (
+                    f", and Bayes pays {y[0].mean() / idle[0].mean():.2g} of not learning." if idle else "."
+                )
+                yield Finding(text, every([certain(change < 1e-6), *learns]) if idle else None)
             else:
                 claimed = channel == "randomized-response"
                 grows = above(statistics.slope_contributions(x, y), 0.0) if claimed else None
@@ -185,17 +223,24 @@ class Lower(Suite):
     title = "The lower bound's class"
     claim = (
         "On the Hadamard class every pure, non-adaptive channel pays at least a T / 132 for some truth, "
-        "whatever the learner (Appendix A). On the same pairs with another gap a it pays at least our "
-        "sharper bound (hadamard_lower_bound), which is shown next to it."
+        "whatever the learner (Appendix A): tested at small eps, where that is more than Bayes pays without "
+        "privacy. On the same pairs with another gap a it pays at least our sharper bound "
+        "(hadamard_lower_bound), tested at about the gap where that is largest."
     )
-    points = ((8, 1_000, 1.0), (8, 10_000, 1.0), (32, 1_000, 1.0), (8, 1_000, 0.5))
+    points = ((8, 10_000, 0.05), (8, 30_000, 0.05), (32, 10_000, 0.05), (8, 10_000, 0.1))
     """2K hypotheses, T and eps: a base point, and others that differ from it in one of them."""
 
+    sharper = ((8, 1_000, 1.0, 0.1), (8, 1_000, 0.2, 0.68), (32, 1_000, 0.2, 1.0))
+    """2K hypotheses, T, eps and the gap at which our bound is about its largest."""
+
     def own_experiments(self, small: bool) -> list[Experiment]:
-        points, episodes = (((8, 200, 1.0), (8, 400, 1.0)), 8) if small else (self.points, 16)
+        points, episodes = (
+            (((2, 2_000, 0.02), (8, 400, 0.2, 1.0)), 8) if small else ((*self.points, *self.sharper), 16)
+        )
         games = [
             {"hypotheses": "hadamard", "num_hypotheses": k, "horizon": t, "epsilon": e, "channel": channel}
-            for k, t, e in points
+            | ({"hypotheses_kwargs": {"gap": gap[0]}} if gap else {})
+            for k, t, e, *gap in points
             for channel in _pure_channels(adaptive=False)
         ]
         learners = ("bayes", "uniform")
@@ -203,27 +248,54 @@ class Lower(Suite):
             Experiment(Rules.of(g), name, episodes=episodes, truth="all") for g in games for name in learners
         ]
 
+    def _panels(self, results: Results) -> dict[str, tuple[float, list[ExperimentResult]]]:
+        """Lower bound and results of each point, by its title."""
+
+        def point_and_gap(e: Experiment) -> tuple[int, int, float, float | None]:
+            return *_point(e), (e.rules.hypotheses_kwargs or {}).get("gap")
+
+        panels = {}
+        for (size, horizon, epsilon, gap), played in results.group(point_and_gap).items():
+            title = f"2K = {size}, T = {horizon:,}, eps = {epsilon:g}" + (f", a = {gap:g}" if gap else "")
+            paper, ours = (size, horizon, epsilon), (size // 2, horizon, epsilon, gap)
+            bound = theory.hadamard_lower_bound(*ours) if gap else theory.lower_bound(*paper)
+            panels[title] = bound, played
+        return panels
+
     def findings(self, results: Results) -> Iterator[Finding]:
-        for point, played in results.group(_point).items():
-            bound, ours = theory.lower_bound(*point), theory.hadamard_lower_bound(point[0] // 2, *point[1:])
+        for title, (bound, played) in self._panels(results).items():
             best, count = min(played, key=lambda r: r.risk.value), len({r.channel for r in played})
-            where = f"{_title(point, ', ')}: the best of {count} channels is {best.channel} ({best.learner})"
-            text = f"{where}, with {best.risk.value / bound:,.0f} times the lower bound, {bound:.3g} nats. "
-            text += f"Ours, at its best gap: {ours:.3g}."
-            yield Finding(text, every(above(r.evaluation.kl[..., -1], bound) for r in played))
+            where = f"{title}: the best of {count} channels is {best.channel} ({best.learner})"
+            text = f"{where}, with {best.risk.value / bound:,.3g} times the lower bound, {bound:.3g} nats."
+            yield Finding(text, _never_below(played, bound))
 
     def draw(self, results: Results) -> figures.Figure:
-        groups = results.group(_point).items()
-        panels = {_title(point): (theory.lower_bound(*point), played) for point, played in groups}
-        return figures.draw_ranking(panels, "worst truth, best learner: multiple of the lower bound")
+        panels = self._panels(results).items()
+        return figures.draw_ranking(
+            {title.replace(", ", "\n"): panel for title, panel in panels},
+            "worst truth, best learner: multiple of the lower bound",
+        )
 
 
 def _point(experiment: Experiment) -> tuple[int, int, float]:
     return experiment.num_hypotheses, experiment.horizon, experiment.epsilon
 
 
-def _title(point: tuple[int, int, float], separator: str = "\n") -> str:
-    return f"2K = {point[0]}, T = {point[1]:,}{separator}eps = {point[2]:g}"
+def _never_below(played: Sequence[ExperimentResult], bound: float) -> Evidence:
+    """Evidence that no result is below a bound; the control is Bayes without privacy, with log K at most."""
+    control = theory.nonprivate_bound(played[0].experiment.num_hypotheses)
+    return every(above(r.evaluation.kl[..., -1], bound, control) for r in played)
+
+
+def _with_controls(
+    played: Sequence[ExperimentResult], learner: str
+) -> Iterator[tuple[ExperimentResult, ExperimentResult]]:
+    """Results for the worst truth, each with that of the control, a learner in the same game."""
+    worst = [r for r in played if r.experiment.truth == "all"]
+    controls = {r.experiment.rules: r for r in worst if r.learner == learner}
+    for r in worst:
+        if r.learner != learner and r.experiment.rules in controls:
+            yield r, controls[r.experiment.rules]
 
 
 class Limit(Suite):
@@ -252,9 +324,11 @@ class Limit(Suite):
             for kind, adaptive in (("non-adaptive", False), ("adaptive", True)):
                 if of_kind := [r for r in lines if CHANNELS.class_of(r.channel).adaptive is adaptive]:
                     best = min(of_kind, key=lambda result: result.risk.value)
-                    yield Finding(f"K = {k}, {kind}: {best.channel} has {best.risk / limit} times the limit.")
+                    yield Finding(
+                        f"K = {k}, {kind}: {best.channel} pays {best.risk / limit} times the limit."
+                    )
             text = f"K = {k}: the claim is that none of {len(lines)} channels is below the limit."
-            yield Finding(text, every(above(result.totals, limit) for result in lines))
+            yield Finding(text, _never_below(lines, limit))
 
     def draw(self, results: Results) -> figures.Figure:
         groups = sorted(results.group(_point).items(), reverse=True)
@@ -284,16 +358,15 @@ class TV(Suite):
             for learner, channel in (*_COMPARED, *vectors)
             for horizon in ((100, 300) if small else (1_000, 10_000, 100_000, 1_000_000))
         ]
-        theorem = [{**TABLES, "class_seed": i, "horizon": 100 if small else 10_000} for i in range(8)]
-        theorem += [{"nature": n, "horizon": 50 if small else 1_000} for n in ("adversary", "omniscient")]
+        horizon, rounds, count = (300, 150, 4) if small else (10_000, 1_000, 32)
+        theorem = [{**TABLES, "class_seed": i, "horizon": horizon} for i in range(8)]
+        theorem += [{"hypotheses": _tilts(), "horizon": 1_000 if small else 4_000}]
+        natures = [{"nature": n, "horizon": rounds} for n in ("omniscient", "adversary")[: 1 if small else 2]]
         return [Experiment(Rules.of(rules), learner, episodes=8) for learner, rules in games] + [
-            Experiment(
-                Rules.of({**rules, "channel": "half-space"}),
-                "bayes",
-                episodes=8 if small else 32,
-                truth="all",
-            )
-            for rules in theorem
+            Experiment(Rules.of({**rules, "channel": "half-space"}), name, episodes=number, truth="all")
+            for some, most in ((theorem, 32), (natures, count))
+            for rules in some
+            for name, number in (("bayes", most), ("uniform", 4))
         ]
 
     def measure(self, result: ExperimentResult) -> FloatArray:
@@ -324,14 +397,27 @@ class TV(Suite):
 
 def _find_squares(results: Results) -> Iterator[Finding]:
     """Compare the sums of squared TV on half-space, for the worst truth, with their bound."""
-    for nature, games in results.group(lambda experiment: experiment.rules.nature).items():
-        bayes = [r for r in games if (r.learner, r.channel) == ("bayes", "half-space")]
-        if played := [r for r in bayes if r.experiment.truth == "all"]:
-            num_hypotheses, horizon, epsilon = _point(played[0].experiment)
-            bound = horizon * theory.half_space_tv_bound(num_hypotheses, horizon, epsilon) ** 2
-            where = f"{len(played)} tables" if nature is None else f"contexts by {nature}"
-            sums = [np.asarray(r.evaluation.tv_squared)[..., -1] for r in played]
-            worst = max(some.mean(axis=-1).max() for some in sums)
-            text = f"bayes on half-space, {where}: the sum of TV^2 is {worst:.1f} for the worst truth, "
-            text += f"at most the theorem's {bound:.1f}."
-            yield Finding(text, every(below(some, bound) for some in sums))
+    places: dict[str, list[tuple[FloatArray, ...]]] = {}
+    bounds = {}
+    for played in _with_controls(results.select(channel="half-space"), "uniform"):
+        num_hypotheses, horizon, epsilon = _point(played[0].experiment)
+        nature, family = played[0].experiment.rules.nature, played[0].experiment.family
+        place = "15 Hadamard tilts of the uniform distribution" if family == "table" else "Dirichlet tables"
+        place = f"contexts by {nature}" if nature else place
+        bounds[place] = horizon * theory.half_space_tv_bound(num_hypotheses, horizon, epsilon) ** 2
+        sums = tuple(np.asarray(r.evaluation.tv_squared)[..., -1] for r in played)
+        places.setdefault(place, []).append(sums)
+    for place, games in places.items():
+        worst, never = (
+            max(own.mean(axis=-1).max() for own in some) / bounds[place] for some in zip(*games, strict=True)
+        )
+        text = f"bayes on half-space, {place}: the sum of TV^2 is {worst:.2g} times the theorem's bound, "
+        text += f"{bounds[place]:.1f}, for the worst truth; without learning {never:.2g} times."
+        yield Finding(text, every(below(own, bounds[place], idle) for own, idle in games))
+
+
+def _tilts() -> list[list[float]]:
+    """The uniform distribution on 16 labels, and 15 that double the probability of half of them."""
+    from scipy.linalg import hadamard
+
+    return [[1.0 / 16] * 16, *((1.0 + hadamard(16)[1:]) / 16.0).tolist()]

@@ -27,7 +27,7 @@ def test_the_story_comes_first_and_the_leaderboard_has_every_channel_and_learner
     assert all(name in output for name in (*results.channels, *results.learners))
     (uniform,) = results.select(learner="uniform", channel="laplace-single")
     story = output.index(f"{uniform.risk.value:.3g} without learning")
-    assert story < output.index("level with Bayes") < output.index("In every row: Game: softmax-linear")
+    assert story < output.index("level with it") < output.index("In every row: Game: softmax-linear")
     assert "reads a noisy log-likelihood" in output
 
 

@@ -134,16 +134,18 @@ def test_bayes_is_beaten_only_beyond_the_error_of_the_pairs(name):
 
     def verdicts(shift):
         results = given(experiments, bayes, shift)
-        findings = [f for f in suite.findings(results) if "the adversary's is above" not in f.text]
-        texts = {f.text.partition("; ")[2].partition(".")[0] for f in findings if f.evidence}
-        return {verdict for _, verdict in judge(findings)} - {None}, texts
+        findings = list(suite.findings(results))
+        judged = [
+            (f.text.partition("nats; ")[2].partition(" [")[0], v) for f, v in judge(findings) if f.evidence
+        ]
+        return {verdict for _, verdict in judged}, {text for text, _ in judged}
 
-    assert verdicts(1.0 + jitter) == verdicts(1.0) == ({Verdict.SHOWN}, {"above: uniform"})
+    assert verdicts(1.0 + jitter) == ({None}, {"above it: uniform by 1.000"}), "words, and no mark"
     # Less on average, by chance: the differences are as often above zero as below.
     by_chance = np.array([9.0, -10.0, 8.0, -9.0, 7.0, -8.0, 6.0, -9.0])
-    assert verdicts(by_chance) == ({Verdict.NOT_CONTRADICTED}, {"level with Bayes: uniform"})
+    assert verdicts(by_chance) == ({None}, {"level with it: uniform."})
     # A little less in every episode: far within the episodes' spread, and yet certain.
-    assert verdicts(-0.5 + jitter) == ({Verdict.CONTRADICTED}, {"below Bayes: uniform by 0"})
+    assert verdicts(-0.5 + jitter) == ({Verdict.CONTRADICTED}, {"below it: uniform by 0.500"})
 
     others = [e for e in experiments if e.learner != "bayes"]
     findings = list(suite.findings(given(others, bayes, 0.0)))
