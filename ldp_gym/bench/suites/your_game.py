@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ from ldp_gym.bench.experiment import Experiment, make_scenario
 from ldp_gym.bench.suites.base import Suite, channel_rules
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core import validation
+from ldp_gym.core.registry import plain
 from ldp_gym.engine.learners import LEARNERS
 from ldp_gym.engine.rules import Rules
 
@@ -31,14 +31,8 @@ class YourGame(Suite):
     ranks_learners = True
 
     def __init__(self, rules: Mapping[str, Any]) -> None:
-        Rules.check_names(rules)
-        try:
-            self.rules: dict[str, Any] = json.loads(json.dumps(dict(rules)))
-        except TypeError as error:
-            raise TypeError(
-                f"the rules of a benchmark are names, numbers and lists ({error}): put models and data into "
-                "a module and name them as 'module:object'"
-            ) from error
+        self.rules: dict[str, Any] = plain(dict(rules))
+        Rules.of({**self.rules, "epsilon": None}).to_json()  # raises where a rule is wrong or an object
         self.parameters = {"rules": self.rules}
         given = self.rules.get("epsilon", EPSILONS)
         values = given if isinstance(given, list | tuple) else [given]
