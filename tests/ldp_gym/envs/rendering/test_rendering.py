@@ -222,6 +222,23 @@ def test_a_scene_is_the_same_however_often_one_looks(channel, redrawn):
         np.testing.assert_allclose(rarely.posterior, often.posterior, atol=1e-9)
 
 
+@pytest.mark.parametrize("channel", ["split", "adaptive-split"])
+def test_a_new_episode_of_one_game_forgets_the_last(channel):
+    watched, fresh = (Watched(3, **small_rules(channel)) for _ in range(2))
+    for _ in range(17):
+        watched.predict_uniform()
+    watched.begin([1])
+    for t in range(12):
+        before, expected = (each.history.frame_data(1) for each in (watched, fresh))
+        assert before.played == expected.played == t
+        for name in ("truth", "distribution", "posterior", "losses", "uniform"):
+            np.testing.assert_allclose(
+                getattr(before, name), getattr(expected, name), rtol=1e-9, err_msg=name
+            )
+        for each in (watched, fresh):
+            each.predict_uniform()
+
+
 def test_shown_weights_stay_until_a_game_begins():
     watched = Watched(2, **small_rules())
     weights = np.array([0.1, 0.2, 0.3, 0.4])
