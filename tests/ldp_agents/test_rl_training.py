@@ -132,7 +132,7 @@ def test_a_stopped_run_goes_on(algorithm, tmp_path):
 def test_a_run_that_never_began_is_not_in_the_way(tmp_path):
     """Such as one with a setting that only PPO refuses, after the configuration is written."""
     config = Config("ppo", EASY, 2_048, settings={"learning_rate": -1.0})
-    with pytest.raises(ValueError, match="Invalid learning rate"):
+    with pytest.raises(ValueError, match="learning_rate must be positive"):
         train_agent(config, tmp_path, episodes=2)
     assert train_agent(TINY, tmp_path, scores=1, episodes=2)(Scenario(**EASY).game)
 
