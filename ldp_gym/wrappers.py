@@ -33,12 +33,10 @@ def _checked(wrapper: object, env: Any, kind: type[Any]) -> Any:
             f"{type(wrapper).__name__} got {describe(env)}"
         )
     game_of(env)
-    return env
-
-
-def _require_distributions(env: Any, space: gym.Space[Any]) -> None:
+    space = env.action_space if kind is gym.Env else env.single_action_space
     if not isinstance(space, Simplex):
         raise TypeError(f"logits go around what takes distributions; {env} takes {space}")
+    return env
 
 
 class SoftmaxAction(gym.ActionWrapper[Any, Any, Any], gym.utils.RecordConstructorArgs):
@@ -54,7 +52,6 @@ class SoftmaxAction(gym.ActionWrapper[Any, Any, Any], gym.utils.RecordConstructo
     def __init__(self, env: gym.Env[Any, Any], logit_range: float = DEFAULT_LOGIT_RANGE) -> None:
         gym.utils.RecordConstructorArgs.__init__(self, logit_range=logit_range)
         gym.ActionWrapper.__init__(self, _checked(self, env, gym.Env))
-        _require_distributions(env, env.action_space)
         self._logits = Logits(getattr(game_of(env), self._size), logit_range)
         self.action_space = self._logits.space
 
@@ -93,7 +90,6 @@ class VectorSoftmaxAction(gym.vector.VectorActionWrapper):
         self, env: gym.vector.VectorEnv[Any, Any, Any], logit_range: float = DEFAULT_LOGIT_RANGE
     ) -> None:
         super().__init__(_checked(self, env, gym.vector.VectorEnv))
-        _require_distributions(env, env.single_action_space)
         self._logits = Logits(getattr(game_of(env), self._size), logit_range, (env.num_envs,))
         self.single_action_space, self.action_space = self._logits.space, self._logits.batched_space
 

@@ -44,9 +44,8 @@ class RunningEvidence:
     Example:
         >>> from ldp_gym.engine.scenario import Scenario
         >>> evidence = RunningEvidence(Scenario(hypotheses=[[0.9, 0.1], [0.1, 0.9]], horizon=4).game)
-        >>> evidence.advance(np.log([0.6, 0.2]))
-        >>> evidence.features.tolist()
-        [0.5, -0.5, 0.25]
+        >>> evidence.along(np.log([[0.6, 0.2]])).tolist()
+        [[0.5, -0.5, 0.25]]
     """
 
     def __init__(self, game: Game, batch_shape: tuple[int, ...] = ()) -> None:
@@ -91,17 +90,13 @@ class RunningEvidence:
         features[..., -1] = rounds / self.game.horizon
         return features
 
-    def advance(self, log_likelihood: FloatArray) -> None:
-        """Take in one message per game, of log-likelihood ``(..., K)``."""
-        self.features = self.along(log_likelihood[..., None, :])[..., 0, :]
-
     def update(self, candidates: FloatArray, messages: Messages) -> None:
         """Take in the messages ``(..., *message_shape)`` of the round with these candidates."""
         weights = None if self._posterior is None else self._posterior.weights
         log_likelihood = self.game.channel.log_likelihood(np.asarray(messages), candidates, weights)
         if self._posterior is not None:
             self._posterior.advance(log_likelihood)
-        self.advance(log_likelihood)
+        self.features = self.along(log_likelihood[..., None, :])[..., 0, :]
 
     def restart(self, games: BoolArray | IntArray) -> None:
         """Begin a new episode in the given games."""

@@ -1,4 +1,4 @@
-"""Rates, priors, floors and ties of the learners, worked out by hand."""
+"""Bayes' rule, priors, floors, ties and draws of the learners, worked out by hand."""
 
 import math
 from types import SimpleNamespace
@@ -29,40 +29,6 @@ def test_bayes_rule_and_its_parts():
     np.testing.assert_allclose(log_ratios(np.full(3, -math.inf)), 0.0), "ruled out by all"
 
 
-def test_rates_of_the_paper():
-    """K = 4 and T = 40: log 4 = 1.3862944."""
-    game = record(small_rules("one-bit"), 1)[0]
-    assert ldp_agents.WMA(game).rate == pytest.approx(math.sqrt(2 * 1.3862943611198906 / 40))
-    assert ldp_agents.WMA(game, rate="box").rate == pytest.approx(math.sqrt(2 * 4 * 1.3862943611198906 / 40))
-    assert ldp_agents.EXP3(game).rate == pytest.approx(math.sqrt(2 * 4 * 1.3862943611198906 / 40))
-    assert ldp_agents.Bayes(game).rate == 1.0
-
-
-def test_exponential_weights_of_the_literal_learner():
-    """Messages are losses: two rounds by hand, alone and along a tape."""
-    game, tape = record(small_rules("one-bit"), 2)
-    learner = ldp_agents.WMA(game)
-    learner.reset((1,))
-    learner.play(tape.candidates, tape.messages)
-    raw = [math.exp(-learner.rate * total) for total in tape.messages[0].sum(axis=0)]
-    np.testing.assert_allclose(learner.weights[0], np.array(raw) / sum(raw), rtol=1e-9)
-
-
-@pytest.mark.parametrize("rate", ["adaptive", "known"])
-def test_the_rate_of_centred_exp3_is_the_root_of_two_log_k_over_the_summed_spread(rate):
-    game, tape = record(small_rules("laplace-single"), 3)
-    learner = CentredEXP3(game, rate=rate)
-    learner.reset((1,))
-    learner.play(tape.candidates, tape.messages)
-    estimates = game.channel.loss_estimates(tape.messages[0], tape.candidates[0])
-    centred = estimates - estimates.mean(axis=-1, keepdims=True)
-    spread = (centred**2).sum() / 4  # mean squares over K = 4 hypotheses, summed over the rounds
-    if rate == "known":
-        spread = sum(game.channel.loss_variance(candidates) for candidates in tape.candidates[0])
-    raw = np.exp(-math.sqrt(2 * math.log(4) / spread) * estimates.sum(axis=0))
-    np.testing.assert_allclose(learner.weights[0], raw / raw.sum(), rtol=1e-9)
-
-
 @pytest.mark.parametrize(("gap", "counts"), [(1e-11, True), (1e-13, False)])
 def test_a_spread_of_rounding_errors_moves_no_weight(gap, counts):
     """Estimates that differ by less than 1e-12 are equal; a rate of one over it would tell them apart."""
@@ -72,19 +38,6 @@ def test_a_spread_of_rounding_errors_moves_no_weight(gap, counts):
     learner.game = SimpleNamespace(channel=channel, num_hypotheses=4)
     _, spread = np.split(learner.losses(tape.messages[0, 0], tape.candidates[0, 0]), [4])
     assert (spread[0] == pytest.approx(gap**2, abs=0.0)) if counts else spread[0] == 0.0
-
-
-def test_tempered_bayes_with_a_prior():
-    """The prior before the first message; then the prior times likelihoods to the power of the rate."""
-    game, tape = record(small_rules("split"), 2)
-    prior = [0.1, 0.2, 0.3, 0.4]
-    learner = ldp_agents.Bayes(game, rate=0.25, prior=prior)
-    np.testing.assert_allclose(learner.weights, prior, rtol=1e-12)
-    learner.reset((1,))
-    learner.play(tape.candidates, tape.messages)
-    likelihoods = np.exp(game.channel.log_likelihood(tape.messages, tape.candidates))[0]
-    expected = prior * likelihoods[0] ** 0.25 * likelihoods[1] ** 0.25
-    np.testing.assert_allclose(learner.weights[0], expected / expected.sum(), rtol=1e-9)
 
 
 @pytest.mark.parametrize(("behind", "weights"), [(1e-10, [1 / 2, 1 / 2, 0]), (1e-8, [1, 0, 0])])

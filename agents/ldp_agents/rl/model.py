@@ -26,9 +26,7 @@ class Amortized(NetworkLearner):
     load = staticmethod(load)
 
     def __init__(self, game: Game) -> None:
-        super().__init__(game, _read_shipped())
+        super().__init__(game, _load(SHIPPED))
 
 
-@cache
-def _read_shipped() -> Any:
-    return load(SHIPPED)
+_load: Any = cache(load)
