@@ -65,6 +65,10 @@ class LearnerFailedError(RuntimeError):
     """A learner in its own process has failed; the message has its traceback, or how the process ended."""
 
 
+class MechanismFailedError(RuntimeError):
+    """A mechanism under audit has raised an error, hung, or returned messages of several kinds."""
+
+
 class OutsideTrainingWarning(UserWarning):
     """A trained agent plays a game of another kind than it was trained on."""
 

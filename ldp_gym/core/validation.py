@@ -32,6 +32,11 @@ _SHORT.maxother = _SHORT.maxstring = 80
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxarray = 4
 
 
+def shorten(value: object) -> str:
+    """Show a value in a few words."""
+    return " ".join(_SHORT.repr(value).split())
+
+
 def describe(value: object) -> str:
     """Show a value in an error, in a few words.
 
@@ -39,7 +44,7 @@ def describe(value: object) -> str:
         >>> describe("1"), describe(True)
         ("'1' of type str", 'True of type bool')
     """
-    return f"{_SHORT.repr(value)} of type {type(value).__name__}"
+    return f"{shorten(value)} of type {type(value).__name__}"
 
 
 # -- Numbers ------------------------------------------------------------------------------------------

@@ -1,11 +1,12 @@
-"""Audits of a channel: exact audits of its declared density, and a black-box audit of its messages.
+"""Audits: exact audits of a channel's declared density, and a black-box audit of any mechanism's messages.
 
 ========================== ======================================== ======================================
 audit                      needs                                    result
 ========================== ======================================== ======================================
 :func:`exact_epsilon`      ``log_density``, ``worst_case_messages`` least eps of the density, to 1e-9
+                           or a table of probabilities              least eps of the table
 :func:`exact_delta`        ``delta_bounds``                         bounds on the least delta at an eps
-:func:`estimate_epsilon`   ``privatize`` only                       a lower bound on eps, with confidence
+:func:`estimate_epsilon`   a Channel, or a function of a label      a lower bound on eps, with confidence
 :func:`reachable`          finite messages, or ``laplace-single``   messages that exclude a label in floats
 ========================== ======================================== ======================================
 
@@ -14,7 +15,7 @@ black-box audit look at the messages themselves. A black-box audit can show that
 that it holds.
 
 All audits are about one round and protect only the label. Those of eps and delta are about real arithmetic;
-:func:`reachable` is about floating-point arithmetic.
+:func:`reachable` is about floating-point arithmetic, and so is the black-box audit of a function.
 """
 
 from ldp_gym.channels.accounting import DeltaBounds

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldp_gym.channels.accounting import DeltaBounds
 from ldp_gym.channels.base import Channel, require_channel
@@ -40,19 +42,25 @@ class ExactEpsilon:
 
 
 def exact_epsilon(
-    channel: Channel, candidates: FloatArray, posterior: FloatArray | None = None
+    channel: Channel | FloatArray, candidates: FloatArray | None = None, posterior: FloatArray | None = None
 ) -> ExactEpsilon:
     """Compute the least eps for which the channel's declared density is eps-LDP at candidates ``(K, M)``.
 
     Deterministic. The supremum is found among the channel's :meth:`~ldp_gym.Channel.worst_case_messages`;
-    labels that no hypothesis allows count too.
+    labels that no hypothesis allows count too. In place of a channel and candidates, a table of
+    probabilities: a row for each label, a column for each message, which is then the index of a column.
 
     Example:
         >>> from ldp_gym.channels import RandomizedResponse
         >>> table = np.array([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]])
         >>> round(exact_epsilon(RandomizedResponse(2, 3, 10, epsilon=1.5), table).epsilon, 9)
         1.5
+        >>> round(exact_epsilon([[0.75, 0.25], [0.25, 0.75]]).epsilon, 9)
+        1.098612289
     """
+    if not isinstance(channel, Channel) and candidates is None and posterior is None:
+        return _epsilon_of_table(channel)
+    channel = require_channel(channel)
     candidates, posterior = check_situation(channel, candidates, posterior)
     found = worst_case(channel, candidates, posterior)
     if not is_builtin(type(channel)):
@@ -66,6 +74,17 @@ def exact_epsilon(
             if missed is not None:
                 raise BrokenPromiseError(f"no certificate for {channel!r}: it needs {missed}")
     return found
+
+
+def _epsilon_of_table(table: npt.ArrayLike) -> ExactEpsilon:
+    law = game_arrays.distributions(table, "label", "a Channel without candidates, or a table,", "message")
+    if law.ndim != 2 or len(law) < 2:
+        raise ValueError(f"a table has a row for each label, at least 2, got shape {law.shape}")
+    with np.errstate(divide="ignore"):
+        log_density = np.log(law.T)
+    message = int(_log_ratios(log_density).argmax())
+    labels = int(law[:, message].argmax()), int(law[:, message].argmin())
+    return ExactEpsilon(float(_log_ratios(log_density)[message]), labels, np.asarray(message))
 
 
 def worst_case(channel: Channel, candidates: FloatArray, posterior: FloatArray | None) -> ExactEpsilon:
@@ -122,10 +141,12 @@ def _check_totals(channel: Channel, candidates: FloatArray, posterior: FloatArra
 
 
 def check_situation(
-    channel: Channel, candidates: FloatArray, posterior: FloatArray | None
+    channel: Any, candidates: npt.ArrayLike | None, posterior: FloatArray | None
 ) -> tuple[FloatArray, FloatArray | None]:
     """Check candidates ``(K, M)``, and the public posterior ``(K,)`` that an adaptive channel needs."""
     num_hypotheses = require_channel(channel).num_hypotheses
+    if candidates is None:
+        raise ValueError("a Channel is audited at one context: pass candidates, the class there, (K, M)")
     candidates = game_arrays.one_context(candidates, num_hypotheses, channel.num_labels)
     if posterior is not None:
         return candidates, game_arrays.one_posterior(posterior, num_hypotheses)

@@ -1,0 +1,216 @@
+"""Black-box audits of functions: kinds of messages, planted mistakes, the bound, functions that fail."""
+
+import contextlib
+import math
+import threading
+import time
+
+import numpy as np
+import pytest
+from audit_power import CASES, respond
+from helpers import ALPHA
+from scipy.optimize import brentq
+from scipy.stats import binom
+
+from ldp_gym import audit
+from ldp_gym.core.errors import MechanismFailedError
+from ldp_gym.privacy.mechanism import Layout
+
+KINDS = {
+    "int": int,
+    "float": lambda z: z / 3,
+    "string": lambda z: ["spam", "ham", "egg", "ham!"][z],
+    "bytes": lambda z: bytes([7, 1 << z]),
+    "tuple": lambda z: ("x", z, (0.5, z)),
+    "list of any length": lambda z: [1] * z,
+    "array": lambda z: np.eye(4)[z],
+    "zero-dimensional array": np.array,
+    "set": lambda z: {z, "a"},
+    "frozenset": lambda z: frozenset(range(z)),
+    "huge number": lambda z: 10**400 * (z % 2) - z,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_messages_of_every_kind_are_read(kind):
+    """Randomized response at twice and at once the claim; a right one is convicted with probability ALPHA."""
+    rng, write = np.random.default_rng(0), KINDS[kind]
+    for factor, holds in ((2.0, False), (1.0, True)):
+        send = respond(4, factor, rng)
+        found = audit.estimate_epsilon(
+            lambda label, send=send: write(send(label)),
+            num_labels=4,
+            claimed=1.0,
+            trials=10_000,
+            confidence=1 - ALPHA,
+        )
+        assert found.holds is holds
+        assert factor * 0.6 < found.epsilon <= factor
+
+
+@pytest.mark.parametrize(
+    "case", [CASES[i] for i in (1, 3, 8, 11, 14, 16, 17, 19)], ids=lambda case: case.mistake
+)
+def test_planted_mistakes_are_found(case):
+    options = {"num_labels": case.num_labels, "claimed": 1.0, "trials": case.trials}
+    assert not audit.estimate_epsilon(case.wrong, **options).holds
+    assert audit.estimate_epsilon(case.right, confidence=1 - ALPHA, **options).holds
+
+
+def clopper_pearson(counts, tested, error):
+    """Bounds on two probabilities by definition: tails of half the error each."""
+    low = brentq(lambda p: binom.sf(counts[0] - 1, tested, p) - error / 2, 1e-12, 1 - 1e-12)
+    return low, brentq(lambda p: binom.cdf(counts[1], tested, p) - error / 2, 1e-12, 1 - 1e-12)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+def test_the_bound_is_that_of_two_tails_of_half_the_error_each(delta):
+    send = respond(3, 1.0, np.random.default_rng(0))
+    found = audit.estimate_epsilon(send, num_labels=3, claimed=1.0, trials=4_000, confidence=0.9, delta=delta)
+    low, high = clopper_pearson(found.counts, found.tested, 0.1)
+    assert found.epsilon == pytest.approx(math.log((low - delta) / high), rel=1e-6)
+    assert found.explored + 2 * found.tested == found.trials <= 4_000
+    assert found.tested == 1_000
+
+
+def test_a_leak_is_granted_up_to_delta():
+    """In the clear with probability 0.05, else randomized response at eps = 1: (1, 0.05)-private."""
+    rng = np.random.default_rng(0)
+    respond_at_1 = respond(3, 1.0, rng)
+    leak = lambda label: 10 + label if rng.random() < 0.05 else respond_at_1(label)  # noqa: E731
+    granted, not_granted = (
+        audit.estimate_epsilon(
+            leak, num_labels=3, claimed=1.0, trials=40_000, delta=delta, confidence=1 - ALPHA
+        )
+        for delta in (0.05, 0.0)
+    )
+    assert granted.holds
+    assert granted.epsilon > 0.5
+    assert not_granted.epsilon > 3.0
+
+
+def test_the_trials_that_would_be_needed():
+    estimate = audit.EpsilonEstimate(0.9, 1.0, 0.99, 0.0, (0, 1), "by hand", (600, 200), 4_000, 2_000, 1_000)
+    needed = estimate.trials_needed
+    assert needed > 4_000
+    for share, breaks in ((1.0, True), (0.9, False)):
+        tested = round(share * needed / 4)
+        low, high = clopper_pearson((round(0.6 * tested), round(0.2 * tested)), tested, 0.01)
+        assert (math.log(low / high) > 1.0) is breaks
+    assert f"{needed:,} trials would be such a proof" in estimate.verdict
+    within = audit.EpsilonEstimate(0.5, 1.2, 0.99, 0.0, (0, 1), "by hand", (600, 200), 4_000, 2_000, 1_000)
+    assert (within.trials_needed, within.holds) == (None, True)
+    unclaimed = audit.EpsilonEstimate(
+        0.5, None, 0.99, 0.0, (0, 1), "by hand", (600, 200), 4_000, 2_000, 1_000
+    )
+    assert (unclaimed.holds, unclaimed.trials_needed) == (None, None)
+    assert "no eps was claimed" in str(unclaimed)
+
+
+def test_a_right_mechanism_is_convicted_at_the_stated_rate():
+    rng, alarms = np.random.default_rng(0), 0
+    for seed in range(60):
+        send = respond(2, 0.7, rng)
+        alarms += not audit.estimate_epsilon(
+            send, num_labels=2, claimed=0.7, trials=800, confidence=0.8, seed=seed
+        ).holds
+    assert alarms <= binom.isf(ALPHA, 60, 0.2)
+
+
+def test_vectorized_functions_get_all_labels_at_once():
+    rng, shapes = np.random.default_rng(0), []
+
+    def respond_to_all(labels):
+        shapes.append(labels.shape)
+        return np.where(rng.random(len(labels)) < 0.9, labels, 1 - labels)
+
+    found = audit.estimate_epsilon(respond_to_all, num_labels=2, claimed=1.0, trials=8_000, vectorized=True)
+    assert not found.holds
+    assert shapes == [(2_000,), (2_000,), (4_000,)]
+
+
+def hang(label):
+    while True:
+        with contextlib.suppress(Exception):
+            time.sleep(0.01)
+
+
+def now_and_then(label, calls=[0]):  # noqa: B006 - counts its calls
+    calls[0] += 1
+    return "seven" if calls[0] % 50 == 0 else label
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "message"),
+    [
+        (lambda label: 1 // (label - 1), "failed for label 1 .* ZeroDivisionError.*return a message instead"),
+        (lambda label: exit(label), "failed for label . .* SystemExit"),
+        (hang, "hang took more than 0.5 seconds, last for label"),
+        (now_and_then, "returned a string for label ., and a number before|a number .* a string before"),
+        (lambda label: None, "returned None of type NoneType for label .; a message is a number"),
+        (lambda label: {"label": label}, "of type dict .* a message is a number"),
+    ],
+)
+def test_a_function_that_fails_gets_a_sentence(mechanism, message):
+    with pytest.raises(MechanismFailedError, match=message):
+        audit.estimate_epsilon(mechanism, num_labels=3, claimed=1.0, trials=400, time_limit=0.5)
+
+
+def test_slow_functions_prints_and_wrong_arguments():
+    slow = lambda label: time.sleep(0.01)  # noqa: E731
+    with pytest.raises(MechanismFailedError, match="took more than 0.1 seconds"):
+        audit.estimate_epsilon(slow, num_labels=2, trials=1000, time_limit=0.1)
+    errors = []
+
+    def in_a_thread():
+        try:
+            audit.estimate_epsilon(slow, num_labels=2, trials=1000, time_limit=0.1)
+        except MechanismFailedError as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=in_a_thread)
+    thread.start()
+    thread.join()
+    assert "took more than 0.1 seconds" in errors[0]
+    with pytest.warns(UserWarning, match="prints, for example 'label 1': the audit does not read it"):
+        audit.estimate_epsilon(lambda label: print("label 1") or 0, num_labels=2, trials=400)
+    for options, message in [
+        ({}, "num_labels"),
+        ({"num_labels": 1}, "num_labels"),
+        ({"num_labels": 2, "claimed": -1.0}, "claimed"),
+        ({"num_labels": 2, "claimed": math.nan}, "claimed"),
+        ({"num_labels": 2, "time_limit": 0}, "time_limit"),
+        ({"num_labels": 2, "vectorized": 1}, "vectorized"),
+        ({"num_labels": 2, "floats": "yes"}, "floats"),
+        ({"num_labels": 2, "candidates": np.eye(2)}, "candidates"),
+        ({"num_labels": 30, "trials": 100}, "trials"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=message):
+            audit.estimate_epsilon(lambda label: label, **options)
+    for wrong in (3, int, None):
+        with pytest.raises(TypeError, match="mechanism must be a function"):
+            audit.estimate_epsilon(wrong, num_labels=2)
+    with pytest.raises(MechanismFailedError, match="must give a list or array of as many messages, got 1"):
+        audit.estimate_epsilon(lambda labels: [0], num_labels=2, vectorized=True)
+
+
+def test_columns_of_messages():
+    layout = Layout([{"a"}, {"b", "a"}])
+    assert [layout.name(i) for i in range(3)] == ["its length", "(is 'a' in it)", "(is 'b' in it)"]
+    assert layout.matrix([{"b"}])[0, :4].tolist() == [1.0, 0.0, 1.0, 1.0]
+    ragged = Layout([(1, 2), (3, 4)]).matrix([(5,), (6, 7, 8)])
+    assert ragged.tolist() == [[5.0, -1e308], [6.0, 7.0]]
+    assert Layout([b"\x81"]).matrix([b"\x03"]).tolist() == [[8, 0, 0, 0, 0, 0, 0, 1, 1]]
+
+
+def test_a_table_of_probabilities():
+    """Rows are labels; a message that nobody sends does not count."""
+    table = [[0.5, 0.2, 0.3, 0.0], [0.1, 0.5, 0.4, 0.0], [0.25, 0.25, 0.5, 0.0]]
+    found = audit.exact_epsilon(table)
+    assert found.epsilon == pytest.approx(math.log(5.0))
+    assert (found.labels, int(found.message)) == ((0, 1), 0)
+    assert audit.exact_epsilon([[1.0, 0.0], [0.5, 0.5]]).epsilon == math.inf
+    assert audit.exact_epsilon([[0.5, 0.5], [0.5, 0.5]]).epsilon == 0.0
+    for wrong in ([[0.5, 0.6], [0.5, 0.5]], [0.5, 0.5], [[1.0]], "x", 3, [[math.nan, 1.0], [0.5, 0.5]]):
+        with pytest.raises(ValueError, match="table|label|probabilit|sums"):
+            audit.exact_epsilon(wrong)
