@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from ldp_gym.envs.single import EnvArguments, LDPDistEnv
 from ldp_gym.privacy.certificate import warn_of_broken_promise
 from ldp_gym.processes import count_jobs, one_thread, share_out
 from ldp_gym.statistics import CONFIDENCE, Estimate, largest_mean
+from ldp_gym.theory.contraction import ClassFloor
 from ldp_gym.truths.base import NO_MEMBER
 
 _BLOCK_FLOATS = 1_200_000
@@ -59,6 +60,7 @@ class Evaluation:
         left: size of the learner's confidence set at each checkpoint, ``(episodes, len(rounds))``; None
             unless asked for.
         confidence_set: hypotheses in the last confidence set, boolean ``(episodes, K)``; None likewise.
+        scenario: the game, if its truth was uniform or every member in turn; not pickled.
     """
 
     rounds: IntArray
@@ -71,6 +73,19 @@ class Evaluation:
     tv_squared: FloatArray | None = None
     left: IntArray | None = None
     confidence_set: BoolArray | None = None
+    scenario: Scenario | None = field(default=None, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "scenario": None}
+
+    @property
+    def floor(self) -> ClassFloor | None:
+        """Risk that no private channel and learner can beat (:func:`ldp_gym.theory.class_floor`).
+
+        None where that is not proved: for a truth that is given or outside the class, contexts that depend
+        on the past, redrawn classes, delta > 0, and results that were stored.
+        """
+        return None if self.scenario is None else self.scenario.floor
 
     @property
     def risk(self) -> float:
@@ -93,8 +108,9 @@ class Evaluation:
     @property
     def _per_episode(self) -> dict[str, Any]:
         """Arrays with a row per episode, on the last axis but one, by name."""
-        found = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "rounds"}
-        return {name: values for name, values in found.items() if values is not None}
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        left_out = "rounds", "scenario"
+        return {name: found[name] for name in found if name not in left_out and found[name] is not None}
 
     @property
     def opt(self) -> FloatArray:
@@ -166,7 +182,7 @@ class Evaluation:
 
 def join_episodes(parts: Sequence[Evaluation]) -> Evaluation:
     """Concatenate evaluations of the same game along the episodes."""
-    joined = {
+    joined: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts], axis=-2)
         for name in parts[0]._per_episode
     }
@@ -255,9 +271,11 @@ def evaluate(
             parts[i] = part
             report(scenario.horizon * len(pieces[i]))
     shape = (len(members), count) if isinstance(truth, str) else (count,)
+    uniform = isinstance(truth, str) or (truth is None and getattr(scenario.truth, "member", 0) is None)
     joined = join_episodes([parts[i] for i in range(len(pieces))])
     return replace(
         joined,
+        scenario=scenario if uniform else None,
         **{name: values.reshape(*shape, values.shape[-1]) for name, values in joined._per_episode.items()},
     )
 

@@ -230,7 +230,8 @@ class Results:
         Risks are in nats. ``risk``, ``regret`` and ``over_bayes``, the paired difference to Bayes, have the
         ends of their 95% intervals as ``..._low`` and ``..._high``, and as ``..._unseen`` the share of
         episodes, 3/n, in which failures may be unseen where all episodes are nearly alike; ``tv`` is per
-        round; ``score`` is (uniform - risk) / (uniform - Bayes); ``right`` is the share of episodes in which
+        round; ``over_floor`` is the risk in multiples of the floor that is proved for the class; ``score`` is
+        (uniform - risk) / (uniform - Bayes); ``right`` is the share of episodes in which
         the heaviest weight is on the best hypothesis. ``best`` marks Bayes and what is level with it, or else
         the least risk.
         """
@@ -249,6 +250,8 @@ class Results:
             gap = statistics.difference(result.totals, bayes.totals, max(1, len(others) - 1))
             if uniform and experiment.has_member_truth:
                 score = statistics.score_totals(uniform.totals, result.totals, bayes.totals)
+        uniform_truth = experiment.truth == "all" or (experiment.truth is None and "truth" not in rules.given)
+        floor = make_scenario(rules).floor if uniform_truth else None
         return {
             "learner": result.learner,
             "options": ", ".join(f"{name}={value}" for name, value in experiment.options.items()),
@@ -272,6 +275,7 @@ class Results:
             "score": math.nan if score is None else score,
             "right": math.nan if result.evaluation.found is None else result.evaluation.found,
             "bound": result.bound,
+            "over_floor": math.nan if floor is None else result.risk.value / floor.risk,
             "seconds": result.seconds,
             "broken": str(audit) if audit.broken else "",
         }

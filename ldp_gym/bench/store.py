@@ -168,7 +168,7 @@ class Store:
                 if row["status"] not in _STATUSES:
                     raise ValueError(f"its status is {row['status']!r}")
                 blob = io.BytesIO(row["evaluation"]) if row["status"] == "done" else None
-                evaluation = Evaluation(**read_arrays(blob)) if blob else None
+                evaluation = Evaluation(**dict[str, Any](read_arrays(blob))) if blob else None
                 outcome = Outcome(row["status"], evaluation, row["message"], float(row["seconds"]))
                 yield row["key"], json.loads(row["configuration"]), outcome
             except _UNREADABLE as error:
@@ -242,7 +242,7 @@ class Store:
 def _pack(evaluation: Evaluation) -> bytes:
     buffer = io.BytesIO()
     found = {field.name: getattr(evaluation, field.name) for field in fields(evaluation)}
-    arrays = {name: array for name, array in found.items() if array is not None}
+    arrays = {name: array for name, array in found.items() if isinstance(array, np.ndarray)}
     np.savez(buffer, allow_pickle=False, **arrays)  # losses hardly compress
     return buffer.getvalue()
 

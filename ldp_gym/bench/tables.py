@@ -69,6 +69,10 @@ LEADERBOARD: dict[str, tuple[Callable[[Row], str], str]] = {
         lambda row: row["over_bayes"].interval if _over_bayes(row) else "",
         "interval of the paired difference; those of a game hold together",
     ),
+    "Over floor": (
+        _number("over_floor", ".1f"),
+        "risk over class_floor, below which no private channel and learner is; an estimate with contexts",
+    ),
     "Bound": (
         lambda row: "" if math.isnan(row["bound"]) else Estimate(row["bound"]).short,
         "promise of a theorem; log K for Bayes without privacy",

@@ -26,7 +26,8 @@ from ldp_gym.engine.game import Game
 from ldp_gym.engine.rules import DEFAULT_HORIZON, PARTIES, Rules, takes
 from ldp_gym.engine.simplex import Simplex
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass, as_hypotheses
-from ldp_gym.natures.base import NATURES, Nature
+from ldp_gym.natures.base import IID, NATURES, Nature
+from ldp_gym.theory.contraction import LARGEST_EPSILON, ClassFloor, class_floor
 from ldp_gym.theory.information import MessageInformation
 from ldp_gym.truths.base import Member, as_truth
 
@@ -157,6 +158,15 @@ class Scenario:
                 f"most. Use a constant class such as 'dirichlet', or a nature with a pool of up to {most} "
                 f"contexts, such as 'cycle'; or a channel for any number of contexts, such as 'split'"
             )
+
+    @cached_property
+    def floor(self) -> ClassFloor | None:
+        """Floor under the risk if the truth is a uniform member; None where no floor is proved."""
+        private = self.channel.pure and self.channel.epsilon <= LARGEST_EPSILON
+        independent = self.hypotheses.constant or type(self.nature) is IID
+        if self.redraws or not (private and independent and type(self.truth) is Member):
+            return None
+        return class_floor(self.hypotheses, self.horizon, self.channel.epsilon)
 
     def _class_of_seed(self, class_seed: int) -> HypothesisClass:
         parameters = {**self._class_parameters, "class_seed": class_seed}

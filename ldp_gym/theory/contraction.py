@@ -42,6 +42,9 @@ from ldp_gym.hypotheses.base import HypothesisClass, as_hypotheses
 from ldp_gym.theory.floor import risk_floor
 from ldp_gym.theory.pairwise import dominating_law, pair_floor
 
+LARGEST_EPSILON = 20.0
+"""Largest eps of a floor; beyond it privacy costs nothing that floats show."""
+
 _DRAWN = 256
 """Number of contexts to draw where none are given."""
 
@@ -112,7 +115,7 @@ def class_floor(
     """
     members = as_hypotheses(hypotheses, {})
     rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
-    epsilon = validation.positive("epsilon", epsilon, most=20.0)
+    epsilon = validation.positive("epsilon", epsilon, most=LARGEST_EPSILON)
     if epsilon < 1e-150:
         raise ValueError(f"epsilon must be at least 1e-150, so that its square is a float; got {epsilon}")
     drawn = contexts is None and not members.constant

@@ -1,6 +1,7 @@
 """evaluate against stepping the environment, and the figures that the paper promises."""
 
 import math
+import pickle
 import tracemalloc
 from functools import partial
 
@@ -196,7 +197,7 @@ def test_weights_that_are_not_of_hypotheses_are_left_alone():
 
 def test_where_opt_is_infinite_nothing_is_found_and_the_regret_says_so():
     rules = {"hypotheses": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], "truth": [0.3, 0.2, 0.5], "horizon": 30}
-    result = ldp_gym.evaluate("bayes", {**rules, "channel": "randomized-response"}, episodes=4)
+    result = evaluate("bayes", {**rules, "channel": "randomized-response"}, episodes=4)
     assert np.isinf(result.opt).all()
     assert np.isinf(result.kl[:, -1]).all()
     assert np.isnan(result.regret).all()
@@ -239,3 +240,20 @@ def test_a_learner_that_changes_its_arrays_in_place_is_stopped(rules, base, meth
 
     with pytest.raises(ValueError, match="read-only"):
         evaluate(type("Changes", (base,), {method: change}), rules, episodes=3)
+
+
+def test_the_floor_is_that_of_the_class_where_it_is_proved():
+    table = [[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]]
+    rules = {"hypotheses": table, "channel": "split", "horizon": 50}
+    proved = theory.class_floor(table, 50, 1.0)
+    assert evaluate("bayes", rules, episodes=2).floor == proved
+    assert evaluate("bayes", rules, episodes=2, truth="all").floor == proved
+    drawn = evaluate("bayes", {"horizon": 50}, episodes=2)
+    assert drawn.floor == theory.class_floor("softmax-linear", 50, 1.0)
+    assert pickle.loads(pickle.dumps(drawn)).floor is None
+    assert evaluate("bayes", rules, episodes=2, truth=1).floor is None
+    vector = {"channel": "laplace-vector", "delta": 1e-5}
+    for other in ({"truth": 1}, {"truth": [0.3, 0.7]}, vector, {"channel": "identity"}):
+        assert evaluate("bayes", rules | other, episodes=2).floor is None
+    for other in ({"nature": "adversary"}, {"redraw_hypotheses": True, "observe_candidates": True}):
+        assert evaluate("bayes", {"horizon": 50} | other, episodes=2).floor is None

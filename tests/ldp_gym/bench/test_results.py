@@ -32,6 +32,10 @@ def test_the_frame_has_the_numbers_of_the_games_themselves(results):
     assert row["risk"] == pytest.approx(exp3.kl[:, -1].mean(), rel=1e-12)
     assert (row["risk_low"], row["risk_high"]) == pytest.approx(exp3.interval())
     assert row["tv"] == pytest.approx(exp3.tv[:, -1].mean() / 100)
+    assert row["over_floor"] == pytest.approx(
+        row["risk"] / theory.class_floor("softmax-linear", 100, 1.0).risk
+    )
+    assert math.isnan(frame.loc["identity", "bayes"]["over_floor"]), "no private channel"
     assert row["over_bayes"] == pytest.approx((exp3.kl - bayes.kl)[:, -1].mean(), rel=1e-9)
     gain = (uniform.kl - bayes.kl)[:, -1].mean()
     assert row["score"] == pytest.approx((uniform.kl - exp3.kl)[:, -1].mean() / gain)
