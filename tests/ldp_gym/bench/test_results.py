@@ -77,6 +77,19 @@ def test_where_every_truth_is_played_the_row_is_the_worst_truths(played):
     assert results.frame["score"].isna().all(), "worst truths differ, so there is nothing to pair"
 
 
+def test_bounds_are_those_of_the_game_s_own_eps_and_delta(results):
+    evaluation = results.successes[0].evaluation
+    rules = {"num_hypotheses": 4, "horizon": 50, "epsilon": 3.0}
+    for learner, channel, bound in (
+        ("exp3", {"channel": "laplace-single"}, theory.exp3_bound(4, 50, 3.0)),
+        ("wma", {"channel": "laplace-vector", "delta": 0.01}, theory.wma_bound(4, 50, 3.0, 0.01)),
+        ("bayes", {"channel": "identity"}, math.log(4)),
+        ("bayes", {"channel": "split"}, math.nan),
+    ):
+        found = ExperimentResult(Experiment({**rules, **channel}, learner), evaluation, 1.0).bound
+        assert found == pytest.approx(bound, nan_ok=True)
+
+
 @pytest.mark.parametrize(("truth", "holds"), [("uniform", True), (1, True), ([0.2, 0.7, 0.1], False)])
 def test_bounds_and_optimality_are_for_members(truth, holds):
     table = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]

@@ -197,8 +197,9 @@ def test_exports_hold_every_episode(store, tmp_path):
     assert store.export(tmp_path / "all.csv") == alone.kl.size
     with (tmp_path / "all.csv").open() as file:
         rows = list(csv.DictReader(file))
-    final = {int(row["seed"]): float(row["kl"]) for row in rows if row["round"] == "30"}
-    assert final == {3 + i: value for i, value in enumerate(alone.kl[:, -1])}
+    for loss, values in (("kl", alone.kl), ("tv", alone.tv)):
+        final = {int(row["seed"]): float(row[loss]) for row in rows if row["round"] == "30"}
+        assert final == {3 + i: value for i, value in enumerate(values[:, -1])}
     store.export(tmp_path / "all.parquet")
     table = parquet.read_table(tmp_path / "all.parquet").to_pylist()
     assert [row["tv"] for row in table] == [float(row["tv"]) for row in rows]

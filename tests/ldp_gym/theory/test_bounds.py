@@ -85,6 +85,9 @@ def test_the_lower_bound_on_hadamard_pairs(pairs, horizon, epsilon, bound):
         pair = np.array([[1.0, 0.0], [1.0 - gap / 2.0, gap / 2.0]])
         return -rel_entr(pair, pair.mean(axis=0)).sum() / 2.0 * terms.sum()
 
+    given = theory.hadamard_lower_bound(pairs, horizon, epsilon, 0.3)
+    exact = -at_gap(math.log(0.3))
+    assert 0.98 * exact <= given <= exact * (1 + 1e-9), "sums of square roots from above"
     best = -minimize_scalar(at_gap, bounds=(-12.0, 0.0), method="bounded", options={"xatol": 1e-6}).fun
     found = theory.hadamard_lower_bound(pairs, horizon, epsilon)
     assert found == pytest.approx(best, rel=2e-3)

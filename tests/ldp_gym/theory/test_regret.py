@@ -1,6 +1,7 @@
 """The theorems' bounds against OPT, for truths outside the class: each step of the proof, and the whole."""
 
 import math
+from itertools import pairwise
 
 import hypothesis.strategies as st
 import numpy as np
@@ -77,9 +78,38 @@ def test_the_regret_against_opt_is_within_the_bound(channel, learner, truth, opt
     assert result.regret.mean() <= bound < (result.comparator.max(axis=-1) - result.opt).mean()
 
 
-def test_the_bound_at_opt_0_is_about_the_theorem_s():
-    ours, theirs = theory.exp3_regret_bound(8, 1000, 1.0), theory.exp3_bound(8, 1000, 1.0)
-    assert ours == pytest.approx(theirs, rel=0.01)
+def test_the_bounds_against_opt_by_hand():
+    """K = 4, T = 10, eps = 3: ``T/(T-1) (R + log(KT)) + T log(T/(T-1)) + e^-gamma T log(KT)``."""
+    log_kt = math.log(40)
+    rest = 10 / 9 * log_kt + 10 * math.log(10 / 9)
+    one_over_c = log_kt + 2 * (log_kt / 3) * (math.log(10) + math.log(4) + math.log(10))
+    regret = one_over_c * math.sqrt(2 * 10 * 4 * math.log(4))
+    assert theory.exp3_regret_bound(4, 10, 3.0) == pytest.approx(10 / 9 * regret + rest + log_kt)
+    scale = (2 * math.sqrt(2 * 4 * math.log(100)) + math.sqrt(4 * 3)) * log_kt / 3
+    regret = (log_kt + 2 * scale * (2 + math.log(4) + math.log(10))) * math.sqrt(2 * 10 * math.log(4))
+    failure = math.exp(-2) * 10 * log_kt
+    found = theory.wma_regret_bound(4, 10, 3.0, 0.01, gamma=2.0)
+    assert found == pytest.approx(10 / 9 * regret + rest + failure)
+    assert theory.exp3_regret_bound(8, 1000, 1.0) == pytest.approx(theory.exp3_bound(8, 1000, 1.0), rel=0.01)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3])
+@pytest.mark.parametrize("switches", [0, 1, 4])
+def test_the_bound_of_fixed_share_is_the_prior_of_a_sequence(share, switches):
+    """A walk on K = 3 hypotheses that is thrown anew with probability ``share``, T = 5, step by step."""
+    step = (1 - share) * np.eye(3) + share / 3
+    walk = [0, *(i % 2 for i in range(1, switches + 1))]
+    walk += [walk[-1]] * (4 - switches)
+    prior = 1 / 3 * math.prod(step[a, b] for a, b in pairwise(walk))
+    assert theory.fixed_share_bound(3, 5, switches, share) == pytest.approx(-math.log(prior))
+
+
+def test_the_bound_of_soft_bayes_by_hand():
+    expected = math.log(5) / 0.1 + 0.1 * 30 * (math.exp(0.7) - 1) ** 2
+    assert theory.soft_bayes_bound(5, 30, 0.7, 0.1) == pytest.approx(expected)
+    assert theory.soft_bayes_bound(2, 1, 349.0, 0.5) < math.inf == theory.soft_bayes_bound(2, 1, 400.0, 0.5)
+    with pytest.raises(ValueError, match="rate"):
+        theory.soft_bayes_bound(5, 30, 0.7, 0.51)
 
 
 def test_bayes_has_no_such_bound():
