@@ -28,7 +28,7 @@ MOST_ROUNDS = 10**150
 
 
 class DeltaBounds(NamedTuple):
-    """The bounds between which the least delta lies, at a given epsilon."""
+    """Lower and upper bound on the least delta at a given eps."""
 
     lower: float
     upper: float
@@ -70,7 +70,7 @@ def log_range(num_hypotheses: int, horizon: int) -> float:
 
 
 def resolved_gamma(gamma: float | None, horizon: int) -> float:
-    """``gamma`` as given, or log T."""
+    """The offset's gamma: log T where none is given."""
     rounds = validation.whole("horizon (T)", horizon, least=2, most=MOST_ROUNDS)
     return math.log(rounds) if gamma is None else validation.positive("gamma", gamma)
 

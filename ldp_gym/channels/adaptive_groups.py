@@ -21,7 +21,7 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 
-from ldp_gym.channels.base import AdaptiveChannel, Public
+from ldp_gym.channels.base import LEAST_PUBLIC_WEIGHT, AdaptiveChannel, Public
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
 from ldp_gym.channels.two_level import TwoLevelChannel, best_share, quadratic_losses
 from ldp_gym.core.arrays import (
@@ -34,9 +34,6 @@ from ldp_gym.core.arrays import (
     mixture,
     uniform_distribution,
 )
-
-_LEAST_WEIGHT = 1e-6
-"""Least weight of a hypothesis, so that every group has a mean."""
 
 _EQUAL_MEANS = 1e-9
 """Differences below this are ties: the last bit depends on the shape of a batch, and must not decide."""
@@ -114,15 +111,12 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         """The log probability of the right group, by the number of all groups, from 0."""
         return -np.log1p(np.maximum(np.arange(self.sizes[-1] + 1) - 1, 1) * math.exp(-self.epsilon))
 
-    def _weights(self, posterior: Public) -> FloatArray:
-        return np.maximum(self._public(posterior), _LEAST_WEIGHT)
-
     def _divide(self, coins: FloatArray, posterior: Public) -> IntArray:
         """Group of each hypothesis, ``(..., K)``, when uniforms ``(..., K)`` blur the order of turns.
 
         Of the possible numbers of groups the one after which the posterior is expected to be most certain.
         """
-        weights = np.broadcast_to(self._weights(posterior), coins.shape)
+        weights = np.broadcast_to(self._public_weights(posterior), coins.shape)
         return self._divide_in_turn((-weights * (0.5 + coins)).argsort(axis=-1), weights)
 
     def _divide_in_turn(self, turns: IntArray, weights: FloatArray) -> IntArray:
@@ -160,8 +154,8 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
     def _shares(self, groups: IntArray, posterior: Public) -> FloatArray:
         """Weight of each hypothesis in the mean of each group, ``(groups, ..., K)``."""
         numbers = np.arange(self.sizes[-1]).reshape(-1, *[1] * groups.ndim)
-        shares = self._weights(posterior) * (groups == numbers)
-        shares /= np.maximum(np.add.reduce(shares, axis=-1, keepdims=True), _LEAST_WEIGHT)
+        shares = self._public_weights(posterior) * (groups == numbers)
+        shares /= np.maximum(np.add.reduce(shares, axis=-1, keepdims=True), LEAST_PUBLIC_WEIGHT)
         return shares
 
     def _votes(
@@ -194,8 +188,8 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
         return quadratic_losses(np.add.reduce(chances * named, axis=0), squares, self.epsilon)
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
-        """All divisions, or random ones, with each group named."""
-        weights, num_hypotheses = self._weights(posterior), self.num_hypotheses
+        """All divisions into groups, or random ones, with one message per group."""
+        weights, num_hypotheses = self._public_weights(posterior), self.num_hypotheses
         if num_hypotheses <= MOST_ORDERED:
             turns = all_orders(num_hypotheses)
             chances = _order_chances(turns, weights)
@@ -211,17 +205,17 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     @property
     def num_public_coins(self) -> int:
-        """One for each hypothesis' turn."""
+        """One uniform per hypothesis: they blur the order in which groups are dealt."""
         return self.num_hypotheses
 
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
-        """Each group of the division named."""
+        """One message per group."""
         return _name_each(self._divide(coins, posterior)[None])[0]
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """A hundred divisions, each group named: a density takes two values, so any ratio is eps or 0."""
+        """A hundred divisions, a message per group: a density takes two values, so any ratio is eps or 0."""
         coins = np.random.default_rng(0).random((100, self.num_hypotheses))
         return _name_each(np.unique(self._divide(coins, posterior), axis=0))[0]
 
@@ -232,16 +226,16 @@ def _assign(weights: FloatArray, sizes: list[int]) -> list[tuple[FloatArray, Boo
     Returns, for each number g, the groups' weights, ``(g, B)``, and who is in them, ``(g, K, B)``.
     """
     numbers = np.arange(sizes[-1])[:, None]
-    order = _EQUAL_MEANS * numbers  # of equals the first is lightest
     # All numbers of groups at once; a group too many is never the lightest.
-    load = np.where(numbers < np.reshape(sizes, (-1, 1, 1)), order, np.inf)
+    load = np.where(numbers < np.reshape(sizes, (-1, 1, 1)), 0.0, np.inf)
     load = np.repeat(load, weights.shape[1], axis=-1)
     members = np.empty((len(weights), *load.shape), dtype=np.bool_)
     for weight, lightest in zip(weights, members, strict=True):
-        np.equal(load, np.minimum.reduce(load, axis=1, keepdims=True), out=lightest)
+        first = (load <= np.minimum.reduce(load, axis=1, keepdims=True) * (1.0 + _EQUAL_MEANS)).argmax(axis=1)
+        np.equal(numbers, first[:, None], out=lightest)
         load += weight * lightest
     members = members.transpose(1, 2, 0, 3)
-    return [(load[i, :size] - order[:size], members[i, :size]) for i, size in enumerate(sizes)]
+    return [(load[i, :size], members[i, :size]) for i, size in enumerate(sizes)]
 
 
 def _winners(means: FloatArray, count: IntArray) -> BoolArray:

@@ -107,7 +107,7 @@ class Channel(ABC):
     @property
     @abstractmethod
     def message_space(self) -> gym.spaces.Space[Any]:
-        """The space of one message."""
+        """Gymnasium space of one message."""
 
     @cached_property
     def message_shape(self) -> tuple[int, ...]:
@@ -159,7 +159,7 @@ class Channel(ABC):
     def send(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
     ) -> tuple[Messages, FloatArray]:
-        """The messages of :meth:`encode` with their log-likelihoods."""
+        """Messages, as by :meth:`encode`, and their log-likelihoods."""
         messages = self.encode(labels, candidates, uniforms, posterior)
         return messages, self.log_likelihood(messages, candidates, posterior)
 

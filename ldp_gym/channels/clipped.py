@@ -51,7 +51,7 @@ class ClippedChannel(Channel):
     def _align(
         self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray
     ) -> tuple[IntArray, FloatArray]:
-        """Labels and uniforms with all leading axes of the three."""
+        """Labels and uniforms, broadcast to the leading axes of labels, candidates and uniforms."""
         labels = np.asarray(labels)
         shape = np.broadcast_shapes(labels.shape, uniforms.shape[:-1], candidates.shape[:-2])
         return np.broadcast_to(labels, shape), np.broadcast_to(uniforms, (*shape, uniforms.shape[-1]))

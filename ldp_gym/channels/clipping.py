@@ -26,7 +26,7 @@ RULES = ("continuous", "paper")
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of one context.
+    """Lengths of the labels' cells at a context.
 
     Attributes:
         lengths: ``l_y``, shape ``(..., M)``; zero for a label that no hypothesis allows.

@@ -180,7 +180,7 @@ class Scheffe(BitChannel):
         return pairs, uniform_distribution(len(pairs))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """All pairs with both answers."""
+        """Both answers to every pair."""
         return self.list_messages(candidates).messages
 
 
@@ -190,7 +190,7 @@ def two_sided(messages: Messages) -> BoolArray:
 
 
 def pair_sides(one: IntArray, other: IntArray, num_hypotheses: int) -> FloatArray:
-    """The sides of a pair: +1 on the lower, -1 on the higher."""
+    """Question about a pair of hypotheses: +1 on the lower, -1 on the higher, 0 elsewhere, ``(..., K)``."""
     hypotheses = np.arange(num_hypotheses)
     lower, higher = np.minimum(one, other)[..., None], np.maximum(one, other)[..., None]
     return (hypotheses == lower).astype(np.float64) - (hypotheses == higher)

@@ -156,7 +156,7 @@ class _Problem:
         return base * np.where(r == ratio, series, exact)
 
     def cost(self, sets: FloatArray, masses: FloatArray) -> float:
-        """J."""
+        """Objective ``J = sum p_ij / (1/T + D_ij)`` of sets ``(n, M)`` with masses ``(n,)``."""
         return float((self.prices / (self.information(sets) @ masses + self.shift)).sum())
 
     def solve(self, sets: FloatArray, barrier: float) -> tuple[FloatArray, float]:

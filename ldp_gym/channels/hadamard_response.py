@@ -40,7 +40,7 @@ class HadamardResponse(EvenChannel, LabelChannel):
 
     @property
     def order(self) -> int:
-        """N."""
+        """Order N of the Hadamard matrix: the least power of two above M."""
         return 1 << self.num_labels.bit_length()
 
     @property
@@ -54,7 +54,7 @@ class HadamardResponse(EvenChannel, LabelChannel):
 
     @property
     def message_space(self) -> gym.spaces.Discrete:
-        """The columns."""
+        """Number of a column of the Hadamard matrix."""
         return gym.spaces.Discrete(self.order)
 
     def encode(

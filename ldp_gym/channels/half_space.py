@@ -181,7 +181,7 @@ def _kept_factor(table: bytes, shape: tuple[int, int]) -> LewisFactor:
 
 
 def _solve_transposed(lower: FloatArray, inverse: FloatArray, noise: FloatArray) -> FloatArray:
-    """``L^-T g`` by substitution from the last hypothesis on, ``(K - 1, ...)``."""
+    """``L^-T g`` by back substitution, ``(d, ...)``, for normal g ``(d, ...)``."""
     solution = np.broadcast_to(noise, np.broadcast_shapes(inverse.shape, noise.shape)).copy()
     for j in reversed(range(len(solution))):
         solution[j] *= inverse[j]
@@ -190,7 +190,7 @@ def _solve_transposed(lower: FloatArray, inverse: FloatArray, noise: FloatArray)
 
 
 def _lewis_factor(tables: FloatArray) -> LewisFactor:
-    """The geometry of tables ``(B, K, M)``."""
+    """Basis and Lewis weights' geometry of tables ``(B, K, M)``, in chunks that fit the cache."""
     at_once = max(1, min(_TABLES_AT_ONCE, _NUMBERS_AT_ONCE // tables[0].size))
     parts = [_factor_chunk(tables[start : start + at_once]) for start in range(0, len(tables), at_once)]
     return LewisFactor(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))

@@ -114,13 +114,13 @@ class LocalHashing(EvenChannel, LabelChannel):
 
     @property
     def num_public_coins(self) -> int:
-        """The two of the hash."""
+        """Two: multiplier and offset of the hash."""
         return 2
 
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
-        """Every bucket of the hash."""
+        """One message per bucket of the hash."""
         return self._name_each(integers(self.prime - 1, coins[0]), integers(self.prime, coins[1]))
 
     def _name_each(self, first: IntArray, second: IntArray) -> IntArray:

@@ -64,7 +64,7 @@ class OneBit(ClippedChannel):
 
     @property
     def _bit(self) -> float:
-        """C."""
+        """Size C of a one-bit report: ``1 / tanh(eps / 2)``."""
         return 1.0 / math.tanh(self.epsilon / 2.0)
 
     @property
@@ -189,7 +189,7 @@ class OneBit(ClippedChannel):
 
     @property
     def num_public_coins(self) -> int:
-        """The coordinate."""
+        """One uniform: it draws the revealed coordinate."""
         return 1
 
     def messages_given_coins(
@@ -236,7 +236,7 @@ class Hybrid(OneBit):
 
     @property
     def _reach(self) -> float:
-        """C'."""
+        """Largest report C' of the piecewise mechanism."""
         return 1.0 / math.tanh(self._level / 4.0)
 
     @property
@@ -282,7 +282,7 @@ class Hybrid(OneBit):
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
-        """Refused: a point may be any of a continuum."""
+        """Raise a TypeError: the reports are a continuum."""
         raise TypeError(
             "the messages of Hybrid are real numbers, not finitely many; 'one-bit' has finitely many"
         )

@@ -52,7 +52,7 @@ class RandomizedResponse(EvenChannel, LabelChannel):
 
     @property
     def message_space(self) -> gym.spaces.Discrete:
-        """The labels."""
+        """The reported label."""
         return gym.spaces.Discrete(self.num_labels)
 
     def encode(
@@ -69,7 +69,7 @@ class RandomizedResponse(EvenChannel, LabelChannel):
         return masses(candidates, np.asarray(messages))
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """The first message: all have the same ratio."""
+        """Label 0 as a message: all messages have the same ratio."""
         return np.array([0])
 
 

@@ -32,12 +32,12 @@ class SubsetChannel(EvenChannel):
 
     @property
     def num_names(self) -> int:
-        """N."""
+        """Number N of names that a set is drawn from: here the labels."""
         return self.num_labels
 
     @property
     def size(self) -> int:
-        """w, the number of names in a set."""
+        """Number w of names in a set: ``N / (e^eps + 1)``, rounded."""
         share = self.num_names / (1.0 + math.exp(min(self.epsilon, 700.0)))
         return min(max(1, round(share)), self.num_names - 1)
 
@@ -82,17 +82,17 @@ class SubsetChannel(EvenChannel):
 
     @property
     def num_public_coins(self) -> int:
-        """One for every name: their random circle, of which the sets are windows."""
+        """One uniform per name: they order the names on a circle, of which the sets are windows."""
         return self.num_names
 
     def messages_given_coins(
         self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
     ) -> Messages:
-        """The windows of the circle."""
+        """All N cyclic windows of ``size`` names."""
         return self._write(draw_windows(coins, np.array(self.size)))
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
-        """All sets, if they are few; else the windows of random circles."""
+        """All sets of w names, if they are few; else windows on random circles of names."""
         names, size = self.num_names, self.size
         if (sets := all_subsets(names, size)) is not None:
             return complete_list(self._write(sets))
@@ -140,7 +140,7 @@ class SubsetSelection(SubsetChannel, LabelChannel):
 
     @property
     def message_space(self) -> gym.spaces.MultiBinary:
-        """The set's indicator."""
+        """Zeros and ones: 1 for a label in the set."""
         return gym.spaces.MultiBinary(self.num_labels)
 
     def _write(self, sets: FloatArray) -> Messages:
@@ -158,7 +158,7 @@ class SubsetSelection(SubsetChannel, LabelChannel):
         return self._read(messages)
 
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
-        """The first labels: all sets have the same ratio."""
+        """The set of the first w labels: all sets have the same ratio."""
         return (np.arange(self.num_labels) < self.size).astype(np.int8)[None]
 
 
@@ -188,7 +188,7 @@ class UnaryEncoding(LabelChannel):
 
     @property
     def num_uniforms(self) -> int:
-        """One for each bit."""
+        """One uniform for each label's bit."""
         return self.num_labels
 
     @property
@@ -197,7 +197,7 @@ class UnaryEncoding(LabelChannel):
 
     @property
     def message_space(self) -> gym.spaces.MultiBinary:
-        """The bits."""
+        """Zeros and ones: a noisy bit for each label."""
         return gym.spaces.MultiBinary(self.num_labels)
 
     @property
@@ -225,7 +225,7 @@ class UnaryEncoding(LabelChannel):
 
     @property
     def num_public_coins(self) -> int:
-        """M for the number of ones, which says nothing about the label, and M for the labels' places."""
+        """2 M: M draw the number of ones, which says nothing about the label, M the labels' places."""
         return 2 * self.num_labels
 
     def messages_given_coins(
@@ -238,7 +238,7 @@ class UnaryEncoding(LabelChannel):
         return windows if 0 < size < self.num_labels else windows[:1]
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
-        """All vectors, if they are few; else those of random numbers of ones."""
+        """All vectors of bits, if they are few; else some with random numbers of ones."""
         labels = self.num_labels
         if 2**labels <= MOST_MESSAGES:
             return complete_list(((np.arange(2**labels)[:, None] >> np.arange(labels)) & 1).astype(np.int8))

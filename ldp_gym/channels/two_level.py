@@ -130,7 +130,7 @@ def capacity(epsilon: float) -> float:
 
 
 def best_share(epsilon: float) -> float:
-    """``r* = (D - 1) / (e^eps - 1)``: the share of possibilities that a message at capacity speaks for.
+    """``r* = (D - 1) / (e^eps - 1)``: fraction of labels that an optimal message covers.
 
     Example:
         >>> round(best_share(1.0), 4)

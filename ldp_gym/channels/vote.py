@@ -104,7 +104,7 @@ class Vote(SubsetChannel):
 
     @property
     def num_names(self) -> int:
-        """K."""
+        """Number of names: here the hypotheses, K."""
         return self.num_hypotheses
 
     @cached_property
@@ -119,7 +119,7 @@ class Vote(SubsetChannel):
 
     @property
     def message_space(self) -> gym.spaces.Box:
-        """-1 in the set, +1 outside."""
+        """A number per hypothesis: -1 in the set, +1 outside."""
         return gym.spaces.Box(-1.0, 1.0, (self.num_hypotheses,), dtype=np.float64)
 
     def _write(self, sets: FloatArray) -> Messages:

@@ -57,6 +57,16 @@ def test_a_comparison_by_hand():
         np.testing.assert_allclose(np.exp(channel.log_likelihood(answer, TABLE)), TABLE @ law)
 
 
+def test_a_tie_up_to_rounding_is_a_tie():
+    """0.1 + 0.2 against 0.3, at any size of the column, and which side wins by a millionth of it."""
+    channel, message = make_channel("split", 4, 3, 50), np.array([-1.0, -1.0, 1.0, 1.0])  # 0 and 1 won
+    for size in (1.0, 1e-9, 1e-30):
+        column = np.array([0.1, 0.2, 0.3, 0.0]) * size
+        table = np.stack([column, column + 1e-6 * size * np.eye(4)[0], 1.0 - 2.0 * column], axis=-1)
+        assert channel.agreement(message, table)[:2].tolist() == [0.5, 1.0]
+        assert channel.agreement(-message, table)[:2].tolist() == [0.5, 0.0]
+
+
 def test_groups_by_hand():
     """Hypothesis 0, and 1 with 2 as one: the second label is liked best by the latter, weighted 1 to 3."""
     channel, weights = make_channel("adaptive-groups", 3, 4, 50), np.array([0.6, 0.1, 0.3])
