@@ -28,7 +28,7 @@ import torch
 from stable_baselines3.common.noise import NormalActionNoise
 
 from ldp_agents.rl import make_sb3_env, score_policy
-from ldp_gym.core.seeds import VALIDATION
+from ldp_gym.core.seed_ranges import VALIDATION
 
 DOCS = Path(__file__).parent.parent / "docs"
 

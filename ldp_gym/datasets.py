@@ -15,7 +15,7 @@ import numpy as np
 
 from ldp_gym.core import validation
 from ldp_gym.core.errors import extra
-from ldp_gym.core.seeds import TRAINING
+from ldp_gym.core.seed_ranges import TRAINING
 from ldp_gym.engine.learners import build_learner
 from ldp_gym.envs.box import NAMED_GAMES, bayes_gain
 

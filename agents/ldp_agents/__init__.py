@@ -28,14 +28,13 @@ from ldp_agents.soft_bayes import SoftBayes
 from ldp_agents.thompson import Thompson
 from ldp_agents.uniform import Uniform
 from ldp_agents.wma import WMA
-from ldp_gym import Game
+from ldp_gym import LEARNERS, Game
 from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.engine.game import game_of
 from ldp_gym.engine.learners import build_learner
 
 __all__ = [
     "EXP3",
-    "LEARNERS",
     "MLE",
     "WMA",
     "Bayes",
@@ -53,21 +52,22 @@ __all__ = [
     "make",
 ]
 
-LEARNERS = {
-    "amortized": Amortized,
-    "bayes": Bayes,
-    "centred-exp3": CentredEXP3,
-    "exp3": EXP3,
-    "fixed-share": FixedShare,
-    "mle": MLE,
-    "pairs": Pairs,
-    "robust": Robust,
-    "soft-bayes": SoftBayes,
-    "thompson": Thompson,
-    "uniform": Uniform,
-    "wma": WMA,
-}
-"""Learners of this package by name; ``ldp_gym.LEARNERS`` has those of other packages too."""
+LEARNERS.own.update(
+    {
+        "amortized": Amortized,
+        "bayes": Bayes,
+        "centred-exp3": CentredEXP3,
+        "exp3": EXP3,
+        "fixed-share": FixedShare,
+        "mle": MLE,
+        "pairs": Pairs,
+        "robust": Robust,
+        "soft-bayes": SoftBayes,
+        "thompson": Thompson,
+        "uniform": Uniform,
+        "wma": WMA,
+    }
+)
 
 
 def make(

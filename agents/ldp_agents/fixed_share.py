@@ -7,7 +7,7 @@ from ldp_gym import Game
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.game import require_game
-from ldp_gym.engine.posterior import bayes_rule, fixed_share
+from ldp_gym.engine.posterior import bayes_rule, spread_evenly
 
 
 class FixedShare(LinearWeights):
@@ -32,4 +32,4 @@ class FixedShare(LinearWeights):
 
     def advance(self, weights: FloatArray, likelihoods: FloatArray) -> FloatArray:
         """``(1 - share) w_k L_k / sum_j w_j L_j + share / K``."""
-        return fixed_share(bayes_rule(weights, likelihoods), self.share)
+        return spread_evenly(bayes_rule(weights, likelihoods), self.share)

@@ -11,7 +11,7 @@ from ldp_gym.core.arrays import FloatArray, softmax
 from ldp_gym.engine.game import require_game
 from ldp_gym.engine.posterior import log_ratios
 
-_SHARES = tuple(n / 6 for n in range(1, 6))
+_PAIR_SHARES = tuple(n / 6 for n in range(1, 6))
 """Weights of the first of a pair in their five mixtures."""
 
 _MOST_HYPOTHESES = 128
@@ -62,11 +62,11 @@ def mixtures_of_two(num_hypotheses: int) -> FloatArray:
     """Five mixtures of every pair of hypotheses: weights ``(N, K)``."""
     if num_hypotheses > _MOST_HYPOTHESES:
         raise ValueError(
-            f"'pairs' keeps {len(_SHARES)} mixtures of every pair of hypotheses, and takes at most "
+            f"'pairs' keeps {len(_PAIR_SHARES)} mixtures of every pair of hypotheses, and takes at most "
             f"{_MOST_HYPOTHESES} hypotheses, got {num_hypotheses}; 'robust' and 'soft-bayes' take more"
         )
     first, second = np.triu_indices(num_hypotheses, 1)
-    mixtures = np.zeros((len(first), len(_SHARES), num_hypotheses))
-    mixtures[np.arange(len(first)), :, first] = _SHARES
-    mixtures[np.arange(len(first)), :, second] = 1.0 - np.array(_SHARES)
+    mixtures = np.zeros((len(first), len(_PAIR_SHARES), num_hypotheses))
+    mixtures[np.arange(len(first)), :, first] = _PAIR_SHARES
+    mixtures[np.arange(len(first)), :, second] = 1.0 - np.array(_PAIR_SHARES)
     return mixtures.reshape(-1, num_hypotheses)

@@ -35,8 +35,8 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
 
     Args:
         kind: the kind of part, for messages ("channel").
-        group: the group of entry points in which other packages offer theirs ("ldp_gym.channels"). Those of
-            ``ldp_agents``, which this package may not import, are one entry point: a dict of them.
+        group: the group of entry points in which other packages offer theirs ("ldp_gym.channels"). That of
+            ``ldp_agents``, which this package may not import, is loaded to register its learners.
 
     Attributes:
         own: the parts that come with the package; they go before entry points of the same name.
@@ -57,24 +57,24 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
         self.own: dict[str, Callable[..., T]] = {}
 
     @cached_property
-    def _offered(self) -> dict[str, EntryPoint | Callable[..., T]]:
-        """Entry points of other packages by name, and the parts of this one's, which win."""
+    def _points(self) -> dict[str, EntryPoint]:
+        """Entry points of other packages by name; loading that of ``ldp_agents`` fills :attr:`own`."""
         from importlib.metadata import entry_points  # it would double the time of `import ldp_gym`
 
-        offered: dict[str, Any] = {}
-        for point in sorted(entry_points(group=self.group), key=lambda point: _top(point.module) in PACKAGES):
-            found = load_entry_point(point, self.kind) if _top(point.module) in PACKAGES else point
-            offered |= found if isinstance(found, Mapping) else {point.name: found}
-        return offered
+        points = {point.name: point for point in entry_points(group=self.group)}
+        ours = [name for name, point in points.items() if _top(point.module) in PACKAGES]
+        for name in ours:
+            load_entry_point(points.pop(name), self.kind)
+        return points
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted({*self.own, *self._offered}))
+        return iter(sorted({*self._points, *self.own}))
 
     def __len__(self) -> int:
-        return len({*self.own, *self._offered})
+        return len({*self._points, *self.own})
 
     def __contains__(self, name: object) -> bool:
-        return name in self.own or name in self._offered
+        return name in self.own or name in {*self._points, *self.own}
 
     def names(self) -> list[str]:
         """Every known name."""
@@ -83,13 +83,8 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
     def __getitem__(self, name: str) -> Callable[..., T]:
         if not isinstance(name, str):
             raise TypeError(f"a {self.kind} goes by a name, got {name!r} of type {type(name).__name__}")
-        if name in self.own:
-            return self.own[name]
-        if name in self._offered:
-            from importlib.metadata import EntryPoint
-
-            found = self._offered[name]
-            return load_entry_point(found, self.kind) if isinstance(found, EntryPoint) else found
+        if name in self:
+            return self.own[name] if name in self.own else load_entry_point(self._points[name], self.kind)
         if is_address(name):
             maker: Callable[..., T] = import_object(name, self.kind)
             return maker
@@ -114,10 +109,8 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
 
     def package_of(self, name: str) -> str:
         """The package, or top-level module, that offers ``name``; it is not imported."""
-        if name in self.own:
-            address = self.own[name].__module__
-        elif name in self._offered:
-            address = getattr(self._offered[name], "module", self._offered[name].__module__)
+        if name in self:
+            address = self.own[name].__module__ if name in self.own else self._points[name].module
         else:
             address = name if is_address(name) else str(self[name])  # an unknown name raises
         return _top(address)

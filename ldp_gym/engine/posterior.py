@@ -45,7 +45,7 @@ def finite(log_likelihoods: FloatArray) -> FloatArray:
     return np.maximum(log_likelihoods, _RULED_OUT)
 
 
-def fixed_share(weights: FloatArray, share: float) -> FloatArray:
+def spread_evenly(weights: FloatArray, share: float) -> FloatArray:
     """Weights ``(1 - share) w_k + share / K``: spread a share of them evenly over all K hypotheses."""
     return (1.0 - share) * weights + share / weights.shape[-1]
 
@@ -163,7 +163,7 @@ class PublicPosterior:
     def _after(self, log_weights: FloatArray, ratios: FloatArray) -> FloatArray:
         """Log weights after one more message."""
         after = log_weights + ratios
-        return np.log(fixed_share(weights_of(after), self._share)) if self._share else after
+        return np.log(spread_evenly(weights_of(after), self._share)) if self._share else after
 
     def restart(self, games: BoolArray | IntArray) -> None:
         """Go back to the prior in those games."""

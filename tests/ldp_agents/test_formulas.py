@@ -12,7 +12,7 @@ from ldp_agents.centred import CentredEXP3
 from ldp_agents.likelihood import LinearWeights
 from ldp_gym import Game
 from ldp_gym.engine.learners import begin_episodes
-from ldp_gym.engine.posterior import bayes_rule, finite, fixed_share, log_ratios
+from ldp_gym.engine.posterior import bayes_rule, finite, log_ratios, spread_evenly
 from ldp_gym.engine.scenario import Scenario, first_generator
 
 
@@ -21,7 +21,7 @@ def test_bayes_rule_and_its_parts():
     prior, likelihoods = np.array([1 / 2, 1 / 3, 1 / 6]), np.array([1 / 5, 3 / 5, 0.0])
     posterior = bayes_rule(prior, likelihoods)
     np.testing.assert_allclose(posterior, [1 / 3, 2 / 3, 0.0], rtol=1e-15)
-    np.testing.assert_allclose(fixed_share(posterior, 0.3), [1 / 3, 17 / 30, 1 / 10], rtol=1e-15)
+    np.testing.assert_allclose(spread_evenly(posterior, 0.3), [1 / 3, 17 / 30, 1 / 10], rtol=1e-15)
     logs = np.array([math.log(1 / 5), math.log(3 / 5), -math.inf])
     np.testing.assert_allclose(finite(logs), [*logs[:2], -1e6])
     np.testing.assert_allclose(log_ratios(logs)[:2], [math.log(1 / 3), 0.0], atol=1e-15)

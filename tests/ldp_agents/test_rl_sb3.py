@@ -17,7 +17,7 @@ from ldp_agents.rl import SB3VecEnv, ScoreCallback, load, make_sb3_env, save, sc
 from ldp_agents.rl.ppo import PPOSettings
 from ldp_gym import wrappers
 from ldp_gym.core.errors import UntrustedCodeError
-from ldp_gym.core.seeds import TRAINING
+from ldp_gym.core.seed_ranges import TRAINING
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.testing import check_learner
 

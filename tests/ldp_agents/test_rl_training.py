@@ -18,7 +18,7 @@ import ldp_agents
 import ldp_gym
 from ldp_agents.rl import SB3VecEnv, amortized, load, training
 from ldp_agents.rl.training import Config, train_agent
-from ldp_gym.core import seeds
+from ldp_gym.core import seed_ranges
 from ldp_gym.core.errors import UntrustedCodeError
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.testing import check_learner
@@ -74,8 +74,8 @@ def test_a_run_trains_on_seeds_for_training_and_is_scored_on_others(tmp_path, mo
         out = tmp_path / algorithm
         train_agent(Config(algorithm, EASY, 2_048, settings=options), out, scores=2, episodes=4)
     assert len(begun) > 64
-    assert all(seed in seeds.TRAINING for seed in begun)
-    assert all(one[0] in seeds.VALIDATION and one[-1] in seeds.VALIDATION for one in scored)
+    assert all(seed in seed_ranges.TRAINING for seed in begun)
+    assert all(one[0] in seed_ranges.VALIDATION and one[-1] in seed_ranges.VALIDATION for one in scored)
 
 
 @pytest.mark.parametrize("algorithm", SHORT)

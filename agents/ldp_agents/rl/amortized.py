@@ -21,7 +21,7 @@ from ldp_gym.channels.base import Channel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import extra
-from ldp_gym.core.seeds import TRAINING
+from ldp_gym.core.seed_ranges import TRAINING
 from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.engine.tape import Episodes
 

@@ -59,7 +59,7 @@ def _fingerprint(values: Messages) -> str:
     return hashlib.sha256(rounded.tobytes()).hexdigest()[:12]
 
 
-def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
+def describe_differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
     """The entries of ``first`` in which ``second`` differs, in words, such as ``K 4 (not 5)``."""
     return ", ".join(
         f"{key} {value} (not {second.get(key)})" for key, value in first.items() if second.get(key) != value
@@ -79,7 +79,7 @@ class PolicyLearner(Learner):
     """
 
     def __init__(self, game: Game, algorithm: Any, trained_on: Mapping[str, Any]) -> None:
-        if differ := differences(trained_on, game_parameters(game)):
+        if differ := describe_differences(trained_on, game_parameters(game)):
             raise IncompatibleChannelError(
                 f"the policy was trained for {differ}: train one for this game with 'ldp-gym train ppo'; "
                 f"the learner 'bayes' reads every channel"

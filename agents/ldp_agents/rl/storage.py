@@ -23,7 +23,7 @@ from ldp_gym.envs.features import Logits, RunningEvidence
 CARD, WEIGHTS, POLICY = "model.json", "weights.npz", "policy.zip"
 """Files of a model: its card, and either arrays or a policy of stable-baselines3 (which is a pickle)."""
 
-PACKAGES = ("ldp-gym", "numpy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
+MODEL_PACKAGES = ("ldp-gym", "numpy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
 """Packages whose versions stand on a model's card."""
 
 
@@ -129,7 +129,7 @@ def _policy_card(model: Any) -> dict[str, Any]:
         "policy": name,
         "trained_on": game_parameters(game),
         "config": {"algorithm": name, "rules": rules, "steps": int(model.num_timesteps)},
-        "versions": versions(*PACKAGES),
+        "versions": versions(*MODEL_PACKAGES),
     }
 
 

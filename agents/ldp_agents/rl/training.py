@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import ldp_gym
 from ldp_agents.rl import amortized, ppo
-from ldp_agents.rl.policies import differences
-from ldp_agents.rl.storage import CARD, PACKAGES, load, require_trust, save, through_json
+from ldp_agents.rl.policies import describe_differences
+from ldp_agents.rl.storage import CARD, MODEL_PACKAGES, load, require_trust, save, through_json
 from ldp_gym.core import validation
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, extra
 from ldp_gym.core.files import replacing, versions, write_text
 from ldp_gym.core.registry import refuse_addresses
-from ldp_gym.core.seeds import VALIDATION
+from ldp_gym.core.seed_ranges import VALIDATION
 from ldp_gym.engine.learners import MakeLearner
 from ldp_gym.engine.rules import Rules
 from ldp_gym.envs.box import BoxArguments
@@ -112,7 +112,7 @@ class Config:
         """The configuration with all settings of the algorithm, and the versions: what made a model."""
         return {
             "config": through_json("config", {**asdict(self), "settings": asdict(settings)}),
-            "versions": versions(*PACKAGES),
+            "versions": versions(*MODEL_PACKAGES),
         }
 
 
@@ -199,7 +199,7 @@ def _checkpoint(now: Mapping[str, Any], out: Path, resume: bool) -> Path | None:
         return None  # a run that never began
     stored = read_config(out)
     before, after = _flat(stored | {"steps": now["steps"]}), _flat(now)
-    if differ := differences(dict.fromkeys(after) | before, after):
+    if differ := describe_differences(dict.fromkeys(after) | before, after):
         raise ValueError(f"the run in {out} has {differ}: resume it as it was")
     if now["steps"] < stored["steps"]:
         raise ValueError(f"the run in {out} has {stored['steps']} steps: resume it with as many or more")

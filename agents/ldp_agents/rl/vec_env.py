@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 
 from ldp_gym.core import validation
 from ldp_gym.core.errors import extra
-from ldp_gym.core.seeds import TEST, TRAINING, untrained_seed
+from ldp_gym.core.seed_ranges import TEST, TRAINING, untrained_seed
 from ldp_gym.evaluation import Recording, evaluate
 from ldp_gym.statistics import score_totals
 
@@ -24,7 +24,7 @@ def make_sb3_env(env_id: str = "LDPDistBox-v0", num_envs: int = 64, **rules: Any
     """Make B games in lock step for stable-baselines3, with episode returns in its logs.
 
     They are for training: game i of ``PPO(..., seed=s)`` begins with seed 3,000,000 + s + i, on which no
-    score is taken (:mod:`ldp_gym.core.seeds`).
+    score is taken (:mod:`ldp_gym.core.seed_ranges`).
 
     Args:
         env_id: ``LDPDistBox-v0`` or a named game such as ``LDPDistBox-easy-v0``.

@@ -9,6 +9,7 @@ import ldp_agents
 import ldp_gym
 from ldp_gym.core.errors import UntrustedCodeError
 from ldp_gym.core.registry import Registry, is_builtin, refuse_addresses
+from ldp_gym.engine.learners import LEARNERS
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.hypotheses import Table
 
@@ -42,24 +43,19 @@ def test_another_package_offers_its_own_by_an_entry_point(tmp_path, monkeypatch)
     assert not is_builtin(type(bench))
 
 
-def test_learners_of_this_package_are_one_dict_and_an_entry_point_of_another_comes_second(
-    tmp_path, monkeypatch
-):
-    """Names that other packages take too are ours."""
+def test_learners_of_this_package_win_over_entry_points_of_the_same_name(tmp_path, monkeypatch):
     (tmp_path / "rival.py").write_text("class Bayes: pass\n")
     info = tmp_path / "rival-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rival\nVersion: 1.0\n")
-    points = "zzz_ldp_agents = ldp_agents:LEARNERS\nbayes = rival:Bayes\nrival = rival:Bayes\n"
-    (info / "entry_points.txt").write_text(f"[test_ldp_gym.minds]\n{points}")
+    (info / "entry_points.txt").write_text("[ldp_gym.learners]\nbayes = rival:Bayes\nrival = rival:Bayes\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    minds = Registry("mind", group="test_ldp_gym.minds")
-    assert minds.names() == sorted([*ldp_agents.LEARNERS, "rival"])
-    assert minds["bayes"] is ldp_agents.Bayes
-    assert [minds.package_of(name) for name in ("bayes", "rival")] == ["ldp_agents", "rival"]
-    assert not is_builtin(minds["rival"])
-    monkeypatch.setitem(ldp_agents.LEARNERS, "new", ldp_agents.Uniform)
-    assert "new" in Registry("mind", group="test_ldp_gym.minds"), "a new learner needs no installation"
+    known = LEARNERS.names()
+    monkeypatch.delitem(vars(LEARNERS), "_points")
+    assert LEARNERS.names() == sorted([*known, "rival"])
+    assert LEARNERS["bayes"] is ldp_agents.Bayes
+    assert [LEARNERS.package_of(name) for name in ("bayes", "rival")] == ["ldp_agents", "rival"]
+    assert not is_builtin(LEARNERS["rival"])
 
 
 def test_rules_from_a_file_name_no_code():

@@ -6,7 +6,7 @@ import pytest
 
 from ldp_agents.rl import score_policy
 from ldp_gym import evaluate
-from ldp_gym.core.seeds import TEST, TRAINING, VALIDATION, untrained_seed
+from ldp_gym.core.seed_ranges import TEST, TRAINING, VALIDATION, untrained_seed
 from ldp_gym.datasets import write_dataset
 
 
