@@ -44,7 +44,7 @@ class Challenge(AdaptiveChannel, BitChannel):
 
     By default the set of labels is then *turned* three times for the posterior: each step takes the labels
     that the hypotheses above the mean give more probability to (:func:`turn_contrast`), so that the answers
-    of likely hypotheses differ more. The turned set is used only if it passes the guard
+    of likely hypotheses differ more. Used is the last of these sets that passes the guard (the first does)
 
         ``sum_k q_k (f_k(S) - f_j(S))^2 >= guard * TV(f_j, fbar)^2``.
 
@@ -148,12 +148,14 @@ class Challenge(AdaptiveChannel, BitChannel):
         is_chosen = np.arange(self.num_hypotheses) == chosen[..., None]
         others = np.where(is_chosen, 0.0, tempered)
         total = sums_in_order(others)  # 1 - q_j, also where q_j is nearly 1
-        drawn = np.where(is_chosen, total, -others) / np.where(total > 0.0, total, 1.0)
+        asked = turned = np.where(is_chosen, total, -others) / np.where(total > 0.0, total, 1.0)
         if self.turns == 0:
-            return drawn
-        turned = turn_contrast(drawn, candidates, self._public(posterior), self.turns)
+            return asked
         ahead = candidates - at(candidates, chosen, slice(None))[..., None, :]  # f_k - f_j
-        answers = expectations(ahead, label_sides(turned, candidates))
-        told = sums_in_order(tempered * np.square(answers))
         distance = sums_in_order(np.maximum(-mixture(tempered, ahead), 0.0))  # TV(f_j, fbar)
-        return np.where(told >= self.guard * np.square(distance), turned, drawn)
+        for _ in range(self.turns):
+            turned = turn_contrast(turned, candidates, self._public(posterior), steps=1)
+            answers = expectations(ahead, label_sides(turned, candidates))
+            told = sums_in_order(tempered * np.square(answers))
+            asked = np.where(told >= self.guard * np.square(distance), turned, asked)
+        return asked
