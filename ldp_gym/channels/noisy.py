@@ -98,9 +98,8 @@ class NoisyChannel(ClippedChannel):
     ) -> None:
         super().__init__(*sizes, **options)
         self.calibration = validation.choice("calibration", calibration, CALIBRATIONS)
-        self.log_kt = math.log(self.num_hypotheses) + math.log(self.horizon)
-        gamma = math.log(self.horizon) if gamma is None else validation.positive("gamma", gamma)
-        self._reach = self.law.reach(gamma + self.log_kt)
+        self.log_kt = accounting.log_range(self.num_hypotheses, self.horizon)
+        self._reach = self.law.reach(accounting.resolved_gamma(gamma, self.horizon) + self.log_kt)
         # Worked out once: the accounting takes a moment, and a step must not pay for it.
         scale = self._paper_scale() if calibration == "paper" else self._unit_scale()
         self._scale = np.full(self.num_hypotheses, scale)

@@ -27,7 +27,21 @@ def test_laplace_delta_against_a_direct_integral():
     assert lower <= exact + 1e-4
     assert upper >= exact - 1e-4
     assert upper - lower < 2e-3 * upper
-    assert accounting.laplace_delta(shifts, 1.3).upper == 0.0
+    assert accounting.laplace_delta(shifts, 1.3).upper == 0.0 < accounting.laplace_delta(shifts, 1.29).upper
+
+
+def test_scales_and_offsets_by_hand():
+    """K = 8, T = 1,000, eps = 0.5, delta = 1e-5: log(KT) = 8.98720, ln(1/delta) = 11.51293."""
+    assert accounting.vector_noise_scale(8, 1000, 0.5, 1e-5) == pytest.approx(523.856, rel=1e-5)
+    assert accounting.single_noise_scale(8, 1000, 0.5) == pytest.approx(17.97439, rel=1e-6)
+    assert accounting.offset(8, 1000, 17.97439) == pytest.approx(285.7021, rel=1e-6)  # gamma = 6.90776
+    assert accounting.offset(8, 1000, 17.97439, 2.5) == pytest.approx(206.4754, rel=1e-6)
+    one = accounting.laplace_vector_scale(1, 1.0, 0.1)  # delta = 1 - e^((eps - shift) / 2)
+    assert one == pytest.approx(1.0 / (1.0 - 2.0 * math.log(0.9)), rel=1e-3)
+    for size, epsilon in ((1, 0.5), (5, 2.0)):
+        shift = math.sqrt(size) / accounting.gaussian_vector_scale(size, epsilon, 1e-3)
+        ends = shift / 2 - epsilon / shift, -shift / 2 - epsilon / shift
+        assert norm.cdf(ends[0]) - math.exp(epsilon) * norm.cdf(ends[1]) == pytest.approx(1e-3, rel=1e-6)
 
 
 @pytest.mark.parametrize(("shift", "epsilon"), [(0.5, 0.3), (2.0, 1.0), (0.1, 1.0)])
