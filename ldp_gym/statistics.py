@@ -123,12 +123,7 @@ class Estimate:
         return ALIKE if low == high else f"[{low}, {high}]"
 
     def warning(self, max_loss: float) -> str:
-        """A sentence about rare failures, each of at most ``max_loss``; empty where the sample varies.
-
-        Example:
-            >>> mean(np.full(60, 2.0)).warning(100.0)
-            'rare failures may be unseen: up to 5.0% of the episodes, at most 100 each, would add up to 5'
-        """
+        """A sentence about rare failures, each of at most ``max_loss``; empty where the sample varies."""
         if self.unseen == 0.0:
             return ""
         share = min(self.unseen, 1.0)
@@ -221,13 +216,13 @@ def slope(positions: Sequence[float], samples: Sequence[FloatArray]) -> Estimate
 def slope_contributions(positions: Sequence[float], samples: Sequence[FloatArray]) -> FloatArray:
     """Contributions of the episodes to the slope, which is their mean (delta method); NaN if a mean is 0."""
     count = min(len(values) for values in samples)
-    paired = np.stack([np.asarray(values)[:count] for values in samples])
-    means = paired.mean(axis=-1)
+    episodes = np.stack([np.asarray(values)[:count] for values in samples])
+    means = episodes.mean(axis=-1)
     if not (means > 0.0).all() or not np.isfinite(means).all():
         return np.full(count, np.nan)
     x = np.log(np.asarray(positions, dtype=np.float64))
     leverage = (x - x.mean()) / np.square(x - x.mean()).sum()
-    return float(leverage @ np.log(means)) + (leverage / means) @ (paired - means[:, None])
+    return float(leverage @ np.log(means)) + (leverage / means) @ (episodes - means[:, None])
 
 
 def score_totals(uniform: FloatArray, totals: FloatArray, bayes: FloatArray) -> float | None:
@@ -257,11 +252,7 @@ def nominal_level(level: float, count: int) -> float:
         >>> round(nominal_level(0.05, 16), 4), round(nominal_level(0.05, 100), 4)
         (0.0075, 0.029)
     """
-    return float(level * _strictness(count))
-
-
-def _strictness(count: int) -> float:
-    return 1.0 - min(0.85, 4.2 / float(np.sqrt(count)))
+    return float(level * (1.0 - min(0.85, 4.2 / np.sqrt(count))))
 
 
 def p_above(samples: FloatArray, value: float) -> float:
@@ -269,24 +260,18 @@ def p_above(samples: FloatArray, value: float) -> float:
 
     It is two-sided: the least ``1 - confidence`` at which the interval of :func:`mean` lies above ``value``.
     A constant sample is taken at its word: it belongs to a learner whose loss no message changes.
-
-    Example:
-        >>> p_above(np.arange(100.0), 40.0) < 0.01 < 0.1 < p_above(np.arange(100.0), 49.0)
-        True
     """
     samples = np.atleast_2d(paired(samples, value))
     if not _usable(samples):
         return 1.0
-    means, errors, pivots = _studentize(samples)
+    (means, errors, pivots), count = _studentize(samples), samples.shape[-1]
     with np.errstate(divide="ignore", invalid="ignore"):
         distances = means / errors
     distance = np.fmax.reduce(distances, initial=-np.inf)  # a constant sample at the value says nothing
-    share = min(
-        _share_beyond(np.fmax.reduce(pivots, axis=0), distance),
-        len(samples) * _tail(distance / _LONGEST, samples.shape[-1] - 1),
-    )
-    share = max(share / _strictness(samples.shape[-1]), _tail(distance, samples.shape[-1] - 1))
-    return float(min(1.0, 2.0 * share))
+    largest = np.fmax.reduce(pivots, axis=0)  # the share beyond the distance counts the sample's own
+    beyond = (1 + np.count_nonzero(largest >= distance)) / (1 + np.count_nonzero(~np.isnan(largest)))
+    share = min(beyond, len(samples) * _tail(distance / _LONGEST, count - 1)) / nominal_level(1.0, count)
+    return float(min(1.0, 2.0 * max(share, _tail(distance, count - 1))))
 
 
 def p_below(samples: FloatArray, value: float) -> float:
@@ -297,13 +282,8 @@ def p_below(samples: FloatArray, value: float) -> float:
     return max(p_above(-row, -value) for row in np.atleast_2d(samples))
 
 
-def _share_beyond(pivots: FloatArray, distance: float) -> float:
-    """Share of pivots ``(R,)`` beyond a distance, counting the sample's own."""
-    return float((1 + np.count_nonzero(pivots >= distance)) / (1 + np.count_nonzero(~np.isnan(pivots))))
-
-
 def _quantile(pivots: FloatArray, share: float) -> float:
-    """Quantile of pivots, counting the sample's own: inverse of :func:`_share_beyond`."""
+    """Quantile of pivots, counting the sample's own."""
     return float(np.nanquantile(pivots, share, method="weibull"))
 
 

@@ -97,7 +97,7 @@ class Upper(Suite):
                 text = f"{learner} on tables: at most {most:.2g} times the theorem's bound; without learning "
                 parts = [below(r.totals, r.bound, control) for r, control in zip(line, never, strict=True)]
                 yield Finding(f"{text}at most {least:.2g} times.", every(parts))
-        for r, control in _with_controls(results.successes, "uniform"):
+        for r, control in _with_controls(results.successes):
             if np.isfinite(r.bound):
                 text = (
                     f"{r.learner} on two disjoint hypotheses, eps = {r.experiment.epsilon:g}: the worst risk "
@@ -287,15 +287,12 @@ def _never_below(played: Sequence[ExperimentResult], bound: float) -> Evidence:
     return every(above(r.evaluation.kl[..., -1], bound, control) for r in played)
 
 
-def _with_controls(
-    played: Sequence[ExperimentResult], learner: str
-) -> Iterator[tuple[ExperimentResult, ExperimentResult]]:
-    """Results for the worst truth, each with that of the control, a learner in the same game."""
+def _with_controls(played: Sequence[ExperimentResult]) -> Iterator[tuple[ExperimentResult, ExperimentResult]]:
+    """Results for the worst truth, each with that of the uniform mixture in the same game, the control."""
     worst = [r for r in played if r.experiment.truth == "all"]
-    controls = {r.experiment.rules: r for r in worst if r.learner == learner}
-    for r in worst:
-        if r.learner != learner and r.experiment.rules in controls:
-            yield r, controls[r.experiment.rules]
+    controls = {r.experiment.rules: r for r in worst if r.learner == "uniform"}
+    others = [r for r in worst if r.learner != "uniform" and r.experiment.rules in controls]
+    return ((r, controls[r.experiment.rules]) for r in others)
 
 
 class Limit(Suite):
@@ -399,7 +396,8 @@ def _find_squares(results: Results) -> Iterator[Finding]:
     """Compare the sums of squared TV on half-space, for the worst truth, with their bound."""
     places: dict[str, list[tuple[FloatArray, ...]]] = {}
     bounds = {}
-    for played in _with_controls(results.select(channel="half-space"), "uniform"):
+    bayes = results.select(learner="bayes", channel="half-space")
+    for played in _with_controls([*bayes, *results.select(learner="uniform", channel="half-space")]):
         num_hypotheses, horizon, epsilon = _point(played[0].experiment)
         nature, family = played[0].experiment.rules.nature, played[0].experiment.family
         place = "15 Hadamard tilts of the uniform distribution" if family == "table" else "Dirichlet tables"
