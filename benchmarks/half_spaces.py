@@ -9,12 +9,14 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+import ldp_agents
 import ldp_gym
 from ldp_gym import theory
 from ldp_gym.channels.half_space import HalfSpace
@@ -154,22 +156,57 @@ def draw_figure(path: Path, episodes: int) -> None:
 
     horizons = [int(t) for t in np.geomspace(100, 100_000, 13).round()]
     played = horizons[::2][:6]
-    rules = {"hypotheses": "hadamard", "num_hypotheses": 16, "channel": "half-space"}
-    measured = [
-        ldp_gym.evaluate("bayes", {**rules, "horizon": t}, episodes=episodes, checkpoints=[t]).risk
-        for t in played
-    ]
-    figure, axes = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
-    styles = {"paper, upper": "C0--", "ours, upper": "C1-", "ours, lower": "C2-", "paper, lower": "C0:"}
-    bounds = theory.exp3_bound, theory.half_space_kl_bound, theory.hadamard_lower_bound, theory.lower_bound
-    for (name, style), bound, size in zip(styles.items(), bounds, (16, 16, 8, 16), strict=True):  # 8 pairs
-        axes.plot(horizons, [bound(size, rounds, 1.0) for rounds in horizons], style, label=name)
-    axes.plot(played, measured, "ko", label="Bayes on half-space")
-    axes.set(xscale="log", yscale="log", xlabel="rounds T", ylabel="KL-risk, nats")
-    axes.set_title("16 hypotheses (8 Hadamard pairs), eps = 1")
-    figure.legend(loc="outside lower center", ncols=3, fontsize=9)
-    axes.grid(alpha=0.3)
+    rules = {"hypotheses": "hadamard-star", "num_hypotheses": 16}
+    figure, (risks, growth) = plt.subplots(1, 2, figsize=(9.6, 4.8), layout="constrained")
+    bounds = {
+        "paper, at most": (theory.exp3_bound, "C0--"),
+        "half-space, at most": (theory.half_space_kl_bound, "C1-"),
+        "challenge, at most": (theory.interactive_kl_bound, "C2-"),
+        "without interaction, at least": (theory.noninteractive_lower_bound, "C1:"),
+        "with interaction, at least": (theory.interactive_lower_bound, "C2:"),
+        "paper, at least": (theory.lower_bound, "C0:"),
+    }
+    for name, (bound, style) in bounds.items():
+        risks.plot(horizons, [bound(16, rounds, 1.0) for rounds in horizons], style, label=name)
+    for channel, style in (("half-space", "C1o"), ("challenge", "C2s")):
+        worst = [
+            ldp_gym.evaluate(
+                "bayes",
+                {**rules, "channel": channel, "horizon": t},
+                episodes=max(2, episodes // 32),
+                checkpoints=[t],
+                truth="all",
+            ).risk
+            for t in played
+        ]
+        risks.plot(played, worst, style, label=f"Bayes on {channel}, worst truth")
+        print(channel, dict(zip(played, np.round(worst, 1), strict=True)), flush=True)
+        sizes, means, halves = (4, 16, 64), [], []
+        for size in sizes:
+            squares = sum_of_squares(channel, size, max(2, episodes // 2))
+            means.append(squares.mean())
+            halves.append(1.96 * squares.std(ddof=1) / np.sqrt(squares.size))
+        print(channel, sizes, np.round(means, 3), np.round(halves, 3), flush=True)
+        growth.errorbar(sizes, means, halves, fmt=f"{style}-", capsize=3)
+    risks.set(xscale="log", yscale="log", xlabel="rounds T", ylabel="KL-risk, nats")
+    risks.set_title("16 hypotheses (hadamard-star), eps = 1")
+    growth.set(xscale="log", xlabel="hypotheses K", ylabel="sum of TV^2, times tanh^2(eps/2) / (K - 1)")
+    growth.set_title("All Hadamard tilts, eps = 1")
+    figure.legend(*risks.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
+    for axes in (risks, growth):
+        axes.grid(alpha=0.3)
     figure.savefig(path, dpi=120)
+
+
+def sum_of_squares(channel: str, size: int, episodes: int) -> np.ndarray:
+    """``sum_t TV_t^2 tanh^2(eps/2) / (K-1)`` by episode, for U and K - 1 tilts, until the truth is found."""
+    star = ldp_gym.HYPOTHESES["hadamard-star"](size, loss="tv", amplitude=1.0)
+    theorem = channel == "challenge"  # its theorem is for the posterior at rate 1/2, without turning
+    rules = {"hypotheses": star, "channel": channel, "horizon": 150 * size}
+    rules |= {"channel_kwargs": {"turns": 0}} if theorem else {}
+    learner = partial(ldp_agents.Bayes, rate=0.5) if theorem else ldp_agents.Bayes
+    played = ldp_gym.evaluate(learner, rules, episodes=episodes, checkpoints=[150 * size])
+    return played.tv_squared[:, -1] * np.tanh(0.5) ** 2 / (size - 1)
 
 
 def main() -> None:

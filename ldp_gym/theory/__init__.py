@@ -5,7 +5,6 @@ from ldp_gym.channels.two_level import best_share, capacity
 from ldp_gym.hypotheses.families import hadamard_gap, hadamard_horizon, star_amplitude
 from ldp_gym.theory.bounds import (
     exp3_bound,
-    hadamard_lower_bound,
     lower_bound,
     nonprivate_bound,
     randomized_response_rate,
@@ -43,7 +42,6 @@ __all__ = [
     "fixed_share_bound",
     "hadamard_gap",
     "hadamard_horizon",
-    "hadamard_lower_bound",
     "half_space_kl_bound",
     "half_space_sample_size",
     "half_space_tv_bound",

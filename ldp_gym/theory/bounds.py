@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from ldp_gym.channels.accounting import (
     MOST_ROUNDS,
     log_range,
@@ -131,27 +129,3 @@ def lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
             f"for {num_hypotheses} hypotheses and epsilon={epsilon}, got {horizon}"
         )
     return gap * horizon / 132.0
-
-
-def hadamard_lower_bound(num_pairs: int, horizon: int, epsilon: float, gap: float | None = None) -> float:
-    """Risk that every pure, non-adaptive channel has on P Hadamard pairs, for some truth, at a gap a.
-
-    ``JS(a) sum_{t<T} max(0, 1 - sqrt(t kappa / (2P)))``, ``kappa = a^2 sinh^2(eps/2) (1 + e^eps) / 2``,
-    ``JS(a) = h(a/4) - h(a/2) / 2``, h the entropy of a coin. Every gap a in (0, 1] gives a bound; without
-    one, the largest of many.
-    """
-    pairs = validation.whole("num_pairs (P)", num_pairs, least=1)
-    rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
-    epsilon = validation.positive("epsilon", epsilon, most=20.0)
-    gaps = np.geomspace(1e-9, 1.0, 20_001)
-    if gap is not None:
-        gaps = np.array([validation.positive("gap (a)", gap, most=1.0)])
-    slopes = gaps * math.sinh(epsilon / 2.0) * math.sqrt((1.0 + math.exp(epsilon)) / (4.0 * pairs))
-    counted = np.minimum(rounds, np.floor(1.0 / np.square(slopes)) + 1.0)  # terms that are not 0
-    # sum_{t<n} sqrt(t) is at most its trapezoidal integral and half of its last term, as sqrt is concave.
-    roots = (counted - 1.0) ** 1.5 * (2.0 / 3.0) + 0.5 * np.sqrt(counted - 1.0)
-    from scipy.special import entr, xlog1py  # imported here: it would double the time of `import ldp_gym`
-
-    quarter, half = (entr(p) - xlog1py(1.0 - p, -p) for p in (gaps / 4.0, gaps / 2.0))  # entropies of coins
-    divergence = quarter - 0.5 * half
-    return float((divergence * (counted - slopes * roots)).max())

@@ -55,21 +55,15 @@ def _noise(epsilon: npt.ArrayLike, rounds: int) -> float:
     return math.fsum(1.0 / _signal(level) ** 2 for level in levels)
 
 
-def _least_prior(num_hypotheses: int, prior: npt.ArrayLike | None) -> tuple[FloatArray, float]:
-    """The prior, and the weight of the truth that it makes worst."""
+def _worst_odds(num_hypotheses: int, prior: npt.ArrayLike | None) -> tuple[float, float]:
+    """``sum_k sqrt(pi_k / pi_*)`` and ``1 / pi_*`` for the worst truth; both are K for the uniform prior."""
     size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2, most=MOST_ROUNDS)
     if prior is None:
-        return np.ones(1), 1.0 / size
+        return float(size), float(size)
     weights = game_arrays.row("prior", prior, size, place="hypothesis")
     if not weights.min() > 0.0:
         raise ValueError(f"prior must be positive, got {weights.min()}: such a truth is never found")
-    return weights, float(weights.min())
-
-
-def _root_odds(num_hypotheses: int, prior: npt.ArrayLike | None) -> float:
-    """``sum_k sqrt(pi_k / pi_*)``, the potential G before the first message: K for the uniform prior."""
-    weights, least = _least_prior(num_hypotheses, prior)
-    return float(np.sqrt(weights / least).sum()) if len(weights) > 1 else 1.0 / least
+    return float(np.sqrt(weights / weights.min()).sum()), float(1.0 / weights.min())
 
 
 def _kl_per_tv(ratio: float) -> float:
@@ -96,13 +90,13 @@ def interactive_tv_bound(
     T times its square bounds ``sum_t E TV_t^2``. A prior puts ``sum_k sqrt(pi_k / pi_*)`` for K.
     """
     rounds = _rounds(horizon)
-    squares = 2.0 * (_root_odds(num_hypotheses, prior) - 1.0)
+    squares = 2.0 * (_worst_odds(num_hypotheses, prior)[0] - 1.0)
     return math.sqrt(squares * _noise(epsilon, rounds)) / rounds
 
 
 def interactive_sample_size(num_hypotheses: int, alpha: float, epsilon: float) -> int:
     """``2 (K-1) / (alpha s)^2``, rounded up: rounds to an averaged TV-risk of alpha, by Theorem 1."""
-    return _rounds_for(2.0 * (_root_odds(num_hypotheses, None) - 1.0) / _signal(epsilon) ** 2, alpha)
+    return _rounds_for(2.0 * (_worst_odds(num_hypotheses, None)[0] - 1.0) / _signal(epsilon) ** 2, alpha)
 
 
 def interactive_kl_bound(
@@ -114,7 +108,7 @@ def interactive_kl_bound(
     (``question="one"``), with ``g(K) = K log K / (K-1)``, and is smaller up to K = 9. Under a uniform truth,
     and contexts that know no more of it than the transcript does, Bayes' rule has at most 1/sqrt(2) of it.
     """
-    odds = _root_odds(num_hypotheses, prior)
+    odds, _ = _worst_odds(num_hypotheses, prior)
     factor = min(2.0 * math.sqrt(math.pi), math.sqrt(2.0) * _kl_per_tv(odds))
     return factor * math.sqrt((odds - 1.0) * _noise(epsilon, _rounds(horizon)))
 
@@ -132,16 +126,10 @@ def half_space_tv_bound(
 ) -> float:
     """``sqrt(pi (K-1) log K / (4T)) / s``: averaged TV-risk of Bayes on ``half-space``.
 
-    T times its square bounds ``sum_t E TV_t^2``. A prior puts ``log(1/pi_*)`` for ``log K``. For exact Lewis
-    weights: docs/theory.md says what the channel's few steps cost.
-
-    Args:
-        num_hypotheses: K.
-        horizon: T.
-        epsilon: the privacy level, or one per user.
-        prior: weights that Bayes starts from.
-        failure: if given, the bound holds for the *average* TV itself, at all T at once, but with this
-            probability: ``log K / 4`` becomes ``log K / 2 + log(1 / failure)``, by Ville's inequality.
+    T times its square bounds ``sum_t E TV_t^2``. A prior puts ``log(1/pi_*)`` for ``log K``. But with
+    probability ``failure``, if given, the TV of an episode itself is within the bound at all T at once:
+    ``log K`` becomes ``2 log K + 4 log(1 / failure)``, by Ville's inequality. For exact Lewis weights:
+    docs/theory.md says what the channel's few steps cost.
     """
     rounds = _rounds(horizon)
     return math.sqrt(_half_space_squares(num_hypotheses, prior, failure) * _noise(epsilon, rounds)) / rounds
@@ -160,16 +148,15 @@ def half_space_kl_bound(
     ``g(K) = K log K / (K-1)``. A prior puts ``1/pi_*`` for K in g, and its logarithm for ``log K``.
     """
     squares = _half_space_squares(num_hypotheses, prior, None) * _noise(epsilon, _rounds(horizon))
-    return _kl_per_tv(1.0 / _least_prior(num_hypotheses, prior)[1]) * math.sqrt(squares)
+    return _kl_per_tv(_worst_odds(num_hypotheses, prior)[1]) * math.sqrt(squares)
 
 
 def _half_space_squares(num_hypotheses: int, prior: npt.ArrayLike | None, failure: float | None) -> float:
     """The bound on ``sum_t s_t^2 TV_t^2``."""
-    surprise = -math.log(_least_prior(num_hypotheses, prior)[1])
-    if failure is None:
-        return math.pi * (num_hypotheses - 1) * surprise / 4.0
-    odds = -math.log(validation.fraction("failure", failure))
-    return math.pi * (num_hypotheses - 1) * (surprise / 2.0 + odds)
+    surprise = math.log(_worst_odds(num_hypotheses, prior)[1])
+    if failure is not None:
+        surprise = 2.0 * surprise - 4.0 * math.log(validation.fraction("failure", failure))
+    return math.pi * (num_hypotheses - 1) * surprise / 4.0
 
 
 # -- Lower bounds --------------------------------------------------------------------------------------
@@ -187,20 +174,22 @@ _SUMMED = 64
 """Number of rounds that are summed one by one; the others by an integral that is no larger."""
 
 
-def interactive_lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
+def interactive_lower_bound(
+    num_hypotheses: int, horizon: int, epsilon: float, amplitude: float | None = None
+) -> float:
     """KL-risk that no interactive channel and learner can beat on ``hadamard-star``, for some truth.
 
     ``0.2158 a sum_{t<T} psi(t kappa / (K-1))``, where ``psi(x) = 1 - min(sqrt(x/2), sqrt(1 - e^-x))``,
     ``kappa = (a (e^{eps/2} - 1))^2 phi(u)``, ``phi(u) = min(1, (-log(1-u) - u) / u^2)``, ``u = x / (1 + x)``
-    and ``x = a (e^eps - 1) / 2``. The best of many amplitudes a; for large T
+    and ``x = a (e^eps - 1) / 2``; of the best amplitude a unless it is given. For large T
     ``0.161 sqrt((K-1) T) / (e^{eps/2} - 1)``.
     """
 
-    def bound(amplitudes: FloatArray, size: int, rounds: int) -> FloatArray:
-        kappa = _star_information(amplitudes, epsilon, _reverse_share)
-        return _STAR_DIVERGENCE * amplitudes * _sum_of_psi(kappa / (size - 1), rounds)
+    def bound(a: FloatArray, size: int, rounds: int) -> FloatArray:
+        kappa = _star_information(a, epsilon, _reverse_share)
+        return _STAR_DIVERGENCE * a * _sum_of_psi(kappa / (size - 1), rounds)
 
-    return _best_amplitude(bound, num_hypotheses, horizon, epsilon, "kl")
+    return _best_amplitude(bound, num_hypotheses, horizon, epsilon, "kl", amplitude)
 
 
 def noninteractive_lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
@@ -211,11 +200,11 @@ def noninteractive_lower_bound(num_hypotheses: int, horizon: int, epsilon: float
     ``kappa = (a (e^{eps/2} - 1))^2 ((1-u) log(1-u) + u) / u^2``, u as there.
     """
 
-    def bound(amplitudes: FloatArray, size: int, rounds: int) -> FloatArray:
-        slope = _star_information(amplitudes, epsilon, _forward_share) / (size * math.log(size))
+    def bound(a: FloatArray, size: int, rounds: int) -> FloatArray:
+        slope = _star_information(a, epsilon, _forward_share) / (size * math.log(size))
         start = 1.0 - math.log(2.0) / math.log(size)
         counted = np.minimum(rounds, np.floor(start / np.maximum(slope, 1e-300)) + 1.0)  # terms above 0
-        return 0.5 * math.log(2.0) * amplitudes * counted * (start - slope * (counted - 1.0) / 2.0)
+        return 0.5 * math.log(2.0) * a * counted * (start - slope * (counted - 1.0) / 2.0)
 
     interactive = interactive_lower_bound(num_hypotheses, horizon, epsilon)
     return max(interactive, _best_amplitude(bound, num_hypotheses, horizon, epsilon, "kl"))
@@ -229,12 +218,10 @@ def tv_lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:
     for large T ``(3/16) sqrt((K-1) / T) / sinh(eps/2)``.
     """
 
-    def bound(amplitudes: FloatArray, size: int, rounds: int) -> FloatArray:
-        amplitudes = np.minimum(amplitudes, 1.0 - 1e-9)  # so that a s is below 1 in floats
-        kappa = np.square(amplitudes * math.sinh(epsilon / 2.0)) * _reverse_share(
-            amplitudes * math.tanh(epsilon / 2.0)
-        )
-        return amplitudes / 4.0 * _sum_of_psi(kappa / (size - 1), rounds) / rounds
+    def bound(a: FloatArray, size: int, rounds: int) -> FloatArray:
+        a = np.minimum(a, 1.0 - 1e-9)  # so that a s is below 1 in floats
+        kappa = np.square(a * math.sinh(epsilon / 2.0)) * _reverse_share(a * math.tanh(epsilon / 2.0))
+        return a / 4.0 * _sum_of_psi(kappa / (size - 1), rounds) / rounds
 
     return _best_amplitude(bound, num_hypotheses, horizon, epsilon, "tv")
 
@@ -245,13 +232,18 @@ def _best_amplitude(
     horizon: int,
     epsilon: float,
     loss: str,
+    amplitude: float | None = None,
 ) -> float:
-    """The largest of a bound's values at many amplitudes, each of which is a bound."""
+    """The largest of a bound's values at many amplitudes, or that at a given one; each is a bound."""
     rounds = _rounds(horizon)
     size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2, most=MOST_ROUNDS)
     _signal(validation.positive("epsilon", epsilon, most=300.0))
-    near = star_amplitude(size, rounds, epsilon, loss) * np.geomspace(1.0 / 16.0, 16.0, 2001)
-    return float(bound(np.append(np.minimum(near, 1.0), 1.0), size, rounds).max())
+    if amplitude is not None:
+        tried = np.array([validation.positive("amplitude (a)", amplitude, most=1.0)])
+    else:
+        near = star_amplitude(size, rounds, epsilon, loss) * np.geomspace(1.0 / 16.0, 16.0, 2001)
+        tried = np.append(np.minimum(near, 1.0), 1.0)
+    return float(bound(tried, size, rounds).max())
 
 
 def _star_information(

@@ -217,31 +217,31 @@ def _pure_channels(adaptive: bool) -> list[str]:
 
 
 class Lower(Suite):
-    """Every pure, non-adaptive channel, in the worst truth, with the better of Bayes and not learning."""
+    """Every pure channel that a bound speaks of, in the worst truth, with Bayes and without learning."""
 
     name = "lower"
-    title = "The lower bound's class"
+    title = "The lower bounds' classes"
     claim = (
         "On the Hadamard class every pure, non-adaptive channel pays at least a T / 132 for some truth, "
         "whatever the learner (Appendix A): tested at small eps, where that is more than Bayes pays without "
-        "privacy. On the same pairs with another gap a it pays at least our sharper bound "
-        "(hadamard_lower_bound), tested at about the gap where that is largest."
+        "privacy. On the class hadamard-star every pure channel, adaptive or not, pays at least our bound "
+        "(interactive_lower_bound)."
     )
     points = ((8, 10_000, 0.05), (8, 30_000, 0.05), (32, 10_000, 0.05), (8, 10_000, 0.1))
     """2K hypotheses, T and eps: a base point, and others that differ from it in one of them."""
 
-    sharper = ((8, 1_000, 1.0, 0.1), (8, 1_000, 0.2, 0.68), (32, 1_000, 0.2, 1.0))
-    """2K hypotheses, T, eps and the gap at which our bound is about its largest."""
+    stars = ((8, 1_000, 1.0), (8, 1_000, 0.2), (32, 1_000, 0.2))
+    """K hypotheses of a star, T and eps."""
 
     def own_experiments(self, small: bool) -> list[Experiment]:
-        points, episodes = (
-            (((2, 2_000, 0.02), (8, 400, 0.2, 1.0)), 8) if small else ((*self.points, *self.sharper), 16)
-        )
+        episodes = 8 if small else 16
+        points = ((2, 2_000, 0.02),) if small else self.points
+        stars = ((8, 400, 0.2),) if small else self.stars
         games = [
-            {"hypotheses": "hadamard", "num_hypotheses": k, "horizon": t, "epsilon": e, "channel": channel}
-            | ({"hypotheses_kwargs": {"gap": gap[0]}} if gap else {})
-            for k, t, e, *gap in points
-            for channel in _pure_channels(adaptive=False)
+            {"hypotheses": family, "num_hypotheses": k, "horizon": t, "epsilon": e, "channel": channel}
+            for family, some in (("hadamard", points), ("hadamard-star", stars))
+            for k, t, e in some
+            for channel in _pure_channels(adaptive=family == "hadamard-star")
         ]
         learners = ("bayes", "uniform")
         return [
@@ -250,15 +250,12 @@ class Lower(Suite):
 
     def _panels(self, results: Results) -> dict[str, tuple[float, list[ExperimentResult]]]:
         """Lower bound and results of each point, by its title."""
-
-        def point_and_gap(e: Experiment) -> tuple[int, int, float, float | None]:
-            return *_point(e), (e.rules.hypotheses_kwargs or {}).get("gap")
-
         panels = {}
-        for (size, horizon, epsilon, gap), played in results.group(point_and_gap).items():
-            title = f"2K = {size}, T = {horizon:,}, eps = {epsilon:g}" + (f", a = {gap:g}" if gap else "")
-            paper, ours = (size, horizon, epsilon), (size // 2, horizon, epsilon, gap)
-            bound = theory.hadamard_lower_bound(*ours) if gap else theory.lower_bound(*paper)
+        for (star, point), played in results.group(lambda e: (e.family != "hadamard", _point(e))).items():
+            size, horizon, epsilon = point
+            title = f"{'star, ' if star else '2'}K = {size}, T = {horizon:,}, eps = {epsilon:g}"
+            amplitude = theory.star_amplitude(*point)
+            bound = theory.interactive_lower_bound(*point, amplitude) if star else theory.lower_bound(*point)
             panels[title] = bound, played
         return panels
 

@@ -4,9 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.linalg import hadamard
-from scipy.optimize import linprog, minimize_scalar
-from scipy.special import rel_entr
 
 from ldp_gym import theory
 
@@ -66,47 +63,3 @@ def test_randomized_response_s_rate_grows_with_m():
 def test_bad_arguments_are_named(function, arguments, message):
     with pytest.raises(ValueError, match=message):
         getattr(theory, function)(*arguments)
-
-
-def kappa(gap, epsilon):
-    return gap**2 * math.sinh(epsilon / 2.0) ** 2 * (1.0 + math.exp(epsilon)) / 2.0
-
-
-@pytest.mark.parametrize(
-    ("pairs", "horizon", "epsilon", "bound"),
-    [(8, 10**4, 1.0, 36.9), (64, 10**6, 0.1, 14_775.0), (3, 40, 2.0, None)],
-)
-def test_the_lower_bound_on_hadamard_pairs(pairs, horizon, epsilon, bound):
-    """Summed term by term, and maximised by a search."""
-
-    def at_gap(log_gap):
-        gap = math.exp(log_gap)
-        terms = np.maximum(0.0, 1.0 - np.sqrt(np.arange(horizon) * kappa(gap, epsilon) / (2 * pairs)))
-        pair = np.array([[1.0, 0.0], [1.0 - gap / 2.0, gap / 2.0]])
-        return -rel_entr(pair, pair.mean(axis=0)).sum() / 2.0 * terms.sum()
-
-    given = theory.hadamard_lower_bound(pairs, horizon, epsilon, 0.3)
-    exact = -at_gap(math.log(0.3))
-    assert 0.98 * exact <= given <= exact * (1 + 1e-9), "sums of square roots from above"
-    best = -minimize_scalar(at_gap, bounds=(-12.0, 0.0), method="bounded", options={"xatol": 1e-6}).fun
-    found = theory.hadamard_lower_bound(pairs, horizon, epsilon)
-    assert found == pytest.approx(best, rel=2e-3)
-    if bound is not None:
-        assert found == pytest.approx(bound, rel=1e-3)
-        assert found > 24.0 * theory.lower_bound(2 * pairs, horizon, epsilon)
-
-
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
-def test_messages_about_hadamard_pairs_tell_at_most_kappa(epsilon):
-    """The chi-squared divergences of random extremal messages, summed over seven pairs on eight labels."""
-    rng, gap, signs = np.random.default_rng(0), 0.4, hadamard(8)[1:]
-    for _ in range(30):
-        raised = np.exp(epsilon * (rng.random((8, 40)) < rng.random()))  # labels by messages
-        weights = linprog(rng.random(40), A_eq=raised, b_eq=np.ones(8))
-        if weights.status != 0:
-            continue
-        channel = raised * weights.x
-        first = np.where(signs > 0, 0.0, 2.0 / 8) @ channel
-        moved = gap / 8 * signs @ channel
-        chi = np.divide(moved**2, first, where=first > 0.0, out=np.zeros_like(first)).sum()
-        assert chi <= kappa(gap, epsilon) * (1 + 1e-9)

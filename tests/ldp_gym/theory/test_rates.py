@@ -193,6 +193,8 @@ def test_lower_bounds_term_by_term_maximised_by_a_search(name, at_amplitude, val
         assert best * (1 - 1e-3) <= bound(*setting) <= best * (1 + 1e-6)
     for setting, value in zip(SETTINGS, values, strict=True):
         assert bound(*setting) == pytest.approx(value, rel=1e-6)
+    given = theory.interactive_lower_bound(5, 400, 2.0, 0.3)
+    assert given == pytest.approx(interactive(0.3, 5, 400, 2.0), rel=1e-3)
 
 
 def test_upper_over_lower_for_many_rounds():
