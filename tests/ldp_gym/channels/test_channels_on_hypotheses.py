@@ -65,6 +65,9 @@ def test_a_tie_up_to_rounding_is_a_tie():
         table = np.stack([column, column + 1e-6 * size * np.eye(4)[0], 1.0 - 2.0 * column], axis=-1)
         assert channel.agreement(message, table)[:2].tolist() == [0.5, 1.0]
         assert channel.agreement(-message, table)[:2].tolist() == [0.5, 0.0]
+    near = np.array([[0.3, 0.301, 0.399], [0.3, 0.301, 0.399], [0.301, 0.3, 0.399]])  # sides of 2 and 1
+    assert make_channel("split", 3, 3, 50).agreement(message[1:], near[[2, 0, 1]]).tolist() == [1.0, 0.0, 0.5]
+    assert make_channel("split", 3, 3, 50).agreement(message[:3], near).tolist() == [0.0, 1.0, 0.5]
 
 
 def test_groups_by_hand():
