@@ -16,7 +16,7 @@ import gymnasium as gym
 
 from ldp_agents.base import ExponentialWeights, Learner
 from ldp_agents.bayes import Bayes
-from ldp_agents.centred import CentredEXP3
+from ldp_agents.centred import CentredEXP3, Unbiased
 from ldp_agents.exp3 import EXP3
 from ldp_agents.fixed_share import FixedShare
 from ldp_agents.likelihood import LikelihoodLearner
@@ -48,6 +48,7 @@ __all__ = [
     "Robust",
     "SoftBayes",
     "Thompson",
+    "Unbiased",
     "Uniform",
     "make",
 ]
@@ -64,6 +65,7 @@ LEARNERS.own.update(
         "robust": Robust,
         "soft-bayes": SoftBayes,
         "thompson": Thompson,
+        "unbiased": Unbiased,
         "uniform": Uniform,
         "wma": WMA,
     }

@@ -7,9 +7,10 @@ import math
 import numpy as np
 
 from ldp_agents.base import SmoothedLearner
-from ldp_gym import Game
+from ldp_gym import Channel, Game
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages, softmax
+from ldp_gym.core.errors import IncompatibleChannelError
 
 _LEAST_SPREAD = 1e-12
 """Spread below which estimates count as equal: a rate of one over it would amplify rounding."""
@@ -62,3 +63,24 @@ class CentredEXP3(SmoothedLearner):
             np.where(spread > 0.0, spread, np.inf)
         )
         return softmax(-rate * losses, axis=axis)
+
+
+class Unbiased(CentredEXP3):
+    """EXP3 on unbiased losses of labels: it finds the least log-loss even where no hypothesis is right.
+
+    ``centred-exp3`` with ``losses="label"``, on channels that have a formula for these losses.
+
+    Args:
+        game: the public rules.
+
+    Raises:
+        IncompatibleChannelError: if the channel has no formula: to invert a matrix per user takes too long.
+    """
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game, losses="label")
+        if type(game.channel).unbiased_losses is Channel.unbiased_losses:
+            raise IncompatibleChannelError(
+                f"{game.channel!r} has no formula for unbiased losses of labels; 'randomized-response', "
+                f"'subset-selection' and 'one-bit' have one, and 'centred-exp3' reads every channel"
+            )

@@ -2,56 +2,123 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+import ldp_gym
 from ldp_gym.cli.arguments import allow_local_imports
+from ldp_gym.core.errors import summarize
 from ldp_gym.core.registry import resolve
-from ldp_gym.selection import DEFAULT_CHANNELS, DEFAULT_EPSILONS, DEFAULT_LEARNERS, select
+from ldp_gym.selection import select
+from ldp_gym.selection.search import DEFAULT_CHANNELS, DEFAULT_EPSILONS, DEFAULT_LEARNERS
 
 
 def select_command(
-    users: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="CSV file, a row per user.")],
-    label: Annotated[str, typer.Option(help="Column of the private labels; the others are features.")],
+    log: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="CSV file, a row per user.")],
+    label: Annotated[str, typer.Option(help="Column of the private labels.")],
     models: Annotated[
-        str, typer.Option(help="module:object, a list or dict of fitted classifiers, or a function of them.")
-    ],
+        str | None,
+        typer.Option(
+            help="module:object, a list or dict of fitted classifiers, or a function of them. Without it the "
+            "other columns are predictions, named model:label."
+        ),
+    ] = None,
+    tolerance: Annotated[float, typer.Option(help="Nats of log-loss per user that do not matter.")] = 0.01,
     channel: Annotated[list[str] | None, typer.Option(help="Channel, once for each.")] = None,
     epsilon: Annotated[list[float] | None, typer.Option(help="Privacy level, once for each.")] = None,
     learner: Annotated[list[str] | None, typer.Option(help="Learner, once for each.")] = None,
-    runs: Annotated[int, typer.Option(min=2, help="Number of runs.")] = 100,
+    users: Annotated[
+        int | None, typer.Option(help="Most users to ask; 4 times the log if not given.")
+    ] = None,
     batch: Annotated[int, typer.Option(min=1, help="Users who answer under one public posterior.")] = 1,
+    runs: Annotated[int, typer.Option(help="Number of runs that screen a row.")] = 100,
+    order: Annotated[
+        str, typer.Option(help="shuffled, or given: users come in the log's order.")
+    ] = "shuffled",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first run.")] = 0,
     jobs: Annotated[int, typer.Option(help="Number of processes; -1: one per core.")] = -1,
+    dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, to play there.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Directory of results, to go on after a stop.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Picture to write, such as found.png.")] = None,
     table: Annotated[Path | None, typer.Option(help="CSV file to write all numbers to.")] = None,
+    plan: Annotated[Path | None, typer.Option(help="JSON file to write the recommended plan to.")] = None,
 ) -> None:
-    """Replay users of a CSV file; say which channel and eps find the best model, and from how many users."""
-    import pandas as pd
-
+    """Learn from a log of users which channel and eps find the best model, and from how many users."""
     allow_local_imports()
-    frame = pd.read_csv(users)
-    if label not in frame.columns:
-        raise typer.BadParameter(f"{users} has no column {label!r}, only {', '.join(frame.columns)}")
     try:
+        _check_outputs(figure, table, plan)
+        frame = _read(log, label)
+        rest = frame.drop(columns=label)
+        data = {"probabilities": rest} if models is None else {"models": resolve(models, "models"), "X": rest}
         chosen = select(
-            resolve(models, "models"),
-            frame.drop(columns=label),
-            frame[label].to_numpy(),
+            **data,
+            y=frame[label].to_numpy(),
+            tolerance=tolerance,
             channels=channel or DEFAULT_CHANNELS,
             epsilons=epsilon or DEFAULT_EPSILONS,
             learners=learner or DEFAULT_LEARNERS,
-            runs=runs,
+            users=users,
             batch=batch,
+            runs=runs,
+            order=order,
             seed=seed,
             jobs=jobs,
+            dask=dask,
+            out=out,
         )
-    except (TypeError, ValueError) as error:
-        raise typer.BadParameter(str(error)) from error
+    except OSError:
+        raise  # the command says it in a line
+    except Exception as error:  # a user's models may fail in any way
+        said = str(error) if isinstance(error, TypeError | ValueError) else summarize(error)
+        raise typer.BadParameter(said + _place(error)) from error
     typer.echo(chosen)
     if figure is not None:
         chosen.save_figure(figure)
     if table is not None:
         chosen.frame.to_csv(table, index=False)
+    if plan is not None and chosen.plan is not None:
+        plan.write_text(chosen.plan.to_json(), "utf-8")
+
+
+def _read(path: Path, label: str) -> Any:
+    """The users of a CSV file, with the labels as text."""
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(path, converters={label: str})
+    except pd.errors.EmptyDataError:
+        raise ValueError(f"{path} is empty: a CSV file with a header and a row per user is needed") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text ({error}): save it as CSV in UTF-8") from None
+    except (pd.errors.ParserError, ValueError) as error:
+        raise ValueError(f"{path} is not a CSV file: {error}") from None
+    if label not in frame.columns:
+        names = ", ".join(map(str, frame.columns[:20]))
+        raise ValueError(f"{path} has no column {label!r}, only {names}")
+    if frame.empty:
+        raise ValueError(f"{path} has a header and no users")
+    return frame
+
+
+def _check_outputs(figure: Path | None, *others: Path | None) -> None:
+    """Find out before the runs that a file cannot be written."""
+    from matplotlib.figure import Figure
+
+    for path in (figure, *others):
+        if path is not None and not path.parent.is_dir():
+            raise ValueError(f"cannot write {path}: there is no directory {path.parent}")
+    endings = sorted(Figure().canvas.get_supported_filetypes())
+    if figure is not None and figure.suffix[1:].lower() not in endings:
+        raise ValueError(f"a figure ends in one of {', '.join(endings)}; got {figure.name!r}")
+
+
+def _place(error: BaseException) -> str:
+    """File and line of the user's code in which an error began, if it did there."""
+    frames = [f for e in (error, error.__cause__) if e for f in traceback.extract_tb(e.__traceback__)]
+    known = (sys.prefix, sys.base_prefix, str(Path(ldp_gym.__file__).parent), "<")
+    own = [frame for frame in frames if not frame.filename.startswith(known)]
+    return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""

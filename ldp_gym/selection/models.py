@@ -1,0 +1,209 @@
+"""A log of users: their labels, and the probabilities that each model gives to every label."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ldp_gym.core import game_arrays, validation
+from ldp_gym.core.arrays import FloatArray, IntArray
+from ldp_gym.hypotheses.base import HypothesisClass, Table, probabilities_of
+from ldp_gym.truths.replay import label_indices
+
+_MOST_BYTES = 2**31
+"""Largest table of probabilities, n x K x M floats: 2 GiB."""
+
+
+class Predictions(HypothesisClass):
+    """Models by their probabilities ``(n, K, M)`` for the rows of a log; a context is a row's index."""
+
+    default_nature = None
+
+    def __init__(self, table: FloatArray, fingerprint: str) -> None:
+        super().__init__(table.shape[1], table.shape[2], 1)
+        self._table, self.fingerprint = table, fingerprint  # stands for the table in the keys of results
+
+    def __call__(self, contexts: FloatArray) -> FloatArray:
+        return self._table[contexts[..., 0].astype(np.int64)]
+
+
+@dataclass(frozen=True)
+class Log:
+    """Users with known labels, and models that predict them.
+
+    Attributes:
+        names: names of the K models.
+        classes: names of the M labels.
+        table: smoothed probabilities ``(n, K, M)``; ``(1, K, M)`` for constant models.
+        labels: indices of the users' labels, ``(n,)``.
+        notes: sentences about the models, such as those that exclude a label.
+    """
+
+    names: list[str]
+    classes: list[Any]
+    table: FloatArray
+    labels: IntArray
+    notes: list[str]
+
+    @cached_property
+    def losses(self) -> FloatArray:
+        """Log-loss ``(n, K)`` of every model for every user."""
+        return -np.log(_of_labels(self.table, self.labels))
+
+    @cached_property
+    def hypotheses(self) -> HypothesisClass:
+        """The models as a class, whose contexts are indices of rows."""
+        if len(self.table) == 1:
+            return Table(self.table[0])
+        return Predictions(self.table, hashlib.sha256(self.table.tobytes()).hexdigest())
+
+
+def read_log(models: Any, features: Any, labels: Any, probabilities: Any, smoothing: float) -> Log:
+    """Check and smooth the arguments of :func:`ldp_gym.select`; equal models become one."""
+    if labels is None or (models is None and probabilities is None):
+        raise TypeError("select needs models, X and y; or probabilities= in place of models and X, and y")
+    given = np.asarray(labels)
+    if probabilities is None:
+        names, classes, table = _predicted(_named(models), features, given.size)
+    else:
+        names, classes, table = _given(probabilities, models)
+    if len(table) not in (1, given.size):
+        raise ValueError(f"as many labels as users are needed, got {given.size} labels, {len(table)} users")
+    if classes is not None and classes.dtype.kind in "iuf" and given.dtype.kind in "OUS":
+        with suppress(ValueError):  # a CSV file has text for numbers; the next line names other text
+            given = given.astype(np.float64)
+    found = label_indices(given, table.shape[-1], classes)
+    if len(found) < 2:
+        raise ValueError(f"select needs a log of two users or more, got {len(found)}")
+    notes: list[str] = []
+    kept: dict[bytes, int] = {}
+    for j, name in enumerate(names):
+        first = kept.setdefault(hashlib.sha256(table[:, j].tobytes()).digest(), j)
+        if first != j:
+            notes.append(f"{name!r} predicts exactly as {names[first]!r}: they are one model.")
+    if len(kept) < 2:
+        raise ValueError(f"select needs two or more models that differ, got only {names[0]!r}")
+    table, names = table[:, np.array([*kept.values()])], [names[j] for j in kept.values()]
+    lowest = _of_labels(table, found).min(axis=0)
+    if excluded := [repr(name) for name, least in zip(names, lowest, strict=True) if least <= 0.0]:
+        notes.append(
+            f"Every model is mixed with {smoothing:.2%} of the uniform distribution, as "
+            f"{', '.join(excluded)} gave probability 0 to a label that came: an infinite log-loss."
+        )
+    table *= 1.0 - smoothing
+    table += smoothing / table.shape[-1]
+    return Log(
+        names, list(range(table.shape[-1])) if classes is None else classes.tolist(), table, found, notes
+    )
+
+
+def _of_labels(table: FloatArray, labels: IntArray) -> FloatArray:
+    """Probabilities ``(n, K)`` of the users' labels."""
+    return table[np.arange(len(labels)) if len(table) > 1 else 0, :, labels]
+
+
+def _named(models: Any) -> dict[str, Any]:
+    """Models by name: fitted classifiers, functions, or rows of probabilities."""
+    if not isinstance(models, Mapping):
+        what = "fitted classifiers, functions, or rows of a table"
+        listed = validation.list_of(
+            "models", list(models) if isinstance(models, np.ndarray) else models, what
+        )
+        rows = [isinstance(model, Sequence | np.ndarray) for model in listed]
+        titles = ["row" if row else type(m).__name__ for row, m in zip(rows, listed, strict=True)]
+        models = {f"{title} {j}": model for j, (title, model) in enumerate(zip(titles, listed, strict=True))}
+    if not models:
+        raise ValueError("select needs two or more models, got none")
+    return {str(name): model for name, model in models.items()}
+
+
+def _given(given: Any, names: Any) -> tuple[list[str], npt.NDArray[Any] | None, FloatArray]:
+    """Probabilities ``(n, K, M)``, or a data frame with a column ``model:label`` for each."""
+    classes = None
+    if hasattr(given, "columns"):
+        split = [str(column).rpartition(":") for column in given.columns]
+        if not split or not all(model for model, _, _ in split):
+            raise ValueError(f"columns of predictions are named model:label, got {list(given.columns)[:3]}")
+        names = list(dict.fromkeys(model for model, _, _ in split))
+        classes = np.array(list(dict.fromkeys(label for _, _, label in split)))
+        columns = [f"{model}:{label}" for model in names for label in classes]
+        if missing := [column for column in columns if column not in given.columns]:
+            raise ValueError(f"every model needs a column for every label; {missing[0]!r} is missing")
+        given = given[columns].to_numpy().reshape(len(given), len(names), len(classes))
+    table = validation.numbers("probabilities", given)
+    if table.ndim != 3:
+        raise ValueError(f"probabilities must have shape (n, K, M), got {table.shape}")
+    _check_size(*table.shape)
+    named = [f"model {j}" for j in range(table.shape[1])] if names is None else names
+    named = validation.texts("models, next to probabilities,", named, "names")
+    if len(named) != table.shape[1]:
+        raise ValueError(f"probabilities of {table.shape[1]} models need as many names, got {len(named)}")
+    return named, classes, game_arrays.distributions(table, "model")
+
+
+def _predicted(
+    models: Mapping[str, Any], features: Any, users: int
+) -> tuple[list[str], npt.NDArray[Any] | None, FloatArray]:
+    """Probabilities ``(n, K, M)`` by the models, over all classes that any of them knows."""
+    if not any(hasattr(model, "predict_proba") or callable(model) for model in models.values()):
+        return (
+            list(models),
+            None,
+            game_arrays.checked_table(list(models.values()), "table", "model")[None].copy(),
+        )
+    if features is None:
+        raise TypeError("X is needed: the users' features, which the models predict from")
+    known: list[Any] = [getattr(model, "classes_", None) for model in models.values()]
+    classes = None
+    if all(one is not None for one in known):
+        same = all(np.array_equal(one, known[0]) for one in known)
+        classes = np.asarray(known[0]) if same else np.unique(np.concatenate(known))
+    table: FloatArray | None = None
+    for j, ((name, model), labels) in enumerate(zip(models.items(), known, strict=True)):
+        part = _predict(name, model, features)
+        width = len(labels) if classes is not None else part.shape[-1] if table is None else table.shape[-1]
+        if part.shape != (users, width):
+            raise ValueError(f"{name!r} must predict {users} rows of {width} labels, got shape {part.shape}")
+        if table is None:
+            _check_size(users, len(models), width if classes is None else len(classes))
+            table = np.zeros((users, len(models), width if classes is None else len(classes)))
+        columns = slice(None) if classes is None or same else np.searchsorted(classes, labels)
+        table[:, j, columns] = game_arrays.distributions(part, f"what {name!r} predicts for user")
+    assert table is not None, "there is a model"
+    return list(models), classes, table
+
+
+def _predict(name: str, model: Any, features: Any) -> FloatArray:
+    """Probabilities ``(n, M)`` by a classifier, or by a function of all rows or of one."""
+    columns = getattr(model, "feature_names_in_", None)
+    if hasattr(features, "columns"):  # a model that was fitted without names takes an array
+        features = features.to_numpy() if columns is None else features[list(columns)]
+    if hasattr(features, "columns"):
+        return validation.numbers(f"what {name!r} predicts", model.predict_proba(features))
+    rows = np.asarray(features)
+    if hasattr(model, "predict_proba"):
+        return probabilities_of(model, rows)
+    if not callable(model):
+        raise TypeError(f"model {name!r} must be a classifier or a function, as others are; got {model!r}")
+    with suppress(Exception):  # whatever a function of one row does with several
+        found = validation.numbers(f"what {name!r} returns", model(rows))
+        if found.ndim == 2 and len(found) == len(rows):
+            return found
+    return np.stack([validation.numbers(f"what {name!r} returns", model(row)) for row in rows])
+
+
+def _check_size(users: int, models: int, labels: int) -> None:
+    size = 8 * users * models * labels
+    if size > _MOST_BYTES:
+        raise ValueError(
+            f"probabilities of {users:,} users, {models:,} models and {labels:,} labels "
+            f"take {size / 2**30:.1f} GiB, at most {_MOST_BYTES / 2**30:g} are allowed: give "
+            f"a random sample of at most {_MOST_BYTES // (8 * models * labels):,} users"
+        )
