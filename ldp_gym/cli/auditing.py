@@ -1,8 +1,8 @@
-"""``ldp-gym audit``: check a channel's promise."""
+"""``ldp-gym audit``: check the promise of a channel, or of any function from labels to messages."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -14,8 +14,10 @@ from ldp_gym.bench.experiment import make_scenario
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.cli import arguments
 from ldp_gym.cli.arguments import allow_local_imports, one_line_errors, rules_of, say
+from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.core.errors import summarize
+from ldp_gym.core.errors import MechanismFailedError, summarize
+from ldp_gym.core.registry import import_object, is_address
 from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.engine.rules import Rules
 from ldp_gym.privacy import audit as audits
@@ -24,8 +26,20 @@ from ldp_gym.privacy.black_box import validate_trials
 from ldp_gym.testing import check_channel
 
 
+def _count(text: str) -> int:
+    """A number of messages, also as 1e5."""
+    try:
+        number = float(text)
+        return validation.whole("it", int(number) if number.is_integer() else number, least=0, most=10**9)
+    except (TypeError, ValueError) as error:
+        raise typer.BadParameter(f"{error}; write 100000 or 1e5") from None
+
+
 def audit_command(
-    channel: Annotated[str, typer.Argument(help="Name of a channel, or module:Class.")],
+    channel: Annotated[
+        str,
+        typer.Argument(help="Name of a channel, module:Class, or module:function from a label to a message."),
+    ],
     hypotheses: arguments.HypothesesOption = "dirichlet",
     epsilon: arguments.EpsilonOption = None,
     horizon: arguments.HorizonOption = None,
@@ -34,10 +48,17 @@ def audit_command(
         int, typer.Option(min=1, max=10**4, help="Number of random contexts, where they matter.")
     ] = 16,
     trials: Annotated[
-        int, typer.Option(min=0, max=10**9, help="Number of messages of the black-box audit; 0: none.")
+        int,
+        typer.Option(
+            parser=_count,
+            metavar="N",
+            help="Number of messages of the black-box audit, such as 1e5; 0: none, 1e5 for a function.",
+        ),
     ] = 0,
+    num_labels: Annotated[int | None, typer.Option(help="Number of labels, M; a function needs it.")] = None,
+    confidence: Annotated[float, typer.Option(help="Confidence of the black-box audit.")] = 0.99,
 ) -> None:
-    """Audit a channel's promise on a class. Exit status 1 if the promise is broken.
+    """Audit a channel's promise on a class, or a function's. Exit status 1 if the promise is broken.
 
     The certificate is for the worst of the contexts audited, and for the uniform public posterior if the
     channel is adaptive. A module:Class is held to its contract first: its messages must follow its density. A
@@ -47,10 +68,13 @@ def audit_command(
     console = Console()
     allow_local_imports()
     with one_line_errors():
+        found = import_object(channel, "channel") if is_address(channel) else None
+        if found is not None and not isinstance(found, type):
+            raise typer.Exit(_audit_function(console, found, num_labels, epsilon, rule, trials, confidence))
         if not issubclass(CHANNELS.class_of(channel), Channel):
             raise TypeError(f"{channel} is not a channel: it must be a subclass of ldp_gym.Channel")
-        short = {"channel": channel, "hypotheses": hypotheses, "epsilon": epsilon, "horizon": horizon}
-        scenario = make_scenario(Rules.of(rules_of(rule, **short)))
+        short = {"hypotheses": hypotheses, "num_labels": num_labels, "epsilon": epsilon, "horizon": horizon}
+        scenario = make_scenario(Rules.of(rules_of(rule, channel=channel, **short)))
         if trials:
             validate_trials(trials, scenario.channel.num_labels)
         points = stream(Purpose.CERTIFICATE, 0).standard_normal((contexts, scenario.hypotheses.context_dim))
@@ -61,8 +85,35 @@ def audit_command(
     honest = channel in CHANNELS.own or _keeps_contract(console, audited)
     worst, kept = _certify(console, audited, tables, trials) if honest else (tables[0], False)
     if trials:
-        kept = _survives_trials(console, audited, worst, trials) and kept
+        kept = _survives_trials(console, audited, worst, trials, confidence) and kept
     raise typer.Exit(0 if kept else 1)
+
+
+def _audit_function(
+    console: Console,
+    function: Any,
+    num_labels: int | None,
+    epsilon: float | None,
+    rule: list[str] | None,
+    trials: int,
+    confidence: float,
+) -> int:
+    """Print the black-box audit of a function; return the exit status."""
+    rules = rules_of(rule)
+    if num_labels is None or epsilon is None:
+        raise ValueError("a function is audited with --num-labels and --epsilon, the eps that it claims")
+    if set(rules) - {"delta"}:
+        raise ValueError(
+            f"a function has no rules but delta, got {', '.join(sorted(set(rules) - {'delta'}))}"
+        )
+    options = {"num_labels": num_labels, "claimed": epsilon, "confidence": confidence, **rules}
+    try:
+        estimate = audits.estimate_epsilon(function, trials=trials or 100_000, **options)
+    except MechanismFailedError as error:
+        say(console, f"no audit: {error}", "bold red")
+        return 1
+    say(console, f"{estimate} ({estimate.usage})", "" if estimate.holds else "bold red")
+    return int(not estimate.holds)
 
 
 def _keeps_contract(console: Console, channel: Channel) -> bool:
@@ -110,20 +161,17 @@ def _certify(
     return tables[place], kept
 
 
-def _survives_trials(console: Console, channel: Channel, table: FloatArray, trials: int) -> bool:
+def _survives_trials(
+    console: Console, channel: Channel, table: FloatArray, trials: int, confidence: float
+) -> bool:
     """Print the black-box audit; return False if it shows that the promise is broken."""
     public = uniform_posterior(channel)
     try:
-        found = audits.estimate_epsilon(channel, table, trials=trials, delta=channel.delta, posterior=public)
+        found = audits.estimate_epsilon(
+            channel, table, trials, confidence, delta=channel.delta, posterior=public
+        )
     except (SystemExit, Exception) as error:  # whatever it raises
         say(console, f"no black-box audit: the channel failed with {summarize(error)}", "bold red")
         return False
-    convicted = found.epsilon > channel.epsilon
-    verdict = "The promise is broken." if convicted else "That breaks no promise, and proves none."
-    say(
-        console,
-        f"black box: eps >= {found.epsilon:.4f} with {found.confidence:.0%} confidence, from labels "
-        f"{found.labels[0]} and {found.labels[1]} by the event: {found.event}. {verdict} ({found.usage})",
-        "bold red" if convicted else "",
-    )
-    return not convicted
+    say(console, f"black box: {found} ({found.usage})", "" if found.holds else "bold red")
+    return bool(found.holds)

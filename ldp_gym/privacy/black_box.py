@@ -104,7 +104,7 @@ class EpsilonEstimate:
     @property
     def verdict(self) -> str:
         """Conclusion, in words."""
-        found = f"eps >= {self.epsilon:.4g} with {self.confidence:.6g} confidence"
+        found = f"eps >= {self.epsilon:.4g} with {100 * self.confidence:.8g}% confidence"
         if self.claimed is None:
             return f"{found}; no eps was claimed"
         if not self.holds:

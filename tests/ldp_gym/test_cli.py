@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from broken_channels import sharper
 from command_line import run, run_in_line
@@ -15,6 +16,7 @@ from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.cli.catalogue import REGISTRIES
 
 SMALL = ["--rule", "num_hypotheses=2", "--rule", "num_labels=3"]
+AS_FUNCTION = ["--num-labels", "2", "--epsilon", "1"]
 CEILINGS = ["audit", "laplace-single", "--hypotheses", "[[1,0,0],[0,0.5,0.5]]", "--horizon", "100"]
 
 
@@ -32,6 +34,32 @@ VECTORS += ["--rule", "channel_kwargs.calibration=tight"]
 LITERAL = ["--rule", "channel_kwargs.clipping=paper"]
 
 
+COINS = np.random.default_rng(0)
+
+
+def respond(label):
+    """Randomized response at eps = log 9."""
+    return label if COINS.random() < 0.9 else 1 - label
+
+
+def crash(label):
+    return 1 // label
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "expected", "message"),
+    [
+        ("respond", ["--trials", "2e4"], 1, "the claim of eps = 1 is broken"),
+        ("respond", ["--trials", "2e4", "--rule", "delta=0.7"], 0, "no proof that the claim"),
+        ("crash", [], 1, "no audit: crash failed for label 0"),
+    ],
+)
+def test_a_function_is_audited_by_its_messages(function, arguments, expected, message):
+    code, output = run_in_line("audit", f"{__name__}:{function}", *AS_FUNCTION, *arguments)
+    assert code == expected
+    assert message in output
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected", "messages"),
     [
@@ -46,7 +74,10 @@ LITERAL = ["--rule", "channel_kwargs.clipping=paper"]
         (
             ["audit", "randomized-response", "--trials", "20000"],
             0,
-            ["breaks no promise, and proves none", "19,992 messages: 9,992 to choose two"],
+            [
+                "black box: no proof that the claim of eps = 1 is broken",
+                "19,992 messages: 9,992 to choose two",
+            ],
         ),
     ],
 )
@@ -74,8 +105,7 @@ def test_a_channel_that_does_not_do_what_its_density_says_is_not_certified():
     assert "breaks its contract" in output
     assert "gets no certificate" in output
     assert "holds" not in output
-    assert "black box: eps >=" in output  # what was asked for is run all the same
-    assert "The promise is broken" in output
+    assert "black box: the claim of eps = 1 is broken" in output  # what was asked for is run all the same
 
 
 Louder = sharper(RandomizedResponse, 2.0, 2.0)
@@ -106,7 +136,7 @@ class NeverMade(RandomizedResponse):
     ("channel", "arguments", "expected", "message"),
     [
         ("Louder", [], 1, "the promise is broken"),
-        ("Louder", ["--trials", "20000"], 1, "The promise is broken."),
+        ("Louder", ["--trials", "20000"], 1, "black box: the claim of eps = 1 is broken"),
         ("Crashing", [], 1, "gets no certificate: KeyError: 'nobody home'"),
         ("Crashing", ["--trials", "2000"], 1, "the channel failed with KeyError: 'nobody home'"),
         ("Quitting", ["--trials", "2000"], 1, "no black-box audit"),
@@ -132,6 +162,9 @@ def test_the_exit_status_says_what_was_found(channel, arguments, expected, messa
         (["audit", "laplace-single", "--contexts", "0"], "Invalid value for '--contexts'"),
         (["audit", "laplace-single", "--trials", "3"], "trials must be at least 320, got 3"),
         (["audit", "laplace-single", "--trials", str(10**14)], "Invalid value for '--trials'"),
+        (["audit", "laplace-single", "--trials", "1e-5"], "Invalid value for '--trials'"),
+        (["audit", f"{__name__}:respond", "--epsilon", "1"], "--num-labels and --epsilon"),
+        (["audit", f"{__name__}:respond", *AS_FUNCTION, "--rule", "horizon=9"], "no rules but delta"),
         (["audit", "builtins:dict"], "builtins:dict is not a channel"),
         (["audit", "laplace-single", "--rule", "channel_kwargs.clippin=paper"], "takes no option 'clippin'"),
         (["audit", "laplace-single", "--hypotheses", "[[1,0],[0.5,0.6]]"], "hypothesis 1 sums to 1.1"),
