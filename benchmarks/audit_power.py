@@ -173,6 +173,7 @@ def audit_case(case: Case, mechanism: Mechanism, seed: int = 0) -> tuple[audit.E
 
 
 def measure_power() -> list[dict[str, Any]]:
+    audit.estimate_epsilon(TWO, num_labels=2, trials=400)  # loads what it needs
     rows = []
     for case in CASES:
         wrong, seconds = audit_case(case, case.wrong)

@@ -30,7 +30,7 @@ from ldp_gym.privacy.exact import check_situation
 from ldp_gym.privacy.mechanism import Mechanism
 from ldp_gym.statistics import largest_share, least_share
 
-_FIRST_CAUTION, _CAUTION = 0.02, 1e-4
+_FIRST_CAUTION, _CAUTION = 0.1, 1e-4
 """Error rates at which pairs of labels, and events of a pair, are compared, lest chance looks like a leak."""
 
 _DEPTH, _SMALLEST_LEAF = 10, 8
