@@ -160,8 +160,8 @@ def draw_figure(path: Path, episodes: int) -> None:
     figure, (risks, growth) = plt.subplots(1, 2, figsize=(9.6, 4.8), layout="constrained")
     bounds = {
         "paper, at most": (theory.exp3_bound, "C0--"),
-        "half-space, at most": (theory.half_space_kl_bound, "C1-"),
-        "challenge, at most": (theory.interactive_kl_bound, "C2-"),
+        "without interaction, at most": (theory.half_space_kl_bound, "C1-"),
+        "with interaction, at most": (theory.interactive_kl_bound, "C2-"),
         "without interaction, at least": (theory.noninteractive_lower_bound, "C1:"),
         "with interaction, at least": (theory.interactive_lower_bound, "C2:"),
         "paper, at least": (theory.lower_bound, "C0:"),
@@ -191,6 +191,8 @@ def draw_figure(path: Path, episodes: int) -> None:
     risks.set(xscale="log", yscale="log", xlabel="rounds T", ylabel="KL-risk, nats")
     risks.set_title("16 hypotheses (hadamard-star), eps = 1")
     growth.set(xscale="log", xlabel="hypotheses K", ylabel="sum of TV^2, times tanh^2(eps/2) / (K - 1)")
+    growth.set_xticks(sizes, [str(size) for size in sizes])
+    growth.minorticks_off()
     growth.set_title("All Hadamard tilts, eps = 1")
     figure.legend(*risks.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
     for axes in (risks, growth):

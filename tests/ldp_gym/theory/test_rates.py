@@ -81,41 +81,6 @@ def test_a_prior_counts_by_its_least_weight():
     assert failing == pytest.approx(math.sqrt(squares / 50) / signal(1.0), rel=1e-12)
 
 
-def random_round(rng):
-    """A table, weights q and their mixture, the truth, and s."""
-    size, labels = rng.integers(2, 8, size=2)
-    table = rng.dirichlet(np.full(labels, rng.choice([0.05, 0.3, 1.0])), size=size)
-    q = rng.dirichlet(np.full(size, rng.choice([0.1, 1.0, 3.0]))) + 1e-9
-    return table, q / q.sum(), (q / q.sum()) @ table, rng.integers(size), rng.choice([0.1, 1.0, 5.0])
-
-
-def drop(table, q, truth, epsilon, members):
-    """Fall of the potential ``sum_k sqrt(L_k / L_*)`` over a round that asks for a set."""
-    yes = 1.0 / (1.0 + math.exp(epsilon)) + signal(epsilon) * (table @ members)
-    affinity = np.sqrt(yes * yes[truth]) + np.sqrt((1.0 - yes) * (1.0 - yes[truth]))
-    return (q @ (1.0 - affinity)) / q[truth]
-
-
-def test_a_round_of_theorem_1_lowers_the_potential():
-    rng = np.random.default_rng(0)
-    for _ in range(500):
-        table, q, mixed, truth, epsilon = random_round(rng)
-        fall = sum(w * drop(table, q, truth, epsilon, f > mixed) for w, f in zip(q, table, strict=True))
-        assert fall >= signal(epsilon) ** 2 / 2.0 * tv(table[truth], mixed) ** 2 - 1e-12
-
-
-def test_a_round_of_theorem_2_lowers_the_potential():
-    """4,000 normal draws of a question each; the mean fall is at least twice the bound in these cases."""
-    rng = np.random.default_rng(0)
-    for _ in range(40):
-        table, q, mixed, truth, epsilon = random_round(rng)
-        likes = np.where(table > mixed, np.sqrt(q[:, None] * table), 0.0)
-        sides = (np.sign(rng.standard_normal((4000, len(q))) @ likes) + 1.0) / 2.0
-        fall = np.mean([drop(table, q, truth, epsilon, side) for side in sides])
-        paid = max(float(kl(table[truth], mixed)), float(tv(table[truth], mixed)))
-        assert fall >= signal(epsilon) ** 2 * paid**2 / (4.0 * math.pi) - 1e-12
-
-
 def test_kl_is_bounded_by_tv_where_ratios_are_and_g_squared_is_concave():
     """``KL(f, p) <= g(R) TV(f, p)`` for ``f <= R p``, sharp for a label that p likes 1/R times as much."""
     f, p = np.random.default_rng(0).dirichlet(np.full(5, 0.3), size=(2, 200))
