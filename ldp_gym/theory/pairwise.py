@@ -38,7 +38,7 @@ _LARGEST_LOG_RATIO = 30.0
 _PAIR_ROUNDING = 1e-11
 """Relative error that is taken off for rounding."""
 
-_EQUAL = 5e-10
+_SAME_RATIO = 5e-10
 """Relative distance from their mean below which two likelihoods count as equal: rounding makes as much."""
 
 _SAMPLES = 20_000
@@ -178,7 +178,7 @@ def _divergences(chances: FloatArray, ratios: FloatArray) -> FloatArray:
     for j in range(size):
         middle = (ratios[:, [j]] + ratios[:, j + 1 :]) / 2.0
         off = (ratios[:, [j]] - middle) / np.maximum(middle, np.finfo(np.float64).tiny)
-        off[np.abs(off) <= _EQUAL] = 0.0
+        off[np.abs(off) <= _SAME_RATIO] = 0.0
         # With r_j = m (1 + d) and r_k = m (1 - d); no difference of large terms, however small d is.
         told = middle * (xlog1py(1.0 + off, off) + xlog1py(1.0 - off, -off)) / 2.0
         information[j, j + 1 :] = np.einsum("n,nk->k", chances, told)

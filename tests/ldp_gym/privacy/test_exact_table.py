@@ -186,6 +186,23 @@ def test_a_probability_below_the_step_of_a_uniform_counts_as_zero():
     assert ExactChannel(sharp).table(np.zeros(0), TWO).counts.min() > 0
 
 
+class Fenced(RandomizedResponse):
+    """Label 2 alone sends message 2; it never sends message 0."""
+
+    def log_density(self, messages, candidates, posterior=None):
+        with np.errstate(divide="ignore"):
+            return np.log(np.array([[0.6, 0.4, 0.0], [0.4, 0.6, 0.7], [0.0, 0.0, 0.3]])[messages])
+
+
+def test_the_share_that_gives_its_label_away_by_hand():
+    """A message that two labels send tells neither; a coin's draws count equally."""
+    found = judge(Fenced(2, 3, 9))
+    assert (found.verdict, found.judged, found.correct) == ("broken", 3, 1.0)
+    assert found.share == pytest.approx(0.3 / 3)
+    sides = judge(make_channel("split", 2, 3, 100, epsilon=60.0))  # label 2 alone is on its side
+    assert sides.share == pytest.approx(1 / 3)
+
+
 class Undeclared(RandomizedResponse):
     """Randomized response in a message space of real numbers."""
 
