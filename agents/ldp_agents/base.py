@@ -116,9 +116,8 @@ class Learner(ABC):
 class MixtureLearner(Learner):
     """Learns :attr:`weights` of the hypotheses, and predicts the candidates' weighted mixture.
 
-    It can read the likelihood of a message under every hypothesis, on adaptive channels too.
-
-    Its state is one array ``(..., N)``, which begins as :attr:`_prior` in every game.
+    It can read the likelihood of a message under every hypothesis, on adaptive channels too. Its state is one
+    array ``(..., N)``, which begins as :attr:`_prior` in every game.
 
     Attributes:
         posterior: on an adaptive channel, the public posterior ``(..., K)`` before the messages it reads.
@@ -156,13 +155,11 @@ class MixtureLearner(Learner):
         return self.game.channel.log_likelihood(messages, candidates, self.posterior)
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
-        """Begin with the prior."""
         super().reset(batch_shape)
         self._state = np.broadcast_to(self._prior, (*batch_shape, self._prior.size)).copy()
         self._public = self.game.public_posterior(batch_shape) if self.game.channel.adaptive else None
 
     def restart(self, mask: BoolArray) -> None:
-        """Begin with the prior in the games of ``mask``."""
         super().restart(mask)
         self._state[mask] = self._prior
         if self._public is not None:
@@ -176,15 +173,14 @@ class MixtureLearner(Learner):
         return mixture(weights, candidates)
 
     def update(self, candidates: FloatArray, message: Messages) -> None:
-        """Learn from the round's messages."""
         message = self.game.channel.check_messages(message)
         candidates = self._check(candidates)
+        self._likelihoods = None
         if self._public is not None:
             self.posterior = self._public.weights
             self._likelihoods = self.game.channel.log_likelihood(message, candidates, self.posterior)
             self._public.advance(self._likelihoods)
         self._learn(candidates, message)
-        self._likelihoods = None
 
     def play(
         self, candidates: FloatArray, messages: Messages, log_likelihoods: FloatArray | None = None
@@ -195,9 +191,7 @@ class MixtureLearner(Learner):
                 return play_stepwise(self, candidates, messages)
             self.posterior = self._public.along(log_likelihoods)
         self._likelihoods = log_likelihoods
-        weights = self._learn_along(candidates, messages)
-        self._likelihoods = None
-        return self._predict(weights, candidates)
+        return self._predict(self._learn_along(candidates, messages), candidates)
 
 
 class ExponentialWeights(MixtureLearner):
@@ -224,7 +218,6 @@ class ExponentialWeights(MixtureLearner):
 
     @property
     def weights(self) -> FloatArray:
-        """The weights ``(..., K)``, summing to one."""
         return self._weigh(self._state.copy(), -1)
 
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:

@@ -59,12 +59,10 @@ class Bayes(ExponentialWeights):
         return self._start
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
-        """Begin with the prior."""
         super().reset(batch_shape)
         self._least = np.ones(self._state.shape)  # least posterior weight in earlier rounds
 
     def restart(self, mask: BoolArray) -> None:
-        """Begin with the prior in the games of ``mask``."""
         super().restart(mask)
         self._least[mask] = 1.0
 

@@ -20,24 +20,18 @@ class CentredEXP3(SmoothedLearner):
     """EXP3 without the constant that drowns the paper's losses; it reads every channel.
 
     Exponential weights on the channel's ``loss_estimates``. The rate ``sqrt(2 log K / V_t)`` needs no
-    horizon: V_t sums up how large the estimates have been so far.
+    horizon: V_t sums up the squared spread of the estimates so far.
 
     Args:
         game: the public rules.
-        rate: ``"adaptive"``: V_t sums the squared spread of the estimates; ``"known"``: the channel's own
-            bound on it, which is public.
         losses: ``"message"``: the channel's loss estimates, of which the truth has the least where it is a
             member; ``"label"``: unbiased estimates of the clipped log-loss of labels
             (:meth:`ldp_gym.Channel.unbiased_losses`), whose least sum finds the best hypothesis even where
             none is right. They are noisier, and need a channel that tells all labels apart.
     """
 
-    def __init__(self, game: Game, rate: str = "adaptive", losses: str = "message") -> None:
-        rate = validation.choice("rate", rate, ("adaptive", "known"))
-        self._known = rate == "known"
+    def __init__(self, game: Game, losses: str = "message") -> None:
         self._of_labels = validation.choice("losses", losses, ("message", "label")) == "label"
-        if self._known and self._of_labels:
-            raise ValueError("rate='known' bounds the losses of messages: leave it out with losses='label'")
         super().__init__(game)
 
     @property
@@ -49,12 +43,9 @@ class CentredEXP3(SmoothedLearner):
         channel = self.game.channel
         estimate = channel.unbiased_losses if self._of_labels else channel.loss_estimates
         estimates = estimate(messages, candidates, self.posterior)
-        if self._known:
-            spread = np.broadcast_to(channel.loss_variance(candidates), estimates.shape[:-1])
-        else:
-            spread = estimates.var(axis=-1)
-            least = _LEAST_SPREAD**2 * (1.0 + np.square(estimates[..., 0]))
-            spread = np.where(spread > least, spread, 0.0)
+        spread = estimates.var(axis=-1)
+        least = _LEAST_SPREAD**2 * (1.0 + np.square(estimates[..., 0]))
+        spread = np.where(spread > least, spread, 0.0)
         return np.concatenate([estimates, spread[..., None]], axis=-1)
 
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:

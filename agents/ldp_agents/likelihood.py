@@ -43,7 +43,6 @@ class LinearWeights(LikelihoodLearner):
 
     @property
     def weights(self) -> FloatArray:
-        """The weights ``(..., K)`` of the hypotheses, summing to one."""
         return self._state.copy()
 
     @property

@@ -45,7 +45,6 @@ class Pairs(LikelihoodLearner):
 
     @property
     def weights(self) -> FloatArray:
-        """The weights ``(..., K)`` of the hypotheses in the posterior mean."""
         mean: FloatArray = softmax(self._state) @ self._mixtures
         return mean
 

@@ -41,7 +41,6 @@ class Robust(LikelihoodLearner):
 
     @property
     def weights(self) -> FloatArray:
-        """The weights ``(..., K)`` of the hypotheses, summing to one."""
         return np.einsum("...e,...ek->...k", self.trust, self._expert_weights())
 
     @property
@@ -54,13 +53,11 @@ class Robust(LikelihoodLearner):
         return np.log(PRIOR)
 
     def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
-        """Begin with the prior over experts, and each expert with its own."""
         super().reset(batch_shape)
         for expert in self._experts:
             expert.reset(batch_shape)
 
     def restart(self, mask: BoolArray) -> None:
-        """Begin with the priors in the games of ``mask``."""
         super().restart(mask)
         for expert in self._experts:
             expert.restart(mask)

@@ -243,10 +243,6 @@ class Channel(ABC):
             )
         return np.linalg.solve(products, Clipping(self.horizon).label_losses(candidates).T).T
 
-    def loss_variance(self, candidates: FloatArray) -> FloatArray:
-        """A public bound ``(...)`` on the mean square of :meth:`loss_estimates` around public centres."""
-        return np.ones(candidates.shape[:-2])
-
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """Messages at candidates ``(K, M)`` such that sums over them stand for sums over all.
 

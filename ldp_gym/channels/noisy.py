@@ -36,14 +36,12 @@ class NoiseLaw:
         draw: noise from uniforms, by inverse transform.
         log_kernel: the log density up to its constant.
         log_norm: the constant.
-        variance: its variance.
         reach: distance that the noise exceeds with probability at most ``e^-g``, as a function of g.
     """
 
     draw: Callable[[FloatArray], FloatArray]
     log_kernel: Callable[[FloatArray], FloatArray]
     log_norm: float
-    variance: float
     reach: Callable[[float], float]
 
 
@@ -51,14 +49,12 @@ LAPLACE = NoiseLaw(
     draw=sampling.laplace,
     log_kernel=lambda x: np.copysign(x, -1.0),
     log_norm=-math.log(2.0),
-    variance=2.0,
     reach=lambda g: g,
 )
 GAUSS = NoiseLaw(
     draw=sampling.normal,
     log_kernel=lambda x: -0.5 * np.square(x),
     log_norm=-0.5 * math.log(2.0 * math.pi),
-    variance=1.0,
     reach=lambda g: math.sqrt(2.0 * (g + math.log(2.0))),
 )
 
@@ -134,12 +130,6 @@ class NoisyChannel(ClippedChannel):
             scale = np.where(ranges > NEGLIGIBLE, scale, np.maximum(scale, self._flat_scale))
         offset = self._reach * scale.max(axis=-1)
         return Noise(scale, offset, 1.0 / (self.log_kt + 2.0 * offset))
-
-    def _coordinate_variance(self, candidates: FloatArray) -> FloatArray:
-        """A bound on the variance of each noisy log-likelihood around its range's centre, ``(..., K)``."""
-        cells = self.clipping.cells(candidates)
-        lowest, highest = self.ranges(candidates, cells)
-        return self.law.variance * self.noise(candidates, cells).scale ** 2 + ((highest - lowest) / 2.0) ** 2
 
     def to_loss(self, log_likelihood: FloatArray, offset: FloatArray, slope: FloatArray) -> FloatArray:
         """The loss that a noisy log-likelihood turns into, Section 4, eq. (8)."""
@@ -225,9 +215,6 @@ class LaplaceSingle(NoisyChannel):
         revealed = self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
         return importance_weighted_losses(messages, revealed, *self.ranges(candidates, cells))
 
-    def loss_variance(self, candidates: FloatArray) -> FloatArray:
-        return self.num_hypotheses * self._coordinate_variance(candidates).mean(axis=-1)
-
     def worst_case_messages(self, candidates: FloatArray, posterior: Public = None) -> Messages:
         """The messages without noise, from every label and coordinate.
 
@@ -289,9 +276,6 @@ class VectorChannel(NoisyChannel):
         """The noisy log-likelihoods themselves, without the public offset."""
         noise = self.noise(candidates)
         return -self.from_loss(messages, noise.offset[..., None], noise.slope[..., None])
-
-    def loss_variance(self, candidates: FloatArray) -> FloatArray:
-        return self._coordinate_variance(candidates).mean(axis=-1)
 
     @abstractmethod
     def _delta(self, shifts: FloatArray, epsilon: float) -> DeltaBounds:

@@ -67,11 +67,6 @@ class OneBit(ClippedChannel):
         """Size C of a one-bit report: ``1 / tanh(eps / 2)``."""
         return 1.0 / math.tanh(self.epsilon / 2.0)
 
-    @property
-    def mean_square(self) -> float:
-        """The largest mean square of a report: ``C^2``, the same for every value."""
-        return self._bit**2
-
     def randomize(self, values: FloatArray, coins: FloatArray) -> FloatArray:
         """Unbiased reports x of values t in [-1, 1], from coins ``(..., 1)``, or 3 on :class:`Hybrid`."""
         up = coins[..., 0] < (1.0 + values / self._bit) / 2.0
@@ -166,10 +161,6 @@ class OneBit(ClippedChannel):
             messages, -messages, *self.ranges(candidates, self.clipping.cells(candidates))
         )
 
-    def loss_variance(self, candidates: FloatArray) -> FloatArray:
-        _, half, _ = self._scales(candidates, self.clipping.cells(candidates))
-        return self.num_hypotheses * self.mean_square * np.square(half).mean(axis=-1)
-
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """In each coordinate, a report for every piece on which the density is constant."""
         cells = self.clipping.cells(candidates)
@@ -211,10 +202,7 @@ class Hybrid(OneBit):
 
     Example:
         K = 3, eps = 1: the piecewise mechanism is used with probability 0.393, C' = 4.083, and a value t = 0
-        makes the interval [-1.54, 1.54] denser. Its worst-case variance (one bit has 4.68):
-
-        >>> round(Hybrid(3, 3, 100).mean_square - 1.0, 2)
-        4.29
+        makes the interval [-1.54, 1.54] denser. Its worst-case variance is 4.29 (one bit: 4.68).
 
     Privacy: which mechanism is used does not depend on the value, and both are eps-private.
 
@@ -238,13 +226,6 @@ class Hybrid(OneBit):
     def _reach(self) -> float:
         """Largest report C' of the piecewise mechanism."""
         return 1.0 / math.tanh(self._level / 4.0)
-
-    @property
-    def mean_square(self) -> float:
-        """Mean square at t = 1: the piecewise part grows with t (Wang et al. 2019), a bit's is constant."""
-        below = math.expm1(self._level / 2.0)
-        piecewise = 1.0 + 1.0 / below + (below + 4.0) / (3.0 * below**2)
-        return self._share * piecewise + (1.0 - self._share) * super().mean_square
 
     def _interval(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ends of the interval on which the piecewise mechanism is denser."""

@@ -1,4 +1,4 @@
-"""Bayes' rule, priors, floors, ties and draws of the learners, worked out by hand."""
+"""Bayes' rule, priors, floors and ties of the learners, worked out by hand."""
 
 import math
 from types import SimpleNamespace
@@ -11,9 +11,7 @@ import ldp_agents
 from ldp_agents.centred import CentredEXP3
 from ldp_agents.likelihood import LinearWeights
 from ldp_gym import Game
-from ldp_gym.engine.learners import begin_episodes
 from ldp_gym.engine.posterior import bayes_rule, finite, log_ratios, spread_evenly
-from ldp_gym.engine.scenario import Scenario, first_generator
 
 
 def test_bayes_rule_and_its_parts():
@@ -29,15 +27,17 @@ def test_bayes_rule_and_its_parts():
     np.testing.assert_allclose(log_ratios(np.full(3, -math.inf)), 0.0), "ruled out by all"
 
 
-@pytest.mark.parametrize(("gap", "counts"), [(1e-11, True), (1e-13, False)])
-def test_a_spread_of_rounding_errors_moves_no_weight(gap, counts):
+@pytest.mark.parametrize(
+    ("size", "gap", "counts"), [(0.0, 1e-11, 1), (0.0, 1e-13, 0), (1e6, 1e-5, 1), (1e6, 1e-7, 0)]
+)
+def test_a_spread_of_rounding_errors_moves_no_weight(size, gap, counts):
     """Estimates that differ by less than 1e-12 are equal; a rate of one over it would tell them apart."""
     game, tape = record(small_rules("laplace-single"), 1)
     learner = CentredEXP3(game)
-    channel = SimpleNamespace(loss_estimates=lambda *_: np.array([0.0, 0.0, 2.0 * gap, 2.0 * gap]))
+    channel = SimpleNamespace(loss_estimates=lambda *_: size + np.array([0.0, 0.0, 2.0 * gap, 2.0 * gap]))
     learner.game = SimpleNamespace(channel=channel, num_hypotheses=4)
     _, spread = np.split(learner.losses(tape.messages[0, 0], tape.candidates[0, 0]), [4])
-    assert (spread[0] == pytest.approx(gap**2, abs=0.0)) if counts else spread[0] == 0.0
+    assert spread[0] == pytest.approx(counts * gap**2, rel=1e-3, abs=0.0)
 
 
 @pytest.mark.parametrize(("behind", "weights"), [(1e-10, [1 / 2, 1 / 2, 0]), (1e-8, [1, 0, 0])])
@@ -72,23 +72,3 @@ def test_the_prior_of_robust_and_when_it_does_without_pairs():
         game = Game(None, make_channel("split", count, 64, 10), 10)
         sizes[count] = ldp_agents.Robust(game)._experts[0]._state.size
     assert sizes == {32: 32 + 5 * 32 * 31 // 2, 33: 33}
-
-
-def test_thompson_draws_again_in_every_round():
-    """Of 4 disjoint hypotheses that messages hardly tell apart, each is played in 15 to 35% of 400 rounds.
-
-    Of one draw per episode it would be one in all rounds. Four standard deviations are 9%.
-    """
-    rules = {"hypotheses": "disjoint", "num_hypotheses": 4, "channel": "split"}
-    scenario = Scenario(**rules, epsilon=0.001, horizon=400)
-    learner, table = ldp_agents.Thompson(scenario.game), scenario.hypotheses(np.zeros(1))
-    begin_episodes(learner, [first_generator(7)])
-    played = []
-    for _ in range(400):
-        played.append(int(learner.predict(table)[0].argmax()) * 4 // table.shape[1])
-        learner.update(table, np.ones((1, 4)) * [-1.0, -1.0, 1.0, 1.0])
-    shares = np.bincount(played, minlength=4) / 400
-    assert (shares > 0.15).all()
-    assert (shares < 0.35).all()
-    repeats = np.mean(np.equal(played[1:], played[:-1]))
-    assert 0.15 < repeats < 0.35, "independent draws repeat in a quarter of the rounds"

@@ -97,18 +97,6 @@ def test_a_model_plays_any_class_and_size():
         check_learner(untrained(), **small_rules(**more))
 
 
-def test_naming_hypotheses_otherwise_renames_the_weights():
-    game, tape = record(small_rules("subset-selection"), 20, episodes=2)
-    order = np.array([2, 0, 3, 1])
-    weights = []
-    for names in (np.arange(4), order):
-        learner = untrained()(game)
-        learner.reset((2,))
-        learner.play(tape.candidates[..., names, :], tape.messages)
-        weights.append(learner.weights)
-    np.testing.assert_allclose(weights[1], weights[0][:, order], rtol=1e-9)
-
-
 def test_a_model_smooths_its_mixture_a_little():
     """``(1 - 1/T^2) sum_j w_j f_j + (1/T^2) l / N'``: a label that the leader rules out has a finite KL."""
     game, tape = record({"hypotheses": TABLE.tolist(), "horizon": 40}, 1)

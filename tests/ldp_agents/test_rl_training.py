@@ -33,7 +33,6 @@ SHORT = {
 
 TINY = Config("amortized", EASY, 6_000, settings=SHORT["amortized"][1])
 
-
 RISK = SimpleNamespace(risk=1.0)
 
 
@@ -203,35 +202,19 @@ def test_the_same_seed_trains_the_same_model(tmp_path):
 
 
 def test_the_command_trains_and_resumes(tmp_path):
-    given = ["train", "amortized", "--hypotheses", "dirichlet", "--rule", "num_hypotheses=4"]
-    given += [
-        "--horizon",
-        "20",
-        "--channel",
-        "split",
-        "--steps",
-        "5000",
-        "--setting",
-        "hidden=[8]",
-        "--out",
-        str(tmp_path),
-    ]
-    code, output = run(*given)
+    rules = "--hypotheses dirichlet --rule num_hypotheses=4 --horizon 20 --channel split"
+    given = ["train", "amortized", *rules.split(), "--setting", "hidden=[8]", "--out", str(tmp_path)]
+    code, output = run(*given, "--steps", "5000")
     assert code == 0, output
     assert f"model: {tmp_path}" in output
     learner = load(tmp_path)(Scenario(hypotheses="dirichlet", channel="split").game)
     assert learner.model.parameters["b0"].shape == (8,)
     assert run(*given)[0] == 2
-    assert (
-        run(*(one for i, one in enumerate(given) if "--steps" not in given[i - 1 : i + 1]), "--resume")[0]
-        == 0
-    )
+    assert run(*given, "--resume")[0] == 0
     assert json.loads((tmp_path / "config.json").read_text())["config"]["steps"] == 5000, "as before"
-    code, output = run("train", "ppo", "--resume", "--out", str(tmp_path))
-    assert "holds a run of 'amortized', not of 'ppo'" in output
-    code, output = run("train", "ppo", "--resume", "--out", str(tmp_path / "nothing"))
-    assert code == 2
-    assert "there is no run to resume in" in output
+    resume = ["train", "ppo", "--resume", "--out"]
+    assert "holds a run of 'amortized', not of 'ppo'" in run(*resume, str(tmp_path))[1]
+    assert "there is no run to resume in" in run(*resume, str(tmp_path / "nothing"))[1]
 
 
 @pytest.mark.parametrize(

@@ -132,10 +132,8 @@ def test_reports_are_unbiased_and_have_their_worst_case_variance(name, epsilon, 
         total, mean, square = (weights @ points**power for power in range(3))
         assert abs(total - 1) < 1e-4
         assert abs(mean - value) < 1e-3
-        assert square <= channel.mean_square * (1 + 1e-3)
         found.append(square - mean**2)
     assert math.isclose(max(found), variance, rel_tol=5e-3)
-    assert math.isclose(square, channel.mean_square, rel_tol=1e-3), "at t = 1"
     rng, count = np.random.default_rng(0), 200_000
     reports = channel.randomize(np.full(count, 0.4), rng.random((count, channel.num_uniforms - 3)))
     assert abs(reports.mean() - 0.4) < stats.norm.isf(ALPHA / 2) * reports.std() / math.sqrt(count)
