@@ -59,7 +59,7 @@ def draw_channel(rng: np.random.Generator, name: str, table: np.ndarray) -> ldp_
 
 
 def pure_channels() -> list[str]:
-    return [name for name in ldp_gym.CHANNELS.names() if ldp_gym.CHANNELS[name].pure and name != "identity"]
+    return [name for name in ldp_gym.CHANNELS if ldp_gym.CHANNELS[name].pure and name != "identity"]
 
 
 def audit(classes: int, seed: int = 0) -> list[str]:

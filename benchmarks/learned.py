@@ -60,7 +60,7 @@ def cells_of(table: str) -> list[tuple[str, list[Cell]]]:
     """The rows of a table: a title, and a cell for each eps."""
     family, *sizes = USUAL
     if table == "channels":
-        channels = [name for name in ldp_gym.CHANNELS.names() if name != "identity"]  # which is not private
+        channels = [name for name in ldp_gym.CHANNELS if name != "identity"]  # which is not private
         return [(name, [(name, eps, family, *sizes) for eps in EPSILONS]) for name in channels]
     if table == "classes":
         rows = product(FOR_CLASSES, CLASSES)

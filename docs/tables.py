@@ -118,7 +118,7 @@ def _names(kind: str, _: list[str]) -> list[str]:
         "channels": ldp_gym.CHANNELS,
         "learners": ldp_gym.LEARNERS,
     }[kind]
-    names = [name for name in registry.names() if registry[name].__module__.startswith("ldp_")]
+    names = [name for name in registry if registry[name].__module__.startswith("ldp_")]
     return [", ".join(f"[`{name}`](reference/{kind}/{name}.md)" for name in names) + "."]
 
 

@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--first-table", type=int, default=0, help="the first table's class_seed")
     parser.add_argument("--episodes", nargs="+", type=int, default=[4], help="on each table, by shape")
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0], metavar="EPS")
-    pure = [name for name in ldp_gym.CHANNELS.names() if ldp_gym.CHANNELS[name].pure]
+    pure = [name for name in ldp_gym.CHANNELS if ldp_gym.CHANNELS[name].pure]
     names = [name for name in pure if name != "identity"]
     parser.add_argument("--channels", nargs="+", default=names, metavar="NAME")
     parser.add_argument("--csv", help="write the table here")

@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=200)
     parser.add_argument("--episodes", type=int, default=40)
     parser.add_argument("--epsilon", type=float, default=1.0)
-    parser.add_argument("--channels", nargs="+", default=CHANNELS, choices=ldp_gym.CHANNELS.names())
+    parser.add_argument("--channels", nargs="+", default=CHANNELS, choices=list(ldp_gym.CHANNELS))
     parser.add_argument("--csv", help="write the table here")
     parser.add_argument("--picture", help="save a picture here")
     arguments = parser.parse_args()

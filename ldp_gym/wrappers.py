@@ -16,12 +16,7 @@ from ldp_gym.engine.game import game_of
 from ldp_gym.engine.simplex import Simplex
 from ldp_gym.envs.features import DEFAULT_LOGIT_RANGE, Logits
 
-__all__ = [
-    "MixtureAction",
-    "SoftmaxAction",
-    "VectorMixtureAction",
-    "VectorSoftmaxAction",
-]
+__all__ = ["MixtureAction", "SoftmaxAction", "VectorMixtureAction", "VectorSoftmaxAction"]
 
 
 def _checked(wrapper: object, env: Any, kind: type[Any]) -> Any:

@@ -168,7 +168,7 @@ def reference(monkeypatch):
 def test_every_registered_name_has_a_page_and_is_on_the_page_of_the_game(reference):
     page = (ROOT / "docs" / "game.md").read_text()
     for kind, registry in REGISTRIES.items():
-        for name in registry.names():
+        for name in registry:
             maker = registry[name]
             assert f"[`{name}`](reference/{kind}/{name}.md)" in page, name
             assert f"::: {maker.__module__}.{maker.__qualname__}" in reference[f"reference/{kind}/{name}.md"]

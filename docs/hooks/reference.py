@@ -56,7 +56,7 @@ def pages() -> Iterator[tuple[str, str, str, str]]:
         shown.add(path)
         yield "Environments", title, f"reference/environments/{_slug(title)}.md", _page(title, [path], facts)
     for kind, (registry, argument) in REGISTRIES.items():
-        makers = {name: registry[name] for name in registry.names()}
+        makers = {name: registry[name] for name in registry}
         makers = {name: maker for name, maker in makers.items() if maker.__module__.startswith("ldp_")}
         others = UNNAMED.get(kind, {})
         yield kind.capitalize(), kind.capitalize(), f"reference/{kind}/index.md", _index(kind, makers, others)
@@ -128,7 +128,7 @@ def _names() -> str:
         for name in package.__all__:
             thing = getattr(package, name)
             if isinstance(thing, Registry):
-                known = ", ".join(f"`{one}`" for one in thing.names())
+                known = ", ".join(f"`{one}`" for one in thing)
                 lines.append(f"| `{package.__name__}.{name}` | every {thing.kind} by its name: {known} |")
             else:
                 lines.append(f"| `{package.__name__}.{name}` | {_summary(thing)} |")

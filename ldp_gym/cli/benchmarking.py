@@ -33,7 +33,7 @@ Directory = Annotated[Path, typer.Argument(help="Directory that `ldp-gym bench` 
 def bench_command(
     suite: Annotated[
         list[str] | None,
-        typer.Argument(help=f"One or more of {', '.join(SUITES.names())}; all; or module:Class."),
+        typer.Argument(help=f"One or more of {', '.join(SUITES)}; all; or module:Class."),
     ] = None,
     rule: arguments.RuleOption = None,
     rules: Annotated[Path | None, typer.Option(help="A JSON file of rules.")] = None,
@@ -144,11 +144,11 @@ def _suites(names: list[str], rules: dict[str, Any]) -> list[Suite]:
     if bool(names) == bool(rules):
         raise ValueError(
             "name a suite, or describe your game by --rule name=value or --rules game.json; not both. "
-            f"Suites: {', '.join(SUITES.names())}, all"
+            f"Suites: {', '.join(SUITES)}, all"
         )
     if rules:
         return [YourGame(rules)]
-    every = [name for given in names for name in (SUITES.names() if given == "all" else [given])]
+    every = [name for given in names for name in (SUITES if given == "all" else [given])]
     return [SUITES[name]() for name in dict.fromkeys(every)]
 
 

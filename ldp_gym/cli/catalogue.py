@@ -46,9 +46,9 @@ def headings(title: Kind, registry: Registry[Any]) -> dict[str, list[str]]:
     """Names under their headings: channels by their subject, learners by their track."""
     heading_of = {Kind.CHANNELS: _subject, Kind.LEARNERS: _track}.get(title)
     if heading_of is None:
-        return {title: registry.names()}
+        return {title: list(registry)}
     groups: dict[str, list[str]] = {}
-    for name in registry.names():
+    for name in registry:
         groups.setdefault(f"{title} {heading_of(name)}", []).append(name)
     return groups
 

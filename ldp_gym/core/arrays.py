@@ -82,11 +82,9 @@ def _ones(length: int) -> FloatArray:
 
 def least(array: FloatArray) -> float:
     """Smallest number of an array; NaN if it holds one."""
-    return (
-        array.item(array.argmin())
-        if array.size < _SMALL_ARRAY
-        else float(np.minimum.reduce(array, axis=None))
-    )
+    if array.size < _SMALL_ARRAY:
+        return array.item(array.argmin())
+    return float(np.minimum.reduce(array, axis=None))
 
 
 def has_zero(array: FloatArray) -> bool:

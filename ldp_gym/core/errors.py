@@ -16,10 +16,6 @@ class MissingExtraError(ImportError, DependencyNotInstalled):
 def extra(name: str, purpose: str) -> Iterator[None]:
     """Turn a failed import into a MissingExtraError that names the extra to install.
 
-    Args:
-        name: name of the extra in pyproject.toml.
-        purpose: feature that needs it, for the error.
-
     Example:
         >>> with extra("rl", "training"):
         ...     import no_such_package

@@ -76,10 +76,6 @@ class Registry(Mapping[str, Callable[..., T]], Generic[T]):
     def __contains__(self, name: object) -> bool:
         return name in self.own or name in {*self._points, *self.own}
 
-    def names(self) -> list[str]:
-        """Every known name."""
-        return list(self)
-
     def __getitem__(self, name: str) -> Callable[..., T]:
         if not isinstance(name, str):
             raise TypeError(f"a {self.kind} goes by a name, got {name!r} of type {type(name).__name__}")

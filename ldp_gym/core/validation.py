@@ -132,14 +132,7 @@ def _real_where(sound: Callable[[float], bool], name: str, value: object, must: 
 
 
 def fits_memory(name: str, count: int, numbers_each: int, what: str) -> None:
-    """Refuse a count of objects that would not fit into memory.
-
-    Args:
-        name: the argument that counts them.
-        count: its value.
-        numbers_each: number of floats that one object keeps.
-        what: the objects, for the error.
-    """
+    """Refuse a count of objects, ``what``, that would not fit into memory with ``numbers_each`` floats."""
     if count * numbers_each > _MOST_NUMBERS:
         raise ValueError(
             f"{name}={count:,} would keep {count * numbers_each:.3g} numbers of {what} in memory, at "
@@ -220,15 +213,9 @@ def indices(name: str, values: object, size: int) -> IntArray:
 
 
 def numbers(name: str, values: Any, *, booleans: bool = False) -> FloatArray:
-    """``values`` as an array of floats; an array of floats is returned as it is.
+    """``values``, nested lists or a data frame, as an array of floats; one of floats is returned as it is.
 
-    Args:
-        name: the argument.
-        values: an array, nested lists, or a data frame.
-        booleans: take True and False for 1 and 0, as in the features of a classifier.
-
-    Raises:
-        ValueError: for anything but numbers, masked values, and rows of different lengths.
+    With ``booleans`` True and False stand for 1 and 0, as in the features of a classifier.
     """
     if type(values) is np.ndarray and values.dtype == _FLOAT:
         return values

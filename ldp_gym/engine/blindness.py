@@ -35,10 +35,6 @@ def warn_of_blind_pairs(scenario: Scenario, stacklevel: int = 2) -> None:
 
     A few rounds are played. Only pairs that none of their messages tells apart are looked at exactly. Games
     with a new class in every episode, with many hypotheses or with few rounds are skipped.
-
-    Args:
-        scenario: the game.
-        stacklevel: as in :func:`warnings.warn`.
     """
     num_hypotheses = scenario.hypotheses.num_hypotheses
     most = _MOST_ADAPTIVE if scenario.channel.adaptive else _MOST_HYPOTHESES
@@ -52,9 +48,7 @@ def warn_of_blind_pairs(scenario: Scenario, stacklevel: int = 2) -> None:
         for _ in range(min(_BLOCKS, scenario.horizon // _ROUNDS)):
             tape = episode.play(_ROUNDS)
             tables = [*tables, *tape.candidates.reshape(-1, *tape.candidates.shape[-2:])]
-            told = tape.log_likelihoods
-            if told is None:
-                told = scenario.channel.log_likelihood(tape.messages, tape.candidates)
+            told = tape.read_by(scenario.channel)
             with np.errstate(invalid="ignore"):  # two hypotheses that rule a message out
                 unknown &= ~(np.abs(told[0, :, :, None] - told[0, :, None]) > _TOLD).any(axis=0)
             if not unknown.any():

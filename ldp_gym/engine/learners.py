@@ -100,10 +100,7 @@ def as_make_learner(
 ) -> MakeLearner:
     """Factory of the learner of a name, of ``module:Class``, or of a trained model's directory.
 
-    Args:
-        name: name of the learner.
-        options: options of the learner.
-        trust: allow a model's files to run code when they are read.
+    With ``trust`` a model's files may run code when they are read.
     """
     if is_directory(name):
         if options:
@@ -117,13 +114,7 @@ def as_make_learner(
 def build_learner(
     learner: str | MakeLearner, game: Game, options: Mapping[str, Any] | None = None
 ) -> LearnerProtocol:
-    """Make a learner for a game.
-
-    Args:
-        learner: a learner's name, ``module:Class``, a trained model's directory, or a factory.
-        game: the public rules.
-        options: options of a learner by name.
-    """
+    """Make a learner for a game, from a factory or with options from what :func:`as_make_learner` takes."""
     if isinstance(learner, str):
         return as_make_learner(learner, options)(game)
     if not callable(learner):

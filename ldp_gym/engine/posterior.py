@@ -97,11 +97,6 @@ class PublicPosterior:
         """The public weights ``(..., K)``, summing to one: those before the current batch."""
         return weights_of(self._log_weights if self._batch == 1 else self._shown)
 
-    @property
-    def latest_weights(self) -> FloatArray:
-        """The weights ``(..., K)`` after all messages, those of an incomplete batch included."""
-        return weights_of(self._log_weights)
-
     def advance(self, log_likelihood: FloatArray) -> None:
         """Bayes' rule, for messages of the given log-likelihood ``(..., K)``, tempered and shared."""
         self._log_weights = self._after(self._log_weights, log_ratios(log_likelihood, self._rate))
@@ -118,12 +113,7 @@ class PublicPosterior:
         return weights
 
     def path(self, log_likelihoods: FloatArray, games: IntArray | EllipsisType = ...) -> FloatArray:
-        """The log weights before each of n rounds and after the last, ``(B, n + 1, K)``, up to constants.
-
-        Args:
-            log_likelihoods: those of the next n messages.
-            games: the games that these messages are from, by default all.
-        """
+        """The log weights before each of n rounds and after the last, ``(B, n + 1, K)``, up to constants."""
         num_games, rounds, num_hypotheses = log_likelihoods.shape
         path = np.empty((num_hypotheses, num_games, rounds + 1)).transpose(1, 2, 0)
         path[:, 0] = self._log_weights[games]
@@ -135,9 +125,9 @@ class PublicPosterior:
         return path
 
     def latest_along(self, log_likelihoods: FloatArray, games: IntArray) -> FloatArray:
-        """:attr:`latest_weights` after each of n rounds of some games ``(B, n, K)``; advances past them.
+        """Weights after each of n rounds of some games ``(B, n, K)``, incomplete batches included.
 
-        Afterwards only :attr:`latest_weights` of these games may be read.
+        It advances the log weights past these rounds, but not what a batch shows.
         """
         path = self.path(log_likelihoods, games)
         self._log_weights[games] = path[:, -1]
@@ -212,29 +202,18 @@ def send_adaptively(
     sent = []
     while played < rounds:
         now = slice(played, min(played + ahead, rounds))
-        guesses = _extend(guesses, now.stop - played)
+        if (missing := now.stop - played - guesses.shape[1]) > 0:  # the last guess is repeated
+            guesses = np.concatenate([guesses, np.repeat(guesses[:, -1:], missing, axis=1)], axis=1)
+        guesses = guesses[:, : now.stop - played]
         here = candidates[:, now] if changing else candidates
         messages, log_likelihoods = channel.send(labels[:, now], here, uniforms[:, now], guesses)
         path = posterior.path(log_likelihoods)
         weights = weights_of(posterior.shown_on(path))
-        good = _count_right(guesses, weights)
+        wrong = (guesses[:, 1:] != weights[:, 1 : guesses.shape[1]]).any(axis=(0, 2))
+        good = int(wrong.argmax()) + 1 if wrong.any() else guesses.shape[1]  # the first round is known
         posterior.move_along(path, good)
         guesses = weights[:, good:]
         sent.append((messages[:, :good], log_likelihoods[:, :good]))
         played += good
     messages, log_likelihoods = (np.concatenate(parts, axis=1) for parts in zip(*sent, strict=True))
     return messages, log_likelihoods
-
-
-def _extend(guesses: FloatArray, rounds: int) -> FloatArray:
-    """Guesses ``(B, n, K)`` for the given number of rounds: the last guess is repeated."""
-    missing = rounds - guesses.shape[1]
-    if missing <= 0:
-        return guesses[:, :rounds]
-    return np.concatenate([guesses, np.repeat(guesses[:, -1:], missing, axis=1)], axis=1)
-
-
-def _count_right(guesses: FloatArray, weights: FloatArray) -> int:
-    """Number of first rounds whose guesses were right in all games; the first round is known."""
-    wrong = (guesses[:, 1:] != weights[:, 1 : guesses.shape[1]]).any(axis=(0, 2))
-    return int(wrong.argmax()) + 1 if wrong.any() else guesses.shape[1]

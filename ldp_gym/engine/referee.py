@@ -55,20 +55,13 @@ class ResetGroup:
     """Games that began together: they are in the same round, and are recorded together.
 
     A game that is reset while the others go on leaves its group and becomes a group of its own.
-
-    Attributes:
-        games: indices of the games.
-        episodes: their Nature and users.
-        played: number of rounds played.
-        recorded: number of rounds recorded.
-        cursor: index of the current round in the recorded block.
     """
 
-    games: IntArray
+    games: IntArray  # their indices
     episodes: Episodes
-    played: int = 0
-    recorded: int = 0
-    cursor: int = 0
+    played: int = 0  # number of rounds
+    recorded: int = 0  # number of rounds
+    cursor: int = 0  # index of the current round in the recorded block
 
     def leave(self, games: IntArray) -> None:
         """Go on without some of the games."""
@@ -79,12 +72,7 @@ class ResetGroup:
 
 
 class Playback:
-    """The current round of each of B games.
-
-    Args:
-        scenario: the game that is played.
-        num_games: B.
-        observers: their fields are recorded next to the tape.
+    """The current round of each of B games; fields of observers are recorded next to the tape.
 
     Attributes:
         over: True where a game has played all its rounds, ``(B,)``.
@@ -185,12 +173,7 @@ class Playback:
 
 
 class Referee:
-    """Plays B games of a scenario.
-
-    Args:
-        scenario: the game.
-        num_games: B.
-        *observers: who watches the games; None stands for nobody.
+    """Referee of B games of a scenario; an observer that is None stands for nobody.
 
     Attributes:
         begun: True where a game has begun, ``(B,)``.
@@ -241,9 +224,7 @@ class Referee:
             info |= {
                 "truth": self._playback.now("members").copy(),
                 "label": self._playback.now("labels").copy(),
-                "comparator": kl_to_each(
-                    truth, self._playback.candidates, self._playback.now("negentropies")
-                ),
+                "comparator": kl_to_each(truth, self.candidates, self._playback.now("negentropies")),
             }
         self._messages[...] = self._playback.now("messages")
         for observer in self._observers:

@@ -32,7 +32,7 @@ P = ParamSpec("P")
 
 DEFAULT_HORIZON = 1000
 
-PARTIES = ("hypotheses", "channel", "nature", "truth")
+PARTY_RULES = ("hypotheses", "channel", "nature", "truth")
 """Rules that name a party of the game; ``..._kwargs`` holds further options of a named one."""
 
 CHANNEL_RULES = ("channel", "channel_kwargs", "epsilon", "delta")
@@ -75,7 +75,7 @@ class Rules:
         >>> rules = Rules(hypotheses=[[0.5, 0.5], [0.9, 0.1]], horizon=10)
         >>> rules.to_json()
         '{"horizon": 10, "hypotheses": [[0.5, 0.5], [0.9, 0.1]]}'
-        >>> rules == Rules.from_json(rules.to_json()) == Rules(**rules.given, channel="laplace-single")
+        >>> rules == Rules.of(json.loads(rules.to_json())) == Rules(**rules.given, channel="laplace-single")
         True
     """
 
@@ -109,7 +109,7 @@ class Rules:
             validation.flag(name, getattr(self, name))
         validation.whole("batch", self.batch, least=1)
         validation.seed("class_seed", self.class_seed)
-        for party in PARTIES:
+        for party in PARTY_RULES:
             validation.options_dict(f"{party}_kwargs", getattr(self, f"{party}_kwargs"))
 
     @classmethod
@@ -181,7 +181,7 @@ class Rules:
             TypeError: for a function without a name.
         """
         rules = {field.name: getattr(self, field.name) for field in fields(Rules)}
-        rules |= {f"{party}_kwargs": rules[f"{party}_kwargs"] or {} for party in PARTIES}
+        rules |= {f"{party}_kwargs": rules[f"{party}_kwargs"] or {} for party in PARTY_RULES}
         rules |= {"horizon": self.rounds, "nature": self.nature or "iid", "max_loss": float(self.max_loss)}
         return canonical(rules | {name: float(value) for name, value in self.promise.items()})
 
@@ -192,7 +192,7 @@ class Rules:
         return hash(self.key)
 
     def to_json(self) -> str:
-        """The rules that are given, as one line of JSON that :meth:`from_json` reads.
+        """The rules that are given, as one line of JSON.
 
         Raises:
             TypeError: if a rule is an object.
@@ -204,11 +204,6 @@ class Rules:
                 f"rules that are stored must be names, numbers and lists ({error}): put models and data into "
                 "a module and name them as 'module:object'"
             ) from error
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Rules of a JSON object."""
-        return cls.of(json.loads(text))
 
     def scenario(self) -> Scenario:
         """The game that the rules describe.

@@ -23,7 +23,7 @@ from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.core.validation import describe
 from ldp_gym.engine.game import Game
-from ldp_gym.engine.rules import DEFAULT_HORIZON, PARTIES, Rules, takes
+from ldp_gym.engine.rules import DEFAULT_HORIZON, PARTY_RULES, Rules, takes
 from ldp_gym.engine.simplex import Simplex
 from ldp_gym.hypotheses.base import HYPOTHESES, HypothesisClass, as_hypotheses
 from ldp_gym.natures.base import IID, NATURES, Nature
@@ -40,7 +40,7 @@ class Scenario:
         self.max_loss = float(rules.max_loss)
         self.observe_candidates, self.reveal = bool(rules.observe_candidates), bool(rules.reveal)
         self.redraws = bool(rules.redraw_hypotheses)
-        options = {party: dict(getattr(rules, f"{party}_kwargs") or {}) for party in PARTIES}
+        options = {party: dict(getattr(rules, f"{party}_kwargs") or {}) for party in PARTY_RULES}
         # The parties check their own numbers.
         self._class_source, self._class_options = rules.hypotheses, options["hypotheses"]
         self._class_parameters = {

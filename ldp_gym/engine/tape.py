@@ -29,27 +29,19 @@ from ldp_gym.truths.base import TruthView
 class Tape:
     """n rounds of B episodes.
 
-    Attributes:
-        contexts: ``x_t``, ``(B, n, d)``; None if nothing needs them.
-        candidates: ``f_j(x_t)``: ``(B, n, K, M)``; a round axis of 1 where they do not change within an
-            episode, and the bare ``(K, M)`` table where all episodes share it.
-        distributions: the truth's, ``(B, n or 1, M)``. Hidden from learners, as are the next three.
-        negentropies: negentropies of these distributions, ``(B, n or 1)``, for the KL.
-        members: index of the true hypothesis, -1 for a truth outside the class, ``(B, n or 1)``.
-        labels: ``Y_t``, ``(B, n)``.
-        messages: ``Ytilde_t``, ``(B, n, *message_shape)``.
-        log_likelihoods: log-likelihoods of each hypothesis, ``(B, n, K)``; None if nothing acts on the public
-            posterior.
+    Candidates have a round axis of 1 where they do not change within an episode, and are the bare ``(K, M)``
+    table where all episodes share it. Distributions, negentropies, members and labels are hidden from
+    learners. Log-likelihoods are None if nothing acts on the public posterior.
     """
 
-    contexts: FloatArray | None
-    candidates: FloatArray
-    distributions: FloatArray
-    negentropies: FloatArray
-    members: IntArray
-    labels: IntArray
-    messages: Messages
-    log_likelihoods: FloatArray | None = None
+    contexts: FloatArray | None  # x_t, (B, n, d); None if nothing needs them
+    candidates: FloatArray  # f_j(x_t), (B, n or 1, K, M) or (K, M)
+    distributions: FloatArray  # the truth's, (B, n or 1, M)
+    negentropies: FloatArray  # of these distributions, (B, n or 1), for the KL
+    members: IntArray  # index of the true hypothesis, -1 for a truth outside the class, (B, n or 1)
+    labels: IntArray  # Y_t, (B, n)
+    messages: Messages  # Ytilde_t, (B, n, *message_shape)
+    log_likelihoods: FloatArray | None = None  # (B, n, K)
 
     def uniform_losses(self) -> FloatArray:
         """The losses ``KL(p*_t, mean_j f_j(x_t))`` of the uniform mixture, ``(B, n)``."""
@@ -67,10 +59,7 @@ class Tape:
 class Episodes:
     """B episodes under way, with the state of Nature and the users.
 
-    Args:
-        scenario: the game that is played.
-        starts: the start of each episode.
-        show_contexts: False if nobody reads the contexts; those of a constant class are then not worked out.
+    With ``show_contexts=False``, because nobody reads them, contexts of a constant class are not worked out.
     """
 
     def __init__(

@@ -61,12 +61,7 @@ _REFERENCE_EPISODES = (16, 512)
 
 
 class BoxFeatures(Observer):
-    """Features of LDPDistBox-v0, computed one block of tape at a time.
-
-    Args:
-        scenario: the game that is played.
-        num_games: B.
-    """
+    """Features of LDPDistBox-v0, computed one block of tape at a time."""
 
     def __init__(self, scenario: Scenario, num_games: int) -> None:
         self._channel = scenario.channel
@@ -147,14 +142,7 @@ class BoxVectorArguments(BoxArguments, VectorArguments):
 
 
 class BoxReferee(Referee):
-    """Referee that shows features and rewards the gain over the uniform mixture.
-
-    Args:
-        scenario: the game.
-        num_games: B.
-        history: who else watches, if anyone does.
-        arguments: the rules that the scenario was made from, and the kind of observation.
-    """
+    """Referee that shows features and rewards the gain over the uniform mixture."""
 
     def __init__(
         self, scenario: Scenario, num_games: int, history: Observer | None, arguments: BoxArguments
@@ -166,11 +154,8 @@ class BoxReferee(Referee):
             self._table = scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))
         self._evidence = np.zeros((num_games, scenario.game.num_hypotheses + 1), dtype=np.float32)
         self._returns = np.zeros(num_games)
-        self._row = (
-            RawRow(scenario.observation_space, scenario.horizon)
-            if arguments.observation == "message"
-            else None
-        )
+        raw = arguments.observation == "message"
+        self._row = RawRow(scenario.observation_space, scenario.horizon) if raw else None
         self.space = RunningEvidence.space(scenario.game) if self._row is None else self._row.space
 
     def begin(

@@ -64,12 +64,7 @@ class RunningEvidence:
         return gym.spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
 
     def along(self, log_likelihoods: FloatArray, games: IntArray | EllipsisType = ...) -> FloatRow:
-        """Features after each of n messages, ``(..., n, K + 1)``, from log-likelihoods ``(..., n, K)``.
-
-        Args:
-            log_likelihoods: those of the next n messages.
-            games: the games that these messages are from, by default all.
-        """
+        """Features after each of n messages, ``(..., n, K + 1)``, from log-likelihoods ``(..., n, K)``."""
         # The hypotheses come first in memory: sums over a short last axis take several times as long.
         told = np.moveaxis(log_likelihoods, -1, 0).copy()
         # A message that every hypothesis rules out, without privacy, tells nothing.
@@ -109,11 +104,8 @@ class RunningEvidence:
 class RawRow:
     """Raw observations of LDPDist-v0 as one float32 row: t / T, context, message, candidates if shown.
 
-    A message from a ``Discrete`` space is one-hot; any other is shown as it is.
-
-    Args:
-        space: the observation space of LDPDist-v0 for one game.
-        horizon: T.
+    A message from a ``Discrete`` space is one-hot; any other is shown as it is. ``space`` is the observation
+    space of one game.
     """
 
     def __init__(self, space: gym.spaces.Dict, horizon: int) -> None:

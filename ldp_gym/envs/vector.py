@@ -82,10 +82,7 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
         super()._make_games(arguments, self.num_envs)
 
     def reset(
-        self,
-        *,
-        seed: int | Sequence[int | None] | None = None,
-        options: dict[str, Any] | None = None,
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, dict[str, Any]]:
         """Begin an episode in every game, or in those of ``options["reset_mask"]``.
 
@@ -95,9 +92,8 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
         """
         options = validation.options_dict("options", options)
         mask = self._reset_mask(options.pop("reset_mask", None))
-        infos = self._begin(
-            mask, validation.seeds("seed", seed, self.num_envs), member_option(self.scenario, options)
-        )
+        seeds = validation.seeds("seed", seed, self.num_envs)
+        infos = self._begin(mask, seeds, member_option(self.scenario, options))
         return self._referee.observe(), infos
 
     def step(
@@ -156,12 +152,7 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
             last[game] = (
                 {key: value[game] for key, value in shown.items()} if isinstance(shown, dict) else shown[game]
             )
-        return {
-            "final_obs": last,
-            "_final_obs": over.copy(),
-            "final_info": infos,
-            "_final_info": over.copy(),
-        }
+        return {"final_obs": last, "_final_obs": over.copy(), "final_info": infos, "_final_info": over.copy()}
 
     def _reset_mask(self, mask: object) -> BoolArray:
         if mask is None:

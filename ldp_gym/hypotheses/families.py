@@ -233,7 +233,7 @@ class HadamardStar(Table):
         loss: "kl" or "tv", the loss that the lower bound speaks of.
 
     Example:
-        >>> HadamardStar(3, amplitude=0.8)(np.zeros(1)).tolist()
+        >>> HadamardStar(3, amplitude=0.8)(np.zeros(1)).round(3).tolist()
         [[0.2, 0.2, 0.2, 0.2, 0.2], [0.2, 0.4, 0.0, 0.4, 0.0], [0.2, 0.4, 0.4, 0.0, 0.0]]
     """
 
@@ -255,15 +255,12 @@ class HadamardStar(Table):
         self.amplitude = validation.positive("amplitude (a)", amplitude, most=1.0)
         signs = sylvester_matrix(1 << (size - 1).bit_length())[:size]
         signs[0] = 0
-        share, scale = (self.amplitude, 1.0) if _star_loss(loss) == "kl" else (1.0, self.amplitude)
+        loss = validation.choice("loss", loss, ("kl", "tv"))
+        share, scale = (self.amplitude, 1.0) if loss == "kl" else (1.0, self.amplitude)
         table = share * (1.0 + scale * signs) / signs.shape[1]
         if loss == "kl":
             table = np.column_stack([np.full(size, 1.0 - share), table])
         super().__init__(table, context_dim)
-
-
-def _star_loss(loss: str) -> str:
-    return validation.choice("loss", loss, ("kl", "tv"))
 
 
 def star_amplitude(num_hypotheses: int, horizon: int, epsilon: float, loss: str = "kl") -> float:
@@ -274,5 +271,5 @@ def star_amplitude(num_hypotheses: int, horizon: int, epsilon: float, loss: str 
     size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
     rounds = validation.whole("horizon (T)", horizon, least=1, most=10**150)
     half = validation.positive("epsilon", epsilon, most=300.0) / 2.0
-    growth = math.expm1(half) if _star_loss(loss) == "kl" else math.sinh(half)
+    growth = math.expm1(half) if validation.choice("loss", loss, ("kl", "tv")) == "kl" else math.sinh(half)
     return min(1.0, 1.5 * math.sqrt((size - 1) / rounds) / growth)

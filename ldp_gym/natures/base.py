@@ -143,11 +143,7 @@ class PoolNature(Nature):
     num_uniforms = 0
 
     def __init__(
-        self,
-        context_dim: int,
-        pool: npt.ArrayLike | None = None,
-        pool_size: int = 32,
-        pool_seed: int = 0,
+        self, context_dim: int, pool: npt.ArrayLike | None = None, pool_size: int = 32, pool_seed: int = 0
     ) -> None:
         super().__init__(context_dim)
         if pool is None:
@@ -155,9 +151,8 @@ class PoolNature(Nature):
             validation.fits_memory("pool_size", size, self.context_dim, "contexts")
             rng = stream(Purpose.POOL, validation.seed("pool_seed", pool_seed))
             pool = rng.standard_normal((size, self.context_dim))
-        self.pool = game_arrays.checked_contexts(
-            "the contexts to pick from", resolve(pool, "contexts"), self.context_dim
-        )
+        found = resolve(pool, "contexts")
+        self.pool = game_arrays.checked_contexts("the contexts to pick from", found, self.context_dim)
         self.num_contexts = len(self.pool)
 
 
@@ -173,11 +168,7 @@ class Cycle(PoolNature):
     """
 
     def __init__(
-        self,
-        context_dim: int,
-        contexts: npt.ArrayLike | None = None,
-        pool_size: int = 32,
-        pool_seed: int = 0,
+        self, context_dim: int, contexts: npt.ArrayLike | None = None, pool_size: int = 32, pool_seed: int = 0
     ) -> None:
         super().__init__(context_dim, contexts, pool_size, pool_seed)
 

@@ -19,7 +19,7 @@ from ldp_gym.wrappers import MixtureAction, VectorMixtureAction
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-@pytest.mark.parametrize("name", LEARNERS.names())
+@pytest.mark.parametrize("name", LEARNERS)
 def test_every_learner_keeps_the_contract(name, channel):
     for more in ({"horizon": 24}, {"hypotheses": "dirichlet", "horizon": 12}):
         game = small_rules(channel, **more)

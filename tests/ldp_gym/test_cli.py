@@ -180,7 +180,7 @@ def test_bad_arguments_say_what_is_allowed(arguments, message):
 def test_list_has_a_sentence_for_everything_that_has_a_name():
     shown = run("list")[1]
     for registry in REGISTRIES.values():
-        for name in registry.names():
+        for name in registry:
             line = next(line for line in shown.splitlines() if line.split() and line.split()[0] == name)
             assert len(line.split()) > 4, line
     assert "adaptive-split" in run("list", "channels")[1]

@@ -25,7 +25,7 @@ def test_any_number_of_processes_gives_the_same_numbers(learner):
     rounds = []
     options = {"episodes": 8, "seed": 3, "averages": True, "leaders": True, "progress": rounds.append}
     one, two = (ldp_gym.evaluate(learner, rules, jobs=jobs, **options) for jobs in (1, 2))
-    for field in fields(one):
+    for field in (field for field in fields(one) if field.compare):
         ours, theirs = (getattr(result, field.name) for result in (one, two))
         np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
     assert sum(rounds) == 2 * 8 * 25_000

@@ -32,12 +32,7 @@ TRUTH, LEARNER, _PUBLIC = (120, 178, 217), (203, 75, 0), (150, 150, 150)
 
 
 class Screen:
-    """Shows one frame after the other, in one of Gymnasium's render modes.
-
-    Args:
-        mode: ``"ansi"`` for text, ``"rgb_array"`` for a picture, ``"human"`` for a window.
-        frames_per_second: highest frame rate of a window.
-    """
+    """Screen of one of Gymnasium's render modes: ``"ansi"``, text; ``"rgb_array"``; ``"human"``, a window."""
 
     def __init__(self, mode: str, frames_per_second: int) -> None:
         self._settings = (mode, frames_per_second)
@@ -139,9 +134,8 @@ def draw_text(data: FrameData) -> str:
         lines.append(f"{name:12s}{_spark(np.add.reduceat(belief, starts), 1.0)}  {note}")
     lines.append(f"{'message':12s}{message_text(data)}")
     if data.played:
-        lines.append(
-            f"{'total KL':12s}{data.losses[-1]:.3f} nats, the uniform mixture's {data.uniform[-1]:.3f}"
-        )
+        totals = f"{data.losses[-1]:.3f} nats, the uniform mixture's {data.uniform[-1]:.3f}"
+        lines.append(f"{'total KL':12s}{totals}")
     return "\n".join(lines) + "\n"
 
 

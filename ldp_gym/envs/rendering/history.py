@@ -19,42 +19,23 @@ from ldp_gym.engine.tape import Tape
 
 @dataclass(frozen=True)
 class FrameData:
-    """The contents of one frame.
+    """The contents of one frame, after a round or before the first."""
 
-    Attributes:
-        title: the rules, in a line.
-        played: number of rounds played.
-        horizon: T.
-        truth: index of the true hypothesis in the last round, -1 outside the class.
-        distribution: the truth's distribution in the last round, ``(M,)``.
-        posterior: public posterior after the last message, ``(K,)``.
-        prediction: ``p_hat_t`` of the last round; None before the first.
-        message: the message of the last round; None before the first.
-        weights: weights that the learner has shown, ``(K,)``, or None.
-        losses: cumulative KL after each round, ``(played,)``.
-        uniform: cumulative KL of the uniform mixture of the hypotheses.
-    """
-
-    title: str
-    played: int
+    title: str  # the rules, in a line
+    played: int  # number of rounds
     horizon: int
-    truth: int
-    distribution: FloatArray
-    posterior: FloatArray
-    prediction: FloatArray | None
-    message: Messages | None
-    weights: FloatArray | None
-    losses: FloatArray
-    uniform: FloatArray
+    truth: int  # index of the true hypothesis in the last round, -1 outside the class
+    distribution: FloatArray  # the truth's in the last round, (M,)
+    posterior: FloatArray  # public posterior after the last message, (K,)
+    prediction: FloatArray | None  # p_hat_t of the last round; None before the first
+    message: Messages | None  # of the last round; None before the first
+    weights: FloatArray | None  # those that the learner has shown, (K,), or None
+    losses: FloatArray  # cumulative KL after each round, (played,)
+    uniform: FloatArray  # cumulative KL of the uniform mixture of the hypotheses
 
 
 class FrameHistory(Observer):
-    """Observer of B games that keeps the data of their frames.
-
-    Args:
-        scenario: the game that is played.
-        num_games: B.
-    """
+    """Observer of B games that keeps the data of their frames."""
 
     def __init__(self, scenario: Scenario, num_games: int) -> None:
         self._scenario = scenario
@@ -96,13 +77,8 @@ class FrameHistory(Observer):
             raise ValueError(
                 f"weights to show are one per hypothesis, K = {expected[-1]}, got shape {shown.shape}"
             )
-        total = game_arrays.row_totals(
-            shown,
-            game_arrays.PREDICTION_TOLERANCE,
-            lambda _: "the row of weights",
-            "weights sum to one",
-            place="hypothesis",
-        )
+        tolerance, advice = game_arrays.PREDICTION_TOLERANCE, "weights sum to one"
+        total = game_arrays.row_totals(shown, tolerance, lambda _: "the row of weights", advice, "hypothesis")
         self._weights = np.broadcast_to(shown / total[..., None], expected)  # not the caller's own array
 
     def frame_data(self, game: int = 0) -> FrameData:

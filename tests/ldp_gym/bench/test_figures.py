@@ -42,7 +42,7 @@ def invented(experiments, share=1.0, spoil=None, tracks=None):
     return Results(Known(experiments, evaluate), experiments, 0, tracks)
 
 
-@pytest.mark.parametrize("name", SUITES.names())
+@pytest.mark.parametrize("name", SUITES)
 @pytest.mark.parametrize(("episodes", "share"), [(2, 1.0), (1, 0.1)])
 def test_findings_and_figures_stand_on_any_part_of_the_results(name, episodes, share):
     suite = SUITES[name]()

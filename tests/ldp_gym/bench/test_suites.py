@@ -20,11 +20,11 @@ def played(tmp_path_factory):
         name: bench.run(
             name, size="small", episodes=None if name in whole else 2, jobs=1, out=directory / name
         )
-        for name in SUITES.names()
+        for name in SUITES
     }
 
 
-@pytest.mark.parametrize("name", SUITES.names())
+@pytest.mark.parametrize("name", SUITES)
 def test_it_runs_and_concludes(played, name):
     results = played[name]
     assert not results.failures
@@ -73,7 +73,7 @@ def test_the_theorem_about_half_spaces_can_fail(played):
 
 LIMITS = ("lower", "limit")
 """Suites about what nobody can go below: never learning keeps their claims, and no privacy breaks them."""
-LEARNING = [name for name in SUITES.names() if name not in LIMITS]
+LEARNING = [name for name in SUITES if name not in LIMITS]
 
 
 def replayed(results, learner=None, **rules):

@@ -8,7 +8,7 @@ import pytest
 import ldp_agents
 import ldp_gym
 from ldp_gym.core.errors import UntrustedCodeError
-from ldp_gym.core.registry import Registry, is_builtin, refuse_addresses
+from ldp_gym.core.registry import is_builtin, refuse_addresses
 from ldp_gym.engine.learners import LEARNERS
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.hypotheses import Table
@@ -19,7 +19,7 @@ REGISTRIES = [ldp_gym.CHANNELS, ldp_gym.HYPOTHESES, ldp_gym.NATURES, ldp_gym.TRU
 @pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
 def test_a_registry_is_a_mapping_from_names_to_makers(registry):
     names = list(registry)
-    assert names == sorted(names) == registry.names() == list(registry.keys())
+    assert names == sorted(names) == list(registry.keys())
     assert len(registry) == len(names) > 0
     assert "nobody" not in registry
     for name, maker in registry.items():
@@ -28,34 +28,24 @@ def test_a_registry_is_a_mapping_from_names_to_makers(registry):
         assert maker.__doc__, name
 
 
-def test_another_package_offers_its_own_by_an_entry_point(tmp_path, monkeypatch):
+def test_another_package_offers_its_own_by_an_entry_point_and_a_name_of_ours_stays_ours(
+    tmp_path, monkeypatch
+):
     """A package is its metadata beside its modules, as pip leaves them."""
-    (tmp_path / "carpenter.py").write_text("class Bench:\n    def __init__(self, size): self.size = size\n")
-    info = tmp_path / "carpenter-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: carpenter\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[test_ldp_gym.chairs]\nbench = carpenter:Bench\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    chairs = Registry("chair", group="test_ldp_gym.chairs")
-    assert list(chairs) == ["bench"]
-    bench = chairs.build("bench", {"size": 3}, {})
-    assert bench.size == 3
-    assert not is_builtin(type(bench))
-
-
-def test_learners_of_this_package_win_over_entry_points_of_the_same_name(tmp_path, monkeypatch):
-    (tmp_path / "rival.py").write_text("class Bayes: pass\n")
+    (tmp_path / "rival.py").write_text("class Bayes:\n    def __init__(self, size): self.size = size\n")
     info = tmp_path / "rival-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rival\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[ldp_gym.learners]\nbayes = rival:Bayes\nrival = rival:Bayes\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    known = LEARNERS.names()
+    known = list(LEARNERS)
     monkeypatch.delitem(vars(LEARNERS), "_points")
-    assert LEARNERS.names() == sorted([*known, "rival"])
+    assert list(LEARNERS) == sorted([*known, "rival"])
     assert LEARNERS["bayes"] is ldp_agents.Bayes
-    assert [LEARNERS.package_of(name) for name in ("bayes", "rival")] == ["ldp_agents", "rival"]
-    assert not is_builtin(LEARNERS["rival"])
+    assert [LEARNERS.package_of(name) for name in ("bayes", "rival", "a.b:c")] == ["ldp_agents", "rival", "a"]
+    made = LEARNERS.build("rival", {"size": 3}, {})
+    assert made.size == 3
+    assert not is_builtin(type(made))
 
 
 def test_rules_from_a_file_name_no_code():

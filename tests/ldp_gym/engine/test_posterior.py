@@ -103,7 +103,6 @@ def test_the_posterior_advances_after_every_batch(batch, share):
             expected = single.weights
         np.testing.assert_allclose(stepped.weights, expected, rtol=1e-12)
         np.testing.assert_allclose(path[:, t], expected, rtol=1e-12)
-        np.testing.assert_allclose(stepped.latest_weights, single.weights, rtol=1e-12)
         single.advance(log_likelihoods[:, t])
         stepped.advance(log_likelihoods[:, t])
     np.testing.assert_allclose(along.weights, stepped.weights, rtol=1e-12)

@@ -1,6 +1,7 @@
 """One description of a game: names, defaults, sentences, keys and JSON."""
 
 import inspect
+import json
 from dataclasses import replace
 
 import gymnasium as gym
@@ -133,10 +134,8 @@ def test_a_made_channel_brings_its_promise():
 
 def test_rules_come_back_from_json():
     rules = Rules.of(small_rules(hypotheses=np.array(ROWS), nature="cycle", reveal=True) | {"num_labels": 2})
-    assert Rules.from_json(rules.to_json()) == rules
+    assert Rules.of(json.loads(rules.to_json())) == rules
     assert Rules().to_json() == "{}"
     assert Rules(**rules.given) == rules
     with pytest.raises(TypeError, match="put models and data into a module and name them as 'module:object'"):
         Rules(hypotheses=[np.mean, np.sum]).to_json()
-    with pytest.raises(TypeError, match="did you mean 'horizon'"):
-        Rules.from_json('{"horizo": 3}')

@@ -16,7 +16,7 @@ from ldp_gym.testing import check_hypotheses
 from ldp_gym.truths import as_truth
 
 
-@pytest.mark.parametrize("name", HYPOTHESES.names())
+@pytest.mark.parametrize("name", HYPOTHESES)
 def test_every_named_class_keeps_the_contract(name):
     check_hypotheses(HYPOTHESES[name]())
 
