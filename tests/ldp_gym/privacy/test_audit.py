@@ -391,7 +391,7 @@ class HalfTold(LaplaceSingle):
         return noise._replace(scale=noise.scale / 2)
 
     def worst_case_messages(self, candidates, posterior=None):
-        return np.array([[0.5, 0.0]])  # half-way between two labels, at THREE
+        return np.array([[0.485, 0.0]])  # at THREE a ratio of 1.2, where the largest is 1.96
 
 
 def test_messages_that_were_sent_are_compared_with_the_worst_case():
