@@ -30,7 +30,7 @@ class Bayes(ExponentialWeights):
         Stop as soon as one hypothesis is left. The truth is dropped in at most 5% of all games:
 
         >>> import gymnasium as gym
-        >>> env = gym.make("LDPDist-v0", channel="adaptive-split", epsilon=2.0)
+        >>> env = gym.make("LDPDist-v0", channel="challenge", epsilon=2.0)
         >>> learner, (observation, _) = Bayes(env.unwrapped.game), env.reset(seed=0)
         >>> while learner.confidence_set(0.05).sum() > 1:
         ...     observation, *_ = env.step(learner.act(observation))
