@@ -131,6 +131,11 @@ class MixtureLearner(Learner):
         self.reset()
 
     @property
+    def public_weights(self) -> FloatArray | None:
+        """On an adaptive channel, the public posterior ``(..., K)`` that the next user answers under."""
+        return None if self._public is None else self._public.weights
+
+    @property
     @abstractmethod
     def weights(self) -> FloatArray:
         """The weights ``(..., K)`` of the hypotheses, summing to one."""

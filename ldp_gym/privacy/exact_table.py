@@ -14,6 +14,7 @@ fits.
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import secrets
 from collections.abc import Callable
@@ -86,6 +87,31 @@ class ExactTable(NamedTuple):
         ends = itertools.accumulate(self.counts[:-1, label].tolist())
         chosen = next((i for i, end in enumerate(ends) if number < end), -1)
         return self.messages[chosen]
+
+    def to_json(self) -> str:
+        """The table as JSON, for clients in any language: counts are decimal digits in text."""
+        counts = [[str(count) for count in row] for row in self.counts.tolist()]
+        return json.dumps({"messages": self.messages.tolist(), "counts": counts})
+
+    @classmethod
+    def from_json(cls, text: str) -> ExactTable:
+        """The table that :meth:`to_json` wrote; its ratio and eps are computed again from the counts.
+
+        Raises:
+            ValueError: if a column does not sum to 2^64, or messages and counts do not fit.
+        """
+        given = json.loads(text)
+        rows = [[int(count) for count in row] for row in given["counts"]]
+        messages = np.array(given["messages"])
+        if len(messages) != len(rows) or len({len(row) for row in rows}) != 1:
+            raise ValueError(f"a table has a row of counts per message, got {len(rows)} and {len(messages)}")
+        if len(rows) == 1:
+            return cls(messages, np.zeros((1, len(rows[0])), np.uint64), Fraction(1), 0.0)
+        if min(map(min, rows)) < 1 or any(sum(column) != TOTAL for column in zip(*rows, strict=True)):
+            raise ValueError("counts of a table are positive, and those of a label sum to 2^64")
+        counts = np.array(rows, dtype=np.uint64)
+        most, least = _largest_ratio(counts)
+        return cls(messages, counts, Fraction(most, least), _log_above(-(-(most << _RATIO_BITS) // least)))
 
 
 class ExactChannel:

@@ -27,7 +27,7 @@ from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario, first_generator
 from ldp_gym.evaluation import Evaluation
 from ldp_gym.processes import count_jobs
-from ldp_gym.selection.answer import Row, Selection, answer, users_from_on
+from ldp_gym.selection.answer import MARGIN, Row, Selection, users_from_on, write_answer
 from ldp_gym.selection.models import Log, read_log
 from ldp_gym.selection.plan import Plan
 from ldp_gym.statistics import largest_share, least_share
@@ -45,7 +45,7 @@ _CONFIRMATION, _MOST_CONFIRMED = 4, 6
 _LEVEL = 1.25
 """Ratio of users up to which screened rows count as level: channels that do not wait for answers go first."""
 
-_COMPARED = 6
+_USERS_COMPARED = 6
 """Users whose messages' laws are compared, to find channels that are the same."""
 
 _TRIAL_USERS = (64, 256)
@@ -79,7 +79,8 @@ def select(
     """Find out which channel and eps find a best model for users like these, and how many users it takes.
 
     Every run draws a population from the log (Bayesian bootstrap), users from it with replacement, and their
-    coins. It succeeds if the model of the largest weight is within the tolerance of the population's best.
+    coins. It succeeds if the model of the largest weight is within half of the tolerance of the population's
+    best: the other half is a margin for what the log does not know of the gap between two models.
 
     Args:
         models: fitted classifiers with ``predict_proba``, functions from features to probabilities, or rows
@@ -168,7 +169,7 @@ class _Search:
             users = min(self.users, max(50, 4 * found[row]["users_needed"]))
             what = f"confirming {row[0]} at eps = {row[1]:g}, read by {row[2]}"
             found[row] = self.play(what, [row], users, *again)[row] | {"confirmed": True}
-            if found[row]["users_high"] <= self.users / 2:
+            if found[row]["users_needed"] <= self.users / 2:
                 chosen = row
                 break
         batches, plan = None, None
@@ -192,7 +193,7 @@ class _Search:
                 smoothing=smoothing,
                 tolerance=self.tolerance,
             )
-        return answer(self.log, self.tolerance, self.seed, found, chosen, plan, notes, batches)
+        return write_answer(self.log, self.tolerance, self.seed, found, chosen, plan, notes, batches)
 
     def _distinct(self, games: Sequence[tuple[str, float]]) -> tuple[list[tuple[str, float]], list[str]]:
         """Channels and levels without those that repeat another channel's law, and notes about these."""
@@ -211,12 +212,12 @@ class _Search:
         return kept, [said.format(*names, ", ".join(levels)) for names, levels in same.items()]
 
     def _law(self, channel: Channel) -> list[FloatArray]:
-        """What messages say of labels, for a few users and posteriors; empty if they cannot be listed.
+        """Law of the messages for a few users and posteriors; empty if messages cannot be listed.
 
         Rows ``q(z | .) / sum_y q(z | y)`` and their total weight; messages that say the same are merged.
         """
         table, found, rng = self.log.table, [], np.random.default_rng(0)
-        for user in np.linspace(0, len(table) - 1, _COMPARED).astype(int):
+        for user in np.linspace(0, len(table) - 1, _USERS_COMPARED).astype(int):
             posterior = rng.dirichlet(np.ones(table.shape[1])) if channel.adaptive else None
             try:
                 listed = channel.list_messages(table[user], posterior)
@@ -275,7 +276,7 @@ class _Search:
         truth: Any = Scenario(**self._on(*row[:2], 2)).truth
         uniforms = [open_uniforms([first_generator(seed + i)], (1, 1))[0] for i in range(runs)]
         means = np.concatenate([truth.population(uniform) @ losses for uniform in uniforms])
-        good = means <= means.min(axis=-1, keepdims=True) + self.tolerance
+        good = means <= means.min(axis=-1, keepdims=True) + MARGIN * self.tolerance
         hits = (np.take_along_axis(good, np.maximum(picks, 0), axis=-1) & (picks >= 0)).sum(axis=0)
         low, high = (share(hits, runs, 0.025) for share in (least_share, largest_share))
         # Does the weight of a model grow that is worse than the log's best by more than the tolerance?

@@ -1,6 +1,7 @@
 """Exact tables, their eps by fractions; and messages that exclude labels in floating-point arithmetic."""
 
 import itertools
+import json
 import math
 from collections import defaultdict
 from decimal import Decimal, getcontext
@@ -15,7 +16,7 @@ from ldp_gym import audit
 from ldp_gym.channels.base import Channel
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.core.errors import BrokenPromiseError, IncompatibleChannelError
-from ldp_gym.privacy import ExactChannel
+from ldp_gym.privacy import ExactChannel, ExactTable
 from ldp_gym.privacy.exact_table import _EXP_BITS, NEAREST, TOTAL, _exp_below
 
 THIRDS = np.full((2, 3), 1 / 3)
@@ -224,3 +225,22 @@ def test_a_certificate_has_both_answers():
     assert certificate.floats.verdict == "broken"
     assert audit.certify(make_channel("split", 8, 16, 1000), table).floats.holds
     assert audit.Certificate(1.0, 0.0, 1.0, 0.0, "by hand").floats.verdict == "not judged"
+
+
+@pytest.mark.parametrize("name", ["randomized-response", "split", "adaptive-split", "one-bit"])
+def test_a_table_goes_through_json_and_its_eps_is_computed_again(name):
+    exact, candidates, posterior, coins = draw_situation(name, 4, 5, 0, epsilon=1.0)
+    table = exact.table(coins[0], candidates, posterior)
+    again = ExactTable.from_json(table.to_json())
+    np.testing.assert_array_equal(again.messages, table.messages)
+    np.testing.assert_array_equal(again.counts, table.counts)
+    assert again.ratio == table.ratio
+    assert again.epsilon == pytest.approx(table.epsilon, abs=1e-12)
+    assert Decimal(again.epsilon).exp() >= Decimal(again.ratio.numerator) / Decimal(again.ratio.denominator)
+    given = json.loads(table.to_json())
+    counts = [list(row) for row in given["counts"]]
+    counts[0][0] = str(int(counts[0][0]) + 1)
+    with pytest.raises(ValueError, match="sum to 2\\^64"):
+        ExactTable.from_json(json.dumps(given | {"counts": counts}))
+    with pytest.raises(ValueError, match="a row of counts per message"):
+        ExactTable.from_json(json.dumps(given | {"counts": counts[1:]}))
