@@ -163,7 +163,7 @@ class Scenario:
     def floor(self) -> ClassFloor | None:
         """Floor under the risk if the truth is a uniform member; None where no floor is proved."""
         private = self.channel.pure and self.channel.epsilon <= LARGEST_EPSILON
-        independent = self.hypotheses.constant or type(self.nature) is IID
+        independent = type(self.nature) is IID or (self.hypotheses.constant and not self.nature.leaks_truth)
         if self.redraws or not (private and independent and type(self.truth) is Member):
             return None
         return class_floor(self.hypotheses, self.horizon, self.channel.epsilon)

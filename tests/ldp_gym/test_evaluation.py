@@ -253,7 +253,8 @@ def test_the_floor_is_that_of_the_class_where_it_is_proved():
     assert pickle.loads(pickle.dumps(drawn)).floor is None
     assert evaluate("bayes", rules, episodes=2, truth=1).floor is None
     vector = {"channel": "laplace-vector", "delta": 1e-5}
-    for other in ({"truth": 1}, {"truth": [0.3, 0.7]}, vector, {"channel": "identity"}):
+    leaks = {"nature": "omniscient"}
+    for other in ({"truth": 1}, {"truth": [0.3, 0.7]}, vector, {"channel": "identity"}, leaks):
         assert evaluate("bayes", rules | other, episodes=2).floor is None
     for other in ({"nature": "adversary"}, {"redraw_hypotheses": True, "observe_candidates": True}):
         assert evaluate("bayes", {"horizon": 50} | other, episodes=2).floor is None
