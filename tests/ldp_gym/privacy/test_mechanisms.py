@@ -1,6 +1,7 @@
 """Black-box audits of functions: kinds of messages, planted mistakes, the bound, functions that fail."""
 
 import contextlib
+import dataclasses
 import math
 import threading
 import time
@@ -105,6 +106,8 @@ def test_the_trials_that_would_be_needed():
     )
     assert (unclaimed.holds, unclaimed.trials_needed) == (None, None)
     assert "no eps was claimed" in str(unclaimed)
+    assert not dataclasses.replace(unclaimed, epsilon=1.001, claimed=1.0).holds
+    assert dataclasses.replace(unclaimed, epsilon=1.0, claimed=1.0).holds
 
 
 def test_a_right_mechanism_is_convicted_at_the_stated_rate():
