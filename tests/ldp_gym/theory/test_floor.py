@@ -153,6 +153,9 @@ def test_the_floor_of_named_classes():
         found = theory.class_floor(hypotheses, horizon, 1.0)
         assert found == (pytest.approx(risk, rel=1e-3), method, hypotheses != "softmax-linear")
     assert contraction._information_floor(np.eye(8)[None], 1000, 1.0) == pytest.approx(19.647, rel=1e-3)
+    one_round = theory.class_floor([[0.9, 0.1], [0.5, 0.5]], 1, 1.0)  # JS, of which no pair is left out
+    divergence = entropy([0.7, 0.3]) - (entropy([0.9, 0.1]) + entropy([0.5, 0.5])) / 2.0
+    assert one_round == (pytest.approx(divergence, rel=1e-9), "pairs", True)
     odd = contraction._pair_floors(np.eye(3), 500, 1.0, 0.0)
     assert odd == pytest.approx(2 / 3 * theory.pair_floor(*np.eye(3)[:2], 500, 1.0), rel=1e-9)
 
