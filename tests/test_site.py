@@ -39,12 +39,8 @@ def site(browser, tmp_path_factory):
     from mkdocs.config import load_config
 
     where = tmp_path_factory.mktemp("site")
-    plain = {
-        "strict": False,
-        "use_directory_urls": False,
-        "plugins": [],
-        "hooks": [str(ROOT / "docs/hooks/formulas.py")],
-    }
+    hooks = [str(ROOT / "docs/hooks/formulas.py")]
+    plain = {"strict": False, "use_directory_urls": False, "plugins": [], "hooks": hooks}
     build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(where), **plain))
     return where
 

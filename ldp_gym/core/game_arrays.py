@@ -29,11 +29,7 @@ def distributions(
 ) -> FloatArray:
     """``values`` as distributions ``(..., M)``, normalised to the last bit.
 
-    Args:
-        values: the distributions.
-        name: name of a row in an error, before the index of the axis before the last.
-        argument: name of the whole array in an error.
-        place: name of an entry of a row in an error.
+    In errors ``argument`` names the array, ``name`` a row, before its index, and ``place`` an entry of a row.
     """
     table, total = _rows(values, argument, name, place)
     normalised: FloatArray = table / total[..., None]
@@ -155,17 +151,9 @@ def row_totals(
     advice: str,
     place: str = "label",
 ) -> FloatArray:
-    """Sums of the rows ``(..., M)``, which must be nonnegative and sum to one.
+    """Sums of the rows ``(..., M)``, which must be nonnegative and sum to one, up to the tolerance.
 
-    Args:
-        table: the rows.
-        tolerance: largest distance of a sum from one.
-        name_row: name of a row in the error, from its index.
-        advice: remedy that the error suggests.
-        place: name of an entry of a row in the error.
-
-    Raises:
-        ValueError: naming the first wrong row, and why.
+    An error names the first wrong row by its index, a ``place`` in it, what is wrong, and the advice.
     """
     total = row_sums(table)
     # NaN fails these comparisons too; the culprit is looked for only after a failure.

@@ -47,9 +47,6 @@ def describe(value: object) -> str:
     return f"{shorten(value)} of type {type(value).__name__}"
 
 
-# -- Numbers ------------------------------------------------------------------------------------------
-
-
 def whole(name: str, value: object, *, least: int, most: int = _LARGEST_COUNT) -> int:
     """``value`` as an int in ``least..most``."""
     if isinstance(value, bool) or not isinstance(value, Integral):
@@ -140,9 +137,6 @@ def fits_memory(name: str, count: int, numbers_each: int, what: str) -> None:
         )
 
 
-# -- Flags, names and objects --------------------------------------------------------------------------
-
-
 def flag(name: str, value: object) -> bool:
     """``value`` as a bool; strings such as "False" are rejected."""
     if not isinstance(value, bool | np.bool_):
@@ -188,9 +182,6 @@ def text(name: str, value: object) -> str:
 def path(name: str, value: object) -> Path:
     """``value``, a str or a path, as a path."""
     return Path(instance(name, value, (str, Path), "a path"))  # type: ignore[arg-type]
-
-
-# -- Lists and arrays ---------------------------------------------------------------------------------
 
 
 def list_of(name: str, values: Any, what: str) -> list[Any]:

@@ -59,11 +59,7 @@ class Game:
 
 
 def require_game(game: object) -> Game:
-    """Check that ``game``, the first argument of every learner, is a Game with a Channel.
-
-    Raises:
-        TypeError: if it is not a Game, or its channel is not a Channel.
-    """
+    """Check that ``game``, the first argument of every learner, is a Game with a Channel."""
     what = "the Game a learner is made for, such as env.unwrapped.game"
     checked = validation.instance("game", game, Game, what)
     require_channel(checked.channel)
@@ -71,11 +67,7 @@ def require_game(game: object) -> Game:
 
 
 def game_of(source: Any) -> Game:
-    """The game of an environment, wrapped or not; a Game is returned as it is.
-
-    Raises:
-        TypeError: if the source is something else.
-    """
+    """The game of an environment, wrapped or not; a Game is returned as it is."""
     if isinstance(source, Game):
         return source
     game = getattr(getattr(source, "unwrapped", None), "game", None)

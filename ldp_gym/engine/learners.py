@@ -73,9 +73,6 @@ def example_rules(make_learner: Any) -> dict[str, Any] | None:
     return None if rules is None else dict(rules)
 
 
-# -- Making a learner -----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class _NamedLearner:
     """Factory of a learner by name, which can be pickled."""
@@ -138,9 +135,6 @@ def _as_learner(made: object, maker: object) -> LearnerProtocol:
 def is_directory(name: str) -> bool:
     """Tell if a name is a trained model's directory; a registered name goes first."""
     return name not in LEARNERS and bool(name) and Path(name).is_dir()
-
-
-# -- Playing a learner ------------------------------------------------------------------------------------
 
 
 def begin_episodes(learner: LearnerProtocol, generators: Sequence[np.random.Generator]) -> None:

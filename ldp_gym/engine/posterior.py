@@ -182,12 +182,8 @@ def send_adaptively(
     is good for, and nothing else. A posterior moves little, and a message depends on it through a few
     comparisons: most guesses are soon right.
 
-    Args:
-        channel: an adaptive channel.
-        posterior: the public posterior of the B games, which advances past these rounds.
-        labels: the users' labels.
-        candidates: ``(B, n, K, M)``, a round axis of 1 where they do not change, or one table for all.
-        uniforms: the channel's uniforms, ``(B, n, num_uniforms)``.
+    The posterior of the B games advances past these rounds. Candidates are ``(B, n, K, M)``, with a round
+    axis of 1 where they do not change, or one table for all.
     """
     # Example: one game, K = 3, and rounds 0, 1, 2 ahead. Round 0 has the known posterior (1/3, 1/3, 1/3), and
     # the first guess is the same for rounds 1 and 2. The channel sends three messages from it. Suppose that

@@ -192,11 +192,7 @@ class Rules:
         return hash(self.key)
 
     def to_json(self) -> str:
-        """The rules that are given, as one line of JSON.
-
-        Raises:
-            TypeError: if a rule is an object.
-        """
+        """The rules that are given, as one line of JSON; a TypeError if a rule is an object."""
         try:
             return json.dumps(plain(self.given), sort_keys=True)
         except TypeError as error:
@@ -206,11 +202,7 @@ class Rules:
             ) from error
 
     def scenario(self) -> Scenario:
-        """The game that the rules describe.
-
-        Raises:
-            TypeError, ValueError: saying which rule is wrong.
-        """
+        """The game that the rules describe; an error says which rule is wrong."""
         from ldp_gym.engine.scenario import Scenario
 
         return Scenario(**self.given)
@@ -239,9 +231,6 @@ def takes(arguments: Callable[P, R]) -> Callable[[Callable[[S, R], None]], Calla
         return construct  # type: ignore[return-value]
 
     return decorate
-
-
-# -- Values as JSON -----------------------------------------------------------------------------------------
 
 
 def canonical(value: Any) -> str:

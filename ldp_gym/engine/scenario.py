@@ -62,8 +62,6 @@ class Scenario:
         hypotheses = None if self.redraws else self.hypotheses
         self.game = Game(hypotheses, self.channel, self.horizon, int(rules.batch))
 
-    # -- Making the parties ---------------------------------------------------------------------------
-
     def _channel(self, rules: Rules, options: Mapping[str, Any]) -> Channel:
         channel = rules.channel
         parameters = {
@@ -172,8 +170,6 @@ class Scenario:
         parameters = {**self._class_parameters, "class_seed": class_seed}
         return as_hypotheses(self._class_source, parameters, self._class_options)
 
-    # -- Starting an episode -------------------------------------------------------------------------
-
     def valid_member(self, truth: object) -> int:
         """``truth`` as the index of the member to play instead of an episode's own."""
         if type(self.truth) is not Member:  # a subclass such as Contaminated is not a member
@@ -193,8 +189,6 @@ class Scenario:
         if self.redraws:
             hypotheses = self._class_of_seed(int(generator.integers(2**63)))
         return EpisodeStart(generator, truth, hypotheses)
-
-    # -- Spaces and sizes -----------------------------------------------------------------------------
 
     @property
     def observation_space(self) -> gym.spaces.Dict:

@@ -11,13 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import Error
-from gymnasium.vector.utils import (
-    batch_differing_spaces,
-    batch_space,
-    concatenate,
-    create_empty_array,
-    iterate,
-)
+from gymnasium.vector import utils
 
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray
@@ -100,12 +94,12 @@ def _name_action(row: list[int]) -> str:
 
 
 # Gymnasium's functions look a space up by its very class; to these a simplex is a box.
-concatenate.register(Simplex, concatenate.registry[spaces.Box])
-create_empty_array.register(Simplex, create_empty_array.registry[spaces.Box])
-iterate.register(Simplex, iterate.registry[spaces.Box])
+utils.concatenate.register(Simplex, utils.concatenate.registry[spaces.Box])
+utils.create_empty_array.register(Simplex, utils.create_empty_array.registry[spaces.Box])
+utils.iterate.register(Simplex, utils.iterate.registry[spaces.Box])
 
 
-@batch_space.register(Simplex)
+@utils.batch_space.register(Simplex)
 def _batch_simplex(space: Simplex, n: int = 1) -> Simplex:
     *batch_shape, num_labels = space.shape
     return Simplex(num_labels, (n, *batch_shape), seed=deepcopy(space.np_random))
@@ -117,4 +111,4 @@ def _batch_simplices(simplices: Sequence[Simplex]) -> Simplex:
     return _batch_simplex(simplices[0], len(simplices))
 
 
-batch_differing_spaces.register(Simplex, _batch_simplices)
+utils.batch_differing_spaces.register(Simplex, _batch_simplices)

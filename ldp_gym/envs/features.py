@@ -37,10 +37,6 @@ class RunningEvidence:
     at the horizon is of size one on every channel, and it lies within ``sqrt(K T)``. The log posterior is a
     multiple of it: an agent has to learn the factor, which depends on eps, T and the class.
 
-    Args:
-        game: the public rules.
-        batch_shape: leading axes, one entry for each game.
-
     Example:
         >>> from ldp_gym.engine.scenario import Scenario
         >>> evidence = RunningEvidence(Scenario(hypotheses=[[0.9, 0.1], [0.1, 0.9]], horizon=4).game)
@@ -131,10 +127,7 @@ class RawRow:
 class Logits:
     """Actions that are logits: a ``Box`` space, and the weights that an action stands for.
 
-    Args:
-        num_logits: number of logits of one game.
-        logit_range: bound of the space; larger logits are accepted if their sum is finite.
-        batch_shape: leading axes of actions.
+    Logits beyond ``logit_range``, the bound of the space, are accepted if their sum is finite.
     """
 
     def __init__(self, num_logits: int, logit_range: float, batch_shape: tuple[int, ...] = ()) -> None:
@@ -148,11 +141,7 @@ class Logits:
         return batch_space(self.space, self.shape[0])
 
     def distribution(self, action: npt.ArrayLike) -> FloatArray:
-        """The softmax of logits.
-
-        Raises:
-            ValueError: for another shape, or logits that are not finite.
-        """
+        """The softmax of logits, which must be finite and of the right shape."""
         logits = validation.numbers("an action", action)
         if logits.shape != self.shape or not math.isfinite(np.add.reduce(logits, axis=None)):
             raise ValueError(

@@ -79,9 +79,6 @@ class Table(HypothesisClass):
         return self.table
 
 
-# -- Callables ------------------------------------------------------------------------------------------
-
-
 class Callables(HypothesisClass):
     """K functions given as Python callables.
 
@@ -158,9 +155,6 @@ def _probe(context_dim: int) -> FloatArray:
     return np.random.default_rng(0).standard_normal((3, context_dim))
 
 
-# -- Fitted classifiers -----------------------------------------------------------------------------------
-
-
 class Classifiers(HypothesisClass):
     """K fitted classifiers. They have no default nature: contexts must be like those they were fitted on.
 
@@ -212,9 +206,6 @@ def probabilities_of(model: Any, contexts: FloatArray) -> FloatArray:
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         probabilities = validation.numbers("what predict_proba returns", model.predict_proba(rows))
     return probabilities.reshape(*contexts.shape[:-1], *probabilities.shape[1:])
-
-
-# -- From an argument of the user to a class ----------------------------------------------------------------
 
 
 def as_hypotheses(

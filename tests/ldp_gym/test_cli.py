@@ -190,19 +190,8 @@ def test_list_has_a_sentence_for_everything_that_has_a_name():
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_a_terminal_without_unicode_gets_the_findings_and_the_report_is_written_in_utf8(encoding, tmp_path):
     environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONPATH": os.pathsep.join(sys.path)}
-    arguments = [
-        "bench",
-        "limit",
-        "--size",
-        "small",
-        "--episodes",
-        "2",
-        "--jobs",
-        "1",
-        "--out",
-        str(tmp_path),
-    ]
-    command = [sys.executable, "-m", "ldp_gym", *arguments]
+    arguments = ["bench", "limit", "--size", "small", "--episodes", "2", "--jobs", "1", "--out"]
+    command = [sys.executable, "-m", "ldp_gym", *arguments, str(tmp_path)]
     done = subprocess.run(command, env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "limit: " in done.stdout.decode(encoding)  # what was printed can be decoded

@@ -9,13 +9,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
-from gymnasium.vector.utils import (
-    batch_differing_spaces,
-    batch_space,
-    concatenate,
-    create_empty_array,
-    iterate,
-)
+from gymnasium.vector import utils
 from helpers import CHANNELS, HYPOTHESES, assert_same, small_rules
 
 import ldp_gym
@@ -77,18 +71,9 @@ def test_the_checkers_have_nothing_to_say(name, rules):
     env = gym.make(name, **rules)
     check_env(env.unwrapped, skip_render_check=name != "LDPDist-v0")
     sb3_check(env)
-
-
-@pytest.mark.parametrize("channel", ["laplace-single", "randomized-response", "split"])
-@pytest.mark.parametrize("action", [wrappers.MixtureAction, wrappers.SoftmaxAction])
-@pytest.mark.usefixtures("_strict")
-def test_wrapped_for_rl_the_checkers_have_nothing_to_say(action, channel):
-    env = action(gym.make("LDPDist-v0", **small_rules(channel)))
-    assert env.action_space.dtype == np.float32
-    sb3_check(env)
-    for _ in range(3):
-        assert env.reset()[0] in env.observation_space
-        assert env.step(env.action_space.sample())[0] in env.observation_space
+    if name == "LDPDist-v0":
+        for action in (wrappers.MixtureAction, wrappers.SoftmaxAction):
+            sb3_check(action(env))
 
 
 @pytest.mark.parametrize(("name", "rules"), GAMES, ids=str)
@@ -175,14 +160,6 @@ def test_gymnasium_s_vector_wrappers_go_around_the_vector_environment(name, opti
     np.testing.assert_allclose(infos["score"], 0.0, atol=1e-9)
 
 
-def test_a_wrapper_names_the_one_to_use_instead():
-    envs, env = gym.make_vec("LDPDist-v0", num_envs=2, **RULES), gym.make("LDPDist-v0", **RULES)
-    with pytest.raises(TypeError, match="around a vector environment goes VectorMixtureAction"):
-        wrappers.MixtureAction(envs)
-    with pytest.raises(TypeError, match="around a single environment goes MixtureAction"):
-        wrappers.VectorMixtureAction(env)
-
-
 @pytest.mark.parametrize(
     "space",
     [
@@ -194,15 +171,15 @@ def test_a_wrapper_names_the_one_to_use_instead():
     ids=str,
 )
 def test_a_simplex_goes_where_a_box_goes(space):
-    batched = batch_space(space, 4)
+    batched = utils.batch_space(space, 4)
     batched.seed(0)
-    items = list(iterate(batched, batched.sample()))
+    items = list(utils.iterate(batched, batched.sample()))
     assert len(items) == 4
     assert all(item in space for item in items)
-    assert concatenate(space, items, create_empty_array(space, 4)) in batched
+    assert utils.concatenate(space, items, utils.create_empty_array(space, 4)) in batched
     assert spaces.unflatten(space, spaces.flatten(space, items[0])) in space
     assert pickle.loads(pickle.dumps(space)) == space
-    assert batch_differing_spaces([space] * 4) == batched
+    assert utils.batch_differing_spaces([space] * 4) == batched
 
 
 def test_a_simplex_takes_no_masks_and_no_other_shapes():
@@ -210,7 +187,7 @@ def test_a_simplex_takes_no_masks_and_no_other_shapes():
         with pytest.raises(gym.error.Error, match="no mask and no probability"):
             ldp_gym.Simplex(3).sample(**options)
     with pytest.raises(ValueError, match="simplices of one shape"):
-        batch_differing_spaces([ldp_gym.Simplex(3), ldp_gym.Simplex(4)])
+        utils.batch_differing_spaces([ldp_gym.Simplex(3), ldp_gym.Simplex(4)])
 
 
 def test_half_precision_actions_are_taken():

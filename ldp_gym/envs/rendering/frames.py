@@ -77,9 +77,6 @@ def load_pygame() -> ModuleType:
     return pygame
 
 
-# -- Bars and words, shared by text and pictures ------------------------------------------------------------
-
-
 def bar_starts(length: int, most: int) -> IntArray:
     """First indices of groups of equal size, when ``length`` bars have to fit into ``most``."""
     return np.linspace(0, length, min(length, most), endpoint=False).astype(np.int64)
@@ -116,9 +113,6 @@ def _labels_text(data: FrameData, most: int) -> str:
     return f"{labels} labels" if labels <= most else f"{labels:,} labels in {most} groups, likeliest first"
 
 
-# -- Text -----------------------------------------------------------------------------------------------
-
-
 def draw_text(data: FrameData) -> str:
     """A frame in a few lines for the terminal."""
     masses = label_masses(data, _TEXT_BARS)
@@ -143,9 +137,6 @@ def _spark(values: FloatArray, top: float) -> str:
     """Bars of text, eight steps high; a value above zero has at least one step."""
     steps = np.ceil(np.clip(values / top, 0.0, 1.0) * 8.0 - 1e-9).astype(int)
     return "".join(_BLOCKS[step] for step in steps)
-
-
-# -- Pictures -------------------------------------------------------------------------------------------
 
 
 class Painter:

@@ -48,10 +48,7 @@ def test_a_right_argument_comes_back_in_its_type_and_a_wrong_one_is_named(
         (lambda: g.distributions(0.5), r"at least one label, got shape \(\)"),
         (lambda: g.distributions([0.5, 0.6]), r"sis sums to 1.1, off one by \+0.1 \(allowed: 1e-05\)"),
         (lambda: g.distributions([[1.0, 0.0], [0.5, 0.5 + 2e-5]]), r"hypothesis 1 .*, off one by \+2e-05"),
-        (lambda: g.distributions([[1.0, 0.0], [1.5, -0.5]]), "1 has a negative probability at label 1: -0.5"),
-        (lambda: g.distributions([[[1.0, 0.0], [math.nan, 1.0]]]), "1 has a NaN probability at label 0: nan"),
         (lambda: g.distributions([[0.0, 0.0], [0.5, 0.5]]), "hypothesis 0 sums to 0, off one by -1"),
-        (lambda: g.distributions([[0.5, 0.5], [math.inf, 0.0]]), "hypothesis 1 sums to inf"),
     ],
 )
 def test_a_wrong_array_is_named_with_what_is_wrong(check, message):

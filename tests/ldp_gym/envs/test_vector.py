@@ -20,6 +20,8 @@ GAMES = (
         small_rules(observe_candidates=True),
         small_rules(hypotheses="dirichlet"),
         small_rules(hypotheses="dirichlet", **REDRAWN),
+        small_rules("adaptive-groups", hypotheses="dirichlet"),
+        small_rules("adaptive-groups", hypotheses="dirichlet", **REDRAWN),
         small_rules(**REDRAWN, **NEAR),
         small_rules(hypotheses="dirichlet", **NEAR),
     ]
@@ -38,8 +40,12 @@ def make_both(game, mode=AutoresetMode.NEXT_STEP):
     + [(small_rules(reveal=True), mode) for mode in AutoresetMode],
     ids=str,
 )
-def test_native_and_single_environments_play_the_same_game(game, mode, actions):
-    """Over two ends of episodes: observations, rewards, infos, final observations and masks."""
+def test_native_and_single_environments_play_the_same_game(game, mode, actions, monkeypatch):
+    """Over two ends of episodes: observations, rewards, infos, final observations and masks.
+
+    Some games begin anew before their end, and the others go on in blocks of four rounds.
+    """
+    monkeypatch.setattr(Scenario, "rounds_at_a_time", lambda self, episodes, cells: 4)
     assert_same_games(*make_both({**game, "horizon": 10}, mode), actions[:26])
 
 
@@ -58,23 +64,6 @@ def test_game_i_is_that_of_a_single_environment_under_the_seed_plus_i(vectorizat
         alone, reward, *_ = single.step(actions[t, 1])
         assert rewards[1] == pytest.approx(reward, rel=1e-12)
     envs.close()
-
-
-STAGGERED = [
-    small_rules(channel="adaptive-split"),
-    small_rules(channel="adaptive-groups", hypotheses="dirichlet"),
-    small_rules(**NEAR),
-    small_rules(nature="drift"),
-    small_rules(hypotheses="dirichlet", **REDRAWN),
-    small_rules("adaptive-groups", hypotheses="dirichlet", **REDRAWN),
-]
-
-
-@pytest.mark.parametrize("block", [1, 4])
-@pytest.mark.parametrize("game", STAGGERED, ids=str)
-def test_games_go_on_as_they_were_when_others_begin_anew(game, block, actions, monkeypatch):
-    monkeypatch.setattr(Scenario, "rounds_at_a_time", lambda self, episodes, cells: block)
-    assert_same_games(*make_both(game, AutoresetMode.DISABLED), actions[:30], rtol=1e-9)
 
 
 @pytest.mark.parametrize("nature", ["adversary", "omniscient"])

@@ -13,6 +13,7 @@ from helpers import CHANNELS, small_rules
 
 import ldp_agents
 from ldp_gym.core.divergences import kl
+from ldp_gym.engine import referee
 from ldp_gym.engine.referee import Referee
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.envs.rendering import frames
@@ -201,30 +202,10 @@ def test_a_scene_says_what_happened(channel):
 
 @pytest.mark.parametrize("channel", ["split", "adaptive-split"])
 @pytest.mark.parametrize("redrawn", [False, True])
-def test_a_scene_is_the_same_however_often_one_looks(channel, redrawn):
-    """Through the start of another episode, and more rounds than are kept in mind at a time."""
-    rules = {"hypotheses": "dirichlet", "channel": channel, "horizon": 300}
-    rules |= {"redraw_hypotheses": redrawn, "observe_candidates": redrawn}
-    scenes = []
-    for often in (False, True):
-        watched = Watched(3, **rules)
-        for t in range(290):
-            if t == 20:
-                watched.begin([1], seed=50)
-            watched.predict_uniform()
-            if often and t % 7 == 0:
-                watched.history.frame_data(t % 3)
-        scenes.append([watched.history.frame_data(game) for game in range(3)])
-    for game, (rarely, often) in enumerate(zip(*scenes, strict=True)):
-        assert rarely.played == often.played == (270 if game == 1 else 290)
-        for name in ("distribution", "prediction", "message", "losses", "uniform"):
-            np.testing.assert_allclose(getattr(rarely, name), getattr(often, name), rtol=1e-9, err_msg=name)
-        np.testing.assert_allclose(rarely.posterior, often.posterior, atol=1e-9)
-
-
-@pytest.mark.parametrize("channel", ["split", "adaptive-split"])
-def test_a_new_episode_of_one_game_forgets_the_last(channel):
-    watched, fresh = (Watched(3, **small_rules(channel)) for _ in range(2))
+def test_a_new_episode_of_one_game_forgets_the_last(channel, redrawn, monkeypatch):
+    monkeypatch.setattr(referee, "_LONGEST_BLOCK", 5)
+    rules = small_rules(channel, redraw_hypotheses=redrawn, observe_candidates=redrawn)
+    watched, fresh = (Watched(3, **rules) for _ in range(2))
     for _ in range(17):
         watched.predict_uniform()
     watched.begin([1])
