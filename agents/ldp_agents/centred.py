@@ -8,7 +8,6 @@ import numpy as np
 
 from ldp_agents.base import SmoothedLearner
 from ldp_gym import Channel, Game
-from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages, softmax
 from ldp_gym.core.errors import IncompatibleChannelError
 
@@ -24,15 +23,7 @@ class CentredEXP3(SmoothedLearner):
 
     Args:
         game: the public rules.
-        losses: ``"message"``: the channel's loss estimates, of which the truth has the least where it is a
-            member; ``"label"``: unbiased estimates of the clipped log-loss of labels
-            (:meth:`ldp_gym.Channel.unbiased_losses`), whose least sum finds the best hypothesis even where
-            none is right. They are noisier, and need a channel that tells all labels apart.
     """
-
-    def __init__(self, game: Game, losses: str = "message") -> None:
-        self._of_labels = validation.choice("losses", losses, ("message", "label")) == "label"
-        super().__init__(game)
 
     @property
     def _prior(self) -> FloatArray:
@@ -40,13 +31,14 @@ class CentredEXP3(SmoothedLearner):
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """The channel's estimates, and their spread as one number more."""
-        channel = self.game.channel
-        estimate = channel.unbiased_losses if self._of_labels else channel.loss_estimates
-        estimates = estimate(messages, candidates, self.posterior)
+        estimates = self._estimates(messages, candidates)
         spread = estimates.var(axis=-1)
         least = _LEAST_SPREAD**2 * (1.0 + np.square(estimates[..., 0]))
         spread = np.where(spread > least, spread, 0.0)
         return np.concatenate([estimates, spread[..., None]], axis=-1)
+
+    def _estimates(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        return self.game.channel.loss_estimates(messages, candidates, self.posterior)
 
     def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
         losses, spread = np.split(totals, [self.game.num_hypotheses], axis=axis)
@@ -59,19 +51,23 @@ class CentredEXP3(SmoothedLearner):
 class Unbiased(CentredEXP3):
     """EXP3 on unbiased losses of labels: it finds the least log-loss even where no hypothesis is right.
 
-    ``centred-exp3`` with ``losses="label"``, on channels that have a formula for these losses.
+    As ``centred-exp3``, on unbiased estimates of the clipped log-loss of labels
+    (:meth:`ldp_gym.Channel.unbiased_losses`), which are noisier, and which not every channel has.
 
     Args:
         game: the public rules.
 
     Raises:
-        IncompatibleChannelError: if the channel has no formula: to invert a matrix per user takes too long.
+        IncompatibleChannelError: if the channel has no formula for them.
     """
 
     def __init__(self, game: Game) -> None:
-        super().__init__(game, losses="label")
+        super().__init__(game)
         if type(game.channel).unbiased_losses is Channel.unbiased_losses:
             raise IncompatibleChannelError(
                 f"{game.channel!r} has no formula for unbiased losses of labels; 'randomized-response', "
                 f"'subset-selection' and 'one-bit' have one, and 'centred-exp3' reads every channel"
             )
+
+    def _estimates(self, messages: Messages, candidates: FloatArray) -> FloatArray:
+        return self.game.channel.unbiased_losses(messages, candidates, self.posterior)

@@ -11,7 +11,6 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.accounting import DeltaBounds
-from ldp_gym.channels.clipping import Clipping
 from ldp_gym.channels.listing import MessageList, complete_list, list_space, message_range
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at
@@ -26,9 +25,6 @@ Public = FloatArray | None
 
 LEAST_PUBLIC_WEIGHT = 1e-12
 """Least public weight of a hypothesis in the means that adaptive channels compare."""
-
-_SINGULAR = 1e12
-"""Condition number above which a channel matrix counts as singular."""
 
 
 class Channel(ABC):
@@ -205,43 +201,13 @@ class Channel(ABC):
         """Estimates ``(..., K)`` of the clipped log-loss of the user's label, unbiased given the label.
 
         The expectation over messages given label y is ``-log pbar_k(y)``, Section 4, eq. (6), whatever the
-        truth: :meth:`Clipping.label_losses`. A learner that averages them competes with the best hypothesis
+        truth: ``Clipping.label_losses``. A learner that averages them competes with the best hypothesis
         in this loss, even if no hypothesis is right.
 
-        By default the channel matrix is inverted: with ``m(z)`` the mean over labels of ``q(z | y)`` and
-        ``G = sum_z q(z | .) q(z | .) / m(z)``, the estimate is ``sum_y q(z | y) / m(z) (G^-1 loss_k)[y]``.
-
         Raises:
-            IncompatibleChannelError: if the messages cannot be listed, or do not tell all labels apart.
+            IncompatibleChannelError: if the channel has no formula for them.
         """
-        shape = np.broadcast_shapes(candidates.shape[:-2], () if posterior is None else posterior.shape[:-1])
-        inverted = np.empty((*shape, self.num_hypotheses, self.num_labels))
-        tables = np.broadcast_to(candidates, inverted.shape)
-        publics = None if posterior is None else np.broadcast_to(posterior, inverted.shape[:-1])
-        for i in np.ndindex(shape):
-            inverted[i] = self._inverted(tables[i], None if publics is None else publics[i])
-        density = np.exp(self.log_density(messages, candidates, posterior))
-        return np.einsum("...km,...m->...k", inverted, density / density.mean(axis=-1, keepdims=True))
-
-    def _inverted(self, candidates: FloatArray, posterior: Public) -> FloatArray:
-        """``G^-1 loss_k`` of :meth:`unbiased_losses` at one table, ``(K, M)``."""
-        try:
-            listed = self.list_messages(candidates, posterior)
-        except TypeError as error:
-            raise IncompatibleChannelError(f"no unbiased losses: {error}") from None
-        if not listed.complete:
-            raise IncompatibleChannelError(
-                f"no unbiased losses: {self!r} has too many messages to invert its channel matrix"
-            )
-        density = np.exp(self.log_density(listed.messages, candidates, posterior))
-        weights = np.exp(listed.log_weights) / np.maximum(density.mean(axis=-1), np.finfo(np.float64).tiny)
-        products = np.einsum("n,ny,nz->yz", weights, density, density)
-        if np.linalg.cond(products) > _SINGULAR:
-            raise IncompatibleChannelError(
-                f"no unbiased losses: the messages of {self!r} do not tell all labels apart at these "
-                f"candidates; 'subset-selection' and 'one-bit' have unbiased losses at any candidates"
-            )
-        return np.linalg.solve(products, Clipping(self.horizon).label_losses(candidates).T).T
+        raise IncompatibleChannelError(f"{self!r} has no formula for unbiased losses of labels")
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """Messages at candidates ``(K, M)`` such that sums over them stand for sums over all.

@@ -21,7 +21,6 @@ from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, masse
 TIE = 1e-12
 """Size of a sum, relative to its summed terms, that counts as 0: rounding must not decide a side."""
 
-
 _UNBALANCED = 1e-6
 """Largest sum of a contrast's coefficients, which is 0 up to rounding."""
 
@@ -49,7 +48,7 @@ class BitChannel(EvenChannel):
         return questions
 
     def _terms(self, candidates: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What contrasts are multiplied with, and its size, ``(..., K, M)``: by default the candidates."""
+        """Factors of a contrast, and their sizes, ``(..., K, M)``: by default the candidates, twice."""
         return candidates, candidates
 
     def _all_questions(self, candidates: FloatArray, posterior: Public) -> Questions | None:

@@ -260,13 +260,7 @@ class Hybrid(OneBit):
         inside = ((low <= reports) & (reports <= high)).astype(np.float64)
         return np.where(self._is_bit(reports), super().report_agreement(reports, values), inside)
 
-    def messages_given_coins(
-        self, coins: FloatArray, candidates: FloatArray, posterior: Public = None
-    ) -> Messages:
-        """Raise a TypeError: the reports are a continuum."""
-        raise TypeError(
-            "the messages of Hybrid are real numbers, not finitely many; 'one-bit' has finitely many"
-        )
+    messages_given_coins = ClippedChannel.messages_given_coins  # the reports are a continuum: an error
 
     def pieces(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Both bits, and a point between any two ends of intervals: the density is constant there."""

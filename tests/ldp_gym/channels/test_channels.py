@@ -203,15 +203,7 @@ def test_a_custom_channel_may_send_points_of_any_finite_space(space):
         assert message.tolist() in channel.points.tolist()
         assert epsilon <= 1.0
 
-    env = gym.make_vec("LDPDist-v0", num_envs=3, hypotheses=TABLE, channel=channel, horizon=20)
-    learner = ldp_agents.make("bayes", env)
-    observation, _ = env.reset(seed=0)
-    for t in range(30):  # what stands for no message lies in the space too
-        assert observation in env.observation_space
-        if t == 5:
-            observation, _ = env.reset(seed=9, options={"reset_mask": np.array([True, False, True])})
-            assert observation in env.observation_space
-        observation, *_ = env.step(learner.act(observation))
+    assert channel.placeholder in space  # stands for no message
     check_learner("bayes", hypotheses=TABLE, channel=channel, horizon=20)
 
 

@@ -136,20 +136,6 @@ def test_nearly_dependent_hypotheses_keep_the_theorem():
     assert least > 0.9
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_bayes_learns_from_frequencies_of_which_one_row_is_clipped(seed):
-    """The sum of TV^2 is within the theorem, in any order of the rows; 40 draws, M = 16, eps = 1."""
-    rng = np.random.default_rng(seed)
-    rows = rng.multinomial(40, rng.dirichlet(np.full(16, 0.3), size=4)) / 40
-    clipped = np.clip(rows[0], 1e-15, None)
-    table = np.concatenate([rows, clipped[None] / clipped.sum()])[rng.permutation(5)]
-    rules = {"hypotheses": table, "channel": "half-space", "horizon": 2000}
-    tv = ldp_gym.evaluate("bayes", rules, episodes=8, truth="all", checkpoints=range(1, 2001)).tv
-    squares = np.square(np.diff(tv, axis=-1, prepend=0.0)).sum(axis=-1).mean(axis=1)
-    assert squares.max() < 2000 * theory.half_space_tv_bound(5, 2000, 1.0) ** 2
-    assert theory.blind_pairs(HalfSpace(5, 16, 2000), table) == []
-
-
 def test_many_hypotheses_ask_in_as_many_dimensions_as_there_are_labels():
     """K = 30,000, M = 16: 15 coins, at most 16 coefficients, and the theorem on some pairs."""
     rng, channel = np.random.default_rng(4), HalfSpace(30_000, 16, 50)
@@ -177,29 +163,6 @@ def test_rounding_decides_no_side():
     assert (HalfSpace(2, 4, 50).agreement(np.array([1.0, -1.0]), noisy[[0, 2]]) == 0.5).all()
 
 
-@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
-def test_the_answer_has_its_law(table):
-    """Both answers about a plane: probabilities that sum to one, e^eps apart, and what encode sends."""
-    size, labels = table.shape
-    channel = HalfSpace(size, labels, 50, epsilon=1.3)
-    coins = np.random.default_rng(1).random((40, channel.num_public_coins))
-    messages = channel.messages_given_coins(coins, table)
-    density = np.exp(channel.log_density(messages, table))
-    np.testing.assert_allclose(density.sum(axis=1), 1.0, rtol=1e-12)
-    keep = 1.0 / (1.0 + math.exp(-1.3))
-    assert np.isin(density.round(12), np.round([keep, 0.5, 1.0 - keep], 12)).all()
-    on_the_plane = np.ptp(table, axis=0) <= 1e-12 * table.max(axis=0)
-    assert ((np.abs(density - 0.5) < 1e-12).all(axis=(0, 1)) == on_the_plane).all()  # answered by a coin
-    uniforms = np.empty((40, 400, channel.num_uniforms))
-    uniforms[..., :-1], uniforms[..., -1] = coins[:, None], (np.arange(400) + 0.5) / 400  # quantiles
-    for y in range(labels):
-        sent = channel.encode(y, table, uniforms)
-        first = (sent == messages[:, None, 0]).all(axis=-1)
-        assert (first | (sent == messages[:, None, 1]).all(axis=-1)).all()
-        if np.abs(messages).max() > 0.0:
-            np.testing.assert_allclose(first.mean(axis=1), density[:, 0, y], atol=0.003)
-
-
 def test_a_batch_of_tables_is_many_tables():
     """More tables than are looked at together: the same messages as of each table by itself."""
     rng, channel = np.random.default_rng(2), HalfSpace(4, 5, 50)
@@ -220,14 +183,6 @@ def test_tables_and_coins_broadcast_whichever_has_more_axes(leading):
     expected = channel.messages_given_coins(*every)
     found = np.broadcast_to(channel.messages_given_coins(coins, tables), expected.shape)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
-
-
-def test_cut_labels_keep_their_contrast():
-    """A label in parts is on the same ray: the channel is free of M."""
-    coins, parts = np.random.default_rng(3).random((50, 3)), [1, 7, 2, 30, 1, 3]
-    cut = np.repeat(PLAIN, parts, axis=1) / np.repeat(parts, parts)
-    whole, fine = (HalfSpace(4, t.shape[1], 9).messages_given_coins(coins, t) for t in (PLAIN, cut))
-    np.testing.assert_allclose(whole, fine, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.BlindChannelWarning")
