@@ -407,7 +407,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class PValues:
     """Two p-values about a claim.
 
     Attributes:
@@ -421,7 +421,7 @@ class Evidence:
     vacuous: bool = False
 
 
-def above(samples: FloatArray, value: float, control: FloatArray | float | None = None) -> Evidence:
+def above(samples: FloatArray, value: float, control: FloatArray | float | None = None) -> PValues:
     """Test that an expectation is above a value; for samples ``(K, n)``, the largest of K.
 
     Args:
@@ -435,57 +435,57 @@ def above(samples: FloatArray, value: float, control: FloatArray | float | None 
     if samples.ndim not in (1, 2) or np.isnan(samples).any():
         raise ValueError(f"samples must be numbers of shape (n,) or (K, n), got {samples}")
     value = validation.real("value", value)
-    found = Evidence(p_above(samples, value), p_below(samples, value))
+    found = PValues(p_above(samples, value), p_below(samples, value))
     return found if control is None else replace(found, vacuous=not _broken(above, value, control))
 
 
-def below(samples: FloatArray, value: float, control: FloatArray | float | None = None) -> Evidence:
+def below(samples: FloatArray, value: float, control: FloatArray | float | None = None) -> PValues:
     """Test that an expectation is below a value; see :func:`above`."""
     opposite = above(samples, value)
-    found = Evidence(opposite.p_against, opposite.p_for)
+    found = PValues(opposite.p_against, opposite.p_for)
     return found if control is None else replace(found, vacuous=not _broken(below, value, control))
 
 
-def _broken(claim: Callable[..., Evidence], value: float, control: FloatArray | float) -> bool:
+def _broken(claim: Callable[..., PValues], value: float, control: FloatArray | float) -> bool:
     """Tell if a control contradicts a claim about a value; a number is a sample that is constant."""
     samples = np.full(2, control) if np.ndim(control) == 0 else control
     return claim(samples, value).p_against <= 1.0 - CONFIDENCE
 
 
-def certain(holds: bool) -> Evidence:
-    """Evidence of a claim about computed numbers, which chance does not affect."""
-    return Evidence(0.0, 1.0) if holds else Evidence(1.0, 0.0)
+def certain(holds: bool) -> PValues:
+    """P-values of a claim about computed numbers, which chance does not affect."""
+    return PValues(0.0, 1.0) if holds else PValues(1.0, 0.0)
 
 
-def every(parts: Iterable[Evidence]) -> Evidence:
-    """Evidence that several claims hold together.
+def every(parts: Iterable[PValues]) -> PValues:
+    """P-values of several claims that are to hold together.
 
     ``p_for`` is the largest of those that are not vacuous. ``p_against`` is the smallest of all, times their
     number (Bonferroni). All together are vacuous if each is.
     """
     if not (parts := list(parts)):
-        return Evidence(1.0, 1.0)
+        return PValues(1.0, 1.0)
     against = min(1.0, len(parts) * min(part.p_against for part in parts))
     telling = [part.p_for for part in parts if not part.vacuous]
-    return Evidence(max(telling, default=1.0), against, not telling)
+    return PValues(max(telling, default=1.0), against, not telling)
 
 
-def verdicts(family: Sequence[Evidence]) -> list[Verdict]:
+def verdicts(family: Sequence[PValues]) -> list[Verdict]:
     """Verdicts on the claims of a family: the chance that any is mistaken is at most 5%.
 
     Example:
-        >>> clear, less_clear, unclear = (Evidence(p, 1.0) for p in (0.01, 0.04, 0.3))
+        >>> clear, less_clear, unclear = (PValues(p, 1.0) for p in (0.01, 0.04, 0.3))
         >>> [verdict.value for verdict in verdicts([clear, less_clear])]
         ['shown', 'shown']
         >>> [verdict.value for verdict in verdicts([clear, less_clear, unclear])]
         ['shown', 'not contradicted', 'not contradicted']
     """
-    shown = holm([evidence.p_for for evidence in family]) <= 1.0 - CONFIDENCE
-    contradicted = holm([evidence.p_against for evidence in family]) <= 1.0 - CONFIDENCE
+    shown = holm([claim.p_for for claim in family]) <= 1.0 - CONFIDENCE
+    contradicted = holm([claim.p_against for claim in family]) <= 1.0 - CONFIDENCE
     found = []
-    for evidence, is_shown, is_contradicted in zip(family, shown, contradicted, strict=True):
+    for claim, is_shown, is_contradicted in zip(family, shown, contradicted, strict=True):
         holds = Verdict.SHOWN if is_shown else Verdict.NOT_CONTRADICTED
-        holds = Verdict.VACUOUS if evidence.vacuous else holds
+        holds = Verdict.VACUOUS if claim.vacuous else holds
         found.append(Verdict.CONTRADICTED if is_contradicted else holds)
     return found
 

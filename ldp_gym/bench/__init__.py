@@ -17,16 +17,16 @@ from ldp_gym.bench.runner import run
 from ldp_gym.bench.store import Store
 from ldp_gym.bench.suites import SUITES, Suite
 from ldp_gym.core.errors import DamagedStoreError
-from ldp_gym.statistics import Estimate, Evidence, Verdict, above, below, certain, every
+from ldp_gym.statistics import Estimate, PValues, Verdict, above, below, certain, every
 
 __all__ = [
     "SUITES",
     "DamagedStoreError",
     "Estimate",
-    "Evidence",
     "Experiment",
     "ExperimentResult",
     "Finding",
+    "PValues",
     "Results",
     "Store",
     "Suite",

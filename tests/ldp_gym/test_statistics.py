@@ -8,7 +8,7 @@ from helpers import ALPHA
 from scipy import stats
 
 from ldp_gym import statistics
-from ldp_gym.statistics import Estimate, Evidence, Verdict, above, below, certain, every
+from ldp_gym.statistics import Estimate, PValues, Verdict, above, below, certain, every
 
 RNG = np.random.default_rng(0)
 NORMAL, SKEWED = RNG.normal(3.0, 1.0, (3, 40)), RNG.lognormal(0.0, 1.0, (2, 16))
@@ -231,13 +231,13 @@ def test_constant_samples_are_taken_at_their_word_up_to_rounding():
     assert statistics.p_above(np.array([1.0, np.inf]), 0.0) == statistics.p_above(np.ones(1), 0.0) == 1.0
 
 
-def test_evidence_is_for_and_against():
+def test_p_values_are_for_and_against():
     sample, value = NORMAL[0], 2.7
     up, down = statistics.p_above(sample, value), statistics.p_below(sample, value)
     assert up < down
-    assert above(sample, value) == Evidence(up, down)
-    assert below(sample, value) == Evidence(down, up)
-    assert (certain(True), certain(False)) == (Evidence(0.0, 1.0), Evidence(1.0, 0.0))
+    assert above(sample, value) == PValues(up, down)
+    assert below(sample, value) == PValues(down, up)
+    assert (certain(True), certain(False)) == (PValues(0.0, 1.0), PValues(1.0, 0.0))
     with pytest.raises(ValueError, match="samples must be numbers"):
         above(np.array([np.nan, 1.0]), 0.0)
 
@@ -256,12 +256,12 @@ def test_a_claim_that_its_control_keeps_is_vacuous():
 
 
 def test_several_claims_together():
-    weak, strong, idle = Evidence(0.2, 0.03), Evidence(0.01, 0.5), Evidence(0.9, 0.02, vacuous=True)
-    assert every([weak, strong]) == Evidence(0.2, 0.06)
-    assert every([weak, strong, idle]) == Evidence(0.2, 0.06)
-    assert every([idle, idle]) == Evidence(1.0, 0.04, vacuous=True)
-    assert every([strong] * 3) == Evidence(0.01, 1.0)
-    assert every([]) == Evidence(1.0, 1.0)
+    weak, strong, idle = PValues(0.2, 0.03), PValues(0.01, 0.5), PValues(0.9, 0.02, vacuous=True)
+    assert every([weak, strong]) == PValues(0.2, 0.06)
+    assert every([weak, strong, idle]) == PValues(0.2, 0.06)
+    assert every([idle, idle]) == PValues(1.0, 0.04, vacuous=True)
+    assert every([strong] * 3) == PValues(0.01, 1.0)
+    assert every([]) == PValues(1.0, 1.0)
 
 
 def test_holm_s_p_values_by_hand():
@@ -274,10 +274,10 @@ def test_holm_s_p_values_by_hand():
 def test_verdicts_hold_together_and_a_contradiction_comes_first():
     judged = statistics.verdicts
     for p, verdict in ((0.05, Verdict.SHOWN), (0.0501, Verdict.NOT_CONTRADICTED)):
-        assert judged([Evidence(p, 1.0)]) == [verdict]
-        assert judged([Evidence(p / 2, 1.0), Evidence(0.9, 1.0)]) == [verdict, Verdict.NOT_CONTRADICTED]
+        assert judged([PValues(p, 1.0)]) == [verdict]
+        assert judged([PValues(p / 2, 1.0), PValues(0.9, 1.0)]) == [verdict, Verdict.NOT_CONTRADICTED]
     for p, verdict in ((0.025, Verdict.CONTRADICTED), (0.0251, Verdict.VACUOUS)):
-        assert judged([Evidence(0.0, p, vacuous=True), Evidence(1.0, 1.0)])[0] is verdict
+        assert judged([PValues(0.0, p, vacuous=True), PValues(1.0, 1.0)])[0] is verdict
     assert [verdict.mark[0] for verdict in Verdict] == ["✓", "~", "·", "✗"]
 
 

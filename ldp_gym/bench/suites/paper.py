@@ -16,9 +16,12 @@ from ldp_gym.bench.suites.base import REDRAWN, TABLES, Suite, channel_rules
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.rules import Rules
-from ldp_gym.statistics import Evidence, above, below, certain, every
+from ldp_gym.statistics import PValues, above, below, certain, every
 
-_COMPARED = (*((name, "laplace-single") for name in ("exp3", "centred-exp3", "bayes")), ("bayes", "split"))
+_PLAYED = (
+    *((name, "laplace-single") for name in ("exp3", "centred-exp3", "bayes")),
+    ("bayes", "split"),
+)
 """Learners and channels that several suites play."""
 
 _FRESH = {**TABLES, **REDRAWN}
@@ -121,7 +124,7 @@ class Sweep(Suite):
         games = [{**_FRESH, **rules, "horizon": horizon} for rules in self.games[: 3 if small else None]]
         return [
             Experiment(Rules.of({**game, "channel": channel}), learner, episodes=episodes)
-            for learner, channel in (("uniform", "laplace-single"), *_COMPARED)
+            for learner, channel in (("uniform", "laplace-single"), *_PLAYED)
             for game in games
         ]
 
@@ -278,8 +281,8 @@ def _point(experiment: Experiment) -> tuple[int, int, float]:
     return experiment.num_hypotheses, experiment.horizon, experiment.epsilon
 
 
-def _never_below(played: Sequence[ExperimentResult], bound: float) -> Evidence:
-    """Evidence that no result is below a bound; the control is Bayes without privacy, with log K at most."""
+def _never_below(played: Sequence[ExperimentResult], bound: float) -> PValues:
+    """Test that no result is below a bound; the control is Bayes without privacy, with log K at most."""
     control = theory.nonprivate_bound(played[0].experiment.num_hypotheses)
     return every(above(r.evaluation.kl[..., -1], bound, control) for r in played)
 
@@ -349,7 +352,7 @@ class TV(Suite):
         vectors = (("wma", "laplace-vector"), ("centred-exp3", "laplace-vector"))
         games = [
             (learner, {**_FRESH, **channel_rules(channel), "horizon": horizon})
-            for learner, channel in (*_COMPARED, *vectors)
+            for learner, channel in (*_PLAYED, *vectors)
             for horizon in ((100, 300) if small else (1_000, 10_000, 100_000, 1_000_000))
         ]
         horizon, rounds, count = (300, 150, 4) if small else (10_000, 1_000, 32)

@@ -134,7 +134,7 @@ def test_bayes_is_beaten_only_beyond_the_error_of_the_pairs(name):
         results = given(experiments, bayes, shift)
         findings = list(suite.findings(results))
         judged = [
-            (f.text.partition("nats; ")[2].partition(" [")[0], v) for f, v in judge(findings) if f.evidence
+            (f.text.partition("nats; ")[2].partition(" [")[0], v) for f, v in judge(findings) if f.p_values
         ]
         return {verdict for _, verdict in judged}, {text for text, _ in judged}
 
@@ -148,4 +148,4 @@ def test_bayes_is_beaten_only_beyond_the_error_of_the_pairs(name):
     others = [e for e in experiments if e.learner != "bayes"]
     findings = list(suite.findings(given(others, bayes, 0.0)))
     assert findings
-    assert all(f.evidence is None and "Bayes" not in f.text for f in findings), "it did not play"
+    assert all(f.p_values is None and "Bayes" not in f.text for f in findings), "it did not play"
