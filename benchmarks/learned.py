@@ -23,8 +23,7 @@ from rich.console import Console
 import ldp_gym
 from ldp_agents.rl import Model, load, network
 from ldp_agents.rl.amortized import CLASSES, make_rules
-from ldp_agents.rl.model import SHIPPED
-from ldp_agents.rl.storage import CARD
+from ldp_agents.rl.storage import CARD, SHIPPED
 from ldp_agents.rl.training import ALGORITHMS, SCORES, Config, train_agent
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.scenario import Scenario

@@ -244,10 +244,9 @@ def evaluate(
     contexts = np.zeros(scenario.hypotheses.context_dim)
     warn_of_broken_promise(scenario.channel, scenario.hypotheses(contexts))
     warn_of_blind_pairs(scenario)
-    every = (
-        range(scenario.hypotheses.num_hypotheses) if isinstance(truth, str) and truth == "all" else [truth]
-    )
-    members = [None] if truth is None else [scenario.valid_member(member) for member in every]
+    all_members = isinstance(truth, str) and truth == "all"
+    every = range(scenario.hypotheses.num_hypotheses) if all_members else [truth]
+    members = [None if member is None else scenario.valid_member(member) for member in every]
     made = build_learner(learner, scenario.game)
     if alpha is not None:
         alpha = validation.fraction("alpha", alpha)
@@ -270,8 +269,8 @@ def evaluate(
                 raise RuntimeError("a process that played some of the episodes was killed twice") from part
             parts[i] = part
             report(scenario.horizon * len(pieces[i]))
-    shape = (len(members), count) if isinstance(truth, str) else (count,)
-    uniform = isinstance(truth, str) or (truth is None and getattr(scenario.truth, "member", 0) is None)
+    shape = (len(members), count) if all_members else (count,)
+    uniform = all_members or (truth is None and getattr(scenario.truth, "member", 0) is None)
     joined = join_episodes([parts[i] for i in range(len(pieces))])
     return replace(
         joined,

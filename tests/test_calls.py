@@ -95,7 +95,6 @@ CALLS = [
     (run, "size", ["huge", 3, None]),
     (run, "time_limit", POSITIVES),
     (run, "memory_limit", [*POSITIVES, 0.1]),
-    (run, "strict", FLAGS),
     (run, "trust", FLAGS),
     (run, "on_cell", [3, "x"]),
     (theory.capacity, "epsilon", POSITIVES),

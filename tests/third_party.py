@@ -24,9 +24,6 @@ class Centred(ldp_agents.CentredEXP3):
         super().reset(batch_shape)
 
 
-Stepper = Stepwise
-
-
 class Coin(Stepwise):
     """Has coins of its own: it mixes the first two labels at random, and reads nothing."""
 

@@ -22,7 +22,7 @@ from ldp_agents.fixed_share import FixedShare
 from ldp_agents.likelihood import LikelihoodLearner
 from ldp_agents.mle import MLE
 from ldp_agents.pairs import Pairs
-from ldp_agents.rl.model import Amortized
+from ldp_agents.rl.storage import Amortized
 from ldp_agents.robust import Robust
 from ldp_agents.soft_bayes import SoftBayes
 from ldp_agents.thompson import Thompson

@@ -26,7 +26,7 @@ from ldp_gym.truths.base import TRUTHS
 _CELL_ROUNDS = 10**6
 """Largest number of rounds of a cell with more than one episode."""
 
-PARTIES: dict[str, Registry[Any]] = {
+REGISTRIES: dict[str, Registry[Any]] = {
     "hypotheses": HYPOTHESES,
     "truth": TRUTHS,
     "channel": CHANNELS,
@@ -182,7 +182,7 @@ def _sources(experiment: Experiment) -> dict[str, str]:
         return describe_object(value if hasattr(value, "__array__") else type(value))
 
     sources = {"ldp-gym": own_code(), experiment.learner: learner_code(experiment.learner)}
-    for party, registry in PARTIES.items():
+    for party, registry in REGISTRIES.items():
         name = getattr(experiment.rules, party)
         if isinstance(name, str):
             sources[name] = _part_code(registry, name)

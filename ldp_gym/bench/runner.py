@@ -13,14 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from ldp_gym.bench.contained import LIMITS, Limits, call_contained
-from ldp_gym.bench.experiment import PARTIES, Cell, Experiment, learner_code, make_scenario
-from ldp_gym.bench.results import Results, audit_channels
+from ldp_gym.bench.experiment import REGISTRIES, Cell, Experiment, learner_code, make_scenario
+from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import Outcome, Store
 from ldp_gym.bench.suites import SUITES, Suite
 from ldp_gym.core import validation
 from ldp_gym.core.errors import (
     BlindChannelWarning,
-    BrokenPromiseError,
     BrokenPromiseWarning,
     IncompatibleChannelError,
     LearnerFailedError,
@@ -53,7 +52,6 @@ def run(
     dask: str | None = None,
     time_limit: float = LIMITS.seconds,
     memory_limit: float = LIMITS.memory,
-    strict: bool = False,
     trust: bool = False,
     on_start: Callable[[int, int, int], None] | None = None,
     on_cell: Callable[[Cell, Outcome], None] | None = None,
@@ -76,13 +74,11 @@ def run(
         dask: address of a Dask scheduler, to play the cells there instead.
         time_limit: seconds that a cell of a ``module:Class`` may take.
         memory_limit: GiB that it may use.
-        strict: whether to refuse to play if a channel breaks its promise.
         trust: whether a trained model's files may run code when they are read.
         on_start: called with the number of cells, of those already played, and of the rounds to be played.
         on_cell: called with each cell and its outcome.
 
     Raises:
-        BrokenPromiseError: if ``strict`` is set and a channel breaks its promise.
         UntrustedCodeError: if a trained model's files run code, and ``trust`` is not set.
     """
     limits = Limits(time_limit, memory_limit)
@@ -90,7 +86,7 @@ def run(
     suite = validation.instance("suite", suite, Suite, "a suite (made, not its class), or its name")
     learners = validation.texts("learners", learners, "learners' names")
     channels = validation.texts("channels", channels, "channels' names")
-    strict, trust = validation.flag("strict", strict), validation.flag("trust", trust)
+    trust = validation.flag("trust", trust)
     dask = None if dask is None else validation.text("dask", dask)
     validation.function("on_start", on_start, "of three numbers of cells and rounds")
     validation.function("on_cell", on_cell, "of a cell and its outcome")
@@ -100,8 +96,6 @@ def run(
     learners = [str(Path(name).resolve()) if is_directory(name) else name for name in learners]
     tracks = {name: _find_track(name, limits, trust) for name in learners}
     experiments = suite.experiments(size, learners=learners, channels=channels, episodes=episodes)
-    if strict and (broken := [str(audit) for audit in audit_channels(experiments).values() if audit.broken]):
-        raise BrokenPromiseError(f"broken promise: {'; '.join(broken)}")
     _warn_of_blind_games(experiments)
     store = Store(out)
     cells = list({cell.key: cell for experiment in experiments for cell in experiment.cells(seed)}.values())
@@ -233,7 +227,7 @@ def _check_parties(experiment: Experiment) -> None:
     """Hold the parties of a game to their contracts; those of this package and tables need no check."""
     size = {"num_hypotheses": experiment.num_hypotheses, "num_labels": experiment.num_labels}
     table = {"hypotheses": "dirichlet", **size, "horizon": experiment.horizon, **experiment.channel_rules}
-    for party, registry in PARTIES.items():
+    for party, registry in REGISTRIES.items():
         name = getattr(experiment.rules, party)
         if isinstance(name, int | list | tuple | np.ndarray | None) or name in registry.own:
             continue

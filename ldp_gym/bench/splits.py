@@ -80,5 +80,3 @@ TESTS: dict[str, GameSplit] = {
     )
 }
 """Test splits by name."""
-
-SPLITS: dict[str, GameSplit] = {TRAIN.name: TRAIN, **TESTS}

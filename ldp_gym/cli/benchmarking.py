@@ -21,7 +21,7 @@ from ldp_gym.bench.store import Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, Suite, YourGame
 from ldp_gym.cli import arguments
 from ldp_gym.cli.arguments import allow_local_imports, one_line_errors, rules_of, say, value_of
-from ldp_gym.core.errors import BrokenPromiseError, printable
+from ldp_gym.core.errors import printable
 from ldp_gym.core.files import DIRECTORY
 from ldp_gym.statistics import Verdict
 
@@ -64,7 +64,6 @@ def bench_command(
     memory_limit: Annotated[
         float, typer.Option(help="GiB of memory of a module:Class learner.")
     ] = LIMITS.memory,
-    strict: Annotated[bool, typer.Option(help="Refuse to play if a channel breaks its promise.")] = False,
     trust: Annotated[bool, typer.Option("--trust", help=TRUST)] = False,
 ) -> None:
     """Play suites, or the game of your rules, print the findings, and write a report.
@@ -98,7 +97,6 @@ def bench_command(
                     dask=dask,
                     time_limit=time_limit,
                     memory_limit=memory_limit,
-                    strict=strict,
                     trust=trust,
                     on_start=bar.begin,
                     on_cell=bar.add_cell,
@@ -107,9 +105,6 @@ def bench_command(
             if isinstance(error.__cause__, ImportError) and "all" in (suite or []):  # the others go on
                 say(console, f"{chosen.name} is left out: {error.__cause__}")
                 continue
-            if isinstance(error.__cause__, BrokenPromiseError):
-                say(console, str(error.__cause__), "red")
-                raise typer.Exit(1) from error
             raise
         except KeyboardInterrupt:
             say(console, f"Stopped. The same command goes on from what is in {out}.")

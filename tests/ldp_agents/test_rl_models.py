@@ -15,8 +15,9 @@ import ldp_gym
 from ldp_agents.rl import Model, NetworkLearner, load, network, save
 from ldp_agents.rl.amortized import TorchNetwork, learned_log_likelihoods, simulate, total_kl
 from ldp_agents.rl.learner import _warn, describe_outside
-from ldp_agents.rl.network import LearnedLikelihood, Relation
+from ldp_agents.rl.network import Relation, learned_log_likelihood
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning
+from ldp_gym.core.seed_ranges import TRAINING
 from ldp_gym.engine.learners import build_learner, track_of
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.testing import check_learner
@@ -24,12 +25,11 @@ from ldp_gym.testing import check_learner
 PRIVATE = [name for name in CHANNELS if name != "identity"]
 
 
-def exact_weights(channel):
+def exact_weights(relation):
     """The weight with which the learned log-likelihood is the channel's, written out per kind of relation."""
-    relation = Relation(channel)
-    points = relation.nodes
+    points, epsilon = relation.nodes, relation.channel.epsilon
     if relation.kind == "agreement":
-        return np.log(np.exp(-channel.epsilon) + points * (1.0 - np.exp(-channel.epsilon)))
+        return np.log(np.exp(-epsilon) + points * (1.0 - np.exp(-epsilon)))
     return -points if relation.kind == "laplace" else -(points**2) / 2.0
 
 
@@ -40,24 +40,22 @@ def test_with_the_right_weight_learned_log_likelihoods_is_the_likelihood(channel
     posterior = None
     if tape.log_likelihoods is not None:
         posterior = game.public_posterior((2,)).along(tape.log_likelihoods)
-    exact = LearnedLikelihood(game.channel, exact_weights(game.channel))
-    likelihood = game.channel.log_likelihood(tape.messages, tape.candidates, posterior)
-    gap = exact(tape.messages, tape.candidates, posterior) - likelihood
+    relation, transcript = Relation(game.channel), (tape.messages, tape.candidates, posterior)
+    exact = learned_log_likelihood(relation, exact_weights(relation), *transcript)
+    gap = exact - game.channel.log_likelihood(*transcript)
     np.testing.assert_allclose(gap - gap.mean(axis=-1, keepdims=True), 0.0, atol=3e-3)
-    for values in exact.relation.read(tape.messages, tape.candidates, posterior):
+    for values in relation.read(*transcript):
         assert values.shape == (2, 12, 6)
-        assert values.min() >= exact.relation.nodes[0]
-        assert values.max() <= exact.relation.nodes[-1]
+        assert values.min() >= relation.nodes[0]
+        assert values.max() <= relation.nodes[-1]
 
 
 def test_a_channel_without_agreement_is_refused():
     class Silent(ldp_gym.channels.Split):
         agreement = ldp_gym.channels.Channel.agreement
 
-    game = Scenario(**small_rules()).game
-    evidence = LearnedLikelihood(Silent(4, 6, 40), np.zeros(65))
     with pytest.raises(IncompatibleChannelError, match=r"Silent does not say .* define agreement\(\)"):
-        evidence(np.ones((1, 4)), game.hypotheses(np.zeros((1, 3))))
+        next(Relation(Silent(3, 4, 40)).read(np.ones((1, 3)), TABLE))
 
 
 def test_numpy_plays_what_pytorch_trains():
@@ -86,7 +84,7 @@ def test_the_differentiable_loss_is_the_environment_s(channel, more):
     net = TorchNetwork(untrained().parameters)
     batch = simulate(rules, 3, np.random.default_rng(5))
     ours = total_kl(learned_log_likelihoods(net, batch), batch).item()
-    seeds = np.random.default_rng(5).integers(2**62, size=3)
+    seeds = np.random.default_rng(5).integers(TRAINING.start, TRAINING.stop, size=3)
     model = Model(net.numpy(), {})
     played = [ldp_gym.evaluate(model, rules, episodes=1, seed=int(seed)).risk for seed in seeds]
     np.testing.assert_allclose(ours, np.mean(played), rtol=1e-4)

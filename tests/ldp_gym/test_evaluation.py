@@ -1,4 +1,4 @@
-"""evaluate against stepping the environment, and the figures that the paper promises."""
+"""evaluate against stepping the environment, and what an Evaluation says."""
 
 import math
 import pickle
@@ -139,50 +139,24 @@ def test_progress_counts_every_round():
     assert sum(seen) == 4 * 3 * 40
 
 
-def lower_confidence(values):
-    return values.mean() - stats.t.isf(ALPHA, len(values) - 1) * stats.sem(values)
-
-
 def test_bayes_without_privacy_pays_at_most_log_k():
     """On disjoint supports it pays exactly that: both sides are equal up to rounding."""
     for name in ("dirichlet", "softmax-linear", "disjoint"):
         game = {"hypotheses": name, "channel": "identity", "horizon": 1000}
         totals = evaluate(ldp_agents.Bayes, game, episodes=200).kl[:, -1]
-        assert lower_confidence(totals) <= theory.nonprivate_bound(8) * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("channel", ["laplace-single", "randomized-response"])
-def test_no_pure_channel_beats_the_lower_bound_on_the_hadamard_class(channel):
-    game = {"hypotheses": "hadamard", "channel": channel, "horizon": 500, "epsilon": 0.5}
-    result = evaluate(ldp_agents.Bayes, game, episodes=20, truth="all")
-    low = lower_confidence(result.kl[result.worst_truth, :, -1])
-    assert low > theory.lower_bound(8, 500, 0.5)
-
-
-def test_the_learners_rank_as_the_design_measured():
-    """Dirichlet(0.3), K = 8, M = 16, T = 1000, eps = 1; expected about 807, 845 and 230."""
-    game = {"hypotheses": "dirichlet", "horizon": 1000}
-    risks = {
-        name: evaluate(partial(ldp_agents.make, name), game, episodes=100).kl[:, -1]
-        for name in ("uniform", "exp3", "bayes")
-    }
-    assert stats.ttest_rel(risks["bayes"], risks["uniform"], alternative="less").pvalue < 1e-6
-    assert 0.8 < risks["exp3"].mean() / risks["uniform"].mean() < 1.3
-    assert risks["bayes"].mean() < 0.5 * risks["uniform"].mean()
+        low = totals.mean() - stats.t.isf(ALPHA, len(totals) - 1) * stats.sem(totals)
+        assert low <= theory.nonprivate_bound(8) * (1 + 1e-12)
 
 
 def test_leaders_are_those_of_the_summed_log_likelihoods():
     """At every checkpoint, whatever blocks it is played in; equal weights have no leader."""
     rules = {"hypotheses": "dirichlet", "channel": "split", "horizon": 90, "epsilon": 2.0}
     game, tape = record(rules, episodes=5)
-    sums = game.channel.log_likelihood(tape.messages, tape.candidates).cumsum(axis=1)
-    checkpoints = [1, 7, 50, 90]
+    sums = game.channel.log_likelihood(tape.messages, tape.candidates).cumsum(axis=1)[:, [6, 49, 89]]
+    assert (np.diff(np.sort(sums, axis=-1)[..., -2:]) > 1e-9).all()
+    checkpoints = [7, 50, 90]
     result = evaluate("bayes", rules, episodes=5, checkpoints=checkpoints, leaders=True)
-    expected = sums.argmax(axis=-1)[:, np.array(checkpoints) - 1]
-    alone = np.sort(sums, axis=-1)
-    clear = (alone[..., -1] - alone[..., -2] > 1e-9)[:, np.array(checkpoints) - 1]
-    assert clear[:, 1:].all()
-    np.testing.assert_array_equal(result.leaders[clear], expected[clear])
+    np.testing.assert_array_equal(result.leaders, sums.argmax(axis=-1))
     without = evaluate("bayes", rules, episodes=5, checkpoints=checkpoints)
     np.testing.assert_allclose(result.kl, without.kl, rtol=1e-12)
     uniform = evaluate("uniform", rules, episodes=5, leaders=True)

@@ -58,8 +58,8 @@ class NetworkLearner(ExponentialWeights):
 
     def __init__(self, game: Game, model: Model) -> None:
         self.model = model
-        weights = network.learned_weights(model.parameters, game.channel)
-        self._log_likelihood = network.LearnedLikelihood(game.channel, weights)
+        self._relation = network.Relation(game.channel)
+        self._node_weights = network.learned_weights(model.parameters, game.channel)
         self._smoothing = smoothing_of(game)
         super().__init__(game)
         if outside := describe_outside(model.trained_on, game):
@@ -68,7 +68,8 @@ class NetworkLearner(ExponentialWeights):
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """The learned log-likelihoods, negated."""
-        return -self._log_likelihood(messages, candidates, self.posterior)
+        transcript = messages, candidates, self.posterior
+        return -network.learned_log_likelihood(self._relation, self._node_weights, *transcript)
 
     def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
         return self._smoothing.smooth(weights, candidates)

@@ -76,27 +76,19 @@ class Relation:
         return candidates
 
 
-class LearnedLikelihood:
-    """Learned log-likelihood of every hypothesis, for one channel.
-
-    Args:
-        channel: the channel whose messages are read.
-        weights: the weight at the nodes of the channel's relation, ``(nodes,)``.
-    """
-
-    def __init__(self, channel: Channel, weights: FloatArray) -> None:
-        self.relation = Relation(channel)
-        self._weights = weights
-
-    def __call__(
-        self, messages: Messages, candidates: FloatArray, posterior: FloatArray | None = None
-    ) -> FloatArray:
-        """The learned log-likelihoods ``(..., K)`` of messages at candidates ``(..., K, M)``."""
-        total: FloatArray = np.zeros(())
-        for relation in self.relation.read(messages, candidates, posterior):
-            total = total + np.interp(relation, self.relation.nodes, self._weights)
-        peak = total.max(axis=-1, keepdims=True)
-        return np.log(expectations(self.relation.laws(candidates), np.exp(total - peak))) + peak
+def learned_log_likelihood(
+    relation: Relation,
+    weights: FloatArray,
+    messages: Messages,
+    candidates: FloatArray,
+    posterior: FloatArray | None = None,
+) -> FloatArray:
+    """Learned log-likelihoods ``(..., K)`` of messages; ``weights`` are those of the relation's nodes."""
+    total: FloatArray = np.zeros(())
+    for values in relation.read(messages, candidates, posterior):
+        total = total + np.interp(values, relation.nodes, weights)
+    peak = total.max(axis=-1, keepdims=True)
+    return np.log(expectations(relation.laws(candidates), np.exp(total - peak))) + peak
 
 
 def describe_nodes(channel: Channel) -> FloatArray:

@@ -1,15 +1,16 @@
-"""Directories of trained models: one function that saves them, and one that loads them."""
+"""Directories of trained models: saved, loaded, and the one that comes with the package."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ldp_agents.rl.learner import Model
+from ldp_agents.rl.learner import Model, NetworkLearner
 from ldp_agents.rl.policies import PolicyLearner, algorithm_class, game_parameters
 from ldp_gym.core import validation
 from ldp_gym.core.errors import UntrustedCodeError
@@ -22,6 +23,9 @@ from ldp_gym.envs.features import Logits, RunningEvidence
 
 CARD, WEIGHTS, POLICY = "model.json", "weights.npz", "policy.zip"
 """Files of a model: its card, and either arrays or a policy of stable-baselines3 (which is a pickle)."""
+
+SHIPPED = Path(__file__).parent / "weights" / "amortized"
+"""Directory of the model that comes with the package."""
 
 MODEL_PACKAGES = ("ldp-gym", "numpy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
 """Packages whose versions stand on a model's card."""
@@ -160,3 +164,23 @@ def read_card(directory: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{directory / CARD} is not the card of a model: {error}") from error
     return dict(card)
+
+
+@cache
+def _shipped() -> Any:
+    return load(SHIPPED)
+
+
+class Amortized(NetworkLearner):
+    """Network trained on simulated games: how far to trust what messages say about labels; close to Bayes.
+
+    ``ldp-gym train amortized`` makes it; docs/learned.md says what it was trained on.
+
+    Args:
+        game: the public rules.
+    """
+
+    load = staticmethod(load)
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game, _shipped())

@@ -10,7 +10,7 @@ from ldp_gym import bench
 from ldp_gym.bench import Experiment, tables
 from ldp_gym.bench.results import audit_channels
 from ldp_gym.channels.randomized_response import RandomizedResponse
-from ldp_gym.core.errors import BrokenPromiseError, BrokenPromiseWarning
+from ldp_gym.core.errors import BrokenPromiseWarning
 
 DOUBLE, CRASH, SHY = (f"{__name__}:{name}Response" for name in ("Double", "Crashing", "Shy"))
 DoubleResponse = sharper(RandomizedResponse, 2.0, 2.0)
@@ -67,14 +67,6 @@ def test_the_command_says_so_and_ends_with_1(tmp_path):
     assert "no [bold]way[/bold]" in said
     page = (tmp_path / "report.html").read_text()
     assert page.index("Broken promise: ") < page.index("<main>")
-
-
-def test_strict_refuses_to_play(tmp_path):
-    with pytest.raises(BrokenPromiseError, match="promises ε = 1 and has ε = 2"):
-        bench.run("quick", size="small", channels=[DOUBLE], out=tmp_path, strict=True)
-    arguments = ("bench", "quick", "--size", "small", "--channel", DOUBLE, "--out", tmp_path, "--strict")
-    assert run_in_line(*arguments)[0] == 1
-    assert not bench.Store(tmp_path).runs()
 
 
 def test_evaluate_warns():

