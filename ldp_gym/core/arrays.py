@@ -18,6 +18,9 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 Messages = npt.NDArray[Any]
 
+ZERO = np.zeros(())
+"""Zero as an array: NumPy combines small arrays with it faster than with a Python float."""
+
 
 def at(array: npt.NDArray[Any], *index: IntArray | slice) -> npt.NDArray[Any]:
     """Index the trailing axes elementwise, broadcasting over the leading ones.

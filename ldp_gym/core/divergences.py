@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldp_gym.core.arrays import FloatArray, expectations, has_zero, inner, row_sums
-
-_ZERO = np.zeros(())
-"""An array, because NumPy compares small arrays with it faster than with a Python float."""
+from ldp_gym.core.arrays import ZERO, FloatArray, expectations, has_zero, inner, row_sums
 
 
 def kl(p: FloatArray, q: FloatArray, negentropy_p: FloatArray | None = None) -> FloatArray:
@@ -31,7 +28,7 @@ def kl(p: FloatArray, q: FloatArray, negentropy_p: FloatArray | None = None) -> 
             log_q = np.where(p > 0.0, np.log(q), 0.0)
     else:
         log_q = np.log(q)
-    return np.maximum(negentropy_p - inner(p, log_q), _ZERO)
+    return np.maximum(negentropy_p - inner(p, log_q), ZERO)
 
 
 def kl_to_each(p: FloatArray, candidates: FloatArray, negentropy_p: FloatArray) -> FloatArray:
@@ -43,7 +40,7 @@ def kl_to_each(p: FloatArray, candidates: FloatArray, negentropy_p: FloatArray) 
         [0.0, inf, 0.693]
     """
     if not has_zero(candidates):
-        return np.maximum(negentropy_p[..., None] - expectations(np.log(candidates), p), _ZERO)
+        return np.maximum(negentropy_p[..., None] - expectations(np.log(candidates), p), ZERO)
     zeros = candidates == 0.0
     divergences = kl_to_each(p, np.where(zeros, 1.0, candidates), negentropy_p)
     divergences[expectations(zeros.astype(np.float64), p) > 0.0] = np.inf
@@ -64,5 +61,5 @@ def tv(p: FloatArray, q: FloatArray) -> FloatArray:
         0.25
     """
     excess = np.subtract(p, q)
-    np.maximum(excess, _ZERO, out=excess)
+    np.maximum(excess, ZERO, out=excess)
     return row_sums(excess)

@@ -22,10 +22,8 @@ DIRECTORY = Path("ldp-gym-results")
 def replacing(path: str | Path) -> Iterator[Path]:
     """Write a file that takes the place of ``path`` once it is complete and on the disk.
 
-    A reader of ``path`` finds the old file or the new one, whole, at any time and after a crash.
-
-    Raises:
-        OSError: if it cannot be written, as on a full disk; it names ``path``.
+    A reader of ``path`` finds the old file or the new one, whole, at any time and after a crash. An OSError,
+    as on a full disk, names ``path``.
     """
     path = Path(path)
     part = path.with_name(f".part-{os.getpid()}-{path.name}")

@@ -20,7 +20,7 @@ _ROUNDS, _BLOCKS = 6, 4
 _CONTEXTS = 4
 """Number of contexts at which the pairs that are left are looked at exactly."""
 
-_MOST_HYPOTHESES, _MOST_ADAPTIVE = 64, 16
+_LARGEST_CLASS, _LARGEST_ADAPTIVE = 64, 16
 """Largest K that is looked at, of channels that are not adaptive, and of those that are."""
 
 _TOLD = 1e-5
@@ -37,7 +37,7 @@ def warn_of_blind_pairs(scenario: Scenario, stacklevel: int = 2) -> None:
     with a new class in every episode, with many hypotheses or with few rounds are skipped.
     """
     num_hypotheses = scenario.hypotheses.num_hypotheses
-    most = _MOST_ADAPTIVE if scenario.channel.adaptive else _MOST_HYPOTHESES
+    most = _LARGEST_ADAPTIVE if scenario.channel.adaptive else _LARGEST_CLASS
     if scenario in _checked or scenario.redraws or num_hypotheses > most or scenario.horizon < _ROUNDS:
         return
     _checked.add(scenario)

@@ -15,13 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import FloatArray, IntArray
+from ldp_gym.core.arrays import ZERO, FloatArray, IntArray
 from ldp_gym.core.divergences import kl, kl_to_each, tv
 from ldp_gym.engine.scenario import EpisodeStart, Scenario
 from ldp_gym.engine.tape import Episodes, Tape
-
-_ZERO = np.zeros(())
-"""Zero as an array: ``0 - x`` is never -0.0, and arrays of no axes are faster than Python floats."""
 
 _BLOCK_NUMBERS = 2**21
 """Largest block of tape, in numbers: 16 MiB."""
@@ -230,7 +227,7 @@ class Referee:
         for observer in self._observers:
             observer.watch(self._playback, predictions, losses)
         self._playback.advance()
-        return np.subtract(_ZERO, np.minimum(losses, self._max_loss)), info
+        return np.subtract(ZERO, np.minimum(losses, self._max_loss)), info  # 0 - x is never -0.0
 
     def episode_info(self) -> dict[str, npt.NDArray[Any]]:
         """Info ``(B,)`` that is shown only when an episode ends."""

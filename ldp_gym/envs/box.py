@@ -25,9 +25,6 @@ from ldp_gym.envs.single import EnvArguments, LDPDistEnv
 from ldp_gym.envs.vector import LDPDistVectorEnv, VectorArguments
 from ldp_gym.statistics import unit_of_score
 
-OBSERVATIONS = ("evidence", "message")
-"""Known values of the keyword argument ``observation``."""
-
 NAMED_GAMES: dict[str, dict[str, Any]] = {
     "easy": {
         "hypotheses": "dirichlet",
@@ -131,7 +128,7 @@ class BoxArguments(EnvArguments):
     def __post_init__(self) -> None:
         """Check the values, and show the candidates of redrawn hypotheses."""
         super().__post_init__()
-        validation.choice("observation", self.observation, OBSERVATIONS)
+        validation.choice("observation", self.observation, ("evidence", "message"))
         if self.redraw_hypotheses:
             object.__setattr__(self, "observe_candidates", True)
 

@@ -65,8 +65,9 @@ class RefereedEnv:
     def spec(self, spec: EnvSpec | None) -> None:
         self._spec = None if spec is None else replace(spec, kwargs=plain(spec.kwargs))
 
-    def _candidates(self) -> FloatArray:
-        """The public ``f_j(x_t)`` of the current round, ``(B, K, M)``."""
+    @property
+    def candidates(self) -> FloatArray:
+        """The public ``f_j(x_t)`` of the current round: ``(K, M)`` of one game, ``(B, K, M)`` of B."""
         self._require_begun("asking for candidates")
         return self._referee.candidates
 
@@ -200,9 +201,7 @@ class LDPDistEnv(RefereedEnv, gym.Env[Observation, FloatArray]):
 
     @property
     def candidates(self) -> FloatArray:
-        """The public ``f_j(x_t)`` of the current round, ``(K, M)``."""
-        candidates: FloatArray = self._candidates()[0]
-        return candidates
+        return super().candidates[0]
 
     def render(self) -> Frame | str | None:
         """Frame of the last round for a person who watches; it shows the hidden truth."""

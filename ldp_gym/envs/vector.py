@@ -169,11 +169,6 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
         """Seeds of the games as Gymnasium reports them; -1 where a game has not begun."""
         return tuple(-1 if root is None else root.bit_generator.seed_seq.entropy for root in self._roots)  # type: ignore[attr-defined]
 
-    @property
-    def candidates(self) -> FloatArray:
-        """The public ``f_j(x_t)`` of the current round, ``(B, K, M)``."""
-        return self._candidates()
-
     def render(self) -> tuple[Frame | str | None, ...] | None:  # type: ignore[override]
         """A frame of each game, the hidden truth included."""
         return self._frames()

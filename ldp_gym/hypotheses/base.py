@@ -213,12 +213,8 @@ def as_hypotheses(
 ) -> HypothesisClass:
     """Make a hypothesis class from the rule ``hypotheses``.
 
-    Args:
-        source: a name, a table, callables, classifiers, a class, or ``"module:object"`` for any of these or
-            for a function that makes one.
-        game_parameters: values of the game (``num_hypotheses``, ``num_labels``, ``context_dim``,
-            ``class_seed``, ``epsilon``, ``horizon``); ``None`` leaves the choice to the class.
-        options: the named class's own options.
+    ``"module:object"`` stands for a name, a table, callables, classifiers, a class, or a function that makes
+    one. A parameter of the game that is None is left to the class.
     """
     if isinstance(source, str) and not HYPOTHESES.makes(source):
         source = HYPOTHESES[source]  # "module:object": a table, models or a finished class

@@ -161,15 +161,7 @@ class Function(Truth):
 def as_truth(
     source: object, hypotheses: HypothesisClass, horizon: int, options: Mapping[str, Any] | None = None
 ) -> Truth:
-    """Make a truth from the rule ``truth``.
-
-    Args:
-        source: an index, "uniform" or another name, a row of M probabilities, a callable from contexts, a
-            fitted classifier, or a Truth.
-        hypotheses: the class that is played.
-        horizon: T.
-        options: options of a named truth.
-    """
+    """Make a truth from the rule ``truth``, with the options of a named one."""
     num_labels, context_dim = hypotheses.num_labels, hypotheses.context_dim
     if isinstance(source, str):
         game_parameters = {

@@ -1,7 +1,5 @@
 """Uniforms, draws, and random streams: no two collide, and the same seed gives the same."""
 
-import itertools
-
 import numpy as np
 from gymnasium.utils.seeding import np_random
 from scipy.special import ndtri
@@ -54,8 +52,7 @@ def test_a_pool_is_no_part_of_the_class_of_the_same_seed():
         weights = SoftmaxLinear(8, 16, 4, class_seed=seed).weights.reshape(-1, 4)
         pools = [Cycle(4, pool_size=32, pool_seed=other).pool for other in range(10)]
         assert not np.isin(np.concatenate(pools), weights).any()
-    for one, other in itertools.combinations(pools, 2):
-        assert not np.isin(one, other).any()
+    assert len(np.unique(np.concatenate(pools))) == 10 * 32 * 4
 
 
 def test_classes_keep_the_plain_seed():

@@ -45,8 +45,7 @@ def test_a_signature_and_help_have_every_rule_with_its_default(env):
     assert positional == (["num_envs"] if "num_envs" in parameters else [])
 
 
-def test_every_rule_has_a_sentence_and_a_subclass_may_say_it_anew():
-    assert list(Rules.sentences()) == list(DEFAULTS)
+def test_a_subclass_may_describe_a_rule_anew():
     assert Rules.sentences()["class_seed"] == "seed of a random class."
     assert "tuple of frames" in inspect.getdoc(LDPDistBoxVectorEnv.__init__)
     assert "a window" in inspect.getdoc(LDPDistBoxEnv.__init__)

@@ -197,21 +197,6 @@ def test_the_gain_of_bayes_is_estimated_once_for_the_same_rules(monkeypatch):
     assert len(estimates) == 1
 
 
-def test_a_class_is_asked_only_about_contexts_that_nature_shows():
-    """Such as one that is not defined at 0."""
-    directions = [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]
-
-    def make_function(direction):
-        return lambda contexts: np.stack(
-            [p := (contexts @ direction / np.linalg.norm(contexts, axis=-1) + 2) / 4, 1 - p], axis=-1
-        )
-
-    rules = {"hypotheses": [make_function(one) for one in directions], "context_dim": 2, "horizon": 3}
-    env = gym.make("LDPDistBox-v0", **rules)
-    env.reset(seed=0)
-    assert env.step(np.zeros(3))[1] == pytest.approx(0.0, abs=1e-12)
-
-
 def test_named_games_are_fixed():
     size = {"num_hypotheses": 4, "num_labels": 8, "horizon": 200}
     assert {

@@ -228,7 +228,6 @@ def replay(**options):
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
-        (named("mixtur"), "did you mean 'mixture'"),
         (named([0.5, 0.5, 0.5, 0, 0]), "truth sums to 1.5"),
         (named([0, 1, 2, 1] * 3), 'to replay logged labels: truth="replay"'),
         (named(["cat"] * 9), 'to replay logged labels: truth="replay"'),
@@ -246,16 +245,13 @@ def replay(**options):
         (replay(labels=["cat"] * ROWS), "names of labels go with a class of fitted classifiers"),
         (replay(contexts=np.where(CONTEXTS > 2, np.nan, CONTEXTS)), "must be finite"),
         (replay(contexts=CONTEXTS[:, :1]), r"shape \(n, d\) with d = 2, got \(50, 1\)"),
-        (replay(contexts=[["a", "b"]] * ROWS), "contexts must be numbers"),
-        (replay(resample=1), "resample must be True or False"),
         (replay(order="random"), "order must be one of given, shuffled, got 'random'"),
         ({**replay(), "horizon": 51}, "horizon=51 is more than the 50 rounds"),
         ({**replay(), "nature": "iid"}, "brings its contexts along"),
     ],
 )
 def test_bad_truths_and_logs_are_named(rules, message):
-    typed = ("an index, a name", "go with a named truth", "True or False")
-    kind = TypeError if message.endswith(typed) else ValueError
+    kind = TypeError if message.endswith(("an index, a name", "go with a named truth")) else ValueError
     with pytest.raises(kind, match=message):
         Scenario(**rules_of("drawn member", **rules))
 
