@@ -22,7 +22,7 @@ from ldp_gym.truths.base import TRUTHS
 Kind = StrEnum("Kind", ["SUITES", "LEARNERS", "CHANNELS", "TRUTHS", "HYPOTHESES", "NATURES"])
 """Kinds of parts that are registered."""
 
-REGISTRIES: dict[Kind, Registry[Any]] = dict(
+LISTED: dict[Kind, Registry[Any]] = dict(
     zip(Kind, (SUITES, LEARNERS, CHANNELS, TRUTHS, HYPOTHESES, NATURES), strict=True)
 )
 
@@ -30,7 +30,7 @@ REGISTRIES: dict[Kind, Registry[Any]] = dict(
 def list_command(kind: Annotated[Kind | None, typer.Argument(help="Show only these.")] = None) -> None:
     """Show every suite, learner, channel, truth, class of hypotheses and nature that is installed."""
     console = Console()
-    for title, registry in REGISTRIES.items():
+    for title, registry in LISTED.items():
         for heading, names in headings(title, registry).items() if kind in (None, title) else ():
             table = Table(
                 title=heading, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0)
@@ -38,7 +38,7 @@ def list_command(kind: Annotated[Kind | None, typer.Argument(help="Show only the
             for name in names:
                 table.add_row(Text(name, style="bold"), Text(printable(_sentence(registry, name))))
             console.print(table, end="\n\n")
-    group = "one of these groups, such as ldp_gym.channels" if kind is None else REGISTRIES[kind].group
+    group = "one of these groups, such as ldp_gym.channels" if kind is None else LISTED[kind].group
     console.print(f"Name others as 'module:Class', or by an entry point in {group}.", highlight=False)
 
 
