@@ -145,7 +145,7 @@ def pytest_sessionfinish(session):
 
 
 def run_pytest(tree: Path, arguments: list[str], seconds: float | None = None, **variables: str) -> bool:
-    """Whether tests pass in a tree; a run beyond the time limit does not."""
+    """Run tests in a tree; True if all pass within the time limit."""
     paths = os.pathsep.join(str(tree / place) for place in (".", "agents", "build"))
     environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", **variables}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]

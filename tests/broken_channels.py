@@ -35,6 +35,7 @@ class FlatReal(LaplaceSingle):
         return np.zeros((*np.shape(messages)[:-1], self.num_labels))
 
     log_likelihood = ldp_gym.Channel.log_likelihood
+    possible = ldp_gym.Channel.possible
 
 
 def permuted(kind):

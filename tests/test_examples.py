@@ -32,7 +32,7 @@ PLAYED = {
     "own_learner.py": ("", "Hedge"),
     "refined.py": ("--parts 1 3 --horizon 20 --episodes 2 --csv TABLE", "randomized-response"),
     "survey.py": ("", "refused: a message of "),
-    "train_ppo.py": ("--steps 4096 --episodes 2", "ppo      total KL"),
+    "train_ppo.py": ("--steps 4096 --episodes 16", "ppo      total KL"),
     "vector.py": ("--games 4 --horizon 20", "in lock step"),
 }
 

@@ -111,7 +111,7 @@ def class_floor(
     Example:
         >>> floor = class_floor([[0.9, 0.1], [0.1, 0.9], [0.5, 0.5]], 1000, 1.0)
         >>> round(floor.risk, 2), floor.method, floor.certified
-        (5.12, 'information', True)
+        (5.14, 'information', True)
     """
     members = as_hypotheses(hypotheses, {})
     rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)

@@ -165,7 +165,7 @@ _STAR_DIVERGENCE = 0.75 * math.log(4.0 / 3.0)
 """``JS(U, U (1 + H))``: 0.2158."""
 
 _CROSSING = 1.5936242600400401
-"""Where ``sqrt(x/2) = sqrt(1 - e^-x)``: beyond it the inequality of Bretagnolle and Huber is sharper."""
+"""Solution of ``x/2 = 1 - e^-x``: beyond it the inequality of Bretagnolle and Huber is sharper."""
 
 _SHARES = 1e-5, 1.0 - 1e-12
 """Limits of u: below, rounding would show; the shares rise with u."""
