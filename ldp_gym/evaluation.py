@@ -339,7 +339,6 @@ class _Work:
         plays: Sequence[tuple[int, int | None]],
         report: Callable[[int], None],
     ) -> Evaluation:
-        """Play some of the episodes together."""
         scenario, checkpoints = self.scenario, self.checkpoints
         total_prediction = np.zeros((len(plays), scenario.game.num_labels)) if self.averages else None
         sums = np.zeros((3, len(plays), len(checkpoints)))
@@ -401,7 +400,6 @@ class Block(NamedTuple):
 
     @property
     def num_bytes(self) -> int:
-        """Size in bytes."""
         arrays = [self.charged, *vars(self.tape).values()]
         return sum(array.nbytes for array in arrays if array is not None)
 

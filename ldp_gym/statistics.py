@@ -97,11 +97,9 @@ class Estimate:
 
     @property
     def half(self) -> float:
-        """Half of the interval's length."""
         return (self.high - self.low) / 2.0
 
     def contains(self, value: float) -> bool:
-        """Tell if the interval contains a value."""
         return self.low <= value <= self.high
 
     def __truediv__(self, scale: float) -> Estimate:
@@ -398,12 +396,7 @@ class Verdict(Enum):
     @property
     def mark(self) -> str:
         """Sign in front of a finding; a vacuous claim has the dot of findings that claim nothing."""
-        return {
-            "shown": "✓",
-            "not contradicted": "~",
-            "vacuous here": "· (vacuous here)",
-            "contradicted": "✗",
-        }[self.value]
+        return dict(zip(Verdict, ("✓", "~", "· (vacuous here)", "✗"), strict=True))[self]
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ import gymnasium as gym
 from ldp_agents.base import ExponentialWeights, Learner
 from ldp_agents.bayes import Bayes
 from ldp_agents.centred import CentredEXP3, Unbiased
-from ldp_agents.exp3 import EXP3
 from ldp_agents.fixed_share import FixedShare
 from ldp_agents.likelihood import LikelihoodLearner
+from ldp_agents.literal import EXP3, WMA
 from ldp_agents.mle import MLE
 from ldp_agents.pairs import Pairs
 from ldp_agents.rl.storage import Amortized
@@ -27,7 +27,6 @@ from ldp_agents.robust import Robust
 from ldp_agents.soft_bayes import SoftBayes
 from ldp_agents.thompson import Thompson
 from ldp_agents.uniform import Uniform
-from ldp_agents.wma import WMA
 from ldp_gym import LEARNERS, Game
 from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.engine.game import game_of

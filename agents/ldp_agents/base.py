@@ -11,7 +11,6 @@ import numpy as np
 from ldp_gym import Game
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, mixture, softmax
-from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.engine.game import require_game
 from ldp_gym.engine.learners import Track, play_stepwise
 
@@ -256,28 +255,3 @@ class SmoothedLearner(ExponentialWeights):
 
     def _predict(self, weights: FloatArray, candidates: FloatArray) -> FloatArray:
         return self.game.clipping.smooth(weights, candidates)
-
-
-class LiteralLearner(SmoothedLearner):
-    """The paper's learners to the letter: the message, a noisy log-likelihood per hypothesis, is the loss.
-
-    Args:
-        game: the public rules; the channel must reveal losses.
-
-    Raises:
-        IncompatibleChannelError: if its messages are not noisy log-likelihoods.
-    """
-
-    track = "uninformed"
-
-    def __init__(self, game: Game) -> None:
-        super().__init__(game)
-        if not game.channel.reveals_losses:
-            raise IncompatibleChannelError(
-                f"{type(self).__name__} reads a noisy log-likelihood of each hypothesis, which is not what "
-                f"{game.channel!r} sends; 'centred-exp3' and 'bayes' read every channel"
-            )
-
-    def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """The message itself."""
-        return messages

@@ -15,6 +15,5 @@ class Uniform(ExponentialWeights):
     track = "uninformed"
 
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
-        """Zero, whatever the message."""
         leading = messages.shape[: messages.ndim - len(self.game.channel.message_shape)]
         return np.zeros((*leading, self.game.num_hypotheses))

@@ -43,7 +43,6 @@ class Limits:
     memory: float = 4.0
 
     def __post_init__(self) -> None:
-        """Check the limits."""
         validation.positive("time_limit, in seconds", self.seconds)
         if validation.positive("memory_limit, in GiB", self.memory) < _LEAST_MEMORY:
             raise ValueError(f"memory_limit must be at least {_LEAST_MEMORY} GiB, got {self.memory}")

@@ -26,7 +26,7 @@ from ldp_gym.truths.base import TRUTHS
 _CELL_ROUNDS = 10**6
 """Largest number of rounds of a cell with more than one episode."""
 
-REGISTRIES: dict[str, Registry[Any]] = {
+PARTY_REGISTRIES: dict[str, Registry[Any]] = {
     "hypotheses": HYPOTHESES,
     "truth": TRUTHS,
     "channel": CHANNELS,
@@ -57,7 +57,6 @@ class Experiment:
     block: int = 32
 
     def __post_init__(self) -> None:
-        """Check what does not depend on the game."""
         object.__setattr__(self, "rules", Rules.of(self.rules))
         validation.text("learner", self.learner)
         validation.options_dict("options", self.options)
@@ -182,7 +181,7 @@ def _sources(experiment: Experiment) -> dict[str, str]:
         return describe_object(value if hasattr(value, "__array__") else type(value))
 
     sources = {"ldp-gym": own_code(), experiment.learner: learner_code(experiment.learner)}
-    for party, registry in REGISTRIES.items():
+    for party, registry in PARTY_REGISTRIES.items():
         name = getattr(experiment.rules, party)
         if isinstance(name, str):
             sources[name] = _part_code(registry, name)

@@ -169,7 +169,6 @@ class Results:
         return self.audits[certificate_rules(experiment.rules)]
 
     def track(self, learner: str) -> Track:
-        """Track of a learner: informed or uninformed."""
         return self._tracks.get(learner) or track_of(LEARNERS.get(learner))
 
     @property
@@ -327,7 +326,6 @@ class ChannelAudit:
 
     @property
     def broken(self) -> bool:
-        """True if the promise is known to be broken."""
         return self.certificate is not None and not self.certificate.holds
 
     def __str__(self) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ldp_gym.bench.contained import LIMITS, Limits, call_contained
-from ldp_gym.bench.experiment import REGISTRIES, Cell, Experiment, learner_code, make_scenario
+from ldp_gym.bench.experiment import PARTY_REGISTRIES, Cell, Experiment, learner_code, make_scenario
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import Outcome, Store
 from ldp_gym.bench.suites import SUITES, Suite
@@ -227,7 +227,7 @@ def _check_parties(experiment: Experiment) -> None:
     """Hold the parties of a game to their contracts; those of this package and tables need no check."""
     size = {"num_hypotheses": experiment.num_hypotheses, "num_labels": experiment.num_labels}
     table = {"hypotheses": "dirichlet", **size, "horizon": experiment.horizon, **experiment.channel_rules}
-    for party, registry in REGISTRIES.items():
+    for party, registry in PARTY_REGISTRIES.items():
         name = getattr(experiment.rules, party)
         if isinstance(name, int | list | tuple | np.ndarray | None) or name in registry.own:
             continue

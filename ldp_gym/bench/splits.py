@@ -19,7 +19,6 @@ class GameSplit:
     games: Mapping[str, Mapping[str, Any]]
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Iterate over titles and rules."""
         return ((title, dict(rules)) for title, rules in self.games.items())
 
 

@@ -191,7 +191,6 @@ class Store:
         return run
 
     def end_run(self, run: int) -> None:
-        """Note that a run has come to its end."""
         with self._open() as database:
             database.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now(), run))
 

@@ -116,12 +116,6 @@ class Sleeper(ldp_agents.EXP3):
             super().update(candidates, message)
 
 
-class EagerRobust(ldp_agents.Robust):
-    def update(self, candidates, message):
-        super().update(candidates, message)
-        self.learn(np.array([1.0, *[0.5] * (self.game.num_hypotheses - 1)]))
-
-
 class Cautious(ldp_agents.Bayes):
     def losses(self, messages, candidates):
         return 0.3 * super().losses(messages, candidates)
@@ -133,7 +127,7 @@ class Shifted(ldp_agents.Bayes):
         return np.roll(super().weights, 1, axis=-1)
 
 
-SUBCLASSES = [Doubter, DeeperDoubter, Sleeper, EagerRobust, Cautious, Shifted, MixedDoubter]
+SUBCLASSES = [Doubter, DeeperDoubter, Sleeper, Cautious, Shifted, MixedDoubter]
 
 
 @pytest.mark.parametrize("channel", ["laplace-single", "adaptive-split"])

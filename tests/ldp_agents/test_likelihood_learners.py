@@ -14,7 +14,6 @@ from ldp_agents.pairs import mixtures_of_two
 from ldp_agents.robust import MEMBER, PAIR, PRIOR
 from ldp_gym import Game, theory
 from ldp_gym.core.arrays import at_round
-from ldp_gym.core.errors import IncompatibleChannelError
 from ldp_gym.testing import check_learner
 
 
@@ -262,8 +261,3 @@ def test_it_prefers_the_hypothesis_of_the_least_label_loss(name, epsilon):
 def test_a_posterior_on_messages_prefers_the_sharper_one_at_small_eps(epsilon, preferred):
     """The bias of Bayes: its limit is the least expected loss of messages, and that is another hypothesis."""
     assert expected_losses("randomized-response", epsilon)[1].argmin() == preferred
-
-
-def test_a_channel_without_a_formula_is_refused():
-    with pytest.raises(IncompatibleChannelError, match="has no formula for unbiased losses"):
-        Unbiased(Game(None, make_channel("split", 2, 3, 10), 10))

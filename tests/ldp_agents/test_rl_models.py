@@ -1,19 +1,19 @@
 """Relations, networks and models: NumPy plays what PyTorch trains, on every channel, class, K, M and T."""
 
+import math
 import pickle
 import warnings
 
 import numpy as np
 import pytest
 import torch
-from helpers import ALPHA, CHANNELS, TABLE, record, small_rules
+from helpers import ALPHA, CHANNELS, TABLE, make_channel, record, small_rules
 from rl_helpers import untrained
 from scipy.stats import t as student
 
 import ldp_agents
 import ldp_gym
-from ldp_agents.rl import Model, NetworkLearner, load, network, save
-from ldp_agents.rl.amortized import TorchNetwork, learned_log_likelihoods, simulate, total_kl
+from ldp_agents.rl import Model, NetworkLearner, amortized, load, network, save
 from ldp_agents.rl.learner import _warn, describe_outside
 from ldp_agents.rl.network import Relation, learned_log_likelihood
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning
@@ -69,6 +69,37 @@ def test_numpy_plays_what_pytorch_trains():
     )
 
 
+def test_the_inputs_and_the_first_parameters_of_the_network():
+    """Kind, eps / 4, log eps; the relation, its root, its square / 4; distances up to 16, divided by 4."""
+    split, laplace = (make_channel(name, 4, 6, 40, epsilon=2.0) for name in ("split", "laplace-single"))
+    first, zeros = [0.5, math.log(2)], [0.0, 0.0, 0.0]
+    expected = [1, 0, 0, *first, 0.75, math.sqrt(0.75), 0.75**2 / 4, *zeros, *zeros]
+    np.testing.assert_allclose(network.describe_nodes(split)[48], expected)  # 48 of 64
+    expected = [0, 1, 0, *first, *zeros, 9 / 4, 3 / 2, 81 / 64, *zeros]
+    np.testing.assert_allclose(network.describe_nodes(laplace)[72], expected)  # 72 of 128, times 16
+    made = network.make_parameters((2000, 50), np.random.default_rng(0))
+    assert made["w0"].std() == pytest.approx(math.sqrt(2 / 14), rel=0.02)
+    assert made["w1"].std() == pytest.approx(math.sqrt(2 / 2000), rel=0.02)
+    assert made["w"].std() == pytest.approx(0.1 / math.sqrt(50), rel=0.4)
+
+
+def test_games_to_train_on():
+    """Sizes that the family allows; eps log-uniform; at least two episodes, as many as the cells allow."""
+    disjoint = [
+        amortized.make_rules("disjoint", "split", 1.0, k, m, 50)["num_labels"] for k, m in ((9, 4), (4, 9))
+    ]
+    assert disjoint == [9, 9]
+    hadamard = amortized.make_rules("hadamard", "gaussian-vector", 1.0, 7, 4, 50)
+    assert (hadamard["num_hypotheses"], hadamard["delta"], "num_labels" in hadamard) == (8, 1e-5, False)
+    assert amortized.make_rules("dirichlet(1)", "split", 1.0, 7, 4, 50)["delta"] == 0.0
+    rng, settings = np.random.default_rng(0), amortized.AmortizedSettings(cells=10**5)
+    drawn = [amortized.draw_rules(rng, ["split"])["epsilon"] for _ in range(400)]
+    assert 0.25 < min(drawn) < 0.3 < 7.0 < max(drawn) < 8.0
+    assert 0.35 < np.mean(np.less(drawn, math.sqrt(0.25 * 8.0))) < 0.65
+    for _ in range(4):
+        assert 2 <= len(amortized.draw_batch(settings, rng).truth) <= 32
+
+
 def test_a_message_and_its_opposite_have_likelihoods_that_sum_to_one():
     """Of each label: else some hypothesis would be favoured in every round, whatever the messages are."""
     weights = network.learned_weights(untrained().parameters, Scenario(**small_rules("one-bit")).channel)
@@ -81,9 +112,9 @@ def test_a_message_and_its_opposite_have_likelihoods_that_sum_to_one():
 def test_the_differentiable_loss_is_the_environment_s(channel, more):
     """What training descends, against a learner that steps through the same episodes."""
     rules = small_rules(channel, **more)
-    net = TorchNetwork(untrained().parameters)
-    batch = simulate(rules, 3, np.random.default_rng(5))
-    ours = total_kl(learned_log_likelihoods(net, batch), batch).item()
+    net = amortized.TorchNetwork(untrained().parameters)
+    batch = amortized.simulate(rules, 3, np.random.default_rng(5))
+    ours = amortized.total_kl(amortized.learned_log_likelihoods(net, batch), batch).item()
     seeds = np.random.default_rng(5).integers(TRAINING.start, TRAINING.stop, size=3)
     model = Model(net.numpy(), {})
     played = [ldp_gym.evaluate(model, rules, episodes=1, seed=int(seed)).risk for seed in seeds]
@@ -145,7 +176,7 @@ TRAINED_ON = {
 @pytest.mark.parametrize(
     ("rules", "expected"),
     [
-        ({}, ""),
+        ({"num_hypotheses": 64, "num_labels": 2, "horizon": 3000, "epsilon": 0.25}, ""),
         ({"num_hypotheses": 65}, "K = 65, trained on 2 to 64"),
         ({"num_labels": 129}, "M = 129, trained on 2 to 128"),
         ({"epsilon": 9.0, "horizon": 99}, "eps = 9, trained on 0.25 to 8; T = 99, trained on 100 to 3000"),

@@ -195,8 +195,16 @@ def test_what_is_not_a_model_is_refused(tmp_path):
         load(tmp_path)
 
 
-def test_the_same_seed_trains_the_same_model(tmp_path):
-    one, other = (train_agent(TINY, tmp_path / name, scores=1, episodes=2) for name in ("a", "b"))
+def test_the_same_seed_trains_the_same_model_at_a_rate_that_falls_to_zero(tmp_path, monkeypatch):
+    rates, steps, adam, recorder = [], [0], torch.optim.Adam, training._Recorder
+    monkeypatch.setattr(adam, "step", tapped(adam.step, lambda own: rates.append(own.param_groups[0]["lr"])))
+    monkeypatch.setattr(
+        recorder, "__call__", tapped(recorder.__call__, lambda *given: steps.append(given[1]))
+    )
+    one = train_agent(TINY, tmp_path / "a", scores=1, episodes=2)
+    assert len(rates) > 1
+    assert rates == pytest.approx([4e-3 * (1.0 - played / TINY.steps) for played in steps[:-1]])
+    other = train_agent(TINY, tmp_path / "b", scores=1, episodes=2)
     for name, array in one.parameters.items():
         np.testing.assert_allclose(array, other.parameters[name], rtol=1e-5, atol=1e-7)
 

@@ -132,7 +132,6 @@ class TorchNetwork(torch.nn.Module):
         )
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """The outputs ``(..., outputs)`` of inputs ``(..., inputs)``."""
         outputs: torch.Tensor = network.apply_network(self.arrays, rows)
         return outputs
 
@@ -153,7 +152,6 @@ class Batch(NamedTuple):
 
     @property
     def num_rounds(self) -> int:
-        """Number of rounds of all episodes together."""
         return self.relations[0][0].shape[:2].numel()
 
 

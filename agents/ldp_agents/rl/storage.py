@@ -45,16 +45,16 @@ def save(model: Any, directory: str | Path) -> None:
         ValueError: if rules of the game cannot be written as JSON, or the algorithm is a custom one.
     """
     path = validation.path("directory", directory)
-    card = model.card if isinstance(model, Model) else _policy_card(model)
+    network = isinstance(model, Model)
+    card = {"trained_on": dict(model.trained_on), **model.card} if network else _policy_card(model)
     path.mkdir(parents=True, exist_ok=True)
-    with replacing(path / (WEIGHTS if isinstance(model, Model) else POLICY)) as part:
-        if isinstance(model, Model):
+    with replacing(path / (WEIGHTS if network else POLICY)) as part:
+        if network:
             arrays: dict[str, Any] = {name: np.float32(array) for name, array in model.parameters.items()}
             np.savez_compressed(part, **arrays)
-            card = {"trained_on": dict(model.trained_on), **card}
         else:
             model.save(part)
-    (path / (POLICY if isinstance(model, Model) else WEIGHTS)).unlink(missing_ok=True)  # of a former model
+    (path / (POLICY if network else WEIGHTS)).unlink(missing_ok=True)  # of a former model
     write_text(path / CARD, json.dumps(card, indent=2) + "\n")
 
 

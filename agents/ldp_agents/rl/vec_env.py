@@ -154,7 +154,6 @@ class SB3VecEnv(VecEnv):
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, npt.NDArray[np.float32], npt.NDArray[np.bool_], list[dict[str, Any]]]:
-        """Play a round in every game."""
         observations, rewards, over, truncated, infos = self.envs.step(self._actions)
         final_obs, final_info = infos.pop("final_obs", None), infos.pop("final_info", {})
         ended = infos.pop("_final_obs", np.zeros(self.num_envs, dtype=np.bool_))
@@ -181,13 +180,11 @@ class SB3VecEnv(VecEnv):
         return [value for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Set an attribute of all games at once."""
         if len(list(self._get_indices(indices))) < self.num_envs:
             raise ValueError(f"the games share their attributes: {attr_name!r} cannot differ between them")
         setattr(self.envs.unwrapped, attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """Refuse: games in lock step have no methods of their own."""
         raise NotImplementedError(f"games in lock step have no {method_name!r}: call it on SB3VecEnv.envs")
 
     def env_is_wrapped(

@@ -62,14 +62,12 @@ class YourGame(Suite):
         return [e for e in heard if not learners or e.learner in learners]
 
     def place(self, experiment: Experiment) -> tuple[str, str]:
-        """One panel per eps."""
         return f"eps = {experiment.epsilon:g}", experiment.channel
 
     def _rules_on(self, channel: str, epsilon: float) -> Rules:
         return Rules(**channel_rules(channel) | self.rules | {"channel": channel, "epsilon": epsilon})
 
     def _fits(self, channel: str) -> bool:
-        """Return True if the game can be played on a channel."""
         try:
             make_scenario(self._rules_on(channel, self.epsilons[0]))
         except (TypeError, ValueError):

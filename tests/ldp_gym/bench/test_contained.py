@@ -105,7 +105,7 @@ def test_processes_that_it_starts_are_ended_with_it(tmp_path):
 
 
 def test_a_learner_that_does_not_understand_says_so():
-    outcome = played("ldp_agents.exp3:EXP3")
+    outcome = played("ldp_agents.literal:EXP3")
     assert outcome.status == "incompatible"
     assert "reads a noisy log-likelihood of each hypothesis" in outcome.message
 

@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 import pytest
 from command_line import run_in_line
-from helpers import make_channel
 
 from ldp_gym.bench import Experiment
 from ldp_gym.bench.report import Report
@@ -110,23 +109,8 @@ def test_a_missing_extra_is_named(tmp_path, monkeypatch):
     code, output = run("lacking", "--out", tmp_path)
     assert code == 2
     assert "pip install 'ldp-gym[examples]'" in output
-    monkeypatch.setattr(benchmarking.SUITES, "names", lambda: ["lacking", "limit"])
+    monkeypatch.setattr(benchmarking, "SUITES", {"lacking": Lacking, "limit": paper.Limit})
     code, output = run("all", "--size", "small", "--episodes", 2, "--jobs", 1, "--out", tmp_path)
     assert code == 0
     assert "limit is left out" in output
     assert "limit: Against the information limit" in output
-
-
-@pytest.mark.parametrize("channel", ["split", "adaptive-split"])
-def test_with_two_labels_a_comparison_is_randomized_response(channel):
-    """Every hypothesis has the likelihood of a flipped bit, so that select shows them as one row."""
-    rng = np.random.default_rng(0)
-    up = rng.uniform(0.05, 0.95, 6)
-    made = make_channel(channel, 6, 2, 9, epsilon=1.0)
-    table, posterior = np.stack([1.0 - up, up], axis=-1), np.full(6, 1.0 / 6.0)
-    keep = np.e / (1.0 + np.e)
-    bits = [np.log(keep * p + (1.0 - keep) * (1.0 - p)) for p in (up, 1.0 - up)]
-    for _ in range(20):
-        message = made.privatize(np.int64(rng.integers(2)), table, rng, posterior)
-        found = made.log_likelihood(message, table, posterior)
-        assert min(np.ptp(found - bit) for bit in bits) < 1e-9

@@ -131,7 +131,7 @@ def game():
 
 
 def test_a_learner_goes_by_a_name_a_path_or_what_makes_it(game):
-    for source in ("exp3", "ldp_agents.exp3:EXP3", ldp_agents.EXP3, partial(ldp_agents.make, "exp3")):
+    for source in ("exp3", "ldp_agents.literal:EXP3", ldp_agents.EXP3, partial(ldp_agents.make, "exp3")):
         assert type(build_learner(source, game)) is ldp_agents.EXP3
     assert type(build_learner("helpers:Stepwise", game)) is Stepwise
     assert type(as_make_learner("wma", {"rate": "box"})(game)) is ldp_agents.WMA
