@@ -190,6 +190,7 @@ def test_a_custom_channel_may_send_points_of_any_finite_space(space):
     listed, prior = channel.list_messages(TABLE), np.array([0.5, 0.3, 0.2])
     assert listed.complete
     assert sorted(listed.messages.tolist()) == channel.points.tolist()
+    assert listed.messages.dtype == space.dtype
     like = make_channel("randomized-response", 3, 4, 20, epsilon=1.0)
     rate = pytest.approx(theory.information_rate(like, TABLE, prior).rate, rel=1e-9)
     assert theory.information_rate(channel, TABLE, prior) == (rate, 0.0)

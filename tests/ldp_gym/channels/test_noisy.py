@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from ldp_gym.channels.accounting import gaussian_vector_scale
 from ldp_gym.channels.clipping import RULES, Clipping
-from ldp_gym.channels.noisy import CALIBRATIONS, LaplaceSingle, LaplaceVector
+from ldp_gym.channels.noisy import CALIBRATIONS, LaplaceSingle
 from ldp_gym.privacy import audit
 from ldp_gym.privacy.audit import certify
 
@@ -129,17 +130,21 @@ def test_laplace_single_has_the_density_of_eq_12(rule):
             np.testing.assert_allclose(density, mixed_by_h(kernel, shares, horizon), rtol=1e-10)
 
 
-def test_laplace_vector_has_the_density_of_eq_8():
+@pytest.mark.parametrize("name", NAMES[1:])
+def test_vectors_have_the_density_of_eq_8(name):
     horizon, epsilon, delta = 6, 1.3, 1e-3
-    channel = LaplaceVector(3, 4, horizon, epsilon=epsilon, delta=delta)
-    log_kt = math.log(3 * horizon)
+    channel = make_channel(name, 3, 4, horizon, epsilon=epsilon, delta=delta)
+    log_kt, law = math.log(3 * horizon), stats.laplace
     scale = (2 * math.sqrt(2 * 3 * math.log(1 / delta)) + math.sqrt(3 * epsilon)) * log_kt / epsilon
-    offset = scale * (math.log(horizon) + math.log(3) + math.log(horizon))
-    slope = 1 / (log_kt + 2 * offset)
+    reach = math.log(horizon) + math.log(3) + math.log(horizon)
+    if name == "gaussian-vector":
+        law, scale = stats.norm, gaussian_vector_scale(3, epsilon, delta) * log_kt
+        reach = math.sqrt(2 * (reach + math.log(2)))
+    slope = 1 / (log_kt + 2 * scale * reach)
     log_pbar, shares = clipped(horizon)
     message = np.array([0.48, 0.53, 0.5])
-    centres = -slope * (log_pbar + math.log(4) - offset)
-    kernel = stats.laplace(centres, slope * scale).pdf(message[:, None]).prod(axis=0)
+    centres = -slope * (log_pbar + math.log(4) - scale * reach)
+    kernel = law(centres, slope * scale).pdf(message[:, None]).prod(axis=0)
     density = np.exp(channel.log_density(message, TABLE))
     np.testing.assert_allclose(density, mixed_by_h(kernel, shares, horizon), rtol=1e-10)
 

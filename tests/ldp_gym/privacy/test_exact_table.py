@@ -158,17 +158,6 @@ def test_three_in_a_hundred_messages_of_laplace_single_give_their_label_away():
     assert 0.97 < found.correct <= 1.0
 
 
-def test_every_label_sends_every_message_where_h_t_exchanges_it():
-    """Once in T: label y sends, bit by bit, what label 0 sends with the same noise."""
-    channel, rng = make_channel("laplace-single", 2, 3, 100), np.random.default_rng(0)
-    uniforms = rng.random((200, 4))
-    uniforms[:, :2] = 0.9, 1e-6
-    kept = channel.encode(np.zeros(200, dtype=np.int64), TWO, uniforms)
-    uniforms[:, 0] = 0.5 / 100  # below 1/T: the second uniform picks the new label, here the first
-    for label in range(3):
-        assert np.array_equal(channel.encode(np.full(200, label), TWO, uniforms), kept)
-
-
 @pytest.mark.parametrize("name", FINITE)
 @pytest.mark.parametrize("shape", [(2, 3), (6, 5)])
 def test_finite_channels_exclude_no_label(name, shape):

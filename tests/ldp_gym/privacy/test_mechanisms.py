@@ -5,6 +5,7 @@ import dataclasses
 import math
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -92,22 +93,18 @@ def test_a_leak_is_granted_up_to_delta():
 
 def test_the_trials_that_would_be_needed():
     estimate = audit.EpsilonEstimate(0.9, 1.0, 0.99, 0.0, (0, 1), "by hand", (600, 200), 4_000, 2_000, 1_000)
-    needed = estimate.trials_needed
+    replaced, needed = partial(dataclasses.replace, estimate), estimate.trials_needed
     assert needed > 4_000
     for share, breaks in ((1.0, True), (0.9, False)):
         tested = round(share * needed / 4)
         low, high = clopper_pearson((round(0.6 * tested), round(0.2 * tested)), tested, 0.01)
         assert (math.log(low / high) > 1.0) is breaks
     assert f"{needed:,} trials would be such a proof" in estimate.verdict
-    within = audit.EpsilonEstimate(0.5, 1.2, 0.99, 0.0, (0, 1), "by hand", (600, 200), 4_000, 2_000, 1_000)
-    assert (within.trials_needed, within.holds) == (None, True)
-    unclaimed = audit.EpsilonEstimate(
-        0.5, None, 0.99, 0.0, (0, 1), "by hand", (600, 200), 4_000, 2_000, 1_000
-    )
-    assert (unclaimed.holds, unclaimed.trials_needed) == (None, None)
-    assert "no eps was claimed" in str(unclaimed)
-    assert not dataclasses.replace(unclaimed, epsilon=1.001, claimed=1.0).holds
-    assert dataclasses.replace(unclaimed, epsilon=1.0, claimed=1.0).holds
+    for epsilon, claimed, holds in ((0.5, 1.2, True), (0.5, None, None), (1.001, 1.0, False)):
+        found = replaced(epsilon=epsilon, claimed=claimed)
+        assert (found.holds, found.trials_needed) == (holds, None)
+    assert replaced(epsilon=1.0).holds
+    assert "no eps was claimed" in str(replaced(claimed=None))
 
 
 def test_a_right_mechanism_is_convicted_at_the_stated_rate():

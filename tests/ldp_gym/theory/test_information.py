@@ -191,15 +191,6 @@ def test_half_space_is_not_blind_in_the_default_class_where_split_is_nearly():
     assert half_space.min() > 0.5 * math.tanh(0.5) ** 2 / (math.pi * 7) > split.min()
 
 
-def test_listed_messages_have_the_type_of_the_space():
-    class Narrow(ldp_gym.channels.RandomizedResponse):
-        message_space = gym.spaces.Box(0, 2, (), dtype=np.int8)
-
-    listed = Narrow(2, 3, 10).list_messages(np.full((2, 3), 1 / 3))
-    assert listed.messages.dtype == np.int8
-    assert listed.messages.tolist() == [0, 1, 2]
-
-
 def test_a_million_labels_hide_a_pair_well_and_not_completely():
     """Uniform on either half of the labels: ratios 1 +- d, d near (e^eps - 1) / M, information d^2 / 2."""
     num_labels = 10**6

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers import CHANNELS, FREE_OF_NUM_LABELS, delta_of, record
+from helpers import CHANNELS, FREE_OF_NUM_LABELS, delta_of
 from scipy import stats
 
 import ldp_agents
@@ -39,26 +39,6 @@ def test_bayes_has_the_least_risk_on_every_channel(channel):
         assert stats.ttest_rel(bayes, other, alternative="greater").pvalue > 1e-6
         compared += 1
     assert compared >= 2
-
-
-@pytest.mark.parametrize("channel", CHANNELS)
-def test_the_posterior_is_calibrated(channel):
-    """Of 2,000 episodes, a hypothesis of weight w is the truth with probability w.
-
-    One hypothesis of each episode is looked at, so the errors are independent, in [-1, 1] and of variance
-    w (1 - w): Bernstein's inequality at 1e-6, for weights around 0.2 and for all.
-    """
-    rules = {"hypotheses": "dirichlet", "num_hypotheses": 5, "delta": delta_of(channel), "horizon": 40}
-    game, tape = record({**rules, "channel": channel}, 12, episodes=2000)
-    learner = ldp_agents.Bayes(game)
-    learner.reset((2000,))
-    learner.play(tape.candidates, tape.messages)
-    watched = np.arange(2000) % 5
-    weights = learner.weights[np.arange(2000), watched]
-    errors = (tape.members[:, 0] == watched) - weights
-    for chosen in (np.abs(weights - 0.2) < 0.1, np.ones(2000, dtype=bool)):
-        level, variance = math.log(2e6), (weights * (1 - weights))[chosen].sum()
-        assert abs(errors[chosen].sum()) <= math.sqrt(2 * variance * level) + 2 * level / 3
 
 
 def refined_totals(channel, labels, horizon, episodes):

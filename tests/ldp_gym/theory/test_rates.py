@@ -23,20 +23,6 @@ def signal(epsilon):
 # -- Upper bounds --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("half_space_kl_bound", (3657.593, 2_153_426.227)),
-        ("half_space_tv_bound", (0.1236748, 0.4403523)),
-        ("interactive_kl_bound", (2970.971, 799_647.326)),
-        ("interactive_tv_bound", (0.1185246, 0.3190131)),
-    ],
-)
-def test_upper_bounds_in_numbers(name, values):
-    for setting, value in zip(SETTINGS, values, strict=True):
-        assert getattr(theory, name)(*setting) == pytest.approx(value, rel=1e-6)
-
-
 @pytest.mark.parametrize(("size", "epsilon"), [(2, 0.1), (8, 1.0), (64, 3.0)])
 def test_upper_bounds_by_hand(size, epsilon):
     growth = size * math.log(size) / (size - 1)
@@ -216,22 +202,13 @@ def test_the_star_by_hand_and_its_amplitude():
 @pytest.mark.parametrize(
     ("name", "arguments", "options", "message"),
     [
-        *(
-            (name, (8, 100, 1e-320), {}, "at least 1e-150")
-            for name in ("tv_lower_bound", "interactive_kl_bound")
-        ),
-        *(
-            (name, (8, 100, 800.0), {}, "at most 300")
-            for name in ("tv_lower_bound", "interactive_lower_bound")
-        ),
-        ("interactive_kl_bound", (8, 100, math.nan), {}, "epsilon must be a number, got NaN"),
-        ("interactive_tv_bound", (8, 100, -1.0), {}, "epsilon must be positive"),
+        ("tv_lower_bound", (8, 100, 1e-320), {}, "at least 1e-150"),
+        ("interactive_lower_bound", (8, 100, 800.0), {}, "at most 300"),
         ("interactive_tv_bound", (8, 100, [1.0, 1.0]), {}, r"one for each of 100 users; got shape \(2,\)"),
         ("interactive_tv_bound", (2, 100, 1.0), {"prior": [1.0, 0.0]}, "prior must be positive, got 0"),
         ("interactive_sample_size", (8, 1e-200, 1.0), {}, "alpha=1e-200 takes more than"),
         ("half_space_tv_bound", (8, 100, 1.0), {"failure": 0.0}, r"failure must lie in \(0, 1\)"),
         ("half_space_kl_bound", (1, 100, 1.0), {}, "at least 2, got 1"),
-        ("class_floor", ([[0.5, 0.5], [1, 0]], 0, 1.0), {}, "at least 1, got 0"),
         ("class_floor", ([[0.5, 0.5], [1, 0]], 5, 1e-320), {}, "at least 1e-150"),
         ("class_floor", ([[0.5, 0.5], [1, 0]], 5, 800.0), {}, "at most 20"),
         ("pair_floor", ([0.5, 0.5], [0.2, 0.3, 0.5], 5, 1.0), {}, r"same labels, got \(2,\) and \(3,\)"),
