@@ -211,9 +211,6 @@ def check_channel(channel: Channel, samples: int | None = None, seed: int = 0) -
     for table, own in ((copies, shared), (pair[0], spread), (copies, spread)):
         again = channel.encode(labels, table, uniforms, own)
         _require_close(again, expected, "the same message for a table or posterior and for its copies")
-    sent, likelihood_sent = channel.send(*drawn)
-    _require_close(sent, messages, "the same messages from send() and encode()")
-    _require_close(likelihood_sent, log_likelihood, "the same from send() and log_likelihood()")
     with np.errstate(divide="ignore"):
         by_hand = np.logaddexp.reduce(np.log(public[0]) + log_density[..., None, :], axis=-1)
     _require_close(log_likelihood, by_hand, "log_likelihood equal to log sum_y f_k[y] q(z | y)", 1e-9, 1e-9)

@@ -27,8 +27,8 @@ class FlatReal(LaplaceSingle):
     """Sends the label as a real number, declares a density that is the same for all labels."""
 
     def encode(self, labels, candidates, uniforms, posterior=None):
-        messages = super().encode(labels, candidates, uniforms, posterior)
-        messages[..., 0] = labels
+        messages = np.zeros((*uniforms.shape[:-1], self.num_hypotheses))
+        messages[..., 0] = 1.0 + labels
         return messages
 
     def log_density(self, messages, candidates, posterior=None):
@@ -80,7 +80,6 @@ def sharper(kind, drawn=2.0, declared=1.0):
 
         log_likelihood = ldp_gym.Channel.log_likelihood
         loss_estimates = ldp_gym.Channel.loss_estimates
-        send = ldp_gym.Channel.send
 
     return Sharper
 

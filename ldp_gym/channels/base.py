@@ -152,13 +152,6 @@ class Channel(ABC):
         with np.errstate(divide="ignore"):  # a hypothesis that rules the message out
             return np.log(likelihood) + peak[..., None]
 
-    def send(
-        self, labels: IntArray, candidates: FloatArray, uniforms: FloatArray, posterior: Public = None
-    ) -> tuple[Messages, FloatArray]:
-        """Messages, as by :meth:`encode`, and their log-likelihoods."""
-        messages = self.encode(labels, candidates, uniforms, posterior)
-        return messages, self.log_likelihood(messages, candidates, posterior)
-
     def agreement(self, messages: Messages, candidates: FloatArray, posterior: Public = None) -> FloatArray:
         """Agreement of labels with messages, from 0 to 1, ``(..., M)``: a feature for learned agents.
 

@@ -202,7 +202,8 @@ def send_adaptively(
             guesses = np.concatenate([guesses, np.repeat(guesses[:, -1:], missing, axis=1)], axis=1)
         guesses = guesses[:, : now.stop - played]
         here = candidates[:, now] if changing else candidates
-        messages, log_likelihoods = channel.send(labels[:, now], here, uniforms[:, now], guesses)
+        messages = channel.encode(labels[:, now], here, uniforms[:, now], guesses)
+        log_likelihoods = channel.log_likelihood(messages, here, guesses)
         path = posterior.path(log_likelihoods)
         weights = weights_of(posterior.shown_on(path))
         wrong = (guesses[:, 1:] != weights[:, 1 : guesses.shape[1]]).any(axis=(0, 2))

@@ -128,9 +128,10 @@ class Episodes:
         channel = self.scenario.channel
         if channel.adaptive:
             return send_adaptively(channel, self._posterior, labels, candidates, uniforms)
+        messages = channel.encode(labels, candidates, uniforms)
         if not self._nature_adapts:
-            return channel.encode(labels, candidates, uniforms), None
-        messages, log_likelihoods = channel.send(labels, candidates, uniforms)
+            return messages, None
+        log_likelihoods = channel.log_likelihood(messages, candidates)
         self._posterior.advance(log_likelihoods[:, 0])
         return messages, log_likelihoods
 

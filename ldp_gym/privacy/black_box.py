@@ -338,12 +338,7 @@ def _best_leaves(
 
 
 class _Features:
-    """Features of messages in bins: what they are, and which of them a tree asks about.
-
-    Args:
-        messages: messages ``(n, F)`` of each label.
-        floats: whether to look at the fraction and the lowest bit of floats.
-    """
+    """Features of messages ``(n, F)`` of each label, in bins, and which of them a tree asks about."""
 
     def __init__(self, messages: list[FloatArray], floats: bool) -> None:
         everything = np.concatenate(messages)

@@ -170,11 +170,7 @@ def kind_of(message: object) -> str:
 
 
 class Layout:
-    """Columns of numbers that messages of one kind are written to.
-
-    Args:
-        messages: messages that show how many columns there are, and which elements sets have.
-    """
+    """Columns of numbers for messages of one kind; some messages show how many, and the elements of sets."""
 
     def __init__(self, messages: Sequence[Any]) -> None:
         self._kind = kind_of(messages[0])

@@ -55,13 +55,7 @@ _SLACK = 1e-9
 
 
 def find_misfit(channel: Channel, samples: int | None = None, seed: int = 0) -> str | None:
-    """Describe how a channel's messages depart from its declared density; None if they do not.
-
-    Args:
-        channel: the channel.
-        samples: number of messages to draw; by default as many as take a second or two.
-        seed: seed of every random draw.
-    """
+    """Describe how a channel's messages depart from its declared density; None if they do not."""
     rng, num_labels = np.random.default_rng(seed), channel.num_labels
     labels = np.sort(rng.choice(num_labels, min(num_labels, _MOST_LABELS), replace=False))
     if samples is None:

@@ -23,7 +23,7 @@ def test_check_channel_catches_a_channel_that_remembers():
         def encode(self, labels, candidates, uniforms, posterior=None):
             self.sent += 1
             messages = super().encode(labels, candidates, uniforms, posterior)
-            return messages if self.sent < 30 else np.broadcast_to(labels, messages.shape)
+            return messages if self.sent < 29 else np.broadcast_to(labels, messages.shape)
 
     with pytest.raises(AssertionError, match="the same message from the same label|follow log_density"):
         check_channel(Late(3, 4, 10), samples=1_000)
@@ -112,7 +112,7 @@ def test_messages_that_do_not_follow_the_density_are_reported(kind):
 def sending(kind, change):
     """The channel with its messages changed."""
     changed = lambda self, *drawn: change(kind.encode(self, *drawn))  # noqa: E731
-    return type(f"Sending{kind.__name__}", (kind,), {"encode": changed, "send": ldp_gym.Channel.send})
+    return type(f"Sending{kind.__name__}", (kind,), {"encode": changed})
 
 
 @pytest.mark.parametrize(

@@ -84,8 +84,8 @@ def test_guesses_save_calls(monkeypatch):
     """In a quiet game a call serves many rounds; in the worst case it serves one."""
     episodes = make_episodes({"channel": "adaptive-split", "horizon": 400})
     channel, calls = episodes.scenario.channel, []
-    send = channel.send
-    monkeypatch.setattr(channel, "send", lambda *given: calls.append(given) or send(*given))
+    encode = channel.encode
+    monkeypatch.setattr(channel, "encode", lambda *given: calls.append(given) or encode(*given))
     assert episodes.play(400).messages.shape[1] == 400
     assert 400 / 32 <= len(calls) < 100
 

@@ -70,26 +70,6 @@ def test_the_extrema_are_those_of_all_messages(name):
     assert found.epsilon == pytest.approx(np.ptp(density, axis=-1).max(), rel=1e-12)
 
 
-@pytest.mark.parametrize("size", [4, 128, 256])
-def test_a_pair_that_tells_is_always_found(size):
-    """All hypotheses alike but one: the pairs without it tie."""
-    channel = make_channel("scheffe", size, 2, 10)
-    for odd in (0, 1, size // 2, size - 1):
-        table = np.full((size, 2), 0.5)
-        table[odd] = 0.9, 0.1
-        assert exact_epsilon(channel, table).epsilon == pytest.approx(1.0)
-    assert exact_epsilon(channel, np.full((size, 2), 0.5)).epsilon == 0.0
-
-
-@pytest.mark.parametrize("name", ["subset-selection", "vote", "wheel", "adaptive-groups", "split"])
-@pytest.mark.parametrize("epsilon", [650.0, 699.0, 701.0, 738.0, 744.2, 745.0, 800.0])
-def test_promises_hold_where_floats_run_out(name, epsilon):
-    public = np.full(2, 0.5) if name.startswith("adaptive") else None
-    certificate = certify(make_channel(name, 2, 3, 100, epsilon=epsilon), THREE, public)
-    assert certificate.holds
-    assert certificate.epsilon == pytest.approx(epsilon)
-
-
 def test_an_audit_in_parts_finds_the_same():
     """With more messages than fit into one part; here all at once."""
     table = np.random.default_rng(0).dirichlet(np.ones(150), size=20)
@@ -254,13 +234,9 @@ def test_bad_arguments_of_the_audits_are_named():
 
     with pytest.raises(TypeError, match="define worst_case_messages\\(\\), or audit its messages"):
         exact_epsilon(Mute(2, 5, 10), FIVE)
-    channel = RandomizedResponse(2, 5, 10)
     for wrong in ({"confidence": 99}, {"delta": -1.0}, {"trials": 20}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
-            estimate_epsilon(channel, FIVE, **wrong)
-    for table in (FIVE * 3, THREE):
-        with pytest.raises(ValueError, match="hypothesis 0 sums to 3|candidates of shape"):
-            exact_epsilon(channel, table)
+            estimate_epsilon(RandomizedResponse(2, 5, 10), FIVE, **wrong)
 
 
 @pytest.mark.parametrize("name", PURE)
@@ -275,21 +251,6 @@ def test_the_black_box_finds_most_of_eps_and_never_more(name):
     found = estimate_epsilon(channel, EIGHT, 200_000, confidence=1 - 1e-6, posterior=public)
     share = 0.0 if name == "local-hashing" else 0.75
     assert share * truth <= found.epsilon <= truth
-
-
-def test_an_event_that_needs_two_answers():
-    """The label's bit is the exclusive or of two signs: no coordinate tells it by itself."""
-
-    class Exclusive(GaussianVector):
-        def encode(self, labels, candidates, uniforms, posterior=None):
-            signs = np.where(uniforms[..., 2:3] < 0.5, -1.0, 1.0)
-            other = np.where(np.asarray(labels)[..., None] == 1, signs, -signs)
-            return np.concatenate([signs, other], axis=-1)
-
-    channel = Exclusive(2, 2, 10, epsilon=1.0, delta=1e-5)
-    found = estimate_epsilon(channel, np.array([[0.9, 0.1], [0.2, 0.8]]), 20_000)
-    assert found.epsilon > 4.0
-    assert found.event.startswith("this very message was seen ")
 
 
 def declaring(change):

@@ -131,17 +131,6 @@ def test_groups_tell_almost_all_that_a_message_can(epsilon):
     assert told > 0.9 * most
 
 
-def test_wrong_arguments_are_named():
-    channel, table = make_channel("split", 2, 3, 10), np.array([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]])
-    for arguments, message in (
-        ({"weights": [[0.5, 0.5]]}, "one posterior"),
-        ({"candidates": np.eye(2)}, r"candidates of shape \(2, 3\)"),
-        ({"samples": 0}, "samples must be at least 2, got 0"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            theory.information_rate(**{"channel": channel, "candidates": table, **arguments})
-
-
 def test_the_information_about_a_pair_is_that_of_its_messages():
     """Randomized response on three labels: the Jensen-Shannon divergence of the two message laws."""
     table = np.random.default_rng(0).dirichlet(np.ones(3), size=4)
@@ -151,16 +140,6 @@ def test_the_information_about_a_pair_is_that_of_its_messages():
     for (j, k), information in np.ndenumerate(found):
         told = entropy((laws[j] + laws[k]) / 2.0) - (entropy(laws[j]) + entropy(laws[k])) / 2.0
         assert information == pytest.approx(told, rel=1e-9, abs=1e-15)
-
-
-@pytest.mark.parametrize("name", ["laplace-single", "half-space", "wheel"])
-def test_pairs_agree_with_the_information_rate(name):
-    """The rate of a class of two, computed elsewhere, to the error of both samples."""
-    table = np.random.default_rng(1).dirichlet(np.ones(4), size=2)
-    channel = make_channel(name, *table.shape, 50, epsilon=2.0)
-    rate = theory.information_rate(channel, table, samples=20_000)
-    found = theory.pair_information(channel, table)[0, 1]
-    assert found == pytest.approx(rate.rate, abs=8.0 * rate.error + 1e-9)
 
 
 @pytest.mark.parametrize("name", READABLE)
