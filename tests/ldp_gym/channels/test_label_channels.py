@@ -137,3 +137,16 @@ def test_reports_are_unbiased_and_have_their_worst_case_variance(name, epsilon, 
     rng, count = np.random.default_rng(0), 200_000
     reports = channel.randomize(np.full(count, 0.4), rng.random((count, channel.num_uniforms - 3)))
     assert abs(reports.mean() - 0.4) < stats.norm.isf(ALPHA / 2) * reports.std() / math.sqrt(count)
+
+
+def test_labels_agree_with_a_report_by_hand():
+    """The first row's ``pbar`` is largest for label 0 and least for label 2; h_t never goes to label 3."""
+    channel = make_channel("one-bit", 3, 4, 50)
+    low, high = channel.list_messages(TABLE).messages[:2]
+    lengths = 4 * TABLE.max(axis=0)[:3]
+    levels = np.log(0.98 * TABLE[0, :3] / lengths + 0.02 / lengths.sum())
+    shares = (levels - levels.min()) / np.ptp(levels)
+    np.testing.assert_allclose(channel.agreement(high, TABLE), [*shares, 0.5], atol=1e-12)
+    np.testing.assert_allclose(channel.agreement(low, TABLE), [*(1 - shares), 0.5], atol=1e-12)
+    points = make_channel("hybrid", 3, 4, 50).report_agreement(np.array([-1.6, -1.5, 1.5, 1.6]), np.zeros(4))
+    assert points.tolist() == [0.0, 1.0, 1.0, 0.0]  # the interval of t = 0 is [-1.54, 1.54]
