@@ -24,10 +24,11 @@ from ldp_gym.selection.models import Predictions
 from ldp_gym.truths import Replay
 
 SETTINGS = {
-    "channels": ["randomized-response", "subset-selection", "split"],
-    "epsilons": [0.5, 1.0, 2.0, 4.0],
+    "channels": ["randomized-response", "split"],
+    "epsilons": [0.5, 2.0],
     "learners": ["bayes", "unbiased"],
     "quiet": True,
+    "jobs": 1,
 }
 SMOOTHING = 1e-3
 Pool = tuple[np.ndarray, np.ndarray]
@@ -96,7 +97,7 @@ def found_by_new_users(
     losses = -np.log(table[np.arange(len(labels)), :, labels]).mean(axis=0)
     good = losses <= losses.min() + tolerance
     stated = int(row["users_needed"])
-    horizon = 6 * stated
+    horizon = 2 * stated
     truth = NewUsers(table.shape[-1], 1, np.arange(len(labels)), labels, "shuffled", None, True, horizon)
     rules = {"hypotheses": Predictions(table, ""), "truth": truth, "horizon": horizon}
     rules |= {"channel": row["channel"], "epsilon": row["epsilon"]}
@@ -115,25 +116,17 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--logs", type=int, default=4, help="logs per pool")
+    parser.add_argument("--first", type=int, default=0, help="number of the first log")
     parser.add_argument("--users", type=int, default=600, help="users of a log")
-    parser.add_argument("--runs", type=int, default=200, help="surveys of new users")
-    parser.add_argument("--tolerance", type=float, help="as in select")
-    parser.add_argument("--only", default="", help="pools whose names begin so")
-    parser.add_argument("--csv", help="write the table here")
+    parser.add_argument("--runs", type=int, default=300, help="surveys of new users")
+    parser.add_argument("--csv", default="calibration.csv", help="write the table here, a row after each log")
     arguments = parser.parse_args()
-    rows = []
-    for name, (table, labels) in pools():
-        if not name.startswith(arguments.only):
-            continue
-        for log in range(arguments.logs):
+    rows, every = [], dict(pools())
+    for log in range(arguments.first, arguments.first + arguments.logs):
+        for name, (table, labels) in every.items():
             drawn = np.random.default_rng(1000 + log).integers(len(labels), size=arguments.users)
             answer = ldp_gym.select(
-                probabilities=table[drawn],
-                y=labels[drawn],
-                tolerance=arguments.tolerance,
-                smoothing=SMOOTHING,
-                seed=log,
-                **SETTINGS,
+                probabilities=table[drawn], y=labels[drawn], smoothing=SMOOTHING, seed=log, **SETTINGS
             )
             row = {"pool": name, "log": log, "gap": answer.gap, "gap_error": answer.gap_error}
             if answer.recommended is not None:
@@ -144,14 +137,19 @@ def main() -> None:
                 row |= {name: best[name] for name in ("channel", "epsilon", "learner", "users_needed")}
                 row |= {"share": share, "needed": needed, "ratio": best["users_needed"] / needed}
             rows.append(row)
-            print(rows[-1], flush=True)
-    frame = pd.DataFrame(rows)
-    if arguments.csv:
-        frame.to_csv(arguments.csv, index=False)
-    stated = frame[frame["share"].notna()]
-    print(f"{len(frame)} logs, {len(stated)} recommendations stated at 95%")
-    print(f"at least 90% of surveys of new users succeed: {(stated['share'] >= 0.9).mean():.0%} of them")
-    print(f"stated / needed users: median {stated['ratio'].median():.2f}")
+            pd.DataFrame(rows).to_csv(arguments.csv, index=False)
+    report(pd.DataFrame(rows))
+
+
+def report(frame: pd.DataFrame) -> None:
+    """Print the two numbers of every pool, and of all."""
+    stated = frame.assign(kept=frame["share"] >= 0.9)[frame["share"].notna()]
+    for name, some in [*stated.groupby("pool", sort=False), ("all", stated)]:
+        logs = len(frame) if name == "all" else (frame["pool"] == name).sum()
+        print(
+            f"{name}: {logs} logs, {len(some)} recommendations, {some['kept'].sum()} reach 90%; "
+            f"stated / needed users: median {some['ratio'].median():.2f}"
+        )
 
 
 if __name__ == "__main__":

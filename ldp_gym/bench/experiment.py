@@ -163,7 +163,7 @@ def make_scenario(rules: Rules) -> Scenario:
         return rules.scenario()
 
 
-@cache
+@lru_cache(maxsize=64)  # rules hold a user's data
 def _sizes(rules: Rules) -> tuple[int, int, int]:
     """K, M and T of a game, from the same game on a channel that fits every class."""
     others = {name: value for name, value in rules.given.items() if name not in CHANNEL_RULES}

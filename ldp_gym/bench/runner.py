@@ -7,7 +7,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -236,7 +236,7 @@ def _check_parties(experiment: Experiment) -> None:
             raise _PartyFailedError(f"the {party} {name!r} fails its check: {fault}")
 
 
-@cache
+@lru_cache(maxsize=64)  # rules hold a user's data
 def _find_fault(party: str, rules: Rules) -> str | None:
     """Describe how a party breaks its contract, in one line; None if it keeps it."""
     try:

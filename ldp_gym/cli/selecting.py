@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import ldp_gym
-from ldp_gym.cli.arguments import allow_local_imports
+from ldp_gym.cli.arguments import RuleOption, allow_local_imports, rules_of
 from ldp_gym.core.errors import summarize
 from ldp_gym.core.registry import resolve
 from ldp_gym.selection import select
@@ -34,14 +34,14 @@ def select_command(
     users: Annotated[
         int | None, typer.Option(help="Most users to ask; 4 times the log if not given.")
     ] = None,
-    batch: Annotated[int, typer.Option(min=1, help="Users who answer under one public posterior.")] = 1,
+    batch: Annotated[int | None, typer.Option(help="Users who answer under one public posterior.")] = None,
+    rule: RuleOption = None,
     runs: Annotated[int, typer.Option(help="Number of runs that screen a row.")] = 100,
     order: Annotated[
         str, typer.Option(help="shuffled, or given: users come in the log's order.")
     ] = "shuffled",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first run.")] = 0,
     jobs: Annotated[int, typer.Option(help="Number of processes; -1: one per core.")] = -1,
-    dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, to play there.")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory of results, to go on after a stop.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Picture to write, such as found.png.")] = None,
     table: Annotated[Path | None, typer.Option(help="CSV file to write all numbers to.")] = None,
@@ -62,13 +62,12 @@ def select_command(
             epsilons=epsilon or DEFAULT_EPSILONS,
             learners=learner or DEFAULT_LEARNERS,
             users=users,
-            batch=batch,
             runs=runs,
             order=order,
             seed=seed,
             jobs=jobs,
-            dask=dask,
             out=out,
+            **rules_of(rule, batch=batch),
         )
     except OSError:
         raise  # the command says it in a line

@@ -22,17 +22,13 @@ Row = tuple[str, float, str]
 """Channel, eps and learner."""
 
 SUFFICIENT = 0.95
-"""Share of runs that must find a best model."""
+"""Share of surveys that must find a best model."""
 
-MARGIN = 0.5
-"""Share of the tolerance that runs are held to. A gap close to the tolerance is on either side of it in the
-populations that fit a log: without a margin 8 of 10 recommendations held for new users, with it 9 of 10."""
+FEWEST_USERS = 30
+"""Size of a log below which it says too little about the users to come for a recommendation."""
 
 _POPULATIONS = 1000
 """Populations drawn from the log, to see which model is the best of each."""
-
-_FEWEST_USERS = 30
-"""Size of a log below which it says too little about the users to come for a recommendation."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +37,12 @@ class Selection:
 
     Attributes:
         frame: a data frame with a row per ``channel``, ``epsilon`` and ``learner``: ``found``, the share of
-            ``runs`` runs with ``users`` users that found a model within half of the tolerance, and its
-            95% interval (``found_low``, ``found_high``); ``users_needed``, the users from which on 95% do
-            (infinite if more than ``users``), and its interval (``users_low``, ``users_high``); ``misled``, a
-            worse model that the learner prefers, or ""; ``confirmed``, True if new runs confirmed the row.
+            ``runs`` runs with ``users`` users that found a model within the tolerance, and its lower and
+            upper end at 95% confidence each (``found_low``, ``found_high``); ``users_needed``, the users from
+            which on the lower end stays at 95% or more (infinite if more than ``users``);
+            ``users_estimated`` and ``users_low``, the same of the share itself and of its upper end;
+            ``misled``, a worse model that the learner prefers, or ""; ``confirmed``, True if new runs were
+            played.
         losses: log-loss per user of every model on the log, by name.
         gap: log-loss per user of the next model beyond the best one's.
         gap_error: standard error of the gap, from paired differences.
@@ -72,11 +70,11 @@ class Selection:
 
     def __str__(self) -> str:
         warned = [f"Warning: {text}" for text in self.warnings]
-        title = "\nShare of runs that found it, and users needed for 95% (*: confirmed):"
+        title = "\nShare of runs that found it, and users for 95% of the runs (*: confirmed by new runs):"
         return "\n".join([*self.sentences, *warned, title, _table(self.frame)])
 
     def save_figure(self, path: Any) -> None:
-        """Draw ``found`` and ``users_needed`` against eps, a column per learner, into a file."""
+        """Draw ``found`` and ``users_estimated`` against eps, a column per learner, into a file."""
         with extra("bench", "a figure"):
             from matplotlib.figure import Figure
         learners, epsilons = self.frame["learner"].unique(), sorted(self.frame["epsilon"].unique())
@@ -86,8 +84,7 @@ class Selection:
             for i, channel in enumerate(self.frame["channel"].unique()):
                 rows = self.frame[(self.frame["learner"] == learner) & (self.frame["channel"] == channel)]
                 above.plot("epsilon", "found", f".-C{i}", data=rows, label=channel)
-                rows = rows[np.isfinite(rows["users_needed"])]
-                below.plot("epsilon", "users_needed", f"o-C{i}", data=rows, lw=1, ms=4)
+                below.plot("epsilon", "users_estimated", f"o-C{i}", data=rows, lw=1, ms=4)
             above.axhline(SUFFICIENT, color="0.7", lw=0.8)
             above.set(title=learner, xscale="log", ylim=(-0.03, 1.03))
             below.set(xlabel="eps", yscale="log")
@@ -101,6 +98,9 @@ class Selection:
 
 def users_from_on(rounds: IntArray, shares: FloatArray) -> float:
     """Users from which on the shares stay at 95%, interpolated on a log scale; infinite if they do not.
+
+    Of lower ends it is a fixed-sequence test: from the most users downwards, each number is tested at the
+    same error, up to the first one that fails. No correction for many numbers is needed.
 
     Example:
         >>> users_from_on(np.array([10, 100, 1000]), np.array([0.99, 0.90, 1.0]))
@@ -123,19 +123,11 @@ def write_answer(
     chosen: Row | None,
     plan: Plan | None,
     notes: Sequence[str],
-    batches: tuple[int, Mapping[str, Any]] | None,
+    batches: tuple[int, float] | None,
 ) -> Selection:
-    """Put the answer together, from the log and the columns of every row.
+    """The answer from the log, the columns of all rows, and the row that is confirmed.
 
-    Args:
-        log: the users and the models.
-        tolerance: nats per user that do not matter.
-        seed: seed of the populations.
-        found: columns of the rows.
-        chosen: the confirmed row.
-        plan: its plan.
-        notes: sentences on channels that are the same.
-        batches: a size of larger batches, and the columns of the confirmed row with these.
+    ``notes`` are about channels; ``batches`` are a size of batches and the users estimated with these.
     """
     from pandas import DataFrame
 
@@ -156,26 +148,13 @@ def write_answer(
         f"{', '.join(f'{name!r} is the best of {share:.0%}' for share, name in often)}."
     ]
     if gap <= 1.96 * error:
-        more = (
-            "no log"
-            if gap <= 0.0
-            else f"with about {math.ceil(users * (1.96 * error / gap) ** 2):,} users it"
-        )
+        needed = math.inf if gap <= 0.0 else math.ceil(users * (1.96 * error / gap) ** 2)
+        more = f"with about {needed:,} users it" if math.isfinite(needed) else "no log"
         said.append(f"This log cannot tell {log.names[best]!r} from {log.names[second]!r}; {more} would.")
-    close = [
-        repr(name) for j, name in enumerate(log.names) if j != best and mean[j] <= mean[best] + tolerance
-    ]
-    level = f"; on this log {', '.join(close)} would do as well" if close else ""
-    said.append(
-        f"The tolerance is {tolerance:.2g} nats per user{level}. Found means: within "
-        f"{MARGIN * tolerance:.2g} of the best of the population, to be sure of the tolerance."
-    )
+    near = [repr(log.names[j]) for j in np.flatnonzero(mean <= mean[best] + tolerance) if j != best]
+    level = f"; on this log {', '.join(near)} would do as well" if near else ""
+    said.append(f"Found means: within {tolerance:.2g} nats per user of the best of its population{level}.")
     recommended = None if chosen is None else frame.iloc[list(found).index(chosen)]
-    if users < _FEWEST_USERS:
-        recommended = None
-        advice = [f"No recommendation: {users} users say too little of others; give {_FEWEST_USERS} or more."]
-    else:
-        advice = _advice(frame, recommended, batches)
     return Selection(
         frame=frame,
         losses=dict(zip(log.names, mean.tolist(), strict=True)),
@@ -183,50 +162,47 @@ def write_answer(
         gap_error=error,
         best_share=dict(zip(log.names, shares, strict=True)),
         recommended=recommended,
-        plan=None if recommended is None else plan,
-        sentences=[*said, *log.notes, *notes, *advice],
+        plan=plan,
+        sentences=[*said, *log.notes, *notes, *_advice(frame, recommended, batches, users)],
         warnings=[*_drift(log, tolerance), *_misled(frame)],
     )
 
 
 def _advice(
-    frame: DataFrame, row: Series[Any] | None, batches: tuple[int, Mapping[str, Any]] | None
+    frame: DataFrame, row: Series[Any] | None, batches: tuple[int, float] | None, users: int
 ) -> list[str]:
     """The recommended row in words, rows that are level with it, and the cost of batches."""
     most = frame["users"].max()
+    if users < FEWEST_USERS:
+        return [f"No recommendation: {users} users say too little of others; give {FEWEST_USERS} or more."]
     if row is None:
         best = frame.loc[frame["found"].idxmax()]
         return [
-            f"No recommendation: no choice is confirmed to find it in 95% of the runs with {most // 2:,} "
-            f"users. With {best['users']:,} {_name(best)} did in {best['found']:.0%}. Ask more users, or "
-            f"allow a larger eps or tolerance."
+            f"No recommendation: no choice is confirmed to find it in 95% of surveys of {most:,} users. With "
+            f"{best['users']:,} {_name(best)} did in {best['found']:.0%} of {best['runs']} runs. Ask more "
+            f"users, or allow a larger eps or tolerance."
         ]
-    high = f"{row['users_high']:,.0f}" if math.isfinite(row["users_high"]) else f"more than {row['users']:,}"
     said = [
-        f"Recommended, as the least eps: {_name(row)}, with {row['users_needed']:,.0f} users (95% interval: "
-        f"{row['users_low']:,.0f} to {high}). With {row['users']:,} users "
-        f"{row['found']:.0%} of {row['runs']} new runs found it."
+        f"Recommended, as the least eps: {_name(row)}, with {row['users_needed']:,.0f} users. Then at least "
+        f"95% of surveys find it, with 95% confidence; of {row['runs']} new runs 95% did with "
+        f"{row['users_estimated']:,.0f} users, {row['found']:.0%} with {row['users']:,}."
     ]
     others = frame[(frame["epsilon"] <= row["epsilon"]) & (frame.index != row.name)]
-    less = (others["epsilon"] < row["epsilon"]) & (others["users_low"] <= most / 2)
-    level = (others["epsilon"] == row["epsilon"]) & (others["users_low"] <= row["users_high"])
-    names = [_name(other) for _, other in others[less | level].iterrows()]
-    if row["users_high"] > most / 3:  # half is the limit
+    limit = np.where(others["epsilon"] < row["epsilon"], most, row["users_needed"])
+    names = [_name(other) for _, other in others[others["users_low"] <= limit].iterrows()]
+    if row["users_needed"] ** 2 > most * row["users_low"]:  # its interval, moved by its width, ends beyond
         names.append("a larger eps")
     if names:
         more = f"; and {len(names) - 3} more" if len(names) > 3 else ""
         said.append(f"It is a tie: with another seed it may be {'; '.join(names[:3])}{more}.")
     if batches:
-        size, columns = batches
-        many = "too many" if math.isinf(columns["users_needed"]) else f"{columns['users_needed']:,.0f}"
+        many = f"{batches[1]:,.0f}" if math.isfinite(batches[1]) else "too many"
         alone = frame[[not CHANNELS.class_of(name).adaptive for name in frame["channel"]]]
-        alone = alone[np.isfinite(alone["users_needed"])].sort_values(
-            ["epsilon", "users_needed"], kind="stable"
-        )
+        alone = alone[np.isfinite(alone["users_estimated"])].sort_values(["epsilon", "users_estimated"])
         instead = "nothing else did" if alone.empty else _name(alone.iloc[0])
         said.append(
-            f"There users wait for earlier answers; in batches of {size} it takes {many} users. Without "
-            f"waiting: {instead}."
+            f"There users wait for earlier answers; in batches of {batches[0]} 95% of the runs take {many} "
+            f"users. Without waiting: {instead}."
         )
     return said
 
@@ -252,10 +228,8 @@ def _misled(frame: DataFrame) -> list[str]:
     """A warning for every learner that comes to prefer a worse model."""
     said = []
     for (learner, model), rows in frame[frame["misled"] != ""].groupby(["learner", "misled"], sort=False):
-        places = rows.groupby("channel", sort=False)["epsilon"].agg(
-            lambda e: ", ".join(map("{:g}".format, e))
-        )
-        where = "; ".join(f"{channel} at eps = {levels}" for channel, levels in places.items())
+        levels = rows["epsilon"].map("{:g}".format).groupby(rows["channel"], sort=False).agg(", ".join)
+        where = "; ".join(f"{channel} at eps = {level}" for channel, level in levels.items())
         said.append(
             f"{learner} comes to prefer {model!r} ({where}): no model is right, and the one whose "
             f"messages fit best need not have the least log-loss."
@@ -271,8 +245,9 @@ def _table(frame: DataFrame) -> str:
     """Learners and channels against eps, as text."""
 
     def show(row: Any) -> str:
-        needed = f"{row['users_needed']:,.0f}" if np.isfinite(row["users_needed"]) else f">{row['users']:,}"
-        return f"{row['found']:.0%} {needed:>6}{'*' if row['confirmed'] else ''}"
+        users = row["users_estimated"]
+        many = f"{users:,.0f}" if np.isfinite(users) else f">{row['users']:,}"
+        return f"{row['found']:.0%} {many:>6}{'*' if row['confirmed'] else ''}"
 
     shown = frame.assign(shown=frame.apply(show, axis=1))
     wide = shown.pivot(index=["learner", "channel"], columns="epsilon", values="shown")

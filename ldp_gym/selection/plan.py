@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -25,10 +26,11 @@ class Plan:
         labels: names of the M labels.
         losses: log-loss of each model on the log, in nats per user.
         channel_name: the channel.
+        channel_kwargs: its further options.
         epsilon: its privacy level.
         delta: its delta; 0 for a pure channel.
         horizon: T that channel and learner are made for.
-        users: number of users to ask: 95% of such surveys find a model within the tolerance of the best.
+        users: number of users to ask, with which at least 95% of surveys find a model within the tolerance.
         learner_name: the learner that reads the messages.
         batch: number of users who answer under one public posterior.
         smoothing: share of the uniform distribution in every model.
@@ -40,6 +42,7 @@ class Plan:
     labels: tuple[Any, ...]
     losses: tuple[float, ...]
     channel_name: str
+    channel_kwargs: Mapping[str, Any]
     epsilon: float
     delta: float
     horizon: int
@@ -53,7 +56,8 @@ class Plan:
     def channel(self) -> Channel:
         """The channel of the survey."""
         size = {"num_hypotheses": len(self.models), "num_labels": len(self.labels), "horizon": self.horizon}
-        return CHANNELS.build(self.channel_name, {**size, "epsilon": self.epsilon, "delta": self.delta}, {})
+        game = size | {"epsilon": self.epsilon, "delta": self.delta}
+        return CHANNELS.build(self.channel_name, game, self.channel_kwargs)
 
     def learner(self) -> LearnerProtocol:
         """A new learner for the survey."""
@@ -78,6 +82,7 @@ class Plan:
             )
         refuse_addresses([given["channel_name"], given["learner_name"]], "the plan")
         lists = {name: tuple(validation.list_of(name, given[name], "values")) for name in names[:3]}
+        validation.options_dict("channel_kwargs", given["channel_kwargs"])
         for name in ("users", "batch"):
             validation.whole(name, given[name], least=1)
         for name in ("smoothing", "alpha"):

@@ -7,27 +7,29 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from ldp_gym.bench.experiment import Cell, Experiment
-from ldp_gym.bench.runner import play, play_cells
+from ldp_gym.bench.experiment import Experiment, make_scenario
+from ldp_gym.bench.runner import play_cells
 from ldp_gym.bench.store import Store, join_outcomes
 from ldp_gym.bench.suites.base import channel_rules
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.errors import extra
+from ldp_gym.core.registry import plain
 from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.engine.learners import as_make_learner
 from ldp_gym.engine.rules import Rules
-from ldp_gym.engine.scenario import Scenario, first_generator
+from ldp_gym.engine.scenario import first_generator
 from ldp_gym.evaluation import Evaluation
 from ldp_gym.processes import count_jobs
-from ldp_gym.selection.answer import MARGIN, Row, Selection, users_from_on, write_answer
+from ldp_gym.selection.answer import FEWEST_USERS, SUFFICIENT, Row, Selection, users_from_on, write_answer
 from ldp_gym.selection.models import Log, read_log
 from ldp_gym.selection.plan import Plan
 from ldp_gym.statistics import largest_share, least_share
@@ -36,20 +38,20 @@ DEFAULT_CHANNELS = ("randomized-response", "subset-selection", "one-bit", "split
 DEFAULT_EPSILONS = (0.5, 1.0, 2.0, 4.0)
 DEFAULT_LEARNERS = ("bayes", "centred-exp3", "unbiased")
 
+_RULES = ("batch", "delta", "channel_kwargs")
+"""Rules of a game that are left to the user; the log and the search decide the others."""
+
 _TOLERANCE = (0.05, 0.01, 0.05)
 """Default tolerance: a share of the spread between the models' losses, and its least and largest value."""
 
-_CONFIRMATION, _MOST_CONFIRMED = 4, 6
-"""Runs of a confirmation in multiples of a screening's, and the most rows that are confirmed."""
+_CONFIRMATION, _MOST_CONFIRMED = 4, 3
+"""Runs of a confirmation in multiples of a screening's, and the most rows of an eps that are confirmed."""
 
 _LEVEL = 1.25
 """Ratio of users up to which screened rows count as level: channels that do not wait for answers go first."""
 
 _USERS_COMPARED = 6
 """Users whose messages' laws are compared, to find channels that are the same."""
-
-_TRIAL_USERS = (64, 256)
-"""Users of the two trial plays from which the time is estimated."""
 
 _SHORT_WORK = 2e8
 """Largest number of probabilities read, over all rounds, for which one process is enough."""
@@ -66,21 +68,19 @@ def select(
     epsilons: Sequence[float] = DEFAULT_EPSILONS,
     learners: Sequence[str] = DEFAULT_LEARNERS,
     users: int | None = None,
-    batch: int = 1,
     runs: int = 100,
     order: str = "shuffled",
     smoothing: float = 1e-3,
     seed: int = 0,
     jobs: int = -1,
-    dask: str | None = None,
     out: str | Path | None = None,
     quiet: bool = False,
+    **rules: Any,
 ) -> Selection:
     """Find out which channel and eps find a best model for users like these, and how many users it takes.
 
     Every run draws a population from the log (Bayesian bootstrap), users from it with replacement, and their
-    coins. It succeeds if the model of the largest weight is within half of the tolerance of the population's
-    best: the other half is a margin for what the log does not know of the gap between two models.
+    coins. It succeeds if the model of the largest weight is within the tolerance of the population's best.
 
     Args:
         models: fitted classifiers with ``predict_proba``, functions from features to probabilities, or rows
@@ -95,19 +95,21 @@ def select(
         epsilons: privacy levels.
         learners: names of learners with weights.
         users: most users to ask; four times the log by default.
-        batch: number of users who answer under one public posterior, on adaptive channels.
         runs: number of runs that screen a row; a confirmation has four times as many, all new.
         order: "shuffled", or "given" if the users will come in the order of the log.
         smoothing: share of the uniform distribution that is mixed into every model, in (0, 1), so that no
             log-loss is infinite.
         seed: seed of the first run.
         jobs: number of processes, -1 for one per core; short work takes one.
-        dask: address of a Dask scheduler, to play there instead.
         out: directory of results: a stopped search goes on from there. By default nothing is kept.
         quiet: True to say nothing before the answer.
+        **rules: ``batch``, ``delta`` and ``channel_kwargs``, as in ``gym.make("LDPDist-v0", ...)``.
     """
     with extra("bench", "ldp_gym.select"):
         import pandas  # noqa: F401 - the answer has a data frame
+    for name in rules:
+        if name not in _RULES:
+            raise TypeError(f"select takes no {name!r}; of the rules of a game it takes {', '.join(_RULES)}")
     channels = list(dict.fromkeys(validation.list_of("channels", channels, "names of channels")))
     learners = list(dict.fromkeys(validation.list_of("learners", learners, "names of learners")))
     given = validation.list_of("epsilons", epsilons, "privacy levels")
@@ -125,19 +127,16 @@ def select(
     with TemporaryDirectory() as directory:
         search = _Search(
             log=log,
-            rules={"hypotheses": log.hypotheses, "truth": "replay", "truth_kwargs": data, "batch": batch},
+            rules={"hypotheses": log.hypotheses, "truth": "replay", "truth_kwargs": data} | plain(rules),
             tolerance=validation.nonnegative("tolerance", tolerance),
             users=validation.whole("users", 4 * len(log.labels) if users is None else users, least=10),
             runs=validation.whole("runs", runs, least=20),
             seed=validation.seed("seed", seed),
             store=Store(directory if out is None else out),
             processes=processes,
-            dask=dask,
             quiet=validation.flag("quiet", quiet),
         )
-        return search.answer(
-            [(channel, level) for channel in channels for level in levels], learners, smoothing
-        )
+        return search.answer(list(product(channels, levels)), learners, smoothing)
 
 
 @dataclass(frozen=True)
@@ -152,44 +151,45 @@ class _Search:
     seed: int
     store: Store
     processes: int
-    dask: str | None
     quiet: bool
 
     def answer(
         self, games: Sequence[tuple[str, float]], learners: Sequence[str], smoothing: float
     ) -> Selection:
-        """Screen all rows, confirm the best, and put the answer together."""
+        """Screen the rows, confirm the best, and put the answer together."""
         games, notes = self._distinct(games)
         rows = [(*game, learner) for game in games for learner in learners]
         found = self.play("screening", rows, self.users, self.runs, self.seed)
         if not found:
             raise ValueError(f"none of {', '.join(learners)} can read one of these channels")
-        chosen, again = None, (_CONFIRMATION * self.runs, self.seed + self.runs)
-        for row in _ranked(found, self.users / 2)[:_MOST_CONFIRMED]:
-            users = min(self.users, max(50, 4 * found[row]["users_needed"]))
+        chosen, batches, plan = None, None, None
+        again = _CONFIRMATION * self.runs, self.seed + self.runs
+        for row in _ranked(found) if len(self.log.labels) >= FEWEST_USERS else []:
+            users = min(self.users, max(50, 4 * found[row]["users_estimated"]))
             what = f"confirming {row[0]} at eps = {row[1]:g}, read by {row[2]}"
             found[row] = self.play(what, [row], users, *again)[row] | {"confirmed": True}
-            if found[row]["users_needed"] <= self.users / 2:
+            if math.isfinite(found[row]["users_needed"]):
                 chosen = row
                 break
-        batches, plan = None, None
         if chosen is not None:
             needed, horizon = (found[chosen][name] for name in ("users_needed", "users"))
-            batch, (channel, epsilon, learner) = self.rules["batch"], chosen
-            if CHANNELS.class_of(channel).adaptive:
-                size = max(2 * batch, math.ceil(needed / 20))
-                batches = size, self.play(f"batches of {size}", [chosen], horizon, *again, batch=size)[chosen]
+            rules = self._rules(*chosen[:2], horizon)
+            if CHANNELS.class_of(chosen[0]).adaptive:
+                size = max(2 * rules.batch, math.ceil(needed / 20))
+                larger = self.play(f"batches of {size}", [chosen], horizon, *again, batch=size)
+                batches = size, larger[chosen]["users_estimated"]
             plan = Plan(
                 models=tuple(self.log.names),
                 labels=tuple(self.log.classes),
                 losses=tuple(self.log.losses.mean(axis=0).tolist()),
-                channel_name=channel,
-                epsilon=epsilon,
-                delta=channel_rules(channel).get("delta", 0.0),
+                channel_name=chosen[0],
+                channel_kwargs=dict(rules.channel_kwargs or {}),
+                epsilon=chosen[1],
+                delta=rules.delta or 0.0,
                 horizon=horizon,
                 users=needed,
-                learner_name=learner,
-                batch=batch,
+                learner_name=chosen[2],
+                batch=rules.batch,
                 smoothing=smoothing,
                 tolerance=self.tolerance,
             )
@@ -198,18 +198,16 @@ class _Search:
     def _distinct(self, games: Sequence[tuple[str, float]]) -> tuple[list[tuple[str, float]], list[str]]:
         """Channels and levels without those that repeat another channel's law, and notes about these."""
         laws: dict[tuple[str, float], list[FloatArray]] = {}
-        kept: list[tuple[str, float]] = []
         same: dict[tuple[str, str], list[str]] = {}
         for game in games:
-            law = self._law(Scenario(**self._on(*game, self.users)).channel)
-            twins = [other for other in kept if other[1] == game[1] and _equal(law, laws[other])]
+            law = self._law(make_scenario(self._rules(*game, self.users)).channel)
+            twins = [other for other in laws if other[1] == game[1] and _equal(law, laws[other])]
             if twins:
                 same.setdefault((game[0], twins[0][0]), []).append(f"{game[1]:g}")
             else:
                 laws[game] = law
-                kept.append(game)
         said = "{} is {} at eps = {}: they are one row."
-        return kept, [said.format(*names, ", ".join(levels)) for names, levels in same.items()]
+        return list(laws), [said.format(*names, ", ".join(levels)) for names, levels in same.items()]
 
     def _law(self, channel: Channel) -> list[FloatArray]:
         """Law of the messages for a few users and posteriors; empty if messages cannot be listed.
@@ -230,35 +228,34 @@ class _Search:
             found.append(np.column_stack([rows, np.bincount(which.ravel(), weights=total)]))
         return found
 
-    def _on(self, channel: str, epsilon: float, users: int) -> dict[str, Any]:
-        return {**self.rules, **channel_rules(channel), "epsilon": epsilon, "horizon": users}
+    def _rules(self, channel: str, epsilon: float, users: int, **more: Any) -> Rules:
+        return Rules(**channel_rules(channel) | dict(self.rules), epsilon=epsilon, horizon=users, **more)
 
     def play(
         self, title: str, rows: Sequence[Row], users: int, runs: int, seed: int, **more: Any
     ) -> dict[Row, dict[str, Any]]:
         """Columns of the rows that can be played, each from ``runs`` runs of ``users`` users."""
-
-        def cells_of(row: Row, users: int) -> list[Cell]:
-            rules = Rules(**self._on(*row[:2], users) | more)
-            return Experiment(rules, row[2], episodes=runs, leaders=True, block=self.runs).cells(seed)
-
-        cells = {row: cells_of(row, users) for row in rows}
+        cells = {
+            row: Experiment(
+                Rules.of({**self._rules(*row[:2], users).given, **more}),
+                row[2],
+                episodes=runs,
+                leaders=True,
+                block=self.runs,
+            ).cells(seed)
+            for row in rows
+        }
         outcomes = self.store.outcomes([cell.key for some in cells.values() for cell in some])
         todo = [cell for some in cells.values() for cell in some if cell.key not in outcomes]
-        work = sum(cell.rounds for cell in todo) * self.log.table[0].size
-        jobs = self.processes if work > _SHORT_WORK else 1
-        if todo and not self.quiet:
-            tried = list(dict.fromkeys((channel, rows[0][1], learner) for channel, _, learner in rows))
-            short, long = (sum(play(cells_of(row, n)[0]).seconds for row in tried) for n in _TRIAL_USERS)
-            each = long + max(0.0, long - short) * (users / _TRIAL_USERS[1] - 1.0) / 0.75
-            seconds = math.ceil(each * len(todo) / len(tried) / jobs)
-            print(f"{title}: {len(todo)} games of {users:,} users, about {seconds} s", file=sys.stderr)
-        said = began = time.monotonic()
-        for done, (cell, outcome) in enumerate(play_cells(todo, self.store, jobs, self.dask), 1):
+        total = sum(cell.rounds for cell in todo)
+        jobs = self.processes if total * self.log.table[0].size > _SHORT_WORK else 1
+        began, said, done = time.monotonic(), -math.inf, 0
+        for cell, outcome in play_cells(todo, self.store, jobs):
             outcomes[cell.key] = outcome
+            done += cell.rounds
             if not self.quiet and time.monotonic() - said > 10.0:
                 said = time.monotonic()
-                print(f"{title}: {done} of {len(todo)} games after {said - began:.0f} s", file=sys.stderr)
+                print(f"{title}: {done / total:.0%} after {said - began:.0f} s", file=sys.stderr)
         found = {}
         for row, of_row in cells.items():
             outcome = join_outcomes([outcomes[cell.key] for cell in of_row])
@@ -273,12 +270,12 @@ class _Search:
         if played.leaders is None or played.weights is None:
             raise ValueError(f"a learner without weights cannot select a model: leave out {row[2]!r}")
         losses, picks, runs = self.log.losses, played.leaders, len(played.leaders)
-        truth: Any = Scenario(**self._on(*row[:2], 2)).truth
+        truth: Any = make_scenario(self._rules(*row[:2], self.users)).truth
         uniforms = [open_uniforms([first_generator(seed + i)], (1, 1))[0] for i in range(runs)]
         means = np.concatenate([truth.population(uniform) @ losses for uniform in uniforms])
-        good = means <= means.min(axis=-1, keepdims=True) + MARGIN * self.tolerance
+        good = means <= means.min(axis=-1, keepdims=True) + self.tolerance
         hits = (np.take_along_axis(good, np.maximum(picks, 0), axis=-1) & (picks >= 0)).sum(axis=0)
-        low, high = (share(hits, runs, 0.025) for share in (least_share, largest_share))
+        low, high = (end(hits, runs, 1.0 - SUFFICIENT) for end in (least_share, largest_share))
         # Does the weight of a model grow that is worse than the log's best by more than the tolerance?
         mean, logs = losses.mean(axis=0), np.log(np.maximum(played.weights, np.finfo(np.float64).tiny))
         leads = logs[:, [mean.argmin()]] - logs
@@ -288,9 +285,9 @@ class _Search:
             "found": hits[-1] / runs,
             "found_low": float(low[-1]),
             "found_high": float(high[-1]),
-            "users_needed": users_from_on(played.rounds, hits / runs),
+            "users_needed": users_from_on(played.rounds, low),
+            "users_estimated": users_from_on(played.rounds, hits / runs),
             "users_low": users_from_on(played.rounds, high),
-            "users_high": users_from_on(played.rounds, low),
             "users": int(played.rounds[-1]),
             "runs": runs,
             "misled": self.log.names[behind.argmin()] if behind.min() < 0.0 else "",
@@ -298,17 +295,20 @@ class _Search:
         }
 
 
-def _ranked(found: Mapping[Row, Mapping[str, Any]], users: float) -> list[Row]:
-    """Rows that reach 95% in time: the least eps first, then the fewest users; if level, without waiting."""
-    enough = {row: columns["users_needed"] for row, columns in found.items()}
-    enough = {row: needed for row, needed in enough.items() if needed <= users}
-    fewest = {level: min(n for row, n in enough.items() if row[1] == level) for _, level, _ in enough}
+def _ranked(found: Mapping[Row, Mapping[str, Any]]) -> list[Row]:
+    """Rows to confirm: the least eps first, then the fewest users; of level ones those without waiting."""
+    enough = {row: columns["users_estimated"] for row, columns in found.items()}
+    ranked: list[Row] = []
+    for level in sorted({row[1] for row in enough}):
+        rows = {row: n for row, n in enough.items() if row[1] == level and math.isfinite(n)}
+        least = _LEVEL * min(rows.values(), default=0.0)
 
-    def key(row: Row) -> tuple[float, bool, bool, float]:
-        level = enough[row] <= _LEVEL * fewest[row[1]]
-        return row[1], not level, level and CHANNELS.class_of(row[0]).adaptive, enough[row]
+        def key(row: Row, rows: Mapping[Row, float] = rows, least: float = least) -> tuple[bool, bool, float]:
+            close = rows[row] <= least
+            return not close, close and CHANNELS.class_of(row[0]).adaptive, rows[row]
 
-    return sorted(enough, key=key)
+        ranked += sorted(rows, key=key)[:_MOST_CONFIRMED]
+    return ranked
 
 
 def _equal(law: Sequence[FloatArray], other: Sequence[FloatArray]) -> bool:
