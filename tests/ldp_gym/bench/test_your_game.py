@@ -12,7 +12,6 @@ from command_line import run_in_line
 from ldp_gym.bench import Experiment
 from ldp_gym.bench.report import Report
 from ldp_gym.bench.suites import SUITES, YourGame, paper
-from ldp_gym.cli import benchmarking
 from ldp_gym.core.errors import extra
 
 MODULE = """
@@ -105,11 +104,10 @@ class Lacking(paper.Limit):
 
 
 def test_a_missing_extra_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(SUITES.own, "lacking", Lacking)
+    monkeypatch.setattr(SUITES, "own", {"lacking": Lacking, "limit": paper.Limit})
     code, output = run("lacking", "--out", tmp_path)
     assert code == 2
     assert "pip install 'ldp-gym[examples]'" in output
-    monkeypatch.setattr(benchmarking, "SUITES", {"lacking": Lacking, "limit": paper.Limit})
     code, output = run("all", "--size", "small", "--episodes", 2, "--jobs", 1, "--out", tmp_path)
     assert code == 0
     assert "limit is left out" in output
