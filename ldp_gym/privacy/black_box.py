@@ -1,8 +1,8 @@
 """Black-box audit: a lower bound on eps from messages only, of a channel or of any other mechanism.
 
-**Events.** A message is written as numbers, and described by features: these numbers, signs of their
-differences, a projection, the fraction and the lowest bit of floats, and which label was seen to send the
-same message most often. A decision tree of scikit-learn divides the messages by these features; an event is a
+**Events.** A message is written as numbers, and described by features: these numbers, a projection, the
+fraction and the lowest bit of floats, and which label was seen to send the same message, or the same pair of
+numbers, most often. A decision tree of scikit-learn divides the messages by these features; an event is a
 set of its leaves. So it finds messages that a label never sends, a wrong scale or rounding, an order that
 gives the label away, seeds that repeat and floats that one label cannot reach.
 
@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -36,12 +37,18 @@ _FIRST_CAUTION, _CAUTION = 0.1, 1e-4
 _DEPTH, _SMALLEST_LEAF = 10, 8
 """Limits of a decision tree: its depth, and the messages of a leaf."""
 
-_CUTS, _NEAR_THE_ENDS = 64, np.array([1, 3, 10, 30, 100, 300])
-"""Number of thresholds of a feature, and ranks, from either end, of further ones."""
+_CUTS, _NEAR_THE_ENDS, _MOST_VALUES = 64, np.array([1, 3, 10, 30, 100, 300]), 400
+"""Number of thresholds of a feature, ranks, from either end, of further ones, and the number of values that
+are all told apart."""
+
+_PER_CELL = 4
+"""Least average number of messages of the cells of a pair of features."""
+
+_PER_E, _EVEN = 4, 60
+"""Codes of the odds of two labels: steps for each factor of e, and the code of even odds."""
 
 _MOST_ASKED, _MOST_PAIRED, _MOST_FLOATS, _MOST_FEATURES = 512, 24, 16, 24
-"""Number of columns that are looked at, that are compared with each other, whose bits are read, and of a
-tree's features."""
+"""Number of columns that are looked at, that are paired, whose bits are read, and of a tree's features."""
 
 _PAIRS = 16
 """Number of label pairs whose events are compared: those whose messages differ most."""
@@ -64,7 +71,6 @@ class EpsilonEstimate:
         event: the event that tells them apart, in words.
         counts: number of test messages of y and of y' in the event.
         trials: number of messages drawn in all.
-        explored: number of messages used to choose labels and event; they cannot test it.
         tested: number of test messages of each of the two labels.
     """
 
@@ -76,7 +82,6 @@ class EpsilonEstimate:
     event: str
     counts: tuple[int, int]
     trials: int
-    explored: int
     tested: int
 
     @property
@@ -113,19 +118,11 @@ class EpsilonEstimate:
         more = "" if needed is None else f"; at the shares seen here {needed:,} trials would be such a proof"
         return f"no proof that the claim of eps = {self.claimed:g} is broken ({found}){more}"
 
-    @property
-    def usage(self) -> str:
-        """Use of the messages, in words."""
-        return (
-            f"{self.trials:,} messages: {self.explored:,} to choose two labels and an event, which therefore "
-            f"cannot test it, and {self.tested:,} of each of the two to test it"
-        )
-
     def __str__(self) -> str:
         one, other = self.labels
         return (
             f"{self.verdict}. Event: {self.event}. It has {self.counts[0]:,} of {self.tested:,} messages of "
-            f"label {one} and {self.counts[1]:,} of as many of label {other}."
+            f"label {one} and {self.counts[1]:,} of as many of label {other}; {self.trials:,} were drawn."
         )
 
 
@@ -181,7 +178,7 @@ def estimate_epsilon(
     delta = validation.probability_below_one("delta", delta)
     rng = np.random.default_rng(validation.seed("seed", seed))
     if isinstance(mechanism, Channel):
-        if num_labels is not None or validation.flag("vectorized", vectorized):
+        if num_labels is not None or vectorized:
             raise ValueError("num_labels and vectorized are for functions: a Channel knows its own")
         claimed, num_labels = mechanism.epsilon if claimed is None else claimed, mechanism.num_labels
     else:
@@ -195,13 +192,13 @@ def estimate_epsilon(
     if claimed is not None and claimed != math.inf:
         claimed = validation.nonnegative("claimed", claimed)
     trials = validate_trials(trials, num_labels)
-    source: _Messages | Mechanism
+    call: Callable[[Any], Any] = mechanism  # type: ignore[assignment]
+    vectorized = validation.flag("vectorized", vectorized)
     if isinstance(mechanism, Channel):
-        source = _Messages(mechanism, *check_situation(mechanism, candidates, posterior), rng)
+        table, public = check_situation(mechanism, candidates, posterior)
         validation.fits_memory("trials", trials, 1 + math.prod(mechanism.message_shape), "messages")
-    else:
-        limit = validation.positive("time_limit", time_limit)
-        source = Mechanism(mechanism, validation.flag("vectorized", vectorized), limit)
+        call, vectorized = lambda labels: mechanism.privatize(labels, table, rng, public), True
+    source = Mechanism(call, vectorized, validation.positive("time_limit", time_limit))
 
     def messages_of(labels: list[int], count: int) -> list[FloatArray]:
         """Messages of each label, drawn in random order: a mechanism may have a memory."""
@@ -217,35 +214,18 @@ def estimate_epsilon(
     inside = event(source.numbers(order))
     hits, others = (int(np.count_nonzero(inside & (order == label))) for label in (one, other))
     epsilon = float(_epsilon_bound(hits, others, tested, 1.0 - confidence, delta))
-    explored = each * num_labels + 2 * several
-    use = explored + 2 * tested, explored, tested
-    words = event.words(source.name, first_look.labels)
+    assert source.layout is not None, "messages have been drawn"
+    words = event.words(source.layout.names, first_look.labels)
     if hits:
         words += f", such as {validation.shorten(source.messages[int(np.argmax(inside))])}"
+    drawn = each * num_labels + 2 * several + 2 * tested
     result = max(0.0, epsilon), claimed, confidence, delta, (one, other), words, (hits, others)
-    return EpsilonEstimate(*result, *use)
+    return EpsilonEstimate(*result, drawn, tested)
 
 
 def validate_trials(trials: int, num_labels: int) -> int:
     """Return ``trials``, checked to be enough messages for this number of labels."""
     return validation.whole("trials", trials, least=20 * num_labels)
-
-
-class _Messages:
-    """Messages of a channel at candidates and a public posterior."""
-
-    def __init__(self, channel: Channel, *situation: Any) -> None:
-        self._channel, self._situation, self.messages = channel, situation, np.zeros(0)
-
-    def numbers(self, labels: IntArray) -> FloatArray:
-        """Messages ``(n, F)`` of labels ``(n,)``."""
-        candidates, posterior, rng = self._situation
-        self.messages = self._channel.privatize(labels, candidates, rng, posterior)
-        return np.asarray(self.messages, dtype=np.float64).reshape(len(labels), -1)
-
-    def name(self, column: int) -> str:
-        """Name of a coordinate."""
-        return f"coordinate {column}"
 
 
 # -- Events ------------------------------------------------------------------------------------------------
@@ -268,23 +248,19 @@ class _Event:
     labels: tuple[int, int]
 
     def __call__(self, messages: FloatArray) -> BoolArray:
-        return np.isin(self.tree.apply(self.features.kept_codes(messages)), self.leaves)
+        return np.isin(self.tree.apply(self.features.codes(messages)), self.leaves)
 
-    def words(self, name: Callable[[int], str], labels: tuple[int, int]) -> str:
+    def words(self, names: list[str], labels: tuple[int, int]) -> str:
         """The way to the leaf that tells most, in words, with the names of columns and of the two labels."""
         inner, node = self.tree.tree_, int(self.leaves[0])
-        ends: dict[int, tuple[int, int]] = {}  # of codes: above the first, up to the second
+        answers: dict[tuple[int, bool], str] = {}
         while node:
             above = int(np.flatnonzero((inner.children_left == node) | (inner.children_right == node))[0])
-            feature, code = int(inner.feature[above]), int(inner.threshold[above])
-            low, high = ends.get(feature, (-1, -1))
-            left = inner.children_left[above] == node
-            ends[feature] = (low, code if high < 0 else min(high, code)) if left else (max(low, code), high)
+            feature, right = int(inner.feature[above]), bool(inner.children_right[above] == node)
+            text, value = self.features.text(feature, int(inner.threshold[above]), names, labels)
+            answers.setdefault((feature, right), f"{text} {'>=' if right else '<'} {value:.9g}")
             node = above
-        answers = [
-            self.features.text(feature, low, high, name, labels) for feature, (low, high) in ends.items()
-        ]
-        first, others = " and ".join(answers) or "any message", len(self.leaves) - 1
+        first, others = " and ".join(answers.values()) or "any message", len(self.leaves) - 1
         return f"{first} (or {others} other combinations of answers)" if others else first
 
 
@@ -338,101 +314,108 @@ def _best_leaves(
 
 
 class _Features:
-    """Features of messages ``(n, F)`` of each label, in bins, and which of them a tree asks about."""
+    """Features of messages ``(n, F)`` of each label: bins of numbers, then senders of pairs and messages."""
 
     def __init__(self, messages: list[FloatArray], floats: bool) -> None:
-        everything = np.concatenate(messages)
+        everything, num_labels = np.concatenate(messages), len(messages)
         moving = np.flatnonzero((everything != everything[:1]).any(axis=0))
-        self.columns = moving[:: -(-len(moving) // _MOST_ASKED) or 1]
-        self.pairs = np.array(list(combinations(self.columns[:_MOST_PAIRED].tolist(), 2)), dtype=int)
-        some = everything[:, self.columns]
-        with np.errstate(invalid="ignore"):
-            self.floats = self.columns[(some != np.rint(some)).any(axis=0)][: _MOST_FLOATS * floats]
-        # The projection: the direction in which the means of two labels' messages differ most, if many.
+        self._columns = moving[:: -(-len(moving) // _MOST_ASKED) or 1]
+        some = everything[:, self._columns]
         with np.errstate(all="ignore"):
+            self._floats = self._columns[(some != np.rint(some)).any(axis=0)][: _MOST_FLOATS * floats]
+            # The projection: the direction in which the means of two labels' messages differ most, if many.
             spread = everything.std(axis=0) + 1e-300
             means = np.stack([each.mean(axis=0) for each in messages]) / spread
             distance = np.stack([np.square(means - mean).sum(axis=-1) for mean in means])
             one, other = np.unravel_index(distance.argmax(), distance.shape)
             weights = (means[one] - means[other]) / spread * (len(moving) > 1)
-        self.weights = np.nan_to_num(weights, posinf=0.0, neginf=0.0)
-        self._count_senders(messages)
-        self.cuts = [_thresholds(np.unique(column)) for column in self._reals(everything)]
-        self.kept = np.arange(0)
-
-    def _count_senders(self, messages: list[FloatArray]) -> None:
-        """Keep who sent messages that came again: log odds of two labels, or the likeliest of many."""
-        rows = np.concatenate([_keys(some) for some in messages])
-        keys, places, counts = np.unique(rows, return_inverse=True, return_counts=True)
-        again = (counts > 1) | (np.arange(len(keys)) == 0)  # never nothing
-        sent = np.full((len(messages), len(keys)), 0.5)
-        np.add.at(sent, (np.repeat(np.arange(len(messages)), len(messages[0])), places), 1.0)
-        self.keys, sent = keys[again], sent[:, again]
-        likeliest = sent.argmax(axis=0) + 1.0, sent.max(axis=0) / sent.sum(axis=0)
-        self.senders = np.log(sent[1:] / sent[0]) if len(sent) == 2 else np.stack(likeliest)
+        self._weights = np.nan_to_num(weights, posinf=0.0, neginf=0.0)
+        self._cuts = [_thresholds(np.unique(column)) for column in self._reals(everything)]
+        self._sizes = [len(cuts) + 1 for cuts in self._cuts]
+        keys, counts = np.unique(_keys(everything), return_counts=True)
+        self._keys = keys[(counts > 1) | (np.arange(len(keys)) == 0)]  # messages that came again; never none
+        most, paired = len(everything) // _PER_CELL, range(min(len(self._columns), _MOST_PAIRED))
+        self._pairs = [(i, j) for i, j in combinations(paired, 2) if self._sizes[i] * self._sizes[j] <= most]
+        bins, labels = self._bins(everything), np.repeat(np.arange(num_labels), len(messages[0]))
+        self._senders = [
+            _senders(self._cells(place, bins, everything) * num_labels + labels, size, num_labels)
+            for place, size in enumerate(
+                [*(self._sizes[i] * self._sizes[j] for i, j in self._pairs), len(self._keys) + 1]
+            )
+        ]
+        self._kept = np.arange(len(self._cuts) + len(self._senders))
 
     def _reals(self, messages: FloatArray) -> list[FloatArray]:
         """Columns of real numbers ``(n,)``."""
         with np.errstate(all="ignore"):
-            projection = messages @ self.weights
-            of_floats = messages[:, self.floats].T
-            fractions = of_floats - np.floor(of_floats)
-            rows = _keys(messages)
-            known = np.searchsorted(self.keys, rows).clip(max=len(self.keys) - 1)
-            found = self.keys[known] == rows
-            bits = _lowest_bit(of_floats)
-        return [*messages.T[self.columns], projection, *fractions, *bits, *(self.senders[:, known] * found)]
+            of_floats = messages[:, self._floats].T
+            fractions, bits = of_floats - np.floor(of_floats), _lowest_bit(of_floats)
+            return [*messages.T[self._columns], messages @ self._weights, *fractions, *bits]
 
-    def choose(self, messages: FloatArray, labels: IntArray) -> npt.NDArray[np.uint8]:
+    def _bins(self, messages: FloatArray) -> Callable[[int], IntArray]:
+        """The bins ``(n,)`` of a column of real numbers, by its place."""
+        reals = self._reals(messages)
+        return cache(lambda place: np.searchsorted(self._cuts[place], reals[place], side="right"))
+
+    def _cells(self, place: int, bins: Callable[[int], IntArray], messages: FloatArray) -> IntArray:
+        """Cells ``(n,)`` of a pair of columns, or of whole messages."""
+        if place < len(self._pairs):
+            one, other = self._pairs[place]
+            return bins(one) * self._sizes[other] + bins(other)
+        rows = _keys(messages)
+        known = np.searchsorted(self._keys, rows).clip(max=len(self._keys) - 1)
+        return np.where(self._keys[known] == rows, known + 1, 0)
+
+    def codes(self, messages: FloatArray) -> npt.NDArray[np.uint16]:
+        """Codes ``(n, kept)`` of the features that were kept."""
+        found, bins = np.empty((len(messages), len(self._kept)), dtype=np.uint16), self._bins(messages)
+        for column, feature in zip(found.T, self._kept.tolist(), strict=True):
+            place = feature - len(self._cuts)
+            column[:] = (
+                bins(feature) if place < 0 else self._senders[place][self._cells(place, bins, messages)]
+            )
+        return found
+
+    def choose(self, messages: FloatArray, labels: IntArray) -> npt.NDArray[np.uint16]:
         """Keep the features that tell most by themselves; return their codes ``(n, kept)``."""
-        self.kept = np.arange(len(self.cuts) + len(self.pairs))
-        codes, num_labels = self.kept_codes(messages), int(labels.max()) + 1
-        told = np.empty(len(self.kept))
+        codes, num_labels, plain = self.codes(messages), int(labels.max()) + 1, len(self._cuts)
+        told = np.empty(len(self._kept))
         for feature, column in enumerate(codes.T):
-            counts = np.bincount(column * np.int64(num_labels) + labels, minlength=256 * num_labels)
-            above = counts.reshape(-1, num_labels)[::-1].cumsum(axis=0)[::-1]
+            size = int(column.max()) + 1
+            counts = np.bincount(column * np.int64(num_labels) + labels, minlength=size * num_labels)
+            above = counts.reshape(size, num_labels)[::-1].cumsum(axis=0)[::-1]
             share = above.sum(axis=-1) / len(labels)
             variance = len(labels) * share * (1.0 - share) * (num_labels - 1) / num_labels**2
             excess = np.square(above - share[:, None] * above[0]).max(axis=-1)
             told[feature] = (excess / (variance + 0.5)).max()  # the largest chi-square of a threshold
-        senders = slice(len(self.cuts) - len(self.senders), len(self.cuts))
-        told[senders] *= ~np.isclose(told[senders], told[: senders.start].max(initial=0.0), rtol=0.01)
-        order = np.argsort(-told, kind="stable")[:_MOST_FEATURES]  # of equal ones the plainer
-        self.kept = self.kept[order]
-        return codes[:, order]
+        gains = told.copy()  # of pairs and messages: beyond what their columns tell
+        for feature, (one, other) in enumerate(self._pairs, start=plain):
+            gains[feature] -= told[one] + told[other]
+        gains[-1] -= told[:-1].max(initial=0.0)
+        self._kept = np.argsort(-gains, kind="stable")[:_MOST_FEATURES]
+        return codes[:, self._kept]
 
-    def kept_codes(self, messages: FloatArray) -> npt.NDArray[np.uint8]:
-        """Codes ``(n, kept)`` of the features that were kept."""
-        found, reals = np.empty((len(messages), len(self.kept)), dtype=np.uint8), self._reals(messages)
-        for column, feature in zip(found.T, self.kept, strict=True):
-            if feature < len(self.cuts):
-                column[:] = np.searchsorted(self.cuts[feature], reals[feature], side="right")
-            else:
-                one, other = messages[:, self.pairs[feature - len(self.cuts)]].T
-                column[:] = np.where(one == other, 2, one > other)  # one question tells equal ones
-        return found
+    def text(self, feature: int, code: int, names: list[str], labels: tuple[int, int]) -> tuple[str, float]:
+        """Words for a kept feature, of two labels, and the number above which its codes exceed ``code``."""
+        place = int(self._kept[feature])
+        columns, floats = ([names[i] for i in some] for some in (self._columns, self._floats))
+        if place < len(self._cuts):
+            kinds = [*columns, "a projection of all numbers", *(f"the fraction of {name}" for name in floats)]
+            kinds += [f"the exponent of the lowest bit of {name}" for name in floats]
+            return kinds[place], float(self._cuts[place][code])
+        pair = [*self._pairs, ()][place - len(self._cuts)]
+        what = " with ".join(columns[i] for i in pair) or "this very message"
+        seen = f"{what} came from label {labels[1]} for each time from label {labels[0]}"
+        return f"how often {seen}", math.exp((code + 0.5 - _EVEN) / _PER_E)
 
-    def text(
-        self, feature: int, low: int, high: int, name: Callable[[int], str], labels: tuple[int, int]
-    ) -> str:
-        """Describe codes of a kept feature above ``low`` and up to ``high``, -1 for no end."""
-        place = int(self.kept[feature])
-        if place >= len(self.cuts):
-            one, other = (name(int(column)) for column in self.pairs[place - len(self.cuts)])
-            words = {(-1, 0): "<", (-1, 1): "!=", (0, -1): ">=", (1, -1): "=", (0, 1): ">"}
-            return f"{one} {words[low, high]} {other}"
-        cuts = self.cuts[place]
-        if place == len(self.cuts) - 1:
-            ends = [f"{np.exp(cuts[low]):.4g} times or more"] * (low >= 0)
-            ends += [f"less than {np.exp(cuts[high]):.4g} times"] * (high >= 0)
-            often = f"as often from label {labels[1]} as from label {labels[0]}"
-            return f"this very message was seen {' and '.join(ends)} {often}"
-        below = f" < {cuts[high]:.9g}" if high >= 0 else ""
-        above = f"{cuts[low]:.9g} <= " if low >= 0 else ""
-        kinds = [name(int(column)) for column in self.columns] + ["a projection of all numbers"]
-        kinds += [f"the fraction of {name(int(column))}" for column in self.floats]
-        kinds += [f"the exponent of the lowest bit of {name(int(column))}" for column in self.floats]
-        return f"{above}{kinds[place]}{below}"
+
+def _senders(cells: IntArray, size: int, num_labels: int) -> IntArray:
+    """Who sent the messages of each cell: log odds of two labels, as codes, or the likeliest of many."""
+    sent = np.bincount(cells, minlength=size * num_labels).reshape(size, num_labels)
+    if num_labels > 2:
+        return np.where(sent.any(axis=-1), sent.argmax(axis=-1) + 1, 0)
+    odds = np.log((sent[:, 1] + 0.5) / (sent[:, 0] + 0.5))
+    return np.rint(_PER_E * odds).clip(-_EVEN, _EVEN).astype(np.int64) + _EVEN
 
 
 def _keys(messages: FloatArray) -> npt.NDArray[np.void]:
@@ -452,7 +435,7 @@ def _lowest_bit(numbers: FloatArray) -> FloatArray:
 def _thresholds(values: FloatArray) -> FloatArray:
     """A few of the sorted values, evenly and near the ends; all but the first of a few."""
     last = len(values) - 1
-    if last <= 2 * _CUTS:
+    if last <= _MOST_VALUES:
         return values[1:]
     even = np.linspace(0, last, _CUTS + 2)[1:-1]
     places = np.concatenate([even, _NEAR_THE_ENDS, last + 1 - _NEAR_THE_ENDS]).astype(int)

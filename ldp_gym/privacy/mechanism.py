@@ -1,4 +1,4 @@
-"""Mechanisms that are not a Channel: calls from labels to messages of any kind, and these as numbers."""
+"""Mechanisms from labels to messages of any kind, called with care, and their messages as numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import signal
 import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import chain
 from numbers import Real
 from typing import Any
 
@@ -28,8 +30,8 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 """Kinds of messages, and the classes of each."""
 
-_MOST_NUMBERS, _MOST_ELEMENTS, _ORDERED = 256, 256, 16
-"""Limits on what is read of a message: numbers, elements of sets, and places of a set's order."""
+_MOST, _ORDERED = 256, 16
+"""Limits on what is read of a message: parts, bits or elements of a set, and places of a set's order."""
 
 _MISSING = -1e308
 """Stands for a number that a shorter message does not have."""
@@ -38,7 +40,7 @@ _MISSING = -1e308
 class Mechanism:
     """A callable from labels to messages, called within a time limit; what it prints is caught.
 
-    ``messages`` are those of the last labels.
+    ``messages`` are those of the last labels, and ``layout`` says how all messages become numbers.
 
     Args:
         call: maps a label to a message; or labels ``(n,)`` to n messages if it is vectorized.
@@ -51,30 +53,16 @@ class Mechanism:
         self._name = getattr(call, "__qualname__", None) or repr(call)
         self._call, self._vectorized, self._limit = call, vectorized, time_limit
         self._seconds_left, self._drawn, self._label, self._kind = time_limit, 0, 0, ""
-        self._layout: Layout | None = None
+        self.layout: Layout | None = None
         self.messages: Sequence[Any] = []
 
     def numbers(self, labels: IntArray) -> FloatArray:
         """The messages of labels ``(n,)`` as numbers ``(n, F)``; the first call decides about the columns."""
-        self.messages = self._draw(labels)
-        self._layout = self._layout or Layout(self.messages)
-        return self._layout.matrix(self.messages)
-
-    def name(self, column: int) -> str:
-        """Name of a column of numbers."""
-        assert self._layout is not None, "messages have been drawn"
-        return self._layout.name(column)
-
-    def _draw(self, labels: IntArray) -> Sequence[Any]:
-        """The messages of labels ``(n,)``, all of one kind."""
         prints, start = _Prints(), time.monotonic()
+        caught = contextlib.redirect_stdout(prints), contextlib.redirect_stderr(prints)
         try:
-            with (
-                contextlib.redirect_stdout(prints),
-                contextlib.redirect_stderr(prints),
-                _alarm(self._seconds_left),
-            ):
-                messages = self._vector(labels) if self._vectorized else list(self._each(labels))
+            with caught[0], caught[1], _alarm(self._seconds_left):
+                self.messages = self._vector(labels) if self._vectorized else list(self._each(labels))
         except _TimeUp:
             raise MechanismFailedError(
                 f"{self._name} took more than {self._limit:g} seconds, last for label {self._label}, and "
@@ -86,13 +74,13 @@ class Mechanism:
                 f"{summarize(error)}. An error tells about the label too: return a message instead"
             ) from error
         self._seconds_left -= time.monotonic() - start
-        if prints.first.strip():
+        if first := prints.first.strip():
             warnings.warn(
-                f"{self._name} prints, for example {prints.first.strip()!r}: the audit does not read it",
-                stacklevel=4,
+                f"{self._name} prints, for example {first!r}: the audit does not read it", stacklevel=4
             )
-        self._check_kinds(messages, labels)
-        return messages
+        self._check_kinds(labels)
+        self.layout = self.layout or Layout(self.messages)
+        return self.layout.matrix(self.messages)
 
     def _each(self, labels: IntArray) -> Iterator[Any]:
         end = time.monotonic() + self._seconds_left
@@ -108,21 +96,17 @@ class Mechanism:
             size = len(messages) if isinstance(messages, Collection) else type(messages).__name__
             raise TypeError(f"{len(labels)} labels must give a list or array of as many messages, got {size}")
         self._drawn += len(labels)
-        return list(messages)
+        return messages  # type: ignore[return-value]
 
-    def _check_kinds(self, messages: Sequence[Any], labels: IntArray) -> None:
-        for i in {type(message): i for i, message in enumerate(messages)}.values():
-            found, label = kind_of(messages[i]), labels[i]
+    def _check_kinds(self, labels: IntArray) -> None:
+        for i in {type(message): i for i, message in enumerate(self.messages)}.values():
+            found, got = kind_of(self.messages[i]), f"{self._name} returned"
             if not found:
-                what = validation.describe(messages[i])
-                raise MechanismFailedError(
-                    f"{self._name} returned {what} for label {label}; a message is a {', a '.join(_KINDS)}"
-                )
+                got = f"{got} {validation.describe(self.messages[i])} for label {labels[i]}"
+                raise MechanismFailedError(f"{got}; a message is a {', a '.join(_KINDS)}")
             if found != (self._kind or found):
-                raise MechanismFailedError(
-                    f"{self._name} returned a {found} for label {label}, and a {self._kind} before: messages "
-                    f"must be of one kind"
-                )
+                got = f"{got} a {found} for label {labels[i]}, and a {self._kind} before"
+                raise MechanismFailedError(f"{got}: messages must be of one kind")
             self._kind = found
 
 
@@ -170,52 +154,38 @@ def kind_of(message: object) -> str:
 
 
 class Layout:
-    """Columns of numbers for messages of one kind; some messages show how many, and the elements of sets."""
+    """Named columns of numbers for messages of one kind; some show how many, and the elements of sets."""
 
     def __init__(self, messages: Sequence[Any]) -> None:
-        self._kind = kind_of(messages[0])
-        self._elements: list[Any] = []
+        self._kind, elements = kind_of(messages[0]), []
         if self._kind == "set":
-            counts: dict[Any, int] = {}
-            for message in messages:
-                for element in message:
-                    counts[element] = counts.get(element, 0) + 1
-            self._elements = sorted(counts, key=lambda element: (-counts[element], repr(element)))
-        self._places = {element: i for i, element in enumerate(self._elements)}
+            counts = Counter(chain.from_iterable(messages))
+            elements = sorted(counts, key=lambda element: (-counts[element], repr(element)))[:_MOST]
+        self._places = {element: i for i, element in enumerate(elements)}
         array = self._array(messages)
-        self._flat = array is None
-        lengths = (len(self._numbers(message)) for message in messages)
-        self.width = array.shape[1] if array is not None else min(max(lengths), 2 * _MOST_NUMBERS)
+        if self._kind == "number":
+            self.names = ["the message"]
+            return
+        if array is not None:
+            self.names = [f"coordinate {i}" for i in range(array.shape[1])]
+            return
+        width = min(max(len(self._numbers(message)) for message in messages), 2 * _MOST)
+        parts = {"string": "character", "bytes": "bit", "set": "place in its order"}.get(self._kind, "number")
+        self.names = [f"({element!r} in it)" for element in elements]
+        self.names += [f"{parts} {i}" for i in range(width - len(elements))] + ["its length"]
 
     def matrix(self, messages: Sequence[Any]) -> FloatArray:
-        """Numbers ``(n, width)`` of n messages; shorter ones are filled up."""
-        array = None if self._flat else self._array(messages)
-        if array is not None and array.shape[1] == self.width:
+        """Numbers ``(n, F)`` of n messages; shorter ones are filled up."""
+        array, width = self._array(messages), len(self.names)
+        if array is not None and array.shape[1] == width and self.names[-1] != "its length":
             return array
-        rows = np.full((len(messages), self.width), _MISSING)
-        first = int(not self._flat and self._kind == "sequence")  # without the length
+        rows = np.full((len(messages), width), _MISSING)
         for row, message in zip(rows, messages, strict=True):
-            numbers = self._numbers(message)[first : first + self.width]
+            numbers = self._numbers(message)[:width]
             row[: len(numbers)] = numbers
+            if self.names[-1] == "its length":
+                row[-1] = len(message)
         return rows
-
-    def name(self, column: int) -> str:
-        """Name of a column, in words."""
-        if self._kind == "number":
-            return "the message"
-        if not self._flat:
-            return f"coordinate {column}"
-        if self._kind == "set" and 0 < column <= self._listed:
-            return f"(is {self._elements[column - 1]!r} in it)"
-        if column == 0:
-            return "its length"
-        places = {"string": "character", "bytes": "bit", "set": "place in the order of the set"}
-        first = 1 + (self._listed if self._kind == "set" else 0)
-        return f"{places.get(self._kind, 'number')} {column - first}"
-
-    @property
-    def _listed(self) -> int:
-        return min(len(self._elements), _MOST_ELEMENTS)
 
     def _array(self, messages: Sequence[Any]) -> FloatArray | None:
         """Numbers, or arrays and tuples of numbers of one shape, as rows; None for other messages."""
@@ -230,15 +200,14 @@ class Layout:
         return array.astype(np.float64).reshape(len(messages), -1)
 
     def _numbers(self, message: Any) -> list[float]:
-        """A message as numbers; its length first."""
         if self._kind == "set":
-            listed = [0.0] * self._listed
             order = [self._places.get(element, -1) for element in message]
+            listed = [0.0] * len(self._places)
             for place in order:
-                if 0 <= place < self._listed:
+                if place >= 0:
                     listed[place] = 1.0
-            return [float(len(order)), *listed, *map(float, order[:_ORDERED])]
-        return list(_flatten(message))
+            return [*listed, *map(float, order[:_ORDERED])]
+        return list(_flatten(message))[self._kind != "number" :]
 
 
 def _flatten(message: Any) -> Iterator[float]:
@@ -250,17 +219,12 @@ def _flatten(message: Any) -> Iterator[float]:
         except OverflowError:
             yield math.inf if message > 0 else -math.inf
         return
-    if kind == "bytes":
-        message = bytes(message)
-        yield from (
-            float(8 * len(message)),
-            *np.unpackbits(np.frombuffer(message, np.uint8)[: _MOST_NUMBERS // 8]),
-        )
-        return
-    if kind in ("string", ""):
-        message = str(message)
-        yield from (float(len(message)), *map(ord, message[:_MOST_NUMBERS]))
-        return
+    message = message if kind in ("sequence", "set", "bytes") else str(message)
     yield float(len(message))
-    for part in sorted(message, key=repr) if kind == "set" else message[:_MOST_NUMBERS]:
-        yield from _flatten(part)
+    if kind == "bytes":
+        yield from np.unpackbits(np.frombuffer(bytes(message), np.uint8)[: _MOST // 8]).tolist()
+    elif kind in ("sequence", "set"):
+        for part in sorted(message, key=repr) if kind == "set" else message[:_MOST]:
+            yield from _flatten(part)
+    else:
+        yield from map(ord, message[:_MOST])
