@@ -70,7 +70,9 @@ def audit_command(
     with one_line_errors():
         found = import_object(channel, "channel") if is_address(channel) else None
         if found is not None and not isinstance(found, type):
-            raise typer.Exit(_audit_function(console, found, num_labels, epsilon, rule, trials, confidence))
+            options = _rules_of_function(num_labels, epsilon, rule)
+            kept = _survives_trials(console, found, None, trials or 100_000, confidence, **options)
+            raise typer.Exit(0 if kept else 1)
         if not issubclass(CHANNELS.class_of(channel), Channel):
             raise TypeError(f"{channel} is not a channel: it must be a subclass of ldp_gym.Channel")
         short = {"hypotheses": hypotheses, "num_labels": num_labels, "epsilon": epsilon, "horizon": horizon}
@@ -85,35 +87,21 @@ def audit_command(
     honest = channel in CHANNELS.own or _keeps_contract(console, audited)
     worst, kept = _certify(console, audited, tables, trials) if honest else (tables[0], False)
     if trials:
-        kept = _survives_trials(console, audited, worst, trials, confidence) and kept
+        granted = {"delta": audited.delta, "posterior": uniform_posterior(audited)}
+        kept = _survives_trials(console, audited, worst, trials, confidence, **granted) and kept
     raise typer.Exit(0 if kept else 1)
 
 
-def _audit_function(
-    console: Console,
-    function: Any,
-    num_labels: int | None,
-    epsilon: float | None,
-    rule: list[str] | None,
-    trials: int,
-    confidence: float,
-) -> int:
-    """Print the black-box audit of a function; return the exit status."""
+def _rules_of_function(
+    num_labels: int | None, epsilon: float | None, rule: list[str] | None
+) -> dict[str, Any]:
+    """Options of the black-box audit of a function."""
     rules = rules_of(rule)
     if num_labels is None or epsilon is None:
         raise ValueError("a function is audited with --num-labels and --epsilon, the eps that it claims")
-    if set(rules) - {"delta"}:
-        raise ValueError(
-            f"a function has no rules but delta, got {', '.join(sorted(set(rules) - {'delta'}))}"
-        )
-    options = {"num_labels": num_labels, "claimed": epsilon, "confidence": confidence, **rules}
-    try:
-        estimate = audits.estimate_epsilon(function, trials=trials or 100_000, **options)
-    except MechanismFailedError as error:
-        say(console, f"no audit: {error}", "bold red")
-        return 1
-    say(console, str(estimate), "" if estimate.holds else "bold red")
-    return int(not estimate.holds)
+    if others := sorted(set(rules) - {"delta"}):
+        raise ValueError(f"a function has no rules but delta, got {', '.join(others)}")
+    return {"num_labels": num_labels, "claimed": epsilon, **rules}
 
 
 def _keeps_contract(console: Console, channel: Channel) -> bool:
@@ -161,13 +149,10 @@ def _certify(
     return tables[place], kept
 
 
-def _survives_trials(
-    console: Console, channel: Channel, table: FloatArray, trials: int, confidence: float
-) -> bool:
-    """Print the black-box audit; return False if it shows that the promise is broken."""
-    granted = {"delta": channel.delta, "posterior": uniform_posterior(channel)}
+def _survives_trials(console: Console, mechanism: Any, *given: Any, **options: Any) -> bool:
+    """Print the black-box audit; return False if it fails or shows that the promise is broken."""
     try:
-        found = audits.estimate_epsilon(channel, table, trials, confidence, **granted)
+        found = audits.estimate_epsilon(mechanism, *given, **options)
     except MechanismFailedError as error:
         say(console, f"no black-box audit: {error}", "bold red")
         return False
