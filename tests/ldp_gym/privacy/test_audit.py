@@ -1,5 +1,6 @@
 """The audits: known answers, brute force, negative controls, and channels broken by hand."""
 
+import itertools
 import math
 from contextlib import nullcontext
 
