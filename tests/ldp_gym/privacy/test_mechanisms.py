@@ -5,7 +5,6 @@ import dataclasses
 import math
 import threading
 import time
-from functools import partial
 
 import numpy as np
 import pytest
