@@ -110,6 +110,8 @@ def test_scores_are_relative_to_uniform_and_bayes_on_the_same_episodes():
     )
     expected = (uniform - ours) / (uniform - bayes)
     assert score_policy(Fixed(20.0), episodes=64, seed=3, **rules) == pytest.approx(expected, rel=1e-4)
+    ours, same = (score_policy(Fixed(20.0), **seed, **rules) for seed in ({}, {"seed": 500_000}))
+    assert ours == same, "far from the seeds that people train with"
     with pytest.raises(ValueError, match="no score: 2 episodes do not show that Bayes beats the uniform"):
         score_policy(Fixed(1.0), episodes=2, **rules | {"hypotheses": [[0.5, 0.5]] * 4, "num_labels": 2})
     with pytest.raises(TypeError, match="seed must be a whole number, got None"):
@@ -168,11 +170,13 @@ class Collected(KVWriter):
 def test_a_callback_logs_scores():
     env = make_sb3_env("LDPDistBox-easy-v0", num_envs=4, horizon=8)
     callback = ScoreCallback()
+    callback.scores = [(0, 9.0)] * 95  # of which 92 are among the latest 100
     model = PPO("MlpPolicy", env, n_steps=16, batch_size=64, n_epochs=1, device="cpu", seed=0)
     model.set_logger(Logger(None, [writer := Collected()]))
     model.learn(64, callback=callback)
-    assert writer.values["rollout/score"] == pytest.approx(np.mean([score for _, score in callback.scores]))
-    assert [steps for steps, _ in callback.scores] == [32] * 4 + [64] * 4
+    (steps, scores), logged = zip(*callback.scores[95:], strict=True), writer.values["rollout/score"]
+    assert steps == (32,) * 4 + (64,) * 4
+    assert logged == pytest.approx((92 * 9.0 + sum(scores)) / 100)
     assert np.isfinite(callback.scores).all()
     assert len(model.ep_info_buffer) == 8, "returns are in SB3's logs"
 
