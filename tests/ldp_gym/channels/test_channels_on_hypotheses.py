@@ -57,13 +57,14 @@ def test_a_comparison_by_hand():
 
 
 def test_a_tie_up_to_rounding_is_a_tie():
-    """0.1 + 0.2 against 0.3, at any size of the column, and which side wins by a millionth of it."""
-    channel, message = make_channel("split", 4, 3, 50), np.array([-1.0, -1.0, 1.0, 1.0])  # 0 and 1 won
+    """0.1 + 0.2 against 0.3, at any size of the column; and off by 1e-13 and by 1e-11 of it, which wins."""
+    channel, message = make_channel("split", 4, 4, 50), np.array([-1.0, -1.0, 1.0, 1.0])  # 0 and 1 won
     for size in (1.0, 1e-9, 1e-30):
         column = np.array([0.1, 0.2, 0.3, 0.0]) * size
-        table = np.stack([column, column + 1e-6 * size * np.eye(4)[0], 1.0 - 2.0 * column], axis=-1)
-        assert channel.agreement(message, table)[:2].tolist() == [0.5, 1.0]
-        assert channel.agreement(-message, table)[:2].tolist() == [0.5, 0.0]
+        off = [column + share * size * np.eye(4)[0] for share in (0.0, 1e-13, 1e-11)]
+        table = np.stack([*off, 1.0 - 3.0 * column], axis=-1)
+        assert channel.agreement(message, table)[:3].tolist() == [0.5, 0.5, 1.0]
+        assert channel.agreement(-message, table)[:3].tolist() == [0.5, 0.5, 0.0]
     near = np.array([[0.3, 0.301, 0.399], [0.3, 0.301, 0.399], [0.301, 0.3, 0.399]])  # sides of 2 and 1
     assert make_channel("split", 3, 3, 50).agreement(message[1:], near[[2, 0, 1]]).tolist() == [1.0, 0.0, 0.5]
     assert make_channel("split", 3, 3, 50).agreement(message[:3], near).tolist() == [0.0, 1.0, 0.5]
