@@ -254,7 +254,7 @@ def count_false_alarms(count: int, confidence: float = 0.9, trials: int = 4000) 
 
 
 def count_rare(count: int) -> list[dict[str, Any]]:
-    """How often a leak of one label of eight is found, by its probability, at 10^5 trials."""
+    """Count audits of 10^5 trials that find a leak of one label of eight, by its probability."""
     return [
         count_row(
             sum(not audit_case(leaking_one(share), 8)[0].holds for _ in range(count)),

@@ -41,7 +41,7 @@ _CUTS, _NEAR_THE_ENDS, _MOST_VALUES = 64, np.array([1, 3, 10, 30, 100, 300]), 40
 """Number of thresholds of a feature, ranks, from either end, of further ones, and the number of values that
 are all told apart."""
 
-_PER_CELL = 4
+_MESSAGES_PER_CELL = 4
 """Least average number of messages of the cells of a pair of features."""
 
 _PER_E, _EVEN = 4, 60
@@ -334,7 +334,7 @@ class _Features:
         self._sizes = [len(cuts) + 1 for cuts in self._cuts]
         keys, counts = np.unique(_keys(everything), return_counts=True)
         self._keys = keys[(counts > 1) | (np.arange(len(keys)) == 0)]  # messages that came again; never none
-        most, paired = len(everything) // _PER_CELL, range(min(len(self._columns), _MOST_PAIRED))
+        most, paired = len(everything) // _MESSAGES_PER_CELL, range(min(len(self._columns), _MOST_PAIRED))
         self._pairs = [(i, j) for i, j in combinations(paired, 2) if self._sizes[i] * self._sizes[j] <= most]
         bins, labels = self._bins(everything), np.repeat(np.arange(num_labels), len(messages[0]))
         self._senders = [
@@ -410,7 +410,7 @@ class _Features:
 
 
 def _senders(cells: IntArray, size: int, num_labels: int) -> IntArray:
-    """Who sent the messages of each cell: log odds of two labels, as codes, or the likeliest of many."""
+    """Senders of the messages of each cell: log odds of two labels, as codes, or the likeliest of many."""
     sent = np.bincount(cells, minlength=size * num_labels).reshape(size, num_labels)
     if num_labels > 2:
         return np.where(sent.any(axis=-1), sent.argmax(axis=-1) + 1, 0)

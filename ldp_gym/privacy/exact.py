@@ -175,10 +175,7 @@ def log_densities(
 
 
 def _log_ratios(log_density: FloatArray) -> FloatArray:
-    """Largest difference of two labels' log densities for each message, from ``(R, M)``.
-
-    Minus infinity for a message that is never sent.
-    """
+    """Largest difference of labels' log densities ``(R, M)`` by message; -inf for one that is never sent."""
     highest, lowest = log_density.max(axis=-1), log_density.min(axis=-1)
     return np.subtract(highest, lowest, where=highest > -np.inf, out=np.full(len(highest), -np.inf))
 
@@ -186,10 +183,7 @@ def _log_ratios(log_density: FloatArray) -> FloatArray:
 def exact_delta(
     channel: Channel, candidates: FloatArray, epsilon: float, posterior: FloatArray | None = None
 ) -> DeltaBounds:
-    """Bound the least delta for which the channel is (eps, delta)-LDP at candidates ``(K, M)``.
-
-    An adaptive channel is audited at a public posterior ``(K,)``.
-    """
+    """Bound the least delta for which the channel is (eps, delta)-LDP at candidates ``(K, M)``."""
     candidates, posterior = check_situation(channel, candidates, posterior)
     if not is_builtin(type(channel)):
         _check_totals(channel, candidates, posterior)

@@ -40,13 +40,8 @@ _MISSING = -1e308
 class Mechanism:
     """A callable from labels to messages, called within a time limit; what it prints is caught.
 
-    ``messages`` are those of the last labels, and ``layout`` says how all messages become numbers.
-
-    Args:
-        call: maps a label to a message; or labels ``(n,)`` to n messages if it is vectorized.
-        vectorized: whether it is.
-        time_limit: seconds for all calls together. A call that hangs is interrupted in the main thread of a
-            system with alarms; elsewhere the time is looked at between calls.
+    A call that hangs is interrupted in the main thread of a system with alarms; elsewhere the time is looked
+    at between calls. ``messages`` are those of the last labels; ``layout`` makes numbers of them.
     """
 
     def __init__(self, call: Callable[[Any], Any], vectorized: bool, time_limit: float) -> None:

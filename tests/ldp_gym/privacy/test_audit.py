@@ -18,6 +18,7 @@ from ldp_gym.channels.randomized_response import Identity, RandomizedResponse
 from ldp_gym.core.errors import BrokenPromiseError, BrokenPromiseWarning
 from ldp_gym.privacy import audit
 from ldp_gym.privacy.audit import certify, estimate_epsilon, exact_delta, exact_epsilon
+from ldp_gym.privacy.exact import beyond_worst_case
 from ldp_gym.testing import check_channel
 
 THREE = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]])
@@ -372,3 +373,10 @@ def test_a_certificate_grants_rounding_and_no_more(claimed):
         assert audit.Certificate(factor * claimed, 0.0, claimed, 0.0, "by hand").holds is holds
         assert audit.Certificate(claimed, factor * 1e-5, claimed, 1e-5, "by hand").holds is holds
     assert not audit.Certificate(1.05e-9, 0.0, 1e-10, 0.0, "by hand").holds
+
+
+@pytest.mark.parametrize(("excess", "noticed"), [(1e-9, False), (3e-9, True)])
+def test_rounding_of_two_in_a_billion_is_granted_to_the_worst_case(excess, noticed):
+    log_density = np.array([[1.0 + excess, 0.0, 0.5]])
+    found = beyond_worst_case(RandomizedResponse(2, 3, 9), 1.0, np.zeros(1, dtype=int), log_density)
+    assert (found is not None) is noticed
