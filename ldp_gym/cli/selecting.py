@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-import traceback
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-import ldp_gym
 from ldp_gym.cli.arguments import RuleOption, allow_local_imports, rules_of
 from ldp_gym.core.errors import summarize
 from ldp_gym.core.registry import resolve
@@ -73,7 +70,7 @@ def select_command(
         raise  # the command says it in a line
     except Exception as error:  # a user's models may fail in any way
         said = str(error) if isinstance(error, TypeError | ValueError) else summarize(error)
-        raise typer.BadParameter(said + _place(error)) from error
+        raise typer.BadParameter(said) from error
     typer.echo(chosen)
     if figure is not None:
         chosen.save_figure(figure)
@@ -89,12 +86,8 @@ def _read(path: Path, label: str) -> Any:
 
     try:
         frame = pd.read_csv(path, converters={label: str})
-    except pd.errors.EmptyDataError:
-        raise ValueError(f"{path} is empty: a CSV file with a header and a row per user is needed") from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text ({error}): save it as CSV in UTF-8") from None
-    except (pd.errors.ParserError, ValueError) as error:
-        raise ValueError(f"{path} is not a CSV file: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{path} is not a CSV file in UTF-8 with a header: {error}") from None
     if label not in frame.columns:
         names = ", ".join(map(str, frame.columns[:20]))
         raise ValueError(f"{path} has no column {label!r}, only {names}")
@@ -107,17 +100,9 @@ def _check_outputs(figure: Path | None, *others: Path | None) -> None:
     """Find out before the runs that a file cannot be written."""
     from matplotlib.figure import Figure
 
-    for path in (figure, *others):
-        if path is not None and not path.parent.is_dir():
+    for path in filter(None, (figure, *others)):
+        if not path.parent.is_dir():
             raise ValueError(f"cannot write {path}: there is no directory {path.parent}")
     endings = sorted(Figure().canvas.get_supported_filetypes())
     if figure is not None and figure.suffix[1:].lower() not in endings:
         raise ValueError(f"a figure ends in one of {', '.join(endings)}; got {figure.name!r}")
-
-
-def _place(error: BaseException) -> str:
-    """File and line of the user's code in which an error began, if it did there."""
-    frames = [f for e in (error, error.__cause__) if e for f in traceback.extract_tb(e.__traceback__)]
-    known = (sys.prefix, sys.base_prefix, str(Path(ldp_gym.__file__).parent), "<")
-    own = [frame for frame in frames if not frame.filename.startswith(known)]
-    return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""

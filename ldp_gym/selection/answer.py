@@ -250,8 +250,5 @@ def _table(frame: DataFrame) -> str:
         return f"{row['found']:.0%} {many:>6}{'*' if row['confirmed'] else ''}"
 
     shown = frame.assign(shown=frame.apply(show, axis=1))
-    wide = shown.pivot(index=["learner", "channel"], columns="epsilon", values="shown")
-    order = dict.fromkeys(zip(shown["learner"], shown["channel"], strict=True))
-    wide = wide.loc[sorted(order, key=lambda pair: pair[0])].reset_index()
-    names = {epsilon: f"eps = {epsilon:g}" for epsilon in frame["epsilon"]}
-    return wide.fillna("").rename(columns=names).to_string(index=False)
+    wide = shown.pivot(index=["learner", "channel"], columns="epsilon", values="shown").fillna("")
+    return wide.rename(columns="eps = {:g}".format).reset_index().to_string(index=False)

@@ -99,9 +99,8 @@ def read_log(models: Any, features: Any, labels: Any, probabilities: Any, smooth
         )
     table *= 1.0 - smoothing
     table += smoothing / table.shape[-1]
-    return Log(
-        names, list(range(table.shape[-1])) if classes is None else classes.tolist(), table, found, notes
-    )
+    labelled = list(range(table.shape[-1])) if classes is None else classes.tolist()
+    return Log(names, labelled, table, found, notes)
 
 
 def _of_labels(table: FloatArray, labels: IntArray) -> FloatArray:
@@ -112,13 +111,10 @@ def _of_labels(table: FloatArray, labels: IntArray) -> FloatArray:
 def _named(models: Any) -> dict[str, Any]:
     """Models by name: fitted classifiers, functions, or rows of probabilities."""
     if not isinstance(models, Mapping):
-        what = "fitted classifiers, functions, or rows of a table"
-        listed = validation.list_of(
-            "models", list(models) if isinstance(models, np.ndarray) else models, what
-        )
-        rows = [isinstance(model, Sequence | np.ndarray) for model in listed]
-        titles = ["row" if row else type(m).__name__ for row, m in zip(rows, listed, strict=True)]
-        models = {f"{title} {j}": model for j, (title, model) in enumerate(zip(titles, listed, strict=True))}
+        given = list(models) if isinstance(models, np.ndarray) else models
+        listed = validation.list_of("models", given, "fitted classifiers, functions, or rows of a table")
+        kinds = ["row" if isinstance(m, Sequence | np.ndarray) else type(m).__name__ for m in listed]
+        models = {f"{kind} {j}": model for j, (kind, model) in enumerate(zip(kinds, listed, strict=True))}
     if not models:
         raise ValueError("select needs two or more models, got none")
     return {str(name): model for name, model in models.items()}
@@ -153,11 +149,8 @@ def _predicted(
 ) -> tuple[list[str], npt.NDArray[Any] | None, FloatArray]:
     """Probabilities ``(n, K, M)`` by the models, over all classes that any of them knows."""
     if not any(hasattr(model, "predict_proba") or callable(model) for model in models.values()):
-        return (
-            list(models),
-            None,
-            game_arrays.checked_table(list(models.values()), "table", "model")[None].copy(),
-        )
+        rows = game_arrays.checked_table(list(models.values()), "table", "model")
+        return list(models), None, rows[None].copy()
     if features is None:
         raise TypeError("X is needed: the users' features, which the models predict from")
     known: list[Any] = [getattr(model, "classes_", None) for model in models.values()]
@@ -165,18 +158,18 @@ def _predicted(
     if all(one is not None for one in known):
         same = all(np.array_equal(one, known[0]) for one in known)
         classes = np.asarray(known[0]) if same else np.unique(np.concatenate(known))
-    table: FloatArray | None = None
+    table = np.zeros((0, 0, 0))
     for j, ((name, model), labels) in enumerate(zip(models.items(), known, strict=True)):
         part = _predict(name, model, features)
-        width = len(labels) if classes is not None else part.shape[-1] if table is None else table.shape[-1]
+        if not table.size:
+            every = part.shape[-1] if classes is None else len(classes)
+            _check_size(users, len(models), every)
+            table = np.zeros((users, len(models), every))
+        width = every if classes is None else len(labels)
         if part.shape != (users, width):
             raise ValueError(f"{name!r} must predict {users} rows of {width} labels, got shape {part.shape}")
-        if table is None:
-            _check_size(users, len(models), width if classes is None else len(classes))
-            table = np.zeros((users, len(models), width if classes is None else len(classes)))
         columns = slice(None) if classes is None or same else np.searchsorted(classes, labels)
         table[:, j, columns] = game_arrays.distributions(part, f"what {name!r} predicts for user")
-    assert table is not None, "there is a model"
     return list(models), classes, table
 
 
@@ -203,7 +196,7 @@ def _check_size(users: int, models: int, labels: int) -> None:
     size = 8 * users * models * labels
     if size > _MOST_BYTES:
         raise ValueError(
-            f"probabilities of {users:,} users, {models:,} models and {labels:,} labels "
-            f"take {size / 2**30:.1f} GiB, at most {_MOST_BYTES / 2**30:g} are allowed: give "
-            f"a random sample of at most {_MOST_BYTES // (8 * models * labels):,} users"
+            f"probabilities of {users:,} users, {models:,} models and {labels:,} labels take "
+            f"{size / 2**30:.1f} GiB, more than {_MOST_BYTES / 2**30:g}: give a random sample of at most "
+            f"{_MOST_BYTES // (8 * models * labels):,} users"
         )

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import groupby, islice, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,8 +20,7 @@ from ldp_gym.bench.store import Store, join_outcomes
 from ldp_gym.bench.suites.base import channel_rules
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import FloatArray
-from ldp_gym.core.errors import extra
+from ldp_gym.core.errors import IncompatibleChannelError, extra
 from ldp_gym.core.registry import plain
 from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.engine.learners import as_make_learner
@@ -161,7 +160,9 @@ class _Search:
         rows = [(*game, learner) for game in games for learner in learners]
         found = self.play("screening", rows, self.users, self.runs, self.seed)
         if not found:
-            raise ValueError(f"none of {', '.join(learners)} can read one of these channels")
+            raise ValueError(
+                " ".join([f"none of {', '.join(learners)} can read one of these channels.", *notes])
+            )
         chosen, batches, plan = None, None, None
         again = _CONFIRMATION * self.runs, self.seed + self.runs
         for row in _ranked(found) if len(self.log.labels) >= FEWEST_USERS else []:
@@ -197,53 +198,56 @@ class _Search:
 
     def _distinct(self, games: Sequence[tuple[str, float]]) -> tuple[list[tuple[str, float]], list[str]]:
         """Channels and levels without those that repeat another channel's law, and notes about these."""
-        laws: dict[tuple[str, float], list[FloatArray]] = {}
+        kept: dict[Any, tuple[str, float]] = {}
         same: dict[tuple[str, str], list[str]] = {}
-        for game in games:
-            law = self._law(make_scenario(self._rules(*game, self.users)).channel)
-            twins = [other for other in laws if other[1] == game[1] and _equal(law, laws[other])]
-            if twins:
-                same.setdefault((game[0], twins[0][0]), []).append(f"{game[1]:g}")
-            else:
-                laws[game] = law
-        said = "{} is {} at eps = {}: they are one row."
-        return list(laws), [said.format(*names, ", ".join(levels)) for names, levels in same.items()]
+        unfit: dict[str, str] = {}
+        for channel, epsilon in games:
+            try:
+                law = self._law(make_scenario(self._rules(channel, epsilon, self.users)).channel)
+            except IncompatibleChannelError as error:
+                unfit[channel] = f"{channel} is left out: {error}."
+                continue
+            first, _ = kept.setdefault((epsilon, law or channel), (channel, epsilon))
+            if first != channel:
+                same.setdefault((channel, first), []).append(f"{epsilon:g}")
+        notes = [
+            f"{one} is {other} at eps = {', '.join(eps)}: they are one row."
+            for (one, other), eps in same.items()
+        ]
+        return list(kept.values()), [*unfit.values(), *notes]
 
-    def _law(self, channel: Channel) -> list[FloatArray]:
+    def _law(self, channel: Channel) -> bytes:
         """Law of the messages for a few users and posteriors; empty if messages cannot be listed.
 
-        Rows ``q(z | .) / sum_y q(z | y)`` and their total weight; messages that say the same are merged.
+        Rows ``q(z | .) / sum_y q(z | y)`` and their total weight, rounded; messages that say the same are
+        merged.
         """
-        table, found, rng = self.log.table, [], np.random.default_rng(0)
+        table, law, rng = self.log.table, b"", np.random.default_rng(0)
         for user in np.linspace(0, len(table) - 1, _USERS_COMPARED).astype(int):
             posterior = rng.dirichlet(np.ones(table.shape[1])) if channel.adaptive else None
             try:
                 listed = channel.list_messages(table[user], posterior)
             except TypeError:
-                return []
+                return b""
             said = np.exp(channel.log_density(listed.messages, table[user], posterior))
             said *= np.exp(listed.log_weights)[:, None]
             total = np.maximum(said.sum(axis=-1), np.finfo(np.float64).tiny)
-            rows, which = np.unique((said / total[:, None]).round(9), axis=0, return_inverse=True)
-            found.append(np.column_stack([rows, np.bincount(which.ravel(), weights=total)]))
-        return found
+            rows, which = np.unique((said / total[:, None]).round(7), axis=0, return_inverse=True)
+            weights = np.bincount(which.ravel(), weights=total).round(7)
+            law += np.column_stack([rows, weights]).tobytes()
+        return law
 
     def _rules(self, channel: str, epsilon: float, users: int, **more: Any) -> Rules:
-        return Rules(**channel_rules(channel) | dict(self.rules), epsilon=epsilon, horizon=users, **more)
+        game = {"epsilon": epsilon, "horizon": users, **more}
+        return Rules(**channel_rules(channel) | dict(self.rules) | game)
 
     def play(
         self, title: str, rows: Sequence[Row], users: int, runs: int, seed: int, **more: Any
     ) -> dict[Row, dict[str, Any]]:
         """Columns of the rows that can be played, each from ``runs`` runs of ``users`` users."""
+        plays: dict[str, Any] = {"episodes": runs, "leaders": True, "block": self.runs}
         cells = {
-            row: Experiment(
-                Rules.of({**self._rules(*row[:2], users).given, **more}),
-                row[2],
-                episodes=runs,
-                leaders=True,
-                block=self.runs,
-            ).cells(seed)
-            for row in rows
+            row: Experiment(self._rules(*row[:2], users, **more), row[2], **plays).cells(seed) for row in rows
         }
         outcomes = self.store.outcomes([cell.key for some in cells.values() for cell in some])
         todo = [cell for some in cells.values() for cell in some if cell.key not in outcomes]
@@ -298,19 +302,12 @@ class _Search:
 def _ranked(found: Mapping[Row, Mapping[str, Any]]) -> list[Row]:
     """Rows to confirm: the least eps first, then the fewest users; of level ones those without waiting."""
     enough = {row: columns["users_estimated"] for row, columns in found.items()}
-    ranked: list[Row] = []
-    for level in sorted({row[1] for row in enough}):
-        rows = {row: n for row, n in enough.items() if row[1] == level and math.isfinite(n)}
-        least = _LEVEL * min(rows.values(), default=0.0)
+    enough = {row: users for row, users in enough.items() if math.isfinite(users)}
+    fewest = {eps: min(n for row, n in enough.items() if row[1] == eps) for _, eps, _ in enough}
 
-        def key(row: Row, rows: Mapping[Row, float] = rows, least: float = least) -> tuple[bool, bool, float]:
-            close = rows[row] <= least
-            return not close, close and CHANNELS.class_of(row[0]).adaptive, rows[row]
+    def key(row: Row) -> tuple[float, bool, bool, float]:
+        level = enough[row] <= _LEVEL * fewest[row[1]]
+        return row[1], not level, level and CHANNELS.class_of(row[0]).adaptive, enough[row]
 
-        ranked += sorted(rows, key=key)[:_MOST_CONFIRMED]
-    return ranked
-
-
-def _equal(law: Sequence[FloatArray], other: Sequence[FloatArray]) -> bool:
-    pairs = zip(law, other, strict=False)
-    return bool(law and other) and all(a.shape == b.shape and np.allclose(a, b, atol=1e-8) for a, b in pairs)
+    levels = groupby(sorted(enough, key=key), lambda row: row[1])
+    return [row for _, rows in levels for row in islice(rows, _MOST_CONFIRMED)]
