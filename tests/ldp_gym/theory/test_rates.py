@@ -131,7 +131,7 @@ def averaged_tv(a, size, rounds, epsilon):
 )
 def test_lower_bounds_term_by_term_maximised_by_a_search(name, at_amplitude, values):
     bound = getattr(theory, name)
-    for setting in [(16, 10**4, 1.0), (5, 40, 2.0), (40, 3, 0.5), (9, 700, 4.0)]:
+    for setting in [(16, 10**4, 1.0), (5, 40, 2.0), (40, 3, 0.5), (9, 700, 4.0), (64, 3, 6.0)]:
         found = minimize_scalar(
             lambda log_a, setting=setting: -at_amplitude(math.exp(log_a), *setting),
             bounds=(-9.0, -1e-8),
