@@ -82,9 +82,10 @@ def _epsilon_of_table(table: npt.ArrayLike) -> ExactEpsilon:
         raise ValueError(f"a table has a row for each label, at least 2, got shape {law.shape}")
     with np.errstate(divide="ignore"):
         log_density = np.log(law.T)
-    message = int(_log_ratios(log_density).argmax())
+    ratios = _log_ratios(log_density)
+    message = int(ratios.argmax())
     labels = int(law[:, message].argmax()), int(law[:, message].argmin())
-    return ExactEpsilon(float(_log_ratios(log_density)[message]), labels, np.asarray(message))
+    return ExactEpsilon(float(ratios[message]), labels, np.asarray(message))
 
 
 def worst_case(channel: Channel, candidates: FloatArray, posterior: FloatArray | None) -> ExactEpsilon:
