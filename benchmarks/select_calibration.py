@@ -70,11 +70,11 @@ def fitted_pool(name: str, fitted: int, seed: int) -> Pool:
 
 
 def pools() -> Iterator[tuple[str, Pool]]:
-    yield "softmax, a member", softmax_pool(0, 4, 5, 0.7, True)
-    yield "softmax, no member", softmax_pool(1, 6, 10, 0.7, False)
-    yield "softmax, close", softmax_pool(2, 5, 4, 0.3, False)
+    yield "softmax-member", softmax_pool(0, 4, 5, 0.7, True)
+    yield "softmax-outside", softmax_pool(1, 6, 10, 0.7, False)
+    yield "softmax-close", softmax_pool(2, 5, 4, 0.3, False)
     yield "digits", fitted_pool("digits", 300, 0)
-    yield "breast cancer", fitted_pool("breast_cancer", 120, 0)
+    yield "breast-cancer", fitted_pool("breast_cancer", 120, 0)
     yield "wine", fitted_pool("wine", 60, 0)
     yield "iris", fitted_pool("iris", 50, 0)
 

@@ -24,7 +24,12 @@ def select_command(
             "other columns are predictions, named model:label."
         ),
     ] = None,
-    tolerance: Annotated[float, typer.Option(help="Nats of log-loss per user that do not matter.")] = 0.01,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="Nats of log-loss per user that do not matter; a share of the spread if not given."
+        ),
+    ] = None,
     channel: Annotated[list[str] | None, typer.Option(help="Channel, once for each.")] = None,
     epsilon: Annotated[list[float] | None, typer.Option(help="Privacy level, once for each.")] = None,
     learner: Annotated[list[str] | None, typer.Option(help="Learner, once for each.")] = None,

@@ -70,7 +70,7 @@ class Selection:
 
     def __str__(self) -> str:
         warned = [f"Warning: {text}" for text in self.warnings]
-        title = "\nShare of runs that found it, and users for 95% of the runs (*: confirmed by new runs):"
+        title = "\nShare of runs that found it, and users for 95% of the runs (*: of new runs):"
         return "\n".join([*self.sentences, *warned, title, _table(self.frame)])
 
     def save_figure(self, path: Any) -> None:
@@ -188,9 +188,10 @@ def _advice(
         f"{row['users_estimated']:,.0f} users, {row['found']:.0%} with {row['users']:,}."
     ]
     others = frame[(frame["epsilon"] <= row["epsilon"]) & (frame.index != row.name)]
-    limit = np.where(others["epsilon"] < row["epsilon"], most, row["users_needed"])
+    beyond = row["users_needed"] ** 2 / row["users_low"]  # its interval, moved up by its width, ends there
+    limit = np.where(others["epsilon"] < row["epsilon"], most, beyond)
     names = [_name(other) for _, other in others[others["users_low"] <= limit].iterrows()]
-    if row["users_needed"] ** 2 > most * row["users_low"]:  # its interval, moved by its width, ends beyond
+    if beyond > most:
         names.append("a larger eps")
     if names:
         more = f"; and {len(names) - 3} more" if len(names) > 3 else ""
