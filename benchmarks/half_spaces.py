@@ -1,7 +1,6 @@
-"""Risk of Bayes on every pure channel, on random tables and where channels are blind; figure of the bounds.
+"""Risk of Bayes on every pure channel, on random tables and where channels are blind.
 
-python benchmarks/half_spaces.py table      # docs/data/which-channel.csv: about five minutes
-python benchmarks/half_spaces.py figure     # docs/pictures/bounds.png: about two minutes
+python benchmarks/half_spaces.py      # docs/data/which-channel.csv: about five minutes
 """
 
 from __future__ import annotations
@@ -9,16 +8,14 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-import ldp_agents
+import ldp_agents  # noqa: F401  (registers the learners)
 import ldp_gym
-from ldp_gym import theory
 from ldp_gym.channels.half_space import HalfSpace
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.sampling import normal
@@ -147,81 +144,13 @@ def write_table(path: Path, episodes: int) -> None:
     pd.DataFrame(rows).to_csv(path, index=False)
 
 
-def draw_figure(path: Path, episodes: int) -> None:
-    """Bounds on the KL-risk against T for eight Hadamard pairs, eps = 1, and what Bayes pays there."""
-    import matplotlib
-
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    horizons = [int(t) for t in np.geomspace(100, 100_000, 13).round()]
-    played = horizons[::2][:6]
-    rules = {"hypotheses": "hadamard-star", "num_hypotheses": 16}
-    figure, (risks, growth) = plt.subplots(1, 2, figsize=(9.6, 4.8), layout="constrained")
-    bounds = {
-        "paper, at most": (theory.exp3_bound, "C0--"),
-        "without interaction, at most": (theory.half_space_kl_bound, "C1-"),
-        "with interaction, at most": (theory.interactive_kl_bound, "C2-"),
-        "without interaction, at least": (theory.noninteractive_lower_bound, "C1:"),
-        "with interaction, at least": (theory.interactive_lower_bound, "C2:"),
-        "paper, at least": (theory.lower_bound, "C0:"),
-    }
-    for name, (bound, style) in bounds.items():
-        risks.plot(horizons, [bound(16, rounds, 1.0) for rounds in horizons], style, label=name)
-    for channel, style in (("half-space", "C1o"), ("challenge", "C2s")):
-        worst = [
-            ldp_gym.evaluate(
-                "bayes",
-                {**rules, "channel": channel, "horizon": t},
-                episodes=max(2, episodes // 32),
-                checkpoints=[t],
-                truth="all",
-            ).risk
-            for t in played
-        ]
-        risks.plot(played, worst, style, label=f"Bayes on {channel}, worst truth")
-        print(channel, dict(zip(played, np.round(worst, 1), strict=True)), flush=True)
-        sizes, means, halves = (4, 16, 64), [], []
-        for size in sizes:
-            squares = sum_of_squares(channel, size, max(2, episodes // 2))
-            means.append(squares.mean())
-            halves.append(1.96 * squares.std(ddof=1) / np.sqrt(squares.size))
-        print(channel, sizes, np.round(means, 3), np.round(halves, 3), flush=True)
-        growth.errorbar(sizes, means, halves, fmt=f"{style}-", capsize=3)
-    risks.set(xscale="log", yscale="log", xlabel="rounds T", ylabel="KL-risk, nats")
-    risks.set_title("16 hypotheses (hadamard-star), eps = 1")
-    growth.set(xscale="log", xlabel="hypotheses K", ylabel="sum of TV^2, times tanh^2(eps/2) / (K - 1)")
-    growth.set_xticks(sizes, [str(size) for size in sizes])
-    growth.minorticks_off()
-    growth.set_title("All Hadamard tilts, eps = 1")
-    figure.legend(*risks.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
-    for axes in (risks, growth):
-        axes.grid(alpha=0.3)
-    figure.savefig(path, dpi=120)
-
-
-def sum_of_squares(channel: str, size: int, episodes: int) -> np.ndarray:
-    """``sum_t TV_t^2 tanh^2(eps/2) / (K-1)`` by episode, for U and K - 1 tilts, until the truth is found."""
-    star = ldp_gym.HYPOTHESES["hadamard-star"](size, loss="tv", amplitude=1.0)
-    theorem = channel == "challenge"  # its theorem is for the posterior at rate 1/2, without turning
-    rules = {"hypotheses": star, "channel": channel, "horizon": 150 * size}
-    rules |= {"channel_kwargs": {"turns": 0}} if theorem else {}
-    learner = partial(ldp_agents.Bayes, rate=0.5) if theorem else ldp_agents.Bayes
-    played = ldp_gym.evaluate(learner, rules, episodes=episodes, checkpoints=[150 * size])
-    return played.tv_squared[:, -1] * np.tanh(0.5) ** 2 / (size - 1)
-
-
 def main() -> None:
-    """Write the table, or draw the figure."""
+    """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("what", choices=["table", "figure"])
-    parser.add_argument("--episodes", type=int, help="512 for the table and 200 for the figure if not given")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--episodes", type=int, default=512)
+    parser.add_argument("--out", type=Path, default=Path("docs/data/which-channel.csv"))
     options = parser.parse_args()
-    if options.what == "table":
-        write_table(options.out or Path("docs/data/which-channel.csv"), options.episodes or 512)
-    else:
-        draw_figure(options.out or Path("docs/pictures/bounds.png"), options.episodes or 200)
+    write_table(options.out, options.episodes)
 
 
 if __name__ == "__main__":

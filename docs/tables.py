@@ -5,7 +5,7 @@ stands between them:
 
     <!-- table: limit -->                                      all of docs/data/limit.csv
     <!-- table: outside | where channel = split | only truth, bayes, robust -->
-    <!-- findings: tv | about slope -->                        from docs/data/findings.json
+    <!-- findings: rates | about slope -->                     from docs/data/findings.json
     <!-- names: channels -->                                   every registered name, with its page
     <!-- arguments: LDPDist-v0 -->                             every argument of gym.make
     <!-- end -->

@@ -13,7 +13,6 @@ import numpy as np
 from ldp_gym import statistics
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.results import ExperimentResult, Results
-from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.files import replacing
 from ldp_gym.statistics import Estimate
 
@@ -43,7 +42,8 @@ _COLOURS = {
     "uniform": "#8c8c8c", "wma": "#c44e52", "exp3": "#dd8452", "centred-exp3": "#937860",
     "centred-exp3 on laplace-vector": "#da8bc3", "mle": "#8172b3", "bayes": "#1a1a1a",
     "amortized": "#c2289b", "randomized-response": "#c44e52", "subset-selection": "#dd8452",
-    "laplace-single": "#4c72b0", "vote": "#8172b3", "split": "#55a868", "wheel": "#64b5cd",
+    "laplace-single": "#4c72b0", "half-space": "#1f5fa8", "challenge": "#c2571a",
+    "vote": "#8172b3", "split": "#55a868", "wheel": "#64b5cd",
 }  # fmt: skip
 _OTHERS = (
     "#17a2b8", "#b5a000", "#d6278a", "#1b2a49", "#6b8e23",
@@ -58,7 +58,7 @@ Panels = dict[str, dict[str, dict[str, Estimate]]]
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a figure: estimates along x (style "-"), or a curve without points (":" or "--")."""
+    """A line of a figure: estimates along x ("-", or a marker alone), or a curve (":" or "--")."""
 
     label: str
     x: Sequence[float]
@@ -122,7 +122,7 @@ def draw_lines(lines: Sequence[Line], xlabel: str, ylabel: str = "total KL (nats
     """Draw lines with 95% intervals on logarithmic axes, and a legend at the right."""
     drawing, ((panel,),) = new_figure(width=7.6, height=4.0)
     for i, line in enumerate(lines):
-        _draw_line(panel, line, i - (len(lines) - 1) / 2.0)
+        draw_line(panel, line, i - (len(lines) - 1) / 2.0)
     panel.set(xlabel=xlabel, ylabel=ylabel)
     set_log_scale(panel, "x", sorted({at for line in lines for at in line.x}))
     set_log_scale(panel, "y")
@@ -130,44 +130,38 @@ def draw_lines(lines: Sequence[Line], xlabel: str, ylabel: str = "total KL (nats
     return drawing
 
 
-def _draw_line(panel: Axes, line: Line, place: float) -> None:
+def draw_line(panel: Axes, line: Line, place: float) -> None:
     """Draw a line; it is moved a little, so that lines do not hide each other."""
-    points = line.style == "-"
+    points = line.style not in (":", "--")
     x = np.asarray(line.x, dtype=np.float64)
     if points and len(x) > 1:
         x = x * (x.max() / x.min()) ** (0.008 * place)
     values = [estimate.value for estimate in line.y]
-    marker = "o" if points else ""
-    panel.plot(x, values, line.style, marker=marker, label=line.label or None, color=line.colour)
+    style = "o-" if line.style == "-" else line.style
+    panel.plot(x, values, style, label=line.label or None, color=line.colour)
     if points:
         bounded = [(at, e.low, e.high) for at, e in zip(x, line.y, strict=True) if e.known]
         if bounded:
             panel.vlines(*np.transpose(bounded), color=line.colour, linewidth=1)
 
 
-def pair_lines(
-    results: Results,
-    position: Callable[[Experiment], float],
-    measure: Callable[[ExperimentResult], FloatArray],
-    bound: Callable[[ExperimentResult], float],
-    fitted: int = 0,
-) -> list[Line]:
-    """Make a line of means for each learner on each channel, with its slope, and a dotted one of its bound.
-
-    The slope is fitted to the last ``fitted`` points; 0: to all.
-    """
+def pair_lines(results: Results, position: Callable[[Experiment], float]) -> list[Line]:
+    """Make a line of risks for each learner and channel, with its slope, and a dotted one of its bound."""
     lines = []
     for i, (learner, channel) in enumerate(results.pairs):
         line, hue = results.line(learner, channel, position), pair_colour(learner, channel, i)
         if not line:
             continue
-        x, y, label = [position(r.experiment) for r in line], [*map(measure, line)], f"{learner} on {channel}"
+        x, y, label = (
+            [position(r.experiment) for r in line],
+            [r.totals for r in line],
+            f"{learner} on {channel}",
+        )
         if len(line) > 1:
-            slope = statistics.slope(x[-fitted:], y[-fitted:])
-            error = f" ± {slope.half:.2f}" if slope.known else ""
-            label += f"\nslope {slope.value:z.2f}{error}" + (" at the end" if fitted else "")
+            slope = statistics.slope(x, y)
+            label += f"\nslope {slope.value:z.2f}" + (f" ± {slope.half:.2f}" if slope.known else "")
         lines.append(Line(label, x, [*map(statistics.mean, y)], hue))
-        bounds = [*map(bound, line)]
+        bounds = [r.bound for r in line]
         if len(line) > 1 and np.isfinite(bounds).all():
             lines.append(Line("bound", x, [*map(Estimate, bounds)], hue, ":"))
     return lines

@@ -5,9 +5,8 @@ from ldp_gym.bench.suites.base import DELTA, SIZES, SUITES, Suite
 from ldp_gym.bench.suites.your_game import YourGame
 
 _OWN = (
-    *(comparisons.Quick, paper.Upper, paper.NumHypotheses, paper.Epsilon, paper.Lower, paper.NumLabels),
-    *(paper.TV, paper.Limit, comparisons.Contexts, comparisons.Misspecified, comparisons.Moving),
-    comparisons.Splits,
+    *(comparisons.Quick, paper.Rates, paper.NumHypotheses, paper.Epsilon, paper.NumLabels, paper.Limit),
+    *(comparisons.Contexts, comparisons.Misspecified, comparisons.Moving, comparisons.Splits),
 )
 """Suites in the order of a report."""
 SUITES.own.update({suite.name: suite for suite in _OWN})

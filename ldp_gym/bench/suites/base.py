@@ -12,10 +12,9 @@ from ldp_gym import statistics
 from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import Experiment
 from ldp_gym.bench.findings import Finding
-from ldp_gym.bench.results import ExperimentResult, Results
+from ldp_gym.bench.results import Results
 from ldp_gym.channels.base import CHANNELS, Channel
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import FloatArray
 from ldp_gym.core.registry import Registry
 
 if TYPE_CHECKING:
@@ -54,8 +53,6 @@ class Suite(ABC):
         ranks_learners: whether its table is a leaderboard, to be printed too.
         axis: quantity of the x-axis: "T", "K", "M" or "eps"; "" for none.
         predicted: predicted slope in log-log and its reason, by learner and channel.
-        fitted: number of points at the end that slopes are fitted to; 0 for all.
-        quantity: label of the y-axis.
         parameters: arguments that make the suite again, for its record in a store.
     """
 
@@ -65,8 +62,6 @@ class Suite(ABC):
     ranks_learners: ClassVar[bool] = False
     axis: ClassVar[str] = ""
     predicted: ClassVar[Mapping[tuple[str, str], tuple[float, str]]] = {}
-    fitted: ClassVar[int] = 0
-    quantity: ClassVar[str] = "total KL (nats)"
     parameters: Mapping[str, Any] = {}
 
     @property
@@ -82,10 +77,10 @@ class Suite(ABC):
     def findings(self, results: Results) -> Iterable[Finding]:
         """Conclusions from the results; by default the slopes along the axis."""
         for learner, channel in results.pairs if self.axis else ():
-            line = results.line(learner, channel, self.position)[-self.fitted :]
+            line = results.line(learner, channel, self.position)
             if len(line) > 1 and learner != "uniform":
                 x = [self.position(r.experiment) for r in line]
-                slope = statistics.slope(x, [self.measure(r) for r in line])
+                slope = statistics.slope(x, [r.totals for r in line])
                 value, why = self.predicted.get((learner, channel), (None, ""))
                 end = "." if value is None else f"; predicted {value:+g} ({why})."
                 span = f"in {self.axis} from {x[0]:,.10g} to {x[-1]:,.10g}"
@@ -94,13 +89,12 @@ class Suite(ABC):
     def draw(self, results: Results) -> figures.Figure:
         """Draw the figure; by default risks along the axis, or of every learner on every channel."""
         if self.axis:
-            lines = figures.pair_lines(results, self.position, self.measure, self.bound, self.fitted)
-            return figures.draw_lines(lines, self.axis, self.quantity)
+            return figures.draw_lines(figures.pair_lines(results, self.position), self.axis)
         panels: figures.Panels = {}
         for r in sorted(results.successes, key=lambda r: r.learner != "bayes"):  # its bars order the rows
             panel, row = self.place(r.experiment)
             panels.setdefault(panel, {}).setdefault(r.learner, {})[row] = r.risk
-        return figures.draw_rows(panels, xlabel=f"{self.quantity}; bars: Bayes", bars="bayes")
+        return figures.draw_rows(panels, xlabel="total KL (nats); bars: Bayes", bars="bayes")
 
     def place(self, experiment: Experiment) -> tuple[str, str]:
         """Panel and row of an experiment in a figure without an axis."""
@@ -109,14 +103,6 @@ class Suite(ABC):
     def position(self, experiment: Experiment) -> float:
         """Place of an experiment on the axis."""
         return float(getattr(experiment, _AXES[self.axis]))
-
-    def measure(self, result: ExperimentResult) -> FloatArray:
-        """Quantity of the y-axis in each episode; the total KL by default."""
-        return result.totals
-
-    def bound(self, result: ExperimentResult) -> float:
-        """Bound on the mean of that quantity, NaN if there is none; by default a theorem's on the risk."""
-        return result.bound
 
     def tables(self, results: Results) -> dict[str, DataFrame]:
         """Further tables by title; most suites have none."""

@@ -1,8 +1,9 @@
-"""Claims of the paper: upper bounds against T, K, eps and M, lower bounds, and total variation."""
+"""Claims of the paper and the theory: rates between upper and lower bounds, growth with K, eps and M."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,102 +17,10 @@ from ldp_gym.bench.suites.base import REDRAWN, TABLES, Suite, channel_rules
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.rules import Rules
-from ldp_gym.statistics import PValues, above, below, certain, every
-
-_PLAYED = (
-    *((name, "laplace-single") for name in ("exp3", "centred-exp3", "bayes")),
-    ("bayes", "split"),
-)
-"""Learners and channels that several suites play."""
+from ldp_gym.statistics import Estimate, PValues, above, below, certain, every
 
 _FRESH = {**TABLES, **REDRAWN}
 """Rules of Dirichlet(0.3) tables, a new one in every episode."""
-
-
-class Upper(Suite):
-    """EXP3 and WMA as the paper has them, over four decades of T, with the bounds of Sections 4 and 5."""
-
-    name = "upper"
-    title = "Risk against T, below the theorems' bounds"
-    claim = (
-        "Algorithms 1 and 2 have risk of order sqrt(T) up to logarithms: at most the theorem's bound, and "
-        "of slope less than 1 in log-log once they learn. Dirichlet(0.3) tables with K = 8, M = 16, eps = "
-        "1; every episode has its own table, the same at every T: the intervals are over tables. There the "
-        "bounds are vacuous: a learner that never learns keeps them. They are tested on two disjoint "
-        "hypotheses, T = 20,000, at an eps so large that they say something."
-    )
-    axis = "T"
-    fitted = 2
-    pairs = (
-        *(("exp3", "laplace-single", 10**7), ("wma", "laplace-vector", 10**6)),
-        *(("centred-exp3", "laplace-single", 10**6), ("centred-exp3", "laplace-vector", 10**6)),
-        *(("bayes", "laplace-single", 10**6), ("uniform", "laplace-single", 10**4)),
-    )
-    """Learner, channel and the longest horizon that it is worth playing."""
-
-    episodes: ClassVar[dict[int, int]] = {10**3: 64, 10**4: 32, 10**5: 16, 10**6: 8, 10**7: 8}
-    """Number of tables, and episodes, at each horizon; the shorter ones share theirs with the longer."""
-
-    telling: ClassVar[dict[tuple[str, str], float]] = {
-        ("exp3", "laplace-single"): 50.0,
-        ("wma", "laplace-vector"): 1000.0,
-    }
-    """An eps at which the bound is not vacuous for two disjoint hypotheses in 20,000 rounds."""
-
-    def own_experiments(self, small: bool) -> list[Experiment]:
-        counts = {10**3: 8, 10**4: 4} if small else self.episodes
-        tables = [
-            Experiment(
-                Rules.of({**_FRESH, **channel_rules(channel), "horizon": horizon}), learner, episodes=count
-            )
-            for learner, channel, end in self.pairs
-            for horizon, count in counts.items()
-            if horizon <= end
-        ]
-        pair = {"hypotheses": "disjoint", "num_hypotheses": 2, "horizon": 20_000}
-        return tables + [
-            Experiment(
-                Rules.of({**pair, **channel_rules(channel), "epsilon": epsilon}),
-                name,
-                episodes=8,
-                truth="all",
-            )
-            for (learner, channel), epsilon in self.telling.items()
-            for name in (learner, "uniform")
-        ]
-
-    def findings(self, results: Results) -> Iterator[Finding]:
-        yield from super().findings(results)
-        idle = [r.totals / r.horizon for r in results.line("uniform", "laplace-single")[:1]]
-        for learner, channel, _ in self.pairs[:-1]:
-            line = results.line(learner, channel)
-            if idle and line:
-                shares = [r.totals.mean() / r.horizon / idle[0][: len(r.totals)].mean() for r in line]
-                below_half = [r.horizon for r, share in zip(line, shares, strict=True) if share < 0.5]
-                start = f"from T = {below_half[0]:,}" if below_half else "nowhere"
-                text = f"below half of the uniform mixture's risk {start}; at the end it has"
-                yield Finding(f"{learner} on {channel}: {text} {shares[-1]:.2g} of it.")
-            if idle and line and np.isfinite(line[0].bound):
-                never = [idle[0][: len(r.totals)] * r.horizon for r in line]  # without learning
-                most, least = (
-                    max(totals.mean() / r.bound for r, totals in zip(line, some, strict=True))
-                    for some in ([r.totals for r in line], never)
-                )
-                text = f"{learner} on tables: at most {most:.2g} times the theorem's bound; without learning "
-                parts = [below(r.totals, r.bound, control) for r, control in zip(line, never, strict=True)]
-                yield Finding(f"{text}at most {least:.2g} times.", every(parts))
-        for r, control in _with_controls(results.successes):
-            if np.isfinite(r.bound):
-                text = (
-                    f"{r.learner} on two disjoint hypotheses, eps = {r.experiment.epsilon:g}: the worst risk "
-                )
-                text += f"is {r.risk / r.bound} times the theorem's bound; without learning "
-                holds = below(r.evaluation.kl[..., -1], r.bound, control.evaluation.kl[..., -1])
-                yield Finding(f"{text}{control.risk.value / r.bound:.2g} times.", holds)
-        last = results.line("exp3", "laplace-single")[-2:]
-        if len(last) == 2 and last[1].horizon == max(self.episodes):
-            slopes = statistics.slope_contributions([r.horizon for r in last], [r.totals for r in last])
-            yield Finding("exp3: the slope over the last decade is below 1.", below(slopes, 1.0))
 
 
 class Sweep(Suite):
@@ -124,7 +33,8 @@ class Sweep(Suite):
         games = [{**_FRESH, **rules, "horizon": horizon} for rules in self.games[: 3 if small else None]]
         return [
             Experiment(Rules.of({**game, "channel": channel}), learner, episodes=episodes)
-            for learner, channel in (("uniform", "laplace-single"), *_PLAYED)
+            for learner in ("uniform", "exp3", "centred-exp3", "bayes")
+            for channel in ("laplace-single", "split")[: 2 if learner == "bayes" else 1]
             for game in games
         ]
 
@@ -219,80 +129,15 @@ def _pure_channels(adaptive: bool) -> list[str]:
     return sorted(name for name, made in ours.items() if made.pure and (adaptive or not made.adaptive))
 
 
-class Lower(Suite):
-    """Every pure channel that a bound speaks of, in the worst truth, with Bayes and without learning."""
-
-    name = "lower"
-    title = "The lower bounds' classes"
-    claim = (
-        "On the Hadamard class every pure, non-adaptive channel pays at least a T / 132 for some truth, "
-        "whatever the learner (Appendix A): tested at small eps, where that is more than Bayes pays without "
-        "privacy. On the class hadamard-star every pure channel, adaptive or not, pays at least our bound "
-        "(interactive_lower_bound)."
-    )
-    points = ((8, 10_000, 0.05), (8, 30_000, 0.05), (32, 10_000, 0.05), (8, 10_000, 0.1))
-    """2K hypotheses, T and eps: a base point, and others that differ from it in one of them."""
-
-    stars = ((8, 1_000, 1.0), (8, 1_000, 0.2), (32, 1_000, 0.2))
-    """K hypotheses of a star, T and eps."""
-
-    def own_experiments(self, small: bool) -> list[Experiment]:
-        episodes = 8 if small else 16
-        points = ((2, 2_000, 0.02),) if small else self.points
-        stars = ((8, 400, 0.2),) if small else self.stars
-        games = [
-            {"hypotheses": family, "num_hypotheses": k, "horizon": t, "epsilon": e, "channel": channel}
-            for family, some in (("hadamard", points), ("hadamard-star", stars))
-            for k, t, e in some
-            for channel in _pure_channels(adaptive=family == "hadamard-star")
-        ]
-        learners = ("bayes", "uniform")
-        return [
-            Experiment(Rules.of(g), name, episodes=episodes, truth="all") for g in games for name in learners
-        ]
-
-    def _panels(self, results: Results) -> dict[str, tuple[float, list[ExperimentResult]]]:
-        """Lower bound and results of each point, by its title."""
-        panels = {}
-        for (star, point), played in results.group(lambda e: (e.family != "hadamard", _point(e))).items():
-            size, horizon, epsilon = point
-            title = f"{'star, ' if star else '2'}K = {size}, T = {horizon:,}, eps = {epsilon:g}"
-            amplitude = theory.star_amplitude(*point)
-            bound = theory.interactive_lower_bound(*point, amplitude) if star else theory.lower_bound(*point)
-            panels[title] = bound, played
-        return panels
-
-    def findings(self, results: Results) -> Iterator[Finding]:
-        for title, (bound, played) in self._panels(results).items():
-            best, count = min(played, key=lambda r: r.risk.value), len({r.channel for r in played})
-            where = f"{title}: the best of {count} channels is {best.channel} ({best.learner})"
-            text = f"{where}, with {best.risk.value / bound:,.3g} times the lower bound, {bound:.3g} nats."
-            yield Finding(text, _never_below(played, bound))
-
-    def draw(self, results: Results) -> figures.Figure:
-        panels = self._panels(results).items()
-        return figures.draw_ranking(
-            {title.replace(", ", "\n"): panel for title, panel in panels},
-            "worst truth, best learner: multiple of the lower bound",
-        )
-
-
-def _point(experiment: Experiment) -> tuple[int, int, float]:
-    return experiment.num_hypotheses, experiment.horizon, experiment.epsilon
+def _point(result: ExperimentResult) -> tuple[int, int, float]:
+    """K, T and eps."""
+    return result.experiment.num_hypotheses, result.horizon, result.experiment.epsilon
 
 
 def _never_below(played: Sequence[ExperimentResult], bound: float) -> PValues:
     """Test that no result is below a bound; the control is Bayes without privacy, with log K at most."""
     control = theory.nonprivate_bound(played[0].experiment.num_hypotheses)
     return every(above(r.evaluation.kl[..., -1], bound, control) for r in played)
-
-
-def _with_controls(played: Sequence[ExperimentResult]) -> Iterator[tuple[ExperimentResult, ExperimentResult]]:
-    """Results for the worst truth, each with that of the uniform mixture in the same game, the control."""
-    worst = [r for r in played if r.experiment.truth == "all"]
-    controls = {r.experiment.rules: r for r in worst if r.learner == "uniform"}
-    others = [r for r in worst if r.learner != "uniform" and r.experiment.rules in controls]
-    return ((r, controls[r.experiment.rules]) for r in others)
 
 
 class Limit(Suite):
@@ -316,7 +161,7 @@ class Limit(Suite):
         return [Experiment(Rules.of(rules), "bayes", episodes=episodes) for rules in games]
 
     def findings(self, results: Results) -> Iterator[Finding]:
-        for (k, horizon, _), lines in results.group(_point).items():
+        for (k, horizon), lines in results.group(lambda e: (e.num_hypotheses, e.horizon)).items():
             limit = theory.information_limit(k, horizon, 1.0)
             for kind, adaptive in (("non-adaptive", False), ("adaptive", True)):
                 if of_kind := [r for r in lines if CHANNELS.class_of(r.channel).adaptive is adaptive]:
@@ -328,94 +173,269 @@ class Limit(Suite):
             yield Finding(text, _never_below(lines, limit))
 
     def draw(self, results: Results) -> figures.Figure:
-        groups = sorted(results.group(_point).items(), reverse=True)
-        panels = {f"K = {p[0]}": (theory.information_limit(p[0], p[1], 1.0), lines) for p, lines in groups}
+        groups = sorted(results.group(lambda e: (e.num_hypotheses, e.horizon)).items(), reverse=True)
+        panels = {f"K = {k}": (theory.information_limit(k, t, 1.0), lines) for (k, t), lines in groups}
         return figures.draw_ranking(panels, "risk as a multiple of the information limit")
 
 
-class TV(Suite):
-    """Averaged TV-risk against T, with Pinsker's bound."""
+class Rates(Suite):
+    """The paper's learners, half-space and challenge on hard classes, between upper and lower bounds."""
 
-    name = "tv"
-    title = "Total variation"
+    name = "rates"
+    title = "Rates: measured risks between upper and lower bounds"
     claim = (
-        "By Pinsker's inequality the averaged TV-risk is at most sqrt(KL-risk / 2T). Section 6 proves an "
-        "averaged TV-risk of order T^(-1/4) and leaves open whether (1/eps) sqrt(K/T) can be had: the slopes "
-        "in T are measured over 8 Dirichlet(0.3) tables, K = 8, M = 16, eps = 1. It can, on half-space: the "
-        "sum of TV^2 is at most pi (K-1) log K / (4 tanh^2(eps/2)) for every T, class, truth and context: "
-        "measured for the worst truth of 8 tables, and on contexts by two adversaries."
+        "Theorems 4 and 5 bound the KL-risk of WMA and EXP3; ours bound KL-risk and sum of TV^2 on "
+        "half-space, and for Bayes at rate 1/2 on challenge, for every class, truth and context: tested for "
+        "the worst truth. No pure channel is below the lower bounds: the paper's on its Hadamard class "
+        "(channels fixed in advance), ours on hadamard-star (interactive ones too). Tables are "
+        "Dirichlet(0.3), K = 8, M = 16, one per episode. eps = 1 unless said."
     )
-    axis = "T"
-    quantity = "averaged total variation"
+    paper = (
+        *(("exp3", "laplace-single", 10**7), ("wma", "laplace-vector", 10**6)),
+        *(("centred-exp3", "laplace-single", 10**6), ("centred-exp3", "laplace-vector", 10**6)),
+        *(("bayes", "laplace-single", 10**6), ("bayes", "split", 10**6)),
+        ("uniform", "laplace-single", 10**4),
+    )
+    """Learner, channel and the longest horizon that it is worth playing on tables, a new one per episode."""
+
+    schemes: ClassVar[list[tuple[dict[str, Any], dict[str, Any]]]] = [
+        ({}, {"channel": "half-space"}),
+        ({"rate": 0.5}, {"channel": "challenge", "channel_kwargs": {"turns": 0}}),
+        ({"rate": 0.5}, {"channel": "challenge"}),
+        ({"rate": 0.5}, {"channel": "challenge", "channel_kwargs": {"question": "all", "turns": 0}}),
+    ]
+    """Options of Bayes and rules of the channel that our theorems speak of."""
+
+    tilts: ClassVar[dict[str, Any]] = {
+        "hypotheses": "hadamard-star",
+        "hypotheses_kwargs": {"loss": "tv", "amplitude": 1.0},
+    }
+    """The full Hadamard class: the uniform distribution, and K - 1 that double half of the labels."""
 
     def own_experiments(self, small: bool) -> list[Experiment]:
-        vectors = (("wma", "laplace-vector"), ("centred-exp3", "laplace-vector"))
-        games = [
-            (learner, {**_FRESH, **channel_rules(channel), "horizon": horizon})
-            for learner, channel in (*_PLAYED, *vectors)
-            for horizon in ((100, 300) if small else (1_000, 10_000, 100_000, 1_000_000))
+        counts = {10**3: 8, 10**4: 4} if small else {10**3: 64, 10**4: 32, 10**5: 16, 10**6: 8, 10**7: 8}
+        tables = [
+            Experiment(Rules.of({**_FRESH, **channel_rules(channel), "horizon": t}), learner, episodes=count)
+            for learner, channel, end in self.paper
+            for t, count in counts.items()
+            if t <= end
         ]
-        horizon, rounds, count = (300, 150, 4) if small else (10_000, 1_000, 32)
-        theorem = [{**TABLES, "class_seed": i, "horizon": horizon} for i in range(8)]
-        theorem += [{"hypotheses": _tilts(), "horizon": 1_000 if small else 4_000}]
-        natures = [{"nature": n, "horizon": rounds} for n in ("omniscient", "adversary")[: 1 if small else 2]]
-        return [Experiment(Rules.of(rules), learner, episodes=8) for learner, rules in games] + [
-            Experiment(Rules.of({**rules, "channel": "half-space"}), name, episodes=number, truth="all")
-            for some, most in ((theorem, 32), (natures, count))
-            for rules in some
-            for name, number in (("bayes", most), ("uniform", 4))
+        growth = [
+            Experiment(
+                Rules.of({**self.tilts, "num_hypotheses": k, "horizon": 150 * k, **rules}),
+                *("bayes", options, 4 if small else 96),
+            )
+            for options, rules in self.schemes[:2]
+            for k in ((2, 4) if small else (4, 16, 64))
         ]
+        return [*tables, *self._upper_bounds(small), *growth, *self._lower_bounds(small)]
 
-    def measure(self, result: ExperimentResult) -> FloatArray:
-        """TV from the truth of each episode, averaged over its rounds."""
-        return result.evaluation.tv[:, -1] / result.horizon
+    def _upper_bounds(self, small: bool) -> Iterator[Experiment]:
+        """Games for the worst truth, each with the uniform mixture as control."""
+        pair = {"hypotheses": "disjoint", "num_hypotheses": 2, "horizon": 20_000}
+        games: list[tuple[str, dict[str, Any], dict[str, Any], int]] = [
+            (learner, {}, {**pair, **channel_rules(channel), "epsilon": epsilon}, 8)
+            for (learner, channel, _), epsilon in zip(self.paper, (50.0, 1000.0), strict=False)
+        ]  # at smaller eps the bounds are vacuous in 20,000 rounds
+        rounds, count, tables, natures = (400, 4, 1, 0) if small else (1_000, 16, 8, 2)
+        size, every_scheme = (4, 3) if small else (16, 4)
+        places = [({**self.tilts, "num_hypotheses": size, "horizon": 4 * rounds}, every_scheme, count)]
+        places += [({**TABLES, "class_seed": i, "horizon": rounds}, 2, count) for i in range(tables)]
+        places += [({"nature": n, "horizon": 400}, 2, 8) for n in ("omniscient", "adversary")[:natures]]
+        for place, end, episodes in places:
+            games += [("bayes", given, {**place, **rules}, episodes) for given, rules in self.schemes[:end]]
+        for learner, options, rules, episodes in games:
+            yield Experiment(Rules.of(rules), learner, options, episodes, "all")
+            yield Experiment(Rules.of(rules), "uniform", {}, 4, "all")
 
-    def bound(self, result: ExperimentResult) -> float:
-        """Pinsker's bound on the averaged TV-risk; infinite for an infinite risk."""
-        risk = result.risk.value
-        return theory.tv_bound(risk, result.horizon) if np.isfinite(risk) else np.inf
+    def _lower_bounds(self, small: bool) -> Iterator[Experiment]:
+        """Bayes on every pure channel that a lower bound speaks of, and on two along the figure's T."""
+        pairs = [(2, 2_000, 0.02)] if small else [(8, 10_000, 0.05), (8, 10_000, 0.1)]
+        stars = [(8, 400, 0.2)] if small else [(8, 1_000, 1.0), (8, 1_000, 0.2)]
+        line = [(16, t, 1.0) for t in ((100, 316) if small else (100, 316, 1_000, 3_162, 10_000))]
+        for family, points, channels in (
+            ("hadamard", pairs, _pure_channels(adaptive=False)),
+            ("hadamard-star", stars, _pure_channels(adaptive=True)),
+            ("hadamard-star", line, ["half-space", "challenge"]),
+        ):
+            for (k, t, e), channel in itertools.product(points, channels):
+                game = {"hypotheses": family, "num_hypotheses": k, "horizon": t, "epsilon": e}
+                yield Experiment(Rules.of({**game, "channel": channel}), "bayes", episodes=8, truth="all")
 
     def findings(self, results: Results) -> Iterator[Finding]:
-        played = [r for r in results.successes if r.experiment.truth != "all"]
-        above = [str(r.experiment) for r in played if self.measure(r).mean() > self.bound(r)]
-        text = "The averaged TV-risk is below Pinsker's bound from the measured KL-risk everywhere."
-        if above:  # a theorem about these very numbers
-            text = f"Averaged TV-risk exceeds Pinsker's bound: {'; '.join(above)}"
-        yield Finding(text, certain(False) if above else None)
-        yield from _find_squares(results)
-        for learner, channel in results.pairs:
-            if len(line := results.line(learner, channel)) > 1:
-                x, y = [r.horizon for r in line], [self.measure(r) for r in line]
-                slopes = f"slope {statistics.slope(x, y)} in T from {x[0]:,} to {x[-1]:,}, and "
-                slopes += f"{statistics.slope(x[-2:], y[-2:])} from {x[-2]:,} on"
-                text = f"the averaged TV-risk has {slopes} (proved: -1/4 up to logarithms; asked for: -1/2)."
-                yield Finding(f"{learner} on {channel}: {text}")
+        parts = results.group(_part)
+        yield from _find_slopes(_lines(parts.get("tables", [])))
+        yield from _find_upper_bounds(results)
+        for scheme, line in _lines(parts.get("growth", [])).items():
+            sizes, shares = [_point(r)[0] for r in line], [_squares(r) for r in line]
+            logs = [f"{share.value / np.log(k):.2f}" for k, share in zip(sizes, shares, strict=True)]
+            text = f"{scheme}, full Hadamard class, K = {', '.join(map(str, sizes))}: the sum of TV^2, times "
+            text += f"tanh^2(eps/2) / (K-1), is {', '.join(map(str, shares))}; that over log K: "
+            yield Finding(f"{text}{', '.join(logs)}.")
+        for part in ("2K", "star, K"):
+            points: dict[tuple[float, float], list[ExperimentResult]] = {}
+            for r in parts.get(part, []):
+                points.setdefault((_point(r)[0], _point(r)[2]), []).append(r)
+            for (size, epsilon), played in points.items():
+                near = min(played, key=lambda r: r.risk.value / _lower_bound(r))
+                bound, count = _lower_bound(near), len({r.channel for r in played})
+                text = f"{part} = {size}, eps = {epsilon:g}: of {count} channels nearest to the lower bound "
+                text += (
+                    f"is {_scheme(near)}, T = {near.horizon:,}: {near.risk / bound} times {bound:.3g} nats."
+                )
+                yield Finding(text, every(_never_below([r], _lower_bound(r)) for r in played))
+
+    def draw(self, results: Results) -> figures.Figure:
+        drawing, ((risks, squares),) = figures.new_figure(2, width=4.4, height=4.2)
+        parts, blue, red = results.group(_part), figures.colour("half-space"), figures.colour("challenge")
+        line = [r for r in parts.get("star, K", []) if _point(r)[::2] == (16, 1.0)]
+        growth = parts.get("growth", [])
+        horizons, sizes = sorted({r.horizon for r in line}), sorted({_point(r)[0] for r in growth})
+        bounds: list[tuple[str, Any, Any, str, str]] = [
+            ("paper, at most", theory.exp3_bound, None, "#8c8c8c", "--"),
+            ("fixed channel, at most", theory.half_space_kl_bound, theory.half_space_tv_bound, blue, "--"),
+            ("interactive, at most", theory.interactive_kl_bound, theory.interactive_tv_bound, red, "--"),
+            ("fixed channel, at least", theory.noninteractive_lower_bound, None, blue, ":"),
+            ("interactive, at least", theory.interactive_lower_bound, theory.tv_lower_bound, red, ":"),
+            ("paper, at least", theory.lower_bound, None, "#8c8c8c", ":"),
+        ]
+        for label, kl_bound, tv_bound, hue, style in bounds:
+            risks.plot(horizons, [kl_bound(16, t, 1.0) for t in horizons], style, color=hue, label=label)
+            if tv_bound:  # on the square root of the mean of TV^2 over 150 K rounds
+                roots = [np.sqrt(150 * k / (k - 1)) * tv_bound(k, 150 * k, 1.0) for k in sizes]
+                squares.plot(sizes, np.square(np.tanh(0.5) * np.array(roots)), style, color=hue)
+        for panel, played, x, y in (
+            (risks, line, lambda r: r.horizon, lambda r: r.risk),
+            (squares, growth, lambda r: _point(r)[0], _squares),
+        ):
+            for i, (label, some) in enumerate(_lines(played).items()):
+                hue = figures.pair_colour(some[0].learner, some[0].channel, i)
+                dots = figures.Line(label, [*map(x, some)], [*map(y, some)], hue, "os"[panel is squares])
+                figures.draw_line(panel, dots, i)
+        risks.set(xlabel="T", ylabel="KL-risk for the worst truth (nats)", title="hadamard-star, K = 16")
+        label = "sum of TV$^2$, times tanh$^2$(eps/2) / (K - 1)"
+        squares.set(xlabel="K", ylabel=label, title="full Hadamard class, T = 150 K")
+        for panel, ticks in ((risks, horizons), (squares, sizes)):
+            figures.set_log_scale(panel, "x", ticks)
+            figures.set_log_scale(panel, "y")
+        figures.add_legend(drawing)
+        return drawing
 
 
-def _find_squares(results: Results) -> Iterator[Finding]:
-    """Compare the sums of squared TV on half-space, for the worst truth, with their bound."""
-    places: dict[str, list[tuple[FloatArray, ...]]] = {}
-    bounds = {}
-    bayes = results.select(learner="bayes", channel="half-space")
-    for played in _with_controls([*bayes, *results.select(learner="uniform", channel="half-space")]):
-        num_hypotheses, horizon, epsilon = _point(played[0].experiment)
-        nature, family = played[0].experiment.rules.nature, played[0].experiment.family
-        place = "15 Hadamard tilts of the uniform distribution" if family == "table" else "Dirichlet tables"
-        place = f"contexts by {nature}" if nature else place
-        bounds[place] = horizon * theory.half_space_tv_bound(num_hypotheses, horizon, epsilon) ** 2
-        sums = tuple(np.asarray(r.evaluation.tv_squared)[..., -1] for r in played)
-        places.setdefault(place, []).append(sums)
+def _part(experiment: Experiment) -> str:
+    """Part of the rates that an experiment belongs to."""
+    star, worst = experiment.family == "hadamard-star", experiment.truth == "all"
+    if not worst:
+        return "growth" if star else "tables"
+    own_size = star and not experiment.rules.hypotheses_kwargs
+    return "2K" if experiment.family == "hadamard" else "star, K" if own_size else "theorems"
+
+
+def _scheme(result: ExperimentResult) -> str:
+    """Learner and channel with their options, in words."""
+    e = result.experiment
+    parts = (e.learner, e.options), (e.channel, e.rules.channel_kwargs or {})
+    words = [(name, ", ".join(f"{key}={value}" for key, value in given.items())) for name, given in parts]
+    return " on ".join(name + (f" ({given})" if given else "") for name, given in words)
+
+
+def _lines(played: Sequence[ExperimentResult]) -> dict[str, list[ExperimentResult]]:
+    """Results by scheme, along K and T."""
+    lines: dict[str, list[ExperimentResult]] = {}
+    for r in sorted(played, key=_point):
+        lines.setdefault(_scheme(r), []).append(r)
+    return lines
+
+
+def _lower_bound(result: ExperimentResult) -> float:
+    point = _point(result)
+    if result.experiment.family == "hadamard":
+        return theory.lower_bound(*point)
+    return theory.interactive_lower_bound(*point, theory.star_amplitude(*point))
+
+
+def _averaged_tv(result: ExperimentResult) -> FloatArray:
+    return result.evaluation.tv[:, -1] / result.horizon
+
+
+def _squares(result: ExperimentResult) -> Estimate:
+    """Mean of ``sum_t TV_t^2 tanh^2(eps/2) / (K-1)``."""
+    size, _, epsilon = _point(result)
+    unit = (size - 1) / np.tanh(epsilon / 2.0) ** 2
+    return statistics.mean(np.asarray(result.evaluation.tv_squared)[:, -1] / unit, least=0.0)
+
+
+def _find_slopes(lines: Mapping[str, Sequence[ExperimentResult]]) -> Iterator[Finding]:
+    """Slopes in T on tables, where the paper's bounds are vacuous, and Pinsker's inequality."""
+    high = [
+        str(r.experiment)
+        for r in itertools.chain(*lines.values())
+        if np.isfinite(r.risk.value) and _averaged_tv(r).mean() > theory.tv_bound(r.risk.value, r.horizon)
+    ]
+    text = f"above Pinsker's bound: {'; '.join(high)}" if high else "below Pinsker's bound everywhere"
+    yield Finding(f"Tables: the averaged TV-risk is {text}.", certain(False) if high else None)
+    idle = {line[0].learner: line[0].totals / line[0].horizon for line in lines.values()}.get("uniform")
+    for scheme, line in lines.items():
+        if len(line) < 2 or line[0].learner == "uniform" or idle is None:
+            continue
+        x, totals = [r.horizon for r in line[-2:]], [r.totals for r in line[-2:]]
+        kl, tv = statistics.slope(x, totals), statistics.slope(x, [_averaged_tv(r) for r in line[-2:]])
+        never = [idle[: len(r.totals)] * r.horizon for r in line]
+        text = f"{scheme}, tables: from T = {x[0]:,} to {x[1]:,} the KL-risk has slope {kl}, the averaged "
+        share = totals[1].mean() / never[-1].mean()
+        yield Finding(f"{text}TV-risk {tv}; at the end the KL-risk is {share:.2g} of not learning.")
+        if np.isfinite(line[0].bound):
+            games = [(r.totals, r.bound, control) for r, control in zip(line, never, strict=True)]
+            yield _compare(f"KL-risk of {scheme}", {"tables": games})
+        if x[1] == 10**7:
+            text = f"{scheme}, tables: the slope over the last decade is below 1."
+            yield Finding(text, below(statistics.slope_contributions(x, totals), 1.0))
+
+
+def _find_upper_bounds(results: Results) -> Iterator[Finding]:
+    """Compare results for the worst truth with the theorems; the uniform mixture is the control."""
+    worst = [r for r in results.successes if r.experiment.truth == "all"]
+    controls = {r.experiment.rules: r.evaluation for r in worst if r.learner == "uniform"}
+    claims: dict[str, dict[str, list[Any]]] = {}
+    for r in worst:
+        e = r.experiment
+        words = f"{e.family}, K = {e.num_hypotheses}, T = {e.horizon:,}, eps = {e.epsilon:g}"
+        words = f"contexts by {e.rules.nature}" if e.rules.nature else words
+        for name, bound in (_theorems(r) if e.rules in controls else {}).items():
+            both = (getattr(each, name) for each in (r.evaluation, controls[e.rules]))
+            own, control = (np.asarray(values)[..., -1] for values in both)
+            what = "sum of TV^2" if name == "tv_squared" else "KL-risk"
+            places = claims.setdefault(f"{what} of {_scheme(r)} for the worst truth", {})
+            places.setdefault(words, []).append((own, bound, control))
+    yield from (_compare(what, places) for what, places in claims.items())
+
+
+def _compare(what: str, places: Mapping[str, Sequence[Any]]) -> Finding:
+    """Compare samples with their bounds, and with a control's samples: the claim is that all are below."""
+    texts = []
     for place, games in places.items():
-        worst, never = (
-            max(own.mean(axis=-1).max() for own in some) / bounds[place] for some in zip(*games, strict=True)
-        )
-        text = f"bayes on half-space, {place}: the sum of TV^2 is {worst:.2g} times the theorem's bound, "
-        text += f"{bounds[place]:.1f}, for the worst truth; without learning {never:.2g} times."
-        yield Finding(text, every(below(own, bounds[place], idle) for own, idle in games))
+        most, never = (max(np.mean(game[i], axis=-1).max() / game[1] for game in games) for i in (0, 2))
+        texts.append(f"{most:.2g} on {place} ({never:.2g} without learning)")
+    tested = every(below(*game) for games in places.values() for game in games)
+    return Finding(f"{what}, in multiples of its bound: {'; '.join(texts)}.", tested)
 
 
-def _tilts() -> list[list[float]]:
-    """The uniform distribution on 16 labels, and 15 that double the probability of half of them."""
-    from scipy.linalg import hadamard
-
-    return [[1.0 / 16] * 16, *((1.0 + hadamard(16)[1:]) / 16.0).tolist()]
+def _theorems(result: ExperimentResult) -> dict[str, float]:
+    """Bounds on ``kl`` and ``tv_squared`` that a theorem proves for a result."""
+    if np.isfinite(result.bound):
+        return {"kl": result.bound}
+    e, point = result.experiment, _point(result)
+    scheme, given = (e.learner, dict(e.options), e.channel), dict(e.rules.channel_kwargs or {})
+    if scheme == ("bayes", {}, "half-space") and not given:
+        squares = e.horizon * theory.half_space_tv_bound(*point) ** 2
+        return {"tv_squared": squares, "kl": theory.half_space_kl_bound(*point)}
+    if scheme != ("bayes", {"rate": 0.5}, "challenge"):
+        return {}
+    squares = e.horizon * theory.interactive_tv_bound(*point) ** 2
+    if "turns" not in given:  # the default guard
+        return {"tv_squared": squares / 0.25}
+    every_one = given.get("question") == "all"
+    by_theorem = {} if every_one else {"tv_squared": squares}
+    if every_one == (point[0] > 9):  # the risk's bound is Theorem 1's up to K = 9, then Theorem 2's
+        by_theorem["kl"] = theory.interactive_kl_bound(*point)
+    return by_theorem

@@ -9,6 +9,7 @@ from html import unescape
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 from ldp_gym import bench
 from ldp_gym.bench import SUITES, Results, Store, Verdict, judge, report
@@ -76,19 +77,19 @@ def test_every_experiment_has_its_row(directory, tables):
 
 
 def test_findings_are_those_of_the_suite_with_their_marks(directory, page):
-    suite = SUITES["lower"]()
+    suite = SUITES["rates"]()
     results = Results(Store(directory), suite.experiments("small", episodes=2), 0)
-    section = page[page.index('<section id="lower">') : page.index('<section id="certificates">')]
+    section = page[page.index('<section id="rates">') : page.index('<section id="certificates">')]
     found = judge(suite.findings(results))
     assert found
     for finding, _ in found:
-        assert finding.text in section
+        assert escape(finding.text) in section
     for verdict in Verdict:
         assert section.count(f"[{verdict.value}]") == sum(other is verdict for _, other in found)
 
 
 def test_the_channels_are_certified(tables):
-    rows = tables["certificate-table"]
+    rows = [row for row in tables["certificate-table"] if row["Channel"] != "challenge"]  # it has options
     facts = {(row["Channel"], row["Class"].split(",")[0], row["Promised ε"]): row for row in rows}
     assert len(facts) == len(rows), "each channel once for a promise and a kind of class"
     assert {("split", "softmax-linear", "1"), ("one-bit", "hadamard", "0.02")} <= set(facts)
@@ -104,7 +105,7 @@ def test_the_channels_are_certified(tables):
 def test_it_says_on_what_it_was_made_and_how_to_repeat_it(directory, page, tables):
     assert Store(directory).runs()[-1]["machine"] in page
     assert f"numpy {np.__version__}" in page
-    assert [row["Suite"] for row in tables["run-table"]] == ["lower", "quick", "quick"]
+    assert [row["Suite"] for row in tables["run-table"]] == ["rates", "quick", "quick"]
     assert tables["run-table"][0]["Command"] == "<b>ldp-gym</b> bench"
     assert tables["run-table"][0]["Settings"] == '{"episodes": 2, "size": "small"}'
 
@@ -120,7 +121,7 @@ def test_failures_and_what_is_missing_are_shown_and_text_is_escaped(page):
 
 
 def test_figures_are_in_the_page_and_in_files(directory, page):
-    for name in ("quick", "lower"):
+    for name in ("quick", "rates"):
         assert (directory / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert (directory / "figures" / f"{name}.svg").read_text("utf-8").lstrip().startswith("<?xml")
     assert page.count("<svg ") == 2
