@@ -83,7 +83,7 @@ def test_every_measured_table_is_on_a_page(tables):
 
 
 def test_a_block_that_fits_nothing_is_an_error(tables):
-    for wrong in ("table: limit | where channel = nobody", "findings: tv | about nothing of the kind"):
+    for wrong in ("table: limit | where channel = nobody", "findings: rates | about nothing of the kind"):
         with pytest.raises(ValueError, match="nothing in docs/data fits"):
             tables.written(f"<!-- {wrong} -->\n<!-- end -->")
 

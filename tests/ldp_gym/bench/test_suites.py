@@ -59,8 +59,7 @@ def test_conclusions_follow_the_data(played):
     assert verdicts("rates", large, "worst truth") == [Verdict.CONTRADICTED] * 7
 
 
-LOWER = "lower bound"
-"""In the text of findings about what nobody can go below."""
+LOWER = "lower bound"  # in findings about what nobody can go below
 LEARNING = [name for name in SUITES if name != "limit"]
 
 
