@@ -49,7 +49,6 @@ def test_the_command_plays_it_and_reports_it(game):
     code, output = run(*as_options(RULES), *narrow, "--episodes", 40, "--jobs", 1, "--out", game / "out")
     assert code == 0, output
     assert "split" in output
-    assert "identity" in output
     page = (game / "out" / "report.html").read_text()
     assert "my_game:models" in page
     assert "no score and no bound" in page
