@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import sysconfig
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ldp_gym.core.errors import printable
+from ldp_gym.core.registry import PACKAGES
 from ldp_gym.engine.rules import Rules
 
 RuleOption = Annotated[
@@ -42,9 +47,21 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
     except (ImportError, TypeError, ValueError, OverflowError, MemoryError, RecursionError) as error:
-        raise typer.BadParameter(str(error) or type(error).__name__) from error
+        raise typer.BadParameter(f"{error or type(error).__name__}{place_in_own_code(error)}") from error
     except SystemExit as error:
         raise typer.BadParameter(f"code of a module:Class ended the program, by {error!r}") from error
+
+
+def place_in_own_code(error: BaseException) -> str:
+    """File and line of a user's code that raised an error, as `` (mine.py, line 4)``; else nothing."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    packages = [spec.origin for name in PACKAGES if (spec := find_spec(name)) and spec.origin]
+    known = [*(sysconfig.get_path(name) for name in ("stdlib", "purelib")), *map(os.path.dirname, packages)]
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if os.path.isfile(frame.filename) and not frame.filename.startswith(tuple(known)):
+            return f" ({os.path.basename(frame.filename)}, line {frame.lineno})"
+    return ""
 
 
 def say(console: Console, text: str, style: str = "", mark: Text | str = "") -> None:

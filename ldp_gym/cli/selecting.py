@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ldp_gym.cli.arguments import RuleOption, allow_local_imports, rules_of
+from ldp_gym.cli.arguments import RuleOption, allow_local_imports, place_in_own_code, rules_of
 from ldp_gym.core.errors import summarize
 from ldp_gym.core.registry import resolve
 from ldp_gym.selection import select
@@ -75,7 +75,7 @@ def select_command(
         raise  # the command says it in a line
     except Exception as error:  # a user's models may fail in any way
         said = str(error) if isinstance(error, TypeError | ValueError) else summarize(error)
-        raise typer.BadParameter(said) from error
+        raise typer.BadParameter(f"{said}{place_in_own_code(error)}") from error
     typer.echo(chosen)
     if figure is not None:
         chosen.save_figure(figure)

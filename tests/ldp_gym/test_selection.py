@@ -399,7 +399,7 @@ def test_the_command_answers_from_a_csv_file(folder):
         (None, ["--label", "digt"], "has no column 'digt', only x, digit"),
         (None, ["--figure", "x.nope"], "a figure ends in one of"),
         (None, ["--table", "none/x.csv"], "there is no directory none"),
-        (None, ["--models", "the_models:broken"], "division by zero"),
+        (None, ["--models", "the_models:broken"], "division by zero (the_models.py, line "),
         (None, ["--models", "no_such_module:x"], "No module named 'no_such_module'"),
         (None, ["--rule", "channel_kwargs.clip=1"], "takes no option 'clip'"),
     ],
