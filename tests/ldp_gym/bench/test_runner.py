@@ -145,6 +145,7 @@ def cluster(workers):
 
 
 def test_a_cluster_whose_worker_is_killed(expected, tmp_path):
+    pytest.importorskip("distributed", reason="needs the extra: pip install 'ldp-gym[cluster]'")
     with cluster(workers=2) as (address, workers):
         played = []
 

@@ -74,6 +74,8 @@ def test_a_dict_of_rules_names_the_nearest(call):
 
 @pytest.mark.parametrize("command", [["audit", "split"], ["bench"], ["train", "amortized"]])
 def test_commands_share_the_rules(command):
+    if "train" in command:
+        pytest.importorskip("torch", reason="needs the extra: pip install 'ldp-gym[rl]'")
     code, output = run_in_line(*command, "--rule", "class_sed=3")
     assert code == 2
     assert "did you mean 'class_seed'" in output
