@@ -15,7 +15,7 @@ import pytest
 _MODULES = {"scikit-learn": "sklearn", "import-linter": "importlinter", "pygame-ce": "pygame"}
 """Packages whose module has another name, hyphens aside."""
 
-_COME_WITH = {"griffe": "mkdocstrings", "nbformat": "nbclient"}
+_COME_WITH = {"griffe": "mkdocstrings", "markupsafe": "jinja2", "nbformat": "nbclient"}
 """Modules of packages that no extra names, and the package that brings each."""
 
 

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import ldp_gym
 
 
@@ -94,6 +96,7 @@ except SystemExit:
 
 
 def test_training_needs_no_extra_but_its_own():
+    pytest.importorskip("torch", reason="needs the extra: pip install 'ldp-gym[rl]'")
     assert "Train an agent" in run(TRAIN)
 
 

@@ -123,6 +123,7 @@ for index, _ in share_out(work, range(4), 2):
 
 @pytest.mark.posix_only("SIGKILL")
 def test_workers_end_when_the_process_that_started_them_is_killed(tmp_path):
+    pytest.importorskip("joblib", reason="needs the extra: pip install 'ldp-gym[bench]'")
     command = [sys.executable, "-c", STARTED, str(tmp_path)]
     subprocess.run(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False)
     workers = [int(path.name) for path in tmp_path.iterdir()]
