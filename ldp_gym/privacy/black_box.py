@@ -53,7 +53,7 @@ _MOST_ASKED, _MOST_PAIRED, _MOST_FLOATS, _MOST_FEATURES = 512, 24, 16, 24
 _PAIRS = 16
 """Number of label pairs whose events are compared: those whose messages differ most."""
 
-_MOST_TRIALS = 1e15
+_MOST_TRIALS = 1e10
 """Largest number of trials that is named as needed."""
 
 
@@ -93,7 +93,7 @@ class EpsilonEstimate:
     def trials_needed(self) -> int | None:
         """Number of trials that would break the claim, were the shares of the event those seen here.
 
-        None if the claim is broken already, if there is none, or if these shares are within it.
+        None if the claim is broken already, if there is none, or if 10^10 trials would not break it.
         """
         if self.claimed is None or not self.holds:
             return None

