@@ -101,6 +101,14 @@ def positive(name: str, value: object, *, most: float = sys.float_info.max) -> f
     return _real_where(lambda x: 0.0 < x <= most, name, value, f"be positive and {limit}")
 
 
+def squarable(name: str, value: object, *, most: float = sys.float_info.max) -> float:
+    """``value`` as a positive float, at most ``most``, whose square and its inverse are floats too."""
+    number = positive(name, value, most=most)
+    if number < 1e-150:
+        raise ValueError(f"{name} must be at least 1e-150, so that its square is a float; got {number}")
+    return number
+
+
 def nonnegative(name: str, value: object) -> float:
     """``value`` as a finite float, zero or above."""
     return _real_where(lambda x: 0.0 <= x < math.inf, name, value, "be nonnegative and finite")

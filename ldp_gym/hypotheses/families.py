@@ -197,9 +197,7 @@ class Hadamard(Table):
 
 def _distinguishability(epsilon: float) -> float:
     """``min{(e^eps - 1)^2, 1} e^eps``, infinite beyond the floats."""
-    epsilon = validation.positive("epsilon", epsilon)
-    if epsilon < 1e-150:
-        raise ValueError(f"epsilon must be at least 1e-150, so that its square is a float; got {epsilon}")
+    epsilon = validation.squarable("epsilon", epsilon)
     return min(math.expm1(min(epsilon, 1.0)) ** 2, 1.0) * (math.exp(epsilon) if epsilon < 700.0 else math.inf)
 
 

@@ -115,9 +115,7 @@ def class_floor(
     """
     members = as_hypotheses(hypotheses, {})
     rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
-    epsilon = validation.positive("epsilon", epsilon, most=LARGEST_EPSILON)
-    if epsilon < 1e-150:
-        raise ValueError(f"epsilon must be at least 1e-150, so that its square is a float; got {epsilon}")
+    epsilon = validation.squarable("epsilon", epsilon, most=LARGEST_EPSILON)
     drawn = contexts is None and not members.constant
     if members.constant:
         tables = game_arrays.distributions(members(np.zeros(members.context_dim)))[None]

@@ -25,9 +25,6 @@ from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.hypotheses.families import star_amplitude
 
-_LEAST_EPSILON = 1e-150
-"""Smallest eps of a formula: floats can still take its square."""
-
 
 def _rounds(horizon: int) -> int:
     return validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
@@ -35,12 +32,7 @@ def _rounds(horizon: int) -> int:
 
 def _signal(epsilon: object) -> float:
     """``s = tanh(eps/2)``."""
-    value = validation.positive("epsilon", epsilon)
-    if value < _LEAST_EPSILON:
-        raise ValueError(
-            f"epsilon must be at least {_LEAST_EPSILON:g}, so that its square is a float; got {value}"
-        )
-    return math.tanh(value / 2.0)
+    return math.tanh(validation.squarable("epsilon", epsilon) / 2.0)
 
 
 def _noise(epsilon: npt.ArrayLike, rounds: int) -> float:
@@ -237,7 +229,7 @@ def _best_amplitude(
     """The largest of a bound's values at many amplitudes, or that at a given one; each is a bound."""
     rounds = _rounds(horizon)
     size = validation.whole("num_hypotheses (K)", num_hypotheses, least=2, most=MOST_ROUNDS)
-    _signal(validation.positive("epsilon", epsilon, most=300.0))
+    validation.squarable("epsilon", epsilon, most=300.0)
     if amplitude is not None:
         tried = np.array([validation.positive("amplitude (a)", amplitude, most=1.0)])
     else:
