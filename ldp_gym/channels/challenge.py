@@ -64,7 +64,7 @@ class Challenge(AdaptiveChannel, BitChannel):
     Privacy: the question depends on public things only. Given the question, an answer has probability
     ``e^eps / (e^eps + 1)`` or ``1 / (e^eps + 1)``, or 1/2 on a tie: the ratio is at most ``e^eps``.
 
-    When to use it: users can wait for each other; the first choice up to about eps = 1. It is never blind.
+    When to use it: users can wait for each other, and eps is small (measured at eps = 1). It is never blind.
     Theorems hold for every class, every truth in it and any contexts that are chosen before the coins of
     their round: the learner ``bayes`` with ``rate=0.5``, whose weights are q, has
     ``sum_t E TV_t^2 <= 2 (K - 1) / (guard * tanh^2(eps/2))`` (guard = 1 without turning), and a KL-risk of at
