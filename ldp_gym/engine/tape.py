@@ -24,6 +24,10 @@ from ldp_gym.hypotheses.base import HypothesisClass
 from ldp_gym.natures.base import NatureView
 from ldp_gym.truths.base import TruthView
 
+# glibc hands large freed blocks back to the kernel, and every next block pays for fresh pages, up to a third
+# of the time. Once an array this large was freed, it keeps those of the same size or less (31 MiB).
+np.empty(31 * 2**20, dtype=np.uint8)
+
 
 @dataclass(frozen=True)
 class Tape:
