@@ -1,4 +1,4 @@
-"""Minari datasets of the named games: ``python -m ldp_gym.datasets`` writes nine of them.
+"""Minari datasets of the named games: ``python -m ldp_gym.datasets`` writes twelve of them.
 
 ``ldp-gym/easy/expert-v0`` has the actions of Bayes in LDPDistBox-easy-v0; ``medium`` those of centred EXP3,
 ``random`` uniform ones. They go to Minari's own directory; the extra ``datasets`` is needed. The reward tells

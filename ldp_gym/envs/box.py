@@ -35,9 +35,10 @@ NAMED_GAMES: dict[str, dict[str, Any]] = {
         "horizon": 200,
     },
     "medium": {},
-    "hard": {"channel": "split", "observation": "message"},
+    "memory": {"channel": "split", "observation": "message"},
+    "hard": {"channel": "randomized-response", "observation": "message"},
 }
-"""Keyword arguments of LDPDistBox-easy-v0, LDPDistBox-medium-v0 and LDPDistBox-hard-v0. They never change."""
+"""Keyword arguments of LDPDistBox-easy-v0, -medium-v0, -memory-v0 and -hard-v0. They never change."""
 
 _ROUNDS_AT_ONCE = 2**13
 """Target number of rounds, over all games, whose features are worked out at once: temporary arrays of this
@@ -151,27 +152,32 @@ class BoxReferee(Referee):
             self._table = scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))
         self._evidence = np.zeros((num_games, scenario.game.num_hypotheses + 1), dtype=np.float32)
         self._returns = np.zeros(num_games)
-        raw = arguments.observation == "message"
-        self._row = RawRow(scenario.observation_space, scenario.horizon) if raw else None
-        self.space = RunningEvidence.space(scenario.game) if self._row is None else self._row.space
+        self._row: RawRow | None = None
+        self.space = RunningEvidence.space(scenario.game)
+        if arguments.observation == "message":
+            self._row = RawRow(scenario.observation_space, scenario.horizon)
+            self.space = self._row.space
+        self._last = np.zeros((num_games, self._row.width if self._row else 0), dtype=np.float32)
 
     def begin(
         self, games: IntArray, generators: Sequence[np.random.Generator], member: int | None = None
     ) -> dict[str, npt.NDArray[Any]]:
         """Begin new episodes in the given games; returns their info."""
-        self._evidence[games] = 0.0
-        self._returns[games] = 0.0
+        for state in (self._evidence, self._last, self._returns):
+            state[games] = 0.0
         return super().begin(games, generators, member)
 
     def observe(self, game: int | EllipsisType = ...) -> Any:
         """The features of one game, or of all."""
         if self._row is not None:
-            return self._row(super().observe(game))
+            return self._row(super().observe(game), self._last[game])
         return self._evidence[game].copy()
 
     def judge(self, predictions: FloatArray) -> tuple[FloatArray, dict[str, npt.NDArray[Any]]]:
         """Charge mixtures of the hypotheses by weights ``(B, K)``; the rewards are gains."""
         playback = self._playback
+        if self._row is not None:
+            self._last[...] = self._row.shown(super().observe())
         candidates = playback.now("candidates") if self._table is None else self._table
         self._evidence[...] = playback.now("evidence")
         uniform_losses = np.minimum(playback.now("uniform_losses"), self._max_loss)  # before the next round
@@ -197,8 +203,9 @@ class LDPDistBoxEnv(LDPDistEnv):
     With ``observation="evidence"`` K + 1 numbers: for each hypothesis the evidence of all messages so far in
     units of its noise, and t / T (:class:`ldp_gym.envs.features.RunningEvidence`). This is a sufficient
     statistic up to a factor, so a policy needs no memory; it has to learn how far to trust the evidence.
-    With ``observation="message"`` the raw observation in one row: t / T, context and last message. A policy
-    needs a memory, and has to find out itself what a message means.
+    With ``observation="message"`` the raw observation in one row: t / T, this round's context, and the last
+    message behind the context that it was about (:class:`ldp_gym.envs.features.RawRow`). A policy needs a
+    memory, and has to find out itself what a message means.
 
     ## Action Space
 

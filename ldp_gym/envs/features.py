@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector.utils import batch_space
 
+from ldp_gym.channels.listing import message_range
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
 from ldp_gym.engine.game import Game
@@ -98,30 +99,42 @@ class RunningEvidence:
 
 
 class RawRow:
-    """Raw observations of LDPDist-v0 as one float32 row: t / T, context, message, candidates if shown.
+    """Raw observations as one float32 row: t / T, this round's context, the last context, the last message.
 
-    A message from a ``Discrete`` space is one-hot; any other is shown as it is. ``space`` is the observation
-    space of one game.
+    A message stands next to the context that it was about. Candidates, where they are shown, follow each of
+    the contexts. A message from a ``Discrete`` space is one-hot; any other is shown as it is. In round 0 the
+    last context is zeros, and no name of a one-hot message is 1. ``space`` is the space of one game's row.
     """
 
     def __init__(self, space: gym.spaces.Dict, horizon: int) -> None:
         self._message = space["message"]
         self._horizon = horizon
-        shown = [part for name, part in space.items() if name != "message"]
-        width = sum(math.prod(part.shape) for part in [*shown, self._message] if part.shape)
-        width += int(self._message.n) if isinstance(self._message, gym.spaces.Discrete) else 0
-        self.space: gym.spaces.Box = gym.spaces.Box(-np.inf, np.inf, (width,), dtype=np.float32)
+        self._names = [name for name in ("context", "candidates") if name in space.spaces]
+        shown = [space[name] for name in self._names]
+        self.width = sum(math.prod(part.shape or ()) for part in shown)
+        last = self._message
+        if isinstance(last, gym.spaces.Discrete):
+            last = gym.spaces.MultiBinary(int(last.n))
+        parts = (gym.spaces.Box(0.0, 1.0, (1,)), *shown, *shown, last)
+        ends = [[np.full(part.shape or (), end).ravel() for end in message_range(part)[:2]] for part in parts]
+        low, high = (np.concatenate(side).astype(np.float32) for side in zip(*ends, strict=True))
+        self.space = gym.spaces.Box(low, high, dtype=np.float32)
 
-    def __call__(self, observation: Mapping[str, npt.NDArray[Any]]) -> FloatRow:
-        """The rows ``(..., width)`` of observations with any leading axes."""
+    def shown(self, observation: Mapping[str, npt.NDArray[Any]]) -> FloatRow:
+        """What a round's message will be about, ``(..., width)``: its context, and candidates if shown."""
         batch = observation["context"].shape[:-1]
-        message = np.asarray(observation["message"])
+        parts = [observation[name].reshape(*batch, -1) for name in self._names]
+        return np.concatenate(parts, axis=-1, dtype=np.float32, casting="same_kind")
+
+    def __call__(self, observation: Mapping[str, npt.NDArray[Any]], last: FloatRow) -> FloatRow:
+        """The rows of observations with any leading axes; ``last`` is :meth:`shown` of the round before."""
+        played, message = observation["round"], np.asarray(observation["message"])
         if isinstance(self._message, gym.spaces.Discrete):
-            message = np.arange(self._message.n) == (message - self._message.start)[..., None]
-        parts = [observation["round"] / self._horizon, observation["context"], message.reshape(*batch, -1)]
-        if "candidates" in observation:
-            parts.append(observation["candidates"].reshape(*batch, -1))
-        return np.concatenate(parts, axis=-1, dtype=np.float32, casting="unsafe")
+            named = np.arange(self._message.n) == (message - self._message.start)[..., None]
+            message = named & (played > 0)
+        message = message.reshape(*last.shape[:-1], -1).astype(np.float32)
+        share = (played / self._horizon).astype(np.float32)
+        return np.concatenate([share, self.shown(observation), last, message], axis=-1)
 
 
 class Logits:

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*is set to None:UserWarning")
 
 
 @pytest.mark.parametrize(
-    ("game", "level"), [("easy", "expert"), ("easy", "medium"), ("easy", "random"), ("hard", "expert")]
+    ("game", "level"), [("easy", "expert"), ("easy", "medium"), ("easy", "random"), ("memory", "expert")]
 )
 def test_a_dataset_is_what_the_environment_shows(game, level, tmp_path, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))

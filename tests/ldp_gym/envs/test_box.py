@@ -29,7 +29,7 @@ class Transcript:
     def __init__(self, env, observation):
         self.game, self.raw = env.unwrapped.game, observation == "message"
         self.posterior = self.game.public_posterior() if self.game.channel.adaptive else None
-        self.total, self.spread = np.zeros(4), 0.0
+        self.total, self.spread, self.last = np.zeros(4), 0.0, np.zeros(3)
 
     def learn(self, candidates, message):
         weights = None if self.posterior is None else self.posterior.weights
@@ -44,8 +44,11 @@ class Transcript:
         played, message = int(seen["round"][0]), seen["message"]
         if self.raw:
             space = self.game.channel.message_space
-            row = np.eye(space.n)[message] if isinstance(space, gym.spaces.Discrete) else np.ravel(message)
-            return [played / 40, *seen["context"], *row]
+            row = np.ravel(message)
+            if isinstance(space, gym.spaces.Discrete):
+                row = np.eye(space.n)[message] * (played > 0)
+            last, self.last = self.last, seen["context"]
+            return [played / 40, *seen["context"], *last, *row]
         unit = math.sqrt(40 * self.spread / played) if self.spread else 1.0
         return [*self.total / unit, played / 40]
 
@@ -202,10 +205,14 @@ def test_named_games_are_fixed():
     assert {
         "easy": {"hypotheses": "dirichlet", "channel": "split", "epsilon": 4.0, **size},
         "medium": {},
-        "hard": {"channel": "split", "observation": "message"},
+        "memory": {"channel": "split", "observation": "message"},
+        "hard": {"channel": "randomized-response", "observation": "message"},
     } == NAMED_GAMES
-    shapes = {name: gym.make(f"LDPDistBox-{name}-v0").observation_space.shape for name in NAMED_GAMES}
-    assert shapes == {"easy": (5,), "medium": (9,), "hard": (13,)}
+    spaces = {name: gym.make(f"LDPDistBox-{name}-v0").observation_space for name in NAMED_GAMES}
+    shapes = {name: space.shape for name, space in spaces.items()}
+    assert shapes == {"easy": (5,), "medium": (9,), "memory": (17,), "hard": (25,)}
+    assert spaces["memory"].low.tolist() == [0.0] + [-np.inf] * 8 + [-1.0] * 8
+    assert spaces["hard"].high.tolist() == [1.0] + [np.inf] * 8 + [1.0] * 16
 
 
 def test_wrong_arguments_and_actions_say_what_is_wrong():
