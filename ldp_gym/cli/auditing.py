@@ -143,8 +143,9 @@ def _certify(
     if found.message is not None:
         table.add_row("worst message", Text(np.array2string(np.asarray(found.message), precision=4)))
     table.add_row("in real arithmetic", Text(found.verdict, f"bold {'green' if kept else 'red'}"))
-    colour = {"holds": "green", "broken": "red"}.get(found.floats.verdict, "yellow")
-    table.add_row("in floats", Text(str(found.floats), f"bold {colour}"))
+    floats = audits.reachable(channel, tables[place], uniform_posterior(channel))
+    colour = {"holds": "green", "broken": "red"}.get(floats.verdict, "yellow")
+    table.add_row("in floats", Text(str(floats), f"bold {colour}"))
     console.print(table)
     return tables[place], kept
 

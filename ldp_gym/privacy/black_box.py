@@ -177,27 +177,26 @@ def estimate_epsilon(
     confidence = validation.fraction("confidence", confidence)
     delta = validation.probability_below_one("delta", delta)
     rng = np.random.default_rng(validation.seed("seed", seed))
+    floats = not isinstance(mechanism, Channel) if floats is None else validation.flag("floats", floats)
+    call: Callable[[Any], Any] = mechanism  # type: ignore[assignment]
     if isinstance(mechanism, Channel):
         if num_labels is not None or vectorized:
             raise ValueError("num_labels and vectorized are for functions: a Channel knows its own")
+        table, public = check_situation(mechanism, candidates, posterior)
         claimed, num_labels = mechanism.epsilon if claimed is None else claimed, mechanism.num_labels
+        call, vectorized = lambda labels: mechanism.privatize(labels, table, rng, public), True
+        width = 1 + math.prod(mechanism.message_shape)
     else:
         if not callable(mechanism) or isinstance(mechanism, type):
             what = "a function from a label to a message, or a Channel (made, not its class)"
             raise TypeError(f"mechanism must be {what}, got {validation.describe(mechanism)}")
         if candidates is not None or posterior is not None:
             raise ValueError("candidates and posterior are for Channels: pass num_labels=")
-        num_labels = validation.whole("num_labels (M)", num_labels, least=2)
-    floats = not isinstance(mechanism, Channel) if floats is None else validation.flag("floats", floats)
+        num_labels, width = validation.whole("num_labels (M)", num_labels, least=2), 2
     if claimed is not None and claimed != math.inf:
         claimed = validation.nonnegative("claimed", claimed)
-    trials = validate_trials(trials, num_labels)
-    call: Callable[[Any], Any] = mechanism  # type: ignore[assignment]
-    vectorized = validation.flag("vectorized", vectorized)
-    if isinstance(mechanism, Channel):
-        table, public = check_situation(mechanism, candidates, posterior)
-        validation.fits_memory("trials", trials, 1 + math.prod(mechanism.message_shape), "messages")
-        call, vectorized = lambda labels: mechanism.privatize(labels, table, rng, public), True
+    trials, vectorized = validate_trials(trials, num_labels), validation.flag("vectorized", vectorized)
+    validation.fits_memory("trials", trials, width, "messages")
     source = Mechanism(call, vectorized, validation.positive("time_limit", time_limit))
 
     def messages_of(labels: list[int], count: int) -> list[FloatArray]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass
 
 from ldp_gym.channels.base import Channel, require_channel
 from ldp_gym.channels.clipped import ClippedChannel
@@ -15,7 +13,6 @@ from ldp_gym.core.arrays import FloatArray, Messages, uniform_distribution
 from ldp_gym.core.errors import BrokenPromiseError, BrokenPromiseWarning
 from ldp_gym.core.registry import is_builtin
 from ldp_gym.privacy.exact import exact_delta, exact_epsilon
-from ldp_gym.privacy.floats import Reachability, reachable
 
 TOLERANCE = 1e-9
 """Relative tolerance of a claim, for rounding."""
@@ -39,7 +36,6 @@ class Certificate:
         method: the audit that was made.
         labels: the pair of labels that is told apart best, if the audit names one.
         message: the message that tells them apart, if the audit names one.
-        audit_floats: callback that computes :attr:`floats` when it is first read.
     """
 
     epsilon: float
@@ -49,14 +45,6 @@ class Certificate:
     method: str
     labels: tuple[int, int] | None = None
     message: Messages | None = None
-    audit_floats: Callable[[], Reachability] | None = field(default=None, repr=False, compare=False)
-
-    @cached_property
-    def floats(self) -> Reachability:
-        """Result of the floating-point audit, a separate question (:func:`~ldp_gym.audit.reachable`)."""
-        if self.audit_floats is None:
-            return Reachability("not judged", "the certificate was not made from a channel")
-        return self.audit_floats()
 
     @property
     def holds(self) -> bool:
@@ -79,16 +67,17 @@ def uniform_posterior(channel: Channel) -> FloatArray | None:
 
 
 def certify(channel: Channel, candidates: FloatArray, posterior: FloatArray | None = None) -> Certificate:
-    """Audit a channel's claim at candidates ``(K, M)``: its eps if it is pure, its delta if it is not."""
+    """Audit a channel's claim at candidates ``(K, M)``: its eps if it is pure, its delta if it is not.
+
+    It is about real arithmetic; :func:`~ldp_gym.audit.reachable` is about floats.
+    """
     claim = require_channel(channel).epsilon, channel.delta
-    audit_floats = partial(reachable, channel, candidates, posterior)
     if channel.pure:
         found = exact_epsilon(channel, candidates, posterior)
         method = "exact density ratio over all labels"
-        return Certificate(found.epsilon, 0.0, *claim, method, found.labels, found.message, audit_floats)
+        return Certificate(found.epsilon, 0.0, *claim, method, found.labels, found.message)
     bounds = exact_delta(channel, candidates, channel.epsilon, posterior)
-    method = "accounted delta, an upper bound"
-    return Certificate(channel.epsilon, bounds.upper, *claim, method, audit_floats=audit_floats)
+    return Certificate(channel.epsilon, bounds.upper, *claim, "accounted delta, an upper bound")
 
 
 def warn_of_broken_promise(channel: Channel, candidates: FloatArray) -> None:

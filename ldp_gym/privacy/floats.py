@@ -9,8 +9,7 @@ which one below the step of a uniform is never drawn.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -28,15 +27,11 @@ _UNIFORM_STEPS = 2**53
 _AROUND = 4
 """Number of uniforms looked at on either side of a crossing: rounding is not quite monotone."""
 
-_DENSITIES, _LEAST_MESSAGES = 2_000, 40
-"""Default number of messages times labels, and least number of messages."""
-
 _COIN_DRAWS = 50
 """Number of draws of the public coins at which finite messages are looked at."""
 
 
-@dataclass(frozen=True)
-class Reachability:
+class Reachability(NamedTuple):
     """Result of a floating-point audit.
 
     Attributes:
@@ -45,14 +40,12 @@ class Reachability:
         reason: the reason, in words.
         share: share of messages that can come from one label only; None if unknown.
         correct: share of those that did come from that label.
-        judged: number of messages that were looked at.
     """
 
     verdict: Literal["holds", "broken", "not judged"]
     reason: str
     share: float | None = None
     correct: float | None = None
-    judged: int = 0
 
     @property
     def holds(self) -> bool:
@@ -68,19 +61,13 @@ def reachable(
     candidates: FloatArray,
     posterior: FloatArray | None = None,
     *,
-    messages: int | None = None,
+    messages: int = 200,
     seed: int = 0,
 ) -> Reachability:
     """Look for messages that exclude a label in floating-point arithmetic, at candidates ``(K, M)``.
 
-    It judges channels with finite messages, and ``laplace-single``.
-
-    Args:
-        channel: the channel.
-        candidates: the class at a context.
-        posterior: the public posterior ``(K,)``, if the channel is adaptive.
-        messages: number of messages to look at, if they are real numbers.
-        seed: seed of every random draw.
+    It judges channels with finite messages, and ``laplace-single`` by so many ``messages``; the public
+    ``posterior`` (K,) is for adaptive channels.
 
     Example:
         >>> from ldp_gym.channels import LaplaceSingle, Split
@@ -89,8 +76,6 @@ def reachable(
         ('broken', 'holds')
     """
     candidates, posterior = check_situation(channel, candidates, posterior)
-    if messages is None:
-        messages = max(_LEAST_MESSAGES, _DENSITIES // channel.num_labels)
     messages = validation.whole("messages", messages, least=1)
     validation.fits_memory("messages", messages, channel.num_labels, "densities")
     rng = np.random.default_rng(validation.seed("seed", seed))
@@ -109,7 +94,7 @@ def _judge_finite(
     channel: Channel, listed: list[Messages], candidates: FloatArray, posterior: FloatArray | None
 ) -> Reachability:
     """Compare the probabilities of messages, at some draws of the public coins, with a uniform's step."""
-    lost, seen, excluded = 0.0, 0, False
+    shares, excluded = [], False
     for messages in listed:
         with np.errstate(all="ignore"):
             log_density = channel.log_density(messages, candidates, posterior)
@@ -119,14 +104,12 @@ def _judge_finite(
             return Reachability("not judged", "the density of its messages is not a number")
         can = law > 1.0 / _UNIFORM_STEPS
         excluded |= not can[can.any(axis=1)].all()  # messages that nobody sends do not count
-        lost += float((law * (can.sum(axis=1) == 1)[:, None]).sum(axis=0).mean())
-        seen += len(messages)
+        shares.append(law[can.sum(axis=1) == 1].sum(axis=0).mean())
     if not excluded:
-        reason = "its messages are finitely many, and every label can send each of them"
-        return Reachability("holds", reason, 0.0, None, seen)
-    share = lost / len(listed)
+        return Reachability("holds", "its messages are finitely many, and every label can send each", 0.0)
+    share = float(np.mean(shares))
     reason = f"some labels never send some of its messages; {share:.2%} of messages give their label away"
-    return Reachability("broken", reason, share, 1.0 if share else None, seen)
+    return Reachability("broken", reason, share, 1.0 if share else None)
 
 
 def _judge_laplace(
@@ -136,32 +119,29 @@ def _judge_laplace(
     labels = np.arange(count) % channel.num_labels
     messages = channel.encode(labels, candidates, open_uniforms([rng], (count, 4))[0])
     every = np.tile(np.arange(channel.num_labels), (count, 1))
-    coordinate = revealed_coordinate(messages)
-    frame = np.full((*every.shape, 4), 1.0 - 1.0 / _UNIFORM_STEPS)  # h_t keeps every label
-    frame[..., 2] = (coordinate[:, None] + 0.5) / channel.num_hypotheses
-    wanted = messages[np.arange(count), coordinate][:, None]
+    coordinate = revealed_coordinate(messages)[:, None]
+    uniforms = np.full((*every.shape, 4), 1.0 - 1.0 / _UNIFORM_STEPS)  # h_t keeps every label
+    uniforms[..., 2] = (coordinate + 0.5) / channel.num_hypotheses
+    wanted = np.take_along_axis(messages, coordinate, axis=-1)
 
     def value(numbers: IntArray) -> FloatArray:
         """The revealed loss where the noise is drawn from these uniforms, out of 2^53."""
-        frame[..., 3] = np.clip(numbers, 1, _UNIFORM_STEPS - 1) / _UNIFORM_STEPS
-        drawn = channel.encode(every, candidates, frame)
-        return np.take_along_axis(drawn, coordinate[:, None, None], axis=-1)[..., 0]
+        uniforms[..., 3] = np.clip(numbers, 1, _UNIFORM_STEPS - 1) / _UNIFORM_STEPS
+        drawn = channel.encode(every, candidates, uniforms)
+        return np.take_along_axis(drawn, coordinate[..., None], axis=-1)[..., 0]
 
     low, high = np.ones(every.shape, dtype=np.int64), np.full(every.shape, _UNIFORM_STEPS - 1)
     while (high - low > 1).any():  # a loss falls as its noise rises
         middle = (low + high) // 2
         above = value(middle) >= wanted
         low, high = np.where(above, middle, low), np.where(above, high, middle)
-    reached = np.zeros(every.shape, dtype=bool)
-    for step in range(-_AROUND, _AROUND + 2):
-        reached |= value(low + step) == wanted
-    single = reached.sum(axis=1) == 1
-    share = float(single.mean())
-    correct = float(reached[single, labels[single]].mean()) if single.any() else None
-    found = share, correct, count
+    reached = np.any([value(low + step) == wanted for step in range(-_AROUND, _AROUND + 2)], axis=0)
     if reached.all():
-        return Reachability("not judged", f"each of {count} messages can come from every label", *found)
-    reason = f"{(~reached.all(axis=1)).mean():.1%} of {count} messages cannot come from some label"
-    if single.any():
+        return Reachability("not judged", f"each of {count} messages can come from every label", 0.0)
+    single = reached.sum(axis=1) == 1
+    share, excluding = float(single.mean()), (~reached.all(axis=1)).mean()
+    correct = float(reached[single, labels[single]].mean()) if single.any() else None
+    reason = f"{excluding:.1%} of {count} messages cannot come from some label"
+    if correct is not None:
         reason += f"; {share:.1%} can come from one label only, the true one for {correct:.1%} of those"
-    return Reachability("broken", f"{reason} (unless h_t exchanges it, once in T)", *found)
+    return Reachability("broken", f"{reason} (unless h_t exchanges it, once in T)", share, correct)

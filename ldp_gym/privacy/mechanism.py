@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import math
 import signal
 import threading
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
@@ -38,7 +36,7 @@ _MISSING = -1e308
 
 
 class Mechanism:
-    """A callable from labels to messages, called within a time limit; what it prints is caught.
+    """A callable from labels to messages, called within a time limit.
 
     A call that hangs is interrupted in the main thread of a system with alarms; elsewhere the time is looked
     at between calls. ``messages`` are those of the last labels; ``layout`` makes numbers of them.
@@ -53,10 +51,9 @@ class Mechanism:
 
     def numbers(self, labels: IntArray) -> FloatArray:
         """The messages of labels ``(n,)`` as numbers ``(n, F)``; the first call decides about the columns."""
-        prints, start = _Prints(), time.monotonic()
-        caught = contextlib.redirect_stdout(prints), contextlib.redirect_stderr(prints)
+        start = time.monotonic()
         try:
-            with caught[0], caught[1], _alarm(self._seconds_left):
+            with _alarm(self._seconds_left):
                 self.messages = self._vector(labels) if self._vectorized else list(self._each(labels))
         except _TimeUp:
             raise MechanismFailedError(
@@ -69,10 +66,6 @@ class Mechanism:
                 f"{summarize(error)}. An error tells about the label too: return a message instead"
             ) from error
         self._seconds_left -= time.monotonic() - start
-        if first := prints.first.strip():
-            warnings.warn(
-                f"{self._name} prints, for example {first!r}: the audit does not read it", stacklevel=4
-            )
         self._check_kinds(labels)
         self.layout = self.layout or Layout(self.messages)
         return self.layout.matrix(self.messages)
@@ -107,17 +100,6 @@ class Mechanism:
 
 class _TimeUp(BaseException):
     """The time limit is over; not an Exception, which a mechanism may catch."""
-
-
-class _Prints(io.TextIOBase):
-    """Stream that keeps the beginning of the first text that is written to it."""
-
-    first = ""
-
-    def write(self, text: str) -> int:
-        if not self.first.strip():
-            self.first = str(text)[:80]
-        return len(text)
 
 
 @contextlib.contextmanager

@@ -150,7 +150,7 @@ def judge(channel, table=TWO, **options):
 def test_three_in_a_hundred_messages_of_laplace_single_give_their_label_away():
     """The figure of the design: K = 2, M = 3, T = 100, eps = 1; 3.0%, and 98.7% of those the true one."""
     found = judge(make_channel("laplace-single", 2, 3, 100), messages=6000)
-    assert (found.judged, found.verdict) == (6000, "broken")
+    assert found.verdict == "broken"
     assert 0.02 < found.share < 0.04
     assert 0.97 < found.correct <= 1.0
 
@@ -184,7 +184,7 @@ class Fenced(RandomizedResponse):
 def test_the_share_that_gives_its_label_away_by_hand():
     """A message that two labels send tells neither; a coin's draws count equally."""
     found = judge(Fenced(2, 3, 9))
-    assert (found.verdict, found.judged, found.correct) == ("broken", 3, 1.0)
+    assert (found.verdict, found.correct) == ("broken", 1.0)
     assert found.share == pytest.approx(0.3 / 3)
     sides = judge(make_channel("split", 2, 3, 100, epsilon=60.0))  # label 2 alone is on its side
     assert sides.share == pytest.approx(1 / 3)
@@ -202,15 +202,6 @@ def test_other_real_messages_are_not_judged():
         found = judge(channel)
         assert (found.verdict, found.holds) == ("not judged", False)
         assert "real numbers" in found.reason
-
-
-def test_a_certificate_has_both_answers():
-    table = np.random.default_rng(0).dirichlet(np.full(16, 0.3), size=8)
-    certificate = audit.certify(make_channel("laplace-single", 8, 16, 1000), table)
-    assert certificate.holds
-    assert certificate.floats.verdict == "broken"
-    assert audit.certify(make_channel("split", 8, 16, 1000), table).floats.holds
-    assert audit.Certificate(1.0, 0.0, 1.0, 0.0, "by hand").floats.verdict == "not judged"
 
 
 @pytest.mark.parametrize("name", ["randomized-response", "split", "adaptive-split", "one-bit"])
