@@ -40,7 +40,7 @@ from ldp_gym.core.divergences import negentropy
 from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.hypotheses.base import HypothesisClass, as_hypotheses
 from ldp_gym.theory.floor import risk_floor
-from ldp_gym.theory.pairwise import dominating_law, pair_floor
+from ldp_gym.theory.pairwise import dominating_law, pair_divergences, pair_floor
 
 LARGEST_EPSILON = 20.0
 """Largest eps of a floor; beyond it privacy costs nothing that floats show."""
@@ -200,13 +200,10 @@ def _concave_bounds(tables: FloatArray, multipliers: FloatArray) -> FloatArray:
 
 
 def _divergences(tables: FloatArray) -> FloatArray:
-    """The Jensen-Shannon divergences of all pairs, ``(K, K)``: means over contexts."""
-    own = negentropy(tables).mean(axis=0)
-    rows = [
-        (own + own[j]) / 2.0 - negentropy((tables + tables[:, j : j + 1]) / 2.0).mean(axis=0)
-        for j in range(tables.shape[1])
-    ]
-    return np.maximum(np.array(rows) - 1e-15, 0.0)
+    """Jensen-Shannon divergences of all pairs, ``(K, K)``, rounded down: means over contexts."""
+    likelihoods = np.swapaxes(tables, 1, 2).reshape(-1, tables.shape[1])
+    chances = np.full(len(likelihoods), 1.0 / len(tables))
+    return np.maximum(pair_divergences(chances, likelihoods) - 1e-15, 0.0)
 
 
 # -- Pairs ---------------------------------------------------------------------------------------------

@@ -158,18 +158,18 @@ def _information(
     """The information ``(K, K)``; of an adaptive channel only about the wanted pairs, 0 elsewhere."""
     if not channel.adaptive:
         prior = uniform_distribution(channel.num_hypotheses)
-        return _divergences(*likelihood_ratios(channel, table, prior, None, samples, seed)[:2])
+        return pair_divergences(*likelihood_ratios(channel, table, prior, None, samples, seed)[:2])
     size = channel.num_hypotheses
     information = np.zeros((size, size))
     for j, k in np.argwhere(wanted):
         public = np.zeros(size)
         public[[j, k]] = 0.5
         chances, ratios, _ = likelihood_ratios(channel, table, public, public, samples, seed)
-        information[j, k] = information[k, j] = _divergences(chances, ratios[:, [j, k]])[0, 1]
+        information[j, k] = information[k, j] = pair_divergences(chances, ratios[:, [j, k]])[0, 1]
     return information
 
 
-def _divergences(chances: FloatArray, ratios: FloatArray) -> FloatArray:
+def pair_divergences(chances: FloatArray, ratios: FloatArray) -> FloatArray:
     """The Jensen-Shannon divergences of all pairs, from likelihood ratios ``(n, K)``."""
     from scipy.special import xlog1py
 

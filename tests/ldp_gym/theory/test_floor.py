@@ -2,16 +2,18 @@
 
 import math
 
+import floors as dynamic_program
 import numpy as np
 import pytest
 from extremal import entropy, least_risk, most_information
+from floors import disjoint_floors
 from helpers import ALPHA, PURE
 from scipy.special import rel_entr
 from scipy.stats import binom, norm, sem
 
 import ldp_gym
 from ldp_gym import theory
-from ldp_gym.theory import contraction, disjoint, floor, pairwise
+from ldp_gym.theory import contraction, floor, pairwise
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
@@ -53,7 +55,7 @@ def test_no_adaptive_channel_of_all_is_below_the_floor(size, horizon, epsilon):
     optimum = least_risk(np.eye(size), epsilon, horizon, symmetric=True)
     for found in (
         theory.risk_floor(size, horizon, epsilon),  # shipped, rounded down and interpolated
-        disjoint.disjoint_floors(size, epsilon, 6, horizon)[-1],  # nothing is dropped
+        disjoint_floors(size, epsilon, 6, horizon)[-1],  # nothing is dropped
     ):
         assert (1 - 1e-4) * optimum <= found <= optimum * (1 + 1e-9)
     assert floor._entropy_floor(size, horizon, epsilon, adaptive=True) <= optimum * (1 + 1e-9)
@@ -84,23 +86,20 @@ def test_steps_of_the_floor_by_hand():
 @pytest.mark.parametrize(("size", "epsilon", "depth"), [(3, 1.0, 12), (4, 2.0, 6), (5, 4.0, 4)])
 def test_shipped_floors_are_those_of_the_dynamic_program(size, epsilon, depth):
     """A shallower program is a lower floor, and close; the shipped one grows with T, and ends."""
-    worked = disjoint.disjoint_floors(size, epsilon, depth, 60)
+    worked = disjoint_floors(size, epsilon, depth, 60)
     for rounds in (2, 10, len(worked)):
-        shipped = disjoint.dynamic_floor(size, rounds, epsilon)
+        shipped = floor._shipped_floor(size, rounds, epsilon)
         assert 0.999 * shipped <= worked[rounds - 1] <= shipped * (1 + 1e-3)
-    assert disjoint.dynamic_floor(size, 10**6, epsilon) == disjoint.dynamic_floor(size, 10**7, epsilon)
+    assert floor._shipped_floor(size, 10**6, epsilon) == floor._shipped_floor(size, 10**7, epsilon)
 
 
-def test_a_floor_that_is_not_shipped_is_worked_out_and_dropping_or_bad_prices_lower_it(monkeypatch):
-    low, high = (theory.risk_floor(4, 300, epsilon) for epsilon in (1.0, 0.9))
-    assert low < high < low / 0.9**2 * 1.1
-    assert theory.risk_floor(3, 50, 0.9) > theory.information_limit(3, 50, 0.9)
-    floors = [disjoint.disjoint_floors(5, 1.0, depth, 40)[-1] for depth in (3, 5, 8)]
+def test_between_shipped_eps_the_next_larger_one_counts_and_dropping_or_bad_prices_lower_a_floor(monkeypatch):
+    assert floor._shipped_floor(4, 300, 0.9) == floor._shipped_floor(4, 300, 1.0) > 0.0
+    assert floor._shipped_floor(4, 300, 4.1) == floor._shipped_floor(9, 300, 1.0) == 0.0
+    floors = [disjoint_floors(5, 1.0, depth, 40)[-1] for depth in (3, 5, 8)]
     assert floors == sorted(floors)
-    monkeypatch.setattr(disjoint, "_PIVOTS", 1)
-    disjoint.disjoint_floors.cache_clear()
-    assert disjoint.disjoint_floors(5, 1.0, 8, 40)[-1] < floors[-1]
-    disjoint.disjoint_floors.cache_clear()
+    monkeypatch.setattr(dynamic_program, "_PIVOTS", 1)
+    assert disjoint_floors(5, 1.0, 8, 40)[-1] < floors[-1]
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.5])
