@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ldp_gym.channels.base import AdaptiveChannel, Public
-from ldp_gym.channels.bit import TIE, BitChannel, Questions, label_sides
+from ldp_gym.channels.bit import TIE, BitChannel, Questions, differences, label_sides
 from ldp_gym.channels.half_space import turn_contrast
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import (
@@ -153,8 +153,9 @@ class Challenge(AdaptiveChannel, BitChannel):
             return asked
         ahead = candidates - at(candidates, chosen, slice(None))[..., None, :]  # f_k - f_j
         distance = sums_in_order(np.maximum(-mixture(tempered, ahead), 0.0))  # TV(f_j, fbar)
+        weights, terms = self._public(posterior), differences(candidates)
         for _ in range(self.turns):
-            turned = turn_contrast(turned, candidates, self._public(posterior), steps=1)
+            turned = turn_contrast(turned, candidates, terms, weights)
             answers = expectations(ahead, label_sides(turned, candidates))
             told = sums_in_order(tempered * np.square(answers))
             asked = np.where(told >= self.guard * np.square(distance), turned, asked)

@@ -26,6 +26,7 @@ from ldp_gym.core.arrays import (
     BoolArray,
     FloatArray,
     IntArray,
+    at,
     sums_in_order,
     uniform_distribution,
 )
@@ -104,7 +105,8 @@ class HalfSpace(BitChannel):
         contrast = self._plane(coins[..., : self._dimensions], candidates)
         if self.turned == 0.0:
             return contrast
-        turned = turn_contrast(contrast, candidates, uniform_distribution(self.num_hypotheses), steps=1)
+        weights = uniform_distribution(self.num_hypotheses)
+        turned = turn_contrast(contrast, candidates, differences(candidates), weights)
         return np.where(coins[..., -1:] < self.turned, turned, contrast)
 
     def _plane(self, coins: FloatArray, candidates: FloatArray) -> FloatArray:
@@ -128,34 +130,32 @@ class HalfSpace(BitChannel):
 
 
 def turn_contrast(
-    contrast: FloatArray, candidates: FloatArray, weights: FloatArray, steps: int
+    contrast: FloatArray, candidates: FloatArray, terms: tuple[FloatArray, FloatArray], weights: FloatArray
 ) -> FloatArray:
     """Contrasts whose answers differ more between hypotheses of the given weights ``(..., K)``.
 
     Let ``V(S) = sum_k w_k (f_k(S) - f(S))^2`` with ``f = sum_k w_k f_k``: how much the answers about a set S
-    of labels differ. A step replaces S by the set S' of the labels y with
+    of labels differ. S is replaced by the set S' of the labels y with
     ``sum_k w_k (f_k(S) - f(S)) f_k[y] > 0``, which maximises the covariance of ``f_k(S)`` and ``f_k(S')``. At
     S the covariance is V(S), so at S' it is at least that, and by Cauchy and Schwarz ``V(S') >= V(S)``.
+    ``terms`` are the :func:`differences` of the candidates.
 
     Example:
         K = 3, weights (0.6, 0.25, 0.15). The contrast (1, -1, 0) has label 0 on its positive side, with
-        probabilities (0.6, 0.3, 0.1), 0.45 on average. A step turns it to (1, -0.42, -0.58), which has
+        probabilities (0.6, 0.3, 0.1), 0.45 on average. It is turned to (1, -0.42, -0.58), which has
         label 1 on that side too: the answers (0.9, 0.7, 0.2) tell the likely hypotheses apart better.
 
         >>> table = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
         >>> contrast, weights = np.array([1.0, -1.0, 0.0]), np.array([0.6, 0.25, 0.15])
-        >>> turn_contrast(contrast, table, weights, steps=1).round(2).tolist()
+        >>> turn_contrast(contrast, table, differences(table), weights).round(2).tolist()
         [1.0, -0.42, -0.58]
     """
-    likeliest, terms = weights.argmax(axis=-1)[..., None], differences(candidates)
-    for _ in range(steps):
-        answers = sums_in_order(candidates * label_sides(contrast, *terms)[..., None, :])[..., 0]
-        reference = np.broadcast_to(likeliest, (*answers.shape[:-1], 1))
-        answers -= np.take_along_axis(answers, reference, axis=-1)  # small differences keep their digits
-        turned = weights * (answers - sums_in_order(weights * answers))
-        largest = np.abs(turned).max(axis=-1, keepdims=True)
-        contrast = np.where(largest > 0.0, turned / np.where(largest > 0.0, largest, 1.0), contrast)
-    return contrast
+    answers = sums_in_order(candidates * label_sides(contrast, *terms)[..., None, :])[..., 0]
+    reference = np.broadcast_to(weights.argmax(axis=-1), answers.shape[:-1])  # the likeliest hypothesis
+    answers -= at(answers, reference)[..., None]  # small differences keep their digits
+    turned = weights * (answers - sums_in_order(weights * answers))
+    largest = np.abs(turned).max(axis=-1, keepdims=True)
+    return np.where(largest > 0.0, turned / np.where(largest > 0.0, largest, 1.0), contrast)
 
 
 # -- The geometry, for tables (K, M, B): all is elementwise along the batch, so that no bit depends on it ----

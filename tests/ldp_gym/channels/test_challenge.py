@@ -9,6 +9,7 @@ from scipy import stats
 
 import ldp_agents
 import ldp_gym
+from ldp_gym.channels.bit import differences
 from ldp_gym.channels.challenge import Challenge
 from ldp_gym.channels.half_space import turn_contrast
 from ldp_gym.testing import check_channel
@@ -135,8 +136,9 @@ def test_the_last_turned_set_with_its_share_of_the_distance_is_taken():
         drawn = Challenge(12, 8, 50, turns=0).list_messages(table, posterior).messages[::2]
         for j in range(12):
             expected, distance, which = drawn[j], 0.5 * np.abs(table[j] - q @ table).sum(), 0
+            turned = drawn[j]
             for turns in (1, 2):
-                turned = turn_contrast(drawn[j], table, posterior, turns)
+                turned = turn_contrast(turned, table, differences(table), posterior)
                 answers = table @ (turned @ table > 0.0)
                 told = sum(q[k] * (answers[k] - answers[j]) ** 2 for k in range(12))
                 if told >= 0.9 * distance**2:

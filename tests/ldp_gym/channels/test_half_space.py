@@ -9,6 +9,7 @@ import pytest
 import ldp_gym
 from ldp_gym import theory
 from ldp_gym.channels import half_space
+from ldp_gym.channels.bit import differences
 from ldp_gym.channels.half_space import HalfSpace
 from ldp_gym.testing import check_channel
 
@@ -214,7 +215,7 @@ def test_turning_towards_the_posterior_never_lowers_what_the_likely_ones_differ_
     table, weights = rng.dirichlet(np.full(9, 0.3), size=5), rng.dirichlet(np.full(5, alpha))
     channel = HalfSpace(5, 9, 50)
     plane = channel.messages_given_coins(rng.random((200, 4)), table)[:, 0]
-    for contrast in (plane, half_space.turn_contrast(plane, table, weights, steps=3)):
+    for contrast in (plane, half_space.turn_contrast(plane, table, differences(table), weights)):
         np.testing.assert_allclose(contrast.sum(axis=-1), 0.0, atol=1e-9)
         held = channel.agreement(-contrast, table) @ table.T
         variances.append(np.square(held - (held @ weights)[:, None]) @ weights)
@@ -228,7 +229,7 @@ def test_a_public_coin_decides_about_turning():
     coins = np.random.default_rng(8).random((300, 4))
     mixed = HalfSpace(4, 6, 50, turned=0.4).messages_given_coins(coins, PLAIN)[:, 0]
     plain = HalfSpace(4, 6, 50).messages_given_coins(coins[:, :3], PLAIN)[:, 0]
-    turned = half_space.turn_contrast(plain, PLAIN, np.full(4, 0.25), steps=1)
+    turned = half_space.turn_contrast(plain, PLAIN, differences(PLAIN), np.full(4, 0.25))
     np.testing.assert_array_equal(mixed, np.where(coins[:, 3:] < 0.4, turned, plain))
     check_channel(HalfSpace(4, 6, 50, turned=0.4), samples=20_000)
     assert theory.blind_pairs(HalfSpace(3, 3, 50, turned=0.9), BLIND) == []
