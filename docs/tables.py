@@ -8,6 +8,7 @@ stands between them:
     <!-- findings: rates | about slope -->                     from docs/data/findings.json
     <!-- names: channels -->                                   every registered name, with its page
     <!-- arguments: LDPDist-v0 -->                             every argument of gym.make
+    <!-- games: baselines -->                                  every id, with its best score in that table
     <!-- end -->
 
 Run it after a change of data, or after a run of the benchmark:
@@ -36,7 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "docs" / "data"
 FIGURES = ROOT / "docs" / "pictures" / "results"
 BLOCK = re.compile(
-    r"^<!-- (table|findings|names|arguments): (.+?) -->\n.*?^<!-- end -->$", flags=re.DOTALL | re.MULTILINE
+    r"^<!-- (table|findings|names|arguments|games): (.+?) -->\n.*?^<!-- end -->$", flags=re.DOTALL | re.MULTILINE
 )
 NUMBER = re.compile(r"-$|-?\d")
 
@@ -143,11 +144,44 @@ def _arguments(env_id: str, _: list[str]) -> list[str]:
     return [_line(["argument", "default", "meaning"]), "|---|---|---|", *rows]
 
 
+GAMES = {
+    "LDPDist-v0": ("round, context, last message", "distribution over labels", "the exact posterior"),
+    "LDPDistBox-v0": ("evidence or raw messages", "logits of the models", "your rules; by default as medium"),
+    "LDPDistBox-easy-v0": ("evidence for each model", "logits of the models", "trust in strong messages"),
+    "LDPDistBox-medium-v0": ("evidence for each model", "logits of the models", "calibrated trust in weak messages"),
+    "LDPDistBox-memory-v0": ("last message", "logits of the models", "a memory that adds up messages"),
+    "LDPDistBox-hard-v0": ("context, last message", "logits of the models", "memory and the messages' meaning"),
+    "LDPAsk-v0": ("belief, models", "a question and a prediction", "questions that tell models apart"),
+}
+"""Registered games: what an agent observes, does, and needs."""
+
+
+def _games(name: str, _: list[str]) -> list[str]:
+    """Lines of a table of the registered games, with the best mean score of an algorithm in a table."""
+    import gymnasium as gym
+
+    import ldp_gym  # noqa: F401  (registers the environments)
+
+    with (DATA / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    lines = [_line(["id", "observation", "action", "what solves it", "best score"]), "|---|---|---|---|---|"]
+    for env_id, words in GAMES.items():
+        column = env_id.split("-")[1]
+        scores = [(float(row[column].split()[0]), row) for row in rows if row.get(column, "-") != "-"]
+        if env_id not in gym.registry:
+            continue
+        score, row = max(scores, key=lambda pair: pair[0], default=(1.0, {"algorithm": "bayes"}))
+        best = f"{score:.2f} ({row['algorithm']})" if scores or env_id == "LDPDist-v0" else "-"
+        lines.append(_line([f"`{env_id}`", *words, best]))
+    return lines
+
+
 KINDS: dict[str, Callable[[str, list[str]], list[str]]] = {
     "table": _table,
     "findings": _findings,
     "names": _names,
     "arguments": _arguments,
+    "games": _games,
 }
 
 
