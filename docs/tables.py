@@ -37,7 +37,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "docs" / "data"
 FIGURES = ROOT / "docs" / "pictures" / "results"
 BLOCK = re.compile(
-    r"^<!-- (table|findings|names|arguments|games): (.+?) -->\n.*?^<!-- end -->$", flags=re.DOTALL | re.MULTILINE
+    r"^<!-- (table|findings|names|arguments|games): (.+?) -->\n.*?^<!-- end -->$",
+    flags=re.DOTALL | re.MULTILINE,
 )
 NUMBER = re.compile(r"-$|-?\d")
 
@@ -148,9 +149,9 @@ GAMES = {
     "LDPDist-v0": ("round, context, last message", "distribution over labels", "the exact posterior"),
     "LDPDistBox-v0": ("evidence or raw messages", "logits of the models", "your rules; by default as medium"),
     "LDPDistBox-easy-v0": ("evidence for each model", "logits of the models", "trust in strong messages"),
-    "LDPDistBox-medium-v0": ("evidence for each model", "logits of the models", "calibrated trust in weak messages"),
+    "LDPDistBox-medium-v0": ("evidence for each model", "logits of the models", "trust in weak messages"),
     "LDPDistBox-memory-v0": ("last message", "logits of the models", "a memory that adds up messages"),
-    "LDPDistBox-hard-v0": ("context, last message", "logits of the models", "memory and the messages' meaning"),
+    "LDPDistBox-hard-v0": ("context, last message", "logits of the models", "memory, and what messages mean"),
     "LDPAsk-v0": ("belief, models", "a question and a prediction", "questions that tell models apart"),
 }
 """Registered games: what an agent observes, does, and needs."""
