@@ -3,6 +3,7 @@
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from helpers import Stepwise, assert_same, small_rules
 from rl_helpers import EASY
 from sb3_contrib import RecurrentPPO
@@ -13,7 +14,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNorm
 
 import ldp_agents
 import ldp_gym
-from ldp_agents.rl import SB3VecEnv, ScoreCallback, load, make_sb3_env, save, score_policy
+from ldp_agents.rl import SB3VecEnv, ScoreCallback, ScoreEvalCallback, load, make_sb3_env, save, score_policy
 from ldp_agents.rl.ppo import PPOSettings
 from ldp_gym import wrappers
 from ldp_gym.core.errors import UntrustedCodeError
@@ -142,21 +143,45 @@ def test_no_policy_is_scored_on_episodes_that_it_was_trained_on(seed):
         score_policy(Fixed(0.0), seed=TRAINING.start - 2, episodes=4, **small_rules())
 
 
-def test_a_score_is_of_what_the_policy_saw_in_training():
-    """Observations that VecNormalize has scaled, and a memory."""
+def test_a_score_is_of_what_the_policy_saw_in_training(tmp_path):
+    """Observations that VecNormalize has scaled, stacked frames, and a memory; else there is no score."""
     rules = small_rules("split", epsilon=4.0)
     scaled = VecNormalize(lock_step(16, rules), norm_reward=False)
     scaled.seed(0)
     model = PPO("MlpPolicy", scaled, **SHORT).learn(128)
     scaled.training = False
-    plain = lock_step(16, rules)
+    plain, stacked = lock_step(16, rules), VecFrameStack(make_sb3_env(num_envs=16, **rules), 2)
     memory = RecurrentPPO("MlpLstmPolicy", plain, **SHORT).learn(128)
+    stacking = PPO("MlpPolicy", stacked, **SHORT).learn(128)
+    model.save(tmp_path / "model")
+    scaled.save(str(tmp_path / "statistics"))
+    loaded = PPO.load(tmp_path / "model", device="cpu")
+    repeated = VecFrameStack(lock_step(16, rules), 2)
+
+    def load_statistics(env):
+        return VecNormalize.load(str(tmp_path / "statistics"), env)
+
     uniform, bayes = (
         ldp_gym.evaluate(learner, rules, episodes=16, seed=5).risk for learner in ("uniform", "bayes")
     )
-    for policy, env in ((model, scaled), (memory, plain)):
+    for policy, env, wrapper in (
+        (model, scaled, None),
+        (loaded, scaled, load_statistics),
+        (memory, plain, None),
+        (stacking, repeated, lambda env: VecFrameStack(env, 2)),
+    ):
         expected = (uniform - played(policy, env, 5, rules["horizon"]).mean()) / (uniform - bayes)
-        assert score_policy(policy, episodes=16, seed=5, **rules) == pytest.approx(expected, abs=1e-3)
+        score = score_policy(policy, BOX, wrapper, episodes=16, seed=5, **rules)
+        assert score == pytest.approx(expected, abs=1e-3)
+    assert score_policy(stacking, stacked, seed=5) == pytest.approx(score, abs=1e-6), "as many episodes"
+    for policy, message in (
+        (loaded, r"VecNormalize.load\("),
+        (stacking, r"shape \(10,\), and these .* \(5,\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            score_policy(policy, **rules)
+    with pytest.raises(TypeError, match="has its rules already, got horizon"):
+        score_policy(memory, plain, horizon=3)
 
 
 class Collected(KVWriter):
@@ -179,6 +204,27 @@ def test_a_callback_logs_scores():
     assert logged == pytest.approx((92 * 9.0 + sum(scores)) / 100)
     assert np.isfinite(callback.scores).all()
     assert len(model.ep_info_buffer) == 8, "returns are in SB3's logs"
+
+
+def test_the_best_model_is_kept(tmp_path, monkeypatch):
+    """By its score on fixed episodes: the second of three, with the statistics of VecNormalize."""
+    env = VecNormalize(make_sb3_env(num_envs=4, **EASY))
+    callback = ScoreEvalCallback(BOX, 100, tmp_path / "best", episodes=8, **EASY)
+    model = PPO("MlpPolicy", env, **SHORT, tensorboard_log=str(tmp_path / "logs"))
+    given, scores = iter([0.1, 0.3, 0.2]), []
+    monkeypatch.setattr(
+        callback,
+        "_scoring",
+        lambda model: scores.append(model.policy.state_dict()["log_std"].clone()) or next(given),
+    )
+    model.learn(256, callback=callback)
+    assert callback.scores == [(100, 0.1), (200, 0.3), (256, 0.2)]
+    best = PPO.load(tmp_path / "best" / "best_model.zip", device="cpu")
+    assert torch.equal(best.policy.state_dict()["log_std"], scores[1])
+    assert VecNormalize.load(str(tmp_path / "best" / "vecnormalize.pkl"), make_sb3_env(num_envs=1, **EASY))
+    assert list((tmp_path / "logs").rglob("events.out.tfevents.*")), "tensorboard comes with the extra"
+    monkeypatch.undo()
+    assert callback._scoring(model) == score_policy(model, BOX, episodes=8, seed=1_000_000, **EASY)
 
 
 def played(model, venv, seed, rounds):

@@ -6,6 +6,7 @@ Playing a trained network needs only NumPy; training needs the extra ``rl`` (``p
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ldp_agents.rl.learner import Model, NetworkLearner
@@ -13,7 +14,8 @@ from ldp_agents.rl.policies import PolicyLearner
 from ldp_agents.rl.storage import load, save
 
 if TYPE_CHECKING:
-    from ldp_agents.rl.vec_env import SB3VecEnv, ScoreCallback, make_sb3_env, score_policy
+    from ldp_agents.rl.scoring import ScoreCallback, ScoreEvalCallback, score_policy
+    from ldp_agents.rl.vec_env import SB3VecEnv, make_sb3_env
 
 __all__ = [
     "Model",
@@ -21,6 +23,7 @@ __all__ = [
     "PolicyLearner",
     "SB3VecEnv",
     "ScoreCallback",
+    "ScoreEvalCallback",
     "load",
     "make_sb3_env",
     "save",
@@ -28,9 +31,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in __all__:  # one that needs the extra
-        from ldp_agents.rl import vec_env
+_MODULES = {
+    "SB3VecEnv": "vec_env",
+    "ScoreCallback": "scoring",
+    "ScoreEvalCallback": "scoring",
+    "make_sb3_env": "vec_env",
+    "score_policy": "scoring",
+}
+"""Modules of the names that need the extra: they are imported when a name is first used."""
 
-        return getattr(vec_env, name)
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ldp_agents.rl.policies import PolicyLearner, game_parameters
-from ldp_agents.rl.vec_env import ScoreCallback, make_sb3_env
+from ldp_agents.rl.scoring import ScoreCallback
+from ldp_agents.rl.vec_env import make_sb3_env
 from ldp_gym.core import validation
 from ldp_gym.core.errors import extra
 from ldp_gym.engine.game import Game

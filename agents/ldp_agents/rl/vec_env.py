@@ -1,4 +1,4 @@
-"""Environments for stable-baselines3: games in lock step, their scores, and a callback that logs them."""
+"""Environments for stable-baselines3: games in lock step."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from gymnasium.vector import AutoresetMode
 
 from ldp_gym.core import validation
 from ldp_gym.core.errors import extra
-from ldp_gym.core.seed_ranges import TEST, TRAINING, untrained_seed
-from ldp_gym.evaluation import Recording, evaluate
-from ldp_gym.statistics import score_totals
+from ldp_gym.core.seed_ranges import TRAINING
 
 with extra("rl", "SB3VecEnv"):
-    from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 
@@ -39,76 +36,6 @@ def make_sb3_env(env_id: str = "LDPDistBox-v0", num_envs: int = 64, **rules: Any
     return VecMonitor(SB3VecEnv(games, TRAINING.start))
 
 
-def score_policy(
-    model: Any,
-    env_id: str = "LDPDistBox-v0",
-    *,
-    episodes: int = 64,
-    seed: int = TEST.stop // 2,
-    deterministic: bool = True,
-    **rules: Any,
-) -> float:
-    """Score of a policy on fresh episodes: 0 is the uniform mixture, 1 is Bayes on the same episodes.
-
-    Args:
-        model: a trained algorithm of stable-baselines3 or sb3-contrib, with or without a memory or
-            ``VecNormalize``.
-        env_id: the game.
-        episodes: number of episodes, played in lock step.
-        seed: seed of the first episode: none of those for training, and by default far from the small ones
-            that people train with by hand.
-        deterministic: whether to play the mean action.
-        **rules: keyword arguments of ``gym.make``.
-
-    Raises:
-        ValueError: if the episodes do not show that Bayes beats the uniform mixture, or are for training.
-    """
-    untrained_seed(seed, episodes)
-    if not all(callable(getattr(model, name, None)) for name in ("predict", "get_vec_normalize_env")):
-        raise TypeError(f"model must be an algorithm of stable-baselines3, got {validation.describe(model)}")
-    validation.flag("deterministic", deterministic)
-    env = SB3VecEnv(gym.make_vec(env_id, episodes, autoreset_mode="SameStep", **rules))
-    env.seed(seed)
-    normalizer = model.get_vec_normalize_env()
-    observations, memory = env.reset(), None
-    begins, totals = np.ones(episodes, dtype=np.bool_), np.zeros(episodes)
-    scenario = env.get_attr("scenario")[0]
-    for _ in range(scenario.horizon):
-        seen = observations if normalizer is None else normalizer.normalize_obs(observations)
-        actions, memory = model.predict(seen, state=memory, episode_start=begins, deterministic=deterministic)
-        observations, _, begins, infos = env.step(actions)
-        totals += [info["kl"] for info in infos]
-    games = Recording(scenario)
-    uniform, bayes = (
-        evaluate(name, games, episodes=episodes, seed=seed).kl[:, -1] for name in ("uniform", "bayes")
-    )
-    score = score_totals(uniform, totals, bayes)
-    if score is None:
-        raise ValueError(
-            f"there is no score: {episodes} episodes do not show that Bayes beats the uniform mixture here"
-        )
-    return score
-
-
-class ScoreCallback(BaseCallback):
-    """SB3 callback that logs ``rollout/score``, the mean score of the latest 100 episodes.
-
-    Attributes:
-        scores: the scores of all episodes that have ended, as ``(steps, score)``.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.scores: list[tuple[int, float]] = []
-
-    def _on_step(self) -> bool:
-        ended = [info["score"] for info in self.locals["infos"] if "score" in info]
-        if ended:
-            self.scores += [(self.num_timesteps, value) for value in ended]
-            self.logger.record("rollout/score", float(np.mean([value for _, value in self.scores[-100:]])))
-        return True
-
-
 class SB3VecEnv(VecEnv):
     """B games in lock step as an SB3 ``VecEnv``, equal step for step to a ``DummyVecEnv`` of B environments.
 
@@ -126,14 +53,14 @@ class SB3VecEnv(VecEnv):
                 f'SB3 restarts games at once: make the environment with autoreset_mode="SameStep", got {mode}'
             )
         self.envs = envs
-        self._first_seed = first_seed
+        self.first_seed = first_seed
         self.metadata = envs.metadata
         self._actions: npt.NDArray[Any] | None = None
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
 
     def seed(self, seed: int | None = None) -> list[int]:
         """Choose the seeds of the next reset: of game i ``first_seed + seed + i``."""
-        self._seeds = [self._first_seed + one for one in super().seed(seed)]
+        self._seeds = [self.first_seed + one for one in super().seed(seed)]
         return self._seeds
 
     def reset(self) -> Any:
