@@ -18,8 +18,8 @@ import json
 import math
 import secrets
 from collections.abc import Callable
+from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -44,8 +44,8 @@ _RATIO_ROUNDING = 2.0**-43
 _LARGEST_EXPONENT = 700.0
 """Largest eps whose power is computed. A table of 2^64 cannot tell larger ones apart."""
 
-_RATIO_BITS, _EXP_BITS, _HALVINGS = 48, 160, 10
-"""Fractional bits of a ratio and of the integer exponential, and how often its exponent is halved."""
+_DIGITS = 50
+"""Digits of exponentials and logarithms, which ``decimal`` rounds correctly."""
 
 NEAREST = {
     "laplace-single": "one-bit",
@@ -110,8 +110,8 @@ class ExactTable(NamedTuple):
         if min(map(min, rows)) < 1 or any(sum(column) != TOTAL for column in zip(*rows, strict=True)):
             raise ValueError("counts of a table are positive, and those of a label sum to 2^64")
         counts = np.array(rows, dtype=np.uint64)
-        most, least = _largest_ratio(counts)
-        return cls(messages, counts, Fraction(most, least), _log_above(-(-(most << _RATIO_BITS) // least)))
+        ratio = _largest_ratio(counts)
+        return cls(messages, counts, ratio, _log_above(ratio))
 
 
 class ExactChannel:
@@ -192,10 +192,9 @@ class ExactChannel:
         mean, share = law.mean(axis=1, keepdims=True), _LEAST_SHARE
         while share <= max(_MOST_SHARE, min(_RATIO_ROUNDING / self.channel.epsilon, 1.0)):
             counts = _to_counts(law + share * (mean - law))
-            most, least = _largest_ratio(counts)
-            if most << _EXP_BITS <= least * self._most_ratio:
-                epsilon = min(_log_above(-(-(most << _RATIO_BITS) // least)), self.channel.epsilon)
-                return ExactTable(messages, counts, Fraction(most, least), epsilon)
+            ratio = _largest_ratio(counts)
+            if ratio <= self._most_ratio:
+                return ExactTable(messages, counts, ratio, min(_log_above(ratio), self.channel.epsilon))
             share *= 16.0
         raise BrokenPromiseError(
             f"{self.channel!r} does not keep its promise at these candidates: its density ratios exceed "
@@ -232,40 +231,29 @@ def _to_counts(law: FloatArray) -> npt.NDArray[np.uint64]:
     return counts
 
 
-def _largest_ratio(counts: npt.NDArray[np.uint64]) -> tuple[int, int]:
-    """Numerator and denominator of the largest ratio of two entries of one row."""
+def _largest_ratio(counts: npt.NDArray[np.uint64]) -> Fraction:
+    """Largest ratio of two entries of one row."""
     worst = 1, 1
     for most, least in zip(counts.max(axis=1).tolist(), counts.min(axis=1).tolist(), strict=True):
         if most * worst[1] > worst[0] * least:
             worst = most, least
-    return worst
+    return Fraction(*worst)
 
 
-@lru_cache(maxsize=4096)
-def _log_above(ratio: int) -> float:
-    """Smallest float that is certainly at least ``log(ratio / 2^48)``."""
-    above = math.log(ratio / (1 << _RATIO_BITS))
-    while _exp_below(above) < ratio << (_EXP_BITS - _RATIO_BITS):
-        above = math.nextafter(above, math.inf)
-    return above
+def _log_above(ratio: Fraction) -> float:
+    """Smallest float that is certainly at least ``log(ratio)``."""
+    if ratio == 1:
+        return 0.0
+    with localcontext(prec=_DIGITS, rounding=ROUND_CEILING):
+        log = (Decimal(ratio.numerator) / ratio.denominator).ln().next_plus()
+    above = float(log)
+    return above if above >= log else math.nextafter(above, math.inf)
 
 
-def _exp_below(exponent: float) -> int:
-    """Lower bound on ``2^160 e^x`` for x >= 0, tight to a part of 10^-40.
-
-    The power series of ``e^(x / 1024)``, squared ten times; every step is positive and rounded down.
-    """
-    numerator, denominator = exponent.as_integer_ratio()
-    step = (numerator << _EXP_BITS - _HALVINGS) // denominator
-    total = term = 1 << _EXP_BITS
-    n = 1
-    while term:
-        term = (term * step >> _EXP_BITS) // n
-        total += term
-        n += 1
-    for _ in range(_HALVINGS):
-        total = total * total >> _EXP_BITS
-    return total
+def _exp_below(exponent: float) -> Fraction:
+    """Lower bound on ``e^x``, tight to a part of 10^-49."""
+    with localcontext(prec=_DIGITS):
+        return Fraction(Decimal(exponent).exp().next_minus())
 
 
 def _uniforms(bits: int, count: int) -> FloatArray:
