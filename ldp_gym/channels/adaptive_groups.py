@@ -22,7 +22,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import LEAST_PUBLIC_WEIGHT, AdaptiveChannel, Public
-from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
+from ldp_gym.channels.listing import MOST_ORDERED, MessageList, all_orders
 from ldp_gym.channels.two_level import TwoLevelChannel, best_share, quadratic_losses
 from ldp_gym.core.arrays import (
     BoolArray,
@@ -32,7 +32,6 @@ from ldp_gym.core.arrays import (
     expectations,
     masses,
     mixture,
-    uniform_distribution,
 )
 
 _EQUAL_MEANS = 1e-9
@@ -189,19 +188,15 @@ class AdaptiveGroups(AdaptiveChannel, TwoLevelChannel):
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """All divisions into groups, or random ones, with one message per group."""
-        weights, num_hypotheses = self._public_weights(posterior), self.num_hypotheses
-        if num_hypotheses <= MOST_ORDERED:
-            turns = all_orders(num_hypotheses)
-            chances = _order_chances(turns, weights)
-            groups = self._divide_in_turn(turns, np.broadcast_to(weights, turns.shape))
-        else:
-            groups = self._divide(np.random.default_rng(0).random((NUM_DRAWS, num_hypotheses)), posterior)
-            chances = uniform_distribution(NUM_DRAWS)
+        if self.num_hypotheses > MOST_ORDERED:
+            return self._list_some(candidates, posterior)
+        weights, turns = self._public_weights(posterior), all_orders(self.num_hypotheses)
+        groups = self._divide_in_turn(turns, np.broadcast_to(weights, turns.shape))
         groups, which = np.unique(groups, axis=0, return_inverse=True)
         messages, draws = _name_each(groups)
         with np.errstate(divide="ignore"):
-            log_weights = np.log(np.bincount(which.reshape(-1), chances))[draws]
-        return MessageList(messages, log_weights, draws, complete=num_hypotheses <= MOST_ORDERED)
+            log_weights = np.log(np.bincount(which.reshape(-1), _order_chances(turns, weights)))[draws]
+        return MessageList(messages, log_weights, draws, complete=True)
 
     @property
     def num_public_coins(self) -> int:

@@ -11,7 +11,15 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.accounting import DeltaBounds
-from ldp_gym.channels.listing import MessageList, complete_list, list_space, message_range
+from ldp_gym.channels.listing import (
+    FEWEST_DRAWS,
+    LARGEST_LIST,
+    NUM_DRAWS,
+    MessageList,
+    complete_list,
+    list_space,
+    message_range,
+)
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at
 from ldp_gym.core.errors import IncompatibleChannelError
@@ -208,7 +216,24 @@ class Channel(ABC):
         All messages, if they are few. Where public coins make too many, all messages given some draws of the
         coins; a TypeError if they cannot be listed.
         """
+        if self.num_public_coins and list_space(self.message_space) is None:
+            return self._list_some(candidates, posterior)
         return complete_list(self._every_message("list_messages()"))
+
+    def _list_some(self, candidates: FloatArray, posterior: Public) -> MessageList:
+        """All messages given some draws of the public coins; those of a draw stand for a probability of 1."""
+        parts: list[Messages] = []
+        size, coins = 0, np.random.default_rng(0).random((NUM_DRAWS, self.num_public_coins))
+        while len(parts) < NUM_DRAWS and (size < LARGEST_LIST or len(parts) < FEWEST_DRAWS):
+            parts.append(self.messages_given_coins(coins[len(parts)], candidates, posterior))
+            size += parts[-1].size
+        messages, lengths = np.concatenate(parts), [len(part) for part in parts]
+        of_a_label = self.log_density(messages, candidates, posterior)[
+            :, 0
+        ]  # the sums are those of any label
+        totals = np.logaddexp.reduceat(of_a_label, np.cumsum([0, *lengths[:-1]]))
+        draws = np.repeat(np.arange(len(parts)), lengths)
+        return MessageList(messages, -(totals + math.log(len(parts)))[draws], draws, complete=False)
 
     def _every_message(self, method: str) -> Messages:
         """Every point of a finite message space; ``method`` is what a channel without one has to define."""

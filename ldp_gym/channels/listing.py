@@ -20,8 +20,11 @@ MOST_ORDERED = 8
 NUM_DRAWS = 1000
 """Number of draws of the public coins that stand for all of them, where there are too many."""
 
-_LARGEST_LIST = 20_000_000
-"""Largest list of sets, in floats."""
+LARGEST_LIST = 20_000_000
+"""Largest list of messages, in numbers."""
+
+FEWEST_DRAWS = 20
+"""Smallest number of draws of the public coins, where they are long lists of long messages."""
 
 
 class MessageList(NamedTuple):
@@ -103,25 +106,8 @@ def all_subsets(num_names: int, size: int) -> FloatArray | None:
     return sets
 
 
-def list_windows(num_names: int, sizes: IntArray, log_counts: FloatArray) -> MessageList:
-    """Sets of names, as zeros and ones: the windows on random circles of all N names.
-
-    Given a set, the circle says nothing about the user's name, so it counts as a public coin. Draw i has
-    windows of ``sizes[i]`` names, which stand for ``exp(log_counts[i])`` sets.
-    """
-    sets = draw_windows(np.random.default_rng(0).random((len(sizes), num_names)), sizes)
-    log_weights = np.repeat(log_counts - math.log(num_names * len(sizes)), num_names)
-    draws = np.repeat(np.arange(len(sizes)), num_names)
-    return MessageList(sets.reshape(-1, num_names), log_weights, draws, complete=False)
-
-
 def draw_windows(coins: FloatArray, sizes: IntArray) -> FloatArray:
     """Windows ``(..., N, N)``, as zeros and ones, on circles that uniforms ``(..., N)`` order."""
     places, size = coins.argsort(axis=-1)[..., None, :], coins.shape[-1]
     behind_start = (places - np.arange(size)[:, None]) % size
     return (behind_start < np.asarray(sizes)[..., None, None]).astype(np.float64)
-
-
-def num_circles(num_names: int) -> int:
-    """Number of circles of names to draw, so that their windows fit into memory."""
-    return min(max(_LARGEST_LIST // num_names**2, 20), NUM_DRAWS)

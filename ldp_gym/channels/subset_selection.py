@@ -10,15 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Public
-from ldp_gym.channels.listing import (
-    MOST_MESSAGES,
-    MessageList,
-    all_subsets,
-    complete_list,
-    draw_windows,
-    list_windows,
-    num_circles,
-)
+from ldp_gym.channels.listing import MessageList, all_subsets, complete_list, draw_windows
 from ldp_gym.channels.two_level import EvenChannel, LabelChannel
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages
 
@@ -93,12 +85,8 @@ class SubsetChannel(EvenChannel):
 
     def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
         """All sets of w names, if they are few; else windows on random circles of names."""
-        names, size = self.num_names, self.size
-        if (sets := all_subsets(names, size)) is not None:
-            return complete_list(self._write(sets))
-        draws = num_circles(names)
-        listed = list_windows(names, np.full(draws, size), np.full(draws, log_binomial(names, size)))
-        return listed._replace(messages=self._write(listed.messages))
+        sets = all_subsets(self.num_names, self.size)
+        return self._list_some(candidates, posterior) if sets is None else complete_list(self._write(sets))
 
 
 def log_binomial(n: int, k: int) -> float:
@@ -236,19 +224,3 @@ class UnaryEncoding(LabelChannel):
         size = np.count_nonzero(bits < np.where(np.arange(self.num_labels) == 0, *self.agreement_rates))
         windows = draw_windows(coins, np.array(size)).astype(np.int8)
         return windows if 0 < size < self.num_labels else windows[:1]
-
-    def list_messages(self, candidates: FloatArray, posterior: Public = None) -> MessageList:
-        """All vectors of bits, if they are few; else some with random numbers of ones."""
-        labels = self.num_labels
-        if 2**labels <= MOST_MESSAGES:
-            return complete_list(((np.arange(2**labels)[:, None] >> np.arange(labels)) & 1).astype(np.int8))
-        draws = num_circles(labels)
-        rng = np.random.default_rng(1)
-        sizes = rng.binomial(labels - 1, self.agreement_rates[1], size=draws) + rng.integers(2, size=draws)
-        # The windows of a draw stand for a probability of one.
-        inside = sizes / labels
-        with np.errstate(divide="ignore"):
-            log_window = np.logaddexp(np.log(inside), np.log1p(-inside) - self.epsilon)
-        log_fits = math.log(0.5) + (labels - 1) * self._log_zero - (sizes - 1) * self.epsilon
-        listed = list_windows(labels, sizes, -(log_window + log_fits))
-        return listed._replace(messages=listed.messages.astype(np.int8))
