@@ -30,6 +30,12 @@ FREE_OF_NUM_LABELS = [name for name in CHANNELS if ldp_gym.CHANNELS[name].free_o
 TABLE = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.1, 0.8, 0.0], [0.0, 0.9, 0.1, 0.0]])
 """Three hypotheses; the last label is one that none allows."""
 
+BLIND = np.array([[0.2, 0, 0.8], [0, 0.2, 0.8], [0.5, 0.5, 0]])
+"""The third hypothesis dominates the labels in which the first two differ."""
+
+HARD = np.concatenate([BLIND, [[0.04 - 0.005 * i, 0.04 - 0.005 * i, 0.92 + 0.01 * i] for i in range(5)]])
+"""Eight hypotheses, of which the paper's comparisons tell two apart never, and others hardly."""
+
 NATURES = {
     "iid": {},
     "drift": {"rate": 0.3},
@@ -198,3 +204,14 @@ def listed_law(
     listed = channel.list_messages(table, public)
     log_density = channel.log_density(listed.messages, table, public)
     return listed.messages, np.exp(log_density + listed.log_weights[:, None])
+
+
+def clipped_by_hand(
+    table: np.ndarray, horizon: int, rule: str = "continuous"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Section 4 written out: ``pbar_k(y)``, ``(K, M)``, and the lengths of the cells, ``(M,)``."""
+    lengths = table.shape[1] * table.max(axis=0)
+    if rule == "paper":
+        lengths = np.ceil(lengths - 1e-9)
+    with np.errstate(invalid="ignore"):
+        return (1 - 1 / horizon) * table / lengths + 1 / (horizon * lengths.sum()), lengths

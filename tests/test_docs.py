@@ -84,31 +84,16 @@ def test_every_measured_table_is_on_a_page(tables):
     assert shown == {path.stem for path in tables.DATA.glob("*.csv")}
 
 
-def test_a_block_that_fits_nothing_is_an_error(tables):
-    for wrong in ("table: limit | where channel = nobody", "findings: rates | about nothing of the kind"):
-        with pytest.raises(ValueError, match="nothing in docs/data fits"):
-            tables.written(f"<!-- {wrong} -->\n<!-- end -->")
-
-
-def test_the_page_of_custom_parts_names_every_group_of_entry_points():
-    page = (ROOT / "docs" / "parts.md").read_text()
-    for registry in (*REGISTRIES.values(), SUITES):
-        assert registry.group in page
-
-
 def test_the_bounds_on_the_page_of_the_theory_are_those_of_the_functions():
     page, theory = (ROOT / "docs" / "theory.md").read_text(), ldp_gym.theory
-    names = {
+    for row, names in {
         "KL-risk at most": "exp3_bound half_space_kl_bound interactive_kl_bound",
         "averaged TV-risk at most": "exp3_bound half_space_tv_bound interactive_tv_bound",
-        "rounds to an averaged TV-risk of 0.1": (
-            "sample_complexity half_space_sample_size interactive_sample_size"
-        ),
+        "rounds to .* TV-risk of 0.1": "sample_complexity half_space_sample_size interactive_sample_size",
         "KL-risk at least, on some class": "lower_bound noninteractive_lower_bound interactive_lower_bound",
-    }
-    for row, columns in names.items():
+    }.items():
         middle = 0.1 if row.startswith("rounds") else 10_000
-        expected = [getattr(theory, name)(16, middle, 1.0) for name in columns.split()]
+        expected = [getattr(theory, name)(16, middle, 1.0) for name in names.split()]
         if row.startswith("averaged"):
             expected[0] = theory.tv_bound(expected[0], 10_000)
         cells = re.search(rf"^\| {row} " + 3 * r"\| ([\d,.e]+)[^|]*", page, flags=re.MULTILINE)
@@ -191,11 +176,3 @@ def test_links_from_outside_the_site_resolve_and_every_example_is_listed():
         assert [link for link in links if not (ROOT / link).exists()] == []
     listed = (ROOT / "docs" / "start.md").read_text()
     assert [one.name for one in (ROOT / "examples").glob("*.py") if f"`{one.name}`" not in listed] == []
-
-
-def test_the_menu_and_the_pages_have_the_same_titles():
-    menu = re.findall(r"^ +- (.+): ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), flags=re.MULTILINE)
-    assert {page for _, page in menu} == {page.name for page in (ROOT / "docs").glob("*.md")}
-    for title, page in menu:
-        heading = (ROOT / "docs" / page).read_text().partition("\n")[0]
-        assert heading == ("# ldp_gym" if page == "index.md" else f"# {title}"), page

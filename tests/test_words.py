@@ -53,23 +53,6 @@ def test_docstrings_open_with_a_noun_or_a_verb():
     assert found == []
 
 
-def constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Names in capitals that a module defines, and the source of their values."""
-    for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names = [target.id for target in targets if isinstance(target, ast.Name)]
-            yield from ((name, ast.unparse(node.value)) for name in names if name.isupper())
-
-
-def test_no_constant_s_name_has_two_values():
-    values: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for path, tree in TREES.items():
-        for name, value in constants(tree):
-            values[name][value].append(path)
-    assert {name: dict(found) for name, found in values.items() if len(found) > 1} == {}
-
-
 def test_no_file_is_long():
     own = [path for name in ("tests", "benchmarks", "examples") for path in (ROOT / name).rglob("*.py")]
     lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in [*FILES, *own]}

@@ -5,7 +5,7 @@ import math
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import ALPHA, CHANNELS, LOSSLESS, record, small_rules, total_kl
+from helpers import ALPHA, CHANNELS, LOSSLESS, clipped_by_hand, record, small_rules, total_kl
 from scipy import stats
 from scipy.special import softmax
 
@@ -53,10 +53,7 @@ def test_the_literal_learners_are_their_algorithm(name, options, channel, rate, 
     w = np.ones(4)
     for t in range(40):
         f = tape.candidates[0, t]
-        lengths = 6 * f.max(axis=0)
-        if clipping == "paper":
-            lengths = np.ceil(lengths - 1e-9)
-        pbar = (1 - 1 / 40) * f / lengths + 1 / (40 * lengths.sum())
+        pbar, lengths = clipped_by_hand(f, 40, clipping)
         mixed = (w / w.sum()) @ pbar
         np.testing.assert_allclose(played[t], mixed * lengths, rtol=1e-12)
         w = w * np.exp(-rate(4, 40) * tape.messages[0, t])

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from helpers import ALPHA, make_channel, record
+from helpers import ALPHA, clipped_by_hand, listed_law, make_channel, record
 from scipy import stats
 
 import ldp_agents
@@ -238,14 +238,11 @@ TELLING = ["randomized-response", "subset-selection", "one-bit"]
 def expected_losses(name, epsilon):
     """Losses per round in expectation: of the learner on labels, of messages, and of labels by hand."""
     channel = make_channel(name, 2, 3, 1000, epsilon=epsilon)
-    listed = channel.list_messages(ROWS)
-    density = np.exp(channel.log_density(listed.messages, ROWS) + listed.log_weights[:, None])
-    chances = density @ OUTSIDE
-    learner = Unbiased(Game(None, channel, 1000))
-    estimates = learner.losses(listed.messages, ROWS)[:, :2]
-    lengths = 3 * ROWS.max(axis=0)
-    clipped = -np.log((1 - 1 / 1000) * ROWS / lengths + 1 / (1000 * lengths.sum()))
-    of_messages = -channel.log_likelihood(listed.messages, ROWS)
+    messages, density = listed_law(channel, ROWS)
+    chances, learner = density @ OUTSIDE, Unbiased(Game(None, channel, 1000))
+    estimates = learner.losses(messages, ROWS)[:, :2]
+    clipped = -np.log(clipped_by_hand(ROWS, 1000)[0])
+    of_messages = -channel.log_likelihood(messages, ROWS)
     return chances @ estimates, chances @ of_messages, clipped @ OUTSIDE
 
 

@@ -90,12 +90,14 @@ def test_a_message_that_its_channel_cannot_send_is_refused(name):
     learner.update(table, sent[0])
 
 
-@pytest.mark.parametrize("name", CHANNELS)
-def test_labels_candidates_coins_and_losses_broadcast(name):
-    channel, rng = make_channel(name, 3, 4, 50), np.random.default_rng(0)
-    coins, public = rng.random((6, 5, channel.num_uniforms)), None
-    if channel.adaptive:
-        public = np.array([0.2, 0.5, 0.3])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [(name, {}) for name in CHANNELS] + [("challenge", {"question": q, "turns": 0}) for q in ("one", "all")],
+)
+def test_labels_candidates_coins_and_losses_broadcast(name, options):
+    channel, rng = make_channel(name, 3, 4, 50, **options), np.random.default_rng(0)
+    coins = rng.random((6, 5, channel.num_uniforms))
+    public = np.array([0.2, 0.5, 0.3]) if channel.adaptive else None
     expected = channel.encode(np.full((6, 5), 2), np.broadcast_to(TABLE, (6, 5, 3, 4)), coins, public)
     for labels, table in ((2, TABLE), (np.full(5, 2), np.broadcast_to(TABLE, (6, 1, 3, 4)))):
         np.testing.assert_allclose(channel.encode(labels, table, coins, public), expected)
@@ -103,6 +105,8 @@ def test_labels_candidates_coins_and_losses_broadcast(name):
     messages = channel.encode(2, tables, coins, public)
     losses = channel.loss_estimates(messages, tables, public)
     for i in np.ndindex(6, 5):
+        alone = channel.encode(2, tables[i], coins[i], public)
+        np.testing.assert_allclose(alone, messages[i], rtol=1e-9, atol=1e-12)
         alone = channel.loss_estimates(messages[i], tables[i], public)
         np.testing.assert_allclose(alone, losses[i], atol=1e-12)
 
@@ -238,16 +242,3 @@ class Side(ldp_gym.Channel):
 def test_an_adaptive_custom_channel_is_read_by_all(learner, hypotheses):
     small = {"hypotheses": hypotheses, "num_hypotheses": 3, "num_labels": 4, "horizon": 20}
     check_learner(learner, **small, channel=Side(3, 4, 20, epsilon=2.0))
-
-
-def test_the_delta_of_an_adaptive_channel_is_audited_at_a_posterior():
-    class NearlySide(Side):
-        pure = False
-
-    public, law = np.full(3, 1 / 3), 1.0 / (1.0 + np.exp(-2.0))
-    channel = NearlySide(3, 4, 20, epsilon=2.0, delta=0.3)
-    found = audit.exact_delta(channel, TABLE, 1.0, public)
-    assert found.upper == pytest.approx(law - np.e * (1.0 - law))
-    assert audit.certify(channel, TABLE, public).holds
-    with pytest.raises(ValueError, match="Pass posterior="):
-        audit.exact_delta(channel, TABLE, 1.0)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers import PURE, listed_law, make_channel
+from helpers import PURE, clipped_by_hand, listed_law, make_channel
 
 import ldp_gym
 from ldp_gym.channels import local_hashing
@@ -137,14 +137,6 @@ DENSE = np.array([[0.6, 0.3, 0.1, 0.0], [0.2, 0.2, 0.3, 0.3], [0.05, 0.8, 0.1, 0
 HORIZON = 40
 
 
-def clipped_losses(clipping="continuous"):
-    """``-log((1 - 1/T) f_k[y] / l_y + 1 / (T N'))`` by hand, ``(M, K)``."""
-    lengths = 4 * DENSE.max(axis=0)
-    if clipping == "paper":
-        lengths = np.ceil(lengths)
-    return -np.log((1 - 1 / HORIZON) * DENSE / lengths + 1 / (HORIZON * lengths.sum())).T
-
-
 @pytest.mark.parametrize("epsilon", [0.4, 3.0])
 @pytest.mark.parametrize(
     "name",
@@ -157,7 +149,7 @@ def test_losses_are_unbiased_given_each_label(name, epsilon, monkeypatch):
     assert channel.list_messages(DENSE).complete
     messages, density = listed_law(channel, DENSE)
     losses = channel.unbiased_losses(messages, DENSE)
-    np.testing.assert_allclose(density.T @ losses, clipped_losses(), rtol=1e-8)
+    np.testing.assert_allclose(density.T @ losses, -np.log(clipped_by_hand(DENSE, HORIZON)[0].T), rtol=1e-8)
 
 
 @pytest.mark.parametrize("clipping", ["continuous", "paper"])
@@ -172,7 +164,7 @@ def test_losses_of_laplace_noise_are_unbiased_given_each_label(calibration, clip
         messages = channel.to_loss(grid, noise.offset, noise.slope)[:, None] * np.eye(3)[j]
         density = np.exp(channel.log_density(messages, DENSE)) * (grid[1] - grid[0]) * noise.slope
         total += density.T @ channel.unbiased_losses(messages, DENSE)
-    np.testing.assert_allclose(total, clipped_losses(clipping=clipping), rtol=1e-5)
+    np.testing.assert_allclose(total, -np.log(clipped_by_hand(DENSE, HORIZON, clipping)[0].T), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["laplace-vector", "gaussian-vector"])
@@ -186,7 +178,7 @@ def test_losses_of_vectors_are_unbiased_given_each_label(name):
             uniforms = np.concatenate([np.broadcast_to([moved, uniform], (100, 2)), noise], axis=1)
             messages = channel.encode(np.arange(4)[:, None], DENSE, uniforms)
             sums += chance * share * channel.unbiased_losses(messages, DENSE).mean(axis=1)
-    np.testing.assert_allclose(sums, clipped_losses(), rtol=1e-6)
+    np.testing.assert_allclose(sums, -np.log(clipped_by_hand(DENSE, HORIZON)[0].T), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("epsilon", "chance"), [(0.5, None), (2.7, 0.0588)])

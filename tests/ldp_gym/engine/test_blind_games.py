@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from helpers import HARD
 
 import ldp_gym
 from ldp_gym import bench
@@ -11,14 +12,10 @@ from ldp_gym.bench.suites import YourGame
 from ldp_gym.engine.blindness import warn_of_blind_pairs
 from ldp_gym.engine.scenario import Scenario
 
-BLIND = [[0.2, 0.0, 0.8], [0.0, 0.2, 0.8], [0.5, 0.5, 0.0]] + [
-    [0.04 - 0.005 * i, 0.04 - 0.005 * i, 0.92 + 0.01 * i] for i in range(5)
-]
-
 
 @pytest.mark.parametrize("channel", ["split", "vote", "wheel"])
 def test_a_blind_channel_is_named_with_the_pair_its_cost_and_a_remedy(channel):
-    rules = {"hypotheses": BLIND, "channel": channel, "horizon": 30}
+    rules = {"hypotheses": HARD, "channel": channel, "horizon": 30}
     cost = 0.2 * np.log(2.0)  # KL from one of the two to their middle
     said = rf"never tells hypotheses 0 and 1 apart: .* {cost:.3g} nats .* {30 * cost:.4g} .*'half-space'"
     with pytest.warns(ldp_gym.BlindChannelWarning, match=said) as caught:
@@ -30,12 +27,12 @@ def test_a_blind_channel_is_named_with_the_pair_its_cost_and_a_remedy(channel):
 @pytest.mark.parametrize("channel", ["half-space", "challenge", "randomized-response", "scheffe"])
 def test_other_channels_are_not(channel):
     with warnings.catch_warnings(record=True) as caught:
-        ldp_gym.evaluate("bayes", {"hypotheses": BLIND, "channel": channel, "horizon": 30}, episodes=1)
+        ldp_gym.evaluate("bayes", {"hypotheses": HARD, "channel": channel, "horizon": 30}, episodes=1)
     assert not caught
 
 
 def test_a_game_is_looked_at_once():
-    scenario = Scenario(hypotheses=BLIND, channel="vote", horizon=30)
+    scenario = Scenario(hypotheses=HARD, channel="vote", horizon=30)
     with pytest.warns(ldp_gym.BlindChannelWarning):
         warn_of_blind_pairs(scenario)
     warn_of_blind_pairs(scenario)
@@ -44,7 +41,7 @@ def test_a_game_is_looked_at_once():
 @pytest.mark.parametrize("shift", [0, 1])
 def test_one_context_that_tells_a_pair_apart_is_enough(shift):
     """Two tables, by the sign of the context: the same one twice, or one that hides another pair."""
-    tables = np.stack([BLIND, np.roll(BLIND, shift, axis=0)])
+    tables = np.stack([HARD, np.roll(HARD, shift, axis=0)])
     models = [lambda x, k=k: tables[(x[..., 0] > 0.0).astype(int), k] for k in range(8)]
     scenario = Scenario(hypotheses=models, context_dim=1, channel="split", horizon=30)
     if shift == 0:
@@ -56,16 +53,16 @@ def test_one_context_that_tells_a_pair_apart_is_enough(shift):
 
 def test_games_that_are_skipped():
     rules = {"hypotheses": "dirichlet", "num_hypotheses": 3, "channel": "split"}
-    many = np.concatenate([BLIND, np.full((57, 3), 1 / 3)])
+    many = np.concatenate([HARD, np.full((57, 3), 1 / 3)])
     with warnings.catch_warnings(record=True) as caught:
         warn_of_blind_pairs(Scenario(**rules, redraw_hypotheses=True, observe_candidates=True))
-        warn_of_blind_pairs(Scenario(hypotheses=BLIND, channel="split", horizon=5))
+        warn_of_blind_pairs(Scenario(hypotheses=HARD, channel="split", horizon=5))
         warn_of_blind_pairs(Scenario(hypotheses=many, channel="split"))
     assert not caught
 
 
 def test_the_benchmark_warns_once_of_each_game(tmp_path):
-    game = YourGame({"hypotheses": BLIND, "horizon": 30, "epsilon": [1.0]})
+    game = YourGame({"hypotheses": HARD, "horizon": 30, "epsilon": [1.0]})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         bench.run(game, learners=["bayes", "uniform"], channels=["split"], episodes=2, jobs=1, out=tmp_path)

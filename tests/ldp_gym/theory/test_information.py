@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from extremal import entropy, most_information
-from helpers import CHANNELS, PURE, READABLE, make_channel
+from helpers import BLIND, CHANNELS, PURE, READABLE, make_channel
 from scipy import stats
 
 import ldp_gym
@@ -17,7 +17,6 @@ from ldp_gym.core.sampling import categorical
 
 NINE = np.random.default_rng(1).dirichlet(np.full(9, 0.4), size=5)
 POSTERIOR = np.random.default_rng(2).dirichlet(np.ones(5))
-BLIND = np.array([[0.2, 0, 0.8], [0, 0.2, 0.8], [0.5, 0.5, 0]])
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 30.0])
