@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
+from scipy import stats
 
 import ldp_gym
 from ldp_gym.channels.base import Channel
@@ -215,3 +216,13 @@ def clipped_by_hand(
         lengths = np.ceil(lengths - 1e-9)
     with np.errstate(invalid="ignore"):
         return (1 - 1 / horizon) * table / lengths + 1 / (horizon * lengths.sum()), lengths
+
+
+def totals(learner: Any, rules: dict[str, Any], episodes: int, seed: int = 0) -> np.ndarray:
+    """The total KL of a learner in each of its first episodes, ``(episodes,)``."""
+    return ldp_gym.evaluate(learner, rules, episodes=episodes, seed=seed).kl[:, -1]
+
+
+def assert_less(ours: np.ndarray, theirs: np.ndarray) -> None:
+    """Check that paired samples show a smaller mean, by Student's test at error rate ALPHA."""
+    assert stats.ttest_rel(ours, theirs, alternative="less").pvalue < ALPHA, (ours.mean(), theirs.mean())

@@ -68,10 +68,8 @@ def test_exp3_has_the_expected_regret_of_lemma_7(size):
         shown = rng.integers(size, size=(horizon, runs))[..., None] == np.arange(size)
         learner = ldp_agents.EXP3(game)
         learner.reset((runs,))
-        regrets = regret(
-            learner, losses, game.hypotheses(np.zeros(1)), shown * np.maximum(losses[:, None], 1e-300)
-        )
-        assert regrets.mean() <= bound
+        revealed = shown * np.maximum(losses[:, None], 1e-300)
+        assert regret(learner, losses, game.hypotheses(np.zeros(1)), revealed).mean() <= bound
 
 
 @pytest.mark.parametrize(
@@ -100,12 +98,7 @@ def test_the_noise_leaves_c_prime_with_probability_e_to_minus_gamma(size, horizo
     assert outside == pytest.approx(math.exp(-gamma), rel=1e-9)
 
 
-@given(
-    seed=st.integers(0, 10_000),
-    size=st.integers(2, 6),
-    labels=st.integers(2, 8),
-    horizon=st.integers(2, 5000),
-)
+@given(st.integers(0, 10_000), st.integers(2, 6), st.integers(2, 8), st.integers(2, 5000))
 def test_the_steps_from_pbar_to_p_hat(seed, size, labels, horizon):
     """Eqs. (28), (30) and (31), the last with the errata's second term."""
     rng = np.random.default_rng(seed)

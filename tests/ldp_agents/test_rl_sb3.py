@@ -75,6 +75,11 @@ def test_what_sb3_asks_of_its_games():
     env.close()
     with pytest.raises(ValueError, match='make the environment with autoreset_mode="SameStep", got'):
         SB3VecEnv(gym.make_vec("LDPDist-v0", num_envs=2))
+    with pytest.raises(TypeError, match="envs must be a vector environment"):
+        SB3VecEnv(gym.make("LDPDist-v0"))
+    filmed = lock_step(2, {"render_mode": "rgb_array"})
+    filmed.seed(0), filmed.reset()
+    assert filmed.render().size == sum(image.size for image in filmed.get_images())
 
 
 def test_statistics_of_a_wrapper_reach_sb3():

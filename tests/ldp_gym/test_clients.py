@@ -199,18 +199,3 @@ def test_half_precision_actions_are_taken():
         assert (weights / weights.sum(dtype=np.float16)).astype(np.float16) in space
     assert (np.full(16, 1 / 16) * 1.003).astype(np.float16) not in space
     assert space.sample().astype(str) not in space
-
-
-def test_games_in_lock_step_are_filmed():
-    from ldp_agents.rl import SB3VecEnv
-
-    envs = gym.make_vec("LDPDistBox-v0", 2, autoreset_mode="SameStep", render_mode="rgb_array", **RULES)
-    venv = SB3VecEnv(envs)
-    venv.seed(0)
-    venv.reset()
-    images = venv.get_images()
-    assert [image.ndim for image in images] == [3, 3]
-    assert venv.render_mode == "rgb_array"
-    assert venv.render().size == images[0].size + images[1].size
-    with pytest.raises(TypeError, match="envs must be a vector environment"):
-        SB3VecEnv(gym.make("LDPDist-v0", **RULES))

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from helpers import totals
 
-import ldp_gym
 from ldp_gym import datasets
 from ldp_gym.datasets import write_dataset
 from ldp_gym.engine.rules import Rules
@@ -43,16 +43,12 @@ def test_the_expert_is_bayes_up_to_the_bound_on_logits(tmp_path, monkeypatch):
         np.mean([episode.rewards.sum() for episode in write_dataset("easy", level, episodes=4)])
         for level in ("expert", "medium", "random")
     ]
-    uniform, bayes = (
-        ldp_gym.evaluate(learner, NAMED_GAMES["easy"], episodes=4, seed=3 * 10**6).risk
-        for learner in ("uniform", "bayes")
-    )
+    easy = NAMED_GAMES["easy"]
+    uniform, bayes = (totals(learner, easy, 4, seed=3 * 10**6).mean() for learner in ("uniform", "bayes"))
     assert returns[0] == pytest.approx(uniform - bayes, rel=0.01)
     assert returns[0] > returns[1] > 0.0 > returns[2]
     scores = minari.get_normalized_score(minari.load_dataset("ldp-gym/easy/expert-v0"), np.array(returns))
-    np.testing.assert_allclose(
-        scores, np.array(returns) / bayes_gain(Rules.of(NAMED_GAMES["easy"]), Scenario(**NAMED_GAMES["easy"]))
-    )
+    np.testing.assert_allclose(scores, np.array(returns) / bayes_gain(Rules.of(easy), Scenario(**easy)))
 
 
 def test_datasets_that_exist_are_left_alone(tmp_path, monkeypatch, capsys):

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers import BLIND, HARD
+from helpers import BLIND
 
 import ldp_gym
 from ldp_gym import theory
@@ -182,17 +182,6 @@ def test_tables_and_coins_broadcast_whichever_has_more_axes(leading):
     expected = channel.messages_given_coins(*every)
     found = np.broadcast_to(channel.messages_given_coins(coins, tables), expected.shape)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.BlindChannelWarning")
-def test_bayes_learns_where_split_is_blind():
-    """24 episodes of 2,000 rounds: in the second half ``split`` pays about 140, this one less than 10."""
-    rules = {"hypotheses": HARD, "horizon": 2000, "truth": 0}
-    later = []
-    for name in ("split", "half-space"):
-        found = ldp_gym.evaluate("bayes", {**rules, "channel": name}, episodes=24, checkpoints=[1000, 2000])
-        later.append((found.kl[:, 1] - found.kl[:, 0]).mean())
-    assert later[0] > 100.0 > 50.0 > later[1]
 
 
 @pytest.mark.parametrize("nature", ["adversary", "omniscient"])

@@ -24,20 +24,6 @@ def test_a_blind_channel_is_named_with_the_pair_its_cost_and_a_remedy(channel):
     assert played.risk > 0.9 * 30 * cost  # so it is
 
 
-@pytest.mark.parametrize("channel", ["half-space", "challenge", "randomized-response", "scheffe"])
-def test_other_channels_are_not(channel):
-    with warnings.catch_warnings(record=True) as caught:
-        ldp_gym.evaluate("bayes", {"hypotheses": HARD, "channel": channel, "horizon": 30}, episodes=1)
-    assert not caught
-
-
-def test_a_game_is_looked_at_once():
-    scenario = Scenario(hypotheses=HARD, channel="vote", horizon=30)
-    with pytest.warns(ldp_gym.BlindChannelWarning):
-        warn_of_blind_pairs(scenario)
-    warn_of_blind_pairs(scenario)
-
-
 @pytest.mark.parametrize("shift", [0, 1])
 def test_one_context_that_tells_a_pair_apart_is_enough(shift):
     """Two tables, by the sign of the context: the same one twice, or one that hides another pair."""
@@ -51,13 +37,23 @@ def test_one_context_that_tells_a_pair_apart_is_enough(shift):
         warn_of_blind_pairs(scenario)
 
 
-def test_games_that_are_skipped():
-    rules = {"hypotheses": "dirichlet", "num_hypotheses": 3, "channel": "split"}
+def test_other_games_have_no_warning():
+    """Channels that tell all pairs apart; games that are not looked at; and those that were."""
+    redrawn = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True}
     many = np.concatenate([HARD, np.full((57, 3), 1 / 3)])
+    seen = Scenario(hypotheses=HARD, channel="vote", horizon=30)
+    with pytest.warns(ldp_gym.BlindChannelWarning):
+        warn_of_blind_pairs(seen)
+    games = [
+        Scenario(**redrawn, num_hypotheses=3, channel="split"),
+        Scenario(hypotheses=many, channel="split"),
+    ]
+    games += [Scenario(hypotheses=HARD, channel="split", horizon=5), seen]
+    others = ("half-space", "challenge", "randomized-response", "scheffe")
+    games += [Scenario(hypotheses=HARD, channel=name, horizon=30) for name in others]
     with warnings.catch_warnings(record=True) as caught:
-        warn_of_blind_pairs(Scenario(**rules, redraw_hypotheses=True, observe_candidates=True))
-        warn_of_blind_pairs(Scenario(hypotheses=HARD, channel="split", horizon=5))
-        warn_of_blind_pairs(Scenario(hypotheses=many, channel="split"))
+        for game in games:
+            warn_of_blind_pairs(game)
     assert not caught
 
 

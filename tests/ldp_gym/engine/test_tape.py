@@ -123,9 +123,8 @@ def test_a_judgement_is_of_the_round_that_was_shown(channel, actions):
         shown = referee.observe()
         assert shown["round"].tolist() == [[t], [t]]
         np.testing.assert_array_equal(shown["context"], tape.contexts[:, t])
-        np.testing.assert_array_equal(
-            shown["message"], tape.messages[:, t - 1] if t else 0 * tape.messages[:, 0]
-        )
+        before = tape.messages[:, t - 1] if t else 0 * tape.messages[:, 0]
+        np.testing.assert_array_equal(shown["message"], before)
         np.testing.assert_allclose(referee.candidates, tape.candidates[:, t], rtol=1e-12)
         assert not referee.over.any()
         rewards, info = referee.judge(actions[t, :2])

@@ -6,10 +6,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from helpers import CHANNELS, assert_same_games, record, small_rules
+from helpers import CHANNELS, assert_same_games, record, small_rules, totals
 
 import ldp_agents
-import ldp_gym
 from ldp_gym.core.divergences import kl
 from ldp_gym.engine import referee
 from ldp_gym.engine.scenario import Scenario
@@ -21,6 +20,7 @@ from ldp_gym.wrappers import MixtureAction
 pytestmark = pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.NoPrivacyWarning")
 
 REDRAWN = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "horizon": 9, "channel": "split"}
+RAW = {"observation": "message"}
 
 
 class Transcript:
@@ -109,12 +109,7 @@ def test_a_hypothesis_that_is_ruled_out_does_not_hide_the_others():
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 @pytest.mark.parametrize(
     "rules",
-    [
-        small_rules(horizon=9),
-        small_rules("adaptive-split", horizon=9),
-        REDRAWN,
-        {**REDRAWN, "observation": "message"},
-    ],
+    [small_rules(horizon=9), small_rules("adaptive-split", horizon=9), REDRAWN, REDRAWN | RAW],
 )
 def test_single_and_vector_environments_agree(rules, mode, monkeypatch):
     """With the scores at the ends of episodes, however the next begins; features of two games at a time."""
@@ -133,9 +128,7 @@ def test_the_score_is_the_return_over_that_of_bayes(monkeypatch):
     monkeypatch.setattr(Scenario, "rounds_at_a_time", lambda *_: 7)
     monkeypatch.setattr(box, "_REFERENCE_SEED", 10)
     gain = estimate_bayes_gain(Scenario(**rules))
-    uniform, bayes = (
-        ldp_gym.evaluate(learner, rules, episodes=512, seed=10).risk for learner in ("uniform", "bayes")
-    )
+    uniform, bayes = (totals(learner, rules, 512, seed=10).mean() for learner in ("uniform", "bayes"))
     assert gain == pytest.approx(uniform - bayes, rel=1e-9)
     env = gym.make("LDPDistBox-v0", **rules)
     env.reset(seed=0)

@@ -132,12 +132,8 @@ def averaged_tv(a, size, rounds, epsilon):
 def test_lower_bounds_term_by_term_maximised_by_a_search(name, at_amplitude, values):
     bound = getattr(theory, name)
     for setting in [(16, 10**4, 1.0), (5, 40, 2.0), (40, 3, 0.5), (9, 700, 4.0), (64, 3, 6.0)]:
-        found = minimize_scalar(
-            lambda log_a, setting=setting: -at_amplitude(math.exp(log_a), *setting),
-            bounds=(-9.0, -1e-8),
-            method="bounded",
-            options={"xatol": 1e-9},
-        )
+        negative = lambda log_a, setting=setting: -at_amplitude(math.exp(log_a), *setting)  # noqa: E731
+        found = minimize_scalar(negative, bounds=(-9.0, -1e-8), method="bounded", options={"xatol": 1e-9})
         best = max(-found.fun, at_amplitude(1.0 - 1e-9, *setting))
         if name == "noninteractive_lower_bound":
             best = max(best, theory.interactive_lower_bound(*setting))
@@ -202,6 +198,10 @@ def test_the_star_by_hand_and_its_amplitude():
 @pytest.mark.parametrize(
     ("name", "arguments", "options", "message"),
     [
+        ("wma_bound", (8, 1000, 1.0, 2.0), {}, r"delta must lie in \(0, 1\), got 2"),
+        ("lower_bound", (16, 2, 0.01), {}, "needs a horizon of at least"),
+        ("hadamard_gap", (8, 1000, 1e-170), {}, "at least 1e-150, .* got 1e-170"),
+        ("sample_complexity", (8, 1e-80, 1.0), {}, "alpha=1e-80 at epsilon=1 takes more than"),
         ("tv_lower_bound", (8, 100, 1e-320), {}, "at least 1e-150"),
         ("interactive_lower_bound", (8, 100, 800.0), {}, "at most 300"),
         ("interactive_tv_bound", (8, 100, [1.0, 1.0]), {}, r"one for each of 100 users; got shape \(2,\)"),

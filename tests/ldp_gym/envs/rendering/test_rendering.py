@@ -8,7 +8,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.error import DependencyNotInstalled, ResetNeeded
-from gymnasium.wrappers import RecordVideo
 from helpers import CHANNELS, small_rules
 
 import ldp_agents
@@ -122,17 +121,6 @@ def test_the_vector_environment_shows_every_game():
     shown = envs.render()
     assert shown[0] == single.render()
     assert len(set(shown)) == len(shown) == 3
-
-
-def test_videos_are_recorded(tmp_path):
-    env = gym.make("LDPDist-v0", render_mode="rgb_array", horizon=4)
-    env = RecordVideo(env, str(tmp_path / "videos"), disable_logger=True)
-    env.reset(seed=0)
-    for _ in range(4):
-        env.step(np.full(16, 1 / 16))
-    env.close()
-    (video,) = tmp_path.glob("videos/*.mp4")
-    assert video.stat().st_size > 1000
 
 
 def test_without_pygame_the_error_says_what_to_install(monkeypatch):
