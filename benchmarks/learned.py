@@ -157,7 +157,7 @@ def trained(options: argparse.Namespace, console: Console) -> list[Any]:
         path = options.out / f"amortized-{seed}"
         if not (path / CARD).exists():
             config = Config("amortized", {}, options.steps, seed)
-            train_agent(config, path, resume=True, console=console, scores=5)
+            train_agent(config, path, console=console, scores=5)
         minutes = json.loads((path / SCORES).read_text().splitlines()[-1])["cpu_seconds"] / 60.0
         console.print(f"{path.name}: {minutes:.1f} CPU minutes, scoring included")
         models.append(load(path))

@@ -11,14 +11,12 @@ import torch
 from command_line import run_in_line as run
 from helpers import assert_less, totals
 from rl_helpers import EASY
-from stable_baselines3 import PPO
 
 import ldp_agents
 import ldp_gym
 from ldp_agents.rl import SB3VecEnv, amortized, load, training
 from ldp_agents.rl.training import Config, train_agent
 from ldp_gym.core import seed_ranges
-from ldp_gym.core.errors import UntrustedCodeError
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.testing import check_learner
 
@@ -82,67 +80,12 @@ def test_a_short_run_learns_and_is_stored(algorithm, tmp_path):
     card = json.loads((tmp_path / "config.json").read_text())
     assert card["config"]["algorithm"] == algorithm
     assert set(card["versions"]) >= {"python", "ldp-gym", "numpy", "torch", "stable-baselines3"}
-    if algorithm == "ppo":
-        kept, policy = (PPO.load(tmp_path / name) for name in ("checkpoint.zip", "policy.zip"))
-        for one, other in zip(kept.policy.parameters(), policy.policy.parameters(), strict=True):
-            assert torch.equal(one, other), "the checkpoint has the last update"
-    last = scores_in(tmp_path)[-1]
-    assert last["steps"] == steps
-    assert last["bayes"] <= last["uniform"]
-
-
-@pytest.mark.parametrize("algorithm", SHORT)
-def test_a_stopped_run_goes_on(algorithm, tmp_path):
-    _, options, _ = SHORT[algorithm]
-    first, then = (6_000, 9_000) if algorithm == "amortized" else (2_048, 4_096)
-    config = Config(algorithm, EASY, first, settings=options)
-    train_agent(config, tmp_path, scores=1, episodes=2)
-    with pytest.raises(FileExistsError, match="holds a run already"):
-        train_agent(config, tmp_path)
-    with pytest.raises(ValueError, match=r"has seed 0 \(not 1\)"):
-        train_agent(Config(algorithm, EASY, first, 1, options), tmp_path, resume=True)
-    with pytest.raises(ValueError, match=rf"has {first} steps: resume it with as many or more"):
-        train_agent(replace(config, steps=first - 1), tmp_path, resume=True)
-    with pytest.raises(ValueError, match=r"has max_loss None \(not 5.0\)"):
-        train_agent(replace(config, rules=EASY | {"max_loss": 5.0}), tmp_path, resume=True)
-    longer = Config(algorithm, EASY, then, settings=options)
-    if algorithm == "ppo":
-        with pytest.raises(UntrustedCodeError, match=r"checkpoint\.zip runs whatever code .* --trust"):
-            train_agent(longer, tmp_path, resume=True)
-    train_agent(longer, tmp_path, resume=True, trust=True, scores=2, episodes=2)
-    steps = [score["steps"] for score in scores_in(tmp_path)]
-    assert steps[-1] == then
-    assert steps == sorted(set(steps))
-
-
-def test_a_run_that_never_began_is_not_in_the_way(tmp_path):
-    """Such as one with a setting that only PPO refuses, after the configuration is written."""
-    config = Config("ppo", EASY, 2_048, settings={"learning_rate": -1.0})
-    with pytest.raises(ValueError, match="learning_rate must be positive"):
-        train_agent(config, tmp_path, episodes=2)
-    assert train_agent(TINY, tmp_path, scores=1, episodes=2)(Scenario(**EASY).game)
-
-
-def test_a_stopped_run_is_scored_as_often_as_one_that_was_not(tmp_path):
-    config = replace(TINY, steps=40_000)
-    train_agent(config, tmp_path / "whole", scores=8, episodes=2)
-    expected = [score["steps"] for score in scores_in(tmp_path / "whole")]
-
-    class Stop(BaseException):
-        pass
-
-    def stop_after_three(self, steps, model):
-        recorded(self, steps, model)
-        if len(self.lines) == 3:
-            raise Stop
-
-    recorded = training._Recorder.score
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training._Recorder, "score", stop_after_three)
-        with pytest.raises(Stop):
-            train_agent(config, tmp_path / "stopped", scores=8, episodes=2)
-    train_agent(config, tmp_path / "stopped", resume=True, scores=8, episodes=2)
-    assert [score["steps"] for score in scores_in(tmp_path / "stopped")] == expected
+    scored = scores_in(tmp_path)
+    assert len(scored) == 2
+    assert scored[-1]["steps"] == steps
+    assert scored[-1]["bayes"] <= scored[-1]["uniform"]
+    with pytest.raises(FileExistsError, match="holds a model already"):
+        train_agent(Config(algorithm, EASY, steps), tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore::ldp_gym.core.errors.NoPrivacyWarning")
@@ -151,17 +94,6 @@ def test_a_game_that_the_model_cannot_play_leaves_it_without_a_score(tmp_path):
     train_agent(config, tmp_path, scores=1, episodes=2)
     assert {score["kl"] for score in scores_in(tmp_path)} == {None}
     assert load(tmp_path)(Scenario(**EASY).game)
-
-
-def test_a_resumed_run_imports_nothing_that_its_file_names(tmp_path):
-    train_agent(TINY, tmp_path, scores=1, episodes=2)
-    stored = (tmp_path / "config.json").read_text()
-    named = stored.replace('"channel": "split"', '"channel": "os:system"')
-    assert named != stored
-    (tmp_path / "config.json").write_text(named)
-    code, output = run("train", "amortized", "--resume", "--out", str(tmp_path), "--steps", "9000")
-    assert code == 2
-    assert "config.json names code, 'os:system', and a file may only name registered parts" in output
 
 
 def test_what_is_not_a_model_is_refused(tmp_path):
@@ -192,7 +124,7 @@ def test_the_same_seed_trains_the_same_model_at_a_rate_that_falls_to_zero(tmp_pa
         np.testing.assert_allclose(array, other.parameters[name], rtol=1e-5, atol=1e-7)
 
 
-def test_the_command_trains_and_resumes(tmp_path):
+def test_the_command_trains(tmp_path):
     rules = "--hypotheses dirichlet --rule num_hypotheses=4 --horizon 20 --channel split"
     given = ["train", "amortized", *rules.split(), "--setting", "hidden=[8]", "--out", str(tmp_path)]
     code, output = run(*given, "--steps", "5000")
@@ -200,12 +132,9 @@ def test_the_command_trains_and_resumes(tmp_path):
     assert f"model: {tmp_path}" in output
     learner = load(tmp_path)(Scenario(hypotheses="dirichlet", channel="split").game)
     assert learner.model.parameters["b0"].shape == (8,)
-    assert run(*given)[0] == 2
-    assert run(*given, "--resume")[0] == 0
-    assert json.loads((tmp_path / "config.json").read_text())["config"]["steps"] == 5000, "as before"
-    resume = ["train", "ppo", "--resume", "--out"]
-    assert "holds a run of 'amortized', not of 'ppo'" in run(*resume, str(tmp_path))[1]
-    assert "there is no run to resume in" in run(*resume, str(tmp_path / "nothing"))[1]
+    code, output = run(*given)
+    assert code == 2
+    assert "holds a model already" in output
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -86,26 +85,15 @@ class AmortizedSettings:
             CHANNELS[name]  # an unknown one is an error that names the nearest
 
 
-def fit_amortized(
-    config: Config, settings: AmortizedSettings, checkpoint: Path | None, progress: ProgressCallback
-) -> Model:
-    """Train, or go on from a checkpoint."""
+def fit_amortized(config: Config, settings: AmortizedSettings, progress: ProgressCallback) -> Model:
+    """Train an agent on random games."""
     torch.set_num_threads(1)
-    rng = np.random.default_rng(config.seed)
-    net = TorchNetwork(network.make_parameters(settings.hidden, rng))
+    net = TorchNetwork(network.make_parameters(settings.hidden, np.random.default_rng(config.seed)))
     optimizer = torch.optim.Adam(net.parameters(), lr=settings.learning_rate)
     steps = 0
-    if checkpoint is not None:
-        state = torch.load(checkpoint, weights_only=True)
-        net.load_state_dict(state["network"])
-        optimizer.load_state_dict(state["optimizer"])
-        steps = state["steps"]
 
     def make_model() -> Model:
         return Model(net.numpy(), DRAWN_GAMES, config.card(settings))
-
-    def save_checkpoint(path: Path) -> None:
-        torch.save({"network": net.state_dict(), "optimizer": optimizer.state_dict(), "steps": steps}, path)
 
     while steps < config.steps:
         for group in optimizer.param_groups:
@@ -117,7 +105,7 @@ def fit_amortized(
         torch.nn.utils.clip_grad_norm_(net.parameters(), max_norm=1.0)
         optimizer.step()
         steps += batch.num_rounds
-        progress(steps, lambda game: make_model()(game), save_checkpoint)
+        progress(steps, lambda game: make_model()(game))
     return make_model()
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from ldp_gym.cli import arguments
 from ldp_gym.cli.arguments import allow_local_imports, option_of, rules_of
@@ -18,7 +17,6 @@ with extra("rl", "the command ldp-gym train"):
 
 
 def train(
-    context: typer.Context,
     algorithm: Annotated[str, typer.Argument(help="ppo or amortized.")],
     hypotheses: arguments.HypothesesOption = None,
     channel: Annotated[str | None, typer.Option(help="A channel's name.")] = None,
@@ -33,10 +31,6 @@ def train(
     out: Annotated[
         Path | None, typer.Option(help=f"Directory of the model; {DIRECTORY}/ALGORITHM by default.")
     ] = None,
-    resume: Annotated[
-        bool, typer.Option(help="Go on from the checkpoint in that directory, with its rules and settings.")
-    ] = False,
-    trust: Annotated[bool, typer.Option("--trust", help="Run the code that a checkpoint holds.")] = False,
 ) -> None:
     """Train an agent, and save it with its settings in a directory.
 
@@ -54,26 +48,7 @@ def train(
         rules = rules_of(rule, **short)
         rounds = steps or training.algorithm_of(algorithm).steps
         config = training.Config(algorithm, rules, rounds, seed, dict(map(option_of, setting or [])))
-        if resume:
-            config = _config_to_resume(directory, config, steps, context)
-        training.train_agent(config, directory, resume=resume, trust=trust, console=console)
+        training.train_agent(config, directory, console=console)
     except (TypeError, ValueError, FileExistsError) as error:
         raise typer.BadParameter(str(error)) from error
     console.print(Text(f"model: {directory}"))
-
-
-_NOT_OF_THE_RUN = {"context", "algorithm", "steps", "out", "resume", "trust"}
-
-
-def _config_to_resume(directory: Path, asked: Any, steps: int | None, context: typer.Context) -> Any:
-    """The stored configuration with new steps; the one asked for if other options were given."""
-    from ldp_agents.rl.training import CONFIG, stored_config
-
-    if not (directory / CONFIG).exists():
-        raise ValueError(f"there is no run to resume in {directory}: leave --resume out to begin one")
-    stored = stored_config(directory)
-    if stored.algorithm != asked.algorithm:
-        raise ValueError(f"{directory} holds a run of {stored.algorithm!r}, not of {asked.algorithm!r}")
-    sources = {name: str(context.get_parameter_source(name)) for name in context.params}
-    given = {name for name in sources if sources[name].endswith("COMMANDLINE")} - _NOT_OF_THE_RUN
-    return replace(asked if given else stored, steps=steps or stored.steps)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +12,6 @@ from ldp_agents.rl.scoring import ScoreCallback
 from ldp_agents.rl.vec_env import make_sb3_env
 from ldp_gym.core import validation
 from ldp_gym.core.errors import extra
-from ldp_gym.engine.game import Game
 
 if TYPE_CHECKING:
     from ldp_agents.rl.training import Config, ProgressCallback
@@ -51,26 +49,14 @@ class PPOSettings:
         validation.probability("gamma", self.gamma)
 
 
-def fit_ppo(
-    config: Config, settings: PPOSettings, checkpoint: Path | None, progress: ProgressCallback
-) -> PPO:
-    """Train, or go on from a checkpoint."""
+def fit_ppo(config: Config, settings: PPOSettings, progress: ProgressCallback) -> PPO:
+    """Train an agent on the game of the configuration."""
     torch.set_num_threads(1)
     env = make_sb3_env("LDPDistBox-v0", settings.num_envs, **config.rules)
-    if checkpoint is None:
-        options = {name: value for name, value in asdict(settings).items() if name != "num_envs"}
-        model = PPO("MlpPolicy", env, seed=config.seed, device="cpu", **options)
-    else:
-        model = PPO.load(checkpoint, env, device="cpu")
-        model.set_random_seed(config.seed + model.num_timesteps)
-    state = np.random.SeedSequence([config.seed, model.num_timesteps]).generate_state(1, np.uint64)
-    env.seed(int(state[0] >> np.uint64(3)))
-    model.learn(
-        config.steps - model.num_timesteps,
-        callback=_Report(progress),
-        reset_num_timesteps=model.num_timesteps == 0,
-    )
-    return model
+    options = {name: value for name, value in asdict(settings).items() if name != "num_envs"}
+    model = PPO("MlpPolicy", env, seed=config.seed, device="cpu", **options)
+    env.seed(int(np.random.SeedSequence([config.seed, 0]).generate_state(1, np.uint64)[0] >> np.uint64(3)))
+    return model.learn(config.steps, callback=_Report(progress))
 
 
 class _Report(ScoreCallback):
@@ -81,9 +67,6 @@ class _Report(ScoreCallback):
         self._progress = progress
 
     def _on_rollout_start(self) -> None:  # the update of the rollout before is done
-        self._progress(self.num_timesteps, self._learner, self.model.save)
-
-    _on_training_end = _on_rollout_start
-
-    def _learner(self, game: Game) -> PolicyLearner:
-        return PolicyLearner(game, self.model, game_parameters(game))
+        self._progress(
+            self.num_timesteps, lambda game: PolicyLearner(game, self.model, game_parameters(game))
+        )

@@ -76,7 +76,11 @@ def load(directory: str | Path, *, trust: bool = False) -> MakeLearner:
             f"no trained model in {path}: it has no {CARD}; 'ldp-gym train --out' makes one"
         )
     if not (path / WEIGHTS).exists():
-        require_trust(path / POLICY, trust)
+        if not trust:
+            raise UntrustedCodeError(
+                f"{path / POLICY} runs whatever code it holds when it is read. If you trust whoever made it, "
+                f"say so: trust=True, or --trust on the command line"
+            )
         return StoredPolicy(path)
     card = read_card(path)
     try:
@@ -135,23 +139,6 @@ def _policy_card(model: Any) -> dict[str, Any]:
         "config": {"algorithm": name, "rules": rules, "steps": int(model.num_timesteps)},
         "versions": versions(*MODEL_PACKAGES),
     }
-
-
-def through_json(name: str, value: dict[str, Any]) -> Any:
-    """``value``, the argument ``name``, as JSON gives it back."""
-    try:
-        return json.loads(json.dumps(value))
-    except TypeError as error:
-        raise ValueError(f"{name} must be names, numbers and lists to be stored: {error}") from error
-
-
-def require_trust(file: Path, trust: bool) -> None:
-    """Refuse to read a file that runs code, unless it is trusted."""
-    if not trust:
-        raise UntrustedCodeError(
-            f"{file} runs whatever code it holds when it is read. If you trust whoever made it, say so: "
-            f"trust=True, or --trust on the command line"
-        )
 
 
 def read_card(directory: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Run the training of an agent: progress bar, scores on held-out episodes, checkpoints, resuming."""
+"""Run the training of an agent: progress bar, scores on held-out episodes, the model in a directory."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import ldp_gym
 from ldp_agents.rl import amortized, ppo
-from ldp_agents.rl.policies import describe_differences
-from ldp_agents.rl.storage import CARD, MODEL_PACKAGES, load, require_trust, save, through_json
+from ldp_agents.rl.storage import CARD, MODEL_PACKAGES, load, save
 from ldp_gym.core import validation
 from ldp_gym.core.errors import IncompatibleChannelError, OutsideTrainingWarning, extra
-from ldp_gym.core.files import replacing, versions, write_text
+from ldp_gym.core.files import versions, write_text
 from ldp_gym.core.registry import refuse_addresses
 from ldp_gym.core.seed_ranges import VALIDATION
 from ldp_gym.engine.learners import MakeLearner
@@ -28,29 +27,27 @@ with extra("rl", "training"):
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 
-ProgressCallback = Callable[[int, MakeLearner, Callable[[Path], None]], None]
-"""Callback of a training run: rounds played, the current model as a factory of learners, and a function that
-saves a checkpoint."""
+ProgressCallback = Callable[[int, MakeLearner], None]
+"""Callback of a training run: rounds played, and the current model as a factory of learners."""
 
 
 class Algorithm(NamedTuple):
-    """An algorithm: settings class, training function, default rounds, and if checkpoints are pickles."""
+    """An algorithm: settings class, training function, and default number of rounds."""
 
     settings: type[Any]
     fit: Callable[..., Any]
     steps: int
-    pickles: bool
 
 
 ALGORITHMS = {
-    "ppo": Algorithm(ppo.PPOSettings, ppo.fit_ppo, 300_000, True),
-    "amortized": Algorithm(amortized.AmortizedSettings, amortized.fit_amortized, 30_000_000, False),
+    "ppo": Algorithm(ppo.PPOSettings, ppo.fit_ppo, 300_000),
+    "amortized": Algorithm(amortized.AmortizedSettings, amortized.fit_amortized, 30_000_000),
 }
 
 COMPARED = ("uniform", "exp3", "bayes")
 """Learners whose total KL is shown next to that of the agent."""
 
-CONFIG, CHECKPOINT, SCORES = "config.json", "checkpoint.zip", "scores.jsonl"
+CONFIG, SCORES = "config.json", "scores.jsonl"
 """Files in the directory of a run, next to its model."""
 
 
@@ -81,14 +78,13 @@ class Config:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check it, and convert it to what JSON will give back."""
+        """Check it, and complete the rules."""
         validation.text("algorithm", self.algorithm)
         validation.whole("steps", self.steps, least=1)
         validation.seed("seed", self.seed)
+        validation.options_dict("settings", self.settings)
         rules = BoxArguments.of(Rules.of(self.rules))
         object.__setattr__(self, "rules", json.loads(rules.to_json()))
-        settings = validation.options_dict("settings", self.settings)
-        object.__setattr__(self, "settings", through_json("settings", settings))
 
     def read(self, kind: type[Any]) -> Any:
         """The settings of the algorithm, completed by its defaults."""
@@ -111,33 +107,15 @@ class Config:
     def card(self, settings: Any) -> dict[str, Any]:
         """The configuration with all settings of the algorithm, and the versions: what made a model."""
         return {
-            "config": through_json("config", {**asdict(self), "settings": asdict(settings)}),
+            "config": {**asdict(self), "settings": asdict(settings)},
             "versions": versions(*MODEL_PACKAGES),
         }
-
-
-def read_config(directory: Path) -> dict[str, Any]:
-    """The configuration of the run in a directory, as JSON."""
-    path = directory / CONFIG
-    try:
-        return dict(json.loads(path.read_text("utf-8"))["config"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is damaged ({error}): choose another directory") from error
-
-
-def stored_config(directory: Path) -> Config:
-    """The configuration to resume a directory's run with; an error if it names code."""
-    config = Config(**read_config(directory))
-    refuse_addresses(config.rules, CONFIG)
-    return config
 
 
 def train_agent(
     config: Config,
     out: Path,
     *,
-    resume: bool = False,
-    trust: bool = False,
     console: Console | None = None,
     scores: int = 20,
     episodes: int = 64,
@@ -145,33 +123,28 @@ def train_agent(
     """Train an agent, save it in a directory, and load it from there.
 
     The directory gets the model, which :func:`ldp_agents.rl.load` reads; ``config.json`` with the versions;
-    ``scores.jsonl``, total KL on held-out episodes during training; the last checkpoint.
+    and ``scores.jsonl``, total KL on held-out episodes during training.
 
     Args:
         config: the configuration.
         out: the directory.
-        resume: go on from the checkpoint in the directory, with the same configuration (more steps are fine).
-        trust: whether to read a checkpoint of stable-baselines3, which runs whatever code it holds.
         console: console that shows progress; without one nothing is shown.
-        scores: number of times that the model is scored and a checkpoint kept.
+        scores: number of times that the model is scored.
         episodes: number of held-out episodes of a score.
 
     Raises:
-        FileExistsError: if there is a run in the directory and ``resume`` is not set.
-        ValueError: if the run there has another configuration, the algorithm is unknown, or a rule names
-            code: a stored model may only name registered parts.
-        UntrustedCodeError: if its checkpoint runs code, and ``trust`` is not set.
+        FileExistsError: if there is a model in the directory.
+        ValueError: if the algorithm or a setting is unknown, or a rule names code: a stored model may only
+            name registered parts.
     """
     algorithm = algorithm_of(config.algorithm)
     refuse_addresses(config.rules, CONFIG)
     settings = config.read(algorithm.settings)
-    card = config.card(settings)
-    checkpoint = _checkpoint(card["config"], out, resume)
-    if checkpoint is not None and algorithm.pickles:
-        require_trust(checkpoint, trust)
+    if (out / CARD).exists():
+        raise FileExistsError(f"{out} holds a model already: choose another directory, or delete it")
     references = {name: _risk(name, config.rules, episodes) for name in COMPARED}
     out.mkdir(parents=True, exist_ok=True)
-    write_text(out / CONFIG, json.dumps(card, indent=2) + "\n")
+    write_text(out / CONFIG, json.dumps(config.card(settings), indent=2) + "\n")
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
@@ -183,32 +156,10 @@ def train_agent(
     with bar:
         task = bar.add_task(config.algorithm, total=config.steps, score=_score_text(None, references))
         progress = _Recorder(config, out, scores, episodes, references, bar, task)
-        save(algorithm.fit(config, settings, checkpoint, progress), out)
+        save(algorithm.fit(config, settings, progress), out)
         model = load(out, trust=True)  # it was written here
         progress.score(config.steps, model)
     return model
-
-
-def _checkpoint(now: Mapping[str, Any], out: Path, resume: bool) -> Path | None:
-    """The checkpoint to go on from, if any."""
-    if not (out / CONFIG).exists():
-        return None
-    if not resume:
-        if (out / CHECKPOINT).exists() or (out / CARD).exists():
-            raise FileExistsError(f"{out} holds a run already: resume it, or choose another directory")
-        return None  # a run that never began
-    stored = read_config(out)
-    before, after = _flat(stored | {"steps": now["steps"]}), _flat(now)
-    if differ := describe_differences(dict.fromkeys(after) | before, after):
-        raise ValueError(f"the run in {out} has {differ}: resume it as it was")
-    if now["steps"] < stored["steps"]:
-        raise ValueError(f"the run in {out} has {stored['steps']} steps: resume it with as many or more")
-    return out / CHECKPOINT if (out / CHECKPOINT).exists() else None
-
-
-def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration with its rules and settings next to the other entries."""
-    return {**config, **config["rules"], **config["settings"], "rules": None, "settings": None}
 
 
 def _risk(learner: str | MakeLearner, rules: Mapping[str, Any], episodes: int) -> float | None:
@@ -227,7 +178,7 @@ def _score_text(risk: float | None, references: Mapping[str, float | None]) -> s
 
 @dataclass
 class _Recorder:
-    """Progress callback of a run: scores the model, and keeps checkpoints."""
+    """Progress callback of a run: moves the bar, and scores the model now and then."""
 
     config: Config
     out: Path
@@ -238,24 +189,13 @@ class _Recorder:
     task: Any
     lines: list[str] = field(default_factory=list)
     num_scored: int = 0
-    start_time: float = 0.0
+    start_time: float = field(default_factory=time.process_time)
 
-    def __post_init__(self) -> None:
-        path = self.out / SCORES
-        self.lines = path.read_text("utf-8").splitlines() if path.exists() else []  # of a resumed run
-        last = json.loads(self.lines[-1]) if self.lines else {"steps": 0, "cpu_seconds": 0.0}
-        self.num_scored = int(last["steps"]) * self.scores // self.config.steps
-        self.start_time = time.process_time() - last["cpu_seconds"]
-
-    def __call__(
-        self, steps: int, make_learner: MakeLearner, save_checkpoint: Callable[[Path], None]
-    ) -> None:
+    def __call__(self, steps: int, make_learner: MakeLearner) -> None:
         self.bar.update(self.task, completed=min(steps, self.config.steps))
         due = steps * self.scores // self.config.steps
         if due > self.num_scored:
             self.num_scored = due
-            with replacing(self.out / CHECKPOINT) as part:
-                save_checkpoint(part)
             if steps < self.config.steps:
                 self.score(steps, make_learner)
 
@@ -266,7 +206,6 @@ class _Recorder:
         if not self.bar.console.is_terminal:  # where no bar moves
             self.bar.console.print(f"{steps:,} rounds: {_score_text(risk, self.references)}")
         cpu_seconds = round(time.process_time() - self.start_time, 1)
-        self.lines = [line for line in self.lines if json.loads(line)["steps"] < steps]
         line = {"steps": steps, "kl": risk, "cpu_seconds": cpu_seconds, **self.references}
         self.lines.append(json.dumps(line))
         write_text(self.out / SCORES, "\n".join(self.lines) + "\n")
