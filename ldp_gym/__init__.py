@@ -62,6 +62,12 @@ for _name, _game in {"": {}, **{f"{_name}-": _game for _name, _game in _NAMED_GA
         order_enforce=False,
         kwargs=_game,
     )
+_gym.register(
+    id="LDPAsk-v0",
+    entry_point="ldp_gym.envs.ask:LDPAskEnv",
+    vector_entry_point="ldp_gym.envs.ask:LDPAskVectorEnv",
+    order_enforce=False,
+)
 
 
 def __getattr__(name: str) -> _Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldp_gym.core.arrays import ZERO, FloatArray, expectations, has_zero, inner, row_sums
+from ldp_gym.core.arrays import ZERO, FloatArray, expectations, has_zero, inner, mixture, row_sums
 
 
 def kl(p: FloatArray, q: FloatArray, negentropy_p: FloatArray | None = None) -> FloatArray:
@@ -51,6 +51,18 @@ def negentropy(p: FloatArray) -> FloatArray:
     """``sum_y p[y] log p[y]`` along the last axis."""
     logs = np.where(p > 0.0, p, 1.0)
     return inner(p, np.log(logs, out=logs))
+
+
+def mixture_loss(weights: FloatArray, candidates: FloatArray, negentropies: FloatArray) -> FloatArray:
+    """``sum_k w_k KL(f_k, sum_j w_j f_j)``: expected loss of a posterior mean, for weights ``(..., K)``.
+
+    Args:
+        weights: the posterior w.
+        candidates: the hypotheses f, ``(..., K, M)``.
+        negentropies: :func:`negentropy` of the hypotheses, ``(..., K)``.
+    """
+    own = np.einsum("...k,...k->...", weights, negentropies)
+    return own - negentropy(mixture(weights, candidates))
 
 
 def tv(p: FloatArray, q: FloatArray) -> FloatArray:

@@ -135,7 +135,7 @@ class Rules:
     @classmethod
     def check_names(cls, names: Mapping[str, Any]) -> None:
         """Refuse an unknown rule, and name the nearest."""
-        known = [field.name for field in fields(cls)]
+        known = [field.name for field in fields(cls) if field.init]
         for name in names:
             if name not in known:
                 close = difflib.get_close_matches(name, known, n=1)
@@ -148,7 +148,7 @@ class Rules:
         argument = re.compile(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
         documented = [inspect.cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__)]
         found = dict(pair for text in documented for pair in argument.findall(text))
-        return {field.name: re.sub(r"\s+", " ", found[field.name]) for field in fields(cls)}
+        return {field.name: re.sub(r"\s+", " ", found[field.name]) for field in fields(cls) if field.init}
 
     @cached_property
     def given(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldp_gym.core.arrays import FloatArray, mixture
-from ldp_gym.core.divergences import kl, negentropy
+from ldp_gym.core.divergences import kl, mixture_loss, negentropy
 from ldp_gym.natures.base import Information, NatureView, PoolNature
 
 _EQUAL_SCORES = 1e-9
@@ -62,8 +62,7 @@ class Adversary(WorstOfPool):
         assert view.rounds_left is not None, "an adaptive nature is told how many rounds are left"
         candidates, negentropies, information = view.prepared
         weights = posterior[:, None]
-        loss = np.einsum("...k,...k->...", weights, negentropies)
-        loss = loss - negentropy(mixture(weights, candidates))
+        loss = mixture_loss(weights, candidates, negentropies)
         rounds = -negentropy(posterior)[:, None] / np.maximum(information(posterior), _LEAST_INFORMATION)
         return loss * np.minimum(view.rounds_left, rounds)
 

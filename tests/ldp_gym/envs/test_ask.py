@@ -1,0 +1,197 @@
+"""LDPAsk-v0: rewards by brute force, exact privacy, the same games single and vector, and scores."""
+
+import math
+from itertools import product
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from helpers import assert_same_games
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from ldp_gym import audit
+from ldp_gym.core.seed_ranges import TEST
+from ldp_gym.envs.ask import AskedBit, greedy_contrast
+
+TABLE = [[0.5, 0.3, 0.2, 0.0], [0.1, 0.1, 0.8, 0.0], [0.0, 0.6, 0.1, 0.3]]
+PLANE = [1.0, 0.0, -1.0]  # label 0 is on the positive side, 1 and 3 on the other
+TIED = [0.4, -0.6, -0.1]  # 0.3 * 0.4 = 0.6 * 0.1 + 0.6 * 0.1 up to rounding: label 1 is on the plane
+SMALL = {"hypotheses": TABLE, "epsilon": 1.5, "horizon": 4}
+
+
+def cost(weights):
+    """J(w), term by term."""
+    mean = [sum(w * f[y] for w, f in zip(weights, TABLE, strict=True)) for y in range(4)]
+    return sum(
+        w * f[y] * math.log(f[y] / mean[y])
+        for w, f in zip(weights, TABLE, strict=True)
+        for y in range(4)
+        if w * f[y] > 0
+    )
+
+
+def answers(contrast):
+    """The probability of "yes" under each hypothesis, label by label."""
+    flip = 1 / (1 + math.exp(1.5))
+    yes = []
+    for y in range(4):
+        total = sum(a * f[y] for a, f in zip(contrast, TABLE, strict=True))
+        yes.append(0.5 if abs(total) < 1e-9 else 1 - flip if total > 0 else flip)
+    return np.array([sum(f[y] * yes[y] for y in range(4)) for f in TABLE])
+
+
+def branches(weights, contrast):
+    """Probability and posterior of either answer."""
+    yes = answers(contrast)
+    return [(float(weights @ law), weights * law / (weights @ law)) for law in (yes, 1 - yes)]
+
+
+def ask(weights):
+    """A policy that asks other questions at other posteriors, one of them with a tie."""
+    return np.array(PLANE if weights[0] < weights[1] else TIED)
+
+
+@pytest.mark.parametrize("contrast", [PLANE, TIED, [0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [-0.3, 0.9, 0.2]])
+def test_a_round_is_that_of_the_formulas(contrast):
+    """Posterior, reward and KL of a question, from sums over labels."""
+    env = gym.make("LDPAsk-v0", reveal=True, **SMALL)
+    for seed in range(12):
+        shown, start = env.reset(seed=seed)
+        np.testing.assert_allclose(shown, [1 / 3] * 3 + [math.log(1 / 3)] * 3 + [0.0], rtol=1e-6)
+        weights, over, t = np.full(3, 1 / 3), False, 0
+        while not over:
+            t += 1
+            truth, mean = np.array(TABLE[start["truth"]]), weights @ np.array(TABLE)
+            after = branches(weights, contrast)
+            shown, reward, over, _, info = env.step(np.array(contrast))
+            drop = cost(weights) - sum(chance * cost(w) for chance, w in after)
+            assert reward == pytest.approx((4 - t) * drop / cost([1 / 3] * 3), abs=1e-9)
+            kl = sum(p * math.log(p / q) for p, q in zip(truth, mean, strict=True) if p > 0)
+            assert info["kl"] == pytest.approx(kl, rel=1e-9)
+            weights = min((w for _, w in after), key=lambda w: abs(w - shown[:3]).max())
+            np.testing.assert_allclose(shown, [*weights, *np.log(weights), t / 4], atol=1e-5)
+        assert info["risk"] >= info["kl"]
+
+
+def test_the_expected_return_is_the_gain_in_risk():
+    """Exactly, over all answers: T - risk / J(uniform), with the risk of the hidden truths."""
+    envs = gym.make_vec("LDPAsk-v0", num_envs=300, autoreset_mode="Disabled", **SMALL)
+    shown, _ = envs.reset(seed=0)
+    returns, path = np.zeros(300), [()] * 300
+    for t in range(4):
+        before = shown[:, :3].astype(np.float64)
+        shown, rewards, *_ = envs.step(np.array([ask(w) for w in before]))
+        returns += rewards
+        for i, weights in enumerate(before):
+            ends = [abs(w - shown[i, :3]).max() for _, w in branches(weights, ask(weights))]
+            path[i] += (int(np.argmin(ends)),) if t < 3 else ()  # the last answer earns nothing
+    earned = dict(zip(path, returns, strict=True))
+    assert len(earned) == 8, "every path of answers was seen"
+    expected = risk = 0.0
+    for answered in product((0, 1), repeat=3):
+        weights, laws = np.full(3, 1 / 3), np.full(3, 1 / 3)
+        for t in range(4):
+            mean = weights @ np.array(TABLE)
+            kls = [sum(p * math.log(p / q) for p, q in zip(f, mean, strict=True) if p > 0) for f in TABLE]
+            risk += laws @ kls / 2 ** (3 - t)  # 2^(3 - t) paths share their first t answers
+            if t < 3:
+                yes = answers(ask(weights))
+                laws = laws * (1 - yes if answered[t] else yes)
+                weights = branches(weights, ask(weights))[answered[t]][1]
+        expected += laws.sum() * earned[answered]
+    assert expected == pytest.approx(4 - risk / cost([1 / 3] * 3), rel=1e-6)
+
+
+coefficients = st.floats(-1.0, 1.0, width=32) | st.sampled_from([0.0, 1.0, -1.0, 1e-30])
+
+
+@given(
+    contrast=arrays(np.float64, 3, elements=coefficients),
+    rows=arrays(np.float64, (3, 4), elements=st.sampled_from([0.0, 1e-9, 0.1, 0.3, 1.0])),
+    epsilon=st.sampled_from([0.01, 1.0, 8.0]),
+)
+def test_every_action_is_private(contrast, rows, epsilon):
+    """Probabilities of an answer differ by a factor of e^eps at most, planes and ties included."""
+    rows[:, 0] += 1e-3
+    table = rows / rows.sum(axis=1, keepdims=True)
+    channel = AskedBit(3, 4, 10, epsilon=epsilon, policy=lambda posterior: contrast)
+    posterior = np.full(3, 1 / 3)
+    both = channel.messages_given_coins(np.zeros(0), table, posterior)
+    laws = np.exp(channel.log_density(both, table, posterior))
+    np.testing.assert_allclose(laws.sum(axis=0), 1.0, rtol=1e-12)
+    assert np.log(laws.max(axis=1) / laws.min(axis=1)).max() <= epsilon * (1 + 1e-9)
+    certificate = audit.certify(channel, table, posterior)
+    assert certificate.holds
+    assert certificate.epsilon == pytest.approx(np.log(laws.max(axis=1) / laws.min(axis=1)).max(), abs=1e-12)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_single_and_vector_environments_agree(mode):
+    native = gym.make_vec("LDPAsk-v0", num_envs=3, autoreset_mode=mode, **SMALL)
+    sync = SyncVectorEnv([lambda: gym.make("LDPAsk-v0", **SMALL)] * 3, autoreset_mode=mode)
+    actions = np.random.default_rng(0).uniform(-1, 1, (12, 3, 3)).astype(np.float32)
+    actions[::3] = PLANE
+    assert_same_games(native, sync, actions, rtol=1e-6)
+
+
+def test_the_checkers_of_the_libraries_pass():
+    env = gym.make("LDPAsk-v0", horizon=5)
+    check_env(env.unwrapped)
+    pytest.importorskip("stable_baselines3.common.env_checker").check_env(env)
+    assert gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json())).spec.kwargs == {"horizon": 5}
+
+
+@pytest.mark.parametrize(
+    ("rules", "error", "message"),
+    [
+        ({"channel": "split"}, TypeError, "takes no 'channel'.*agent is the channel.*LDPDist-v0"),
+        ({"horizn": 3}, TypeError, "did you mean 'horizon'"),
+        ({"hypotheses": "softmax-linear"}, ValueError, "without contexts.*'dirichlet'"),
+    ],
+)
+def test_wrong_rules_are_refused(rules, error, message):
+    with pytest.raises(error, match=message):
+        gym.make("LDPAsk-v0", **rules)
+
+
+@pytest.mark.parametrize("action", [np.zeros(2), [0.0, np.nan, 0.0], np.zeros((1, 3))])
+def test_wrong_actions_are_refused(action):
+    env = gym.make("LDPAsk-v0", **SMALL)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"finite contrast of shape \(3,\)"):
+        env.step(action)
+
+
+def test_greedy_contrasts_find_the_set_whose_answers_vary_most():
+    rng = np.random.default_rng(3)
+    table, sets = rng.dirichlet(np.ones(6), 4), np.array(list(product((0.0, 1.0), repeat=6)))
+    weights = rng.dirichlet(np.ones(4), 50)
+    variances = weights @ np.square(table @ sets.T) - np.square(weights @ (table @ sets.T))
+    chosen = greedy_contrast(weights, table) @ table > 0
+    found = variances[np.arange(50), (chosen @ 2 ** np.arange(5, -1, -1)).astype(int)]
+    np.testing.assert_allclose(found, variances.max(axis=1), rtol=1e-9)
+
+
+def test_scores_are_0_for_random_and_1_for_greedy_contrasts():
+    """On other episodes than those of the references; never asking keeps the risk of the first round."""
+    rules = {"num_hypotheses": 4, "num_labels": 8, "horizon": 60, "epsilon": 2.0}
+    envs = gym.make_vec("LDPAsk-v0", num_envs=600, autoreset_mode="Disabled", **rules)
+    table, rng = envs.unwrapped.game.hypotheses(np.zeros(1)), np.random.default_rng(1)
+    policies = [
+        lambda rows: rng.uniform(-1, 1, (600, 4)),
+        lambda rows: greedy_contrast(rows[:, :4].astype(np.float64), table),
+        lambda rows: np.zeros((600, 4)),
+    ]
+    scores = []
+    for policy in policies:
+        shown, _ = envs.reset(seed=TEST.start)
+        for _ in range(60):
+            shown, *_, infos = envs.step(policy(shown))
+        scores.append(infos["score"].mean())
+    assert abs(scores[0]) < 0.15
+    assert abs(scores[1] - 1.0) < 0.15
+    np.testing.assert_allclose(infos["risk"], 60 * infos["kl"], rtol=1e-9)
