@@ -94,7 +94,6 @@ CALLS = [
     (run, "jobs", [0, -2, 1.5, "2"]),
     (run, "size", ["huge", 3, None]),
     (run, "time_limit", POSITIVES),
-    (run, "memory_limit", [*POSITIVES, 0.1]),
     (run, "trust", FLAGS),
     (run, "on_cell", [3, "x"]),
     (theory.capacity, "epsilon", POSITIVES),

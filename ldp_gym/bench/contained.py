@@ -1,7 +1,7 @@
-"""A call in a subprocess with a time and a memory limit, for learners given as ``module:Class``.
+"""A call in a subprocess with a time limit, for learners given as ``module:Class``.
 
-A learner may crash, hang, exit or fill the memory: its own cells fail, with one line that says why. This is
-not a security sandbox; a container is.
+A learner may crash, hang or exit: its own cells fail, with one line that says why. This is not a security
+sandbox; a container is.
 """
 
 from __future__ import annotations
@@ -16,18 +16,16 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from ldp_gym.core import validation
 from ldp_gym.core.errors import IncompatibleChannelError, LearnerFailedError, printable, summarize
 from ldp_gym.core.files import replacing
 
 Result = TypeVar("Result")
 
-_LEAST_MEMORY = 0.5
-"""Smallest memory limit, in GiB: Python and NumPy need this much to be imported."""
+TIME_LIMIT = 600.0
+"""Default limit of a call, in seconds."""
 
 _SPARE_SECONDS = 10
 """Seconds after its limit at which a subprocess ends itself, should its parent be gone."""
@@ -35,25 +33,8 @@ _SPARE_SECONDS = 10
 _PROGRAM = "from ldp_gym.bench.contained import _serve; _serve()"
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Limits of a subprocess: seconds of wall-clock time, and GiB of memory (address space)."""
-
-    seconds: float = 600.0
-    memory: float = 4.0
-
-    def __post_init__(self) -> None:
-        validation.positive("time_limit, in seconds", self.seconds)
-        if validation.positive("memory_limit, in GiB", self.memory) < _LEAST_MEMORY:
-            raise ValueError(f"memory_limit must be at least {_LEAST_MEMORY} GiB, got {self.memory}")
-
-
-LIMITS = Limits()
-"""Default limits."""
-
-
 def call_contained(
-    learner: str, limits: Limits, function: Callable[..., Result], *arguments: object
+    learner: str, seconds: float, function: Callable[..., Result], *arguments: object
 ) -> Result:
     """Call a function of a module in a subprocess, and return its result; ``learner`` is named in errors.
 
@@ -63,7 +44,7 @@ def call_contained(
     """
     with tempfile.TemporaryDirectory() as folder:
         request, answer, log = (Path(folder) / name for name in ("request", "answer", "log"))
-        request.write_bytes(pickle.dumps((function, arguments, limits)))
+        request.write_bytes(pickle.dumps((function, arguments, seconds)))
         with log.open("wb") as output:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _PROGRAM, folder],
@@ -78,15 +59,20 @@ def call_contained(
                 },
             )
         try:
-            status = process.wait(limits.seconds)
+            status = process.wait(seconds)
         except subprocess.TimeoutExpired:
-            raise LearnerFailedError(f"{learner} took more than its {limits.seconds:g} seconds") from None
-        finally:
-            _end_group(process)
+            raise LearnerFailedError(f"{learner} took more than its {seconds:g} seconds") from None
+        finally:  # end it and the processes that it started
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+            process.wait()
         if not answer.exists():
             last = printable(log.read_text("utf-8", "replace")[-2000:])
-            ended = f"was ended by {signal.Signals(-status).name}" if status < 0 else None
-            how = ended or f"ended with status {status}"
+            how = (
+                f"was ended by {signal.Signals(-status).name}"
+                if status < 0
+                else f"ended with status {status}"
+            )
             raise LearnerFailedError(f"the process of {learner} {how}\n\n{last}".rstrip())
         error, result = pickle.loads(answer.read_bytes())
     if error is not None:
@@ -94,37 +80,19 @@ def call_contained(
     return result
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End a subprocess and the processes that it started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
-    process.wait()
-
-
 def _serve() -> None:
-    """Do what the request in a folder says, and leave the answer there."""
+    """Subprocess entry point: unpickle a request, run it, and write the answer."""
     folder = Path(sys.argv[1])
-    function, arguments, limits = pickle.loads((folder / "request").read_bytes())
-    _set_limits(limits)
+    function, arguments, seconds = pickle.loads((folder / "request").read_bytes())
+    if hasattr(signal, "alarm"):  # Windows has none
+        signal.alarm(math.ceil(min(seconds, 2**30)) + _SPARE_SECONDS)
     answer: tuple[Exception | None, object]
     try:
         answer = None, function(*arguments)
     except IncompatibleChannelError as refusal:
         answer = IncompatibleChannelError(str(refusal)), None
-    except BaseException as failure:  # sys.exit and running out of memory are failures of the learner
+    except BaseException as failure:  # sys.exit is a failure of the learner too
         answer = LearnerFailedError(f"{summarize(failure)}\n\n{printable(traceback.format_exc())}"), None
     with replacing(folder / "answer") as part:
         part.write_bytes(pickle.dumps(answer))
     os._exit(0)  # a thread that the learner left behind is not waited for
-
-
-def _set_limits(limits: Limits) -> None:
-    """Limit the address space, and the time should the parent be gone; Windows has neither."""
-    try:
-        import resource
-    except ImportError:
-        return
-    size = int(limits.memory * 2**30)
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_AS, (size, size))
-    signal.alarm(math.ceil(min(limits.seconds, 2**30)) + _SPARE_SECONDS)

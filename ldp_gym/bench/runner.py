@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ldp_gym.bench.contained import LIMITS, Limits, call_contained
+from ldp_gym.bench.contained import TIME_LIMIT, call_contained
 from ldp_gym.bench.experiment import PARTY_REGISTRIES, Cell, Experiment, learner_code, make_scenario
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import Outcome, Store
@@ -38,6 +39,9 @@ from ldp_gym.natures.base import IID
 from ldp_gym.processes import count_jobs, share_out
 from ldp_gym.testing import check_channel, check_hypotheses, check_learner, check_nature, check_truth
 
+_WARNINGS = (BlindChannelWarning, BrokenPromiseWarning, NoPrivacyWarning, OutsideTrainingWarning)
+"""Warnings that a run gives itself, or that its results make plain."""
+
 
 def run(
     suite: str | Suite,
@@ -50,8 +54,7 @@ def run(
     out: str | Path = DIRECTORY,
     size: str = "default",
     dask: str | None = None,
-    time_limit: float = LIMITS.seconds,
-    memory_limit: float = LIMITS.memory,
+    time_limit: float = TIME_LIMIT,
     trust: bool = False,
     on_start: Callable[[int, int, int], None] | None = None,
     on_cell: Callable[[Cell, Outcome], None] | None = None,
@@ -73,7 +76,6 @@ def run(
         size: "default", or "small" for a quick look.
         dask: address of a Dask scheduler, to play the cells there instead.
         time_limit: seconds that a cell of a ``module:Class`` may take.
-        memory_limit: GiB that it may use.
         trust: whether a trained model's files may run code when they are read.
         on_start: called with the number of cells, of those already played, and of the rounds to be played.
         on_cell: called with each cell and its outcome.
@@ -81,7 +83,7 @@ def run(
     Raises:
         UntrustedCodeError: if a trained model's files run code, and ``trust`` is not set.
     """
-    limits = Limits(time_limit, memory_limit)
+    time_limit = validation.positive("time_limit, in seconds", time_limit)
     suite = SUITES[suite]() if isinstance(suite, str) else suite
     suite = validation.instance("suite", suite, Suite, "a suite (made, not its class), or its name")
     learners = validation.texts("learners", learners, "learners' names")
@@ -94,15 +96,18 @@ def run(
     jobs = count_jobs(jobs)
     # By the whole path, so that a report finds a model from wherever it is written.
     learners = [str(Path(name).resolve()) if is_directory(name) else name for name in learners]
-    tracks = {name: _find_track(name, limits, trust) for name in learners}
+    tracks = {name: _find_track(name, time_limit, trust) for name in learners}
     experiments = suite.experiments(size, learners=learners, channels=channels, episodes=episodes)
     _warn_of_blind_games(experiments)
     store = Store(out)
     cells = list({cell.key: cell for experiment in experiments for cell in experiment.cells(seed)}.values())
-    settings = {
-        **{"learners": learners, "tracks": tracks, "channels": channels, "episodes": episodes},
-        **{"seed": seed, "size": size, "parameters": suite.parameters},
+    settings: dict[str, Any] = {
+        "learners": learners,
+        "tracks": tracks,
+        "channels": channels,
+        "parameters": suite.parameters,
     }
+    settings |= {"episodes": episodes, "seed": seed, "size": size}
     finished = store.finished()
     for fault in store.faults:
         warnings.warn(f"in {store.path}, {fault}", stacklevel=2)
@@ -110,7 +115,7 @@ def run(
     todo = [cell for cell in cells if cell.key not in finished]
     if on_start is not None:
         on_start(len(cells), len(cells) - len(todo), sum(cell.rounds for cell in todo))
-    for cell, outcome in play_cells(todo, store, jobs, dask, limits, trust):
+    for cell, outcome in play_cells(todo, store, jobs, dask, time_limit, trust):
         if on_cell is not None:
             on_cell(cell, outcome)
     store.end_run(number)
@@ -122,7 +127,7 @@ def play_cells(
     store: Store,
     jobs: int,
     dask: str | None = None,
-    limits: Limits = LIMITS,
+    time_limit: float = TIME_LIMIT,
     trust: bool = False,
 ) -> Iterator[tuple[Cell, Outcome]]:
     """Play cells, keep their outcomes in a store, and yield each as it is finished.
@@ -130,7 +135,7 @@ def play_cells(
     The longest first, so that no core is left with a long one; the learners of a game follow each other.
     """
     todo = sorted(cells, key=lambda cell: (-cell.rounds, cell.experiment.rules.key, cell.seed))
-    for index, outcome in share_out(partial(play, limits=limits, trust=trust), todo, jobs, dask):
+    for index, outcome in share_out(partial(play, time_limit=time_limit, trust=trust), todo, jobs, dask):
         if isinstance(outcome, BrokenProcessPool):
             outcome = Outcome("failed", None, "the process that played it was killed, twice", 0.0)
         store.save(todo[index], outcome)
@@ -148,13 +153,13 @@ def _warn_of_blind_games(experiments: Sequence[Experiment]) -> None:
         warn_of_blind_pairs(scenario, stacklevel=3)
 
 
-def _find_track(learner: str, limits: Limits, trust: bool) -> Track:
+def _find_track(learner: str, time_limit: float, trust: bool) -> Track:
     """Find the track that a learner declares. An unknown learner is an error now, not in every cell."""
     learner_code(learner)
     if not is_address(learner):
         return track_of(as_make_learner(learner, trust=trust))
     try:
-        return call_contained(learner, limits, _declared_track, learner)
+        return call_contained(learner, time_limit, _declared_track, learner)
     except LearnerFailedError as error:
         raise ValueError(str(error).partition("\n")[0]) from error
 
@@ -163,25 +168,24 @@ def _declared_track(learner: str) -> Track:
     return track_of(as_make_learner(learner))
 
 
-def play(cell: Cell, limits: Limits = LIMITS, trust: bool = False) -> Outcome:
+def play(cell: Cell, time_limit: float = TIME_LIMIT, trust: bool = False) -> Outcome:
     """Play a cell. An error is the outcome of this cell only; a request to stop (SystemExit) is not."""
     start = time.perf_counter()
     learner = cell.experiment.learner
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NoPrivacyWarning)  # it is the reference here
-            warnings.simplefilter("ignore", BrokenPromiseWarning)  # the results say so themselves
-            warnings.simplefilter("ignore", BlindChannelWarning)  # the run has said so
-            warnings.simplefilter("ignore", OutsideTrainingWarning)  # its score says how it does there
-            _check_parties(cell.experiment)
+            for said_elsewhere in _WARNINGS:
+                warnings.simplefilter("ignore", said_elsewhere)
+            if (fault := _party_fault(cell.experiment)) is not None:
+                return Outcome("failed", None, printable(fault), time.perf_counter() - start)
             if is_address(learner):
-                evaluation, seconds = call_contained(learner, limits, _check_and_evaluate, cell)
+                evaluation, seconds = call_contained(learner, time_limit, _check_and_evaluate, cell)
             else:
                 evaluation, seconds = _evaluate(cell, trust)
             return Outcome("done", evaluation, None, seconds)
     except IncompatibleChannelError as error:
         status, message = "incompatible", str(error)
-    except (LearnerFailedError, _PartyFailedError) as error:
+    except LearnerFailedError as error:
         status, message = "failed", str(error)
     except Exception as error:
         status, message = "failed", f"{summarize(error)}\n\n{traceback.format_exc()}"
@@ -219,12 +223,8 @@ def _recording(rules: Rules, seed: int) -> Recording:
 # -- Checks of third-party parties --------------------------------------------------------------------------
 
 
-class _PartyFailedError(Exception):
-    """A third-party class, nature, truth or channel breaks its contract."""
-
-
-def _check_parties(experiment: Experiment) -> None:
-    """Hold the parties of a game to their contracts; those of this package and tables need no check."""
+def _party_fault(experiment: Experiment) -> str | None:
+    """Party of a game that breaks its contract, and how; those of this package and tables need no check."""
     size = {"num_hypotheses": experiment.num_hypotheses, "num_labels": experiment.num_labels}
     table = {"hypotheses": "dirichlet", **size, "horizon": experiment.horizon, **experiment.channel_rules}
     for party, registry in PARTY_REGISTRIES.items():
@@ -233,7 +233,8 @@ def _check_parties(experiment: Experiment) -> None:
             continue
         fault = _find_fault(party, Rules.of(table if party == "channel" else experiment.rules))
         if fault is not None:
-            raise _PartyFailedError(f"the {party} {name!r} fails its check: {fault}")
+            return f"the {party} {name!r} fails its check: {fault}"
+    return None
 
 
 @lru_cache(maxsize=64)  # rules hold a user's data

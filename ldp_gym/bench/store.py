@@ -6,6 +6,7 @@ and new results never mix.
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import platform
@@ -22,7 +23,7 @@ import numpy as np
 
 from ldp_gym.bench.experiment import Cell, fingerprint, own_code
 from ldp_gym.core import validation
-from ldp_gym.core.errors import DamagedStoreError, extra, printable
+from ldp_gym.core.errors import DamagedStoreError, printable
 from ldp_gym.core.files import read_arrays, replacing, versions
 from ldp_gym.evaluation import Evaluation, join_episodes
 
@@ -207,35 +208,25 @@ class Store:
 
     # -- Export -------------------------------------------------------------------------------------------
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """One row per episode and checkpoint of every cell that is done."""
-        for _, configuration, outcome in self._cells():
-            if outcome.evaluation is None:
-                continue
-            shared = {name: configuration[name] for name in ("learner", "version")}
-            shared |= {name: json.dumps(configuration[name], sort_keys=True) for name in ("options", "rules")}
-            shared["channel"] = configuration["rules"]["channel"]
-            kl, tv, rounds = (getattr(outcome.evaluation, name) for name in ("kl", "tv", "rounds"))
-            for index in np.ndindex(kl.shape):
-                yield shared | {
-                    "truth": index[0] if kl.ndim == 3 else configuration["truth"],
-                    "seed": configuration["seed"] + index[-2],
-                    "round": int(rounds[index[-1]]),
-                    "kl": float(kl[index]),
-                    "tv": float(tv[index]),
-                }
-
     def export(self, path: str | Path) -> int:
-        """Write all rows to a ``.csv`` or ``.parquet`` file, and return their number."""
-        path = Path(path)
-        if path.suffix not in (".csv", ".parquet"):
-            raise ValueError(f"an export ends in .csv or .parquet, got {path.name!r}")
-        with extra("bench", "an export"):
-            import pandas as pd
-        frame = pd.DataFrame(self.rows(), columns=EXPORTED)
-        with replacing(path) as part:
-            frame.to_csv(part, index=False) if path.suffix == ".csv" else frame.to_parquet(part)
-        return len(frame)
+        """Write one row per episode and checkpoint to a CSV file; return their number."""
+        path, count = Path(path), 0
+        if path.suffix != ".csv":
+            raise ValueError(f"an export is a .csv file, got {path.name!r}")
+        with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(EXPORTED)
+            for _, played, outcome in self._cells():
+                options, rules = (json.dumps(played[name], sort_keys=True) for name in ("options", "rules"))
+                shared = played["learner"], options, played["rules"]["channel"], rules, played["version"]
+                if (result := outcome.evaluation) is None:
+                    continue
+                for place in np.ndindex(result.kl.shape):
+                    *truth, episode, at = place
+                    which = truth[0] if truth else played["truth"], played["seed"] + episode
+                    writer.writerow([*shared, *which, result.rounds[at], result.kl[place], result.tv[place]])
+                    count += 1
+        return count
 
 
 def _pack(evaluation: Evaluation) -> bytes:

@@ -12,16 +12,16 @@ from ldp_gym.statistics import score_totals, unit_of_score
 
 @pytest.mark.parametrize("name", TESTS)
 def test_every_game_can_be_made(name):
-    for title, rules in TESTS[name]:
+    for title, rules in TESTS[name].items():
         game = Scenario(**rules).game
         assert (game.horizon, game.channel.epsilon) == (rules["horizon"], rules["epsilon"]), title
 
 
 def test_a_test_split_holds_what_was_not_trained_on_and_changes_one_thing():
-    base = TRAIN.games["base"]
-    trained = {Rules.of(rules) for _, rules in TRAIN}
+    base = TRAIN["base"]
+    trained = {Rules.of(rules) for rules in TRAIN.values()}
     for name in set(TESTS) - {"familiar", "memory"}:
-        for title, rules in TESTS[name]:
+        for title, rules in TESTS[name].items():
             assert Rules.of(rules) not in trained, title
             changed = {key for key in {*base, *rules} if base.get(key) != rules.get(key)}
             parts = {name.replace("-", "_")}

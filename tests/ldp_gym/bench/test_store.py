@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pyarrow import parquet
 
 import ldp_gym
 from ldp_gym import bench
@@ -149,7 +148,8 @@ def test_a_row_that_cannot_be_read_is_played_again(store, column):
     assert len(store.finished()) == 2
     (fault,) = store.faults
     assert fault.startswith(f"the cell {key[:12]} cannot be read (")
-    assert len(list(store.rows())) < 5 * len(ldp_gym.evaluate("exp3", EXPERIMENT.rules, episodes=1).rounds)
+    checkpoints = len(ldp_gym.evaluate("exp3", EXPERIMENT.rules, episodes=1).rounds)
+    assert store.export(store.path.with_name("all.csv")) in (3 * checkpoints, 4 * checkpoints)
 
 
 def test_a_run_whose_record_cannot_be_read_is_left_out(store):
@@ -184,8 +184,5 @@ def test_exports_hold_every_episode(store, tmp_path):
     for loss, values in (("kl", alone.kl), ("tv", alone.tv)):
         final = {int(row["seed"]): float(row[loss]) for row in rows if row["round"] == "30"}
         assert final == {3 + i: value for i, value in enumerate(values[:, -1])}
-    store.export(tmp_path / "all.parquet")
-    table = parquet.read_table(tmp_path / "all.parquet").to_pylist()
-    assert [row["tv"] for row in table] == [float(row["tv"]) for row in rows]
-    with pytest.raises(ValueError, match=r"\.csv or \.parquet"):
+    with pytest.raises(ValueError, match=r"a \.csv file, got 'all\.xlsx'"):
         store.export(tmp_path / "all.xlsx")
