@@ -175,41 +175,29 @@ def draw_rows(
     *,
     xlabel: str,
     references: Mapping[str, float] | None = None,
-    bars: str | None = None,
     scale: Literal["log", "symlog", "linear"] = "log",
 ) -> Figure:
     """Draw a row per name with a dot and 95% interval for each series; the first one decides the order.
 
-    ``references`` has dotted vertical lines by the panel's title; the series ``bars`` is drawn as bars, with
-    its values at the left. Negative quantities need the scale "symlog" or "linear".
+    ``references`` has dotted vertical lines by the panel's title. Negative quantities need the scale "symlog"
+    or "linear".
     """
     names = list(dict.fromkeys(row for panel in panels.values() for rows in panel.values() for row in rows))
     series = list(dict.fromkeys(name for panel in panels.values() for name in panel))
-    thick = 0.36 if bars is None and len(series) > 2 else 0.27
-    drawing, axes = new_figure(
-        len(panels),
-        width=max(2.5, 7.6 / len(panels)),
-        height=1.1 + len(names) * max(thick, 0.06 * len(series)),
-        sharey=True,
-    )
+    height = 1.1 + len(names) * max(0.27, 0.05 * len(series))
+    width = 5.6 if len(panels) == 1 else max(2.5, 7.6 / len(panels))
+    drawing, axes = new_figure(len(panels), width=width, height=height, sharey=True)
     for panel, (title, by_series) in zip(axes.flat, panels.items(), strict=True):
         for label, estimates in by_series.items():
             i = series.index(label)
             hue = colour(label.partition(" (")[0] or "bayes", i)
-            shift = 0.0 if label == bars else 0.7 * ((i + 0.5) / len(series) - 0.5)
-            places = [len(names) - 1 - names.index(row) - shift for row in estimates]
-            values = [estimate.value for estimate in estimates.values()]
-            if label == bars:
-                panel.barh(places, values, 0.6, color=hue, alpha=0.25, label=label)
-                for place, estimate in zip(places, estimates.values(), strict=True):
-                    at = panel.get_yaxis_transform()  # at the left, where no dot is
-                    panel.text(0.01, place, estimate.short, transform=at, va="center", weight="bold")
-            else:
-                panel.plot(values, places, "o", color=hue, label=label)
+            shift = 0.7 * ((i + 0.5) / len(series) - 0.5)
+            places = np.array([len(names) - 1 - names.index(row) - shift for row in estimates])
+            panel.plot([e.value for e in estimates.values()], places, "o", color=hue, label=label)
             low, high = (np.array([getattr(e, end) for e in estimates.values()]) for end in ("low", "high"))
             known = np.array([e.known for e in estimates.values()])
             if known.any():
-                panel.hlines(np.array(places)[known], low[known], high[known], color=hue, linewidth=1)
+                panel.hlines(places[known], low[known], high[known], color=hue, linewidth=1)
         if references and title in references:
             panel.axvline(references[title], color="black", linestyle=":")
         panel.set_title(title)
@@ -217,14 +205,11 @@ def draw_rows(
             set_log_scale(panel, "x")
         elif scale == "symlog":
             panel.set_xscale("symlog", linthresh=100.0)
-        shown = [e.value for e in by_series.get(bars or "bars", {}).values() if 0.0 < e.value < math.inf]
-        if bars is not None and shown:
-            panel.set_xlim(min(shown) / 6.0)  # room for the numbers
     axes[0, 0].set_yticks(range(len(names)), names[::-1])
     axes[0, 0].set_ylim(-0.7, len(names) - 0.3)
     drawing.supxlabel(xlabel)
     if len(series) > 1:
-        add_legend(drawing)
+        add_legend(drawing, above=len(panels) == 1)
     return drawing
 
 
@@ -241,13 +226,16 @@ def draw_ranking(groups: Mapping[str, tuple[float, Sequence[ExperimentResult]]],
 # -- Legends and axes ---------------------------------------------------------------------------------------
 
 
-def add_legend(drawing: Figure) -> None:
-    """Add one legend for all panels, at the right of them: it never covers the data."""
+def add_legend(drawing: Figure, above: bool = False) -> None:
+    """Add one legend for all panels, at the right of them or above: it never covers the data."""
     named = {
         name: handle
         for panel in drawing.axes
         for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)
     }
+    if above:
+        drawing.legend(named.values(), named.keys(), loc="outside upper center", ncols=4)
+        return
     lines = sum(1 + name.count("\n") for name in named)
     drawing.set_figheight(max(drawing.get_figheight(), 0.3 + 0.135 * lines + 0.06 * len(named)))
     drawing.legend(named.values(), named.keys(), loc="outside right center")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ldp_gym.bench.results import ExperimentResult
@@ -29,29 +30,35 @@ class Finding:
             validation.instance("p_values", self.p_values, PValues, "p-values, such as above() returns")
 
 
-def find_least_risk(place: str, results: Sequence[ExperimentResult]) -> Finding:
-    """Compare learners that played the same tapes; the theorem is that none has less risk than Bayes.
+def compare_with_bayes(
+    places: Mapping[str, Sequence[ExperimentResult]], start: str = "On no channel"
+) -> Iterator[Finding]:
+    """Compare learners with Bayes in each place where he plays; the theorem is that none does better.
 
     Level with Bayes is a learner whose paired difference has an interval that contains 0. The intervals of
-    all learners hold together with 95% confidence.
+    all learners in a place hold together with 95% confidence.
     """
-    ranked = sorted(results, key=lambda result: result.risk.value)
-    bayes = next((result for result in results if result.learner == "bayes"), None)
-    if bayes is None:
-        return Finding(f"{place}: {ranked[0].learner} pays least, {ranked[0].risk} nats.")
-    others = [result for result in ranked if result is not bayes]
-    p_values = every(above(paired(other.totals, bayes.totals), 0.0) for other in others)
-    gaps = {other.learner: difference(other.totals, bayes.totals, len(others)) for other in others}
-    texts = [f"{place}: Bayes pays {bayes.risk} nats"]
-    if level := [name for name, gap in gaps.items() if gap.contains(0.0)]:
-        texts.append(f"level with it: {', '.join(level)}")
-    if less := [
-        f"{name} by {Estimate(-g.value, -g.high, -g.low)}" for name, g in gaps.items() if g.high < 0.0
-    ]:
-        texts.append(f"below it: {', '.join(less)}")
-    if more := [f"{name} by {gap}" for name, gap in gaps.items() if gap.low > 0.0]:
-        texts.append(f"above it: {', '.join(more)}")
-    return Finding("; ".join(texts) + ".", p_values, in_words=True)
+    tests, below, level = list[PValues](), list[str](), defaultdict[str, list[str]](list)
+    for place, results in places.items():
+        for bayes in [result for result in results if result.learner == "bayes"]:
+            for other in [result for result in results if result is not bayes]:
+                tests.append(above(paired(other.totals, bayes.totals), 0.0))
+                gap = difference(other.totals, bayes.totals, len(results) - 1)
+                if gap.contains(0.0):
+                    level[other.learner].append(place)
+                elif gap.high < 0.0:
+                    less = Estimate(-gap.value, -gap.high, -gap.low)
+                    below.append(f"{other.learner} on {place} by {less} nats")
+    if not tests:
+        return
+    text = f"Below Bayes: {'; '.join(below)}." if below else f"{start} does a learner do better than Bayes."
+    played = Counter(result.learner for results in places.values() for result in results)
+    ties: dict[str, list[str]] = {}
+    for learner, some in level.items():
+        count = f"all {len(some)}" if len(some) == played[learner] else f"{len(some)} of {played[learner]}"
+        ties.setdefault(" and ".join(some) if len(some) < 3 else f"{count} that it plays", []).append(learner)
+    told = "; ".join(f"{', '.join(learners)} on {where}" for where, learners in ties.items())
+    yield Finding(f"{text} Level with Bayes: {told}." if ties else text, every(tests), in_words=True)
 
 
 def judge(findings: Iterable[Finding]) -> list[tuple[Finding, Verdict | None]]:

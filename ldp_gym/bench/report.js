@@ -34,7 +34,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     header.ariaSort = "none";
     button.addEventListener("click", () => sort(column));
     const cells = [...body.rows].map((row) => row.cells[column]);
-    if (cells.some((cell) => cell.textContent) && cells.every((cell) => /^([-\d[∞]|level|$)/.test(cell.textContent)))
+    if (cells.some((cell) => cell.textContent) && cells.every((cell) => /^([-\d[∞]|$)/.test(cell.textContent)))
       for (const cell of [header, ...cells]) cell.classList.add("number");
     for (const cell of cells) if (cell.textContent.length > 60) cell.classList.add("wrap");
   });

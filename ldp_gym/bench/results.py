@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_LEAST_GAIN = 0.1
+"""Share of the uniform mixture's risk that Bayes must save for a game to have scores."""
+
 LARGEST = 4096
 """Largest table, in K M entries, that a report audits; larger ones are left to ``ldp-gym audit``."""
 
@@ -247,7 +250,8 @@ class Results:
         paired = bayes is not None and experiment.truth != "all" and np.isfinite(bayes.totals).all()
         if paired and bayes:  # the intervals of a game hold together
             gap = statistics.difference(result.totals, bayes.totals, max(1, len(others) - 1))
-            if uniform and experiment.has_member_truth:
+            learns = uniform and bayes.risk.value <= (1.0 - _LEAST_GAIN) * uniform.risk.value
+            if uniform and learns and experiment.has_member_truth:
                 score = statistics.score_totals(uniform.totals, result.totals, bayes.totals)
         uniform_truth = experiment.truth == "all" or (experiment.truth is None and "truth" not in rules.given)
         floor = make_scenario(rules).floor if uniform_truth else None

@@ -25,8 +25,8 @@ class Best(str):
     __slots__ = ()
 
 
-def _risk(row: Row) -> str:
-    text = row["risk"].short
+def _risk(row: Row, form: Callable[[Estimate], str] = str) -> str:
+    text = form(row["risk"])
     return Best(text) if row["best"] else text
 
 
@@ -41,7 +41,7 @@ def _over_bayes(row: Row) -> str:
     gap: Estimate = row["over_bayes"]
     if row["learner"] == "bayes" or math.isnan(gap.value):
         return ""
-    return "level" if gap.contains(0.0) and gap.known else gap.short
+    return f"{gap}, level" if gap.contains(0.0) and gap.known else str(gap)
 
 
 def _number(key: str, form: str) -> Callable[[Row], str]:
@@ -55,19 +55,20 @@ LEADERBOARD: dict[str, tuple[Callable[[Row], str], str]] = {
     "Channel": (lambda row: row["channel"], "how users privatize"),
     "Learner": (lambda row: row["learner"] + (f" ({o})" if (o := row["options"]) else ""), "who predicts"),
     "Track": (lambda row: row["track"], "informed: may use the channel's likelihood"),
-    "Risk": (_risk, "mean total KL in nats; bold: Bayes and what is level with it, else the least"),
-    "Risk, 95%": (lambda row: row["risk"].interval, "its interval"),
+    "Risk": (_risk, "mean total KL in nats, 95% interval; bold: Bayes and what is level, else the least"),
     "Worst truth": (_number("worst_truth", ".0f"), "the truth of the largest risk, which the row shows"),
     "TV per round": (_number("tv", ".4f"), "mean total variation from the truth"),
     "Regret": (
         lambda row: "" if row["member"] or math.isnan(row["regret"].value) else row["regret"].short,
         "risk less that of the best hypothesis in hindsight, where the truth is outside the class",
     ),
-    "Score": (_number("score", "z.3f"), "(uniform - risk) / (uniform - Bayes), on the same episodes"),
-    "Over Bayes": (_over_bayes, "risk less Bayes'; level: the interval of the difference holds 0"),
-    "Over Bayes, 95%": (
-        lambda row: row["over_bayes"].interval if _over_bayes(row) else "",
-        "interval of the paired difference; those of a game hold together",
+    "Score": (
+        _number("score", "z.3f"),
+        "(uniform - risk) / (uniform - Bayes), on the same episodes; blank where Bayes barely learns",
+    ),
+    "Over Bayes": (
+        _over_bayes,
+        "paired difference of the risks, 95% intervals that hold together in a game; level: it holds 0",
     ),
     "Over floor": (
         _number("over_floor", ".1f"),
@@ -104,7 +105,7 @@ def grid(results: Results) -> DataFrame | None:
     from pandas import DataFrame
 
     rows = [row for row in results.rows if not row["broken"]]
-    cells = {(row["channel"], row["learner"]): _risk(row) for row in rows}
+    cells = {(row["channel"], row["learner"]): _risk(row, lambda risk: risk.short) for row in rows}
     channels, learners = results.channels, results.learners
     if len(cells) < len(rows) or min(len(channels), len(learners)) < 2:
         return None
@@ -159,7 +160,7 @@ def print_table(console: Console, title: str, table: DataFrame) -> None:
     for block in blocks:
         shown = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
         for name in block:
-            numeric = all(text[:1] in "0123456789-[l" for text in table[name])
+            numeric = all(text[:1] in "0123456789-[" for text in table[name])
             shown.add_column(Text(name), justify="right" if numeric else "left", no_wrap=True)
         for row in table[block].itertuples(index=False):
             shown.add_row(*(Text(printable(text), "bold" if isinstance(text, Best) else "") for text in row))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 from ldp_gym.core import VERSION
 from ldp_gym.core.errors import BrokenPluginError, DamagedStoreError, extra, printable
@@ -36,17 +36,24 @@ class Commands(TyperGroup):
         return own if own is not None or point is None else _plugin(point)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a subcommand; errors about files are one line, with status 2, and errors are printable."""
+        """Run a subcommand; an error of the user is one line, with status 2."""
         try:
             return super().invoke(ctx)
-        except typer.BadParameter as error:
-            error.message = printable(error.message)
-            raise
+        except UsageError as error:
+            plain = isinstance(error, typer.BadParameter) and error.param is None
+            _fail(error.message if plain else error.format_message())
         except (DamagedStoreError, OSError) as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:  # nobody reads our output any more
                 raise
-            typer.echo(f"ldp-gym: {printable(' '.join(str(error).split()))}", err=True)
-            ctx.exit(2)
+            _fail(str(error))
+
+
+UsageError: Any = typer.BadParameter.__base__  # typer has no public name for it
+
+
+def _fail(why: str) -> NoReturn:
+    typer.echo(f"ldp-gym: {printable(' '.join(why.split()))}", err=True)
+    raise typer.Exit(2)
 
 
 def _plugins() -> dict[str, EntryPoint]:
@@ -64,8 +71,7 @@ def _plugin(point: EntryPoint) -> Any:
         why = f"command {point.name!r} of {point.module} cannot be used: {error}"
 
     def fail() -> None:
-        typer.echo(f"ldp-gym: {why}", err=True)
-        raise typer.Exit(2)
+        _fail(why)
 
     return _command(point.name, fail, help=why.replace("[", "\\["))
 

@@ -7,7 +7,7 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Annotated, Any
@@ -23,16 +23,20 @@ from ldp_gym.engine.rules import Rules
 RuleOption = Annotated[
     list[str] | None,
     typer.Option(
+        metavar="RULE",
         help="A rule of the game, name=value, with data as module:object; an option of its channel is "
-        "channel_kwargs.name=value. Repeatable."
+        "channel_kwargs.name=value. Repeatable.",
     ),
 ]
 HypothesesOption = Annotated[
     str | None,
-    typer.Option(help="Class: a name, module:object, or a table as JSON: '[[1,0,0],[0,0.5,0.5]]'."),
+    typer.Option(metavar="CLASS", help="A name, module:object, or a table as JSON: '[[1,0,0],[0,0.5,0.5]]'."),
 ]
-EpsilonOption = Annotated[float | None, typer.Option(help="Privacy level, eps.")]
-HorizonOption = Annotated[int | None, typer.Option(help="Number of rounds, T.")]
+EpsilonOption = Annotated[float | None, typer.Option(metavar="EPS", help="Privacy level, eps.")]
+HorizonOption = Annotated[int | None, typer.Option(metavar="T", help="Number of rounds, T.")]
+TrustOption = Annotated[
+    bool, typer.Option("--trust", help="Run code that a trained model's files or stored results name.")
+]
 
 
 def allow_local_imports() -> None:
@@ -42,12 +46,15 @@ def allow_local_imports() -> None:
 
 
 @contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Turn errors about a user's values into one line and exit status 2."""
+def one_line_errors(words: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Turn errors about a user's values into one line and exit status 2, in the command's own words."""
     try:
         yield
     except (ImportError, TypeError, ValueError, OverflowError, MemoryError, RecursionError) as error:
-        raise typer.BadParameter(f"{error or type(error).__name__}{place_in_own_code(error)}") from error
+        text = f"{error or type(error).__name__}{place_in_own_code(error)}"
+        for ours, theirs in (words or {}).items():
+            text = text.replace(ours, theirs)
+        raise typer.BadParameter(text) from error
     except SystemExit as error:
         raise typer.BadParameter(f"code of a module:Class ended the program, by {error!r}") from error
 
@@ -65,8 +72,11 @@ def place_in_own_code(error: BaseException) -> str:
 
 
 def say(console: Console, text: str, style: str = "", mark: Text | str = "") -> None:
-    """Print a text as it is, without markup or control characters."""
-    console.print(Text.assemble(mark, (printable(text), style)), highlight=False)
+    """Print a text as it is, without markup or control characters; with a mark it has a hanging indent."""
+    indent = "  " if mark else ""
+    lines = Text.assemble(mark, (printable(text), style)).wrap(console, max(console.width - len(indent), 20))
+    for i, line in enumerate(lines):
+        console.print(Text.assemble(indent if i else "", line), highlight=False)
 
 
 def value_of(text: str) -> Any:

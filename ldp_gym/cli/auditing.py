@@ -26,82 +26,75 @@ from ldp_gym.privacy.black_box import validate_trials
 from ldp_gym.testing import check_channel
 
 
-def _count(text: str) -> int:
-    """A number of messages, also as 1e5."""
-    try:
-        number = float(text)
-        return validation.whole("it", int(number) if number.is_integer() else number, least=0, most=10**9)
-    except (TypeError, ValueError) as error:
-        raise typer.BadParameter(f"{error}; write 100000 or 1e5") from None
-
-
 def audit_command(
     channel: Annotated[
         str,
-        typer.Argument(help="Name of a channel, module:Class, or module:function from a label to a message."),
+        typer.Argument(
+            metavar="CHANNEL", help="A name, module:Class, or module:function from a label to a message."
+        ),
     ],
     hypotheses: arguments.HypothesesOption = "dirichlet",
     epsilon: arguments.EpsilonOption = None,
+    delta: Annotated[float | None, typer.Option(metavar="DELTA", help="Delta; 0 if not given.")] = None,
     horizon: arguments.HorizonOption = None,
     rule: arguments.RuleOption = None,
     contexts: Annotated[
-        int, typer.Option(min=1, max=10**4, help="Number of random contexts, where they matter.")
+        int, typer.Option(metavar="N", help="Number of random contexts, where they matter.")
     ] = 16,
     trials: Annotated[
-        int,
+        float,
         typer.Option(
-            parser=_count,
             metavar="N",
             help="Number of messages of the black-box audit, such as 1e5; 0: none, 1e5 for a function.",
         ),
     ] = 0,
-    num_labels: Annotated[int | None, typer.Option(help="Number of labels, M; a function needs it.")] = None,
-    confidence: Annotated[float, typer.Option(help="Confidence of the black-box audit.")] = 0.99,
+    num_labels: Annotated[
+        int | None, typer.Option(metavar="M", help="Number of labels, M; a function needs it.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(metavar="P", help="Confidence of the black-box audit.")] = 0.99,
 ) -> None:
-    """Audit a channel's promise on a class, or a function's. Exit status 1 if the promise is broken.
+    """Audit a channel's promise on a class, or a function's.
 
-    The certificate is for the worst of the contexts audited, and for the uniform public posterior if the
-    channel is adaptive. A module:Class is held to its contract first: its messages must follow its density. A
-    black-box audit can show that a promise is broken, never that it holds. Exit status 2 for a wrong call.
-    The line about floats does not change the status: the promise is about real arithmetic.
+    Exit status 1 if the promise is broken, 2 for a wrong call. The certificate is
+    for the worst of the contexts audited, and for the uniform public posterior if
+    the channel is adaptive. A module:Class is held to its contract first: its
+    messages must follow its density. A black-box audit can show that a promise is
+    broken, never that it holds. The line about floats does not change the status:
+    the promise is about real arithmetic.
     """
     console = Console()
     allow_local_imports()
-    with one_line_errors():
+    with one_line_errors({"pass for example delta=": "pass for example --delta "}):
+        validation.whole("--contexts", contexts, least=1, most=10**4)
+        number = int(trials) if trials.is_integer() else trials
+        messages = validation.whole("--trials", number, least=0, most=10**9)
         found = import_object(channel, "channel") if is_address(channel) else None
         if found is not None and not isinstance(found, type):
-            options = _rules_of_function(num_labels, epsilon, rule)
-            kept = _survives_trials(console, found, None, trials or 100_000, confidence, **options)
+            if num_labels is None or epsilon is None or rule:
+                raise ValueError(
+                    "a function takes --num-labels, --epsilon, the eps that it claims, and --delta"
+                )
+            claim = {"num_labels": num_labels, "claimed": epsilon, "delta": delta or 0.0}
+            kept = _survives_trials(console, found, None, messages or 100_000, confidence, **claim)
             raise typer.Exit(0 if kept else 1)
         if not issubclass(CHANNELS.class_of(channel), Channel):
             raise TypeError(f"{channel} is not a channel: it must be a subclass of ldp_gym.Channel")
-        short = {"hypotheses": hypotheses, "num_labels": num_labels, "epsilon": epsilon, "horizon": horizon}
-        scenario = make_scenario(Rules.of(rules_of(rule, channel=channel, **short)))
-        if trials:
-            validate_trials(trials, scenario.channel.num_labels)
+        short = {"hypotheses": hypotheses, "num_labels": num_labels, "horizon": horizon}
+        privacy = {"channel": channel, "epsilon": epsilon, "delta": delta}
+        scenario = make_scenario(Rules.of(rules_of(rule, **privacy, **short)))
+        if messages:
+            validate_trials(messages, scenario.channel.num_labels)
         points = stream(Purpose.CERTIFICATE, 0).standard_normal((contexts, scenario.hypotheses.context_dim))
         constant = scenario.hypotheses.constant
         tables = [scenario.hypotheses(points[0])] if constant else list(scenario.hypotheses(points))
 
     audited = scenario.channel
     honest = channel in CHANNELS.own or _keeps_contract(console, audited)
-    worst, kept = _certify(console, audited, tables, trials) if honest else (tables[0], False)
-    if trials:
+    worst, kept = _certify(console, audited, tables, messages) if honest else (tables[0], False)
+    if messages:
         granted = {"delta": audited.delta, "posterior": uniform_posterior(audited)}
-        kept = _survives_trials(console, audited, worst, trials, confidence, **granted) and kept
+        kept = _survives_trials(console, audited, worst, messages, confidence, **granted) and kept
     raise typer.Exit(0 if kept else 1)
-
-
-def _rules_of_function(
-    num_labels: int | None, epsilon: float | None, rule: list[str] | None
-) -> dict[str, Any]:
-    """Options of the black-box audit of a function."""
-    rules = rules_of(rule)
-    if num_labels is None or epsilon is None:
-        raise ValueError("a function is audited with --num-labels and --epsilon, the eps that it claims")
-    if others := sorted(set(rules) - {"delta"}):
-        raise ValueError(f"a function has no rules but delta, got {', '.join(others)}")
-    return {"num_labels": num_labels, "claimed": epsilon, **rules}
 
 
 def _keeps_contract(console: Console, channel: Channel) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,75 +11,79 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.text import Text
 
 from ldp_gym.bench import tables
-from ldp_gym.bench.contained import LIMITS
+from ldp_gym.bench.contained import TIME_LIMIT
 from ldp_gym.bench.experiment import Cell
-from ldp_gym.bench.report import Report, Section, texts_of
+from ldp_gym.bench.report import Report, Section
 from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.runner import run
 from ldp_gym.bench.store import Outcome, Store
 from ldp_gym.bench.suites import SIZES, SUITES, Suite, YourGame
 from ldp_gym.cli import arguments
-from ldp_gym.cli.arguments import allow_local_imports, one_line_errors, rules_of, say, value_of
+from ldp_gym.cli.arguments import allow_local_imports, one_line_errors, rules_of, say
 from ldp_gym.core.errors import printable
 from ldp_gym.core.files import DIRECTORY
 from ldp_gym.statistics import Verdict
 
-TRUST = "Load a trained model that holds a pickle, which can run any code."
-
-Directory = Annotated[Path, typer.Argument(help="Directory that `ldp-gym bench` wrote to.")]
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="Directory that `ldp-gym bench` wrote to.")]
 
 
 def bench_command(
     suite: Annotated[
         list[str] | None,
-        typer.Argument(help=f"One or more of {', '.join(SUITES)}; all; or module:Class."),
+        typer.Argument(metavar="SUITE", help=f"One or more of {', '.join(SUITES)}; all; or module:Class."),
     ] = None,
     rule: arguments.RuleOption = None,
-    rules: Annotated[Path | None, typer.Option(help="A JSON file of rules.")] = None,
     hypotheses: arguments.HypothesesOption = None,
-    epsilon: Annotated[list[float] | None, typer.Option(help="A privacy level of your game.")] = None,
+    epsilon: Annotated[
+        list[float] | None, typer.Option(metavar="EPS", help="A privacy level of your game; repeatable.")
+    ] = None,
     horizon: arguments.HorizonOption = None,
     learner: Annotated[
         list[str] | None,
         typer.Option(
-            help="A further learner: a name, module:Class, or a model's directory. Your game: only these."
+            metavar="NAME",
+            help="A further learner: a name, module:Class, or a model's directory. Your game: only these.",
         ),
     ] = None,
     channel: Annotated[
         list[str] | None,
-        typer.Option(help="A further channel: a name, or module:Class. Your game: only these."),
+        typer.Option(
+            metavar="NAME", help="A further channel: a name, or module:Class. Your game: only these."
+        ),
     ] = None,
-    episodes: Annotated[int | None, typer.Option(min=1, help="Number of episodes.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the first episode.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Processes at a time; -1: one per core.")] = -1,
+    episodes: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of episodes, instead of the suite's own.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the first episode.")] = 0,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Processes at a time; -1: one per core.")] = -1,
     out: Annotated[
-        Path, typer.Option(file_okay=False, help="Directory of results; a stopped run resumes there.")
+        Path,
+        typer.Option(metavar="DIR", file_okay=False, help="Results; a stopped run goes on from there."),
     ] = DIRECTORY,
-    size: Annotated[str, typer.Option(help=f"{' or '.join(SIZES)}.")] = "default",
-    dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, to play there.")] = None,
+    size: Annotated[str, typer.Option(metavar="SIZE", help=f"{' or '.join(SIZES)}.")] = "default",
+    dask: Annotated[
+        str | None, typer.Option(metavar="HOST", help="Address of a Dask scheduler, to play there.")
+    ] = None,
     time_limit: Annotated[
-        float, typer.Option(min=1e-3, help="Seconds per cell of a module:Class learner.")
-    ] = LIMITS.seconds,
-    memory_limit: Annotated[
-        float, typer.Option(help="GiB of memory of a module:Class learner.")
-    ] = LIMITS.memory,
-    trust: Annotated[bool, typer.Option("--trust", help=TRUST)] = False,
+        float, typer.Option(metavar="SEC", help="Seconds that a cell of a module:Class learner may take.")
+    ] = TIME_LIMIT,
+    trust: arguments.TrustOption = False,
 ) -> None:
-    """Play suites, or the game of your rules, print the findings, and write a report.
+    """Play suites, or a game of your rules; print the findings, write a report.
 
     Your game is played by every learner on every channel that fits:
 
     ldp-gym bench --rule hypotheses=mine:models --rule truth=replay --rule
-    'truth_kwargs={"contexts": "mine:X", "labels": "mine:y"}' --epsilon 1 --epsilon 4
+    'truth_kwargs={"contexts": "mine:X", "labels": "mine:y"}' --epsilon 1
 
-    Results that are already in the directory are not played again. Exit status 1 if a learner or channel
-    failed, or a channel breaks its promise; 2 for a wrong call.
+    Results that are in the directory are not played again. Exit status 1 if a
+    learner or channel failed, or a channel breaks its promise; 2 for a wrong call.
     """
     console = Console()
     allow_local_imports()
     with one_line_errors():
         given = rules_of(rule, hypotheses=hypotheses, epsilon=epsilon or None, horizon=horizon)
-        suites = _suites(suite or [], _read_rules(rules) | given)
+        suites = _suites(suite or [], given)
     played: dict[str, tuple[Suite, Results]] = {}
     for chosen in suites:
         try:
@@ -96,24 +99,15 @@ def bench_command(
                     size=size,
                     dask=dask,
                     time_limit=time_limit,
-                    memory_limit=memory_limit,
                     trust=trust,
                     on_start=bar.begin,
                     on_cell=bar.add_cell,
                 )
-        except typer.BadParameter as error:
-            if isinstance(error.__cause__, ImportError) and "all" in (suite or []):  # the others go on
-                say(console, f"{chosen.name} is left out: {error.__cause__}")
-                continue
-            raise
         except KeyboardInterrupt:
             say(console, f"Stopped. The same command goes on from what is in {out}.")
             raise typer.Exit(130) from None
         played[chosen.address] = chosen, results
-    # The report may use what this command itself names.
-    use = {text for made in suites for text in texts_of(made.parameters)} | {*(suite or []), *(channel or [])}
-    use |= {name for given in learner or [] for name in (given, str(Path(given).resolve()))}
-    written = Report(out, use=use, played=played)
+    written = Report(out, trust=trust, played=played)
     page = written.write()  # before anything is printed: printing can fail
     for section in written.sections:
         if section.name in played:
@@ -123,22 +117,11 @@ def bench_command(
     raise typer.Exit(1 if any(results.failures or results.broken_promises for results in found) else 0)
 
 
-def _read_rules(file: Path | None) -> dict[str, Any]:
-    """Rules of a JSON file, if there is one."""
-    try:
-        rules = value_of(file.read_text("utf-8")) if file else {}
-        if not isinstance(rules, dict):
-            raise ValueError(f"one JSON object of rules by name is needed, got {type(rules).__name__}")
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{file}: {error}") from error
-    return rules
-
-
 def _suites(names: list[str], rules: dict[str, Any]) -> list[Suite]:
     """Suites of the given names, or of the user's game."""
     if bool(names) == bool(rules):
         raise ValueError(
-            "name a suite, or describe your game by --rule name=value or --rules game.json; not both. "
+            "name a suite, or describe your game by --rule name=value; not both. "
             f"Suites: {', '.join(SUITES)}, all"
         )
     if rules:
@@ -147,31 +130,23 @@ def _suites(names: list[str], rules: dict[str, Any]) -> list[Suite]:
     return [SUITES[name]() for name in dict.fromkeys(every)]
 
 
-def report_command(
-    directory: Directory = DIRECTORY,
-    use: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A module:object, or a model's directory, that the results name and the report may use."
-        ),
-    ] = None,
-) -> None:
-    """Write the report: one HTML page that opens offline, and its figures as SVG and PNG.
+def report_command(directory: Directory = DIRECTORY, trust: arguments.TrustOption = False) -> None:
+    """Write the report: one HTML page that opens offline, and its figures.
 
-    Results name registered parts. Others are left out unless you name them here again.
+    Code that the results name as module:object is imported only with --trust.
     """
-    if use:
+    if trust:
         allow_local_imports()
     with one_line_errors():
-        path = Report(directory, use=use or ()).write()
+        path = Report(directory, trust=trust).write()
     say(Console(), f"report: {path}")
 
 
 def export_command(
-    file: Annotated[Path, typer.Argument(help="A .csv or .parquet file to write.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .csv file to write.")],
     directory: Directory = DIRECTORY,
 ) -> None:
-    """Write the losses of every episode to a CSV or Parquet file; status 1 if some cannot be read."""
+    """Write the losses of every episode to a CSV file; status 1 if some cannot be read."""
     console, store = Console(), Store(directory, read_only=True)
     with one_line_errors():
         rows = store.export(file)
@@ -204,38 +179,41 @@ class _Bar(Progress):
 
 
 def _print_section(console: Console, section: Section) -> None:
-    """Print the findings of a suite, then its tables, then what was not played."""
+    """Print what comes first, the tables, the findings, and what was not played."""
     suite, results = section.suite, section.results
     assert suite is not None
     assert results is not None
     console.rule(Text(f"{suite.name}: {suite.title}"))
     for audit in results.broken_promises:
-        say(console, f" BROKEN PROMISE {audit}: left out of the ranking", "bold red")
-    colours = dict(zip(Verdict, ("green", "dim", "dim", "red"), strict=True))
-    for finding, verdict in section.findings:
-        mark = Text(" · ") if verdict is None else Text(f" {verdict.mark} ", colours[verdict])
-        say(console, finding.text, mark=mark)
+        say(console, f"{audit}: left out of the ranking", mark=Text("BROKEN PROMISE ", "bold red"))
+    findings = list(section.findings)
+    if results.successes and suite.lead(results)[1]:
+        say(console, findings.pop(0)[0].text)
     if results.successes or results.broken:
         for title, table in _printed_tables(suite, results):
-            tables.print_table(console, title, table)
+            tables.print_table(console, f"\n{title}", table)
+    colours = dict(zip(Verdict, ("green", "dim", "dim", "red"), strict=True))
+    for finding, verdict in findings:
+        mark = Text("· ") if verdict is None else Text(f"{verdict.mark} ", colours[verdict])
+        say(console, finding.text, mark=mark)
     for note in section.notes:
-        say(console, f" {note}", "dim")
-    for mark, failures in (
-        (Text(" not played ", "dim"), results.refusals),
-        (Text(" failed ", "red"), results.failures),
+        say(console, note, "dim")
+    for why, style, failures in (
+        ("not played ", "dim", results.refusals),
+        ("failed ", "red", results.failures),
     ):
         for failure, which in by_summary(failures):
-            say(console, f"{which}: {failure.summary}", mark=mark)
+            say(console, f"{which}: {failure.summary}", mark=Text(why, style))
 
 
-def _printed_tables(suite: Suite, results: Results) -> Sequence[tuple[str, Any]]:
+def _printed_tables(suite: Suite, results: Results) -> list[tuple[str, Any]]:
     """Tables of a suite that are printed, with their titles."""
     found = list(suite.tables(results).items())
     if not suite.ranks_learners and not results.broken:
         return found
     shared, rows = tables.leaderboard(results)
     if (cells := tables.grid(results)) is not None:
-        title = f"\nMean total KL in nats; bold: Bayes and what is level with it. {shared}"
-        return [*found, (title, cells)]
-    wanted = ("Game", "Channel", "Learner", "Risk", "Risk, 95%", "Score", "Over Bayes")
-    return [*found, (f"\n{shared}", rows[[title for title in wanted if title in rows]])]
+        title = "Mean loss of each learner on each channel, in nats; bold: Bayes and what is level with it."
+        return [*found, (f"{title} {shared}", cells)]
+    wanted = ("Game", "Channel", "Learner", "Risk", "Score", "Over Bayes")
+    return [*found, (shared, rows[[title for title in wanted if title in rows]])]

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from ldp_gym.bench.suites import SUITES
 from ldp_gym.channels.base import CHANNELS
+from ldp_gym.cli.arguments import say
 from ldp_gym.core.errors import BrokenPluginError, printable
 from ldp_gym.core.registry import PACKAGES, Registry, first_sentence
 from ldp_gym.engine.learners import LEARNERS, track_of
@@ -27,37 +28,35 @@ LISTED: dict[Kind, Registry[Any]] = dict(
 )
 
 
-def list_command(kind: Annotated[Kind | None, typer.Argument(help="Show only these.")] = None) -> None:
+def list_command(
+    kind: Annotated[Kind | None, typer.Argument(metavar="KIND", help=f"One of {', '.join(Kind)}.")] = None,
+) -> None:
     """Show every suite, learner, channel, truth, class of hypotheses and nature that is installed."""
     console = Console()
-    for title, registry in LISTED.items():
-        for heading, names in headings(title, registry).items() if kind in (None, title) else ():
-            table = Table(
-                title=heading, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0)
-            )
+    group = LISTED[kind or Kind.CHANNELS].group
+    say(console, f"Names that ldp-gym knows. Give yours as module:Class, or by an entry point ({group}).\n")
+    for title in [kind] if kind else Kind:
+        registry = LISTED[title]
+        for heading, names in headings(title, registry).items():
+            table = Table(show_header=False, box=None, padding=(0, 2, 0, 0), pad_edge=False)
             for name in names:
                 table.add_row(Text(name, style="bold"), Text(printable(_sentence(registry, name))))
-            console.print(table, end="\n\n")
-    group = "one of these groups, such as ldp_gym.channels" if kind is None else LISTED[kind].group
-    console.print(f"Name others as 'module:Class', or by an entry point in {group}.", highlight=False)
+            console.print(Text(heading, "italic"), table, "", sep="\n")
 
 
-def headings(title: Kind, registry: Registry[Any]) -> dict[str, list[str]]:
+def headings(title: str, registry: Registry[Any]) -> dict[str, list[str]]:
     """Names under their headings: channels by their subject, learners by their track."""
-    heading_of = {Kind.CHANNELS: _subject, Kind.LEARNERS: _track}.get(title)
-    if heading_of is None:
-        return {title: list(registry)}
-    groups: dict[str, list[str]] = {}
+    kind, groups = {"channels": _subject, "learners": _track}.get(title), dict[str, list[str]]()
     for name in registry:
-        groups.setdefault(f"{title} {heading_of(name)}", []).append(name)
+        groups.setdefault(f"{title} {kind(name)}" if kind else title, []).append(name)
     return groups
 
 
 def _track(learner: str) -> str:
     if LEARNERS.package_of(learner) not in PACKAGES:
         return "of other packages"
-    informed = track_of(LEARNERS[learner]) == "informed"
-    return "that use the channel's likelihood (informed)" if informed else "that do not (uninformed)"
+    uses = "use" if track_of(LEARNERS[learner]) == "informed" else "do not use"
+    return f"that {uses} the channel's likelihood"
 
 
 def _subject(channel: str) -> str:
@@ -70,7 +69,7 @@ def _subject(channel: str) -> str:
         return "that ask what earlier messages left open (adaptive)"
     if declared.reveals_losses:
         return "with noisy log-likelihoods of hypotheses"
-    return "about hypotheses, whatever M" if declared.free_of_num_labels else "about labels"
+    return "about hypotheses, for any number of labels" if declared.free_of_num_labels else "about labels"
 
 
 def _sentence(registry: Registry[Any], name: str) -> str:

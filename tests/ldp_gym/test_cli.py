@@ -18,7 +18,7 @@ from ldp_gym.cli.catalogue import LISTED
 SMALL = "--rule num_hypotheses=2 --rule num_labels=3"
 CEILINGS = "laplace-single --hypotheses [[1,0,0],[0,0.5,0.5]] --horizon 100"
 LITERAL = "--rule channel_kwargs.clipping=paper"
-VECTORS = "--rule delta=1e-5 --hypotheses softmax-linear --contexts 3 --rule channel_kwargs.calibration=tight"
+VECTORS = "--delta 1e-5 --hypotheses softmax-linear --contexts 3 --rule channel_kwargs.calibration=tight"
 AS_FUNCTION = "--num-labels 2 --epsilon 1"
 
 
@@ -98,7 +98,7 @@ AUDITS = [
     ("adaptive-split", 0, "the promise holds", "public posterior"),
     ("randomized-response --trials 20000", 0, BLACK_BOX_HOLDS, "19,992 were drawn"),
     (f"HERE:respond {AS_FUNCTION} --trials 2e4", 1, "the claim of eps = 1 is broken"),
-    (f"HERE:respond {AS_FUNCTION} --trials 2e4 --rule delta=0.7", 0, "no proof that the claim"),
+    (f"HERE:respond {AS_FUNCTION} --trials 2e4 --delta 0.7", 0, "no proof that the claim"),
     (f"HERE:crash {AS_FUNCTION}", 1, "no black-box audit: crash failed for label 0"),
     (f"HERE:Louder {SMALL}", 1, "the promise is broken"),
     (f"HERE:Louder {SMALL} --trials 20000", 1, "black box: the claim of eps = 1 is broken"),
@@ -115,12 +115,13 @@ AUDITS = [
     ("laplace-singel", 2, "did you mean 'laplace-single'"),
     ("laplace-single --rule clipping", 2, "name=value, got 'clipping'"),
     ("laplace-single --horizon 9 --rule horizon=8", 2, "is already set"),
-    ("laplace-single --contexts 0", 2, "Invalid value for '--contexts'"),
+    ("laplace-single --contexts 0", 2, "--contexts must be at least 1, got 0"),
     ("laplace-single --trials 3", 2, "trials must be at least 320, got 3"),
-    (f"laplace-single --trials {10**14}", 2, "Invalid value for '--trials'"),
-    ("laplace-single --trials 1e-5", 2, "Invalid value for '--trials'"),
-    ("HERE:respond --epsilon 1", 2, "--num-labels and --epsilon"),
-    (f"HERE:respond {AS_FUNCTION} --rule horizon=9", 2, "no rules but delta"),
+    (f"laplace-single --trials {10**14}", 2, "--trials must be at most"),
+    ("laplace-single --trials 1e-5", 2, "--trials must be a whole number"),
+    ("HERE:respond --epsilon 1", 2, "a function takes --num-labels, --epsilon"),
+    (f"HERE:respond {AS_FUNCTION} --rule horizon=9", 2, "a function takes --num-labels, --epsilon"),
+    ("laplace-vector", 2, "pass for example --delta 1e-5"),
     ("builtins:dict", 2, "builtins:dict is not a channel"),
     ("laplace-single --rule channel_kwargs.clippin=paper", 2, "takes no option 'clippin'"),
     ("laplace-single --hypotheses [[1,0]", 2, "'[[1,0]' is not JSON"),

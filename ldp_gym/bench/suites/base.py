@@ -86,15 +86,19 @@ class Suite(ABC):
                 span = f"in {self.axis} from {x[0]:,.10g} to {x[-1]:,.10g}"
                 yield Finding(f"{learner} on {channel}: the risk has slope {slope} {span}{end}")
 
+    def lead(self, results: Results) -> tuple[str, dict[str, str]]:
+        """Sentence that a report leads with, and numbers by their meaning; most suites have none."""
+        return "", {}
+
     def draw(self, results: Results) -> figures.Figure:
         """Draw the figure; by default risks along the axis, or of every learner on every channel."""
         if self.axis:
             return figures.draw_lines(figures.pair_lines(results, self.position), self.axis)
         panels: figures.Panels = {}
-        for r in sorted(results.successes, key=lambda r: r.learner != "bayes"):  # its bars order the rows
+        for r in sorted(results.successes, key=lambda r: (r.learner != "bayes", r.risk.value)):
             panel, row = self.place(r.experiment)
             panels.setdefault(panel, {}).setdefault(r.learner, {})[row] = r.risk
-        return figures.draw_rows(panels, xlabel="total KL (nats); bars: Bayes", bars="bayes")
+        return figures.draw_rows(panels, xlabel="total KL (nats)")
 
     def place(self, experiment: Experiment) -> tuple[str, str]:
         """Panel and row of an experiment in a figure without an axis."""

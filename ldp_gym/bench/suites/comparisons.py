@@ -10,7 +10,7 @@ import numpy as np
 from ldp_gym import statistics
 from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.findings import Finding, find_least_risk
+from ldp_gym.bench.findings import Finding, compare_with_bayes
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.splits import TESTS
 from ldp_gym.bench.suites.base import REDRAWN, Suite, channel_rules
@@ -33,7 +33,7 @@ class Quick(Suite):
     )
     ranks_learners = True
     story = {
-        ("uniform", "laplace-single"): "without learning",
+        ("uniform", "laplace-single"): "if nothing is learned",
         ("bayes", "laplace-single"): "with the paper's messages",
         ("bayes", "split"): "when users are asked about hypotheses",
         ("bayes", "identity"): "without privacy",
@@ -50,12 +50,19 @@ class Quick(Suite):
         ]
 
     def findings(self, results: Results) -> Iterator[Finding]:
+        sentence, numbers = self.lead(results)
+        if numbers:
+            told = ", ".join(f"{number} {meaning}" for meaning, number in numbers.items())
+            yield Finding(f"{sentence}: {told}.")
+        yield from compare_with_bayes(results.group(lambda experiment: experiment.channel))
+
+    def lead(self, results: Results) -> tuple[str, dict[str, str]]:
         risks = {(r.learner, r.channel): f"{r.risk.value:.3g}" for r in results.successes}
-        story = {pair: text for pair, text in self.story.items() if pair in risks}
-        if told := [f"{risks[pair]} {text} ({' on '.join(pair)})" for pair, text in story.items()]:
-            yield Finding(f"Loss in nats over {results.successes[0].horizon:,} rounds: {', '.join(told)}.")
-        for channel, played in results.group(lambda experiment: experiment.channel).items():
-            yield find_least_risk(channel, played)
+        rounds = max(r.horizon for r in results.successes)
+        sentence = (
+            f"Loss in nats over {rounds:,} users who send one message each about a private label (ε = 1)"
+        )
+        return sentence, {text: risks[pair] for pair, text in self.story.items() if pair in risks}
 
 
 class Contexts(Suite):
@@ -92,17 +99,17 @@ class Contexts(Suite):
                 more = statistics.difference(played["adversary"].totals, iid.totals)
                 text = f"{channel}: Bayes pays {iid.risk} nats on i.i.d. contexts, {', '.join(times)}."
                 yield Finding(f"{text} The adversary adds {more} nats.")
-        for (nature, channel), lines in results.group(lambda e: (str(e.rules.nature), e.channel)).items():
-            finding = find_least_risk(f"{nature}, {channel}", lines)
-            leaks = NATURES.class_of(nature).leaks_truth
-            yield Finding(f"{finding.text} This nature leaks the truth.") if leaks else finding
+        games = results.group(lambda e: (str(e.rules.nature), e.channel))
+        fair = {place: game for place, game in games.items() if not NATURES.class_of(place[0]).leaks_truth}
+        places = {f"{channel} under {nature}": game for (nature, channel), game in fair.items()}
+        yield from compare_with_bayes(places, "Under no nature that hides the truth")
 
     def place(self, experiment: Experiment) -> tuple[str, str]:
         return experiment.channel, str(experiment.rules.nature)
 
 
 class Splits(Suite):
-    """Agents on the test splits of :mod:`ldp_gym.bench.splits`, scored between uniform mixture and Bayes."""
+    """Agents on games that they were not trained on, scored between the uniform mixture and Bayes."""
 
     name = "splits"
     title = "Agents on games that they were not trained on"
@@ -148,9 +155,9 @@ class Splits(Suite):
 def _games(small: bool) -> list[tuple[str, dict[str, Any]]]:
     """Test games with the name of their split; small ones are shorter, and two of each split."""
     return [
-        (split.name, {**rules, "horizon": min(rules["horizon"], 60)} if small else rules)
-        for split in TESTS.values()
-        for _, rules in list(split)[: 2 if small else None]
+        (name, {**rules, "horizon": min(rules["horizon"], 60)} if small else rules)
+        for name, games in TESTS.items()
+        for rules in list(games.values())[: 2 if small else None]
     ]
 
 
@@ -212,9 +219,10 @@ class Violation(Suite):
         return places
 
     def findings(self, results: Results) -> Iterator[Finding]:
+        members = results.group(lambda e: e.channel if e.has_member_truth else "")
+        members.pop("", None)
+        yield from compare_with_bayes(members, "On no channel, where the truth is a member,")
         for place, played in self._places(results).items():
-            if members := [r for r in played if r.experiment.has_member_truth]:
-                yield find_least_risk(f"{place}, a member", members)
             games: dict[Rules, dict[str, ExperimentResult]] = {}  # by rules and learner
             for r in played:
                 if not r.experiment.has_member_truth:

@@ -310,8 +310,10 @@ class Rates(Suite):
         ):
             for i, (label, some) in enumerate(_lines(played).items()):
                 hue = figures.pair_colour(some[0].learner, some[0].channel, i)
-                dots = figures.Line(label, [*map(x, some)], [*map(y, some)], hue, "os"[panel is squares])
-                figures.draw_line(panel, dots, 3.0 * i)
+                dots = figures.Line(
+                    label, [*map(x, some)], [*map(y, some)], hue, "s-" if panel is squares else "o-"
+                )
+                figures.draw_line(panel, dots, 2.0 * i)
         risks.set(xlabel="T", ylabel="KL-risk for the worst truth (nats)", title="hadamard-star, K = 16")
         label = "sum of TV$^2$, times tanh$^2$(eps/2) / (K - 1)"
         squares.set(xlabel="K", ylabel=label, title="full Hadamard class, T = 150 K")

@@ -11,8 +11,7 @@ from command_line import run_in_line
 
 from ldp_gym.bench import Experiment
 from ldp_gym.bench.report import Report
-from ldp_gym.bench.suites import SUITES, YourGame, paper
-from ldp_gym.core.errors import extra
+from ldp_gym.bench.suites import YourGame
 
 MODULE = """
 from pathlib import Path
@@ -56,17 +55,7 @@ def test_the_command_plays_it_and_reports_it(game):
     sys.modules.pop("my_game")
     assert "no score and no bound" not in Report(game / "out").write().read_text(), "the store names code"
     assert "my_game" not in sys.modules
-    use = ["my_game:models", "my_game:X", "my_game:y"]
-    assert "no score and no bound" in Report(game / "out", use=use).write().read_text()
-
-
-def test_a_file_of_rules_is_the_same_game(game):
-    (game / "game.json").write_text(json.dumps(RULES | {"epsilon": [8]}))
-    narrow = ["--learner", "bayes", "--channel", "split", "--episodes", 4, "--jobs", 1, "--out", game / "out"]
-    assert run("--rules", game / "game.json", *narrow)[0] == 0
-    code, output = run(*as_options(RULES | {"epsilon": 8}), *narrow)
-    assert code == 0
-    assert "all in the store" in output
+    assert "no score and no bound" in Report(game / "out", trust=True).write().read_text()
 
 
 def test_every_learner_and_channel_that_fits(game):
@@ -92,22 +81,3 @@ def test_other_data_is_another_configuration(game):
     assert key() == before
     np.save(game / "rows.npy", np.ones((60, 1)))
     assert key() != before
-
-
-class Lacking(paper.Limit):
-    """A suite that needs a package that is not installed."""
-
-    def own_experiments(self, small):
-        with extra("examples", "the suite"):
-            import no_such_package  # noqa: F401
-
-
-def test_a_missing_extra_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(SUITES, "own", {"lacking": Lacking, "limit": paper.Limit})
-    code, output = run("lacking", "--out", tmp_path)
-    assert code == 2
-    assert "pip install 'ldp-gym[examples]'" in output
-    code, output = run("all", "--size", "small", "--episodes", 2, "--jobs", 1, "--out", tmp_path)
-    assert code == 0
-    assert "limit is left out" in output
-    assert "limit: Against the information limit" in output
