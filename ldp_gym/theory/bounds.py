@@ -57,19 +57,18 @@ def wma_loss_regret(
 ) -> float:
     """``sqrt(2T log K) / c``: regret of Algorithm 1 in log-likelihoods (Lemma 4), noise within c'."""
     scale = vector_noise_scale(num_hypotheses, horizon, epsilon, delta)
-    inverse_c = _inverse_c(num_hypotheses, horizon, scale, gamma)
-    return inverse_c * math.sqrt(2.0 * horizon * math.log(num_hypotheses))
+    return _loss_regret(num_hypotheses, horizon, scale, gamma)
 
 
 def exp3_loss_regret(num_hypotheses: int, horizon: int, epsilon: float, gamma: float | None = None) -> float:
     """``sqrt(2TK log K) / c_pdp``: regret of Algorithm 2 in log-likelihoods (Lemma 7), noise within c'."""
     scale = single_noise_scale(num_hypotheses, horizon, epsilon)
-    inverse_c = _inverse_c(num_hypotheses, horizon, scale, gamma)
-    return inverse_c * math.sqrt(2.0 * horizon * num_hypotheses * math.log(num_hypotheses))
+    return math.sqrt(num_hypotheses) * _loss_regret(num_hypotheses, horizon, scale, gamma)
 
 
-def _inverse_c(num_hypotheses: int, horizon: int, scale: float, gamma: float | None) -> float:
-    return log_range(num_hypotheses, horizon) + 2.0 * offset(num_hypotheses, horizon, scale, gamma)
+def _loss_regret(num_hypotheses: int, horizon: int, scale: float, gamma: float | None) -> float:
+    inverse_c = log_range(num_hypotheses, horizon) + 2.0 * offset(num_hypotheses, horizon, scale, gamma)
+    return inverse_c * math.sqrt(2.0 * horizon * math.log(num_hypotheses))
 
 
 def tv_bound(kl_risk: float, horizon: int) -> float:
@@ -102,19 +101,6 @@ def sample_complexity(num_hypotheses: int, alpha: float, epsilon: float) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def randomized_response_rate(num_hypotheses: int, num_labels: int, horizon: int, epsilon: float) -> float:
-    """``sqrt(T log K) / c_eta`` with ``c_eta = (e^eps - 1) / (e^eps + M - 1)``, Section 3.
-
-    The rate quoted from Wu et al. (2023), without its constant: it grows with M.
-    """
-    epsilon = validation.positive("epsilon", epsilon)
-    num_labels = validation.whole("num_labels (M)", num_labels, least=2)
-    rounds = validation.whole("horizon (T)", horizon, least=1, most=MOST_ROUNDS)
-    # Divided through by e^eps, which overflows.
-    signal = -math.expm1(-epsilon) / (1.0 + (num_labels - 1) * math.exp(-epsilon))
-    return math.sqrt(rounds * nonprivate_bound(num_hypotheses)) / signal
 
 
 def lower_bound(num_hypotheses: int, horizon: int, epsilon: float) -> float:

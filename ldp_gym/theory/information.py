@@ -97,11 +97,9 @@ def likelihood_ratios(
     return chances[possible], ratios, None if draws is None else draws[possible]
 
 
-_MESSAGES = 64
-"""Most messages that are all worked out; beyond it, this many random ones are."""
-
-_MESSAGES_ADAPTIVE = 16
-"""The same for an adaptive channel, whose messages are worked out again in every round."""
+_MESSAGES, _MESSAGES_ADAPTIVE = 64, 16
+"""Largest number of messages that are all worked out, and number of random ones where there are more; the
+second is for adaptive channels, whose messages are worked out again in every round."""
 
 
 class MessageInformation:
@@ -152,8 +150,7 @@ class MessageInformation:
         if isinstance(space, gym.spaces.Discrete) and space.n <= _MESSAGES:
             messages = int(space.start) + np.arange(int(space.n))
             likelihoods = np.exp(channel.log_likelihood(messages, candidates, public))
-            mixed = np.einsum("...k,...k->...", likelihoods, prior)
-            chances = mixed
+            chances = mixed = np.einsum("...k,...k->...", likelihoods, prior)
         else:
             likelihoods = self._sample(candidates, prior, public)
             mixed = np.einsum("...k,...k->...", likelihoods, prior)
