@@ -15,17 +15,11 @@ from typing import Any
 import gymnasium as gym
 
 from ldp_agents.base import ExponentialWeights, Learner
-from ldp_agents.bayes import Bayes
+from ldp_agents.bayes import MLE, Bayes, Thompson
 from ldp_agents.centred import CentredEXP3, Unbiased
-from ldp_agents.fixed_share import FixedShare
-from ldp_agents.likelihood import LikelihoodLearner
+from ldp_agents.likelihood import FixedShare, LikelihoodLearner, Pairs, Robust, SoftBayes
 from ldp_agents.literal import EXP3, WMA
-from ldp_agents.mle import MLE
-from ldp_agents.pairs import Pairs
 from ldp_agents.rl.storage import Amortized
-from ldp_agents.robust import Robust
-from ldp_agents.soft_bayes import SoftBayes
-from ldp_agents.thompson import Thompson
 from ldp_agents.uniform import Uniform
 from ldp_gym import LEARNERS, Game
 from ldp_gym.core.errors import IncompatibleChannelError
@@ -52,23 +46,21 @@ __all__ = [
     "make",
 ]
 
-LEARNERS.own.update(
-    {
-        "amortized": Amortized,
-        "bayes": Bayes,
-        "centred-exp3": CentredEXP3,
-        "exp3": EXP3,
-        "fixed-share": FixedShare,
-        "mle": MLE,
-        "pairs": Pairs,
-        "robust": Robust,
-        "soft-bayes": SoftBayes,
-        "thompson": Thompson,
-        "unbiased": Unbiased,
-        "uniform": Uniform,
-        "wma": WMA,
-    }
-)
+LEARNERS.own |= {
+    "amortized": Amortized,
+    "bayes": Bayes,
+    "centred-exp3": CentredEXP3,
+    "exp3": EXP3,
+    "fixed-share": FixedShare,
+    "mle": MLE,
+    "pairs": Pairs,
+    "robust": Robust,
+    "soft-bayes": SoftBayes,
+    "thompson": Thompson,
+    "unbiased": Unbiased,
+    "uniform": Uniform,
+    "wma": WMA,
+}
 
 
 def make(

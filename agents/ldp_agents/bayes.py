@@ -1,17 +1,25 @@
-"""The exact posterior mean, from a channel's likelihood."""
+"""Bayes' rule on a channel's likelihood: the posterior mean, and two contrasts that pick one hypothesis."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ldp_agents.base import ExponentialWeights
+from ldp_agents.base import ExponentialWeights, SmoothedLearner
 from ldp_agents.likelihood import finite_logs
 from ldp_gym import Game
 from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, Messages, softmax
+from ldp_gym.core.sampling import categorical, open_uniforms
 from ldp_gym.engine.game import require_game
 from ldp_gym.engine.posterior import finite
+
+_TIE = 1e-9
+"""Difference of log-likelihoods, in nats, below which hypotheses tie."""
 
 
 class Bayes(ExponentialWeights):
@@ -98,3 +106,47 @@ class Bayes(ExponentialWeights):
     def losses(self, messages: Messages, candidates: FloatArray) -> FloatArray:
         """``-log sum_y f_k[y] q(z | y)``."""
         return -finite(self.log_likelihoods(messages, candidates))
+
+
+class MLE(SmoothedLearner, Bayes):
+    """Predicts what the likeliest hypothesis says (the mean of those that tie), smoothed by 1/T.
+
+    It trusts its leader from the first message on, and pays for it: the smoothing keeps the KL finite, not
+    small.
+    """
+
+    def _weigh(self, totals: FloatArray, axis: int) -> FloatArray:
+        leads = (totals <= totals.min(axis=axis, keepdims=True) + _TIE).astype(np.float64)
+        return leads / leads.sum(axis=axis, keepdims=True)
+
+
+class Thompson(SmoothedLearner, Bayes):
+    """Predicts a hypothesis drawn from Bayes' posterior, a new one in every round, smoothed by 1/T.
+
+    Here an action does not decide what is seen next, and the KL is convex in the prediction: on average it
+    loses at least as much as the posterior mean, smoothed alike. It is an example of a randomized learner.
+
+    References:
+        Thompson, W. R. (1933). On the likelihood that one unknown probability exceeds another in view of the
+        evidence of two samples. Biometrika 25.
+    """
+
+    randomized: ClassVar[bool] = True
+
+    def reset(
+        self, batch_shape: tuple[int, ...] = (), generators: Sequence[np.random.Generator] | None = None
+    ) -> None:
+        """Begin with the prior, and a generator for each game; fresh ones when not given."""
+        super().reset(batch_shape)
+        self._generators = generators or np.random.default_rng().spawn(math.prod(batch_shape))
+        self._uniforms = open_uniforms(self._generators, (1,)).reshape(batch_shape)
+
+    def predict(self, candidates: FloatArray) -> FloatArray:
+        """The hypothesis of this round, the same one however often it is asked for."""
+        chosen = categorical(self.weights, self._uniforms)
+        return self._predict(np.eye(self.game.num_hypotheses)[chosen], self._check(candidates))
+
+    def update(self, candidates: FloatArray, message: Messages) -> None:
+        """Bayes' rule, and a new draw for the next round."""
+        super().update(candidates, message)
+        self._uniforms = open_uniforms(self._generators, (1,)).reshape(self._uniforms.shape)

@@ -1,17 +1,33 @@
-"""Base classes of learners that read only the likelihoods of messages."""
+"""Learners that read only the likelihoods of messages, for truths that are outside the class too."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 
 import numpy as np
 
 from ldp_agents.base import MixtureLearner
-from ldp_gym.core.arrays import FloatArray, Messages, uniform_distribution
-from ldp_gym.engine.posterior import finite, log_ratios
+from ldp_gym import Game
+from ldp_gym.core import validation
+from ldp_gym.core.arrays import BoolArray, FloatArray, Messages, softmax, uniform_distribution
+from ldp_gym.engine.game import require_game
+from ldp_gym.engine.posterior import bayes_rule, finite, log_ratios, spread_evenly
 
 _WEIGHT_FLOOR = 1e-300
 """Least weight of a hypothesis, so that a later message can bring it back."""
+
+_PAIR_SHARES = tuple(n / 6 for n in range(1, 6))
+"""Weights of the first of a pair in their five mixtures."""
+
+_MOST_HYPOTHESES, _MOST_BESIDE_OTHERS = 128, 32
+"""Largest number of hypotheses that ``pairs`` takes by itself, and as an expert of ``robust``."""
+
+MEMBER, PAIR, SWITCHING, MIXTURE = 0.5, 0.08, 0.05, 0.37
+"""Prior probabilities of the kinds of truth, of ``robust``."""
+
+PRIOR = (MEMBER + PAIR, SWITCHING, MIXTURE)
+"""Prior weights of the three experts of ``robust``."""
 
 
 class LikelihoodLearner(MixtureLearner):
@@ -64,3 +80,161 @@ def finite_logs(likelihoods: FloatArray) -> FloatArray:
     """Logs of likelihoods, finite also where a message is ruled out."""
     with np.errstate(divide="ignore"):
         return finite(np.log(likelihoods))
+
+
+class FixedShare(LinearWeights):
+    """Bayes for a truth that may switch: every round spreads a share of the weight evenly.
+
+    This is the exact posterior for a truth that in every round, with that probability, is drawn again from
+    the class. In the log-loss of messages it pays at most :func:`ldp_gym.theory.fixed_share_bound` above the
+    best sequence of hypotheses.
+
+    Args:
+        game: the public rules.
+        share: in (0, 1); ``1 / T``, one switch per episode, when not given.
+
+    References:
+        Herbster, M. and Warmuth, M. K. (1998). Tracking the best expert. Machine Learning 32.
+    """
+
+    def __init__(self, game: Game, share: float | None = None) -> None:
+        usual = 1.0 / require_game(game).horizon
+        self.share = usual if share is None else validation.fraction("share", share)
+        super().__init__(game)
+
+    def advance(self, weights: FloatArray, likelihoods: FloatArray) -> FloatArray:
+        """``(1 - share) w_k L_k / sum_j w_j L_j + share / K``."""
+        return spread_evenly(bayes_rule(weights, likelihoods), self.share)
+
+
+class SoftBayes(LinearWeights):
+    """Bayes for a truth that is a mixture: small steps towards what Bayes' rule says.
+
+    The weights become ``(1 - rate) w_k + rate w_k L_k / sum_j w_j L_j``.
+
+    Bayes' rule finds a hypothesis, small steps towards it the best *mixture*: the log-loss of messages,
+    ``-log sum_k w_k L_k``, is convex in the weights. Above the best mixture it pays at most
+    :func:`ldp_gym.theory.soft_bayes_bound`. For a truth in the convex hull of the class the best mixture is
+    the truth; about one outside it nothing is promised.
+
+    Args:
+        game: the public rules.
+        rate: in (0, 1); ``sqrt(log K / T)``, at most 1/2, when not given. The bound is least at
+            ``sqrt(log K / T) / (e^eps - 1)``.
+
+    References:
+        Orseau, L., Lattimore, T. and Legg, S. (2017). Soft-Bayes: prod for mixtures of experts with
+        log-loss. ALT.
+    """
+
+    def __init__(self, game: Game, rate: float | None = None) -> None:
+        usual = min(0.5, math.sqrt(math.log(require_game(game).num_hypotheses) / game.horizon))
+        self.rate = usual if rate is None else validation.fraction("rate", rate)
+        super().__init__(game)
+
+    def advance(self, weights: FloatArray, likelihoods: FloatArray) -> FloatArray:
+        """The step; the weights go on summing to one."""
+        return (1.0 - self.rate) * weights + self.rate * bayes_rule(weights, likelihoods)
+
+
+class Pairs(LikelihoodLearner):
+    """Bayes for a truth that is a member, or a mixture of two: five mixtures of every pair.
+
+    Memory and time per round grow with ``K^3``.
+
+    Args:
+        game: the public rules, of at most 128 hypotheses.
+        members: the prior probability, in (0, 1], that the truth is a member. At 1 there are no pairs.
+    """
+
+    def __init__(self, game: Game, members: float = 0.5) -> None:
+        members = validation.positive("members", members, most=1.0)
+        num_hypotheses = require_game(game).num_hypotheses
+        pairs = mixtures_of_two(num_hypotheses) if members < 1.0 else np.empty((0, num_hypotheses))
+        self._mixtures = np.concatenate([np.eye(num_hypotheses), pairs])  # (N, K)
+        prior = [
+            np.full(num_hypotheses, members / num_hypotheses),
+            np.full(len(pairs), (1.0 - members) / max(len(pairs), 1)),
+        ]
+        self._log_prior = np.log(np.concatenate(prior))
+        super().__init__(game)
+
+    @property
+    def weights(self) -> FloatArray:
+        mean: FloatArray = softmax(self._state) @ self._mixtures
+        return mean
+
+    @property
+    def _prior(self) -> FloatArray:
+        return self._log_prior
+
+    def learn(self, likelihoods: FloatArray) -> None:
+        """Bayes' rule: a mixture has the mixture of the likelihoods."""
+        self._state = self._state + log_ratios(finite_logs(likelihoods @ self._mixtures.T))
+
+
+def mixtures_of_two(num_hypotheses: int) -> FloatArray:
+    """Five mixtures of every pair of hypotheses: weights ``(N, K)``."""
+    if num_hypotheses > _MOST_HYPOTHESES:
+        raise ValueError(
+            f"'pairs' keeps {len(_PAIR_SHARES)} mixtures of every pair of hypotheses, and takes at most "
+            f"{_MOST_HYPOTHESES} hypotheses, got {num_hypotheses}; 'robust' and 'soft-bayes' take more"
+        )
+    first, second = np.triu_indices(num_hypotheses, 1)
+    mixtures = np.zeros((len(first), len(_PAIR_SHARES), num_hypotheses))
+    mixtures[np.arange(len(first)), :, first] = _PAIR_SHARES
+    mixtures[np.arange(len(first)), :, second] = 1.0 - np.array(_PAIR_SHARES)
+    return mixtures.reshape(-1, num_hypotheses)
+
+
+class Robust(LikelihoodLearner):
+    """For a truth of any kind: Bayes over three experts, weighed by how well each predicted the messages.
+
+    - :class:`Pairs` expects a member, or a mixture of two;
+    - :class:`FixedShare` expects members that switch;
+    - :class:`SoftBayes` expects a mixture of many.
+
+    In the log-loss of messages it pays at most ``log(1 / prior)`` more than any of its experts.
+
+    Args:
+        game: the public rules. With more than 32 hypotheses the first expert expects only members.
+    """
+
+    def __init__(self, game: Game) -> None:
+        with_pairs = require_game(game).num_hypotheses <= _MOST_BESIDE_OTHERS
+        members = MEMBER / (MEMBER + PAIR) if with_pairs else 1.0
+        self._experts = (Pairs(game, members=members), FixedShare(game), SoftBayes(game))
+        super().__init__(game)
+
+    @property
+    def weights(self) -> FloatArray:
+        return np.einsum("...e,...ek->...k", self.trust, self._expert_weights())
+
+    @property
+    def trust(self) -> FloatArray:
+        """Weights ``(..., 3)`` of the experts, summing to one."""
+        return softmax(self._state)
+
+    @property
+    def _prior(self) -> FloatArray:
+        return np.log(PRIOR)
+
+    def reset(self, batch_shape: tuple[int, ...] = ()) -> None:
+        super().reset(batch_shape)
+        for expert in self._experts:
+            expert.reset(batch_shape)
+
+    def restart(self, mask: BoolArray) -> None:
+        super().restart(mask)
+        for expert in self._experts:
+            expert.restart(mask)
+
+    def learn(self, likelihoods: FloatArray) -> None:
+        """Bayes' rule over the experts, who learn in their own ways."""
+        predicted = np.einsum("...ek,...k->...e", self._expert_weights(), likelihoods)
+        self._state = self._state + log_ratios(finite_logs(predicted))
+        for expert in self._experts:
+            expert.learn(likelihoods)
+
+    def _expert_weights(self) -> FloatArray:
+        return np.stack([expert.weights for expert in self._experts], axis=-2)

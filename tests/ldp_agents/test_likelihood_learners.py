@@ -10,8 +10,7 @@ from scipy import stats
 import ldp_agents
 import ldp_gym
 from ldp_agents import Unbiased
-from ldp_agents.pairs import mixtures_of_two
-from ldp_agents.robust import MEMBER, PAIR, PRIOR
+from ldp_agents.likelihood import MEMBER, PAIR, PRIOR, mixtures_of_two
 from ldp_gym import Game, theory
 from ldp_gym.core.arrays import at_round
 from ldp_gym.testing import check_learner
