@@ -42,7 +42,7 @@ _SAME_RATIO = 5e-10
 """Relative distance from their mean below which two likelihoods count as equal: rounding makes as much."""
 
 _SAMPLES = 20_000
-"""Default number of real-valued messages to draw."""
+"""Number of real-valued messages to draw."""
 
 
 def pair_floor(p: FloatArray, q: FloatArray, horizon: int, epsilon: float) -> float:
@@ -124,21 +124,13 @@ def _divergence(p: FloatArray, q: FloatArray, weights: FloatArray) -> FloatArray
 # -- What a channel tells about pairs ------------------------------------------------------------------
 
 
-def pair_information(
-    channel: Channel, candidates: FloatArray, *, samples: int = _SAMPLES, seed: int = 0
-) -> FloatArray:
+def pair_information(channel: Channel, candidates: FloatArray, among: BoolArray | None = None) -> FloatArray:
     """The information of one message about which of two hypotheses is the truth, pair by pair, ``(K, K)``.
 
     In nats, if both are equally likely: the Jensen-Shannon divergence of their messages. 0 for a pair that
-    the channel cannot tell apart. An adaptive channel acts on the posterior that knows only the pair. Exact
-    where the messages can be listed; else over draws of the public coins, or of real-valued messages: then 0
-    is exact still.
-
-    Args:
-        channel: the channel.
-        candidates: the class at a context, ``(K, M)``.
-        samples: number of messages to draw where they are real-valued.
-        seed: seed of those messages.
+    the channel cannot tell apart. An adaptive channel acts on the posterior that knows only the pair; only
+    pairs that are True in ``among``, ``(K, K)``, are then looked at. Exact where the messages can be listed;
+    else over draws of the public coins, or of real-valued messages: then 0 is exact still.
 
     Example:
         >>> from ldp_gym.channels import Split
@@ -148,24 +140,15 @@ def pair_information(
     """
     size = require_channel(channel).num_hypotheses
     table = game_arrays.one_context(candidates, size, channel.num_labels)
-    samples, seed = validation.whole("samples", samples, least=2), validation.seed("seed", seed)
-    return _information(channel, table, np.triu(np.ones((size, size), dtype=np.bool_), 1), samples, seed)
-
-
-def _information(
-    channel: Channel, table: FloatArray, wanted: BoolArray, samples: int, seed: int
-) -> FloatArray:
-    """The information ``(K, K)``; of an adaptive channel only about the wanted pairs, 0 elsewhere."""
     if not channel.adaptive:
-        prior = uniform_distribution(channel.num_hypotheses)
-        return pair_divergences(*likelihood_ratios(channel, table, prior, None, samples, seed)[:2])
-    size = channel.num_hypotheses
+        prior = uniform_distribution(size)
+        return pair_divergences(*likelihood_ratios(channel, table, prior, None, _SAMPLES, 0)[:2])
     information = np.zeros((size, size))
-    for j, k in np.argwhere(wanted):
-        public = np.zeros(size)
-        public[[j, k]] = 0.5
-        chances, ratios, _ = likelihood_ratios(channel, table, public, public, samples, seed)
-        information[j, k] = information[k, j] = pair_divergences(chances, ratios[:, [j, k]])[0, 1]
+    for j, k in zip(*np.triu_indices(size, 1), strict=True):
+        if among is None or among[j, k]:
+            public = np.isin(np.arange(size), [j, k]) / 2.0
+            chances, ratios, _ = likelihood_ratios(channel, table, public, public, _SAMPLES, 0)
+            information[j, k] = information[k, j] = pair_divergences(chances, ratios[:, [j, k]])[0, 1]
     return information
 
 
@@ -223,5 +206,5 @@ def blind_pairs(
     for table in tables:
         if not unknown.any():
             break
-        unknown &= _information(channel, table, unknown, _SAMPLES, 0) <= tolerance
+        unknown &= pair_information(channel, table, unknown) <= tolerance
     return [(int(j), int(k)) for j, k in np.argwhere(unknown)]
