@@ -9,9 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ldp_gym.core import validation
-from ldp_gym.core.arrays import FloatArray
+from ldp_gym.core.arrays import FloatArray, sums_in_order
 from ldp_gym.core.sampling import Purpose, stream
 from ldp_gym.hypotheses.base import HypothesisClass, Table, as_hypotheses, check_size
+
+_FEW_LABELS = 64
+"""Number of labels up to which candidates have one layout in memory, however few rounds there are."""
 
 
 class SoftmaxLinear(HypothesisClass):
@@ -40,14 +43,22 @@ class SoftmaxLinear(HypothesisClass):
         rng = stream(Purpose.CLASS, validation.seed("class_seed", class_seed))
         self.weights = scale * rng.standard_normal(shape)
         self.weights.flags.writeable = False
+        self._by_coordinate = np.ascontiguousarray(np.moveaxis(self.weights, -1, 0))  # (d, K, M)
 
     def __call__(self, contexts: FloatArray) -> FloatArray:
         # einsum, not a BLAS product: its sums do not depend on the batch's shape, so neither do labels.
-        candidates: FloatArray = np.einsum("...d,kmd->...km", contexts, self.weights)
+        rows, many = contexts.reshape(-1, self.context_dim), self.num_labels > _FEW_LABELS
+        if many and 5 * len(rows) < self.num_labels:  # the labels are side by side in memory
+            candidates = np.empty((len(rows), self.num_hypotheses, self.num_labels))
+            for row, table in zip(rows, candidates, strict=True):
+                np.einsum("d,dkm->km", row, self._by_coordinate, out=table)
+        else:  # the rounds are
+            candidates = np.einsum("dr,kmd->rkm", np.ascontiguousarray(rows.T), self.weights)
         candidates -= candidates.max(axis=-1, keepdims=True)
         np.exp(candidates, out=candidates)
-        candidates /= np.add.reduce(candidates, axis=-1, keepdims=True)
-        return candidates
+        # By halves, sums do not depend on the layout; where there is one layout, a reduction is faster.
+        candidates /= sums_in_order(candidates) if many else np.add.reduce(candidates, axis=-1, keepdims=True)
+        return candidates.reshape(*contexts.shape[:-1], *candidates.shape[1:])
 
 
 class Dirichlet(Table):

@@ -42,6 +42,15 @@ def test_hadamard_takes_its_gap_from_the_theorem():
     assert Hadamard(64, epsilon=0.01, horizon=int(theory.hadamard_horizon(64, 0.01))).gap <= 1
 
 
+def test_a_round_has_the_same_candidates_in_every_block_and_layout():
+    """Few rounds have labels side by side in memory, many have rounds: not a bit may differ."""
+    softmax_class, contexts = SoftmaxLinear(3, 200), np.random.default_rng(0).standard_normal((2, 50, 4))
+    together = softmax_class(contexts)
+    assert together.strides[-1] > 8 == softmax_class(contexts[:, :3]).strides[-1]
+    for rounds in (slice(0, 1), slice(0, 3), slice(7, 30)):
+        np.testing.assert_array_equal(softmax_class(contexts[:, rounds]), together[:, rounds])
+
+
 def test_other_classes_by_hand():
     """Softmax of linear logits; supports that do not meet; and labels in parts, which change M only."""
     base, x = SoftmaxLinear(3, 4, 2, class_seed=4), np.random.default_rng(0).standard_normal((7, 2))
