@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from helpers import Stepwise, assert_same, small_rules
+from helpers import Stepwise, assert_same, record, small_rules
 from rl_helpers import EASY
 from sb3_contrib import RecurrentPPO
 from scipy.special import softmax
@@ -15,6 +15,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNorm
 import ldp_agents
 import ldp_gym
 from ldp_agents.rl import SB3VecEnv, ScoreCallback, ScoreEvalCallback, load, make_sb3_env, save, score_policy
+from ldp_agents.rl.policies import PolicyLearner
 from ldp_agents.rl.ppo import PPOSettings
 from ldp_gym import wrappers
 from ldp_gym.core.errors import UntrustedCodeError
@@ -311,3 +312,14 @@ def test_a_card_names_no_code(tmp_path):
         (tmp_path / "model.json").write_text(card.replace(f'"{name}"', '"os:system"'))
         with pytest.raises(ValueError, match=message):
             load(tmp_path, trust=True)(Scenario(**EASY).game)
+
+
+def test_a_policy_with_a_memory_remembers_a_round_once():
+    model = RecurrentPPO("MlpLstmPolicy", make_sb3_env(num_envs=2, **EASY), **SHORT)
+    game, tape = record(EASY, 6)
+    once, often = (PolicyLearner(game, model, {}) for _ in range(2))
+    once.reset((1,)), often.reset((1,))
+    for t in range(6):
+        often.predict(tape.candidates), often.predict(tape.candidates)
+        np.testing.assert_array_equal(often.predict(tape.candidates), once.predict(tape.candidates))
+        once.update(tape.candidates, tape.messages[:, t]), often.update(tape.candidates, tape.messages[:, t])

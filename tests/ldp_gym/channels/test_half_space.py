@@ -47,6 +47,27 @@ def lewis_weights(table):
     return weights
 
 
+def whitened_points(table):
+    """``L^-1 u_y`` of the channel's factor, ``(d, M)``, the rows of its basis, and which of them are used."""
+    points = table[1:] - table[0]  # u_y
+    points[:, np.abs(points).max(axis=0) <= 1e-12 * table.max(axis=0)] = 0.0
+    factor = half_space._lewis_factor(table[None])
+    used = factor.basis < len(table)
+    rows = points[np.where(used, factor.basis - 1, 0)[:, 0]]
+    return half_space._solve_transposed(factor.lower, factor.inverse, np.eye(len(rows))).T @ rows, rows, used
+
+
+@pytest.mark.parametrize("seed", [120, 128, 131])
+def test_weights_in_a_basis_that_is_found_anew_take_twice_as_many_steps(seed):
+    """Columns of sizes down to 1e-6, and a hypothesis 1e-4 from the first: weights to 2e-5 from far away."""
+    rng = np.random.default_rng(seed)
+    table = rng.dirichlet(np.full(6, 0.5), size=5) * 10.0 ** rng.uniform(-6, 0, size=6)
+    table /= table.sum(axis=1, keepdims=True)
+    table = table[0] + np.array([1.0, 1e-4, *rng.random(3)])[:, None] * (table - table[0])
+    lengths, weights = np.linalg.norm(whitened_points(table)[0], axis=0), lewis_weights(table)
+    np.testing.assert_allclose(lengths * weights.sum(), weights * lengths.sum(), rtol=2e-5)
+
+
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_no_pair_of_mixtures_is_hidden(table):
     """Steps 3 and 4 of the theorem's proof, at the few steps that the channel takes to the weights.
@@ -56,20 +77,15 @@ def test_no_pair_of_mixtures_is_hidden(table):
     - ``E mu(S)^2 >= 2 TV^2 / (pi d)`` less 1%, by the arcsine law of signs, for pairs and random mixtures.
     """
     rank = int(np.linalg.matrix_rank(table - table.mean(axis=0), tol=1e-8))
-    points = table[1:] - table[0]  # u_y
-    points[:, np.abs(points).max(axis=0) <= 1e-12 * table.max(axis=0)] = 0.0
-    factor = half_space._lewis_factor(table[None])
-    used = factor.basis < len(table)
-    rows = points[np.where(used, factor.basis - 1, 0)[:, 0]]
+    whitened, rows, used = whitened_points(table)
     assert used.sum() == rank
-    whitened = half_space._solve_transposed(factor.lower, factor.inverse, np.eye(len(rows))).T @ rows
-    lengths, weights = np.linalg.norm(whitened, axis=0), lewis_weights(table)  # of L^-1 u_y
+    lengths, weights = np.linalg.norm(whitened, axis=0), lewis_weights(table)
     assert weights.sum() == pytest.approx(rank, abs=1e-6)
     np.testing.assert_allclose(lengths * weights.sum(), weights * lengths.sum(), rtol=0.02, atol=1e-9)
     if rank == 0:
         return
 
-    sigma = np.linalg.norm(points, axis=0)[:, None]
+    sigma = np.linalg.norm(table[1:] - table[0], axis=0)[:, None]
     for _ in range(1 + half_space._LEWIS_STEPS):
         tau, sigma = sigma, half_space._triangular(rows[..., None], sigma, used)[2]
     known = sigma > 0.0

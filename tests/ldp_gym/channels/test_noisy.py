@@ -94,6 +94,15 @@ def test_the_rounding_of_equal_rows_is_hidden():
     assert audit.exact_epsilon(channel, flat).epsilon < 1e-12
 
 
+def test_a_tiny_range_takes_its_own_noise_where_eps_is_smaller_still():
+    """A range of 4e-6, which counts as none at other eps: the scale is the range over eps, not 1."""
+    table = np.array([[0.5, 0.5], [0.5 + 1e-6, 0.5 - 1e-6]])
+    for epsilon, scale in ((1e-7, np.ptp(np.log(clipped_by_hand(table, 100)[0]), axis=1) / 1e-7), (1.0, 1.0)):
+        channel = LaplaceSingle(2, 2, 100, calibration="tight", epsilon=epsilon)
+        np.testing.assert_allclose(channel.noise(table).scale, scale, rtol=1e-6)
+        assert certify(channel, table).holds
+
+
 def clipped(horizon, rule="continuous"):
     """``log pbar`` of the table ``(K, M)``, and the shares of the cells ``(M,)``."""
     density, lengths = clipped_by_hand(TABLE, horizon, rule)

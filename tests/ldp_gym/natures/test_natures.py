@@ -9,7 +9,7 @@ from scipy.special import rel_entr
 from ldp_gym.channels.randomized_response import RandomizedResponse
 from ldp_gym.core.sampling import open_uniforms
 from ldp_gym.hypotheses import SoftmaxLinear
-from ldp_gym.natures import IID, Adversary, Drift, Omniscient, Sequence
+from ldp_gym.natures import IID, Adversary, Cycle, Drift, Omniscient, Sequence
 from ldp_gym.natures.base import NATURES as REGISTRY
 from ldp_gym.natures.base import NatureView
 from ldp_gym.testing import check_nature
@@ -41,6 +41,13 @@ def test_contexts_are_standard_normal_in_every_round_and_the_drift_has_its_autoc
     contexts = Drift(1, rate=0.6).contexts(stretch(Drift(1), 50_000, 2))
     correlation = np.corrcoef(contexts[:, 0, 0], contexts[:, 1, 0])[0, 1]
     assert abs(np.arctanh(correlation) - np.arctanh(0.8)) < stats.norm.isf(ALPHA / 2) / np.sqrt(50_000 - 3)
+
+
+@pytest.mark.parametrize("kind", [Cycle, Sequence])
+def test_a_cycle_and_a_sequence_begin_with_their_first_context(kind):
+    nature = kind(1, [[5.0], [7.0], [2.0]])
+    rounds = 7 if kind is Cycle else 3
+    assert nature.contexts(stretch(nature, 2, rounds)).ravel().tolist() == 2 * [5, 7, 2, 5, 7, 2, 5][:rounds]
 
 
 @pytest.mark.parametrize("left", [1, 10, 1000])

@@ -1,0 +1,40 @@
+"""Comparisons of learners with Bayes: intervals that hold together, and one claim about all of them."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from ldp_gym import statistics
+from ldp_gym.bench.findings import find_least_risk
+
+NOISE = np.random.default_rng(3).normal(size=12)
+
+
+def found(gaps):
+    """The finding about learners that pay Bayes' totals and these gaps ``(L, n)``."""
+    bayes = np.linspace(50.0, 90.0, 12)
+    samples = {"bayes": bayes} | {f"other{i}": bayes + gap for i, gap in enumerate(gaps)}
+    results = [
+        SimpleNamespace(learner=name, totals=totals, risk=statistics.mean(totals))
+        for name, totals in samples.items()
+    ]
+    return find_least_risk("here", results)
+
+
+@pytest.mark.parametrize(("sign", "alone"), [(1.0, "above it: other0 by"), (-1.0, "below it: other0 by")])
+def test_intervals_of_several_learners_hold_together(sign, alone):
+    """A gap that is shown at 95%, and not at the 98.75% that each of four intervals has."""
+    ends = [statistics.mean(sign * NOISE, confidence).low for confidence in (0.95, 1 - 0.05 / 4)]
+    gap = sign * (sign * NOISE - np.mean(ends))
+    assert alone in found([gap]).text
+    together = found([gap] * 4).text
+    assert together.endswith("; level with it: other0, other1, other2, other3.")
+    assert " it: other" not in together.removesuffix("level with it: other0, other1, other2, other3.")
+
+
+def test_the_claim_is_that_none_is_below_bayes():
+    gaps = NOISE + np.array([[0.4], [0.9], [-1.5]])
+    p_values = found(gaps).p_values
+    assert p_values.p_for == max(statistics.p_above(gap, 0.0) for gap in gaps)
+    assert p_values.p_against == min(1.0, 3 * min(statistics.p_below(gap, 0.0) for gap in gaps))
