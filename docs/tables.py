@@ -105,7 +105,10 @@ def _findings(name: str, options: list[str]) -> list[str]:
         if word != "about":
             raise ValueError(f"findings take 'about text', got {option!r}")
         found = [finding for finding in found if text in finding["text"]]
-    return [f"- {finding['mark']} {finding['text']}" for finding in found]
+    marks = [finding["mark"].replace("·", "").strip() for finding in found]  # a bullet is enough
+    return [
+        f"- {mark} {finding['text']}".replace("  ", " ") for mark, finding in zip(marks, found, strict=True)
+    ]
 
 
 def _names(kind: str, _: list[str]) -> list[str]:

@@ -5,3 +5,11 @@ function markWideTables() {
   }
 }
 for (const event of ["load", "resize", "toggle"]) addEventListener(event, markWideTables, true);
+
+// A picture opens at full size when it is touched.
+for (const picture of document.querySelectorAll("article p > img")) {
+  const link = document.createElement("a");
+  link.href = picture.src;
+  picture.replaceWith(link);
+  link.append(picture);
+}

@@ -30,7 +30,7 @@ PLAYED = {
         "--horizon 20 --episodes 2 --csv TABLE",
         "sharper    claims eps = 1, has 1.0000: holds",
     ),
-    "own_learner.py": ("", "Hedge"),
+    "own_learner.py": ("", "Fading"),
     "refined.py": ("--parts 1 3 --horizon 20 --episodes 2 --csv TABLE", "randomized-response"),
     "survey.py": ("", "refused: a message of "),
     "train_ppo.py": ("--steps 4096 --episodes 16", "ppo      total KL"),

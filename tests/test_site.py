@@ -39,8 +39,8 @@ def site(browser, tmp_path_factory):
     from mkdocs.config import load_config
 
     where = tmp_path_factory.mktemp("site")
-    hooks = [str(ROOT / "docs/hooks/formulas.py")]
-    plain = {"strict": False, "use_directory_urls": False, "plugins": [], "hooks": hooks}
+    hooks = [str(ROOT / "docs/hooks" / name) for name in ("formulas.py", "notebook.py")]
+    plain = {"strict": False, "plugins": [], "hooks": hooks}
     build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(where), **plain))
     return where
 

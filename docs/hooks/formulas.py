@@ -10,7 +10,7 @@ from latex2mathml.converter import convert
 
 _SPACE = '<mspace width="0.17em"/>'
 _BEFORE = re.compile(r"(?<=</mi>|</mn>)(?=(?:<msup>)?<mi>(?:log|tanh|sinh)</mi>)")
-_AFTER = re.compile(r"(?<=<mi>log</mi>)(?=<m[ir])")
+_AFTER = re.compile(r"(?<!<msup><mi>log</mi>)(?<=<mi>log</mi>)(?=<m[ir])")
 """Places of a thin space next to the name of a function, which the converter leaves out."""
 
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', flags=re.DOTALL)

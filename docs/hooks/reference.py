@@ -149,7 +149,7 @@ def _cell(text: str) -> str:
 def _index(kind: str, makers: dict[str, Callable[..., Any]], others: dict[str, type]) -> str:
     lines = [f"# {kind.capitalize()}", ""]
     for heading, names in headings(kind, REGISTRIES[kind][0]).items():
-        lines += [] if heading == kind else [f"## {heading.capitalize()}", ""]
+        lines += [] if heading == kind else [f"## {heading[0].upper()}{heading[1:]}", ""]
         lines += ["| name | |", "|---|---|"]
         for name in [*[name for name in names if name in makers], *others]:
             shown = f"`{name}`" if name in makers else name
