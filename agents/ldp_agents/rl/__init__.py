@@ -6,7 +6,6 @@ Playing a trained network needs only NumPy; training needs the extra ``rl`` (``p
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ldp_agents.rl.learner import Model, NetworkLearner
@@ -31,17 +30,9 @@ __all__ = [
 ]
 
 
-_MODULES = {
-    "SB3VecEnv": "vec_env",
-    "ScoreCallback": "scoring",
-    "ScoreEvalCallback": "scoring",
-    "make_sb3_env": "vec_env",
-    "score_policy": "scoring",
-}
-"""Modules of the names that need the extra: they are imported when a name is first used."""
-
-
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    if name in __all__:  # one that needs the extra
+        from ldp_agents.rl import scoring, vec_env
+
+        return getattr(vec_env if hasattr(vec_env, name) else scoring, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

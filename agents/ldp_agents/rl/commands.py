@@ -35,7 +35,7 @@ def train(
     """Train an agent, and save it with its settings in a directory.
 
     ppo trains on the game of these options; amortized trains on random games, and is scored on this one.
-    The bar shows its total KL on held-out episodes next to those of the reference learners.
+    Now and then its total KL on held-out episodes is printed next to those of the reference learners.
     """
     allow_local_imports()
     try:

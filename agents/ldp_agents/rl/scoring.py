@@ -60,15 +60,7 @@ def score_policy(
 
 
 class Scoring:
-    """Episodes that score any number of policies, with the total KL of uniform and Bayes on them.
-
-    Args:
-        env: see :func:`score_policy`.
-        wrapper: see there.
-        episodes: see there.
-        seed: see there.
-        rules: keyword arguments of ``gym.make``.
-    """
+    """Episodes that score any number of policies; the arguments are those of :func:`score_policy`."""
 
     def __init__(
         self, env: str | VecEnv, wrapper: Wrapper | None, episodes: int, seed: int, rules: dict[str, Any]

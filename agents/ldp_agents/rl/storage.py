@@ -124,14 +124,12 @@ def _policy_card(model: Any) -> dict[str, Any]:
     if spec is None or not spec.id.startswith("LDPDistBox"):
         raise TypeError(f"the model must have been trained on LDPDistBox-v0, got {spec and spec.id}")
     arguments: BoxArguments = env.get_attr("arguments")[0]
-    if arguments.observation != "evidence":
-        raise TypeError('a learner gets no contexts: train with observation="evidence"')
     rules, game = json.loads(arguments.to_json()), arguments.scenario().game
     logits = Logits(game.num_hypotheses, arguments.logit_range)
     if model.observation_space != RunningEvidence.space(game) or model.action_space != logits.space:
         raise TypeError(
             "a learner cannot repeat wrappers that change observations or actions: train on the environment "
-            f"as it is, got {model.observation_space} and {model.action_space}"
+            f'as it is, with observation="evidence", got {model.observation_space} and {model.action_space}'
         )
     return {
         "policy": name,

@@ -1,4 +1,4 @@
-"""Run the training of an agent: progress bar, scores on held-out episodes, the model in a directory."""
+"""Run the training of an agent: scores on held-out episodes, and the model in a directory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from ldp_gym.envs.box import BoxArguments
 
 with extra("rl", "training"):
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 
 ProgressCallback = Callable[[int, MakeLearner], None]
@@ -128,7 +127,7 @@ def train_agent(
     Args:
         config: the configuration.
         out: the directory.
-        console: console that shows progress; without one nothing is shown.
+        console: console that shows the scores; without one nothing is shown.
         scores: number of times that the model is scored.
         episodes: number of held-out episodes of a score.
 
@@ -142,23 +141,12 @@ def train_agent(
     settings = config.read(algorithm.settings)
     if (out / CARD).exists():
         raise FileExistsError(f"{out} holds a model already: choose another directory, or delete it")
-    references = {name: _risk(name, config.rules, episodes) for name in COMPARED}
+    progress = _Recorder(config, out, scores, episodes, console or Console(quiet=True))
     out.mkdir(parents=True, exist_ok=True)
     write_text(out / CONFIG, json.dumps(config.card(settings), indent=2) + "\n")
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[score]}"),
-        console=console or Console(quiet=True),
-    )
-    with bar:
-        task = bar.add_task(config.algorithm, total=config.steps, score=_score_text(None, references))
-        progress = _Recorder(config, out, scores, episodes, references, bar, task)
-        save(algorithm.fit(config, settings, progress), out)
-        model = load(out, trust=True)  # it was written here
-        progress.score(config.steps, model)
+    save(algorithm.fit(config, settings, progress), out)
+    model = load(out, trust=True)  # it was written here
+    progress.score(config.steps, model)
     return model
 
 
@@ -171,41 +159,33 @@ def _risk(learner: str | MakeLearner, rules: Mapping[str, Any], episodes: int) -
         return None
 
 
-def _score_text(risk: float | None, references: Mapping[str, float | None]) -> str:
-    others = ", ".join(f"{name} {value:.1f}" for name, value in references.items() if value is not None)
-    return f"KL {'-' if risk is None else f'{risk:.1f}'}  ({others})"
-
-
 @dataclass
 class _Recorder:
-    """Progress callback of a run: moves the bar, and scores the model now and then."""
+    """Progress callback of a run: scores the model now and then, next to the reference learners."""
 
     config: Config
     out: Path
     scores: int
     episodes: int
-    references: Mapping[str, float | None]
-    bar: Progress
-    task: Any
+    console: Console
     lines: list[str] = field(default_factory=list)
     num_scored: int = 0
-    start_time: float = field(default_factory=time.process_time)
+
+    def __post_init__(self) -> None:
+        self.references = {name: _risk(name, self.config.rules, self.episodes) for name in COMPARED}
+        self.start_time = time.process_time()
 
     def __call__(self, steps: int, make_learner: MakeLearner) -> None:
-        self.bar.update(self.task, completed=min(steps, self.config.steps))
         due = steps * self.scores // self.config.steps
-        if due > self.num_scored:
+        if due > self.num_scored and steps < self.config.steps:
             self.num_scored = due
-            if steps < self.config.steps:
-                self.score(steps, make_learner)
+            self.score(steps, make_learner)
 
     def score(self, steps: int, model: MakeLearner) -> None:
-        """Play held-out episodes, and write down their total KL."""
-        risk = _risk(model, self.config.rules, self.episodes)
-        self.bar.update(self.task, score=_score_text(risk, self.references))
-        if not self.bar.console.is_terminal:  # where no bar moves
-            self.bar.console.print(f"{steps:,} rounds: {_score_text(risk, self.references)}")
+        """Play held-out episodes, print their total KL, and write it down."""
+        risks = {"kl": _risk(model, self.config.rules, self.episodes), **self.references}
+        shown = ", ".join(f"{name} {risk:.1f}" for name, risk in risks.items() if risk is not None)
+        self.console.print(f"{steps:,} rounds: {shown}")
         cpu_seconds = round(time.process_time() - self.start_time, 1)
-        line = {"steps": steps, "kl": risk, "cpu_seconds": cpu_seconds, **self.references}
-        self.lines.append(json.dumps(line))
+        self.lines.append(json.dumps({"steps": steps, "cpu_seconds": cpu_seconds, **risks}))
         write_text(self.out / SCORES, "\n".join(self.lines) + "\n")
