@@ -155,7 +155,7 @@ GAMES = {
     "LDPDistBox-medium-v0": ("evidence for each model", "logits of the models", "trust in weak messages"),
     "LDPDistBox-memory-v0": ("last message", "logits of the models", "a memory that adds up messages"),
     "LDPDistBox-hard-v0": ("context, last message", "logits of the models", "memory, and what messages mean"),
-    "LDPAsk-v0": ("belief, models", "a question and a prediction", "questions that tell models apart"),
+    "LDPAsk-v0": ("public posterior", "question to the next user", "questions that tell models apart"),
 }
 """Registered games: what an agent observes, does, and needs."""
 

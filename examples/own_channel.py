@@ -1,4 +1,4 @@
-"""A channel of your own: written, held to the contract, audited, and measured against ours.
+"""A custom channel: written, held to the contract, audited, and measured against the built-in ones.
 
 Labels here are ordered, like marks from 0 to 20, and a report close to the truth is as good as the truth. The
 exponential mechanism reports z instead of y with probability proportional to ``exp(-strength |y - z|)``. With
