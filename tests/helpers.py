@@ -34,6 +34,20 @@ TABLE = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.1, 0.8, 0.0], [0.0, 0.9, 0.1, 0.
 BLIND = np.array([[0.2, 0, 0.8], [0, 0.2, 0.8], [0.5, 0.5, 0]])
 """The third hypothesis dominates the labels in which the first two differ."""
 
+PLAIN = np.random.default_rng(5).dirichlet(np.full(6, 0.5), size=4)
+DEGENERATE = {
+    "plain": PLAIN,
+    "blind": BLIND,
+    "two labels": np.random.default_rng(6).dirichlet(np.ones(2), size=9),
+    "duplicates": PLAIN[[0, 0, 1, 1, 2]],
+    "zero column": np.insert(PLAIN, 2, 0.0, axis=1),
+    "equal column": np.concatenate([0.5 * PLAIN, np.full((4, 1), 0.5)], axis=1),
+    "all equal": np.full((3, 4), 0.25),
+    "a mixture of the others": np.concatenate([PLAIN, PLAIN.mean(axis=0, keepdims=True)]),
+    "disjoint": np.eye(4),
+}
+"""Tables in which hypotheses or labels coincide or depend on each other, and one in which none do."""
+
 HARD = np.concatenate([BLIND, [[0.04 - 0.005 * i, 0.04 - 0.005 * i, 0.92 + 0.01 * i] for i in range(5)]])
 """Eight hypotheses, of which the paper's comparisons tell two apart never, and others hardly."""
 

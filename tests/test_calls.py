@@ -50,6 +50,8 @@ def run(**arguments):
     return bench.run(**{"suite": "limit", "out": "/proc/nowhere", **arguments})
 
 
+BAYES = ldp_agents.make("bayes", make())
+
 CALLS = [
     (make, "horizn", [3]),
     (make, "zzz", [5]),
@@ -118,6 +120,8 @@ CALLS = [
     (testing.check_channel, "channel", [3, None, type(CHANNEL)]),
     (lambda rate: ldp_agents.Bayes(make().unwrapped.game, rate=rate), "rate", [0.0, -1, math.nan, "1"]),
     (ldp_agents.Uniform, "game", [3, None, RULES, make()]),
+    (BAYES.restart, "mask", [np.array([1, 0, 1]), [True, False, True], None]),
+    (BAYES.act, "observation", [None, np.zeros(3), {"context": np.zeros(3)}]),
 ]  # fmt: skip
 CASES = [(call, argument, value) for call, argument, values in CALLS for value in values]
 NAMES = {"horizn": "did you mean 'horizon'", "zzz": "'zzz'. Known: hypotheses, num_hypotheses, .*max_loss",

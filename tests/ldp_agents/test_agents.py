@@ -222,18 +222,6 @@ def test_observations_in_one_buffer_are_read_in_time():
     np.testing.assert_array_equal(*totals)
 
 
-def test_what_is_no_mask_or_observation_is_named():
-    game, _ = record(small_rules(), 1)
-    learner = ldp_agents.Robust(game)
-    learner.reset((3,))
-    for mask in (np.array([1, 0, 1]), [True, False, True], None):
-        with pytest.raises(TypeError, match="mask must be a boolean array"):
-            learner.restart(mask)
-    for observation in (None, np.zeros(3), {"context": np.zeros(3)}):
-        with pytest.raises(TypeError, match="act\\(\\) takes an observation of LDPDist-v0"):
-            learner.act(observation)
-
-
 def test_candidates_come_from_the_observation_when_it_has_them():
     game = small_rules(hypotheses="dirichlet", observe_candidates=True, redraw_hypotheses=True)
     env = gym.make("LDPDist-v0", **game)

@@ -139,29 +139,6 @@ def test_a_spec_has_arrays_as_json_has_them():
 
 
 @pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("NormalizeObservation", {}),
-        ("NormalizeReward", {"gamma": 0.0}),
-        ("ClipAction", {}),
-        ("RescaleAction", {"min_action": np.float32(-1.0), "max_action": np.float32(1.0)}),
-        ("RescaleObservation", {"min_obs": np.float32(-1.0), "max_obs": np.float32(1.0)}),
-        ("FlattenObservation", {}),
-    ],
-)
-def test_gymnasium_s_vector_wrappers_go_around_the_vector_environment(name, options):
-    envs = gym.wrappers.vector.RecordEpisodeStatistics(gym.make_vec("LDPDistBox-v0", 3, **RULES))
-    envs = getattr(gym.wrappers.vector, name)(envs, **options)
-    envs.reset(seed=0)
-    for _ in range(6):
-        observations, *_, infos = envs.step(np.zeros((3, 3), dtype=np.float32))
-    if name != "NormalizeObservation":  # in Gymnasium 1.1 it keeps the bounds of what it normalizes
-        assert observations in envs.observation_space
-    np.testing.assert_allclose(infos["episode"]["r"], 0.0, atol=1e-9)  # the uniform mixture gains nothing
-    np.testing.assert_allclose(infos["score"], 0.0, atol=1e-9)
-
-
-@pytest.mark.parametrize(
     "space",
     [
         ldp_gym.Simplex(3),

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from helpers import totals
 
-from ldp_gym import datasets
 from ldp_gym.datasets import write_dataset
 from ldp_gym.engine.rules import Rules
 from ldp_gym.engine.scenario import Scenario
@@ -49,15 +48,3 @@ def test_the_expert_is_bayes_up_to_the_bound_on_logits(tmp_path, monkeypatch):
     assert returns[0] > returns[1] > 0.0 > returns[2]
     scores = minari.get_normalized_score(minari.load_dataset("ldp-gym/easy/expert-v0"), np.array(returns))
     np.testing.assert_allclose(scores, np.array(returns) / bayes_gain(Rules.of(easy), Scenario(**easy)))
-
-
-def test_datasets_that_exist_are_left_alone(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    monkeypatch.setattr("sys.argv", ["datasets", "--episodes", "2"])
-    monkeypatch.setattr(datasets, "NAMED_GAMES", {"easy": NAMED_GAMES["easy"]})
-    datasets.write_missing()
-    datasets.write_missing()
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[:3] == [f"ldp-gym/easy/{level}-v0" for level in ("expert", "medium", "random")]
-    assert printed[3].startswith("ldp-gym/easy/expert-v0 exists")
-    assert len(printed) == 6

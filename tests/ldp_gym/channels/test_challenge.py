@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import BLIND, HARD
+from helpers import DEGENERATE, HARD, PLAIN
 from scipy import stats
 
 import ldp_agents
@@ -15,25 +15,14 @@ from ldp_gym.channels.challenge import Challenge
 from ldp_gym.channels.half_space import turn_contrast
 from ldp_gym.testing import check_channel
 
-RNG = np.random.default_rng(5)
-PLAIN = RNG.dirichlet(np.full(6, 0.5), size=4)
-ROUGH = RNG.dirichlet(np.full(5, 0.05), size=7)
-
-TABLES = {
-    "plain": PLAIN,
+ROUGH = np.random.default_rng(7).dirichlet(np.full(5, 0.05), size=7)
+TABLES = DEGENERATE | {
     "rough": ROUGH,
-    "blind": BLIND,
-    "two labels": RNG.dirichlet(np.ones(2), size=9),
-    "duplicates": PLAIN[[0, 0, 1, 1, 2]],
-    "all equal": np.full((3, 4), 0.25),
-    "equal column": np.concatenate([0.5 * PLAIN, np.full((4, 1), 0.5)], axis=1),
-    "zero column": np.insert(PLAIN, 2, 0.0, axis=1),
-    "a mixture of the others": np.concatenate([PLAIN, PLAIN.mean(axis=0, keepdims=True)]),
-    "disjoint": np.eye(4),
     "clipped at 1e-15": np.concatenate([ROUGH, np.clip(ROUGH[:1], 1e-15, None)]),
-} | {
-    f"1e-{digits} apart": np.concatenate([PLAIN, PLAIN[:2] + 10.0**-digits * (PLAIN[2:] - PLAIN[:2])])
-    for digits in (6, 9, 12, 14, 16)
+    **{
+        f"1e-{digits} apart": np.concatenate([PLAIN, PLAIN[:2] + 10.0**-digits * (PLAIN[2:] - PLAIN[:2])])
+        for digits in (6, 9, 12, 14, 16)
+    },
 }
 
 TIES = 2e-12

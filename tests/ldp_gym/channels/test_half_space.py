@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers import BLIND
+from helpers import BLIND, DEGENERATE, PLAIN
 
 import ldp_gym
 from ldp_gym import theory
@@ -14,23 +14,12 @@ from ldp_gym.channels.bit import differences
 from ldp_gym.channels.half_space import HalfSpace
 from ldp_gym.testing import check_channel
 
-RNG = np.random.default_rng(5)
-PLAIN = RNG.dirichlet(np.full(6, 0.5), size=4)
-TABLES = {
-    "plain": PLAIN,
-    "blind": BLIND,
-    "two labels": RNG.dirichlet(np.ones(2), size=5),
+TABLES = DEGENERATE | {
     "rank 1": np.outer(np.linspace(0.0, 1.0, 4), PLAIN[0] - PLAIN[1]) + PLAIN[1],
-    "duplicates": PLAIN[[0, 0, 1, 1, 2]],
-    "zero column": np.insert(PLAIN, 2, 0.0, axis=1),
-    "equal column": np.concatenate([0.5 * PLAIN, np.full((4, 1), 0.5)], axis=1),
-    "all equal": np.full((3, 4), 0.25),
-    "dependent": np.concatenate([PLAIN, PLAIN.mean(axis=0, keepdims=True)]),
-    "disjoint": np.eye(4),
     "nearly equal": PLAIN.mean(axis=0) + 1e-5 * (PLAIN - PLAIN.mean(axis=0)),
     "tiny labels": np.concatenate([PLAIN * (1 - 1e-9), np.array([[1e-9], [0], [0], [1e-9]])], axis=1)
     / (1 - 1e-9 + 1e-9 * np.array([[1], [0], [0], [1]])),
-    "extreme": RNG.dirichlet(np.full(7, 0.05), size=7),
+    "extreme": np.random.default_rng(5).dirichlet(np.full(7, 0.05), size=7),
 }
 
 

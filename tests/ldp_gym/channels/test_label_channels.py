@@ -7,25 +7,12 @@ import numpy as np
 import pytest
 from helpers import ALPHA, FINITE, TABLE, listed_law, make_channel
 from scipy import stats
-from scipy.linalg import hadamard
 
 import ldp_gym
 from ldp_gym.channels import local_hashing
 from ldp_gym.channels.subset_selection import log_binomial
 
 LONG = ("designed", "local-hashing", "half-space", "challenge")
-
-
-def test_randomized_and_hadamard_response_by_hand():
-    """Section 3's law; and the rows of Sylvester's matrix after the first."""
-    for name, epsilon, raised in (
-        ("randomized-response", 1.5, np.eye(4) > 0),
-        ("hadamard-response", 1.2, hadamard(8)[:, 1:5] > 0),
-    ):
-        messages, density = listed_law(make_channel(name, 3, 4, 50, epsilon=epsilon), TABLE)
-        assert messages.tolist() == list(range(len(raised)))
-        by_hand = np.where(raised, math.exp(epsilon), 1.0)
-        np.testing.assert_allclose(density, by_hand / by_hand.sum(axis=0), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", [name for name in FINITE if name not in LONG])

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from helpers import ALPHA, Stepwise, record, small_rules
@@ -78,16 +77,6 @@ def test_what_a_subclass_hands_on_comes_from_the_game():
     ]
     assert not np.array_equal(*tables)
     ldp_gym.LDPDistEnv(hypotheses=f"{__name__}:Seeded", **REDRAWN).reset(seed=0)
-
-
-def test_a_scenario_says_what_is_seen_and_done():
-    scenario = Scenario(**small_rules("randomized-response", observe_candidates=True))
-    spaces = scenario.observation_space.spaces
-    assert spaces["round"] == gym.spaces.Box(0, 40, (1,), dtype=np.int64)
-    assert spaces["message"] == gym.spaces.Discrete(6)
-    assert (spaces["context"].shape, spaces["candidates"].shape) == ((3,), (4, 6))
-    assert scenario.action_space == ldp_gym.Simplex(6)
-    assert set(Scenario(**small_rules()).observation_space.spaces) == {"round", "context", "message"}
 
 
 def test_blocks_fit_the_memory_that_is_given():

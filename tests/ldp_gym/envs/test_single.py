@@ -118,11 +118,3 @@ def test_extreme_epsilons_make_the_hadamard_class(epsilon, horizon):
     env = gym.make("LDPDist-v0", hypotheses="hadamard", epsilon=epsilon, horizon=horizon)
     env.reset(seed=0)
     assert math.isfinite(env.step(np.full(env.action_space.shape, 1 / env.action_space.shape[0]))[1])
-
-
-@pytest.mark.parametrize("epsilon", [1e-6, 800.0])
-@pytest.mark.parametrize("channel", CHANNELS)
-def test_extreme_epsilons_play(channel, epsilon, actions):
-    env = gym.make("LDPDist-v0", **small_rules(channel, epsilon=epsilon))
-    _, rewards = play(env, actions[:, 0], seed=0)
-    assert np.isfinite(rewards).all()

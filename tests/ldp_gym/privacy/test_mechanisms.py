@@ -35,15 +35,11 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_messages_of_every_kind_are_read(kind):
     """Randomized response at twice and at once the claim; a right one is convicted with probability ALPHA."""
-    rng, write = np.random.default_rng(0), KINDS[kind]
+    rng, options = np.random.default_rng(0), {"claimed": 1.0, "trials": 10_000, "confidence": 1 - ALPHA}
     for factor, holds in ((2.0, False), (1.0, True)):
         send = respond(4, factor, rng)
         found = audit.estimate_epsilon(
-            lambda label, send=send: write(send(label)),
-            num_labels=4,
-            claimed=1.0,
-            trials=10_000,
-            confidence=1 - ALPHA,
+            lambda label, send=send: KINDS[kind](send(label)), num_labels=4, **options
         )
         assert found.holds is holds
         assert factor * 0.6 < found.epsilon <= factor
@@ -76,12 +72,8 @@ def test_a_leak_is_granted_up_to_delta():
     rng = np.random.default_rng(0)
     respond_at_1 = respond(3, 1.0, rng)
     leak = lambda label: 10 + label if rng.random() < 0.05 else respond_at_1(label)  # noqa: E731
-    granted, not_granted = (
-        audit.estimate_epsilon(
-            leak, num_labels=3, claimed=1.0, trials=40_000, delta=delta, confidence=1 - ALPHA
-        )
-        for delta in (0.05, 0.0)
-    )
+    options = {"num_labels": 3, "claimed": 1.0, "trials": 40_000, "confidence": 1 - ALPHA}
+    granted, not_granted = (audit.estimate_epsilon(leak, delta=delta, **options) for delta in (0.05, 0.0))
     assert granted.holds
     assert granted.epsilon > 0.5
     assert not_granted.epsilon > 3.0
@@ -114,12 +106,10 @@ def test_the_trials_that_would_be_needed():
 
 
 def test_a_right_mechanism_is_convicted_at_the_stated_rate():
-    rng, alarms = np.random.default_rng(0), 0
+    options, alarms = {"num_labels": 2, "claimed": 0.7, "trials": 800, "confidence": 0.8}, 0
+    send = respond(2, 0.7, np.random.default_rng(0))
     for seed in range(60):
-        send = respond(2, 0.7, rng)
-        alarms += not audit.estimate_epsilon(
-            send, num_labels=2, claimed=0.7, trials=800, confidence=0.8, seed=seed
-        ).holds
+        alarms += not audit.estimate_epsilon(send, seed=seed, **options).holds
     assert alarms <= binom.isf(ALPHA, 60, 0.2)
 
 
