@@ -2,13 +2,7 @@
 
 On disjoint supports a message tells most if its group has the share r* of the posterior
 (:func:`ldp_gym.theory.best_share`), so there are about ``1 / r*`` groups, and fewer when one hypothesis has
-more than that.
-
-A worked example, K = 3, eps = 1: ``1 / r* = 2.95``, so two or three groups. Posterior (0.5, 0.3, 0.2), coins
-(0.9, 0.1, 0.8): turns go by ``w (0.5 + coin) = (0.7, 0.18, 0.26)``, so 1, 3, 2. Two groups: 1 to group 0
-(load 0.5), 3 to group 1 (0.2), 2 to the lighter group 1 (0.5): groups (0, 1, 1). Three groups: (0, 2, 1). Of
-the two divisions the one that leaves the least expected uncertainty is taken; the message (0, 1, 1, 0) names
-group 0.
+more than that. Of several numbers of groups the one that leaves the least expected uncertainty is taken.
 """
 
 from __future__ import annotations

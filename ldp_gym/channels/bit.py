@@ -19,7 +19,7 @@ from ldp_gym.channels.two_level import EvenChannel, quadratic_losses
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, masses, mixture
 
 TIE = 1e-12
-"""Size of a sum, relative to its summed terms, that counts as 0: rounding must not decide a side."""
+"""Relative size below which a difference counts as 0: rounding must not decide a side, a vote or a set."""
 
 _UNBALANCED = 1e-6
 """Largest sum of a contrast's coefficients, which is 0 up to rounding."""

@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Public
+from ldp_gym.channels.bit import TIE
 from ldp_gym.channels.two_level import TwoLevelChannel, best_share, log_mixture, quadratic_losses
 from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 from ldp_gym.core.divergences import kl
@@ -19,7 +20,6 @@ _FEW_LABELS = 10  # up to this number of labels all sets take part: 1,022 of ten
 _STEEPEST = 10.0  # largest eps that masses are optimised for; a larger eps uses the same sets
 _ROUNDS, _STARTS, _KEPT = 5, 10, 200  # of the search: rounds, random covers of a shape, sets handed on
 _BARRIER, _SEARCH_BARRIER = 1e-3, 1e-2  # weights of the barrier, relative to the information's worth
-_TIED = 1e-12  # preferences, of the order of one, that differ by less are ties, which the first set wins
 _DIGITS = 12  # tables that agree to this number of digits have one design
 
 
@@ -244,7 +244,7 @@ def _join(preferences: FloatArray, times: int) -> FloatArray:
     """Covers ``(s, g, M)`` in which every label is in the sets it prefers; of equals, in the first."""
     covers, left = np.zeros(preferences.shape), preferences.copy()
     for _ in range(times):
-        best = (left >= left.max(axis=1, keepdims=True) - _TIED).argmax(axis=1)[:, None]
+        best = (left >= left.max(axis=1, keepdims=True) - TIE).argmax(axis=1)[:, None]
         np.put_along_axis(covers, best, 1.0, axis=1)
         np.put_along_axis(left, best, -np.inf, axis=1)
     return covers

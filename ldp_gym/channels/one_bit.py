@@ -19,14 +19,12 @@ from ldp_gym.channels.clipped import (
 )
 from ldp_gym.channels.clipping import Cells
 from ldp_gym.channels.listing import MessageList, complete_list
+from ldp_gym.core import validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, IntArray, Messages, at, has_zero, one_hot
 from ldp_gym.core.sampling import integers
 
 _Scales = tuple[FloatArray, FloatArray, FloatArray]
 """Public ranges: centres and half widths (0 for no range) ``(...)``, and ``pbar`` of labels ``(..., M)``."""
-
-_LEAST_EPSILON = 1e-150
-"""Least eps: the square of a report, about ``2 / eps``, is still a float."""
 
 
 class OneBit(ClippedChannel):
@@ -55,10 +53,7 @@ class OneBit(ClippedChannel):
     free_of_num_labels: ClassVar[bool] = True
 
     def _valid_epsilon(self, epsilon: float) -> float:
-        epsilon = super()._valid_epsilon(epsilon)
-        if epsilon < _LEAST_EPSILON:
-            raise ValueError(f"epsilon={epsilon:g} would need reports beyond the floats: raise epsilon")
-        return epsilon
+        return validation.squarable("epsilon", epsilon)  # a report, about 2 / eps, is squared
 
     _num_coins = 1
 

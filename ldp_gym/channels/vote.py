@@ -1,15 +1,7 @@
 """Votes: every label is for the hypothesis that gives it the largest probability; equals share its vote.
 
-The channel ``vote`` sends a set of hypotheses that tends to hold the label's. The wheel has the hypotheses on
-a circle, and an arc that tends to cover the label's. A worked example of the wheel, K = 3, stretches
-(0.5, 0.3, 0.2), order 2, 1, 3, arc r = 0.4::
-
-    place of 2: 0.15   stretch [0, 0.3)       the middle of each stretch
-    place of 1: 0.55   stretch [0.3, 0.8)
-    place of 3: 0.90   stretch [0.8, 1)
-
-A user whose label votes for 1 covers it: the start of the arc is uniform in (0.15, 0.55], say 0.5. The
-message is how far behind 0.5 each stands: 1 at 0.05, 3 at 0.4, 2 at 0.65. It covers 1 and 3, up to 0.4.
+The channel ``vote`` sends a set of hypotheses that tends to hold the label's; ``wheel`` has them on a circle,
+and sends an arc that tends to cover the label's.
 """
 
 from __future__ import annotations
@@ -21,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from ldp_gym.channels.base import Public
+from ldp_gym.channels.bit import TIE
 from ldp_gym.channels.listing import MOST_ORDERED, NUM_DRAWS, MessageList, all_orders
 from ldp_gym.channels.subset_selection import SubsetChannel
 from ldp_gym.channels.two_level import TwoLevelChannel, best_share, log_mixture, quadratic_losses
@@ -37,9 +30,6 @@ from ldp_gym.core.arrays import (
 )
 from ldp_gym.core.sampling import categorical
 
-_EQUAL_VOTES = 1e-12
-"""Probabilities that differ by less, relatively, are ties: the last bit must not decide a vote."""
-
 _CIRCLE_STEPS = 2.0**40
 """Number of steps on the circle."""
 
@@ -52,7 +42,7 @@ def votes(candidates: FloatArray) -> FloatArray:
         [[0.5, 1.0, 0.0], [0.5, 0.0, 1.0]]
     """
     largest = np.maximum.reduce(candidates, axis=-2, keepdims=True)
-    shares = (candidates >= largest * (1.0 - _EQUAL_VOTES)).astype(np.float64)
+    shares = (candidates >= largest * (1.0 - TIE)).astype(np.float64)
     shares /= np.add.reduce(shares, axis=-2, keepdims=True)
     return shares
 

@@ -81,31 +81,32 @@ def _epsilon_of_table(table: npt.ArrayLike) -> ExactEpsilon:
     if law.ndim != 2 or len(law) < 2:
         raise ValueError(f"a table has a row for each label, at least 2, got shape {law.shape}")
     with np.errstate(divide="ignore"):
-        log_density = np.log(law.T)
-    ratios = _log_ratios(log_density)
-    message = int(ratios.argmax())
-    labels = int(law[:, message].argmax()), int(law[:, message].argmin())
-    return ExactEpsilon(float(ratios[message]), labels, np.asarray(message))
+        return _largest(np.log(law.T), np.arange(law.shape[1]))
 
 
 def worst_case(channel: Channel, candidates: FloatArray, posterior: FloatArray | None) -> ExactEpsilon:
     """Find the largest density ratio among the channel's ``worst_case_messages``."""
-    found: ExactEpsilon | None = None
+    found = []
     messages = channel.worst_case_messages(candidates, posterior)
     for some, log_density in log_densities(channel, messages, candidates, posterior):
         if not (log_density < np.inf).all():  # NaN too
             raise ValueError(f"log_density of {channel!r} is NaN or infinite: there is nothing to certify")
-        ratios = _log_ratios(log_density)
-        worst = int(ratios.argmax())
-        if found is None or ratios[worst] > found.epsilon:
-            labels = int(log_density[worst].argmax()), int(log_density[worst].argmin())
-            found = ExactEpsilon(float(ratios[worst]), labels, some[worst])
-    if found is None or found.epsilon == -np.inf:
+        found.append(_largest(log_density, some))
+    worst = max(found, key=lambda one: one.epsilon, default=None)
+    if worst is None or worst.epsilon == -np.inf:
         raise ValueError(
             f"every message of {channel!r} has density 0: there is nothing to certify. "
             f"worst_case_messages() must name messages of positive density"
         )
-    return found
+    return worst
+
+
+def _largest(log_density: FloatArray, messages: Messages) -> ExactEpsilon:
+    """The largest of the log density ratios ``(R, M)`` of messages."""
+    ratios = _log_ratios(log_density)
+    worst = int(ratios.argmax())
+    labels = int(log_density[worst].argmax()), int(log_density[worst].argmin())
+    return ExactEpsilon(float(ratios[worst]), labels, np.asarray(messages[worst]))
 
 
 def beyond_worst_case(
