@@ -50,12 +50,12 @@ class LocalHashing(EvenChannel, LabelChannel):
 
     @cached_property
     def num_buckets(self) -> int:
-        """The number g of buckets."""
+        """The number g of buckets of the hash."""
         return min(round(math.exp(min(self.epsilon, 30.0))) + 1, self.num_labels)
 
     @cached_property
     def prime(self) -> int:
-        """The prime p."""
+        """The prime modulus p of the hash."""
         return least_prime(max(self.num_labels, _LEAST_PRIME))
 
     @property

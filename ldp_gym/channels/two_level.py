@@ -49,7 +49,7 @@ class EvenChannel(TwoLevelChannel):
     @property
     @abstractmethod
     def _log_fit(self) -> float:
-        """``log L(z)``."""
+        """Log density of a message from a label that it fits."""
 
     def _log_fits(self, messages: Messages, candidates: FloatArray, posterior: Public) -> float:
         return self._log_fit

@@ -144,7 +144,7 @@ def half_space_kl_bound(
 
 
 def _half_space_squares(num_hypotheses: int, prior: npt.ArrayLike | None, failure: float | None) -> float:
-    """The bound on ``sum_t s_t^2 TV_t^2``."""
+    """Bound on ``sum_t s_t^2 TV_t^2`` of Bayes on ``half-space``."""
     surprise = math.log(_worst_odds(num_hypotheses, prior)[1])
     if failure is not None:
         surprise = 2.0 * surprise - 4.0 * math.log(validation.fraction("failure", failure))

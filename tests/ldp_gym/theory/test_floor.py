@@ -5,7 +5,7 @@ import math
 import floors as dynamic_program
 import numpy as np
 import pytest
-from extremal import entropy, least_risk, most_information
+from extremal import entropy, least_risk
 from floors import disjoint_floors
 from helpers import ALPHA, HARD, PURE
 from scipy.special import rel_entr
@@ -62,22 +62,10 @@ def test_no_adaptive_channel_of_all_is_below_the_floor(size, horizon, epsilon):
     assert optimum <= math.log(size) * horizon
 
 
-def test_information_with_an_atom_bounds_every_channel():
-    """The linear program over all sets (Kairouz, Oh and Viswanath 2016) never exceeds ``C(p)``."""
-    rng = np.random.default_rng(0)
-    for alpha in (0.2, 1.0, 5.0):
-        weights = rng.dirichlet(np.full(6, alpha))
-        most = most_information(weights, 1.0)
-        bound = floor._information_with_atom(weights.max(), 1.0)
-        assert most <= bound * (1 + 1e-9)
-        assert bound <= theory.capacity(1.0) * (1 + 1e-3)
-        assert most <= floor._most_information(entropy(weights), 6, 1.0) * (1 + 1e-9)
-
-
 def test_steps_of_the_floor_by_hand():
-    """The least entropy has as many large atoms as can be; sets of the best size separate most pairs."""
-    for largest, atoms in ((0.5, [0.5, 0.5]), (0.4, [0.4, 0.4, 0.2]), (1.0, [1.0])):
-        assert floor._least_entropy(largest) == pytest.approx(entropy(atoms))
+    """The hull has the corners that a convex function below touches; sets of the best size separate most."""
+    found = floor._lower_hull(np.arange(4.0), np.array([3.0, 1.0, 2.0, 0.0]))
+    np.testing.assert_array_equal(found, [[0.0, 1.0, 3.0], [3.0, 1.0, 0.0]])
     best = max((math.e + 1) * n * (5 - n) / (5 + (math.e - 1) * n) / 4 for n in range(1, 5))
     assert floor._separation(5, 1.0) == pytest.approx(best)
     assert floor._separation(2, 1.0) == pytest.approx(1.0, rel=1e-12)
