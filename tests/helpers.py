@@ -61,12 +61,8 @@ NATURES = {
 }
 """Options of every nature, for the small game."""
 
-HYPOTHESES = {
-    "softmax-linear": {},
-    "dirichlet": {},
-    "disjoint": {},
-    "refined": {"hypotheses_kwargs": {"parts": 2}},
-}
+HYPOTHESES: dict[str, dict[str, Any]] = {"softmax-linear": {}, "dirichlet": {}, "disjoint": {}}
+HYPOTHESES |= {"refined": {"hypotheses_kwargs": {"parts": 2}}}
 """Rules of every class that comes in any size."""
 
 

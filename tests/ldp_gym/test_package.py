@@ -15,9 +15,7 @@ def run(code):
     return done.stdout
 
 
-HEAVY = (
-    "scipy torch stable_baselines3 ldp_agents rich pygame importlib.metadata matplotlib joblib pandas typer"
-)
+HEAVY = "scipy torch stable_baselines3 ldp_agents rich pygame importlib.metadata matplotlib joblib pandas"
 LIGHT = f"""
 import sys, gymnasium
 known = set(sys.modules)

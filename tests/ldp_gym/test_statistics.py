@@ -49,9 +49,8 @@ def test_the_bootstrap_t_interval_is_that_of_its_description(samples, confidence
     down = max(min(-quantile(pivots.ravel(), tail), 1.25 * student(tail)), least)
     found = statistics.largest_mean(samples, confidence)
     assert found.value == means.max()
-    assert ends(found) == pytest.approx(
-        ((means - up * errors).max(), (means + down * errors).max()), rel=1e-9
-    )
+    expected = (means - up * errors).max(), (means + down * errors).max()
+    assert ends(found) == pytest.approx(expected, rel=1e-9)
     if rows == 1:
         assert statistics.mean(samples[0], confidence) == found
 
@@ -129,9 +128,8 @@ def test_a_sample_that_hardly_varies_has_the_rule_of_three():
     assert statistics.mean(np.array([1.0, np.inf])) == Estimate(np.inf)
     for count in (10, 100, 1000):
         assert 0.02 < (1 - statistics.mean(np.ones(count)).unseen) ** count <= 0.05
-    assert "up to 100.0% of the episodes, at most 3 each, would add up to 3" in statistics.mean(
-        np.full(2, 7.0)
-    ).warning(3.0)
+    warned = statistics.mean(np.full(2, 7.0)).warning(3.0)
+    assert "up to 100.0% of the episodes, at most 3 each, would add up to 3" in warned
     assert statistics.mean(wave).warning(3.0) == ""
 
 

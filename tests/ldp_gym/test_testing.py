@@ -36,9 +36,8 @@ class Single(ldp_agents.EXP3):
 
 def changed(method, function, base=ldp_agents.EXP3):
     """A learner with one method changed: ``function`` gets the method of its base, self and the arguments."""
-    return type(
-        "Changed", (base,), {method: lambda self, *given: function(getattr(base, method), self, *given)}
-    )
+    own = getattr(base, method)
+    return type("Changed", (base,), {method: lambda *given: function(own, *given)})
 
 
 @pytest.mark.parametrize(

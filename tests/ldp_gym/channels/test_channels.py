@@ -7,7 +7,7 @@ from itertools import product
 import gymnasium as gym
 import numpy as np
 import pytest
-from helpers import CHANNELS, TABLE, make_channel
+from helpers import CHANNELS, TABLE, delta_of, make_channel
 
 import ldp_agents
 import ldp_gym
@@ -71,9 +71,7 @@ IMPOSSIBLE = {
 @pytest.mark.parametrize("name", CHANNELS)
 def test_a_message_that_its_channel_cannot_send_is_refused(name):
     table, rng = np.random.default_rng(1).dirichlet(np.full(6, 0.5), size=5), np.random.default_rng(2)
-    env = gym.make(
-        "LDPDist-v0", hypotheses=table, channel=name, delta=1e-5 * (not ldp_gym.CHANNELS[name].pure)
-    )
+    env = gym.make("LDPDist-v0", hypotheses=table, channel=name, delta=delta_of(name))
     game = env.unwrapped.game
     channel, learner = game.channel, ldp_agents.make("bayes", game)
     public = np.full(5, 0.2) if channel.adaptive else None

@@ -40,14 +40,12 @@ def test_one_context_that_tells_a_pair_apart_is_enough(shift):
 def test_other_games_have_no_warning():
     """Channels that tell all pairs apart; games that are not looked at; and those that were."""
     redrawn = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True}
+    redrawn["channel"] = "split"
     many = np.concatenate([HARD, np.full((57, 3), 1 / 3)])
     seen = Scenario(hypotheses=HARD, channel="vote", horizon=30)
     with pytest.warns(ldp_gym.BlindChannelWarning):
         warn_of_blind_pairs(seen)
-    games = [
-        Scenario(**redrawn, num_hypotheses=3, channel="split"),
-        Scenario(hypotheses=many, channel="split"),
-    ]
+    games = [Scenario(**redrawn, num_hypotheses=3), Scenario(hypotheses=many, channel="split")]
     games += [Scenario(hypotheses=HARD, channel="split", horizon=5), seen]
     others = ("half-space", "challenge", "randomized-response", "scheffe")
     games += [Scenario(hypotheses=HARD, channel=name, horizon=30) for name in others]

@@ -40,10 +40,8 @@ def test_a_channel_s_own_promise_is_not_contradicted():
     assert ldp_gym.LDPDistEnv(channel=channel, **game).game.channel.epsilon == 2.0
     made = ldp_gym.CHANNELS["split"](8, 8, 1000, epsilon=2.0)
     hadamard = {"hypotheses": "hadamard", "num_hypotheses": 8, "horizon": 1000}
-    tables = [
-        Scenario(**rules, **hadamard).hypotheses.table
-        for rules in ({"channel": made}, {"channel": "split", "epsilon": 2.0})
-    ]
+    both = {"channel": made}, {"channel": "split", "epsilon": 2.0}
+    tables = [Scenario(**rules, **hadamard).hypotheses.table for rules in both]
     assert np.array_equal(*tables), "the class is made for the channel's epsilon"
 
 
@@ -71,11 +69,8 @@ def test_what_a_subclass_hands_on_comes_from_the_game():
         ldp_gym.LDPDistEnv(channel=f"{__name__}:HandsOn", channel_kwargs={"loud": True})
     with pytest.raises(ValueError, match="made for epsilon=3.0, not for the game's 0.1"):
         ldp_gym.LDPDistEnv(channel=f"{__name__}:Deaf", epsilon=0.1)
-    tables = [
-        ldp_gym.LDPDistEnv(hypotheses=f"{__name__}:Seeded", class_seed=seed).game.hypotheses.table
-        for seed in (1, 2)
-    ]
-    assert not np.array_equal(*tables)
+    made = [ldp_gym.LDPDistEnv(hypotheses=f"{__name__}:Seeded", class_seed=seed) for seed in (1, 2)]
+    assert not np.array_equal(*(env.game.hypotheses.table for env in made))
     ldp_gym.LDPDistEnv(hypotheses=f"{__name__}:Seeded", **REDRAWN).reset(seed=0)
 
 

@@ -188,10 +188,8 @@ def test_delta_is_that_of_drawn_messages(name, horizon):
     table = np.random.default_rng(3).dirichlet(np.full(4, 0.4), size=3)
     channel, rng, drawn = make_channel(name, 3, 4, horizon), np.random.default_rng(1), 20_000
     if horizon < 20:
-        channel, drawn = (
-            make_channel(name, 3, 4, horizon, epsilon=2.0, delta=1e-2, calibration="tight"),
-            10**5,
-        )
+        options = {"epsilon": 2.0, "delta": 1e-2, "calibration": "tight"}
+        channel, drawn = make_channel(name, 3, 4, horizon, **options), 10**5
     public = audit.uniform_posterior(channel)
     slack = math.sqrt(math.log(2 * 12 / ALPHA) / (2 * drawn))
     bounds, found = exact_delta(channel, table, 0.4, public), []

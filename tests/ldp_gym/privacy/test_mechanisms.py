@@ -38,9 +38,8 @@ def test_messages_of_every_kind_are_read(kind):
     rng, options = np.random.default_rng(0), {"claimed": 1.0, "trials": 10_000, "confidence": 1 - ALPHA}
     for factor, holds in ((2.0, False), (1.0, True)):
         send = respond(4, factor, rng)
-        found = audit.estimate_epsilon(
-            lambda label, send=send: KINDS[kind](send(label)), num_labels=4, **options
-        )
+        write = lambda label, send=send: KINDS[kind](send(label))  # noqa: E731
+        found = audit.estimate_epsilon(write, num_labels=4, **options)
         assert found.holds is holds
         assert factor * 0.6 < found.epsilon <= factor
 

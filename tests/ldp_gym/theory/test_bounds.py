@@ -11,6 +11,9 @@ def test_upper_bounds_by_hand():
     offset = log_kt * (math.log(100) + math.log(4) + math.log(100)) / 2
     expected = (log_kt + 2 * offset) * math.sqrt(2 * 100 * 4 * math.log(4)) + 3 * log_kt + 103 / 100 * log_kt
     assert math.isclose(theory.exp3_bound(4, 100, 2.0), expected, rel_tol=1e-12)
+    offset = log_kt * (1.5 + math.log(400)) / 2
+    expected = (log_kt + 2 * offset) * math.sqrt(800 * math.log(4)) + (3 + 103 * math.exp(-1.5)) * log_kt
+    assert math.isclose(theory.exp3_bound(4, 100, 2.0, gamma=1.5), expected, rel_tol=1e-12)
     scale = (2 * math.sqrt(2 * 4 * math.log(1e5)) + math.sqrt(4 * 2.0)) * log_kt / 2.0
     offset = scale * (3.0 + math.log(4) + math.log(100))
     expected = (log_kt + 2 * offset) * math.sqrt(2 * 100 * math.log(4)) + (3 + 103 * math.exp(-3)) * log_kt

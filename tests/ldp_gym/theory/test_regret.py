@@ -64,9 +64,8 @@ def test_the_regret_against_opt_is_within_the_bound(channel, learner, truth, opt
     privacy = {"exp3": {"epsilon": 50.0}, "wma": {"epsilon": 1000.0, "delta": 0.1}}[learner]
     bound = getattr(theory, f"{learner}_regret_bound")(2, ROUNDS, **privacy)
     game = {"hypotheses": [[0.9, 0.05, 0.05], [0.05, 0.9, 0.05]], "channel": channel, "horizon": ROUNDS}
-    result = ldp_gym.evaluate(
-        learner, {**game, **privacy, "truth": truth, "truth_kwargs": options}, episodes=4
-    )
+    game |= {**privacy, "truth": truth, "truth_kwargs": options}
+    result = ldp_gym.evaluate(learner, game, episodes=4)
     assert result.regret.mean() <= bound < (result.comparator.max(axis=-1) - result.opt).mean()
 
 
@@ -77,6 +76,9 @@ def test_the_bounds_against_opt_by_hand():
     one_over_c = log_kt + 2 * (log_kt / 3) * (math.log(10) + math.log(4) + math.log(10))
     regret = one_over_c * math.sqrt(2 * 10 * 4 * math.log(4))
     assert theory.exp3_regret_bound(4, 10, 3.0) == pytest.approx(10 / 9 * regret + rest + log_kt)
+    regret *= (log_kt + 2 * (log_kt / 3) * (0.5 + math.log(40))) / one_over_c  # gamma = 1/2
+    expected = 10 / 9 * regret + rest + math.exp(-0.5) * 10 * log_kt
+    assert theory.exp3_regret_bound(4, 10, 3.0, gamma=0.5) == pytest.approx(expected)
     scale = (2 * math.sqrt(2 * 4 * math.log(100)) + math.sqrt(4 * 3)) * log_kt / 3
     regret = (log_kt + 2 * scale * (2 + math.log(4) + math.log(10))) * math.sqrt(2 * 10 * math.log(4))
     failure = math.exp(-2) * 10 * log_kt

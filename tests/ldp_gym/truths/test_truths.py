@@ -285,9 +285,8 @@ def test_classifiers_ask_for_contexts_name_the_labels_and_may_be_the_truth():
     assert revealed("label", rules, ROWS) == (LOGGED % 3).tolist()
     with pytest.raises(ValueError, match="'dog' in row 0 is not among the classes: 'ant', 'bee', 'cow'"):
         Scenario(**{**rules, "truth_kwargs": {**logs, "labels": ["dog", *names[1:]]}})
-    result = ldp_gym.evaluate(
-        "bayes", {**models, "truth": Model(1), "nature": "iid", "horizon": 300}, episodes=4
-    )
+    models |= {"truth": Model(1), "nature": "iid", "horizon": 300}
+    result = ldp_gym.evaluate("bayes", models, episodes=4)
     np.testing.assert_allclose(result.comparator[:, 1], 0.0, atol=1e-12)
     assert result.found == 1.0
 

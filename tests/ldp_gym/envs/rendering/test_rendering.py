@@ -201,9 +201,8 @@ def test_a_new_episode_of_one_game_forgets_the_last(channel, redrawn, monkeypatc
         before, expected = (each.history.frame_data(1) for each in (watched, fresh))
         assert before.played == expected.played == t
         for name in ("truth", "distribution", "posterior", "losses", "uniform"):
-            np.testing.assert_allclose(
-                getattr(before, name), getattr(expected, name), rtol=1e-9, err_msg=name
-            )
+            values = getattr(before, name), getattr(expected, name)
+            np.testing.assert_allclose(*values, rtol=1e-9, err_msg=name)
         for each in (watched, fresh):
             each.predict_uniform()
 
