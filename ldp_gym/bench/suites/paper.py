@@ -237,11 +237,11 @@ class Rates(Suite):
             (learner, {}, {**pair, **channel_rules(channel), "epsilon": epsilon}, 8)
             for (learner, channel, _), epsilon in zip(self.paper, (50.0, 1000.0), strict=False)
         ]  # at smaller eps the bounds are vacuous in 20,000 rounds
-        rounds, count, tables, natures = (400, 4, 1, 0) if small else (1_000, 16, 8, 2)
+        rounds, count, tables, natures = (400, 4, 1, 0) if small else (1_000, 32, 8, 2)
         size, every_scheme = (4, 3) if small else (16, 4)
         places = [({**self.tilts, "num_hypotheses": size, "horizon": 4 * rounds}, every_scheme, count)]
         places += [({**TABLES, "class_seed": i, "horizon": rounds}, 2, count) for i in range(tables)]
-        places += [({"nature": n, "horizon": 400}, 2, 8) for n in ("omniscient", "adversary")[:natures]]
+        places += [({"nature": n, "horizon": 400}, 2, count) for n in ("omniscient", "adversary")[:natures]]
         for place, end, episodes in places:
             games += [("bayes", given, {**place, **rules}, episodes) for given, rules in self.schemes[:end]]
         for learner, options, rules, episodes in games:
@@ -260,7 +260,8 @@ class Rates(Suite):
         ):
             for (k, t, e), channel in itertools.product(points, channels):
                 game = {"hypotheses": family, "num_hypotheses": k, "horizon": t, "epsilon": e}
-                yield Experiment(Rules.of({**game, "channel": channel}), "bayes", episodes=8, truth="all")
+                episodes = 8 if small or k == 16 else 24
+                yield Experiment(Rules.of({**game, "channel": channel}), "bayes", {}, episodes, "all")
 
     def findings(self, results: Results) -> Iterator[Finding]:
         parts = results.group(_part)
