@@ -28,11 +28,8 @@ from ldp_gym.statistics import CONFIDENCE, Estimate, largest_mean
 from ldp_gym.theory.contraction import ClassFloor
 from ldp_gym.truths.base import NO_MEMBER
 
-_BLOCK_FLOATS = 1_200_000
-"""Largest block of tape, in floats: 10 MiB."""
-
-_KEPT_BYTES = 2**26
-"""Largest part of a game's tape that is kept for its next learner."""
+_BLOCK_FLOATS, _KEPT_BYTES = 1_200_000, 2**26
+"""Largest block of tape, in floats, and largest part of a game's tape that is kept for its next learner."""
 
 _NO_BEST = -2
 """Sentinel: no best hypothesis. A tie of weights is -1."""

@@ -20,9 +20,6 @@ class CentredEXP3(SmoothedLearner):
 
     Exponential weights on the channel's ``loss_estimates``. The rate ``sqrt(2 log K / V_t)`` needs no
     horizon: V_t sums up the squared spread of the estimates so far.
-
-    Args:
-        game: the public rules.
     """
 
     @property
@@ -53,9 +50,6 @@ class Unbiased(CentredEXP3):
 
     As ``centred-exp3``, on unbiased estimates of the clipped log-loss of labels
     (:meth:`ldp_gym.Channel.unbiased_losses`), which are noisier, and which not every channel has.
-
-    Args:
-        game: the public rules.
 
     Raises:
         IncompatibleChannelError: if the channel has no formula for them.

@@ -14,9 +14,6 @@ from ldp_gym.core.errors import IncompatibleChannelError
 class LiteralLearner(SmoothedLearner):
     """The paper's learners to the letter: the message, a noisy log-likelihood per hypothesis, is the loss.
 
-    Args:
-        game: the public rules; the channel must reveal losses.
-
     Raises:
         IncompatibleChannelError: if its messages are not noisy log-likelihoods.
     """
@@ -62,9 +59,6 @@ class EXP3(LiteralLearner):
     The offset c' makes every loss that its own channel, ``laplace-single``, reveals close to 1/2 whatever the
     label, so that *which* coordinate was revealed drowns the signal. On channels without an offset, such as
     ``one-bit``, it learns.
-
-    Args:
-        game: the public rules.
     """
 
     def __init__(self, game: Game) -> None:

@@ -293,7 +293,10 @@ class VectorChannel(NoisyChannel):
         levels = self._levels(candidates, cells)[:, cells.lengths > 0.0]
         levels = levels / self.noise(candidates, cells).scale[:, None]
         upper = self._delta(np.ptp(levels, axis=-1), epsilon).upper
-        shifts = _far_apart(levels)
+        # Two labels that are far apart, among those that are extreme in a coordinate.
+        extreme = levels[:, np.unique([levels.argmax(axis=-1), levels.argmin(axis=-1)])]
+        moves = np.abs(extreme[:, :, None] - extreme[:, None, :]).reshape(len(levels), -1)
+        shifts = moves[:, np.square(moves).sum(axis=0).argmax()]
         mixing, gain = self.clipping.mixing, np.expm1(min(epsilon, 700.0))
         # delta(e) >= (1 - e^(e - eps)) P(S) for every e below eps.
         levels_below = (0.5 * epsilon, 0.9 * epsilon)
@@ -363,10 +366,3 @@ class GaussianVector(VectorChannel):
     def _delta(self, shifts: FloatArray, epsilon: float) -> DeltaBounds:
         delta = accounting.gaussian_delta(float(np.sqrt(np.square(shifts).sum())), epsilon)
         return DeltaBounds(delta, delta)
-
-
-def _far_apart(levels: FloatArray) -> FloatArray:
-    """Shifts of all coordinates between the two farthest labels, among those extreme in a coordinate."""
-    extreme = levels[:, np.unique([levels.argmax(axis=-1), levels.argmin(axis=-1)])]
-    shifts = np.abs(extreme[:, :, None] - extreme[:, None, :]).reshape(len(levels), -1)
-    return shifts[:, np.square(shifts).sum(axis=0).argmax()]

@@ -76,7 +76,9 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
 
     def _make_games(self, arguments: Any, num_games: int = 1) -> None:
         self.num_envs = validation.whole("num_envs", arguments.num_envs, least=1)
-        self.autoreset_mode = _autoreset(arguments.autoreset_mode)
+        mode = getattr(arguments.autoreset_mode, "value", arguments.autoreset_mode)
+        known = [each.value for each in AutoresetMode]
+        self.autoreset_mode = AutoresetMode(validation.choice("autoreset_mode", mode, known))
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self._roots: list[np.random.Generator | None] = [None] * self.num_envs
         super()._make_games(arguments, self.num_envs)
@@ -172,12 +174,6 @@ class LDPDistVectorEnv(RefereedEnv, VectorEnv[Observations, FloatArray, npt.NDAr
     def render(self) -> tuple[Frame | str | None, ...] | None:  # type: ignore[override]
         """A frame of each game, the hidden truth included."""
         return self._frames()
-
-
-def _autoreset(mode: str | AutoresetMode) -> AutoresetMode:
-    if isinstance(mode, AutoresetMode):
-        return mode
-    return AutoresetMode(validation.choice("autoreset_mode", mode, [known.value for known in AutoresetMode]))
 
 
 def _masked(info: dict[str, npt.NDArray[Any]], mask: BoolArray) -> dict[str, Any]:

@@ -12,11 +12,8 @@ from ldp_gym.core.arrays import FloatArray, mixture
 from ldp_gym.core.divergences import kl, mixture_loss, negentropy
 from ldp_gym.natures.base import Information, NatureView, PoolNature
 
-_EQUAL_SCORES = 1e-9
-"""Difference, in nats and relative, below which two scores count as equal."""
-
-_LEAST_INFORMATION = 1e-9
-"""Lower limit for the information of a message, in nats: less is rounding."""
+_ROUNDING = 1e-9
+"""Nats, and share of a score, that are rounding: scores that differ by less are equal."""
 
 
 class WorstOfPool(PoolNature):
@@ -33,7 +30,7 @@ class WorstOfPool(PoolNature):
         scores = self._scores(view, view.posterior)
         scores = np.broadcast_to(scores, (len(view.rounds), len(self.pool)))
         # The first within rounding of the best: the last bit depends on the batch, the choice must not.
-        best = scores * (1.0 + _EQUAL_SCORES) + _EQUAL_SCORES >= scores.max(axis=-1, keepdims=True)
+        best = scores * (1.0 + _ROUNDING) + _ROUNDING >= scores.max(axis=-1, keepdims=True)
         return self.pool[best.argmax(axis=-1)][:, None]
 
 
@@ -63,7 +60,7 @@ class Adversary(WorstOfPool):
         candidates, negentropies, information = view.prepared
         weights = posterior[:, None]
         loss = mixture_loss(weights, candidates, negentropies)
-        rounds = -negentropy(posterior)[:, None] / np.maximum(information(posterior), _LEAST_INFORMATION)
+        rounds = -negentropy(posterior)[:, None] / np.maximum(information(posterior), _ROUNDING)
         return loss * np.minimum(view.rounds_left, rounds)
 
 

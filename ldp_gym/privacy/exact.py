@@ -59,7 +59,13 @@ def exact_epsilon(
         1.098612289
     """
     if not isinstance(channel, Channel) and candidates is None and posterior is None:
-        return _epsilon_of_table(channel)
+        law = game_arrays.distributions(
+            channel, "label", "a Channel without candidates, or a table,", "message"
+        )
+        if law.ndim != 2 or len(law) < 2:
+            raise ValueError(f"a table has a row for each label, at least 2, got shape {law.shape}")
+        with np.errstate(divide="ignore"):
+            return _largest(np.log(law.T), np.arange(law.shape[1]))
     channel = require_channel(channel)
     candidates, posterior = check_situation(channel, candidates, posterior)
     found = worst_case(channel, candidates, posterior)
@@ -74,14 +80,6 @@ def exact_epsilon(
             if missed is not None:
                 raise BrokenPromiseError(f"no certificate for {channel!r}: it needs {missed}")
     return found
-
-
-def _epsilon_of_table(table: npt.ArrayLike) -> ExactEpsilon:
-    law = game_arrays.distributions(table, "label", "a Channel without candidates, or a table,", "message")
-    if law.ndim != 2 or len(law) < 2:
-        raise ValueError(f"a table has a row for each label, at least 2, got shape {law.shape}")
-    with np.errstate(divide="ignore"):
-        return _largest(np.log(law.T), np.arange(law.shape[1]))
 
 
 def worst_case(channel: Channel, candidates: FloatArray, posterior: FloatArray | None) -> ExactEpsilon:

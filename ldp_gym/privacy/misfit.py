@@ -26,9 +26,6 @@ from ldp_gym.core.arrays import FloatArray, IntArray, Messages
 from ldp_gym.privacy.exact import beyond_worst_case, log_densities, worst_case
 from ldp_gym.statistics import largest_share, least_share
 
-Situation = tuple[FloatArray, FloatArray | None]
-"""Candidates ``(K, M)`` and, for an adaptive channel, the public posterior ``(K,)``."""
-
 ERROR_RATE = 1e-6
 """Probability with which a correct channel is reported."""
 
@@ -65,7 +62,11 @@ def find_misfit(channel: Channel, samples: int | None = None, seed: int = 0) -> 
     few = every is not None and _PER_CELL * len(every) * len(labels) <= samples
     gains: dict[str, float] = defaultdict(float)
     for concentration, kept in _CHECKED_TABLES:
-        public = _draw_situation(channel, concentration, kept, rng)
+        table = rng.dirichlet(np.full(num_labels, concentration), size=channel.num_hypotheses)
+        table *= rng.random(table.shape) < kept
+        table[:, rng.integers(num_labels)] += 0.05  # no row is 0
+        table /= table.sum(axis=-1, keepdims=True)
+        public = table, rng.dirichlet(np.ones(len(table))) if channel.adaptive else None
         places = rng.integers(len(labels), size=samples // len(_CHECKED_TABLES))
         messages = channel.privatize(labels[places], public[0], rng, public[1])
         try:
@@ -99,17 +100,6 @@ def find_misfit(channel: Channel, samples: int | None = None, seed: int = 0) -> 
         f"messages that follow log_density: {max(gains, key=lambda name: gains[name])} beats the density at "
         f"guessing labels (odds of 10^{odds / math.log(10.0):.0f} to 1, from {samples} messages)"
     )
-
-
-def _draw_situation(
-    channel: Channel, concentration: float, kept: float, rng: np.random.Generator
-) -> Situation:
-    size, num_labels = channel.num_hypotheses, channel.num_labels
-    table = rng.dirichlet(np.full(num_labels, concentration), size=size)
-    table *= rng.random(table.shape) < kept
-    table[:, rng.integers(num_labels)] += 0.05  # no row is 0
-    table /= table.sum(axis=-1, keepdims=True)
-    return table, rng.dirichlet(np.ones(size)) if channel.adaptive else None
 
 
 def _goodness_of_fit(

@@ -52,11 +52,8 @@ _SMALL_MULTIPLIERS = np.geomspace(0.02, 0.98, 40)
 _LARGE_MULTIPLIERS = np.geomspace(1.0, 1000.0, 40)
 """Values of lam, below 1 and from 1 on."""
 
-_STEPS = 200
-"""Largest number of steps towards the best p."""
-
-_CONVERGED = 1e-6
-"""Relative gap between B's bound and the sum at which the steps end."""
+_STEPS, _CONVERGED = 200, 1e-6
+"""Largest number of steps towards the best p, and relative gap of B's bound to the sum that ends them."""
 
 _SHRINK = 0.99
 """The unknown information falls to this share while one lam is used."""
@@ -64,11 +61,8 @@ _SHRINK = 0.99
 _MATCHINGS = 8
 """Number of random matchings that are improved."""
 
-_UNKNOWN = 1e-12
-"""Unknown information, above log B, that counts as none."""
-
-_MARGIN = 1e-9
-"""Relative error that is taken off for rounding."""
+_UNKNOWN, _MARGIN = 1e-12, 1e-9
+"""Unknown information, above log B, that counts as none; relative error that is taken off for rounding."""
 
 
 class ClassFloor(NamedTuple):

@@ -26,11 +26,8 @@ from ldp_gym.core import game_arrays, validation
 from ldp_gym.core.arrays import BoolArray, FloatArray, uniform_distribution
 from ldp_gym.theory.information import likelihood_ratios
 
-_RATIO_POINTS = 3, 16
-"""Least and largest number of grid points on either side of a likelihood ratio of 1."""
-
-_RATIO_STEP = 0.03
-"""Distance of grid points, in log-likelihood ratios, between these."""
+_RATIO_POINTS, _RATIO_STEP = (3, 16), 0.03
+"""Limits on the number of grid points on either side of a likelihood ratio of 1; their distance in logs."""
 
 _LARGEST_LOG_RATIO = 30.0
 """Log-likelihood ratio beyond which all counts as known."""

@@ -139,7 +139,11 @@ class Switching(Truth):
     ) -> None:
         self.num_hypotheses = num_hypotheses = validation.whole("num_hypotheses (K)", num_hypotheses, least=2)
         self.horizon = horizon = validation.whole("horizon (T)", horizon, least=1)
-        self._switches = None if switches is None else _increasing(switches, horizon)
+        self._switches = None
+        if switches is not None:
+            self._switches = validation.indices("switches", switches, horizon)
+            if (np.diff(self._switches, prepend=0) <= 0).any():
+                raise ValueError(f"switches must increase and lie in 1..{horizon - 1}, got {list(switches)}")
         if num_switches is None:
             num_switches = 1 if self._switches is None else len(self._switches)
         self.num_switches = validation.whole("num_switches", num_switches, least=0)
@@ -178,14 +182,6 @@ class Switching(Truth):
 
     def __repr__(self) -> str:
         return f"Switching(num_switches={self.num_switches})"
-
-
-def _increasing(switches: Sequence[int], horizon: int) -> IntArray:
-    given = validation.list_of("switches", switches, "rounds")
-    rounds = np.array([validation.whole("switches", t, least=1) for t in given], dtype=np.int64)
-    if len(rounds) and (rounds.max() >= horizon or (np.diff(rounds) <= 0).any()):
-        raise ValueError(f"switches must increase and lie in 1..{horizon - 1}, got {list(switches)}")
-    return rounds
 
 
 def _distinct(uniforms: FloatArray, bound: int) -> IntArray:
