@@ -1,6 +1,7 @@
 """Wrong values in public calls: an error that names the argument, where the user hands the value over."""
 
 import math
+from functools import partial
 
 import gymnasium as gym
 import numpy as np
@@ -50,7 +51,7 @@ def run(**arguments):
     return bench.run(**{"suite": "limit", "out": "/proc/nowhere", **arguments})
 
 
-BAYES = ldp_agents.make("bayes", make())
+BAYES, noisy = ldp_agents.make("bayes", make()), ldp_gym.CHANNELS["laplace-single"]
 
 CALLS = [
     (make, "horizn", [3]),
@@ -120,6 +121,15 @@ CALLS = [
     (testing.check_channel, "channel", [3, None, type(CHANNEL)]),
     (lambda rate: ldp_agents.Bayes(make().unwrapped.game, rate=rate), "rate", [0.0, -1, math.nan, "1"]),
     (ldp_agents.Uniform, "game", [3, None, RULES, make()]),
+    (partial(noisy, 3, 4, 9), "gamma", [-1.0, "1"]),
+    (partial(noisy, 3, 4, 9), "calibration", ["loose", None]),
+    (partial(noisy, 3, 4, 9), "clipping", ["round", 3]),
+    (partial(ldp_gym.CHANNELS["adaptive-groups"], 3, 4, 9), "posterior_rate", [0.0, 1.1]),
+    (partial(ldp_gym.CHANNELS["adaptive-groups"], 3, 4, 9), "posterior_share", [1.0, -0.1]),
+    (partial(noisy, 3, 4), "horizon", [1, 1.5]),
+    (partial(ldp_agents.Bayes, BAYES.game), "prior", [[1.0], [0.5, 0.6], [1.5, -0.5]]),
+    (partial(ldp_agents.FixedShare, BAYES.game), "share", [1.0, -0.1]),
+    (partial(ldp_agents.SoftBayes, BAYES.game), "rate", [0.0, 1.5]),
     (BAYES.restart, "mask", [np.array([1, 0, 1]), [True, False, True], None]),
     (BAYES.act, "observation", [None, np.zeros(3), {"context": np.zeros(3)}]),
 ]  # fmt: skip

@@ -100,15 +100,6 @@ def test_the_bounds_on_the_page_of_the_theory_are_those_of_the_functions():
         assert [float(cell.replace(",", "")) for cell in cells.groups()] == pytest.approx(expected, rel=0.01)
 
 
-def test_readme_and_guides_stay_short():
-    """Words of prose: code and generated tables are not counted."""
-    menu = (ROOT / "mkdocs.yml").read_text()
-    guides = re.findall(r"([\w-]+\.md)", menu[menu.index("- Train an agent:") : menu.index("- The paper:")])
-    for page, most in {"README.md": 600, **{f"docs/{name}": 900 for name in guides}}.items():
-        left_out = re.compile(r"^(```.*?^```|<!-- .*?<!-- end -->)$", flags=re.DOTALL | re.MULTILINE)
-        assert len(re.findall(r"[^\s|]+", left_out.sub("", (ROOT / page).read_text()))) <= most, page
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_a_page_names_exists(page):
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
@@ -146,14 +137,6 @@ def test_every_registered_name_has_a_page_and_is_on_the_page_of_the_game(referen
             maker = registry[name]
             assert f"[`{name}`](reference/{kind}/{name}.md)" in page, name
             assert f"::: {maker.__module__}.{maker.__qualname__}" in reference[f"reference/{kind}/{name}.md"]
-
-
-@pytest.mark.parametrize("name", list(ldp_gym.CHANNELS.own))
-def test_every_channel_explains_itself(name):
-    """Its docstring is its page: a worked example, a proof of privacy, when to use it and when not."""
-    text = " ".join(ldp_gym.CHANNELS[name].__doc__.split())
-    for part in ("Example: K = 3", "Privacy: ", "When to use it: ", "When not: "):
-        assert part in text, part
 
 
 def test_all_that_is_exported_is_documented(reference):

@@ -7,10 +7,9 @@ import platform
 import subprocess
 import sys
 import warnings
-from collections import defaultdict
 from typing import Any
 
-import gymnasium as gym
+import helpers
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
@@ -51,20 +50,15 @@ def games() -> dict[str, dict[str, Any]]:
 
 
 def record_game(rules: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Contexts, labels, messages and losses of an episode with fixed predictions."""
-    env = gym.make("LDPDist-v0", reveal=True, **rules)
-    num_labels = env.action_space.shape[0]
-    actions = np.random.default_rng(5).dirichlet(np.ones(num_labels), size=rules["horizon"])
-    observation, _ = env.reset(seed=3)
-    messages = "messages" if isinstance(env.observation_space["message"], Box) else "exact messages"
-    rows: dict[str, list[Any]] = defaultdict(list, contexts=[observation["context"]])
-    for action in actions:
-        observation, _, _, _, info = env.step(action)
-        rows["contexts"].append(observation["context"])
-        rows[messages].append(observation["message"])
-        rows["labels"].append(info["label"])
-        rows["kl"].append(info["kl"])
-    return {key: np.array(values) for key, values in rows.items()}
+    """Contexts, labels, messages and the laws of labels in two episodes."""
+    game, tape = helpers.record(rules, episodes=2, seed=3)
+    messages = "messages" if isinstance(game.channel.message_space, Box) else "exact messages"
+    return {
+        "contexts": tape.contexts,
+        "labels": tape.labels,
+        messages: tape.messages,
+        "laws": tape.distributions,
+    }
 
 
 def record_learner(learner: str, channel: str) -> dict[str, np.ndarray]:

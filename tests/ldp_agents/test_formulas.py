@@ -12,6 +12,7 @@ from ldp_agents.centred import CentredEXP3
 from ldp_agents.likelihood import LinearWeights
 from ldp_gym import Game
 from ldp_gym.engine.posterior import bayes_rule, finite, log_ratios, spread_evenly
+from ldp_gym.testing import check_learner
 
 
 def test_bayes_rule_and_its_parts():
@@ -72,3 +73,7 @@ def test_the_prior_of_robust_and_when_it_does_without_pairs():
         game = Game(None, make_channel("split", count, 64, 10), 10)
         sizes[count] = ldp_agents.Robust(game)._experts[0]._state.size
     assert sizes == {32: 32 + 5 * 32 * 31 // 2, 33: 33}
+    check_learner("robust", hypotheses="disjoint", num_hypotheses=40, num_labels=80, horizon=5)
+    assert ldp_agents.SoftBayes(record(small_rules(horizon=2), 1)[0]).rate == 0.5, "at most"
+    with pytest.raises(ValueError, match="rate must be one of lemma, box, got 'fast'"):
+        ldp_agents.make("wma", record(small_rules("laplace-vector"), 1)[0], rate="fast")

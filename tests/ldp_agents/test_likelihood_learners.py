@@ -48,22 +48,6 @@ def test_a_prior_of_zero_rules_out():
     check_learner(lambda game: ldp_agents.Bayes(game, prior=prior), channel="adaptive-split")
 
 
-@pytest.mark.parametrize(
-    ("learner", "options", "message"),
-    [
-        ("bayes", {"rate": 0.0}, "rate must be positive"),
-        ("bayes", {"prior": [0.5, 0.5]}, "prior must be 4 probabilities"),
-        ("bayes", {"prior": [0.5, 0.5, 0.5, 0.5]}, "prior sums to 2"),
-        ("wma", {"rate": "fast"}, "rate must be one of lemma, box, got 'fast'"),
-        ("fixed-share", {"share": 1.0}, "share must lie in"),
-        ("soft-bayes", {"rate": 0.0}, "rate must lie in"),
-    ],
-)
-def test_wrong_options_are_refused(learner, options, message):
-    with pytest.raises(ValueError, match=message):
-        ldp_agents.make(learner, record(GAME)[0], **options)
-
-
 @pytest.mark.parametrize("name", ["bayes", "mle", "fixed-share", "soft-bayes", "pairs", "robust"])
 def test_labels_that_every_hypothesis_rules_out_leave_predictions(name):
     """Without privacy, a mixture of disjoint members rules each of them out, one by one."""
@@ -170,12 +154,6 @@ def test_no_mixture_beats_it_by_more_than_the_bound(channel, epsilon):
     assert (paid <= least + bound).all()
 
 
-def test_rate_and_share_fit_the_horizon_unless_given():
-    assert ldp_agents.FixedShare(record(SMALL)[0]).share == pytest.approx(1 / 6)
-    assert ldp_agents.SoftBayes(record(OF_MIXTURES)[0]).rate == pytest.approx(np.sqrt(np.log(4) / 300))
-    assert ldp_agents.SoftBayes(record({**OF_MIXTURES, "horizon": 2})[0]).rate == 0.5
-
-
 TABLES = {"hypotheses": "dirichlet", "redraw_hypotheses": True, "observe_candidates": True}
 TABLES |= {"num_hypotheses": 8, "num_labels": 16, "horizon": 1000, "channel": "split", "epsilon": 4.0}
 
@@ -215,10 +193,6 @@ def test_no_truth_makes_it_fall_far_behind(truth, options):
     for name in others:
         found = stats.ttest_rel(robust, 1.8 * totals(name, rules, 16, seed=900), alternative="greater")
         assert found.pvalue > ALPHA / 15, name
-
-
-def test_of_many_hypotheses_the_first_expert_is_bayes():
-    check_learner("robust", hypotheses="disjoint", num_hypotheses=40, num_labels=80, horizon=5)
 
 
 # -- unbiased: right in the long run where no hypothesis is, by enumeration -------------

@@ -2,7 +2,6 @@
 
 import gymnasium as gym
 import numpy as np
-import pytest
 from helpers import ALPHA, assert_less, record, totals
 from scipy.stats import norm
 from third_party import Coin
@@ -11,7 +10,6 @@ import ldp_agents
 import ldp_gym
 from ldp_gym.engine.learners import begin_episodes
 from ldp_gym.engine.scenario import Scenario, first_generator
-from ldp_gym.testing import check_learner
 
 RULES = {"hypotheses": "dirichlet", "num_hypotheses": 4, "num_labels": 6, "horizon": 40, "channel": "split"}
 
@@ -74,26 +72,6 @@ def test_its_mean_prediction_is_bayes_smoothed_alike():
     """Why it cannot do better: the KL is convex. Its risk is above Bayes' on the same tapes."""
     rules = {**RULES, "epsilon": 2.0, "horizon": 100}
     assert_less(*(totals(name, rules, 200, seed=1) for name in ("bayes", "thompson")))
-
-
-class Unseeded(ldp_agents.Thompson):
-    def reset(self, batch_shape=(), generators=None):
-        super().reset(batch_shape)
-
-
-class OneForAll(ldp_agents.Thompson):
-    """Games share a generator: a game depends on the others in the batch."""
-
-    def reset(self, batch_shape=(), generators=None):
-        super().reset(batch_shape, generators and [generators[0]] * len(generators))
-
-
-@pytest.mark.parametrize(
-    ("learner", "message"), [(Unseeded, "the same predictions after reset"), (OneForAll, "alone and in a")]
-)
-def test_a_learner_with_other_generators_is_found_out(learner, message):
-    with pytest.raises(AssertionError, match=message):
-        check_learner(learner)
 
 
 def test_the_generators_share_no_number_with_their_episode():

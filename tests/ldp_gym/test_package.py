@@ -21,10 +21,16 @@ import sys, gymnasium
 known = set(sys.modules)
 import ldp_gym
 print([module for module in "{HEAVY} typer sqlite3".split() if module in sys.modules.keys() - known])
+import ldp_agents
+for part in ("ldp_gym.bench", "ldp_gym.testing", "ldp_gym.wrappers", "ldp_agents.rl.vec_env"):
+    assert part not in sys.modules, part
+assert {{"audit", "bench", "testing", "theory", "wrappers"}} <= set(dir(ldp_gym))
+ldp_gym.audit.certify, ldp_gym.bench.run, ldp_gym.testing.check_learner, ldp_gym.theory.capacity
+ldp_gym.wrappers.MixtureAction, ldp_agents.rl.load
 """
 
 
-def test_importing_is_light_and_the_environment_is_found_without_an_import():
+def test_importing_is_light_and_a_part_or_an_environment_is_found_without_an_import():
     assert run(LIGHT) == "[]\n"
     make = "import gymnasium as gym; print(gym.make('ldp_gym:LDPDist-v0').reset(seed=0)[0]['message'].shape)"
     assert run(make) == "(8,)\n"
@@ -34,20 +40,6 @@ def test_the_version_is_the_same_everywhere():
     root = Path(__file__).parents[2]
     assert f'version = "{ldp_gym.__version__}"' in (root / "pyproject.toml").read_text()
     assert f"version: {ldp_gym.__version__}" in (root / "CITATION.cff").read_text()
-
-
-PARTS = """
-import sys, ldp_gym, ldp_agents
-for part in ("ldp_gym.bench", "ldp_gym.testing", "ldp_gym.wrappers", "ldp_agents.rl.vec_env"):
-    assert part not in sys.modules, part
-assert {"audit", "bench", "testing", "theory", "wrappers"} <= set(dir(ldp_gym))
-ldp_gym.audit.certify, ldp_gym.bench.run, ldp_gym.testing.check_learner, ldp_gym.theory.capacity
-ldp_gym.wrappers.MixtureAction, ldp_agents.rl.load
-"""
-
-
-def test_a_part_needs_no_import_of_its_own_and_is_not_imported_before_it_is_used():
-    run(PARTS)
 
 
 BLOCKED = """

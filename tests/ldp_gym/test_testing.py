@@ -11,6 +11,7 @@ from third_party import Picky
 
 import ldp_agents
 import ldp_gym
+from ldp_agents import Thompson
 from ldp_gym.channels import GaussianVector, LaplaceSingle, RandomizedResponse
 from ldp_gym.privacy.misfit import ERROR_RATE, _log_gains, find_misfit
 from ldp_gym.testing import check_channel, check_learner, check_truth
@@ -37,7 +38,12 @@ class Single(ldp_agents.EXP3):
 def changed(method, function, base=ldp_agents.EXP3):
     """A learner with one method changed: ``function`` gets the method of its base, self and the arguments."""
     own = getattr(base, method)
-    return type("Changed", (base,), {method: lambda *given: function(own, *given)})
+    return type("Changed", (base,), {method: lambda *given, **options: function(own, *given, **options)})
+
+
+def share_generators(reset, self, batch_shape=(), generators=None):
+    """Games share a generator: a game depends on the others in the batch."""
+    reset(self, batch_shape, generators and [generators[0]] * len(generators))
 
 
 @pytest.mark.parametrize(
@@ -53,6 +59,11 @@ def changed(method, function, base=ldp_agents.EXP3):
         ),
         (Single, r"per game, here of shape \(3, 5\) \(games, M\), got \(5,\)"),
         (changed("restart", lambda *given: None), "restart\\(\\) to forget"),
+        (
+            changed("reset", lambda reset, *given, **_: reset(*given), Thompson),
+            "same predictions after reset",
+        ),
+        (changed("reset", share_generators, Thompson), "alone and in a"),
         (changed("act", lambda *given: np.full(5, 1 / 5)), "act\\(\\) to predict as stepping does"),
     ],
 )
@@ -152,27 +163,6 @@ def test_check_channel_says_so_at_the_default_effort():
     for channel in (broken.FlatReal(3, 5, 50, epsilon=0.5), quiet):
         with pytest.raises(AssertionError, match="expected messages that follow log_density: "):
             check_channel(channel)
-
-
-def test_a_worst_case_that_is_not_the_worst_is_reported():
-    class Lopsided(RandomizedResponse):
-        """Message 0 tells the least; it is the only one that worst_case_messages() names."""
-
-        def encode(self, labels, candidates, uniforms, posterior=None):
-            other = np.where(uniforms[..., 1] < 0.5, labels, self.num_labels - 1)
-            return np.where(uniforms[..., 0] < 0.5, 0, other)
-
-        def log_density(self, messages, candidates, posterior=None):
-            messages = np.asarray(messages)[..., None]
-            same = messages == np.arange(self.num_labels)
-            density = 0.5 * (messages == 0) + 0.25 * same + 0.25 * (messages == self.num_labels - 1)
-            with np.errstate(divide="ignore"):
-                return np.log(density)
-
-        def worst_case_messages(self, candidates, posterior=None):
-            return np.zeros(1, dtype=np.int64)
-
-    assert "worst_case_messages among which" in find_misfit(Lopsided(3, 5, 50), samples=5_000)
 
 
 def test_the_error_rate_is_at_most_the_stated_one():

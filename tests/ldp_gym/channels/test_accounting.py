@@ -1,5 +1,6 @@
 """Noise scales, deltas, C(eps) and r*, against direct integrals and the design's table."""
 
+import itertools
 import math
 
 import numpy as np
@@ -42,6 +43,20 @@ def test_scales_and_offsets_by_hand():
         shift = math.sqrt(size) / accounting.gaussian_vector_scale(size, epsilon, 1e-3)
         ends = shift / 2 - epsilon / shift, -shift / 2 - epsilon / shift
         assert norm.cdf(ends[0]) - math.exp(epsilon) * norm.cdf(ends[1]) == pytest.approx(1e-3, rel=1e-6)
+
+
+def test_scales_are_the_least_that_keep_delta():
+    for size, epsilon, delta in itertools.product((1, 3, 8, 128), (0.1, 1.0, 5.0), (1e-2, 1e-9)):
+        shift = math.sqrt(size) / accounting.gaussian_vector_scale(size, epsilon, delta)
+        assert (1 - 1e-9) * delta <= accounting.gaussian_delta(shift, epsilon) <= delta
+    shifts = np.full(32, 1.0 / accounting.laplace_vector_scale(32, 2.0, 1e-5))
+    assert (
+        accounting.laplace_delta(shifts, 2.0).upper
+        <= 1e-5
+        < accounting.laplace_delta(1.01 * shifts, 2.0).lower
+    )
+    large = 2 * math.sqrt(2000 * math.log(1e5)) + math.sqrt(51_000)  # below the 1,000 of pure composition
+    assert accounting.laplace_vector_scale(1000, 51.0, 1e-5) == pytest.approx(large / 51.0)
 
 
 @pytest.mark.parametrize(("shift", "epsilon"), [(0.5, 0.3), (2.0, 1.0), (0.1, 1.0)])

@@ -6,26 +6,11 @@ import numpy as np
 import pytest
 
 import ldp_agents
-import ldp_gym
 from ldp_gym.core.errors import UntrustedCodeError
 from ldp_gym.core.registry import is_builtin, refuse_addresses
 from ldp_gym.engine.learners import LEARNERS
 from ldp_gym.engine.scenario import Scenario
 from ldp_gym.hypotheses import Table
-
-REGISTRIES = [ldp_gym.CHANNELS, ldp_gym.HYPOTHESES, ldp_gym.NATURES, ldp_gym.TRUTHS, ldp_gym.LEARNERS]
-
-
-@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
-def test_a_registry_is_a_mapping_from_names_to_makers(registry):
-    names = list(registry)
-    assert names == sorted(names) == list(registry.keys())
-    assert len(registry) == len(names) > 0
-    assert "nobody" not in registry
-    for name, maker in registry.items():
-        assert name in registry
-        assert is_builtin(maker), name
-        assert maker.__doc__, name
 
 
 def test_another_package_offers_its_own_by_an_entry_point_and_a_name_of_ours_stays_ours(

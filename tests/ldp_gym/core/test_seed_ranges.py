@@ -10,18 +10,12 @@ from ldp_gym.core.seed_ranges import TEST, TRAINING, VALIDATION, untrained_seed
 from ldp_gym.datasets import write_dataset
 
 
-def test_no_seed_has_two_purposes():
+def test_no_seed_has_two_purposes_and_defaults_have_theirs():
     assert (TEST.start, TEST.stop, VALIDATION.stop) == (0, VALIDATION.start, TRAINING.start)
     assert TEST.stop > 0 < len(VALIDATION)
     assert TRAINING.stop > 2**61
-
-
-def test_defaults_are_seeds_of_their_purpose():
-    default = {call: inspect.signature(call).parameters["seed"].default for call in CALLS}
-    assert all(default[call] in purpose for call, purpose in CALLS.items())
-
-
-CALLS = {evaluate: TEST, score_policy: TEST, write_dataset: TRAINING}
+    for call, purpose in {evaluate: TEST, score_policy: TEST, write_dataset: TRAINING}.items():
+        assert inspect.signature(call).parameters["seed"].default in purpose
 
 
 def test_the_last_episode_of_a_score_is_not_for_training():

@@ -74,16 +74,6 @@ def test_guesses_change_nothing(name, games, contexts, share):
         np.testing.assert_array_equal(ahead, turn)
 
 
-def test_guesses_save_calls(monkeypatch):
-    """In a quiet game a call serves many rounds; in the worst case it serves one."""
-    episodes = make_episodes({"channel": "adaptive-split", "horizon": 400})
-    channel, calls = episodes.scenario.channel, []
-    encode = channel.encode
-    monkeypatch.setattr(channel, "encode", lambda *given: calls.append(given) or encode(*given))
-    assert episodes.play(400).messages.shape[1] == 400
-    assert 400 / 32 <= len(calls) < 100
-
-
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("share", [0.0, 0.1])
 def test_the_posterior_advances_after_every_batch(batch, share):
@@ -139,15 +129,22 @@ SIZED = [
     for rows in ("dirichlet", "softmax-linear")
     for size, labels in ((2, 2), (5, 3), (33, 20))
 ]
+SHARED = [
+    {**rules, "channel_kwargs": {"posterior_share": 0.2}} for rules in SIZED if rules["num_labels"] == 3
+]
 
 
 @pytest.mark.parametrize(
-    "rules", SIZED + [small_rules(*pair, batch=batch) for pair in INTERACTIVE for batch in BATCHES], ids=str
+    "rules",
+    SIZED + SHARED + [small_rules(*pair, batch=batch) for pair in INTERACTIVE for batch in BATCHES],
+    ids=str,
 )
 def test_single_vector_and_tape_send_the_same_messages(rules):
     """To the last bit: alone, three together, and 40 or 8 on a tape, in blocks of any length."""
     tape = make_episodes(rules, 8 if rules["num_hypotheses"] > 30 else 40).play(40).messages
     np.testing.assert_array_equal(messages_of(rules, (1, 12, 2, 25)), tape[:3])
+    if rules.get("channel_kwargs"):
+        assert (messages_of(rules | {"channel_kwargs": {}}) != tape[:3]).any()
     envs, env = gym.make_vec("LDPDist-v0", num_envs=3, **rules), gym.make("LDPDist-v0", **rules)
     envs.reset(seed=0)
     env.reset(seed=2)

@@ -19,6 +19,7 @@ from ldp_gym.core.errors import BrokenPromiseError, BrokenPromiseWarning
 from ldp_gym.privacy import audit
 from ldp_gym.privacy.audit import certify, estimate_epsilon, exact_delta, exact_epsilon
 from ldp_gym.privacy.exact import beyond_worst_case
+from ldp_gym.privacy.misfit import find_misfit
 from ldp_gym.testing import check_channel
 
 THREE = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]])
@@ -348,6 +349,7 @@ def test_messages_that_were_sent_are_compared_with_the_worst_case():
     channel = HalfTold(2, 3, 100)
     with pytest.raises(BrokenPromiseError, match="worst_case_messages among which the density"):
         certify(channel, THREE)
+    assert "worst_case_messages among which" in find_misfit(channel, samples=5_000)
     with pytest.warns(BrokenPromiseWarning, match="no certificate .* which was sent"):
         ldp_gym.evaluate("uniform", {"channel": channel, "hypotheses": THREE, "horizon": 100}, episodes=1)
 

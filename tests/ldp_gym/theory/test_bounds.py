@@ -34,4 +34,5 @@ def test_sample_complexity_is_where_the_bound_crosses_alpha():
     assert theory.tv_bound(2.0, 4) == 0.5  # Pinsker
     enough, less = (theory.tv_bound(theory.exp3_bound(4, t, 1.0), t) for t in (horizon, horizon - 1))
     assert enough <= 0.5 < less
+    assert theory.sample_complexity(4, 1e6, 1.0) == 2, "the shortest game"
     assert theory.sample_complexity(4, 0.25, 1.0) > 14 * horizon  # alpha^-4, up to logarithms

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers import CHANNELS, FREE_OF_NUM_LABELS, LOSSLESS, delta_of, totals
+from helpers import CHANNELS, LOSSLESS, delta_of, totals
 from scipy import stats
 
 from ldp_gym import theory
@@ -18,23 +18,6 @@ def test_bayes_has_the_least_risk_on_every_channel(channel):
     for learner in ("uniform", "centred-exp3", "mle", *(["exp3"] if channel not in LOSSLESS else [])):
         other = totals(learner, game, 200)
         assert stats.ttest_rel(bayes, other, alternative="greater").pvalue > 1e-6
-
-
-def refined_totals(channel, labels, horizon, episodes):
-    kind = {"hypotheses": "refined", "hypotheses_kwargs": {"base": "dirichlet", "parts": labels // 16}}
-    game = {**kind, "num_labels": labels, "channel": channel, "horizon": horizon}
-    return totals("bayes", game, episodes)
-
-
-@pytest.mark.parametrize(
-    ("channel", "labels", "rounds", "episodes"),
-    [(channel, 1600, 40, 8) for channel in FREE_OF_NUM_LABELS]
-    + [(channel, 100_000, 15, 2) for channel in ("laplace-single", "split", "adaptive-groups")],
-)
-def test_m_free_channels_keep_their_risk_when_labels_are_cut(channel, labels, rounds, episodes):
-    """A label is cut into parts and its message is the same: so is the risk, episode by episode."""
-    coarse, fine = (refined_totals(channel, cut, rounds, episodes) for cut in (16, labels))
-    np.testing.assert_allclose(fine, coarse, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("size", "limit"), [(8, 18.6), (32, 50.4), (128, 97.9)])
