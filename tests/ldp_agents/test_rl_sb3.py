@@ -131,6 +131,16 @@ def test_scores_are_relative_to_uniform_and_bayes_on_the_same_episodes():
             PPOSettings(**wrong)
 
 
+def test_questions_are_scored_by_their_game():
+    """By its own score, on the seeds of the episodes."""
+    rules, bound = {"num_hypotheses": 4, "num_labels": 6, "horizon": 12}, np.eye(4, dtype=np.float32)[0]
+    envs = gym.make_vec("LDPAsk-v0", 32, **rules)
+    envs.reset(seed=5)
+    infos = [envs.step(np.tile(bound, (32, 1)))[-1] for _ in range(12)]
+    score = score_policy(Fixed(1.0), "LDPAsk-v0", episodes=32, seed=5, **rules)
+    assert score == pytest.approx(infos[-1]["score"].mean(), rel=1e-6)
+
+
 def lock_step(num_envs, rules):
     return SB3VecEnv(gym.make_vec("LDPDistBox-v0", num_envs, autoreset_mode="SameStep", **rules))
 
