@@ -111,8 +111,8 @@ class Scoring:
             score = score_totals(uniform, totals, bayes)
         if score is None:
             raise ValueError(
-                f"there is no score: {env.num_envs} episodes do not show that Bayes beats the uniform mixture "
-                "(in LDPAsk-v0, greedy questions random ones)"
+                f"there is no score: {env.num_envs} episodes do not show that Bayes beats the uniform "
+                "mixture (in LDPAsk-v0, greedy questions random ones)"
             )
         return score
 
