@@ -84,7 +84,7 @@ def _command(name: str, function: Callable[..., Any], **options: Any) -> Any:
 
 app = typer.Typer(
     cls=Commands,
-    help="Ask users about hypotheses, not labels: benchmark learners, audit channels, train agents.",
+    help="Learning under local differential privacy: benchmark, audit, select models, train agents.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
