@@ -116,8 +116,22 @@ def _page(title: str, paths: list[str], facts: str = "") -> str:
     # The lines that implement an equation are often in a method that its base class documents.
     option = "show_if_no_docstring: true" if "channels." in paths[0] else ""
     option = "show_signature: false" if "By id" in facts else option
-    options = f"    options:\n      {option}\n" if option else ""
-    return "\n".join([f"# {title}", "", facts, *[f"\n::: {path}\n{options}" for path in paths]])
+    blocks = []
+    for path in paths:
+        options = [f"      {line}" for line in (option, *_order(path)) if line]
+        blocks.append("\n".join([f"\n::: {path}", *(["    options:", *options] if options else []), ""]))
+    return "\n".join([f"# {title}", "", facts, *blocks])
+
+
+def _order(path: str) -> list[str]:
+    """Options that show a module's functions before its classes, most of which are their results."""
+    if path not in sys.modules:
+        return []
+    body = griffe.visit(path, Path("."), inspect.getsource(sys.modules[path])).members.values()
+    shown = [one for one in body if not one.is_alias and not one.name.startswith("_")]
+    shown = [one for one in shown if one.docstring or not one.is_attribute]
+    names = [one.name for one in sorted(shown, key=lambda one: not one.is_function)]
+    return ["group_by_category: false", f"members: [{', '.join(names)}]"] if names else []
 
 
 def _names() -> str:
