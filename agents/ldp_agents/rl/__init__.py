@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ldp_agents.rl.asking import as_channel
 from ldp_agents.rl.learner import Model, NetworkLearner
 from ldp_agents.rl.policies import PolicyLearner
 from ldp_agents.rl.storage import load, save
@@ -23,6 +24,7 @@ __all__ = [
     "SB3VecEnv",
     "ScoreCallback",
     "ScoreEvalCallback",
+    "as_channel",
     "load",
     "make_sb3_env",
     "save",
