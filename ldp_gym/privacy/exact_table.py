@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ldp_gym.channels.base import CHANNELS, Channel, require_channel
+from ldp_gym.channels.base import Channel, require_channel
 from ldp_gym.core import validation
 from ldp_gym.core.arrays import FloatArray, Messages, uniform_distribution
 from ldp_gym.core.errors import BrokenPromiseError, IncompatibleChannelError
@@ -46,16 +46,6 @@ _LARGEST_EXPONENT = 700.0
 
 _DIGITS = 50
 """Digits of exponentials and logarithms, which ``decimal`` rounds correctly."""
-
-NEAREST = {
-    "laplace-single": "one-bit",
-    "laplace-vector": "one-bit",
-    "gaussian-vector": "one-bit",
-    "hybrid": "one-bit",
-    "wheel": "vote",
-    "identity": "randomized-response",
-}
-"""Channels without an exact table, each with the closest channel that has one."""
 
 
 class ExactTable(NamedTuple):
@@ -203,12 +193,7 @@ class ExactChannel:
 
 
 def _require_finite(channel: Channel) -> None:
-    names = [name for name in NEAREST if type(channel) is CHANNELS[name]]
-    advice = (
-        f"Use {NEAREST[names[0]]!r}, the nearest channel that has one"
-        if names
-        else "A custom channel needs a finite message space, or messages_given_coins()"
-    )
+    advice = "Use one with finite messages, such as 'one-bit', or define messages_given_coins()"
     if math.isinf(channel.epsilon):
         raise IncompatibleChannelError(f"{channel!r} hides nothing: there is no exact table. {advice}")
     uniform = uniform_distribution(channel.num_hypotheses, channel.num_labels)
