@@ -168,6 +168,7 @@ def assert_same_games(native: Any, sync: Any, actions: np.ndarray, rtol: float =
 
     assert native.single_observation_space == sync.single_observation_space
     assert native.single_action_space == sync.single_action_space
+    both("reset", seed=[11 + 7 * game for game in range(native.num_envs)])
     both("reset", seed=11)
     assert native.unwrapped.np_random_seed == sync.np_random_seed == tuple(range(11, 11 + native.num_envs))
     for t, action in enumerate(actions):

@@ -89,14 +89,6 @@ def test_an_interval_needs_two_episodes_and_a_worst_truth_all_of_them():
         _ = result.worst_truth
 
 
-def test_nearly_equal_episodes_have_a_warning_instead_of_an_interval():
-    """Disjoint supports at eps = 8: no disaster in 32 episodes, though they raise the mean to 2.10."""
-    rules = {"hypotheses": "disjoint", "num_labels": 8, "epsilon": 8.0, "horizon": 300}
-    played = evaluate(ldp_agents.Bayes, {**rules, "channel": "randomized-response"}, episodes=32)
-    assert "interval" not in str(played)
-    assert "rare failures may be unseen: up to 9.4% of the episodes, at most 30000 each" in str(played)
-
-
 def test_memory_does_not_grow_with_the_horizon():
     """Peak allocations at 10^5 and at 10^6 rounds."""
 
@@ -109,12 +101,6 @@ def test_memory_does_not_grow_with_the_horizon():
 
     peak(100)
     assert peak(10**6) < 1.3 * peak(10**5)
-
-
-def test_progress_counts_every_round():
-    seen = []
-    evaluate(ldp_agents.EXP3, small_rules(), episodes=3, truth="all", progress=seen.append)
-    assert sum(seen) == 4 * 3 * 40
 
 
 def test_bayes_without_privacy_pays_at_most_log_k():

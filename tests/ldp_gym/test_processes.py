@@ -85,12 +85,6 @@ def test_a_script_needs_no_guard_and_its_classes_no_module(tmp_path):
     assert done.stdout == "same\n", done.stderr
 
 
-def test_several_jobs_without_joblib_name_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "joblib", None)
-    with pytest.raises(ImportError, match=r"jobs=2 needs joblib: pip install 'ldp-gym\[bench\]'"):
-        ldp_gym.evaluate("bayes", RULES, episodes=8, jobs=2)
-
-
 def test_products_of_matrices_use_one_thread():
     threadpoolctl = pytest.importorskip("threadpoolctl")
     seen = []

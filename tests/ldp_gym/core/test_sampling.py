@@ -1,12 +1,18 @@
-"""Uniforms, draws, and random streams: no two collide, and the same seed gives the same."""
+"""Uniforms, draws, random streams and seeds: no two collide, and the same seed gives the same."""
+
+import inspect
 
 import numpy as np
+import pytest
 from gymnasium.utils.seeding import np_random
 from scipy.special import ndtri
 
 import ldp_gym
+from ldp_agents.rl import score_policy
 from ldp_gym.core import sampling
 from ldp_gym.core.sampling import Purpose
+from ldp_gym.core.seed_ranges import TEST, TRAINING, VALIDATION, untrained_seed
+from ldp_gym.datasets import write_dataset
 from ldp_gym.engine.scenario import episode_generator, first_generator
 from ldp_gym.hypotheses import Dirichlet, SoftmaxLinear
 from ldp_gym.natures import Cycle
@@ -70,3 +76,19 @@ def test_the_first_episode_is_that_of_gymnasium_s_seeding():
         drawn = episode_generator(np_random(seed)[0]).random(5)
         np.testing.assert_array_equal(first_generator(seed).random(5), drawn)
         np.testing.assert_allclose(env.reset(seed=seed)[0]["context"], ndtri(drawn[1:]), rtol=1e-9)
+
+
+def test_no_seed_has_two_purposes_and_defaults_have_theirs():
+    assert (TEST.start, TEST.stop, VALIDATION.stop) == (0, VALIDATION.start, TRAINING.start)
+    assert TEST.stop > 0 < len(VALIDATION)
+    assert TRAINING.stop > 2**61
+    for call, purpose in {ldp_gym.evaluate: TEST, score_policy: TEST, write_dataset: TRAINING}.items():
+        assert inspect.signature(call).parameters["seed"].default in purpose
+
+
+def test_the_last_episode_of_a_score_is_not_for_training():
+    assert untrained_seed(2_999_990, 10) == 2_999_990
+    with pytest.raises(ValueError, match="from 3,000,000 on are for training, got 3,000,000 for the last"):
+        untrained_seed(2_999_991, 10)
+    with pytest.raises(ValueError, match="episodes"):
+        untrained_seed(0, 0)

@@ -28,18 +28,23 @@ def test_log_weights_after_many_messages_and_after_impossible_ones(told, expecte
     np.testing.assert_allclose(posterior.weights, weights / weights.sum(), rtol=1e-3)
 
 
+@pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize(("rate", "share"), [(1.0, 0.0), (0.3, 0.0), (1.0, 0.1), (0.5, 0.02)])
-def test_weights_are_tempered_and_shared_in_linear_space(rate, share):
+def test_weights_are_tempered_and_shared_and_advance_after_every_batch(rate, share, batch):
+    """In linear space, held back; along a tape too, in blocks of any length."""
     likelihoods = np.random.default_rng(0).random((3, 20, 4))
-    posterior = PublicPosterior(4, (3,), rate=rate, share=share)
-    along = PublicPosterior(4, (3,), rate=rate, share=share).along(np.log(likelihoods))
-    weights = np.full((3, 4), 0.25)
+    stepped, along = (PublicPosterior(4, (3,), rate=rate, share=share, batch=batch) for _ in range(2))
+    blocks = np.split(np.log(likelihoods), [2, 3, 11], axis=1)
+    path, weights = np.concatenate([along.along(block) for block in blocks], axis=1), np.full((3, 4), 0.25)
     for t in range(20):
-        np.testing.assert_allclose(posterior.weights, weights, rtol=1e-9)
-        np.testing.assert_allclose(along[:, t], weights, rtol=1e-9)
-        posterior.advance(np.log(likelihoods[:, t]))
+        if t % batch == 0:
+            expected = weights
+        np.testing.assert_allclose(stepped.weights, expected, rtol=1e-9)
+        np.testing.assert_allclose(path[:, t], expected, rtol=1e-9)
+        stepped.advance(np.log(likelihoods[:, t]))
         weights = weights * likelihoods[:, t] ** rate
         weights = (1 - share) * weights / weights.sum(axis=-1, keepdims=True) + share / 4
+    np.testing.assert_allclose(along.weights, stepped.weights, rtol=1e-12)
 
 
 def in_turn(channel, posterior, labels, candidates, uniforms):
@@ -72,24 +77,6 @@ def test_guesses_change_nothing(name, games, contexts, share):
         results.append((*play(channel, posterior, labels, candidates, uniforms), posterior.weights))
     for ahead, turn in zip(*results, strict=True):
         np.testing.assert_array_equal(ahead, turn)
-
-
-@pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("share", [0.0, 0.1])
-def test_the_posterior_advances_after_every_batch(batch, share):
-    """Against the posterior of single messages, held back; along a tape too, in blocks of any length."""
-    log_likelihoods = np.log(np.random.default_rng(0).random((3, 20, 4)))
-    single, stepped, along = (PublicPosterior(4, (3,), share=share, batch=n) for n in (1, batch, batch))
-    blocks = np.split(log_likelihoods, [2, 3, 11], axis=1)
-    path = np.concatenate([along.along(block) for block in blocks], axis=1)
-    for t in range(20):
-        if t % batch == 0:
-            expected = single.weights
-        np.testing.assert_allclose(stepped.weights, expected, rtol=1e-12)
-        np.testing.assert_allclose(path[:, t], expected, rtol=1e-12)
-        single.advance(log_likelihoods[:, t])
-        stepped.advance(log_likelihoods[:, t])
-    np.testing.assert_allclose(along.weights, stepped.weights, rtol=1e-12)
 
 
 @pytest.mark.parametrize("batch", BATCHES)

@@ -49,23 +49,6 @@ def test_native_and_single_environments_play_the_same_game(game, mode, actions, 
     assert_same_games(*make_both({**game, "horizon": 10}, mode), actions[:26])
 
 
-@pytest.mark.parametrize(
-    ("vectorization", "seed"), [("async", 3), ("vector_entry_point", 3), ("vector_entry_point", [9, 4])]
-)
-def test_game_i_is_that_of_a_single_environment_under_the_seed_plus_i(vectorization, seed, actions):
-    """Or under the i-th of a list of seeds."""
-    envs = gym.make_vec("LDPDist-v0", num_envs=2, vectorization_mode=vectorization, **small_rules())
-    single = gym.make("LDPDist-v0", **small_rules())
-    shown, alone = envs.reset(seed=seed)[0], single.reset(seed=4)[0]
-    for t in range(10):
-        for key, value in alone.items():
-            np.testing.assert_allclose(shown[key][1], value, rtol=1e-12, atol=1e-12)
-        shown, rewards, *_ = envs.step(actions[t, :2])
-        alone, reward, *_ = single.step(actions[t, 1])
-        assert rewards[1] == pytest.approx(reward, rel=1e-12)
-    envs.close()
-
-
 @pytest.mark.parametrize("nature", ["adversary", "omniscient"])
 @pytest.mark.parametrize("channel", ["laplace-single", "identity"])
 def test_adaptive_natures_choose_alike_in_any_batch_long_after_the_truth_is_known(nature, channel):

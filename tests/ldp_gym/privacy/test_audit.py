@@ -218,7 +218,7 @@ def test_tight_noise_is_at_most_the_paper_s_and_both_keep_the_promise_on_adversa
             for calibration in ("tight", "paper")
         )
         assert (tight.noise(table).scale <= paper.noise(table).scale * (1 + 1e-9)).all()
-        for channel in (tight, paper) if number < 10 else ():
+        for channel in (tight, paper) if number < 5 else ():
             assert certify(channel, table).holds, channel
             if not channel.pure:
                 bounds = exact_delta(channel, table, epsilon)

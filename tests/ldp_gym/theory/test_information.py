@@ -151,3 +151,12 @@ def test_a_million_labels_hide_a_pair_well_and_not_completely():
     assert theory.pair_information(channel, table)[0, 1] == pytest.approx(d**2 / 2, rel=1e-6)
     assert theory.blind_pairs(channel, table) == []
     assert theory.blind_pairs(channel, table, tolerance=1e-11) == [(0, 1)]
+
+
+@pytest.mark.parametrize(("size", "limit"), [(8, 18.6), (32, 50.4), (128, 97.9)])
+def test_the_information_limit(size, limit):
+    terms = np.maximum(0.0, math.log(size) - np.arange(1000) * theory.capacity(1.0))
+    for rounds in (3, 1000):
+        found = theory.information_limit(size, rounds, 1.0)
+        assert math.isclose(found, terms[:rounds].sum(), rel_tol=1e-12)
+    assert round(found, 1) == limit
