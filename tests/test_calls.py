@@ -96,7 +96,6 @@ CALLS = [
     (run, "seed", [*SEEDS, None]),
     (run, "jobs", [0, -2, 1.5, "2"]),
     (run, "size", ["huge", 3, None]),
-    (run, "time_limit", POSITIVES),
     (run, "trust", FLAGS),
     (run, "on_cell", [3, "x"]),
     (theory.capacity, "epsilon", POSITIVES),

@@ -78,7 +78,6 @@ def crash(self):
 Sleeper, Crasher = late(lambda self: time.sleep(3600)), late(crash)
 Exits, Quitter = late(lambda self: sys.exit(3)), late(lambda self: os._exit(7))
 Segfault = late(lambda self: os.kill(os.getpid(), signal.SIGSEGV))
-Hoarder = late(lambda self: setattr(self, "hoard", np.ones(2**28)))
 NotANumber = late(lambda self: self._state.fill(np.nan))
 
 

@@ -11,11 +11,10 @@ True
 """
 
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.findings import Finding, judge
 from ldp_gym.bench.results import ExperimentResult, Results
 from ldp_gym.bench.runner import run
 from ldp_gym.bench.store import Store
-from ldp_gym.bench.suites import SUITES, Suite
+from ldp_gym.bench.suites import SUITES, Finding, Suite, judge
 from ldp_gym.core.errors import DamagedStoreError
 from ldp_gym.statistics import Estimate, PValues, Verdict, above, below, certain, every
 

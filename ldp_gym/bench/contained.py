@@ -7,7 +7,6 @@ sandbox; a container is.
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import pickle
 import signal
@@ -25,17 +24,12 @@ from ldp_gym.core.files import replacing
 Result = TypeVar("Result")
 
 TIME_LIMIT = 600.0
-"""Default limit of a call, in seconds."""
-
-_SPARE_SECONDS = 10
-"""Seconds after its limit at which a subprocess ends itself, should its parent be gone."""
+"""Longest time that a call may take, in seconds."""
 
 _PROGRAM = "from ldp_gym.bench.contained import _serve; _serve()"
 
 
-def call_contained(
-    learner: str, seconds: float, function: Callable[..., Result], *arguments: object
-) -> Result:
+def call_contained(learner: str, function: Callable[..., Result], *arguments: object) -> Result:
     """Call a function of a module in a subprocess, and return its result; ``learner`` is named in errors.
 
     Raises:
@@ -44,7 +38,7 @@ def call_contained(
     """
     with tempfile.TemporaryDirectory() as folder:
         request, answer, log = (Path(folder) / name for name in ("request", "answer", "log"))
-        request.write_bytes(pickle.dumps((function, arguments, seconds)))
+        request.write_bytes(pickle.dumps((function, arguments)))
         with log.open("wb") as output:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _PROGRAM, folder],
@@ -59,9 +53,9 @@ def call_contained(
                 },
             )
         try:
-            status = process.wait(seconds)
+            status = process.wait(TIME_LIMIT)
         except subprocess.TimeoutExpired:
-            raise LearnerFailedError(f"{learner} took more than its {seconds:g} seconds") from None
+            raise LearnerFailedError(f"{learner} took more than its {TIME_LIMIT:g} seconds") from None
         finally:  # end it and the processes that it started
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
@@ -83,9 +77,9 @@ def call_contained(
 def _serve() -> None:
     """Subprocess entry point: unpickle a request, run it, and write the answer."""
     folder = Path(sys.argv[1])
-    function, arguments, seconds = pickle.loads((folder / "request").read_bytes())
-    if hasattr(signal, "alarm"):  # Windows has none
-        signal.alarm(math.ceil(min(seconds, 2**30)) + _SPARE_SECONDS)
+    function, arguments = pickle.loads((folder / "request").read_bytes())
+    if hasattr(signal, "alarm"):  # it ends itself, should its parent be gone; Windows has no alarms
+        signal.alarm(int(TIME_LIMIT) + 10)
     answer: tuple[Exception | None, object]
     try:
         answer = None, function(*arguments)

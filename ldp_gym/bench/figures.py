@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 
 from ldp_gym import statistics
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.results import ExperimentResult, Results
+from ldp_gym.bench.results import Results
 from ldp_gym.core.files import replacing
 from ldp_gym.statistics import Estimate
 
@@ -45,12 +44,8 @@ _COLOURS = {
     "laplace-single": "#4c72b0", "half-space": "#1f5fa8", "challenge": "#c2571a",
     "vote": "#8172b3", "split": "#55a868", "wheel": "#64b5cd",
 }  # fmt: skip
-_OTHERS = (
-    "#17a2b8", "#b5a000", "#d6278a", "#1b2a49", "#6b8e23",
-    "#7a3e00", "#ff9da7", "#00695c", "#9c27b0", "#5d6d7e",
-)  # fmt: skip
+_OTHERS = ("#17a2b8", "#b5a000", "#d6278a", "#1b2a49", "#6b8e23", "#7a3e00", "#ff9da7", "#00695c", "#5d6d7e")
 """Colours of other names, by position."""
-
 
 Panels = dict[str, dict[str, dict[str, Estimate]]]
 """Estimates by the panel's title, by series and by row."""
@@ -137,12 +132,10 @@ def draw_line(panel: Axes, line: Line, place: float) -> None:
     if points and len(x) > 1:
         x = x * (x.max() / x.min()) ** (0.008 * place)
     values = [estimate.value for estimate in line.y]
-    style = "o-" if line.style == "-" else line.style
-    panel.plot(x, values, style, label=line.label or None, color=line.colour)
-    if points:
-        bounded = [(at, e.low, e.high) for at, e in zip(x, line.y, strict=True) if e.known]
-        if bounded:
-            panel.vlines(*np.transpose(bounded), color=line.colour, linewidth=1)
+    panel.plot(x, values, "o-" if line.style == "-" else line.style, label=line.label, color=line.colour)
+    bounded = [(at, e.low, e.high) for at, e in zip(x, line.y, strict=True) if points and e.known]
+    if bounded:
+        panel.vlines(*np.transpose(bounded), color=line.colour, linewidth=1)
 
 
 def pair_lines(results: Results, position: Callable[[Experiment], float]) -> list[Line]:
@@ -150,13 +143,8 @@ def pair_lines(results: Results, position: Callable[[Experiment], float]) -> lis
     lines = []
     for i, (learner, channel) in enumerate(results.pairs):
         line, hue = results.line(learner, channel, position), pair_colour(learner, channel, i)
-        if not line:
-            continue
-        x, y, label = (
-            [position(r.experiment) for r in line],
-            [r.totals for r in line],
-            f"{learner} on {channel}",
-        )
+        x, y = [position(r.experiment) for r in line], [r.totals for r in line]
+        label = f"{learner} on {channel}"
         if len(line) > 1:
             slope = statistics.slope(x, y)
             label += f"\nslope {slope.value:z.2f}" + (f" ± {slope.half:.2f}" if slope.known else "")
@@ -213,16 +201,6 @@ def draw_rows(
     return drawing
 
 
-def draw_ranking(groups: Mapping[str, tuple[float, Sequence[ExperimentResult]]], xlabel: str) -> Figure:
-    """Draw a panel for each title, bound and results: channels by their best risk, in units of the bound."""
-    panels: Panels = {}
-    for title, (bound, played) in groups.items():
-        rows = panels.setdefault(title, {}).setdefault("", {})
-        for result in sorted(played, key=lambda result: result.risk.value):
-            rows.setdefault(result.channel, result.risk / bound)
-    return draw_rows(panels, xlabel=f"{xlabel} (dotted)", references=dict.fromkeys(panels, 1.0))
-
-
 # -- Legends and axes ---------------------------------------------------------------------------------------
 
 
@@ -243,7 +221,7 @@ def add_legend(drawing: Figure, above: bool = False) -> None:
 
 def set_log_scale(axes: Axes, which: Literal["x", "y"], ticks: Sequence[float] | None = None) -> None:
     """Make an axis logarithmic, with plain numbers at the ticks or at decades; call it when all is drawn."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+    from matplotlib.ticker import FixedLocator, LogLocator, NullLocator, StrMethodFormatter
 
     axes.set(**{f"{which}scale": "log"})
     axis = axes.xaxis if which == "x" else axes.yaxis
@@ -252,13 +230,5 @@ def set_log_scale(axes: Axes, which: Literal["x", "y"], ticks: Sequence[float] |
         axis.set_major_locator(FixedLocator(list(ticks)))
     elif high < 100.0 * low:
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(_plain))
+    axis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
     axis.set_minor_locator(NullLocator())  # hundreds of small ticks would take most of the time
-
-
-def _plain(value: float, _: object = None) -> str:
-    if 1e-3 <= value < 1e5:
-        return f"{value:,.6g}"
-    exponent = math.floor(math.log10(value) + 1e-9)
-    factor = round(value / 10.0**exponent)
-    return f"$10^{{{exponent}}}$" if factor == 1 else f"${factor}\\cdot 10^{{{exponent}}}$"

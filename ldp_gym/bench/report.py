@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ldp_gym.bench import figures, tables
 from ldp_gym.bench.experiment import own_code
-from ldp_gym.bench.findings import Finding, judge
 from ldp_gym.bench.results import Results, by_summary
 from ldp_gym.bench.store import FILE, Store
-from ldp_gym.bench.suites import SUITES, Suite, YourGame
+from ldp_gym.bench.suites import SUITES, Finding, Suite, YourGame, judge
 from ldp_gym.core import VERSION
 from ldp_gym.core.errors import DamagedStoreError, extra
 from ldp_gym.core.files import write_text
@@ -91,8 +90,7 @@ class Report:
             from markupsafe import Markup
 
             pictures = {s.slug: Markup(_draw(s, self.directory / "figures")) for s in self.sections}
-        package, results = files("ldp_gym.bench"), [s.results for s in self.sections if s.results]
-        audits = {key: audit for one in results for key, audit in one.audits.items()}
+        package = files("ldp_gym.bench")
         verdicts = [verdict for section in self.sections for _, verdict in section.findings if verdict]
         page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
         html = page.from_string(package.joinpath("report.html.jinja").read_text("utf-8")).render(
@@ -100,14 +98,12 @@ class Report:
             script=Markup(package.joinpath("report.js").read_text("utf-8")),
             faults=self._store.faults,
             file=FILE,
-            broken=[str(audit) for audit in audits.values() if audit.broken],
             claims=", ".join(f"{verdicts.count(verdict)} {verdict.value}" for verdict in Verdict),
             num_claims=len(verdicts),
             sections=self.sections,
             pictures=pictures,
             by_summary=by_summary,
             tables=tables,
-            audits=tables.certificate_table(audits.values()),
             runs=_run_table(self.runs),
         )
         write_text(self.directory / PAGE, html)
@@ -136,7 +132,7 @@ class Report:
     def _read(self, section: Section, settings: Mapping[str, Any]) -> tuple[Suite, Results]:
         """Suite of a run, and its results in the store; a note says which learners are not here any more."""
         name, parameters, channels = section.name, settings["parameters"], settings["channels"]
-        code = [text for text in (name, *channels, *_texts(parameters)) if ":" in text]
+        code = re.findall(r"[\w.]+:[\w.]+", json.dumps([name, channels, parameters]))
         if code and not self._trust:
             raise ValueError(f"they name code ({', '.join(code)}), which ldp-gym report --trust imports")
         suite = YourGame(**parameters) if name == YourGame.name else SUITES[name]()
@@ -146,16 +142,7 @@ class Report:
         found = suite.experiments(
             settings["size"], learners=here, channels=channels, episodes=settings["episodes"]
         )
-        return suite, Results(self._store, found, settings["seed"], settings.get("tracks"))
-
-
-def _texts(value: object) -> Iterator[str]:
-    """Every text in a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        for item in (*value, *value.values()) if isinstance(value, Mapping) else value:
-            yield from _texts(item)
+        return suite, Results(self._store, found, settings["seed"])
 
 
 def _draw(section: Section, directory: Path) -> str:

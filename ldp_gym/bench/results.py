@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,14 +15,11 @@ import numpy as np
 
 from ldp_gym import statistics, theory
 from ldp_gym.bench.experiment import Experiment, make_scenario
-from ldp_gym.bench.store import Outcome, Store, join_outcomes
+from ldp_gym.bench.store import Store, join_outcomes
 from ldp_gym.core.arrays import FloatArray
-from ldp_gym.core.errors import extra, summarize
-from ldp_gym.core.sampling import Purpose, stream
-from ldp_gym.engine.learners import LEARNERS, Track, track_of
-from ldp_gym.engine.rules import CHANNEL_RULES, Rules
+from ldp_gym.core.errors import extra
+from ldp_gym.engine.learners import LEARNERS
 from ldp_gym.evaluation import Evaluation
-from ldp_gym.privacy.audit import Certificate, certify, uniform_posterior
 from ldp_gym.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -33,9 +29,6 @@ T = TypeVar("T")
 
 _LEAST_GAIN = 0.1
 """Share of the uniform mixture's risk that Bayes must save for a game to have scores."""
-
-LARGEST = 4096
-"""Largest table, in K M entries, that a report audits; larger ones are left to ``ldp-gym audit``."""
 
 
 @dataclass(frozen=True)
@@ -124,59 +117,34 @@ class Results:
         store: store of the cells.
         experiments: experiments to look up. A trained model goes by its directory's name from here on.
         seed: seed of the first episode.
-        tracks: tracks that further learners declared when the suite was run.
 
     Attributes:
         successes: experiments that were played to the end, in the suite's order.
-        broken: experiments on a channel that breaks its promise: played, and left out of every comparison.
         failures: experiments of which a cell failed, or whose cells ended differently.
         refusals: experiments that the learner does not play, such as on a channel that it cannot read.
         missing: experiments of which a cell has not been played yet.
-        audits: audits of the channels.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        experiments: Sequence[Experiment],
-        seed: int,
-        tracks: Mapping[str, Track] | None = None,
-    ) -> None:
-        names = _names([*(experiment.learner for experiment in experiments), *(tracks or {})])
-        self._tracks = {names[learner]: track for learner, track in (tracks or {}).items()}
+    def __init__(self, store: Store, experiments: Sequence[Experiment], seed: int) -> None:
+        names = _names(experiment.learner for experiment in experiments)
         self.experiments = [replace(each, learner=names[each.learner]) for each in experiments]
-        self.audits = audit_channels(self.experiments)
         self.successes: list[ExperimentResult] = []
-        self.broken: list[ExperimentResult] = []
         self.failures: list[Failure] = []
         self.refusals: list[Failure] = []
         self.missing: list[Experiment] = []
         keys = [[cell.key for cell in experiment.cells(seed)] for experiment in experiments]
         known = store.outcomes([key for some in keys for key in some])
         for experiment, some in zip(self.experiments, keys, strict=True):
-            self._gather(experiment, [known[key] for key in some if key in known], len(some))
-
-    def _gather(self, experiment: Experiment, found: Sequence[Outcome], cells: int) -> None:
-        whole = join_outcomes(found) if found else None
-        if whole is not None and whole.status == "failed":
-            self.failures.append(Failure(experiment, whole.message or ""))
-        elif whole is None or len(found) < cells:
-            self.missing.append(experiment)
-        elif whole.evaluation is not None:
-            result = ExperimentResult(experiment, whole.evaluation, whole.seconds)
-            (self.broken if self.audit(experiment).broken else self.successes).append(result)
-        else:
-            self.refusals.append(Failure(experiment, whole.message or ""))
-
-    def audit(self, experiment: Experiment) -> ChannelAudit:
-        return self.audits[certificate_rules(experiment.rules)]
-
-    def track(self, learner: str) -> Track:
-        return self._tracks.get(learner) or track_of(LEARNERS.get(learner))
-
-    @property
-    def broken_promises(self) -> list[ChannelAudit]:
-        return [audit for audit in self.audits.values() if audit.broken]
+            found = [known[key] for key in some if key in known]
+            whole = join_outcomes(found) if found else None
+            if whole is not None and whole.status == "failed":
+                self.failures.append(Failure(experiment, whole.message or ""))
+            elif whole is None or len(found) < len(some):
+                self.missing.append(experiment)
+            elif whole.evaluation is not None:
+                self.successes.append(ExperimentResult(experiment, whole.evaluation, whole.seconds))
+            else:
+                self.refusals.append(Failure(experiment, whole.message or ""))
 
     def select(self, *, learner: str | None = None, channel: str | None = None) -> list[ExperimentResult]:
         """Results of a learner, on a channel, in the suite's order."""
@@ -184,12 +152,9 @@ class Results:
         return [result for result in found if channel in (None, result.channel)]
 
     def line(
-        self,
-        learner: str,
-        channel: str,
-        position: Callable[[Experiment], float] = operator.attrgetter("horizon"),
+        self, learner: str, channel: str, position: Callable[[Experiment], float]
     ) -> list[ExperimentResult]:
-        """Results of a learner on a channel along a quantity: the horizon unless another is given.
+        """Results of a learner on a channel along a quantity.
 
         Results for the worst of all truths are left out: that truth is another one in every game.
         """
@@ -222,8 +187,8 @@ class Results:
         rows = []
         for game in self.group(lambda e: (e.rules, e.truth, e.episodes)).values():
             ranked = sorted(game, key=lambda result: result.risk.value)
-            rows += [self._row(result, ranked) for result in ranked]
-        return rows + [self._row(result, []) for result in self.broken]
+            rows += [_row(result, ranked) for result in ranked]
+        return rows
 
     @cached_property
     def frame(self) -> DataFrame:
@@ -232,56 +197,55 @@ class Results:
         Risks are in nats. ``risk``, ``regret`` and ``over_bayes``, the paired difference to Bayes, have the
         ends of their 95% intervals as ``..._low`` and ``..._high``, and as ``..._unseen`` the share of
         episodes, 3/n, in which failures may be unseen where all episodes are nearly alike; ``tv`` is per
-        round; ``over_floor`` is the risk in multiples of the floor that is proved for the class; ``score`` is
-        (uniform - risk) / (uniform - Bayes); ``right`` is the share of episodes in which
-        the heaviest weight is on the best hypothesis. ``best`` marks Bayes and what is level with it, or else
-        the least risk.
+        round; ``over_floor`` is the risk in multiples of the floor that is proved for the class; ``right`` is
+        the share of episodes whose heaviest weight is on the best hypothesis; ``best`` marks Bayes and what
+        is level with it, or else the least risk.
         """
         with extra("bench", "Results.frame"):
             from pandas import DataFrame
         return DataFrame([{k: v for name in row for k, v in _columns(name, row[name])} for row in self.rows])
 
-    def _row(self, result: ExperimentResult, others: Sequence[ExperimentResult]) -> dict[str, Any]:
-        experiment, rules, audit = result.experiment, result.experiment.rules, self.audit(result.experiment)
-        same = {other.learner: other for other in others if not other.experiment.options}
-        uniform, bayes = same.get("uniform"), same.get("bayes")
-        gap, score = Estimate(math.nan), None
-        # Where every truth was played the worst truths of two learners differ: nothing is paired.
-        paired = bayes is not None and experiment.truth != "all" and np.isfinite(bayes.totals).all()
-        if paired and bayes:  # the intervals of a game hold together
-            gap = statistics.difference(result.totals, bayes.totals, max(1, len(others) - 1))
-            learns = uniform and bayes.risk.value <= (1.0 - _LEAST_GAIN) * uniform.risk.value
-            if uniform and learns and experiment.has_member_truth:
-                score = statistics.score_totals(uniform.totals, result.totals, bayes.totals)
-        uniform_truth = experiment.truth == "all" or (experiment.truth is None and "truth" not in rules.given)
-        floor = make_scenario(rules).floor if uniform_truth else None
-        return {
-            "learner": result.learner,
-            "options": ", ".join(f"{name}={value}" for name, value in experiment.options.items()),
-            "track": self.track(result.learner),
-            "channel": result.channel,
-            "epsilon": math.inf if result.channel == "identity" else experiment.epsilon,
-            "delta": float(rules.promise["delta"]),
-            "hypotheses": experiment.family,
-            "K": experiment.num_hypotheses,
-            "M": experiment.num_labels,
-            "T": result.horizon,
-            "member": experiment.has_member_truth,
-            "game": describe_game(experiment),
-            "episodes": experiment.episodes,
-            "risk": result.risk,
-            "worst_truth": result.evaluation.worst_truth if experiment.truth == "all" else math.nan,
-            "tv": float(result.evaluation.at_worst_truth().tv[:, -1].mean()) / result.horizon,
-            "regret": result.regret,
-            "over_bayes": gap,
-            "best": result is bayes or gap.contains(0.0) if paired else result in others[:1],
-            "score": math.nan if score is None else score,
-            "right": math.nan if result.evaluation.found is None else result.evaluation.found,
-            "bound": result.bound,
-            "over_floor": math.nan if floor is None else result.risk.value / floor.risk,
-            "seconds": result.seconds,
-            "broken": str(audit) if audit.broken else "",
-        }
+
+def _row(result: ExperimentResult, others: Sequence[ExperimentResult]) -> dict[str, Any]:
+    """Row of a result, next to the others of its game."""
+    experiment, rules = result.experiment, result.experiment.rules
+    same = {other.learner: other for other in others if not other.experiment.options}
+    uniform, bayes = same.get("uniform"), same.get("bayes")
+    gap, score = Estimate(math.nan), None
+    # Where every truth was played the worst truths of two learners differ: nothing is paired.
+    paired = bayes is not None and experiment.truth != "all" and np.isfinite(bayes.totals).all()
+    if paired and bayes:  # the intervals of a game hold together
+        gap = statistics.difference(result.totals, bayes.totals, max(1, len(others) - 1))
+        learns = uniform and bayes.risk.value <= (1.0 - _LEAST_GAIN) * uniform.risk.value
+        if uniform and learns and experiment.has_member_truth:
+            score = statistics.score_totals(uniform.totals, result.totals, bayes.totals)
+    uniform_truth = experiment.truth == "all" or (experiment.truth is None and "truth" not in rules.given)
+    floor = make_scenario(rules).floor if uniform_truth else None
+    return {
+        "learner": result.learner,
+        "options": ", ".join(f"{name}={value}" for name, value in experiment.options.items()),
+        "channel": result.channel,
+        "epsilon": math.inf if result.channel == "identity" else experiment.epsilon,
+        "delta": float(rules.promise["delta"]),
+        "hypotheses": experiment.family,
+        "K": experiment.num_hypotheses,
+        "M": experiment.num_labels,
+        "T": result.horizon,
+        "member": experiment.has_member_truth,
+        "game": describe_game(experiment),
+        "episodes": experiment.episodes,
+        "risk": result.risk,
+        "worst_truth": result.evaluation.worst_truth if experiment.truth == "all" else math.nan,
+        "tv": float(result.evaluation.at_worst_truth().tv[:, -1].mean()) / result.horizon,
+        "regret": result.regret,
+        "over_bayes": gap,
+        "best": result is bayes or gap.contains(0.0) if paired else result in others[:1],
+        "score": math.nan if score is None else score,
+        "right": math.nan if result.evaluation.found is None else result.evaluation.found,
+        "bound": result.bound,
+        "over_floor": math.nan if floor is None else result.risk.value / floor.risk,
+        "seconds": result.seconds,
+    }
 
 
 def _columns(name: str, value: Any) -> list[tuple[str, Any]]:
@@ -294,9 +258,8 @@ def _columns(name: str, value: Any) -> list[tuple[str, Any]]:
 
 def describe_game(experiment: Experiment) -> str:
     """Class with K and M, and every rule that has no column of its own and is not the default."""
-    facts = dict(experiment.rules.given)
-    for said in ("hypotheses", "num_hypotheses", "num_labels", "channel", "horizon", "epsilon", "delta"):
-        facts.pop(said, None)
+    said = ("hypotheses", "num_hypotheses", "num_labels", "channel", "horizon", "epsilon", "delta")
+    facts = {name: value for name, value in experiment.rules.given.items() if name not in said}
     words = [experiment.hypotheses]
     if facts.pop("redraw_hypotheses", False):  # it implies that they are shown
         facts.pop("observe_candidates", None)
@@ -313,67 +276,3 @@ def _names(learners: Iterable[str]) -> dict[str, str]:
     names = {learner: Path(learner).name if Path(learner).is_absolute() else learner for learner in learners}
     shared = Counter([*names.values(), *LEARNERS])
     return {learner: name if shared[name] == 1 else learner for learner, name in names.items()}
-
-
-# -- Certificates of the channels ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ChannelAudit:
-    """A channel in a game, with its certificate, or a note why it has none."""
-
-    channel: str
-    horizon: int
-    hypotheses: str
-    certificate: Certificate | None
-    note: str
-
-    @property
-    def broken(self) -> bool:
-        return self.certificate is not None and not self.certificate.holds
-
-    def __str__(self) -> str:
-        if self.certificate is None:
-            return f"{self.channel}: not audited, {self.note}"
-        found, claimed = self.certificate.epsilon, self.certificate.claimed_epsilon
-        what = f"promises ε = {claimed:g} and has ε = {found:.6g}"
-        if found <= claimed:
-            what = f"promises δ = {self.certificate.claimed_delta:g} and has δ = {self.certificate.delta:.4g}"
-        return f"{self.channel} {what}, on {self.hypotheses}"
-
-
-def audit_channels(experiments: Iterable[Experiment]) -> dict[Rules, ChannelAudit]:
-    """Audit the experiments' channels once per promise and kind of class, by :func:`certificate_rules`.
-
-    The game audited is the largest within :data:`LARGEST`.
-    """
-    groups: dict[Rules, list[Experiment]] = {}
-    for experiment in experiments:
-        groups.setdefault(certificate_rules(experiment.rules), []).append(experiment)
-    return {rules: _audit(group) for rules, group in groups.items()}
-
-
-@cache
-def certificate_rules(rules: Rules) -> Rules:
-    """The rules that a channel's certificate depends on: those of the channel, and the class."""
-    given = {name: value for name, value in rules.given.items() if name in (*CHANNEL_RULES, "hypotheses")}
-    return Rules(**given)
-
-
-def _audit(group: list[Experiment]) -> ChannelAudit:
-    small = [e for e in group if e.num_hypotheses * e.num_labels <= LARGEST]
-    audited = max(small or group, key=lambda e: e.num_hypotheses * e.num_labels)
-    found = _certify(audited.rules) if small else (None, "its table is large: run ldp-gym audit")
-    return ChannelAudit(audited.channel, audited.horizon, audited.hypotheses, *found)
-
-
-@cache
-def _certify(rules: Rules) -> tuple[Certificate | None, str]:
-    """The certificate of a game's channel, or the reason why it has none."""
-    try:
-        scenario = make_scenario(rules)
-        channel, hypotheses = scenario.channel, scenario.hypotheses
-        context = stream(Purpose.CERTIFICATE, 0).standard_normal(hypotheses.context_dim)
-        return certify(channel, hypotheses(context), uniform_posterior(channel)), ""
-    except Exception as error:  # of a third-party channel; its cells report it
-        return None, summarize(error)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ldp_gym.bench.contained import TIME_LIMIT, call_contained
+from ldp_gym.bench.contained import call_contained
 from ldp_gym.bench.experiment import PARTY_REGISTRIES, Cell, Experiment, learner_code, make_scenario
 from ldp_gym.bench.results import Results
 from ldp_gym.bench.store import Outcome, Store
@@ -32,14 +32,15 @@ from ldp_gym.core.errors import (
 from ldp_gym.core.files import DIRECTORY
 from ldp_gym.core.registry import is_address
 from ldp_gym.engine.blindness import warn_of_blind_pairs
-from ldp_gym.engine.learners import Track, as_make_learner, is_directory, track_of
+from ldp_gym.engine.learners import as_make_learner, is_directory
 from ldp_gym.engine.rules import Rules
 from ldp_gym.evaluation import Evaluation, Recording, evaluate
 from ldp_gym.natures.base import IID
+from ldp_gym.privacy.certificate import warn_of_broken_promise
 from ldp_gym.processes import count_jobs, share_out
 from ldp_gym.testing import check_channel, check_hypotheses, check_learner, check_nature, check_truth
 
-_WARNINGS = (BlindChannelWarning, BrokenPromiseWarning, NoPrivacyWarning, OutsideTrainingWarning)
+_SAID_ELSEWHERE = (BlindChannelWarning, NoPrivacyWarning, OutsideTrainingWarning)
 """Warnings that a run gives itself, or that its results make plain."""
 
 
@@ -54,7 +55,6 @@ def run(
     out: str | Path = DIRECTORY,
     size: str = "default",
     dask: str | None = None,
-    time_limit: float = TIME_LIMIT,
     trust: bool = False,
     on_start: Callable[[int, int, int], None] | None = None,
     on_cell: Callable[[Cell, Outcome], None] | None = None,
@@ -75,7 +75,6 @@ def run(
         out: directory of the results.
         size: "default", or "small" for a quick look.
         dask: address of a Dask scheduler, to play the cells there instead.
-        time_limit: seconds that a cell of a ``module:Class`` may take.
         trust: whether a trained model's files may run code when they are read.
         on_start: called with the number of cells, of those already played, and of the rounds to be played.
         on_cell: called with each cell and its outcome.
@@ -83,31 +82,34 @@ def run(
     Raises:
         UntrustedCodeError: if a trained model's files run code, and ``trust`` is not set.
     """
-    time_limit = validation.positive("time_limit, in seconds", time_limit)
     suite = SUITES[suite]() if isinstance(suite, str) else suite
     suite = validation.instance("suite", suite, Suite, "a suite (made, not its class), or its name")
     learners = validation.texts("learners", learners, "learners' names")
     channels = validation.texts("channels", channels, "channels' names")
     trust = validation.flag("trust", trust)
-    dask = None if dask is None else validation.text("dask", dask)
+    validation.instance("dask", dask, (str, type(None)), "the address of a scheduler")
     validation.function("on_start", on_start, "of three numbers of cells and rounds")
     validation.function("on_cell", on_cell, "of a cell and its outcome")
     validation.seed("seed", seed)
     jobs = count_jobs(jobs)
     # By the whole path, so that a report finds a model from wherever it is written.
     learners = [str(Path(name).resolve()) if is_directory(name) else name for name in learners]
-    tracks = {name: _find_track(name, time_limit, trust) for name in learners}
+    for name in learners:  # an unknown learner is an error now, not in every cell
+        learner_code(name)
+        if not is_address(name):
+            as_make_learner(name, trust=trust)
     experiments = suite.experiments(size, learners=learners, channels=channels, episodes=episodes)
     _warn_of_blind_games(experiments)
     store = Store(out)
     cells = list({cell.key: cell for experiment in experiments for cell in experiment.cells(seed)}.values())
     settings: dict[str, Any] = {
         "learners": learners,
-        "tracks": tracks,
         "channels": channels,
-        "parameters": suite.parameters,
+        "episodes": episodes,
+        "seed": seed,
+        "size": size,
     }
-    settings |= {"episodes": episodes, "seed": seed, "size": size}
+    settings["parameters"] = dict(suite.parameters)
     finished = store.finished()
     for fault in store.faults:
         warnings.warn(f"in {store.path}, {fault}", stacklevel=2)
@@ -115,27 +117,22 @@ def run(
     todo = [cell for cell in cells if cell.key not in finished]
     if on_start is not None:
         on_start(len(cells), len(cells) - len(todo), sum(cell.rounds for cell in todo))
-    for cell, outcome in play_cells(todo, store, jobs, dask, time_limit, trust):
+    for cell, outcome in play_cells(todo, store, jobs, dask, trust):
         if on_cell is not None:
             on_cell(cell, outcome)
     store.end_run(number)
-    return Results(store, experiments, seed, tracks)
+    return Results(store, experiments, seed)
 
 
 def play_cells(
-    cells: Sequence[Cell],
-    store: Store,
-    jobs: int,
-    dask: str | None = None,
-    time_limit: float = TIME_LIMIT,
-    trust: bool = False,
+    cells: Sequence[Cell], store: Store, jobs: int, dask: str | None = None, trust: bool = False
 ) -> Iterator[tuple[Cell, Outcome]]:
     """Play cells, keep their outcomes in a store, and yield each as it is finished.
 
     The longest first, so that no core is left with a long one; the learners of a game follow each other.
     """
     todo = sorted(cells, key=lambda cell: (-cell.rounds, cell.experiment.rules.key, cell.seed))
-    for index, outcome in share_out(partial(play, time_limit=time_limit, trust=trust), todo, jobs, dask):
+    for index, outcome in share_out(partial(play, trust=trust), todo, jobs, dask):
         if isinstance(outcome, BrokenProcessPool):
             outcome = Outcome("failed", None, "the process that played it was killed, twice", 0.0)
         store.save(todo[index], outcome)
@@ -153,33 +150,19 @@ def _warn_of_blind_games(experiments: Sequence[Experiment]) -> None:
         warn_of_blind_pairs(scenario, stacklevel=3)
 
 
-def _find_track(learner: str, time_limit: float, trust: bool) -> Track:
-    """Find the track that a learner declares. An unknown learner is an error now, not in every cell."""
-    learner_code(learner)
-    if not is_address(learner):
-        return track_of(as_make_learner(learner, trust=trust))
-    try:
-        return call_contained(learner, time_limit, _declared_track, learner)
-    except LearnerFailedError as error:
-        raise ValueError(str(error).partition("\n")[0]) from error
-
-
-def _declared_track(learner: str) -> Track:
-    return track_of(as_make_learner(learner))
-
-
-def play(cell: Cell, time_limit: float = TIME_LIMIT, trust: bool = False) -> Outcome:
+def play(cell: Cell, trust: bool = False) -> Outcome:
     """Play a cell. An error is the outcome of this cell only; a request to stop (SystemExit) is not."""
     start = time.perf_counter()
     learner = cell.experiment.learner
     try:
         with warnings.catch_warnings():
-            for said_elsewhere in _WARNINGS:
-                warnings.simplefilter("ignore", said_elsewhere)
+            for warning in _SAID_ELSEWHERE:
+                warnings.simplefilter("ignore", warning)
+            warnings.simplefilter("error", BrokenPromiseWarning)
             if (fault := _party_fault(cell.experiment)) is not None:
                 return Outcome("failed", None, printable(fault), time.perf_counter() - start)
             if is_address(learner):
-                evaluation, seconds = call_contained(learner, time_limit, _check_and_evaluate, cell)
+                evaluation, seconds = call_contained(learner, _check_and_evaluate, cell)
             else:
                 evaluation, seconds = _evaluate(cell, trust)
             return Outcome("done", evaluation, None, seconds)
@@ -197,6 +180,7 @@ def _check_and_evaluate(cell: Cell) -> tuple[Evaluation, float]:
     experiment = cell.experiment
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        warnings.simplefilter("error", BrokenPromiseWarning)
         check_learner(as_make_learner(experiment.learner, experiment.options), **experiment.channel_rules)
         return _evaluate(cell)
 
@@ -244,6 +228,8 @@ def _find_fault(party: str, rules: Rules) -> str | None:
         scenario = make_scenario(rules)
         if party == "channel":
             check_channel(scenario.channel)
+            candidates = scenario.hypotheses(np.zeros(scenario.hypotheses.context_dim))
+            warn_of_broken_promise(scenario.channel, candidates)  # an error here
         elif party == "nature":
             check_nature(scenario.nature, scenario.hypotheses)
         elif party == "truth":

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ldp_gym.bench.results import ChannelAudit, Results
+from ldp_gym.bench.results import Results
 from ldp_gym.core.errors import printable
 from ldp_gym.statistics import Estimate
 
@@ -31,8 +31,6 @@ def _risk(row: Row, form: Callable[[Estimate], str] = str) -> str:
 
 
 def _privacy(row: Row) -> str:
-    if row["broken"]:
-        return "broken promise"
     delta = f", δ = {row['delta']:g}" if row["delta"] else ""
     return "none" if math.isinf(row["epsilon"]) else f"ε = {row['epsilon']:g}{delta}"
 
@@ -54,7 +52,6 @@ LEADERBOARD: dict[str, tuple[Callable[[Row], str], str]] = {
     "Privacy": (_privacy, "promise of the channel"),
     "Channel": (lambda row: row["channel"], "how users privatize"),
     "Learner": (lambda row: row["learner"] + (f" ({o})" if (o := row["options"]) else ""), "who predicts"),
-    "Track": (lambda row: row["track"], "informed: may use the channel's likelihood"),
     "Risk": (_risk, "mean total KL in nats, 95% interval; bold: Bayes and what is level, else the least"),
     "Worst truth": (_number("worst_truth", ".0f"), "the truth of the largest risk, which the row shows"),
     "TV per round": (_number("tv", ".4f"), "mean total variation from the truth"),
@@ -104,31 +101,13 @@ def grid(results: Results) -> DataFrame | None:
     """Risks of learners, one per column, on channels, one per row; None where a place has several risks."""
     from pandas import DataFrame
 
-    rows = [row for row in results.rows if not row["broken"]]
+    rows = results.rows
     cells = {(row["channel"], row["learner"]): _risk(row, lambda risk: risk.short) for row in rows}
     channels, learners = results.channels, results.learners
     if len(cells) < len(rows) or min(len(channels), len(learners)) < 2:
         return None
     columns = {learner: [cells.get((channel, learner), "-") for channel in channels] for learner in learners}
     return DataFrame({"Channel": channels, **columns}, dtype=object)
-
-
-def certificate_table(audits: Iterable[ChannelAudit]) -> DataFrame:
-    """A table of the channels' audits."""
-    from pandas import DataFrame
-
-    rows = []
-    for audit in audits:
-        row = {"Channel": audit.channel, "Class": audit.hypotheses, "T": f"{audit.horizon:,}"}
-        found = audit.certificate
-        if found is None:
-            row["Verdict"] = f"not audited: {audit.note}"
-        else:
-            row |= {"Promised ε": f"{found.claimed_epsilon:.6g}", "Found ε": f"{found.epsilon:.6g}"}
-            row |= {"Promised δ": f"{found.claimed_delta:.6g}", "Found δ": f"{found.delta:.6g}"}
-            row |= {"Verdict": found.verdict, "Method": found.method}
-        rows.append({title: "∞" if text == "inf" else text for title, text in row.items()})
-    return DataFrame(rows).fillna("")
 
 
 def to_html(table: DataFrame, identifier: str) -> str:

@@ -20,23 +20,18 @@ from ldp_gym.core.errors import printable
 from ldp_gym.core.registry import PACKAGES
 from ldp_gym.engine.rules import Rules
 
-RuleOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="RULE",
-        help="A rule of the game, name=value, with data as module:object; an option of its channel is "
-        "channel_kwargs.name=value. Repeatable.",
-    ),
-]
-HypothesesOption = Annotated[
-    str | None,
-    typer.Option(metavar="CLASS", help="A name, module:object, or a table as JSON: '[[1,0,0],[0,0.5,0.5]]'."),
-]
+_RULE = (
+    "A rule of the game, name=value, with data as module:object; an option of its channel is "
+    "channel_kwargs.name=value. Repeatable."
+)
+_CLASS = "A name, module:object, or a table as JSON: '[[1,0,0],[0,0.5,0.5]]'."
+_TRUST = "Run code that a trained model's files or stored results name."
+
+RuleOption = Annotated[list[str] | None, typer.Option(metavar="RULE", help=_RULE)]
+HypothesesOption = Annotated[str | None, typer.Option(metavar="CLASS", help=_CLASS)]
 EpsilonOption = Annotated[float | None, typer.Option(metavar="EPS", help="Privacy level, eps.")]
 HorizonOption = Annotated[int | None, typer.Option(metavar="T", help="Number of rounds, T.")]
-TrustOption = Annotated[
-    bool, typer.Option("--trust", help="Run code that a trained model's files or stored results name.")
-]
+TrustOption = Annotated[bool, typer.Option("--trust", help=_TRUST)]
 
 
 def allow_local_imports() -> None:

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, Option
 
 from ldp_gym.bench.experiment import make_scenario
 from ldp_gym.channels.base import CHANNELS, Channel
@@ -25,33 +26,23 @@ from ldp_gym.privacy.audit import certify, uniform_posterior
 from ldp_gym.privacy.black_box import validate_trials
 from ldp_gym.testing import check_channel
 
+_CHANNEL = "A name, module:Class, or module:function from a label to a message."
+_TRIALS = "Number of messages of the black-box audit, such as 1e5; 0: none, 1e5 for a function."
+
 
 def audit_command(
-    channel: Annotated[
-        str,
-        typer.Argument(
-            metavar="CHANNEL", help="A name, module:Class, or module:function from a label to a message."
-        ),
-    ],
+    channel: Annotated[str, Argument(metavar="CHANNEL", help=_CHANNEL)],
     hypotheses: arguments.HypothesesOption = "dirichlet",
     epsilon: arguments.EpsilonOption = None,
-    delta: Annotated[float | None, typer.Option(metavar="DELTA", help="Delta; 0 if not given.")] = None,
+    delta: Annotated[float | None, Option(metavar="DELTA", help="Delta; 0 if not given.")] = None,
     horizon: arguments.HorizonOption = None,
     rule: arguments.RuleOption = None,
-    contexts: Annotated[
-        int, typer.Option(metavar="N", help="Number of random contexts, where they matter.")
-    ] = 16,
-    trials: Annotated[
-        float,
-        typer.Option(
-            metavar="N",
-            help="Number of messages of the black-box audit, such as 1e5; 0: none, 1e5 for a function.",
-        ),
-    ] = 0,
+    contexts: Annotated[int, Option(metavar="N", help="Number of random contexts, where they matter.")] = 16,
+    trials: Annotated[float, Option(metavar="N", help=_TRIALS)] = 0,
     num_labels: Annotated[
-        int | None, typer.Option(metavar="M", help="Number of labels, M; a function needs it.")
+        int | None, Option(metavar="M", help="Number of labels; a function needs it.")
     ] = None,
-    confidence: Annotated[float, typer.Option(metavar="P", help="Confidence of the black-box audit.")] = 0.99,
+    confidence: Annotated[float, Option(metavar="P", help="Confidence of the black-box audit.")] = 0.99,
 ) -> None:
     """Audit a channel's promise on a class, or a function's.
 

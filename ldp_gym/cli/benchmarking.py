@@ -9,9 +9,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
+from typer import Argument, Option
 
 from ldp_gym.bench import tables
-from ldp_gym.bench.contained import TIME_LIMIT
 from ldp_gym.bench.experiment import Cell
 from ldp_gym.bench.report import Report, Section
 from ldp_gym.bench.results import Results, by_summary
@@ -24,49 +24,30 @@ from ldp_gym.core.errors import printable
 from ldp_gym.core.files import DIRECTORY
 from ldp_gym.statistics import Verdict
 
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="Directory that `ldp-gym bench` wrote to.")]
+_SUITES = f"One or more of {', '.join(SUITES)}; all; or module:Class."
+_LEARNER = "A further learner: a name, module:Class, or a model's directory. Your game: only these."
+_CHANNEL = "A further channel: a name, or module:Class. Your game: only these."
+
+Names = list[str] | None
+Directory = Annotated[Path, Argument(metavar="DIR", help="Directory that `ldp-gym bench` wrote to.")]
 
 
 def bench_command(
-    suite: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="SUITE", help=f"One or more of {', '.join(SUITES)}; all; or module:Class."),
-    ] = None,
+    suite: Annotated[Names, Argument(metavar="SUITE", help=_SUITES)] = None,
     rule: arguments.RuleOption = None,
     hypotheses: arguments.HypothesesOption = None,
-    epsilon: Annotated[
-        list[float] | None, typer.Option(metavar="EPS", help="A privacy level of your game; repeatable.")
-    ] = None,
+    epsilon: Annotated[list[float] | None, Option(metavar="EPS", help="Privacy level; repeatable.")] = None,
     horizon: arguments.HorizonOption = None,
-    learner: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="A further learner: a name, module:Class, or a model's directory. Your game: only these.",
-        ),
-    ] = None,
-    channel: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="A further channel: a name, or module:Class. Your game: only these."
-        ),
-    ] = None,
-    episodes: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of episodes, instead of the suite's own.")
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the first episode.")] = 0,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Processes at a time; -1: one per core.")] = -1,
+    learner: Annotated[Names, Option(metavar="NAME", help=_LEARNER)] = None,
+    channel: Annotated[Names, Option(metavar="NAME", help=_CHANNEL)] = None,
+    episodes: Annotated[int | None, Option(metavar="N", help="Number of episodes.")] = None,
+    seed: Annotated[int, Option(metavar="N", help="Seed of the first episode.")] = 0,
+    jobs: Annotated[int, Option(metavar="N", help="Processes at a time; -1: one per core.")] = -1,
     out: Annotated[
-        Path,
-        typer.Option(metavar="DIR", file_okay=False, help="Results; a stopped run goes on from there."),
+        Path, Option(metavar="DIR", help="Results; a stopped run goes on from there.")
     ] = DIRECTORY,
-    size: Annotated[str, typer.Option(metavar="SIZE", help=f"{' or '.join(SIZES)}.")] = "default",
-    dask: Annotated[
-        str | None, typer.Option(metavar="HOST", help="Address of a Dask scheduler, to play there.")
-    ] = None,
-    time_limit: Annotated[
-        float, typer.Option(metavar="SEC", help="Seconds that a cell of a module:Class learner may take.")
-    ] = TIME_LIMIT,
+    size: Annotated[str, Option(metavar="SIZE", help=f"{' or '.join(SIZES)}.")] = "default",
+    dask: Annotated[str | None, Option(metavar="HOST", help="A Dask scheduler, to play there.")] = None,
     trust: arguments.TrustOption = False,
 ) -> None:
     """Play suites, or a game of your rules; print the findings, write a report.
@@ -84,25 +65,14 @@ def bench_command(
     with one_line_errors():
         given = rules_of(rule, hypotheses=hypotheses, epsilon=epsilon or None, horizon=horizon)
         suites = _suites(suite or [], given)
+    added: dict[str, Any] = {"learners": learner or (), "channels": channel or (), "episodes": episodes}
+    where: dict[str, Any] = {"jobs": jobs, "out": out, "dask": dask, "trust": trust}
     played: dict[str, tuple[Suite, Results]] = {}
     for chosen in suites:
         try:
             with one_line_errors(), _Bar(console) as bar:
-                results = run(
-                    chosen,
-                    learners=learner or (),
-                    channels=channel or (),
-                    episodes=episodes,
-                    seed=seed,
-                    jobs=jobs,
-                    out=out,
-                    size=size,
-                    dask=dask,
-                    time_limit=time_limit,
-                    trust=trust,
-                    on_start=bar.begin,
-                    on_cell=bar.add_cell,
-                )
+                told: dict[str, Any] = {"on_start": bar.begin, "on_cell": bar.add_cell}
+                results = run(chosen, **added, seed=seed, size=size, **where, **told)
         except KeyboardInterrupt:
             say(console, f"Stopped. The same command goes on from what is in {out}.")
             raise typer.Exit(130) from None
@@ -113,8 +83,7 @@ def bench_command(
         if section.name in played:
             _print_section(console, section)
     say(console, f"report: {page}")
-    found = [results for _, results in played.values()]
-    raise typer.Exit(1 if any(results.failures or results.broken_promises for results in found) else 0)
+    raise typer.Exit(1 if any(results.failures for _, results in played.values()) else 0)
 
 
 def _suites(names: list[str], rules: dict[str, Any]) -> list[Suite]:
@@ -143,7 +112,7 @@ def report_command(directory: Directory = DIRECTORY, trust: arguments.TrustOptio
 
 
 def export_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .csv file to write.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="A .csv file to write.")],
     directory: Directory = DIRECTORY,
 ) -> None:
     """Write the losses of every episode to a CSV file; status 1 if some cannot be read."""
@@ -184,14 +153,11 @@ def _print_section(console: Console, section: Section) -> None:
     assert suite is not None
     assert results is not None
     console.rule(Text(f"{suite.name}: {suite.title}"))
-    for audit in results.broken_promises:
-        say(console, f"{audit}: left out of the ranking", mark=Text("BROKEN PROMISE ", "bold red"))
     findings = list(section.findings)
     if results.successes and suite.lead(results)[1]:
         say(console, findings.pop(0)[0].text)
-    if results.successes or results.broken:
-        for title, table in _printed_tables(suite, results):
-            tables.print_table(console, f"\n{title}", table)
+    for title, table in _printed_tables(suite, results) if results.successes else ():
+        tables.print_table(console, f"\n{title}", table)
     colours = dict(zip(Verdict, ("green", "dim", "dim", "red"), strict=True))
     for finding, verdict in findings:
         mark = Text("· ") if verdict is None else Text(f"{verdict.mark} ", colours[verdict])
@@ -209,7 +175,7 @@ def _print_section(console: Console, section: Section) -> None:
 def _printed_tables(suite: Suite, results: Results) -> list[tuple[str, Any]]:
     """Tables of a suite that are printed, with their titles."""
     found = list(suite.tables(results).items())
-    if not suite.ranks_learners and not results.broken:
+    if not suite.ranks_learners:
         return found
     shared, rows = tables.leaderboard(results)
     if (cells := tables.grid(results)) is not None:

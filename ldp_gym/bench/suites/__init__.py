@@ -1,8 +1,8 @@
 """Suites: experiments, the quantity of the x-axis, and claims."""
 
 from ldp_gym.bench.suites import comparisons, paper
-from ldp_gym.bench.suites.base import DELTA, SIZES, SUITES, Suite
-from ldp_gym.bench.suites.your_game import YourGame
+from ldp_gym.bench.suites.base import DELTA, SIZES, SUITES, Finding, Suite, judge
+from ldp_gym.bench.suites.comparisons import YourGame
 
 _OWN = (
     *(comparisons.Quick, paper.Rates, paper.NumHypotheses, paper.Epsilon, paper.NumLabels, paper.Limit),
@@ -11,4 +11,4 @@ _OWN = (
 """Suites in the order of a report."""
 SUITES.own.update({suite.name: suite for suite in _OWN})
 
-__all__ = ["DELTA", "SIZES", "SUITES", "Suite", "YourGame"]
+__all__ = ["DELTA", "SIZES", "SUITES", "Finding", "Suite", "YourGame", "judge"]

@@ -11,9 +11,8 @@ import numpy as np
 from ldp_gym import statistics, theory
 from ldp_gym.bench import figures
 from ldp_gym.bench.experiment import Experiment
-from ldp_gym.bench.findings import Finding
 from ldp_gym.bench.results import ExperimentResult, Results
-from ldp_gym.bench.suites.base import REDRAWN, TABLES, Suite, channel_rules
+from ldp_gym.bench.suites.base import REDRAWN, TABLES, Finding, Suite, channel_rules
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.arrays import FloatArray
 from ldp_gym.engine.rules import Rules
@@ -113,10 +112,8 @@ class NumLabels(Suite):
                 change = max(float(np.abs(totals - y[0]).max()) for totals in y)
                 text = f"{span} no episode's risk changes by more than {change:.0e} nats"
                 learns = [below(statistics.paired(y[0], totals), 0.0) for totals in idle]
-                text += (
-                    f", and Bayes pays {y[0].mean() / idle[0].mean():.2g} of not learning." if idle else "."
-                )
-                yield Finding(text, every([certain(change < 1e-6), *learns]) if idle else None)
+                share = f", and Bayes pays {y[0].mean() / idle[0].mean():.2g} of not learning" if idle else ""
+                yield Finding(f"{text}{share}.", every([certain(change < 1e-6), *learns]) if idle else None)
             else:
                 claimed = channel == "randomized-response"
                 grows = above(statistics.slope_contributions(x, y), 0.0) if claimed else None
@@ -173,9 +170,13 @@ class Limit(Suite):
             yield Finding(text, _never_below(lines, limit))
 
     def draw(self, results: Results) -> figures.Figure:
-        groups = sorted(results.group(lambda e: (e.num_hypotheses, e.horizon)).items(), reverse=True)
-        panels = {f"K = {k}": (theory.information_limit(k, t, 1.0), lines) for (k, t), lines in groups}
-        return figures.draw_ranking(panels, "risk as a multiple of the information limit")
+        panels: figures.Panels = {}
+        for r in sorted(results.successes, key=lambda r: (-r.experiment.num_hypotheses, r.risk.value)):
+            k = r.experiment.num_hypotheses
+            rows = panels.setdefault(f"K = {k}", {}).setdefault("", {})
+            rows.setdefault(r.channel, r.risk / theory.information_limit(k, r.horizon, 1.0))
+        label = "risk as a multiple of the information limit (dotted)"
+        return figures.draw_rows(panels, xlabel=label, references=dict.fromkeys(panels, 1.0))
 
 
 class Rates(Suite):
@@ -280,10 +281,10 @@ class Rates(Suite):
             for (size, epsilon), played in points.items():
                 near = min(played, key=lambda r: r.risk.value / _lower_bound(r))
                 bound, count = _lower_bound(near), len({r.channel for r in played})
-                text = f"{part} = {size}, eps = {epsilon:g}: of {count} channels nearest to the lower bound "
-                text += (
-                    f"is {_scheme(near)}, T = {near.horizon:,}: {near.risk / bound} times {bound:.3g} nats."
+                text = (
+                    f"{part} = {size}, eps = {epsilon:g}: of {count} channels nearest to the lower bound is "
                 )
+                text += f"{_scheme(near)}, T = {near.horizon:,}: {near.risk / bound} times {bound:.3g} nats."
                 yield Finding(text, every(_never_below([r], _lower_bound(r)) for r in played))
 
     def draw(self, results: Results) -> figures.Figure:

@@ -12,30 +12,24 @@ from third_party import Coin
 
 import ldp_gym
 from ldp_gym import bench
-from ldp_gym.bench import Experiment
+from ldp_gym.bench import Experiment, contained
 from ldp_gym.bench.contained import call_contained
 from ldp_gym.bench.runner import play
 from ldp_gym.bench.suites import YourGame
 
 GAME = {"hypotheses": "dirichlet", "num_labels": 3, "horizon": 60, "epsilon": 1.0, "channel": "split"}
-MINUTES = 600.0
-
-
-def run(learners, out, **options):
-    return bench.run(YourGame(GAME), learners=learners, episodes=3, jobs=1, out=out, **options)
 
 
 def test_in_a_run_they_play_as_they_would_here_and_fail_alone(tmp_path):
     same = {"third_party:Centred": "centred-exp3", "third_party:Coin": Coin, "bayes": "bayes"}
     same["third_party:Picky"] = "uniform"  # in the one game that it plays, with three methods
-    results = run([*same, "third_party:Crasher", "third_party:Negative"], tmp_path)
+    learners = [*same, "third_party:Crasher", "third_party:Negative"]
+    results = bench.run(YourGame(GAME), learners=learners, episodes=3, jobs=1, out=tmp_path)
     assert {result.experiment.learner for result in results.successes} == set(same)
     for result in results.successes:
         expected = ldp_gym.evaluate(same[result.experiment.learner], GAME, episodes=3)
         np.testing.assert_allclose(result.evaluation.kl, expected.kl, rtol=1e-9)
         np.testing.assert_allclose(result.evaluation.tv, expected.tv, rtol=1e-9)
-    tracks = results.frame.set_index("learner")["track"]
-    assert tracks[list(same)].tolist() == ["informed", "uninformed", "informed", "uninformed"]
     told = {failure.experiment.learner: failure.message for failure in results.failures}
     assert set(told) == {"third_party:Crasher", "third_party:Negative"}
     crash, *_ = told["third_party:Crasher"].splitlines()
@@ -44,16 +38,15 @@ def test_in_a_run_they_play_as_they_would_here_and_fail_alone(tmp_path):
     assert "no negative probability" in told["third_party:Negative"]
 
 
-def played(learner, seconds=MINUTES):
-    return play(Experiment(GAME, learner, episodes=3).cells(seed=0)[0], seconds)
+def played(learner):
+    return play(Experiment(GAME, learner, episodes=3).cells(seed=0)[0])
 
 
-def test_a_learner_that_hangs_is_ended(tmp_path):
-    """It never finishes, so the limit is reached on any machine; nor is a process made in 10 ms."""
-    message = played("third_party:Sleeper", 1.0).message
+def test_a_learner_that_hangs_is_ended(monkeypatch):
+    """It never finishes, so the limit is reached on any machine."""
+    monkeypatch.setattr(contained, "TIME_LIMIT", 1.0)
+    message = played("third_party:Sleeper").message
     assert message == "third_party:Sleeper took more than its 1 seconds"
-    with pytest.raises(ValueError, match=r"third_party:Sleeper took more than its 0\.01 seconds"):
-        run(["third_party:Sleeper"], tmp_path, time_limit=0.01)
 
 
 posix = pytest.mark.posix_only("signals")
@@ -92,7 +85,7 @@ def is_alive(process):
 
 @posix
 def test_processes_that_it_starts_are_ended_with_it(tmp_path):
-    call_contained("a learner", MINUTES, start_a_child, tmp_path / "child")
+    call_contained("a learner", start_a_child, tmp_path / "child")
     child = int((tmp_path / "child").read_text())
     while is_alive(child):  # a process outlives its signal by a moment
         time.sleep(0.01)
@@ -122,4 +115,4 @@ def _interruptible():
 @pytest.mark.usefixtures("_interruptible")
 def test_an_interrupt_ends_the_call_and_is_not_a_failure_of_the_learner():
     with pytest.raises(KeyboardInterrupt):
-        call_contained("a learner", MINUTES, interrupt_the_parent)
+        call_contained("a learner", interrupt_the_parent)

@@ -63,7 +63,7 @@ def test_the_command_has_the_same_defaults():
     here = inspect.signature(bench.run).parameters
     command = inspect.signature(benchmarking.bench_command).parameters
     shared = set(here) & set(command) - {"suite"}
-    assert shared >= {"episodes", "seed", "jobs", "out", "size", "dask", "time_limit"}
+    assert shared >= {"episodes", "seed", "jobs", "out", "size", "dask", "trust"}
     assert {name: command[name].default for name in shared} == {name: here[name].default for name in shared}
 
 
