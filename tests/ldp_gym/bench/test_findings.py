@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ldp_gym import statistics
-from ldp_gym.bench.findings import find_least_risk
+from ldp_gym.bench.suites.base import compare_with_bayes
 
 NOISE = np.random.default_rng(3).normal(size=12)
 
@@ -15,22 +15,23 @@ def found(gaps):
     """The finding about learners that pay Bayes' totals and these gaps ``(L, n)``."""
     bayes = np.linspace(50.0, 90.0, 12)
     samples = {"bayes": bayes} | {f"other{i}": bayes + gap for i, gap in enumerate(gaps)}
-    results = [
-        SimpleNamespace(learner=name, totals=totals, risk=statistics.mean(totals))
-        for name, totals in samples.items()
-    ]
-    return find_least_risk("here", results)
+    results = [SimpleNamespace(learner=name, totals=totals) for name, totals in samples.items()]
+    (finding,) = compare_with_bayes({"here": results})
+    return finding
 
 
-@pytest.mark.parametrize(("sign", "alone"), [(1.0, "above it: other0 by"), (-1.0, "below it: other0 by")])
+@pytest.mark.parametrize(
+    ("sign", "alone"), [(1.0, "better than Bayes."), (-1.0, "Below Bayes: other0 on here")]
+)
 def test_intervals_of_several_learners_hold_together(sign, alone):
     """A gap that is shown at 95%, and not at the 98.75% that each of four intervals has."""
     ends = [statistics.mean(sign * NOISE, confidence).low for confidence in (0.95, 1 - 0.05 / 4)]
     gap = sign * (sign * NOISE - np.mean(ends))
-    assert alone in found([gap]).text
-    together = found([gap] * 4).text
-    assert together.endswith("; level with it: other0, other1, other2, other3.")
-    assert " it: other" not in together.removesuffix("level with it: other0, other1, other2, other3.")
+    text = found([gap]).text
+    assert alone in text
+    assert "Level" not in text
+    level = "better than Bayes. Level with Bayes: other0, other1, other2, other3 on here."
+    assert found([gap] * 4).text.endswith(level)
 
 
 def test_the_claim_is_that_none_is_below_bayes():
