@@ -6,7 +6,7 @@ pool. Two numbers count: among the recommendations, all stated at 95%, the share
 tolerance of the pool's best in at least 90% of the surveys; and stated users over the users that 95% really
 take.
 
-    python benchmarks/select_calibration.py --logs 4 --csv calibration.csv
+python benchmarks/select_calibration.py --csv docs/data/select-calibration.csv      # about four minutes
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import pandas as pd
 from sklearn import datasets, ensemble, linear_model, naive_bayes, neighbors, pipeline, preprocessing, tree
 
 import ldp_gym
+from ldp_gym.selection import Plan
 from ldp_gym.selection.answer import users_from_on
 from ldp_gym.selection.models import Predictions
 from ldp_gym.truths import Replay
@@ -50,9 +51,9 @@ def softmax_pool(seed: int, models: int, labels: int, apart: float, member: bool
     return table, (law.cumsum(axis=-1) > rng.random((5000, 1))).argmax(axis=-1)
 
 
-def fitted_pool(name: str, fitted: int, seed: int) -> Pool:
+def fitted_pool(data: Pool, fitted: int, seed: int) -> Pool:
     """Classifiers that were fitted on some rows of a data set, and the other rows as the pool."""
-    features, labels = getattr(datasets, f"load_{name}")(return_X_y=True)
+    features, labels = data[0], np.unique(data[1], return_inverse=True)[1]
     order = np.random.default_rng(seed).permutation(len(labels))
     features, labels = features[order], labels[order]
     scaled = pipeline.make_pipeline
@@ -69,14 +70,32 @@ def fitted_pool(name: str, fitted: int, seed: int) -> Pool:
     return table, labels[fitted:]
 
 
+def table_pool(seed: int, models: int, labels: int, weight: float) -> Pool:
+    """Rows of a table as models; the users' labels follow a mixture of the first row and another one."""
+    rng = np.random.default_rng(seed)
+    *table, other = rng.dirichlet(np.ones(labels), size=models + 1)
+    drawn = rng.choice(labels, size=5000, p=weight * table[0] + (1 - weight) * other)
+    return np.tile(table, (5000, 1, 1)), drawn
+
+
 def pools() -> Iterator[tuple[str, Pool]]:
     yield "softmax-member", softmax_pool(0, 4, 5, 0.7, True)
     yield "softmax-outside", softmax_pool(1, 6, 10, 0.7, False)
     yield "softmax-close", softmax_pool(2, 5, 4, 0.3, False)
-    yield "digits", fitted_pool("digits", 300, 0)
-    yield "breast-cancer", fitted_pool("breast_cancer", 120, 0)
-    yield "wine", fitted_pool("wine", 60, 0)
-    yield "iris", fitted_pool("iris", 50, 0)
+    yield "digits", fitted_pool(datasets.load_digits(return_X_y=True), 300, 0)
+    yield "breast-cancer", fitted_pool(datasets.load_breast_cancer(return_X_y=True), 120, 0)
+    yield "wine", fitted_pool(datasets.load_wine(return_X_y=True), 60, 0)
+    yield "iris", fitted_pool(datasets.load_iris(return_X_y=True), 50, 0)
+    yield "table", table_pool(3, 5, 8, 0.8)
+    features, progress = datasets.load_diabetes(return_X_y=True)
+    yield "diabetes", fitted_pool((features, np.digitize(progress, [100, 180])), 100, 0)
+    shared = {"n_samples": 4000, "random_state": 4}
+    yield "quantiles", fitted_pool(datasets.make_gaussian_quantiles(n_features=4, **shared), 200, 0)
+    skewed = {"n_classes": 4, "n_informative": 6, "weights": [0.85, 0.1, 0.03, 0.02]}
+    yield "skewed", fitted_pool(datasets.make_classification(**skewed, **shared), 400, 0)
+    yield "hastie", fitted_pool(datasets.make_hastie_10_2(**shared), 300, 0)
+    yield "moons", fitted_pool(datasets.make_moons(noise=0.5, **shared), 100, 0)
+    yield "blobs", fitted_pool(datasets.make_blobs(centers=6, cluster_std=4.0, **shared), 200, 0)
 
 
 class NewUsers(Replay):
@@ -89,25 +108,21 @@ class NewUsers(Replay):
         )
 
 
-def found_by_new_users(
-    pool: Pool, row: pd.Series, tolerance: float, runs: int, seed: int
-) -> tuple[float, float]:
-    """Share of surveys that find a best model with the stated users, and the users that 95% take."""
-    table, labels = (1 - SMOOTHING) * pool[0] + SMOOTHING / pool[0].shape[-1], pool[1]
+def found_by_new_users(pool: Pool, plan: Plan, runs: int, seed: int) -> tuple[float, float]:
+    """Share of surveys that find a best model with the planned users, and the users that 95% take."""
+    table, labels = plan.smooth(pool[0]), pool[1]
     losses = -np.log(table[np.arange(len(labels)), :, labels]).mean(axis=0)
-    good = losses <= losses.min() + tolerance
-    stated = int(row["users_needed"])
-    horizon = 2 * stated
+    good = losses <= losses.min() + plan.tolerance
+    horizon = max(plan.horizon, 3 * plan.users)
     truth = NewUsers(table.shape[-1], 1, np.arange(len(labels)), labels, "shuffled", None, True, horizon)
     rules = {"hypotheses": Predictions(table, ""), "truth": truth, "horizon": horizon}
-    rules |= {"channel": row["channel"], "epsilon": row["epsilon"]}
-    spaced = np.unique(np.geomspace(max(1, stated / 10), horizon, 40).astype(int)).tolist()
-
+    rules |= {"channel": plan.channel_name, "epsilon": plan.epsilon}
+    spaced = np.unique(np.geomspace(max(1, plan.users / 10), horizon, 40).astype(int)).tolist()
     result = ldp_gym.evaluate(
-        row["learner"], rules, episodes=runs, seed=seed, checkpoints=[*spaced, stated], leaders=True
+        plan.learner_name, rules, episodes=runs, seed=seed, checkpoints=[*spaced, plan.users], leaders=True
     )
     shares = (good[np.maximum(result.leaders, 0)] & (result.leaders >= 0)).mean(axis=0)
-    at_stated = shares[list(result.rounds).index(stated)]
+    at_stated = shares[list(result.rounds).index(plan.users)]
     return float(at_stated), users_from_on(result.rounds, shares)
 
 
@@ -115,41 +130,42 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--logs", type=int, default=4, help="logs per pool")
+    parser.add_argument("--logs", type=int, default=5, help="logs per pool")
     parser.add_argument("--first", type=int, default=0, help="number of the first log")
     parser.add_argument("--users", type=int, default=600, help="users of a log")
     parser.add_argument("--runs", type=int, default=300, help="surveys of new users")
-    parser.add_argument("--csv", default="calibration.csv", help="write the table here, a row after each log")
+    parser.add_argument("--csv", help="file for the table")
     arguments = parser.parse_args()
-    rows, every = [], dict(pools())
-    for log in range(arguments.first, arguments.first + arguments.logs):
-        for name, (table, labels) in every.items():
-            drawn = np.random.default_rng(1000 + log).integers(len(labels), size=arguments.users)
+    rows = []
+    for name, (table, labels) in pools():
+        for log in range(arguments.first, arguments.first + arguments.logs):
+            drawn = np.random.default_rng([38, log]).integers(len(labels), size=arguments.users)
             answer = ldp_gym.select(
                 probabilities=table[drawn], y=labels[drawn], smoothing=SMOOTHING, seed=log, **SETTINGS
             )
-            row = {"pool": name, "log": log, "gap": answer.gap, "gap_error": answer.gap_error}
-            if answer.recommended is not None:
-                best = answer.recommended
-                share, needed = found_by_new_users(
-                    (table, labels), best, answer.plan.tolerance, arguments.runs, 10_000 + log
-                )
-                row |= {name: best[name] for name in ("channel", "epsilon", "learner", "users_needed")}
-                row |= {"share": share, "needed": needed, "ratio": best["users_needed"] / needed}
-            rows.append(row)
-            pd.DataFrame(rows).to_csv(arguments.csv, index=False)
-    report(pd.DataFrame(rows))
+            share, ratio, stated = np.nan, np.nan, "no recommendation"
+            if answer.plan is not None:
+                share, needed = found_by_new_users((table, labels), answer.plan, arguments.runs, 10_000 + log)
+                ratio = answer.plan.users / needed
+                stated = f"{answer.plan.users:,} users stated; {needed:,} needed; {share:.0%} with the stated"
+            rows.append({"pool": name, "share": share, "ratio": ratio})
+            print(f"{name} {log}: {stated}", flush=True)
+    result = summarize(pd.DataFrame(rows))
+    print(result.to_string(index=False))
+    if arguments.csv:
+        result.to_csv(arguments.csv, index=False)
 
 
-def report(frame: pd.DataFrame) -> None:
-    """Print the two numbers of every pool, and of all."""
-    stated = frame.assign(kept=frame["share"] >= 0.9)[frame["share"].notna()]
-    for name, some in [*stated.groupby("pool", sort=False), ("all", stated)]:
-        logs = len(frame) if name == "all" else (frame["pool"] == name).sum()
-        print(
-            f"{name}: {logs} logs, {len(some)} recommendations, {some['kept'].sum()} reach 90%; "
-            f"stated / needed users: median {some['ratio'].median():.2f}"
+def summarize(frame: pd.DataFrame) -> pd.DataFrame:
+    """Logs, recommendations, those that reach 90%, and the median of stated over needed users, by pool."""
+    result = []
+    for name, some in [*frame.groupby("pool", sort=False), ("all", frame)]:
+        kept, ratio = (some["share"] >= 0.9).sum(), some["ratio"].median()
+        counts = {"pool": name, "logs": len(some), "recommendations": some["share"].notna().sum()}
+        result.append(
+            counts | {"reach 90%": kept, "stated / needed": f"{ratio:.2f}" if ratio == ratio else "-"}
         )
+    return pd.DataFrame(result)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,4 @@
-"""Choose among models from private labels: on which channel, at which eps, and from how many users.
-
-A log of users whose labels are known is taken as a sample of the users to come; ``docs/own-data.md`` has the
-statistics.
-"""
+"""Choose among models from private labels: on which channel, at which eps, and from how many users."""
 
 from ldp_gym.selection.answer import Selection
 from ldp_gym.selection.plan import Plan

@@ -1,25 +1,37 @@
-"""The answer of ``select``: in words, as a data frame and as a figure."""
+"""The answer of ``select``: in words and as a data frame."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ldp_gym.channels.base import CHANNELS
 from ldp_gym.core.arrays import FloatArray, IntArray
-from ldp_gym.core.errors import extra
 from ldp_gym.selection.models import Log
 from ldp_gym.selection.plan import Plan
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-Row = tuple[str, float, str]
-"""Channel, eps and learner."""
+
+class Row(NamedTuple):
+    """A choice for a survey."""
+
+    channel: str
+    epsilon: float
+    learner: str
+
+    def __str__(self) -> str:
+        return f"{self.channel} at eps = {self.epsilon:g}, read by {self.learner}"
+
+
+Found = Mapping[Row, Mapping[str, Any]]
+"""Columns of :attr:`Selection.frame` by row."""
 
 SUFFICIENT = 0.95
 """Share of surveys that must find a best model."""
@@ -27,8 +39,8 @@ SUFFICIENT = 0.95
 FEWEST_USERS = 30
 """Size of a log below which it says too little about the users to come for a recommendation."""
 
-_POPULATIONS = 1000
-"""Populations drawn from the log, to see which model is the best of each."""
+_WIDTH = 84
+"""Columns of the printed answer."""
 
 
 @dataclass(frozen=True)
@@ -37,17 +49,15 @@ class Selection:
 
     Attributes:
         frame: a data frame with a row per ``channel``, ``epsilon`` and ``learner``: ``found``, the share of
-            ``runs`` runs with ``users`` users that found a model within the tolerance, and its lower and
-            upper end at 95% confidence each (``found_low``, ``found_high``); ``users_needed``, the users from
-            which on the lower end stays at 95% or more (infinite if more than ``users``);
-            ``users_estimated`` and ``users_low``, the same of the share itself and of its upper end;
-            ``misled``, a worse model that the learner prefers, or ""; ``confirmed``, True if new runs were
-            played.
+            ``runs`` runs with ``users`` users that found a model within the tolerance; ``users_needed``, the
+            users from which on that share stays at 95% or more, and the ends of its 90% interval,
+            ``users_low`` and ``users_high`` (each infinite if more than ``users``); ``misled``, a worse model
+            that the learner prefers, or ""; ``confirmed``, True if new runs were played.
         losses: log-loss per user of every model on the log, by name.
-        gap: log-loss per user of the next model beyond the best one's.
+        gap: log-loss per user of the second-best model minus the best one's.
         gap_error: standard error of the gap, from paired differences.
         best_share: share of the populations that fit the log in which each model is the best, by name.
-        recommended: confirmed row of ``frame`` with the least eps, then about the fewest users; or None.
+        recommended: confirmed row of ``frame`` with the smallest eps, then about the fewest users; or None.
         plan: the recommended survey, or None.
         sentences: the answer, without warnings and table.
         warnings: sentences on drift, and on learners that prefer another model.
@@ -65,35 +75,14 @@ class Selection:
 
     @property
     def best(self) -> str:
-        """Name of the model with the least log-loss on the log."""
+        """Name of the model with the smallest log-loss on the log."""
         return min(self.losses, key=lambda name: self.losses[name])
 
     def __str__(self) -> str:
-        warned = [f"Warning: {text}" for text in self.warnings]
-        title = "\nShare of runs that found it, and users for 95% of the runs (*: of new runs):"
-        return "\n".join([*self.sentences, *warned, title, _table(self.frame)])
-
-    def save_figure(self, path: Any) -> None:
-        """Draw ``found`` and ``users_estimated`` against eps, a column per learner, into a file."""
-        with extra("bench", "a figure"):
-            from matplotlib.figure import Figure
-        learners, epsilons = self.frame["learner"].unique(), sorted(self.frame["epsilon"].unique())
-        figure = Figure(figsize=(2.8 * len(learners) + 2.0, 5.0), layout="constrained")
-        axes = figure.subplots(2, len(learners), sharex=True, sharey="row", squeeze=False)
-        for (above, below), learner in zip(axes.T, learners, strict=True):
-            for i, channel in enumerate(self.frame["channel"].unique()):
-                rows = self.frame[(self.frame["learner"] == learner) & (self.frame["channel"] == channel)]
-                above.plot("epsilon", "found", f".-C{i}", data=rows, label=channel)
-                below.plot("epsilon", "users_estimated", f"o-C{i}", data=rows, lw=1, ms=4)
-            above.axhline(SUFFICIENT, color="0.7", lw=0.8)
-            above.set(title=learner, xscale="log", ylim=(-0.03, 1.03))
-            below.set(xlabel="eps", yscale="log")
-            below.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
-            below.minorticks_off()
-        axes[0, 0].set_ylabel("share that found it")
-        axes[1, 0].set_ylabel("users for 95%")
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper")
-        figure.savefig(path, dpi=120)
+        said = [*self.sentences, *(f"Warning: {text}" for text in self.warnings)]
+        said = [fill(text, _WIDTH, break_on_hyphens=False) for text in said]
+        title = "\nShare of runs that succeeded, and users for 95% of runs (*: confirmed by new runs):"
+        return "\n".join([*said, title, _table(self.frame)])
 
 
 def users_from_on(rounds: IntArray, shares: FloatArray) -> float:
@@ -115,141 +104,123 @@ def users_from_on(rounds: IntArray, shares: FloatArray) -> float:
     return math.ceil(np.exp(np.interp(SUFFICIENT, shares[ends], np.log(rounds[ends]))))
 
 
-def write_answer(
-    log: Log,
-    tolerance: float,
-    seed: int,
-    found: Mapping[Row, Mapping[str, Any]],
-    chosen: Row | None,
-    plan: Plan | None,
-    notes: Sequence[str],
-    batches: tuple[int, float] | None,
-) -> Selection:
-    """The answer from the log, the columns of all rows, and the row that is confirmed.
+def describe_log(log: Log, tolerance: float, default: str, seed: int) -> tuple[dict[str, Any], list[str]]:
+    """Facts of the log itself: attributes of a :class:`Selection`, and sentences.
 
-    ``notes`` are about channels; ``batches`` are a size of batches and the users estimated with these.
+    ``default`` says how the tolerance was chosen, if not by the user.
     """
-    from pandas import DataFrame
-
-    names = ("channel", "epsilon", "learner")
-    frame = DataFrame([dict(zip(names, row, strict=True)) | dict(columns) for row, columns in found.items()])
     losses, users, mean = log.losses, len(log.labels), log.losses.mean(axis=0)
     best, second = np.argsort(mean, kind="stable")[:2]
     paired = losses[:, second] - losses[:, best]
-    gap, error = float(paired.mean()), float(paired.std(ddof=1)) / math.sqrt(users)
+    gap, error = max(0.0, float(paired.mean())), float(paired.std(ddof=1)) / math.sqrt(users)
     rng = np.random.default_rng(seed)
-    winners = [int((rng.exponential(size=users) @ losses).argmin()) for _ in range(_POPULATIONS)]
-    shares = (np.bincount(winners, minlength=len(mean)) / _POPULATIONS).tolist()
-    often = sorted(((s, n) for s, n in zip(shares, log.names, strict=True) if s >= 0.005), reverse=True)
+    winners = [int((rng.exponential(size=users) @ losses).argmin()) for _ in range(1000)]
+    shares = np.bincount(winners, minlength=len(mean)) / len(winners)
+    often = [f"{log.names[j]!r} in {shares[j]:.0%}" for j in np.argsort(-shares) if shares[j] >= 0.005]
+    near = [repr(log.names[j]) for j in np.flatnonzero(mean <= mean[best] + tolerance) if j != best]
     said = [
-        f"The best of {len(mean)} models on this log of {users:,} users is {log.names[best]!r}, with "
-        f"{mean[best]:.3f} nats of log-loss per user; the next, {log.names[second]!r}, has {gap:.3f} ± "
-        f"{error:.3f} more. Of the populations that fit the log, "
-        f"{', '.join(f'{name!r} is the best of {share:.0%}' for share, name in often)}."
+        f"The best of {len(mean)} models on this log of {users:,} users is {log.names[best]!r}: its log-loss "
+        f"is {mean[best]:.3f} nats per user. The next, {log.names[second]!r}, is {gap:.3f} ± {error:.3f} "
+        f"worse. Best in populations that fit this log: {_few(often)}."
     ]
     if gap <= 1.96 * error:
-        needed = math.inf if gap <= 0.0 else math.ceil(users * (1.96 * error / gap) ** 2)
-        more = f"with about {needed:,} users it" if math.isfinite(needed) else "no log"
-        said.append(f"This log cannot tell {log.names[best]!r} from {log.names[second]!r}; {more} would.")
-    near = [repr(log.names[j]) for j in np.flatnonzero(mean <= mean[best] + tolerance) if j != best]
-    level = f"; on this log {', '.join(near)} would do as well" if near else ""
-    said.append(f"Found means: within {tolerance:.2g} nats per user of the best of its population{level}.")
-    recommended = None if chosen is None else frame.iloc[list(found).index(chosen)]
-    return Selection(
-        frame=frame,
-        losses=dict(zip(log.names, mean.tolist(), strict=True)),
-        gap=gap,
-        gap_error=error,
-        best_share=dict(zip(log.names, shares, strict=True)),
-        recommended=recommended,
-        plan=plan,
-        sentences=[*said, *log.notes, *notes, *_advice(frame, recommended, batches, users)],
-        warnings=[*_drift(log, tolerance), *_misled(frame)],
-    )
+        more = "nor could a larger one"
+        if gap > 1e-6 * error:
+            more = f"a log of about {users * (1.96 * error / gap) ** 2:,.0f} users could"
+        said.append(f"This log cannot tell {log.names[best]!r} from {log.names[second]!r}; {more}.")
+    also = f" On this log, {_few(near)} would do as well." if near else ""
+    rule = f"A survey succeeds if it picks a model within {tolerance:.2g} nats per user of the best"
+    said.append(f"{rule}{default}.{also}")
+    by_name = (dict(zip(log.names, values.tolist(), strict=True)) for values in (mean, shares))
+    facts = dict(zip(("losses", "best_share"), by_name, strict=True))
+    return facts | {"gap": gap, "gap_error": error}, [*said, *log.notes]
 
 
-def _advice(
-    frame: DataFrame, row: Series[Any] | None, batches: tuple[int, float] | None, users: int
-) -> list[str]:
-    """The recommended row in words, rows that are level with it, and the cost of batches."""
-    most = frame["users"].max()
+def advise(found: Found, chosen: Row | None, batches: tuple[int, float] | None, users: int) -> list[str]:
+    """The recommended row in words, rows that are level with it, and the users needed with larger batches."""
     if users < FEWEST_USERS:
-        return [f"No recommendation: {users} users say too little of others; give {FEWEST_USERS} or more."]
-    if row is None:
-        best = frame.loc[frame["found"].idxmax()]
+        return [f"No recommendation: {users} users say too little about others. Give {FEWEST_USERS} or more."]
+    most = max(columns["users"] for columns in found.values())
+    if chosen is None:
+        best = max(found, key=lambda row: found[row]["found"])
         return [
-            f"No recommendation: no choice is confirmed to find it in 95% of surveys of {most:,} users. With "
-            f"{best['users']:,} {_name(best)} did in {best['found']:.0%} of {best['runs']} runs. Ask more "
-            f"users, or allow a larger eps or tolerance."
+            f"No recommendation: no choice is confirmed to succeed in 95% of surveys of {most:,} users. "
+            f"The best, {best}, succeeded in {found[best]['found']:.0%} of {found[best]['runs']} runs with "
+            f"{found[best]['users']:,} users. Use a larger log, ask more users, or allow a larger eps or "
+            f"tolerance."
         ]
+    needed, low, high = (found[chosen][name] for name in ("users_needed", "users_low", "users_high"))
     said = [
-        f"Recommended, as the least eps: {_name(row)}, with {row['users_needed']:,.0f} users. Then at least "
-        f"95% of surveys find it, with 95% confidence; of {row['runs']} new runs 95% did with "
-        f"{row['users_estimated']:,.0f} users, {row['found']:.0%} with {row['users']:,}."
+        f"Recommended: {chosen}, with {needed:,} users (90% interval {low:,} to {high:,}). It has the "
+        f"smallest eps that works. From that number on, 95% or more of {found[chosen]['runs']:,} new runs "
+        f"succeeded."
     ]
-    others = frame[(frame["epsilon"] <= row["epsilon"]) & (frame.index != row.name)]
-    beyond = row["users_needed"] ** 2 / row["users_low"]  # its interval, moved up by its width, ends there
-    limit = np.where(others["epsilon"] < row["epsilon"], most, beyond)
-    names = [_name(other) for _, other in others[others["users_low"] <= limit].iterrows()]
-    if beyond > most:
-        names.append("a larger eps")
-    if names:
-        more = f"; and {len(names) - 3} more" if len(names) > 3 else ""
-        said.append(f"It is a tie: with another seed it may be {'; '.join(names[:3])}{more}.")
+    beyond = high**2 / low  # its interval, moved up by its width, ends there
+    limits = {row: most if row.epsilon < chosen.epsilon else beyond for row in found if row != chosen}
+    limits = {row: limit for row, limit in limits.items() if row.epsilon <= chosen.epsilon}
+    level = [str(row) for row, limit in limits.items() if found[row]["users_low"] <= limit]
+    level += ["a larger eps"] if beyond > most else []
+    if level:
+        said.append(f"It is a tie: another seed may recommend {_few(level, '; ')}.")
     if batches:
-        many = f"{batches[1]:,.0f}" if math.isfinite(batches[1]) else "too many"
-        alone = frame[[not CHANNELS.class_of(name).adaptive for name in frame["channel"]]]
-        alone = alone[np.isfinite(alone["users_estimated"])].sort_values(["epsilon", "users_estimated"])
-        instead = "nothing else did" if alone.empty else _name(alone.iloc[0])
+        many = f"{batches[1]:,}" if math.isfinite(batches[1]) else "too many"
+        alone = [row for row in found if not CHANNELS.class_of(row.channel).adaptive]
+        alone = [row for row in alone if math.isfinite(found[row]["users_needed"])]
+        instead = min(alone, key=lambda row: (row.epsilon, found[row]["users_needed"]), default="none works")
         said.append(
-            f"There users wait for earlier answers; in batches of {batches[0]} 95% of the runs take {many} "
-            f"users. Without waiting: {instead}."
+            f"On this channel users wait for earlier answers. In batches of {batches[0]} users, {many} users "
+            f"are needed. Best choice without waiting: {instead}."
         )
     return said
 
 
-def _drift(log: Log, tolerance: float) -> list[str]:
+def warn_of_drift(log: Log, tolerance: float) -> list[str]:
     """A warning if another model is the best in the second half of the log, by more than chance."""
     middle = len(log.labels) // 2
-    early, late = log.losses[:middle], log.losses[middle:]
-    first, last = int(early.mean(axis=0).argmin()), int(late.mean(axis=0).argmin())
-    before, after = (part[:, first] - part[:, last] for part in (early, late))
+    halves = log.losses[:middle], log.losses[middle:]
+    first, last = (int(half.mean(axis=0).argmin()) for half in halves)
+    before, after = (half[:, first] - half[:, last] for half in halves)
     if middle < 2 or after.mean() <= tolerance:
         return []
     error = math.sqrt(before.var(ddof=1) / len(before) + after.var(ddof=1) / len(after))
     if after.mean() - before.mean() <= 3.0 * error:
         return []
     return [
-        f"the log drifts: {log.names[first]!r} is the best of its first half, {log.names[last]!r} of its "
-        f'second. Take a recent log, or order="given" if the users to come drift like these.'
+        f"the log drifts. {log.names[first]!r} is the best in its first half, {log.names[last]!r} in its "
+        f'second. Use a recent log, or order="given" if the users to come will drift in the same way.'
     ]
 
 
-def _misled(frame: DataFrame) -> list[str]:
+def warn_of_learners(found: Found) -> list[str]:
     """A warning for every learner that comes to prefer a worse model."""
-    said = []
-    for (learner, model), rows in frame[frame["misled"] != ""].groupby(["learner", "misled"], sort=False):
-        levels = rows["epsilon"].map("{:g}".format).groupby(rows["channel"], sort=False).agg(", ".join)
-        where = "; ".join(f"{channel} at eps = {level}" for channel, level in levels.items())
-        said.append(
-            f"{learner} comes to prefer {model!r} ({where}): no model is right, and the one whose "
-            f"messages fit best need not have the least log-loss."
-        )
-    return said
+    where: dict[tuple[str, str], list[str]] = {}
+    for row, columns in found.items():
+        if columns["misled"]:
+            games = where.setdefault((row.learner, columns["misled"]), [])
+            games.append(f"{row.channel} at eps = {row.epsilon:g}")
+    return [
+        f"{learner} comes to prefer {model!r} ({_few(games)}). No model is exactly right, and then {learner} "
+        f"need not prefer the one with the smallest log-loss."
+        for (learner, model), games in where.items()
+    ]
 
 
-def _name(row: Any) -> str:
-    return f"{row['channel']} at eps = {row['epsilon']:g}, read by {row['learner']}"
+def _few(names: Sequence[str], between: str = ", ") -> str:
+    """The first three names, and how many more there are."""
+    return between.join([*names[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
 
 
 def _table(frame: DataFrame) -> str:
     """Learners and channels against eps, as text."""
 
     def show(row: Any) -> str:
-        users = row["users_estimated"]
+        users = row["users_needed"]
         many = f"{users:,.0f}" if np.isfinite(users) else f">{row['users']:,}"
-        return f"{row['found']:.0%} {many:>6}{'*' if row['confirmed'] else ''}"
+        return f"{row['found']:.0%} {many:>6}{'*' if row['confirmed'] else ' '}"
 
     shown = frame.assign(shown=frame.apply(show, axis=1))
     wide = shown.pivot(index=["learner", "channel"], columns="epsilon", values="shown").fillna("")
-    return wide.rename(columns="eps = {:g}".format).reset_index().to_string(index=False)
+    text: str = (
+        wide.rename(columns="eps = {:g} ".format).reset_index().to_string(index=False, line_width=_WIDTH)
+    )
+    return "\n".join(line.rstrip() for line in text.splitlines())

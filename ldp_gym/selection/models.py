@@ -17,6 +17,9 @@ from ldp_gym.core.arrays import FloatArray, IntArray
 from ldp_gym.hypotheses.base import HypothesisClass, Table, probabilities_of
 from ldp_gym.truths.replay import label_indices
 
+Predicted = tuple[list[str], npt.NDArray[Any] | None, FloatArray]
+"""Names of the models, names of the labels if they have any, and probabilities ``(n, K, M)``."""
+
 _MOST_BYTES = 2**31
 """Largest table of probabilities, n x K x M floats: 2 GiB."""
 
@@ -76,7 +79,7 @@ def read_log(models: Any, features: Any, labels: Any, probabilities: Any, smooth
         names, classes, table = _given(probabilities, models)
     if len(table) not in (1, given.size):
         raise ValueError(f"as many labels as users are needed, got {given.size} labels, {len(table)} users")
-    if classes is not None and classes.dtype.kind in "iuf" and given.dtype.kind in "OUS":
+    if (classes is None or classes.dtype.kind in "iuf") and given.dtype.kind in "OUS":
         with suppress(ValueError):  # a CSV file has text for numbers; the next line names other text
             given = given.astype(np.float64)
     found = label_indices(given, table.shape[-1], classes)
@@ -90,12 +93,12 @@ def read_log(models: Any, features: Any, labels: Any, probabilities: Any, smooth
             notes.append(f"{name!r} predicts exactly as {names[first]!r}: they are one model.")
     if len(kept) < 2:
         raise ValueError(f"select needs two or more models that differ, got only {names[0]!r}")
-    table, names = table[:, np.array([*kept.values()])], [names[j] for j in kept.values()]
+    table, names = table[:, list(kept.values())], [names[j] for j in kept.values()]
     lowest = _of_labels(table, found).min(axis=0)
     if excluded := [repr(name) for name, least in zip(names, lowest, strict=True) if least <= 0.0]:
         notes.append(
-            f"Every model is mixed with {smoothing:.2%} of the uniform distribution, as "
-            f"{', '.join(excluded)} gave probability 0 to a label that came: an infinite log-loss."
+            f"{', '.join(excluded)} gave probability 0 to a label that came, an infinite log-loss. Every "
+            f"model is therefore mixed with {smoothing:.2%} of the uniform distribution."
         )
     table *= 1.0 - smoothing
     table += smoothing / table.shape[-1]
@@ -110,17 +113,15 @@ def _of_labels(table: FloatArray, labels: IntArray) -> FloatArray:
 
 def _named(models: Any) -> dict[str, Any]:
     """Models by name: fitted classifiers, functions, or rows of probabilities."""
-    if not isinstance(models, Mapping):
-        given = list(models) if isinstance(models, np.ndarray) else models
-        listed = validation.list_of("models", given, "fitted classifiers, functions, or rows of a table")
-        kinds = ["row" if isinstance(m, Sequence | np.ndarray) else type(m).__name__ for m in listed]
-        models = {f"{kind} {j}": model for j, (kind, model) in enumerate(zip(kinds, listed, strict=True))}
-    if not models:
-        raise ValueError("select needs two or more models, got none")
-    return {str(name): model for name, model in models.items()}
+    if isinstance(models, Mapping):
+        return {str(name): model for name, model in models.items()}
+    given = list(models) if isinstance(models, np.ndarray) else models
+    listed = validation.list_of("models", given, "fitted classifiers, functions, or rows of a table")
+    kinds = ["row" if isinstance(model, Sequence | np.ndarray) else type(model).__name__ for model in listed]
+    return {f"{kind} {j}": model for j, (kind, model) in enumerate(zip(kinds, listed, strict=True))}
 
 
-def _given(given: Any, names: Any) -> tuple[list[str], npt.NDArray[Any] | None, FloatArray]:
+def _given(given: Any, names: Any) -> Predicted:
     """Probabilities ``(n, K, M)``, or a data frame with a column ``model:label`` for each."""
     classes = None
     if hasattr(given, "columns"):
@@ -144,10 +145,10 @@ def _given(given: Any, names: Any) -> tuple[list[str], npt.NDArray[Any] | None, 
     return named, classes, game_arrays.distributions(table, "model")
 
 
-def _predicted(
-    models: Mapping[str, Any], features: Any, users: int
-) -> tuple[list[str], npt.NDArray[Any] | None, FloatArray]:
+def _predicted(models: Mapping[str, Any], features: Any, users: int) -> Predicted:
     """Probabilities ``(n, K, M)`` by the models, over all classes that any of them knows."""
+    if not models:
+        raise ValueError("select needs two or more models, got none")
     if not any(hasattr(model, "predict_proba") or callable(model) for model in models.values()):
         rows = game_arrays.checked_table(list(models.values()), "table", "model")
         return list(models), None, rows[None].copy()
@@ -155,20 +156,18 @@ def _predicted(
         raise TypeError("X is needed: the users' features, which the models predict from")
     known: list[Any] = [getattr(model, "classes_", None) for model in models.values()]
     classes = None
-    if all(one is not None for one in known):
-        same = all(np.array_equal(one, known[0]) for one in known)
-        classes = np.asarray(known[0]) if same else np.unique(np.concatenate(known))
-    table = np.zeros((0, 0, 0))
-    for j, ((name, model), labels) in enumerate(zip(models.items(), known, strict=True)):
+    if all(labels is not None for labels in known):
+        classes = np.array(list(dict.fromkeys(np.concatenate(known).tolist())))
+    for j, (name, model) in enumerate(models.items()):
         part = _predict(name, model, features)
-        if not table.size:
-            every = part.shape[-1] if classes is None else len(classes)
-            _check_size(users, len(models), every)
-            table = np.zeros((users, len(models), every))
-        width = every if classes is None else len(labels)
-        if part.shape != (users, width):
-            raise ValueError(f"{name!r} must predict {users} rows of {width} labels, got shape {part.shape}")
-        columns = slice(None) if classes is None or same else np.searchsorted(classes, labels)
+        if j == 0:
+            width = part.shape[-1] if classes is None else len(classes)
+            _check_size(users, len(models), width)
+            table = np.zeros((users, len(models), width))
+        columns = np.arange(width) if classes is None else label_indices(known[j], width, classes)
+        if part.shape != (users, len(columns)):
+            wanted = f"{users} rows of {len(columns)} labels"
+            raise ValueError(f"{name!r} must predict {wanted}, got shape {part.shape}")
         table[:, j, columns] = game_arrays.distributions(part, f"what {name!r} predicts for user")
     return list(models), classes, table
 
@@ -176,10 +175,8 @@ def _predicted(
 def _predict(name: str, model: Any, features: Any) -> FloatArray:
     """Probabilities ``(n, M)`` by a classifier, or by a function of all rows or of one."""
     columns = getattr(model, "feature_names_in_", None)
-    if hasattr(features, "columns"):  # a model that was fitted without names takes an array
-        features = features.to_numpy() if columns is None else features[list(columns)]
-    if hasattr(features, "columns"):
-        return validation.numbers(f"what {name!r} predicts", model.predict_proba(features))
+    if hasattr(features, "columns") and columns is not None:
+        return validation.numbers(f"what {name!r} predicts", model.predict_proba(features[list(columns)]))
     rows = np.asarray(features)
     if hasattr(model, "predict_proba"):
         return probabilities_of(model, rows)
